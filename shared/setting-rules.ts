@@ -18,7 +18,7 @@ const requireWebhookSecrets = ({PAYMENT_API_KEY, PAYMENT_WEBHOOK_SECRETS}: Parse
  * Refuses a paid DEFAULT_PLAN with a live key, unless it is confirmed. Such a deployment sells plans, so giving one to every new org is probably a
  * mistake.
  */
-const refusePublishedKeys = ({PAYMENT_API_KEY, DEFAULT_PLAN, DEFAULT_PLAN_CONFIRMED}: ParsedEnvironment) => {
+const refusePaidDefaultPlan = ({PAYMENT_API_KEY, DEFAULT_PLAN, DEFAULT_PLAN_CONFIRMED}: ParsedEnvironment) => {
   if (!isLiveKey(PAYMENT_API_KEY) || DEFAULT_PLAN === 'free' || DEFAULT_PLAN_CONFIRMED) return
   throw new Error(
     `Configuration: PAYMENT_API_KEY is a live key, and DEFAULT_PLAN=${DEFAULT_PLAN} gives every new org a paid plan. Set DEFAULT_PLAN=free, or DEFAULT_PLAN_CONFIRMED=1 if that is meant`,
@@ -47,7 +47,7 @@ export const rules: {names: string[]; assert(config: ParsedEnvironment): void}[]
   {names: ['SMTP_URL', 'MAIL_FROM'], assert: requireSender},
   {names: ['PAYMENT_API_KEY', 'PAYMENT_WEBHOOK_SECRETS'], assert: requireWebhookSecrets},
   {names: [...MODEL], assert: refuseIncompleteModel},
-  {names: ['DEFAULT_PLAN'], assert: refusePublishedKeys},
+  {names: ['DEFAULT_PLAN'], assert: refusePaidDefaultPlan},
   {names: ['SECRETS_KEYS', 'SESSION_KEYS', 'CRM_CLIENT_SECRET'], assert: assertKeysAreSafe},
   {names: ['PUBLIC_URL'], assert: assertHttps},
   {names: ['CRM_STANDIN_URL'], assert: refuseStandIn},

@@ -6,7 +6,7 @@ import {readMigrationState, readServerVersion} from '../sql/health.ts'
 import {inspectSettings, readEnvironment, settingNames, storageOf} from './config.ts'
 import {openStorage} from './storage/storage.ts'
 
-/** `lading up --check`: checks the settings of a production deployment, its database and its storage. Exits with 1 if there is a problem. */
+/** The result of checking one setting. `text` says what was found or what to do. */
 export type SettingFinding = {name: string; state: 'ok' | 'default' | 'problem'; text: string}
 
 type Environment = Record<string, string | undefined>
@@ -88,6 +88,7 @@ const describe = (findings: SettingFinding[]): string => {
   return [...lines, '', `${ending} docs/configuration.md explains each setting.`].join('\n')
 }
 
+// `lading up --check` runs this file. The exit code is 1 if a setting, the database or the storage has a problem.
 if (import.meta.main) {
   const {values} = parseArgs({options: {json: {type: 'boolean', default: false}}})
   const findings = await checkSettings(readEnvironment())

@@ -34,7 +34,7 @@ export const insertBulkJob = (db: Db, {run, flow, operation, fileName, rows, sec
     select ${run}, coalesce(max(job_no), 0) + 1, ${flow}, ${operation}, ${fileName}, ${rows}, ${sql.binary(secret)} from bulk_jobs where run_no = ${run}
     returning job_no as no`)
 
-/** Names the stored rows of a job. The object was listed as loose before it was stored. */
+/** Records the storage key of a job's rows. The object was listed for cleanup before it was stored. */
 export const nameBulkRows = (db: Pool, {run, no, key, sealed, rows}: JobName & {key: string; sealed: string; rows: number}) =>
   db.transaction(async tx => {
     await tx.query(
@@ -69,7 +69,7 @@ export const listOpenBulkJobs = (db: Db, run: number) =>
     where run_no = ${run} and state <> 'done' and exists (select from sends s where s.run_no = b.run_no and s.bulk_job = b.job_no)
     order by job_no`)
 
-/** Ends the jobs of a run that have no rows in flight: an owner died before their intent or after their settlement. */
+/** Marks jobs without rows in flight as done. Such a job remains if an owner died before its intent or after its settlement. */
 export const endEmptyBulkJobs = (db: Db, run: number) =>
   db.query(sql.type(Empty)`
     update bulk_jobs b set state = 'done', done_at = lading_now(), key = null, sealed = null

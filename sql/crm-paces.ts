@@ -9,7 +9,7 @@ export const listPaces = (db: Db, connector: string) =>
   db.any(sql.type(Pace)`
     select operation, p50_ms::float8 as "p50Ms", p95_ms::float8 as "p95Ms" from crm_paces where connector_id = ${connector}`)
 
-/** Stores measured paces in one statement. A stored pace keeps half of its weight, so that it follows the CRM within a few batches. */
+/** Upserts measured paces in one statement. The old and new pace are averaged, so the stored pace follows the CRM within a few batches. */
 export const learnPaces = (db: Db, paces: readonly (CrmPace & {connector: string})[]) => {
   const numbers = (name: 'p50Ms' | 'p95Ms') =>
     sql.array(

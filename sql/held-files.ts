@@ -5,7 +5,7 @@ const HeldFile = z.object({
   id: z.string(),
   importId: z.string().nullable(),
   contract: z.unknown(),
-  /** Whether a run of the import that writes was started. */
+  /** Whether the import has a run that is not a dry run. */
   isRun: z.boolean(),
   /** Whether the file waits for a decision. */
   isWaiting: z.boolean(),
@@ -24,14 +24,14 @@ export const lockHeldFile = (tx: Tx, {org, schedule, firing}: OfFiring) =>
     where org_id = ${org} and schedule_id = ${schedule} and id = ${firing}
     for no key update`)
 
-/** Runs the firing on, because a person accepted its file. The caller has locked it by `lockHeldFile`. */
+/** Continues the firing after a person accepted its file. The caller holds the row lock of `lockHeldFile`. */
 export const setFileAccepted = (tx: Tx, {firing, run}: {firing: string; run: string}) =>
   tx.query(sql.type(z.object({}))`
     update firings set state = 'running', outcome = null, ended_at = null, decision = 'accepted', decided_at = lading_now(),
       run_no = (select run_no from runs where id = ${run})
     where id = ${firing}`)
 
-/** The caller has locked the firing by `lockHeldFile`. */
+/** Marks the file as discarded. The caller holds the row lock of `lockHeldFile`. */
 export const setFileDiscarded = (tx: Tx, firing: string) =>
   tx.query(sql.type(z.object({}))`
     update firings set decision = 'discarded', decided_at = lading_now() where id = ${firing}`)

@@ -28,7 +28,7 @@ export const insertExportPart = (db: Db, {run, flow, part, job, askedMs}: OfFlow
 
 type StoredPart = OfFlow & {part: number; key: string; sealed: string; nextPage: string | null; records: number}
 
-/** Names the stored file of a part. The file was listed as loose before it was stored. */
+/** Records the storage key of a part's file. The object was listed for cleanup before it was stored. */
 export const nameExportPart = (db: Pool, {run, flow, part, key, sealed, nextPage, records}: StoredPart) =>
   db.transaction(async tx => {
     const {rowCount} = await tx.query(sql.type(Empty)`

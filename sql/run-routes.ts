@@ -3,7 +3,7 @@ import {type Db, sql} from './database.ts'
 
 type RunRoute = {run: number; flow: number; match: 'query' | 'snapshot'; why: string}
 
-/** Stores the route of a flow. A later owner of the run may take another one. */
+/** Stores how a flow matches rows. A later owner of the run may choose another route and overwrite it. */
 export const keepRoute = (db: Db, {run, flow, match, why}: RunRoute) =>
   db.query(sql.type(z.object({}))`
     insert into run_routes (run_no, flow_no, match, why) values (${run}, ${flow}, ${match}, ${why})
@@ -11,7 +11,7 @@ export const keepRoute = (db: Db, {run, flow, match, why}: RunRoute) =>
 
 type WriteRoute = {run: number; flow: number; write: 'records' | 'bulk'; why: string}
 
-/** Stores how a flow writes its records. A flow that looks for no records gets the route of a query. */
+/** Stores how a flow writes records. A flow without matching has no route yet, so its match route becomes `query`. */
 export const keepWriteRoute = (db: Db, {run, flow, write, why}: WriteRoute) =>
   db.query(sql.type(z.object({}))`
     insert into run_routes (run_no, flow_no, match, why, write, write_why) values (${run}, ${flow}, 'query', 'The flow looks for no records', ${write}, ${why})

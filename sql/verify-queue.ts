@@ -4,7 +4,7 @@ import {openRunKeys} from './run-keys.ts'
 
 const Empty = z.object({})
 
-/** The keys of runs' values for verification. */
+/** The per-run encryption keys of `verify_queue`. */
 export const verifyKeys = openRunKeys('verify_keys')
 
 /** Written rows of one settlement that are to be read back. `records`: the ids of their records. `sealed`: the rows with their values. */
@@ -19,8 +19,8 @@ export type QueueEntry = z.infer<typeof Entry>
 type QueueQuery = {run: number; seconds: number; rows: number; bytes: number}
 
 /**
- * Lists the oldest entries that are not verified and were settled `seconds` ago: as many as have at most `rows` rows and `bytes` bytes, or
- * one. `readAt`: the time before their records are read.
+ * Lists the oldest unverified entries that were settled at least `seconds` ago. Returns entries up to `rows` rows and `bytes` bytes, but at
+ * least one. `readAt`: a time before their records are read.
  */
 export const listQueued = (db: Db, {run, seconds, rows, bytes}: QueueQuery) =>
   db.any(sql.type(Entry.extend({readAt: z.string()}))`
@@ -34,8 +34,8 @@ export const listQueued = (db: Db, {run, seconds, rows, bytes}: QueueQuery) =>
 const Size = z.object({rows: z.number(), dueRows: z.number(), oldestSeconds: z.number(), waitSeconds: z.number()})
 
 /**
- * Measures the entries that are not verified. `dueRows`: rows that were settled `seconds` ago. `oldestSeconds`: for how long the first is
- * due. `waitSeconds`: until the first is due.
+ * Measures the unverified entries. An entry is due `seconds` after its settlement. `dueRows`: rows in due entries. `oldestSeconds`: how
+ * long the oldest entry has been due. `waitSeconds`: the time until the first entry is due.
  */
 export const measureQueue = (db: Db, {run, seconds}: {run: number; seconds: number}) =>
   db.one(sql.type(Size)`
@@ -49,12 +49,12 @@ export const findLastQueued = (db: Db, run: number) =>
   db.maybeOne(sql.type(Entry.omit({sealed: true}))`
     select fence, settle_no as "settleNo" from verify_queue where run_no = ${run} order by fence desc, settle_no desc limit 1`)
 
-/** Whether an entry up to this one is not verified. */
+/** Whether this entry or an earlier one is unverified. */
 export const isQueuedUpTo = (db: Db, {run, fence, settleNo}: EntryName & {run: number}) =>
   db.exists(sql.type(Empty)`
     select from verify_queue where run_no = ${run} and not verified and (fence, settle_no) <= (${fence}::bigint, ${settleNo}::bigint)`)
 
-/** Lists entries from this one on that name one of the records. */
+/** Lists this entry and later ones that wrote any of the records. */
 export const listSharing = (db: Db, {run, from, records}: {run: number; from: EntryName; records: readonly string[]}) =>
   db.any(sql.type(Entry)`
     select fence, settle_no as "settleNo", sealed from verify_queue
@@ -67,7 +67,7 @@ export const listInFlight = (db: Db, {run, records}: {run: number; records: read
     select distinct target as record from sends, unnest(targets) as target
     where run_no = ${run} and target = any(${sql.array([...records], 'text')})`)
 
-/** Deletes verified entries before the first that is not verified. Until then, they show which values a later row of the run wrote. */
+/** Deletes verified entries that precede every unverified one. Later entries stay, because they show which values a later row wrote. */
 export const deleteVerified = (db: Db, run: number) =>
   db.query(sql.type(Empty)`
     delete from verify_queue v where run_no = ${run} and verified and not exists (
@@ -80,7 +80,7 @@ export const deleteQueued = async (db: Db, {run, limit}: {run: number; limit: nu
   return rowCount
 }
 
-/** Counts the rows that a run ends without reading them back. Call it once, before its entries are deleted. */
+/** Adds the unverified rows of an ended run to its counts. Call it once, before the entries are deleted. */
 export const countUnread = (db: Db, run: number) =>
   db.query(sql.type(Empty)`
     update run_heads set verified = add_counts(verified, array[0, 0, 0, 0, 0, left_over.rows]::bigint[])

@@ -54,8 +54,8 @@ const commitNamed = nameStatement(`with done as (
    select (select count(*)::int from done) as done, exists (select from head) as "isOwner", (select held from head) as held`)
 
 /**
- * Commits what was found when these entries were read back, once: counts, marks and the guard. `done`: the entries that this call marked as
- * verified. If it is 0, an earlier call did. If `isOwner` is false although entries are done, roll back: another owner has the run.
+ * Commits the counts, marks and guard result of verified entries exactly once. `done`: entries that this call marked as verified; 0 if an
+ * earlier call committed them. If `isOwner` is false and `done` is above 0, the caller must roll back, because another owner has the run.
  */
 export const commitVerified = async (tx: Tx, {rows, entries, fields, marks, ...of}: VerifiedRows) => {
   const values = commitNamed.listValues({

@@ -15,19 +15,19 @@ const ColumnShape = z.object({
   distinct: z.number(),
   exact: z.boolean(),
 })
-/** What is remembered of a column of an accepted file: counts and kinds, and none of its values. */
+/** The stored statistics of a column of an accepted file: counts and kinds of cells, but no cell values. */
 export type ColumnShape = z.output<typeof ColumnShape>
 
 export type AcceptedFile = Omit<AcceptedFileRow, 'columns'> & {columns: ColumnShape[]}
 
 export const acceptedFileOf = (row: AcceptedFileRow): AcceptedFile => ({...row, columns: z.array(ColumnShape).parse(row.columns)})
 
-/** The limit on columns of a file whose shapes are kept, which is that of a contract. */
+/** Maximum columns per file whose shapes are stored. It equals the limit of a contract. */
 const mostColumns = 500
 
 /**
- * Remembers the shapes of the files of an import that a template made, because a run of them starts. Columns that the template does not have are left
- * out, because their names were never saved.
+ * Stores the column shapes of an import's files when a run of its template starts. Columns outside the template are left out, because their
+ * names were never saved.
  */
 export const keepAcceptedFiles = async (tx: Tx, {org, found}: {org: string; found: Import}): Promise<void> => {
   if (found.templateId === null) return

@@ -157,7 +157,7 @@ const judgeRows = (
 const rowLimits = ({least, most, change}: RowExpectations, accepted: readonly number[]) => {
   if (change === null || accepted.length < fewestAccepted) return {least, most, median: null}
   const median = medianOf(accepted)
-  // A product of fractions may be a little off a whole number.
+  // Floating-point products may differ slightly from a whole number.
   const [low, high] = [Math.ceil(median * (1 - change) - 1e-9), Math.floor(median * (1 + change) + 1e-9)]
   return {
     least: low > 0 ? Math.max(low, least ?? 0) : least,

@@ -3,7 +3,7 @@ import type {ContractRow} from '../../../sql/data-contracts.ts'
 import {findRepeated} from '../../configuration/annotation.ts'
 import type {CellKind} from '../../files/cell-kind.ts'
 
-/** Maximum bytes of a data contract as JSON, which is that of a template. */
+/** Maximum bytes of a data contract as JSON. It equals the limit of a template. */
 const contractBytes = 500_000
 
 /** The kinds of cells that each type accepts. */

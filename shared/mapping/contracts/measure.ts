@@ -9,7 +9,7 @@ import {type FileDeps, openFile} from '../../files/stored-file.ts'
 import {openBadBytes} from '../../files/text/bad-bytes.ts'
 import {StorageMissing} from '../../storage/missing.ts'
 
-/** A number of cells, with the first row of them. */
+/** A count of cells and the row number of the first one. */
 export type CellCount = {cells: number; firstRow: number}
 
 /** What is measured in one column. `values`: the allowed values, in any letter case if `anyCase`; null measures none. */

@@ -52,11 +52,11 @@ const proposeType = (shapes: readonly ColumnShape[]): ColumnType | null => {
   return types.find(type => kinds.every(kind => (kindsOfType[type] as readonly string[]).includes(kind))) ?? null
 }
 
-/** Whether no shape rules out that every value occurs once. An estimate may be a tenth too low. */
+/** Whether every value of the column may be unique in every file. An estimated distinct count may be 10 % too low. */
 export const mayBeUnique = (shapes: readonly ColumnShape[]): boolean =>
   shapes.length > 0 && shapes.every(({filled, distinct, exact}) => (exact ? distinct === filled : distinct >= filled * 0.9))
 
-/** The margin beyond the largest share of empty cells. A column that was never empty gets none, once enough files were accepted. */
+/** Added to the largest observed share of empty cells. Columns without empty cells get no margin after `fewestAccepted` files. */
 const emptyMargin = 0.05
 
 const proposeEmptyShare = (shapes: readonly ColumnShape[]): number | null => {
@@ -66,7 +66,7 @@ const proposeEmptyShare = (shapes: readonly ColumnShape[]): number | null => {
   return share >= 1 ? null : share
 }
 
-/** Proposes twice the largest deviation from the median, and at least half. */
+/** Proposes a row count deviation of twice the largest deviation from the median, at least 0.5. */
 const proposeChange = (rows: readonly number[]): number | null => {
   if (rows.length === 0) return null
   const median = Math.max(1, medianOf(rows))

@@ -5,8 +5,8 @@ import {describeRun} from '../describe.ts'
 import {readRun} from '../names.ts'
 
 /**
- * How many rows of each module an earlier run wrote and skipped. `modules`: null if no run tells. `isDryRun`: a dry run of the import as it is now.
- * `cost`: the calls of that run by kind. Null: it did not match by queries only.
+ * The written and skipped rows of each module in an earlier run. `modules`: null if no earlier run can be used. `isDryRun`: the run is a
+ * current dry run of the import. `cost`: its CRM calls by kind; null if a flow did not match by queries.
  */
 export type WrittenShares = {
   modules: Map<string, {written: number; skipped: number}> | null
@@ -14,7 +14,7 @@ export type WrittenShares = {
   cost: Run['cost'] | null
 }
 
-/** The newest runs of the template among which the last complete one is looked for. */
+/** Maximum recent runs of the template that are searched for a complete one. */
 const mostRuns = 20
 
 /** Finds the counts of a current dry run of the import, or of the last complete run of its template. */

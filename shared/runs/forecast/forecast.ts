@@ -1,6 +1,9 @@
 import {z} from 'zod'
 
-/** A range that holds the actual number. Equal ends: the file decides. Different ends: the CRM decides. */
+/**
+ * A range that contains the actual number. `min` equals `max` if the file alone determines the number; otherwise the number depends on CRM
+ * data.
+ */
 export const CountSpan = z.strictObject({
   min: z.int().nonnegative().describe('The lowest number'),
   max: z.int().nonnegative().describe('The highest number'),

@@ -5,7 +5,10 @@ import {type RunGuard, scheduledGuard, usualGuard} from './guard.ts'
 
 type GuardChoice = {org: string; run: number; guard: RunGuard | 'usual' | undefined; isScheduled: boolean}
 
-/** Sets the guard of a run: the requested one, else the org's, else that of schedules, or the usual one on request. Other runs have none. */
+/**
+ * Stores the guard of a run: the guard in the request, else the org's guard, else a default. Scheduled runs default to `scheduledGuard`,
+ * requests for `usual` to `usualGuard`, and other runs to no guard.
+ */
 export const chooseGuard = async (tx: Tx, {org, run, guard, isScheduled}: GuardChoice): Promise<void> => {
   const usual = isScheduled ? scheduledGuard : guard === 'usual' ? usualGuard : null
   const stated = guard === 'usual' ? undefined : guard

@@ -28,10 +28,10 @@ export const RunGuard = z
   )
 export type RunGuard = z.output<typeof RunGuard>
 
-/** The guard on request, unless the org has its own. */
+/** The default guard for requests that state `usual`. A guard of the org takes precedence. */
 export const usualGuard: RunGuard = {refused: 0.05, unanswered: 0.01}
 
-/** The guard of scheduled runs. */
+/** The default guard of scheduled runs. A guard of the org takes precedence. */
 export const scheduledGuard: RunGuard = {...usualGuard, canary: 200}
 
 const ends: Record<RunHold['outcome'], string> = {

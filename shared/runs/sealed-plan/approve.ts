@@ -10,8 +10,8 @@ import {assertUnchanged, assertUnexpired} from './start-plan.ts'
 type Approval = PlanName & {person: string; digest: string}
 
 /**
- * Approves a sealed plan. The approver names its digest, and is neither the person who sealed it nor the one who started its dry run. A plan that
- * is approved already stays as it is.
+ * Approves a sealed plan by its digest. The approver must not have sealed the plan or started its dry run. An approved plan stays
+ * unchanged.
  */
 export const approvePlanOf = async (tx: Tx, author: Author, {person, digest, ...name}: Approval): Promise<void> => {
   const {found, run, plan} = await lockPlanOf(tx, name)
@@ -33,7 +33,7 @@ export const approvePlanOf = async (tx: Tx, author: Author, {person, digest, ...
   await announce(tx, {org: name.org, kind: 'plan.approved', schedule: null, about})
 }
 
-/** Returns the rows above which a run of the org needs an approved plan. Null: no run needs one. */
+/** Returns the org's row limit for runs without an approved plan. Null: runs need no approval. */
 export const findApprovalAbove = async (tx: Parameters<typeof findSettings>[0], org: string): Promise<number | null> =>
   (await findSettings(tx, org))?.approvalAbove ?? null
 

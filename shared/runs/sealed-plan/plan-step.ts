@@ -24,7 +24,7 @@ type StepLine = [
 
 export const stepsPerChunk = 1_000
 
-/** The hash before the first chunk. It names the format of the lines. */
+/** The initial hash of the chain. It covers the name of the line format. */
 export const firstHash = createHash('sha256').update('lading plan 1').digest('hex')
 
 export const lineOfStep = ({flow, row, phase, kind, target, valuesHash, modifiedAt}: PlanStep): StepLine => [
@@ -35,5 +35,5 @@ export const stepOfLine = ([flow, row, phase, kind, target, valuesHash, modified
   ...{flow, row, phase, kind, target, valuesHash, modifiedAt},
 })
 
-/** Returns the hash of a chunk: of the hash of the chunk before, and of the chunk's lines as they are stored. */
+/** Returns the hash of a chunk. It covers the previous chunk's hash and this chunk's lines as stored. */
 export const hashChunk = (previous: string, lines: Buffer): string => createHash('sha256').update(previous).update(lines).digest('hex')

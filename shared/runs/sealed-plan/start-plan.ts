@@ -18,8 +18,8 @@ type PlanToApply = {
 export type AppliedPlan = {run: Run; plan: SealedPlan; snapshot: Snapshot; snapshotNo: number}
 
 /**
- * Finds the plan that a run is to apply: the one that the request names, or that of the run to retry. Null: neither has one. The plan must be
- * sealed, not expired, and of the import as it is now.
+ * Finds the plan that a run applies: the plan named in the request, else the plan of the run to retry. Null: neither has one. Throws unless
+ * the plan is sealed, unexpired and made of the current import.
  */
 export const findAppliedPlan = async (tx: Tx, {org, importNo, planOf, retryOf, retried}: PlanToApply): Promise<AppliedPlan | null> => {
   const inherited = planOf === undefined ? (retried?.planNo ?? null) : null

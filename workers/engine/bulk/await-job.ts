@@ -6,10 +6,10 @@ import type {Context} from '../context.ts'
 import {LeaseLost} from '../run-endings.ts'
 import {readUnlessRefused} from '../send/crm-retry.ts'
 
-/** For this time, a job whose creation was not answered may still call back. */
+/** How long a callback is awaited for a job whose creation was not answered. */
 const lostSeconds = 600
 const longestJobSeconds = 3_600
-/** The CRM may execute a job for this time after its last poll. */
+/** After the last poll, the CRM may still execute a job for this long. */
 const deadlineSeconds = 600
 const [firstPollMs, longestPollMs, hintPollMs] = [5_000, 60_000, 1_000] as const
 
@@ -48,7 +48,7 @@ const pollJob = async (ctx: Context, {no}: NamedJob, id: string): Promise<BulkWr
   }
 }
 
-/** Waits, or until a callback reports the job. Returns whether one did. */
+/** Waits for `ms`, or until a callback reports the job. Returns whether a callback did. */
 const waitForHint = async (ctx: Context, {no}: Pick<BulkJob, 'no'>, ms: number, isHinted: boolean): Promise<boolean> => {
   const until = performance.now() + ms
   for (let left = ms; left > 0; left = until - performance.now()) {

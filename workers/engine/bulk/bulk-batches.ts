@@ -20,7 +20,10 @@ export type BulkBatches = {
   takeLargest(): BulkRows | null
   /** Whether a job of the pass is in progress. The CRM executes one job of an org at a time. */
   isBusy: boolean
-  /** Whether rows are written in bulk. If the run was started so, the first small file of each kind is, although it costs more. */
+  /**
+   * Whether to write the rows by a job. If the run was started with bulk writes, the first small file of each kind is written so despite
+   * its cost.
+   */
   isWorthIt(rows: BulkRows): boolean
   /** Writes every further row by record calls. `why`: the CRM takes no such file. */
   switchOff(why: string): Promise<void>
@@ -41,7 +44,7 @@ export const openBulkBatches = (route: BulkRoute, flow: CompiledFlow): BulkBatch
       return !this.isOff && kind !== 'delete' && fits(route, flow, kind, op)
     },
     add(kind, op) {
-      // Edits of the records are looked for when a file is written, so updates of such flows wait here even if the files are refused.
+      // Flows that keep edits also queue updates after `switchOff`, because edits are looked up when a file is prepared.
       if (kind === 'delete' || (this.isOff && !flow.edits) || !fits(route, flow, kind, op)) return false
       const name = nameGroup(kind, op.row)
       const group = groups.get(name) ?? {kind, ops: []}
@@ -70,11 +73,14 @@ export const openBulkBatches = (route: BulkRoute, flow: CompiledFlow): BulkBatch
   }
 }
 
-/** Updates of one file fill the same fields, because an empty cell clears a field. Empty cells of inserts set nothing. */
+/**
+ * Returns the name of the group that may share a file. Updates share a file only if they fill the same fields, because an empty cell clears
+ * a field. Creates always share one, because their empty cells set nothing.
+ */
 export const nameGroup = (kind: BulkKind, {payload}: ImportRow): string =>
   kind === 'create' ? kind : `${kind} ${Object.keys(payload).sort().join()}`
 
-/** Whether a file can hold the row. A row that was sent before is written by a record call, which says more about it. */
+/** Whether a file can hold the row. Rows that were sent before use record calls, whose answers have more detail. */
 export const fits = ({keyColumn}: BulkRoute, flow: CompiledFlow, kind: BulkKind, {row}: Op): boolean => {
   if (row.isByRecords || row.unansweredSends > 0 || row.hasLostCreate || row.decided || row.open || row.waitsFor) return false
   const values = Object.entries(row.payload)
@@ -86,7 +92,7 @@ export const fits = ({keyColumn}: BulkRoute, flow: CompiledFlow, kind: BulkKind,
   })
 }
 
-/** The result names the key. The CRM may trim it. */
+/** Whether the value can be a key. The result of a job names rows by key, and the CRM may trim it. */
 const isKey = (value: unknown): boolean => typeof value === 'string' && value !== '' && value === value.trim() && !/[\r\n]/.test(value)
 
 const keyOf = ({apiName}: BulkColumn, {payload, idempotency}: ImportRow): unknown =>

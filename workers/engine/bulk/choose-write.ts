@@ -62,14 +62,17 @@ export const findKeyColumn = ({
   return filled.map(findBulkColumn).find(column => column?.kind === 'text') ?? null
 }
 
-/** Records of one credit of a record call. Source: the vendor's page of API limits. */
+/** Records that a record call writes for one credit. Source: the vendor's page of API limits. */
 const recordsPerCredit = 10
-/** The calls of a job besides its start: upload, polls and download. */
+/** Credits of a job's other calls: upload, polls and download. */
 const callsPerJob = 9
 
 type Prices = {creditsPerJob: number; readsAgain: boolean}
 
-/** Returns from how many rows on a job costs less than record calls. `readsAgain`: records are read by id before the file is written. */
+/**
+ * Returns the number of rows from which a job costs less than record calls. `readsAgain`: records are read by id before the file is
+ * written.
+ */
 const leastRowsOf = ({creditsPerJob, readsAgain}: Prices): number =>
   Math.ceil((creditsPerJob + callsPerJob) / (1 / recordsPerCredit - (readsAgain ? 0.01 : 0)))
 

@@ -9,8 +9,8 @@ import {settleJob} from './settle-job.ts'
 import {readRows} from './stored-rows.ts'
 
 /**
- * Waits for the jobs that an earlier owner of the run requested, and settles their rows. Rows without an answer have unsettled entries then, so
- * that their flow's pass sends them again. Rows that the CRM did not write are planned again.
+ * Waits for jobs that an earlier owner of the run requested, and settles their rows. Unanswered rows keep unsettled entries, so the flow's
+ * pass sends them again. Rows that the CRM did not write are planned again.
  */
 export const finishBulkJobs = async (ctx: Context, flows: readonly CompiledFlow[]): Promise<void> => {
   const {db, run} = ctx

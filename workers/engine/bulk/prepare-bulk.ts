@@ -12,8 +12,8 @@ import {type BulkRows, fits, nameGroup} from './bulk-batches.ts'
 type PreparedRows = {rows: BulkRows; ended: ImportRow[]; others: Op[]}
 
 /**
- * Reads the records of updates again, because the rows may have waited for minutes: for values that people edited, and for before images. What is
- * left out of an update may differ by row, so only the largest group of rows stays in the file.
+ * Reads the records of updates again for edits and before images, because rows may have waited for minutes. Kept edits remove fields from
+ * rows, so only the largest group with equal fields stays in the file.
  */
 export const prepareBulk = async (pipeline: RowPipeline, {kind, ops}: BulkRows): Promise<PreparedRows> => {
   const {ctx, flow, bulk} = pipeline

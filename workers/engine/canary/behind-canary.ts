@@ -6,7 +6,7 @@ type PipelineSteps = {follow(work: Promise<void>): void; wait(ms: number): Promi
 
 const lookMs = 50
 
-/** Lets operations wait until the canary of their kind is verified, and sends them then. Returns those that may be sent now. */
+/** Holds operations back until the canary of their kind is verified, then sends them. Returns the operations that may be sent now. */
 export const holdBehindCanary = (pipeline: RowPipeline, kind: StepKind, ops: Op[], {follow, wait, send}: PipelineSteps): Op[] => {
   const {ctx, flow, closing, behindCanary} = pipeline
   const {now, later} = ctx.canary?.split(flow, kind, ops) ?? {now: ops, later: []}

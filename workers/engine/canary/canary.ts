@@ -12,14 +12,14 @@ export type Canary = {
   split(flow: CompiledFlow, kind: StepKind, ops: Op[]): {now: Op[]; later: Op[]}
   /** Notes that these rows are settled. */
   end(rows: readonly ImportRow[]): void
-  /** Whether other rows of the kind may be sent. While every row of the canary is settled, verifies them first. */
+  /** Whether the kind's other rows may be sent. Returns false while a canary row is unsettled; otherwise verifies the canary first. */
   pass(flow: CompiledFlow, kind: StepKind, signal: AbortSignal): Promise<boolean>
 }
 
 /** The canary of one kind. `taken`: how many rows were sent. `open`: those that are not settled. */
 type Gate = {taken: number; open: Set<ImportRow>; isPassed: boolean}
 
-/** Opens the gates of a canary. Null: the guard has none. A new owner counts the rows that earlier owners wrote. */
+/** Opens the gates of a canary. Null: the run has no canary left to pass. A new owner counts the rows that earlier owners wrote. */
 export const openCanaryGates = ({canary, canaryPassed, counts}: Pick<RunHead, 'canary' | 'canaryPassed' | 'counts'>) => {
   if (canary === null || canaryPassed.includes('*')) return null
   const gates = new Map<string, Gate>()

@@ -7,7 +7,7 @@ import {readUnlessRefused} from '../send/crm-retry.ts'
 /** The route by which a flow finds records. `why`: for people. */
 export type MatchRoute = {match: 'query' | 'snapshot'; why: string}
 
-/** Types of match fields that a query compares as the match key does. Phones and times have spellings that a query does not find. */
+/** Field types that a query and the match key compare alike. Queries miss other spellings of phones and times. */
 const EXACT_TYPES = new Set(['text', 'email', 'website', 'picklist', 'integer', 'bigint', 'long', 'double', 'autonumber'])
 /** The most fields of an export. A public note says 200. */
 const mostFields = 200

@@ -23,9 +23,9 @@ export type SnapshotMatches = {
   close(): Promise<void>
 }
 
-/** The longest time for which the index is used without the changes of the module. */
+/** The index is used for this long before the changes of the module are read again. */
 const freshMs = 30_000
-/** How long before its request an export may have been made of older values. */
+/** An export may lack changes from this long before its request, so changes are read from then on. */
 const exportMarginMs = 60_000
 const mostExports = 2
 
@@ -120,7 +120,7 @@ const openMatches = (ctx: Context, flow: CompiledFlow, index: MatchIndex, askedM
     async match(rows) {
       const known = new Set<ImportRow>()
       if (performance.now() >= freshUntil && isUsable) await refresh()
-      // Records that another run writes right now are not in the index yet.
+      // The index may lack records that another run is writing.
       if (!isUsable || (await mayBeStale(ctx, flow))) return known
       for (const row of rows) {
         const found = row.matchKey ? index.find(row.matchKey) : []

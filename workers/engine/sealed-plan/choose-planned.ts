@@ -14,7 +14,7 @@ import {type Op, questionOf} from '../settle/verdict.ts'
 import {changedAt, describeSteps, readTargets, type TargetRecords} from './describe-steps.ts'
 import {findDifference, isSent, PLAN_STALE, skipStale} from './keep-to-plan.ts'
 
-/** `ops`: the operations that the plan has. `ended`: rows that were settled without a send. */
+/** `ops`: the operations to send. `ended`: rows that were settled without a send. */
 type ChosenOps = {ops: Op[]; ended: ImportRow[]}
 
 /**
@@ -35,7 +35,7 @@ const choosePlanned = async (
   const steps = await describeSteps(ctx, kind, ops, records)
   const ours = await listOwnWrites(ctx, ops)
   const differences = ops.flatMap((op): {op: Op; why: string}[] => {
-    // A create that was sent is found or sent again by evidence, whatever the plan says.
+    // A create that was sent before is not checked against the plan, because its record may already exist.
     if (kind === 'create' && isSent(op.row, flow)) return []
     const why = findDifference(op.row.step ?? null, steps.get(op.row)!, ours.get(op.target ?? '') ?? null)
     return why ? [{op, why}] : []
@@ -58,7 +58,7 @@ const choosePlanned = async (
   return {ops: ops.filter(({row}) => !over.has(row)), ended}
 }
 
-/** Chooses the operations that may be sent now: deletes of records that still match, and what the run's plan has. */
+/** Returns the operations that may be sent now: those in the run's plan, and deletes whose records still match. */
 export const chooseOps = async (
   pipeline: Pick<RowPipeline, 'ctx' | 'flow' | 'window'>,
   kind: StepKind,
@@ -69,7 +69,7 @@ export const chooseOps = async (
   return {ops, ended: [...there.ended, ...ended]}
 }
 
-/** Lists when rows of the chain last changed these records, in the notation of a step. */
+/** Returns the time of the chain's last write to each record, in the notation of a plan step. */
 export const listOwnWrites = async ({db, chain, snapshot}: Context, ops: Pick<Op, 'target'>[]): Promise<Map<string, string>> => {
   const records = [...new Set(ops.flatMap(({target}) => (target === null || isPlannedId(target) ? [] : [target])))]
   if (records.length === 0) return new Map()
@@ -77,7 +77,7 @@ export const listOwnWrites = async ({db, chain, snapshot}: Context, ops: Pick<Op
   return new Map(writes.map(({recordId, writtenAt}) => [recordId, changedAt({id: recordId, Modified_Time: writtenAt})!]))
 }
 
-/** Finds updates that were sent without an answer and whose record now holds every value. They may be sent again. */
+/** Finds unanswered updates whose record already holds every sent value. Sending them again is safe. */
 const findApplied = async (ctx: Context, flow: CompiledFlow, ops: Op[]): Promise<Set<Op>> => {
   const sent = ops.filter(({row}) => isSent(row, flow))
   const fields = flow.module.fields.filter(({apiName}) => sent.some(({row}) => apiName in row.payload))
@@ -101,7 +101,7 @@ const findApplied = async (ctx: Context, flow: CompiledFlow, ops: Op[]): Promise
   )
 }
 
-/** Ends a row that differs from the plan. If a write of it was sent, the row stays unanswered, because that write may have happened. */
+/** Settles a row that differs from the plan. If a write was sent, the row ends as unanswered, because that write may have taken effect. */
 const endStale = (
   ctx: Context,
   flow: CompiledFlow,

@@ -26,8 +26,8 @@ export const describeGroups = async (
 }
 
 /**
- * Finds the groups that differ from the plan that the run applies, because rows of a record are replaced together. Rows that were sent without
- * an answer are sent again also if their record changed since, because that write may be the change.
+ * Finds the groups with a row that differs from the plan; the rows of a record are replaced together. An unanswered group is sent again
+ * even if its record changed, because that write may be the change.
  */
 export const findStaleGroups = async (
   ctx: Context,

@@ -54,7 +54,7 @@ export const describeNested = async (ctx: Context, parent: ImportRow, rows: Impo
   return new Map(rows.map(row => [row, {kind: 'nested', target, valuesHash: hashValues(row, nameOf), modifiedAt: null}]))
 }
 
-/** Returns when a record was last changed, in one notation. Null: it is unknown. */
+/** Returns the record's last change as an ISO 8601 time in UTC. Null: the time is unknown. */
 export const changedAt = (record: CrmRecord | undefined): string | null => {
   const at = Date.parse(String(record?.Modified_Time))
   return Number.isNaN(at) ? null : new Date(at).toISOString()
@@ -62,10 +62,10 @@ export const changedAt = (record: CrmRecord | undefined): string | null => {
 
 type NameRecord = (id: string) => string
 
-/** Returns a function that replaces the ids of records which rows of the chain created by their placeholder ids. */
+/** Returns a function that replaces the id of a record that the chain created by its placeholder id. */
 const nameMakers = async ({db, chain, retried, run, snapshot}: Context, ids: string[]): Promise<NameRecord> => {
   const records = [...new Set(ids)].filter(id => !isPlannedId(id))
-  // A dry run creates no record, so only the chain that it would continue has any.
+  // A dry run creates no records, so its ids have placeholders only if it continues a chain.
   if (records.length === 0 || (run.dryRun && retried === null)) return id => id
   const modules = snapshot.modules.map(({no}) => no)
   const makers = await listMakers(db, {chains: [chain, retried ?? chain], modules, records})

@@ -3,7 +3,7 @@ import type {Context} from '../context.ts'
 import type {RowPlan, SkipPlan} from '../match/plan-rows.ts'
 import type {CompiledFlow, ImportRow, RowFailure} from '../model.ts'
 
-/** What a row that differs from the plan ends with. */
+/** The code of a row that differs from the plan. */
 export const PLAN_STALE = 'PLAN_STALE'
 
 /** The part of a row that decides whether it keeps to the plan. `step`: its step in the plan; null: none; undefined: the run has no plan. */
@@ -25,14 +25,17 @@ export const addSteps = async (
   for (const row of rows) row.step = steps.get(row.number) ?? null
 }
 
-/** Whether a write of the row was sent, by this run or an earlier one, so that it may have happened. Every patch names its record. */
+/**
+ * Whether this run or an earlier one sent a write of the row. A decided row counts as sent, except in patch flows, whose rows always have a
+ * decided record.
+ */
 export const isSent = ({attempt = 0, unansweredSends = 0, decided = null}: PlannedRow, {patchPlan}: Pick<CompiledFlow, 'patchPlan'>) =>
   attempt > 0 || unansweredSends > 0 || (decided !== null && !patchPlan)
 
-/** Whether the row has a step in the plan, and its write was not sent. Such a row must not end in any other way than as stale. */
+/** Whether the row has a step in the plan and its write was not sent. If such a row is not written, it must end as stale. */
 export const isDue = (row: PlannedRow, flow: Pick<CompiledFlow, 'patchPlan'>): boolean => Boolean(row.step) && !isSent(row, flow)
 
-/** Returns what a run with a plan does with a row that it would plan in this way. A row without a step is not written, and no question is asked. */
+/** Restricts the plan of a row to its step in the sealed plan. A row without a step is not written and asks no question. */
 export const keepToPlan = ({step, decided}: PlannedRow, planned: RowPlan): RowPlan => {
   if (step === undefined || decided) return planned
   if (planned.do === 'wait') return step ? planned : skipStale('The plan does not write this row')
@@ -41,7 +44,7 @@ export const keepToPlan = ({step, decided}: PlannedRow, planned: RowPlan): RowPl
   return step.kind === planned.do ? planned : skipStale(`The plan would ${step.kind}, but the row would now ${planned.do}`)
 }
 
-/** Returns the plan of a row that differs from the sealed plan. */
+/** Returns a plan that skips the row as stale. */
 export const skipStale = (message: string): SkipPlan => ({do: 'skip', code: PLAN_STALE, message, recordId: null, asks: null})
 
 /** Returns how an operation differs from its step in the plan; null if it does not. `ours`: when the chain last changed the target. */

@@ -11,14 +11,14 @@ import {insertLoose, insertSegments, listSegments, nameLoose, PLAN_LIST, type Se
 import type {OfflineContext} from '../context.ts'
 import {RunPaused} from '../run-endings.ts'
 
-/** `piece`: the later one counts if another owner planned a row again. */
+/** `piece`: the segment of the step. If another owner planned the row again, the step of the later segment counts. */
 type FoundStep = PlanStep & {piece: number}
 
 const segmentsPerLook = 100
 
 /**
- * Stores the plan of a dry run that planned every row: its steps in the order of flow, row and phase, in chunks with chained hashes. Begins at
- * the beginning if an earlier owner stored a part.
+ * Stores the plan of a complete dry run. Steps are sorted by flow, row and phase, in chunks with chained hashes. Deletes a part that an
+ * earlier owner stored, and starts over.
  */
 export const orderSteps = async (ctx: OfflineContext): Promise<void> => {
   const sorting = openRowSort<FoundStep>({compare, sizeOf: () => 200})

@@ -9,9 +9,9 @@ import {type ComparedField, formOf, isEqual, wholeFormOf} from '../match/compare
 export type RecordTraces = {isByOther: boolean; isTouched: boolean}
 
 /**
- * Compares a sent value with the value of the record. A value that another user may have set is changed. Otherwise, the beginning of the
- * sent value is truncated, and the same value in another form is coerced. Any other value is changed if the record was touched since. If
- * not, the CRM itself stored it instead, so it is coerced.
+ * Compares a sent value with the value that was read. A different value is `changed` if another user changed the record last. Otherwise it
+ * is `truncated` if it is a prefix, and `coerced` if it is another form of the sent value. Any other value is `changed` if the record was
+ * touched, else `coerced`, because only the CRM can have replaced it.
  */
 export const classifyValue = (
   field: ComparedField,
@@ -33,7 +33,7 @@ const NUMBERS = new Set(['integer', 'double', 'percent', 'currency'])
 
 const isBeginning = ({type}: ComparedField, sent: string, read: string) => TEXTS.has(type) && read !== '' && sent.startsWith(read)
 
-/** Whether the values are the same apart from letter case, signs, and lost precision. */
+/** Whether the values are equal apart from letter case, punctuation and lost precision. */
 const isSameInOtherForm = (field: ComparedField, sent: unknown, read: unknown): boolean => {
   if (isEmpty(sent) || isEmpty(read)) return false
   const {apiName, type} = field

@@ -66,7 +66,7 @@ const resultOf = (flow: CompiledFlow, {user, row, record}: ReadRow, name: string
 const runsAutomations = ({options}: CompiledFlow) =>
   Array.isArray(options?.automations) ? options.automations.length > 0 : options?.automations === true
 
-/** Whether the record names another user as the last who changed it. */
+/** Whether another user changed the record last. */
 const isByOther = (record: CrmRecord, user: string) => record.Modified_By != null && !isLastChangedBy(record, user)
 
 const countField = ({fields}: Findings, {flow, field}: Pick<FieldCounts, 'flow' | 'field'>, result: VerifyResult) => {
@@ -77,8 +77,8 @@ const countField = ({fields}: Findings, {flow, field}: Pick<FieldCounts, 'flow' 
 }
 
 /**
- * Makes the values that were read the base for later edits, if they differ from what was sent. So a value that the CRM or its automations
- * stored instead does not look like a person's edit in the next run. What another user changed stays an edit.
+ * Makes the values that were read the base for detecting later edits. Thus the next run does not take a value of the CRM or its automations
+ * for an edit. Values that another user changed still count as edits.
  */
 const markRead = ({differences, marks}: Findings, flow: CompiledFlow, {key, recordId}: WrittenRow) => {
   const own = differences.filter(difference => difference.key === key && difference.recordId === recordId && difference.flow === flow.no)

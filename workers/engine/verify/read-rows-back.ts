@@ -27,7 +27,7 @@ export const readRowsBack = async (of: ReadContext, entries: readonly OpenEntry[
   if (differing.size === 0) return {judged: [...entries], read}
   const {db, run} = of.ctx
   const names = {run: run.no, records: [...differing]}
-  // The batches in flight are listed first: one that is settled meanwhile is among the entries.
+  // List batches in flight before entries: a batch that settles in between then appears among the entries.
   const inFlight = new Set(await listInFlight(db, names))
   const later = openEntries(await listSharing(db, {...names, from: entries[0]!}), of.seal)
   const judged = entries.filter(({rows}) => !rows.some(({recordId}) => inFlight.has(recordId)))
@@ -57,8 +57,8 @@ const differs = ({flowOf}: ReadContext, row: WrittenRow, records: ReadRows['reco
 type SharedRecords = {judged: readonly OpenEntry[]; later: readonly OpenEntry[]; differing: ReadonlySet<string>}
 
 /**
- * Leaves out of each row that differs the values that a later row of the run wrote to the same record. The later row is judged by them. The
- * run's last write of the record counts as its own.
+ * Omits values that a later row of the run wrote to the same record; the later row is judged by them. A row's write time becomes that of
+ * the run's last write to the record.
  */
 const keepOwnValues = (read: readonly ReadRows[], {judged, later, differing}: SharedRecords): ReadRows[] => {
   const mine = new Map(judged.flatMap(entry => entry.rows.map((row, at) => [nameOf(row), placeOf(entry, at)])))

@@ -15,12 +15,12 @@ import {openPackWritten} from './written-rows.ts'
 export type Verifier = {
   /** Resolves when every row that is settled now is verified. Rejects if the run is held or ends. */
   verifySettled(signal: AbortSignal): Promise<void>
-  /** Verifies what is left. Call it when nothing is written any more. */
+  /** Verifies the remaining rows. Call it after the last write. */
   finish(): Promise<void>
   close(): Promise<void>
 }
 
-/** So many due rows fill the calls, so they are read at once. Fewer wait for others, at most so long. */
+/** Due rows are read once there are `enoughRows`, which fill the calls, or once the oldest was due for `longestWaitSeconds`. */
 const [enoughRows, longestWaitSeconds] = [1_000, 5]
 const lookMs = 500
 
@@ -48,7 +48,7 @@ const openVerifierOf = (ctx: Context, of: VerifyContext): Verifier => {
   let last: Promise<unknown> = Promise.resolve()
   let failure: {error: unknown} | null = null
 
-  /** Verifies one part. One part at a time, so that entries are verified in their order. */
+  /** Verifies the next due entries. Calls run one after another, so that entries are verified in order. */
   const verifyPart = (): Promise<boolean> => {
     const part = last.catch(() => {}).then(() => verifyDueEntries(of))
     last = part
@@ -82,7 +82,7 @@ const openVerifierOf = (ctx: Context, of: VerifyContext): Verifier => {
     async finish() {
       closing.abort()
       await working
-      // Without verification, rows of a canary matter only while others of their kind wait for it.
+      // With `verify: off`, only the canary is verified, and no row waits for it any more.
       if (run.verify === 'off') return
       await verifyUntil(async () => (await measureQueue(db, {run: run.no, seconds})).rows === 0, ctx.signal)
       assertNotHeld()
@@ -95,7 +95,10 @@ const openVerifierOf = (ctx: Context, of: VerifyContext): Verifier => {
   }
 }
 
-/** Verifies parts until `closing`. A fault that passes only delays them. Any other fault rejects, and is thrown when the passes have ended. */
+/**
+ * Verifies due entries while the passes write, until `closing` aborts. A `RunPaused` only delays verification. Any other fault is thrown
+ * after the passes have ended.
+ */
 const workBesidePasses = async (ctx: Context, closing: AbortSignal, verifyPart: () => Promise<boolean>): Promise<void> => {
   while (!closing.aborted) {
     try {

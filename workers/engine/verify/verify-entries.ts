@@ -11,7 +11,7 @@ import {storeSegment} from '../segment-writer.ts'
 import {type Findings, type FlowOf, judgeRows} from './judge-rows.ts'
 import {openEntries, readRowsBack} from './read-rows-back.ts'
 
-/** What is read back at once. It bounds the memory: rows, and packed bytes of their sent values. */
+/** Maximum rows, and bytes of their packed values, per read. They bound the memory. */
 const [rowsAtOnce, bytesAtOnce] = [3_000, 4 * 1024 ** 2]
 
 export type VerifyContext = {ctx: Context; flowOf: FlowOf; seal: RunSeal}
@@ -55,7 +55,7 @@ const nameObject = (id: string) => `verify-${id}.ndjson.gz.sealed`
 
 const commitOnce = async ({lease}: Context, tx: Tx, verified: VerifiedRows): Promise<boolean> => {
   const {done, isOwner, held} = await commitVerified(tx, verified)
-  // An earlier try was committed, although its answer was lost.
+  // An earlier attempt was committed, but its answer was lost.
   if (done === 0) return false
   if (!isOwner) throw new LeaseLost('Another owner took the run')
   lease.noteHeld(held)

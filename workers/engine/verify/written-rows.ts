@@ -21,12 +21,12 @@ export type WrittenRow = {
   isSure: boolean
 }
 
-/** A row that a settlement adds to those that are read back, if the run reads them. */
+/** A settled row that may be queued for reading back. */
 export type SettledRow = WrittenRow & {isCanary: boolean}
 
 type WrittenDetails = {recordId: string; writtenAt?: string | null | undefined; isSure?: boolean}
 
-/** Adds to the settlement that the CRM has written the row's payload. */
+/** Records in the settlement that the CRM accepted the row's payload. */
 export const noteWritten = (
   {flow, settled}: {flow: Pick<CompiledFlow, 'no' | 'module' | 'patchPlan'>; settled: SettlementParts},
   {number, key, payload, isCanary = false}: Pick<ImportRow, 'number' | 'key' | 'payload' | 'isCanary'>,
@@ -39,7 +39,7 @@ export const noteWritten = (
 const firstRows = 100
 const oneIn = 20
 
-/** Whether the sample of a run has the row: the first hundred rows of a flow, and one in twenty of the others by the digest of their keys. */
+/** Whether the row belongs to the sample: the first 100 rows of a flow, and about 5 % of the others, by key digest. */
 export const isInSample = ({row, key}: Pick<WrittenRow, 'row' | 'key'>): boolean => row <= firstRows || crc32(key) % oneIn === 0
 
 /** Packs the rows of a settlement that are read back. Null if there is none. Rows of the canary are always read back. */

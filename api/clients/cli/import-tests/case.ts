@@ -5,18 +5,18 @@ import {badFile} from '../failure.ts'
 
 /** Counts by outcome, of all modules or of each. */
 export type ExpectedCounts = Record<string, number | Record<string, number>>
-/** The end of a row: an outcome, or some keys of it, or one of these for each module. */
+/** The expected outcome of a row: its name, or some keys of its entry, or one of these for each module. */
 export type ExpectedRow = string | Record<string, unknown>
 export type CaseRecords = Record<string, Json[]>
 
 export type CaseAnswer = {
-  /** The number of a row whose question is answered; without it, the answer is a rule for the questions of `flow`. */
+  /** The row whose question is answered. If it is left out, the answer becomes a rule for the questions of `flow`. */
   row?: number
   flow?: string
   kind?: string
   field?: string
   choice?: string
-  /** Values by which one candidate is chosen. */
+  /** Field values that select one candidate record. */
   record?: Json
 }
 

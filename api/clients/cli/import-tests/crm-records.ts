@@ -52,7 +52,7 @@ export const compareRecords = async ({crm, key, modules}: CrmOrg, expected: Case
   return differences
 }
 
-/** Pairs each expected record with the most similar one that is left, then reports differing fields and records without a partner. */
+/** Pairs each expected record with the most similar unpaired record. Reports differing fields and unpaired records. */
 const compareModule = (module: string, wanted: Json[], found: Json[]): Difference[] => {
   const left = new Set(found)
   const differences: Difference[] = []

@@ -1,7 +1,7 @@
 import {ApiError, type Json} from '../../http.ts'
 import {clean} from '../phrases.ts'
 
-/** One thing that is not as expected, with the module and the field if it concerns one. */
+/** A mismatch with the case. `module` and `field` are null if the mismatch concerns neither. */
 export type Difference = {module: string | null; field: string | null; row: number | null; message: string}
 
 export const differ = (message: string, {module = null, field = null, row = null}: Partial<Difference> = {}): Difference => ({

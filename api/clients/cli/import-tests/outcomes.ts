@@ -16,7 +16,7 @@ export const readRows = async ({client, path}: Session, run: Json, slots: Record
   return rows
 }
 
-/** Adds the counts of a chain of runs: what an earlier run wrote is inherited by the later one. */
+/** Sums the counts of a retry chain. A later run reports an earlier run's writes as inherited, so inherited rows are not counted. */
 export const chainCounts = (runs: readonly Json[]): Counts => {
   const last = structuredClone(runs.at(-1)!.counts) as Counts
   for (const counts of Object.values(last)) delete counts.inherited
@@ -27,7 +27,7 @@ export const chainCounts = (runs: readonly Json[]): Counts => {
   return last
 }
 
-/** Rows of later runs replace those of earlier ones, unless they only inherit. */
+/** Merges the rows of a retry chain. The entries of a later run replace earlier ones, except inherited entries. */
 export const chainRows = (runs: readonly (readonly RowEntries[])[]): RowEntries[] => {
   const all = new Map<string, RowEntries>()
   for (const rows of runs)
@@ -49,7 +49,7 @@ export const chainRows = (runs: readonly (readonly RowEntries[])[]): RowEntries[
 const badOutcomes = ['refused', 'failed', 'unanswered', 'skipped']
 const mostReasons = 5
 
-/** Compares counts. Outcomes that the case leaves out must not occur. Rows with an unexpected end explain a difference. */
+/** Compares counts by outcome. Outcomes that the case leaves out must be 0. Rows with an unexpected bad outcome are reported too. */
 export const compareCounts = (expected: ExpectedCounts, found: Counts, rows: readonly RowEntries[]): Difference[] => {
   const isPerModule = Object.values(expected).some(value => typeof value === 'object')
   const parts: [module: string | null, wanted: Record<string, number>, found: Record<string, number>][] = isPerModule

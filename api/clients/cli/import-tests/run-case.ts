@@ -16,7 +16,7 @@ export type CaseSetting = {
   crmOf(connectorId: string | null): CrmOrg & {connectorId: string}
 }
 
-/** A run that has not ended after this time has failed the case. */
+/** A case fails if its run takes longer than this. */
 const longestRunMs = 60_000
 
 /** Runs one case. Returns every difference from what it expects. */
