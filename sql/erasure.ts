@@ -20,7 +20,7 @@ export const OF_RUNS = {
     verify_queue: 'run_no',
     verify_keys: 'run_no',
   },
-  ...{sealed_plans: 'run_no', plan_chunks: 'run_no'},
+  ...{sealed_plans: 'run_no', plan_chunks: 'run_no', bulk_jobs: 'run_no'},
 } as const
 export type OfRuns = keyof typeof OF_RUNS
 export const ofRuns = Object.keys(OF_RUNS) as OfRuns[]

@@ -159,7 +159,7 @@ const writeRows = async (ledgerContext: LedgerContext, {crm, budget}: CrmDeps, h
   // The rows of a bulk job that the CRM already executes are reported as it writes them, even if the run was cancelled.
   const hasBulkJobs = (await listOpenBulkJobs(db, run.no)).length > 0
   if (head.stop && !hasBulkJobs) throw new RunStopped(head.stop)
-  if (head.held) throw runHeld(head.held)
+  if (head.held && !head.stop) throw runHeld(head.held)
   const offline = await readOfflineContext(ledgerContext)
   const compiledFlows = compileFlows(offline.snapshot)
   const shut = findWriteBlock(await findWriteStatus(db, run.no), run)

@@ -25,7 +25,7 @@ const mostOrphans = 1_000
  * is touched.
  */
 export const ours =
-  /^org_\w+\/(imp_\w+\/(src_\w+|upl_\w+-\d+-[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12})|runs\/run_\w+\/(plan|image|\d+-\d+)-[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}\.ndjson\.gz(\.sealed)?|runs\/run_\w+\/match-[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}\.zip\.sealed)$/
+  /^org_\w+\/(imp_\w+\/(src_\w+|upl_\w+-\d+-[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12})|runs\/run_\w+\/(plan|steps|bulk|image|\d+-\d+)-[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}\.ndjson\.gz(\.sealed)?|runs\/run_\w+\/match-[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}\.zip\.sealed)$/
 
 /** Removes objects that no row names any more. If an object cannot be removed, it stays listed and is retried. */
 export const removePendingDeletes = async (retaining: RetentionDeps) => {

@@ -21,8 +21,9 @@ const parse = ({number, text}: JsonRecord): Record<string, unknown> => {
   try {
     return JSON.parse(text, asText as never)
   } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error
-    throw new Refusal('UNREADABLE', `Record ${number} of the JSON file is not valid JSON. Correct it and send the file again`)
+    // A RangeError: the parser's stack does not suffice for the nesting.
+    if (!(error instanceof SyntaxError || error instanceof RangeError)) throw error
+    throw new Refusal('UNREADABLE', `Record ${number} of the JSON file is not valid JSON, or is nested too deeply. Correct it and send the file again`)
   }
 }
 

@@ -1,6 +1,7 @@
 import {settleRows} from '../../../shared/billing/entitlements/rows.ts'
 import {atPoint} from '../../../shared/fault-point.ts'
 import {announceEnd} from '../../../shared/notifications/run-ended.ts'
+import {endEmptyBulkJobs} from '../../../sql/bulk-jobs.ts'
 import {deleteChainRows} from '../../../sql/chain-rows.ts'
 import {setImportState} from '../../../sql/imports.ts'
 import {deleteExports} from '../../../sql/match-exports.ts'
@@ -31,6 +32,8 @@ export const closeRun = async (ctx: LedgerContext): Promise<void> => {
   while ((await deleteQueued(db, {run: run.no, limit: entriesPerDelete})) === entriesPerDelete) lease.lost.throwIfAborted()
   await deleteCursors(db, run.no)
   await deleteExports(db, {run: run.no})
+  // A run that was stopped from outside may leave the stored rows of a job.
+  await endEmptyBulkJobs(db, run.no)
   await releaseRun(db, run.no)
   while ((await deleteAnswers(db, {run: run.no, limit: rowsPerDelete})) === rowsPerDelete) lease.lost.throwIfAborted()
   while ((await deleteParentKeys(db, {run: run.no, limit: rowsPerDelete})) === rowsPerDelete) lease.lost.throwIfAborted()
