@@ -23,7 +23,10 @@ const parse = ({number, text}: JsonRecord): Record<string, unknown> => {
   } catch (error) {
     // A RangeError: the parser's stack does not suffice for the nesting.
     if (!(error instanceof SyntaxError || error instanceof RangeError)) throw error
-    throw new Refusal('UNREADABLE', `Record ${number} of the JSON file is not valid JSON, or is nested too deeply. Correct it and send the file again`)
+    throw new Refusal(
+      'UNREADABLE',
+      `Record ${number} of the JSON file is not valid JSON, or is nested too deeply. Correct it and send the file again`,
+    )
   }
 }
 
