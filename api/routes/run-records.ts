@@ -64,10 +64,10 @@ const ResultsQuery = RunFileQuery.extend({
 })
 
 /** Creates a route that returns a file of a run for one of its sources. */
-const runFile = (kind: RunFile, operationId: string) =>
+const runFile = (kind: RunFile, path: `/${string}`, operationId: string) =>
   route({
     method: 'get',
-    path: `/orgs/:org/imports/:id/${kind}.csv`,
+    path,
     operationId,
     tag: 'Runs',
     // A plan shows what records of the CRM hold.
@@ -123,7 +123,7 @@ export default [
       return readLog(input, await findImportRun(db, {org: caller.org, importId: params.id, runId: params.run}), query)
     },
   }),
-  runFile('results', 'downloadResults'),
-  runFile('failed', 'downloadFailedRows'),
-  runFile('plan', 'downloadPlan'),
+  runFile('results', '/orgs/:org/imports/:id/results.csv', 'downloadResults'),
+  runFile('failed', '/orgs/:org/imports/:id/failed.csv', 'downloadFailedRows'),
+  runFile('plan', '/orgs/:org/imports/:id/plan.csv', 'downloadPlan'),
 ]

@@ -136,7 +136,7 @@ test('a refusal has its code, and an aborted call throws the reason', async t =>
   await t.throwsAsync(lading.readImport({org: org.org}), {instanceOf: TypeError, message: /needs id/})
 })
 
-test('Retry-After of a rate limit is waited for, and nobody at the address is Unreachable', async t => {
+test('the client waits for the Retry-After of a rate limit, and throws Unreachable if no server answers', async t => {
   const asked: number[] = []
   const server = createServer((_, response) => {
     asked.push(Date.now())
