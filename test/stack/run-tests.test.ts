@@ -15,9 +15,19 @@ test('the files of failed tests and hooks are listed once', t => {
   t.deepEqual(listFailedFiles([output[1], ...output].join('\n'), isFile), ['test/access.test.ts', 'test/workers/archive.test.ts'])
 })
 
+test('the files of processes that the runtime aborted are listed, with and without failed tests', t => {
+  const aborted = '  ✘ test/access.test.ts exited due to SIGABRT'
+  t.deepEqual(listFailedFiles([aborted, output[2], ...output.slice(3)].join('\n'), isFile), [
+    'test/access.test.ts',
+    'test/workers/archive.test.ts',
+  ])
+  t.deepEqual(listFailedFiles([aborted, '  ─', '', '  4 tests passed', ''].join('\n'), isFile), ['test/access.test.ts'])
+})
+
 test('no files are listed after any other error', t => {
   for (const line of [
-    '  ✘ one exited due to SIGKILL',
+    '  ✘ test/access.test.ts exited due to SIGKILL',
+    '  ✘ test/unknown.test.ts exited due to SIGABRT',
     '  ✘ 2 tests remaining in one',
     '  ✘ Timed out while running tests',
     '  ✘ [fail]: unknown › b',

@@ -6,8 +6,8 @@ const MOST_FILES = 12
 
 /**
  * Runs every test. Files with a failed test run a second time, one after the other, because a busy machine can fail a test that has a time
- * limit. A file that fails twice fails the run, and so does anything else than a failed test: a crash, a timeout, an uncaught error. With
- * arguments, nothing runs twice.
+ * limit. So do files whose process the runtime aborted: Node 24 rarely does after it freed WebAssembly code (nodejs/node#64500). A file that
+ * fails twice fails the run, and so does anything else: a timeout, an uncaught error. With arguments, nothing runs twice.
  */
 const runTests = async (given: string[]): Promise<number> => {
   const first = await runAva(given)
@@ -19,19 +19,24 @@ const runTests = async (given: string[]): Promise<number> => {
   return second.code
 }
 
-/** Lists the files of failed tests and hooks from AVA's output. Returns null if AVA reported any other error. */
+/** Lists the files of failed tests and hooks, and of aborted processes, from AVA's output. Returns null if AVA reported any other error. */
 export const listFailedFiles = (output: string, isFile: (path: string) => boolean): string[] | null => {
   const lines = stripVTControlCharacters(output)
     .split('\n')
     .map(line => line.trim())
   const summary = lines.slice(lines.findLastIndex(line => /^─+$/.test(line)) + 1).filter(line => line !== '')
-  if (summary.length === 0 || !summary.every(line => /^\d+ (test|hook)s? failed$/.test(line))) return null
+  if (summary.length === 0 || !summary.every(line => /^\d+ ((test|hook)s? failed|tests? passed)$/.test(line))) return null
   const files = lines.filter(line => line.startsWith('✘')).map(line => fileOf(line, isFile))
-  return files.includes(null) ? null : [...new Set(files as string[])]
+  return files.length === 0 || files.includes(null) ? null : [...new Set(files as string[])]
 }
 
-/** Finds the file of a line such as `✘ [fail]: workers › import-plans › the title`. A title may contain the separator too. */
+/**
+ * Finds the file of a line such as `✘ [fail]: workers › import-plans › the title` or `✘ test/a.test.ts exited due to SIGABRT`. A title may
+ * contain the separator too.
+ */
 const fileOf = (line: string, isFile: (path: string) => boolean): string | null => {
+  const aborted = /^✘ (\S+) exited due to (SIGABRT|SIGILL|SIGSEGV|SIGTRAP)$/.exec(line)?.[1]
+  if (aborted) return isFile(aborted) ? aborted : null
   const parts = /^✘ \[fail\]: (.+)$/.exec(line)?.[1]?.split(' › ') ?? []
   const paths = parts.map((_, last) => `test/${parts.slice(0, last + 1).join('/')}.test.ts`)
   return paths.find(isFile) ?? null
