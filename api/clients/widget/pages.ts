@@ -9,7 +9,7 @@ type Load = () => Promise<ComponentType<PageProps>>
  * All pages by the path after `#/`. A part with a colon becomes a parameter. The first match is used. `areas`: the messages that its modules read, so
  * that other languages load no more. A test compares them with the imports of the page.
  */
-export const pages: Record<string, {areas: Area[]; load: Load}> = {
+const pages: Record<string, {areas: Area[]; load: Load}> = {
   '': {areas: [], load: async () => (await import('./home.ts')).Home},
   runs: {areas: ['reasons', 'runs', 'undo'], load: async () => (await import('./runs/history.ts')).History},
   'imports/:id/run': {

@@ -16,7 +16,7 @@ export const chooseLanguage = (language: Language | null): void => {
 }
 
 /** The areas that every page shows. */
-export const commonAreas = ['shell', 'errors', 'rowReasons'] as const satisfies Area[]
+const commonAreas = ['shell', 'errors', 'rowReasons'] as const satisfies Area[]
 
 /** Decides on the language, and loads the messages of every page and of `areas`. If they cannot be loaded, the widget works in English. */
 export const startLanguage = async (areas: Area[] = []): Promise<void> => {
