@@ -11,7 +11,6 @@ const Approval = z.object({
   /** Null after the person was erased. */
   approvedBy: z.object({id: z.string(), name: z.string()}).nullable(),
 })
-export type TemplateApproval = z.output<typeof Approval>
 
 type OfTemplate = {org: string; template: string}
 
