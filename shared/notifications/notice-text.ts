@@ -41,7 +41,8 @@ const endOf = (data: About): string => {
   const done = created + updated + inherited + planned
   const questions = Number(data.questions ?? 0)
   if (data.stop && !(data.dryRun && data.stop === 'LIMIT_ROWS_PER_RUN')) return stops[String(data.stop)] ?? 'was stopped'
-  if (questions > 0) return `needs your answer to ${questions} ${questions === 1 ? 'question' : 'questions'}`
+  if (questions > 0 && !data.dryRun) return `needs your answer to ${questions} ${questions === 1 ? 'question' : 'questions'}`
+  if (questions > 0 && attention === 0) return `has ended with ${questions} ${questions === 1 ? 'question' : 'questions'}`
   if (attention === 0) return done > 0 ? 'is complete' : 'has ended and wrote nothing'
   const settled = Number(data.unchanged ?? 0) + Number(data.keptRows ?? 0)
   if (done + settled + unanswered === 0) return 'failed'
