@@ -3,7 +3,8 @@ import type {Body} from './compose.ts'
 
 /** Says what happened in one sentence without its full stop. */
 export const sentenceOf = ({type, data}: Body): string => {
-  if (type === 'run.ended') return `${data.dryRun ? 'A dry run' : 'An import'} ${endOf(data)}: ${inWords(totalsOf(data))}`
+  if (type === 'run.ended')
+    return `${data.dryRun ? 'A dry run' : 'An import'} ${endOf(data)}: ${inWords(namedCounts(totalsOf(data), data))}`
   if (type === 'run.undone')
     return `The undo of a run ${data.stop ? (stops[String(data.stop)] ?? 'was stopped') : 'has ended'}: ${inWords((data.undo ?? {}) as Record<string, number>)}`
   if (type === 'usage.rows') return `${data.percent} % of the rows of this period are used`
@@ -59,8 +60,13 @@ const totalsOf = ({counts}: About): Record<string, number> => {
   return total
 }
 
+/** Names the outcomes for people. An import that deletes records writes nothing else, and its deletes are counted as updates. */
+const namedCounts = ({updated = 0, ...others}: Record<string, number>, {deleted}: About) =>
+  Number(deleted ?? 0) > 0 ? {...others, deleted: updated} : {...others, updated}
+
 /** Lists the counts of each module, such as `Leads: 3 created`. */
-export const countsOf = ({counts}: About) => Object.entries((counts ?? {}) as Counts).map(([module, of]) => `${module}: ${inWords(of)}`)
+export const countsOf = (data: About) =>
+  Object.entries((data.counts ?? {}) as Counts).map(([module, of]) => `${module}: ${inWords(namedCounts(of, data))}`)
 
 const inWords = (counts: Record<string, number>) => {
   const some = Object.entries(counts).filter(([, count]) => count > 0)

@@ -71,6 +71,13 @@ test('a retried run has no open questions, because the retry has them', t => {
   t.is(describeRunState({...run, counts: {Leads: {created: 2, failed: 1}}}, count).word, 'Imported, 1 needs attention')
 })
 
+test('the e-mail about a run that deleted records says so', t => {
+  const about = {org: 'org_1', dryRun: false, state: 'done', stop: null, counts: {Leads: {updated: 3, skipped: 1}}, deleted: 3}
+  const {subject, text} = writeLetter({orgName: 'Org', body: {type: 'run.ended', timestamp: '', data: about}, publicUrl: 'http://x'})
+  t.is(subject, 'An import is complete: 1 skipped, 3 deleted')
+  t.true(text.includes('Leads: 1 skipped, 3 deleted'))
+})
+
 test('the e-mail about an ended run agrees with the widget and the command line', t => {
   for (const [ended, , , letter] of cases) {
     const {dryRun, stop, counts, questions, unchanged, keptRows} = runOf(ended)
