@@ -6,7 +6,7 @@ const Empty = z.object({})
 const Approval = z.object({
   version: z.number(),
   /** The digest of the template's files and flows. */
-  digest: z.string(),
+  content: z.string(),
   approvedAt: z.string(),
   /** Null after the person was erased. */
   approvedBy: z.object({id: z.string(), name: z.string()}).nullable(),
@@ -17,7 +17,7 @@ type OfTemplate = {org: string; template: string}
 /** Finds the approved version of a template, or null. */
 export const findTemplateApproval = (db: Db, {org, template}: OfTemplate) =>
   db.maybeOne(sql.type(Approval)`
-    select version, digest, approved_at as "approvedAt",
+    select version, digest as content, approved_at as "approvedAt",
       (select jsonb_build_object('id', p.id, 'name', p.name) from people p where p.id = a.approved_by) as "approvedBy"
     from template_approvals a where template_id = ${template} and org_id = ${org}`)
 

@@ -22,19 +22,19 @@ export const approveTemplate = async (tx: Tx, editor: Editor, {id, version}: {id
   const template = await lockVisible(tx, {...editor, id})
   const {org} = template
   assertVersion('template', template, version)
-  const digest = digestOf(documentOf(template))
+  const content = digestOf(documentOf(template))
   const before = await findTemplateApproval(tx, {org, template: id})
-  if (before && before.version === version && before.digest === digest) return template
+  if (before && before.version === version && before.content === content) return template
   if ((await listUnapprovedAuthors(tx, template)).includes(editor.person))
     throw new Refusal('SELF_APPROVAL', 'You changed this template since its last approval, so another admin must approve it')
-  await storeTemplateApproval(tx, {org, template: id, version, digest, person: editor.person})
-  const after = {templateId: id, version, digest}
+  await storeTemplateApproval(tx, {org, template: id, version, digest: content, person: editor.person})
+  const after = {templateId: id, version, digest: content}
   await recordTemplate(tx, editor, template, {
     subject: 'template.approved',
     before: before && {templateId: id, version: before.version},
     after,
   })
-  await announce(tx, {org, kind: 'template.approved', schedule: null, about: {template: id, version, digest}})
+  await announce(tx, {org, kind: 'template.approved', schedule: null, about: {template: id, version, digest: content}})
   return template
 }
 
@@ -43,11 +43,11 @@ export const readTemplateApproval = async (db: Db, template: TemplateRow, person
   const {id, org, version} = template
   const approval = await findTemplateApproval(db, {org, template: id})
   const above = (await findSettings(db, org))?.approvalAbove ?? null
-  const isApproved = approval?.version === version && approval.digest === digestOf(documentOf(template))
+  const isApproved = approval?.version === version && approval.content === digestOf(documentOf(template))
   return {
     ...{version, approvalAbove: above, isApproved},
     isOwn: !isApproved && (await listUnapprovedAuthors(db, template)).includes(person),
-    approved: approval && {version: approval.version, digest: approval.digest, at: approval.approvedAt, by: approval.approvedBy},
+    approved: approval && {version: approval.version, digest: approval.content, at: approval.approvedAt, by: approval.approvedBy},
   }
 }
 
@@ -56,7 +56,7 @@ export const isTemplateApproved = async (db: Db, org: string, found: Import): Pr
   if (found.templateId === null) return false
   const approval = await findTemplateApproval(db, {org, template: found.templateId})
   if (!approval || approval.version !== found.templateVersion) return false
-  return approval.digest === digestOf({sources: slotsOf(found), flows: Flows.parse(found.flows)})
+  return approval.content === digestOf({sources: slotsOf(found), flows: Flows.parse(found.flows)})
 }
 
 /** Lists who wrote the template since its last approved version. The creator counts where the history names no one. */
