@@ -21,7 +21,7 @@ const fewestLists = 1
  */
 export const measureMatchedImport = async ({rows = usualRows}: MeasureOptions) => {
   const crm = ['test/simulators/crm.ts', '--control', '--no-bodies', '--journal', '10']
-  const deployment = await startDeployment('matched-import', {crm, env: {CRM_LAG_SECONDS: '1'}})
+  const deployment = await startDeployment('matched-import', {crm, env: {CRM_LAG_SECONDS: '1'}, standsStillMs: 900_000})
   try {
     await setAllowance(deployment)
     const csv = fileOf(rows, 'S-')

@@ -32,7 +32,7 @@ export type RunEnds = {ends: Record<string, number>; digest: string}
 
 /** Reads how each row ended. Throws if a row has no record. */
 export const readEnds = async ({place, path}: PreparedImport, run: string): Promise<RunEnds> => {
-  const answer = await fetch(`${place.apiUrl}${path}/runs/${run}/results.csv`, {headers: {authorization: `Bearer ${place.token}`}})
+  const answer = await fetch(`${place.apiUrl}${path}/results.csv?run=${run}`, {headers: {authorization: `Bearer ${place.token}`}})
   if (!answer.ok) throw new Error(`The results were not given: ${answer.status} ${await answer.text()}`)
   const ends: Record<string, number> = {}
   const digest = createHash('sha1')
