@@ -112,7 +112,7 @@ const undo: Measure = {
 }
 
 const verifyCost: Measure = {
-  subject: '60,000 updates at 400 ms a call, every written row read back',
+  subject: '100,000 updates at 400 ms a call, every written row read back',
   measure: measureVerifyCost,
   figures: {
     verifyCostCredits: {about: 'credits with every row read back ÷ without', atMost: 1.12},
