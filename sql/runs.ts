@@ -46,9 +46,9 @@ export const Run = z.object({
   verified: z.array(z.number()),
   toVerify: z.number(),
   /** How rows find their records, as asked at the start. `routes`: what each flow took. */
-  matchBy: z.enum(['query', 'snapshot', 'auto']),
+  matchBy: z.enum(['query', 'snapshot', 'auto', 'flow']),
   /** How records are written, as asked at the start. */
-  writeBy: z.enum(['records', 'bulk', 'auto']),
+  writeBy: z.enum(['records', 'bulk', 'auto', 'flow']),
   routes: z.array(
     z.object({
       flow: z.number(),
@@ -220,8 +220,8 @@ type QueuedRun = {
   retry: {no: number; chain: number} | null
   /** The days for which the run can be undone. Null: it stores no before images. */
   undoDays: number | null
-  matchBy: 'query' | 'snapshot' | 'auto'
-  writeBy: 'records' | 'bulk' | 'auto'
+  matchBy: 'query' | 'snapshot' | 'auto' | 'flow'
+  writeBy: 'records' | 'bulk' | 'auto' | 'flow'
   verify: VerifyMode
   /** The number of the dry run whose plan the run applies. */
   planOf: number | null
