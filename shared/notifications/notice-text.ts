@@ -17,6 +17,7 @@ const SENTENCES: Record<string, string> = {
   'run.held': 'An import is held, because too many of its rows ended badly. Resume or cancel it',
   'plan.waiting': 'The sealed plan of an import waits for the approval of another admin',
   'plan.approved': 'The sealed plan of an import was approved and can be applied',
+  'template.approved': 'A version of a template was approved for schedules',
   'schedule.stopped': 'A schedule was stopped and does not fire until it is enabled again',
   'schedule.skipped': 'A firing of a schedule was skipped',
   'schedule.failed': 'A firing of a schedule failed',

@@ -81,7 +81,9 @@ export const startRun = async (tx: Tx, queue: Queue, start: Start): Promise<{run
   const declaredRows = left === null ? wanted : admitEmbedRows(wanted, left, fewer)
   const id = runId ?? (await authorise(tx, {org, person, declaredRows, connector, importNo, dryRun, fewer})).runId
   const run = await lockOwnRun(tx, start, {id, connector, importNo, template: found.templateId})
-  if (!dryRun) await assertApproved(tx, {org, rows: Math.min(run.rowsLimit, most ?? run.rowsLimit), plan: applied?.plan ?? null})
+  const scheduled = isScheduled && start.role === null ? found : null
+  const mostRows = Math.min(run.rowsLimit, most ?? run.rowsLimit)
+  if (!dryRun) await assertApproved(tx, {org, rows: mostRows, plan: applied?.plan ?? null, scheduled})
   if (most !== null) await lowerRowsLimit(tx, {run: run.no, rows: most})
 
   const snapshotNo = await keepSnapshot(tx, snapshot, applied)

@@ -9,6 +9,7 @@ export const t = translate('notices', {
   aRunIsHeld: 'A run is held by its guard',
   aPlanWaits: 'A plan waits for approval',
   aPlanWasApproved: 'A plan was approved',
+  aTemplateWasApproved: 'A template was approved for schedules',
   aRunWasUndone: 'A run was undone',
   aScheduleWasTurnedOff: 'A schedule was turned off',
   aScheduleSkippedARun: 'A schedule skipped a run',

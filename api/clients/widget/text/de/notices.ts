@@ -9,6 +9,7 @@ export const notices: typeof t = {
   aRunIsHeld: 'Ein Lauf wird von seiner Bedingung angehalten',
   aPlanWaits: 'Ein Plan wartet auf Freigabe',
   aPlanWasApproved: 'Ein Plan wurde freigegeben',
+  aTemplateWasApproved: 'Eine Vorlage wurde für Zeitpläne freigegeben',
   aRunWasUndone: 'Ein Lauf wurde rückgängig gemacht',
   aScheduleWasTurnedOff: 'Ein Zeitplan wurde ausgeschaltet',
   aScheduleSkippedARun: 'Ein Zeitplan hat einen Lauf übersprungen',
