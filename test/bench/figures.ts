@@ -15,6 +15,7 @@ import {measureResultsSpeed} from './results-speed.ts'
 import {measureRowCost} from './row-cost.ts'
 import {measureSlotUse} from './slot-use.ts'
 import {measureSmallRuns} from './small-runs.ts'
+import {measureSnapshotMemory} from './snapshot-memory.ts'
 import {measureUndo} from './undo.ts'
 import {measureVerifyCost} from './verify-cost.ts'
 
@@ -139,6 +140,15 @@ const bulkCreate: Measure = {
   figures: {bulkCreateCredits: {about: 'CRM credits', atMost: 0.55}},
 }
 
+const snapshotMemory: Measure = {
+  subject: 'A run that matches against an export of 5,000,000 records (`--rows`)',
+  measure: measureSnapshotMemory,
+  figures: {
+    snapshotMemoryMb: {about: "the imports worker's VmHWM, sandbox included (MiB)", atMost: 256},
+    snapshotMemorySeconds: {about: 'its seconds'},
+  },
+}
+
 const importSpeed: Measure = {
   subject: 'One run',
   measure: measureImportSpeed,
@@ -249,6 +259,7 @@ export const MEASURES: Measure[] = [
     reimport,
     matchedImport,
     bulkCreate,
+    snapshotMemory,
     undo,
     verifyCost,
     importSpeed,
