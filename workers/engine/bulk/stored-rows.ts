@@ -1,7 +1,7 @@
 import {randomUUID} from 'node:crypto'
 import {promisify} from 'node:util'
 import {gunzip, gzip} from 'node:zlib'
-import {open, seal} from '../../../shared/security/secrets.ts'
+import {bulkFileSeals} from '../../../shared/runs/file-seal.ts'
 import {type BulkJob, nameBulkRows} from '../../../sql/bulk-jobs.ts'
 import {insertLoose} from '../../../sql/segments.ts'
 import type {Context} from '../context.ts'
@@ -21,12 +21,13 @@ export const storeRows = async (ctx: Context, no: number, ops: Op[]): Promise<vo
   const bytes = await promisify(gzip)(ops.map(op => `${JSON.stringify(packOp(op))}\n`).join(''))
   await storage.put(key, sealStream(asStream(bytes), fileKey))
   ctx.lease.lost.throwIfAborted()
-  await nameBulkRows(db, {run: run.no, no, key, sealed: seal(config.SECRETS_KEYS, fileKey, aadOf(ctx)), rows: ops.length})
+  await nameBulkRows(db, {run: run.no, no, key, sealed: bulkFileSeals.seal(config.SECRETS_KEYS, run.id, fileKey), rows: ops.length})
 }
 
 /** Reads the stored rows of a job. */
 export const readRows = async (ctx: Context, {key, sealed}: BulkJob): Promise<Op[]> => {
-  const {object, close} = await openSealedStream(await ctx.storage.read(key!), open(ctx.config.SECRETS_KEYS, sealed!, aadOf(ctx)))
+  const fileKey = bulkFileSeals.open(ctx.config.SECRETS_KEYS, ctx.run.id, sealed!)
+  const {object, close} = await openSealedStream(await ctx.storage.read(key!), fileKey)
   try {
     const range = {start: 0, end: await object.storage.size(object.key)}
     const chunks: Uint8Array[] = await Array.fromAsync(await object.storage.readRange(object.key, range))
@@ -40,9 +41,6 @@ export const readRows = async (ctx: Context, {key, sealed}: BulkJob): Promise<Op
 async function* asStream(bytes: Uint8Array) {
   yield bytes
 }
-
-/** Binds a file's key to its run. */
-const aadOf = ({run}: Context) => `${run.id} bulk rows`
 
 const packOp = ({target, row: {matchKey, lockKeys: _, known: __, sentDigest: ___, ...row}}: Op): StoredOp => ({
   target,
