@@ -19,6 +19,7 @@ import {insertBulkJob, nameBulkRows} from '../../sql/bulk-jobs.ts'
 import {sql} from '../../sql/database.ts'
 import {keepIdempotencyKey} from '../../sql/idempotency.ts'
 import {insertExportPart, nameExportPart} from '../../sql/match-exports.ts'
+import {insertHead, takeLease} from '../../sql/run-heads.ts'
 import {insertRun} from '../../sql/runs.ts'
 import {insertLoose} from '../../sql/segments.ts'
 import {keepWrittenModule} from '../../sql/written-records.ts'
@@ -79,13 +80,18 @@ const fill = async () => {
 const fillRun = async (org: string) => {
   const {db, config} = house
   const [id, ring] = [newId('run'), config.SECRETS_KEYS]
-  const run = await db.transaction(tx => insertRun(tx, {id, org, person: null, connector: null, importNo: null, declaredRows: 1}))
+  const run = await db.transaction(async tx => {
+    const no = await insertRun(tx, {id, org, person: null, connector: null, importNo: null, declaredRows: 1})
+    await insertHead(tx, {run: no, rowsLimit: 1, limitBy: 'declaration'})
+    return no
+  })
+  const {fence} = (await takeLease(db, {run, owner: 'test', seconds: 60}))!
   await makeImageSeal({db, ring}, {no: run, id})
   await makeVerifySeal({db, ring}, {no: run, id})
   const [rows, file] = [`${org}/runs/${id}/bulk`, `${org}/runs/${id}/export`]
   for (const key of [rows, file]) await insertLoose(db, key)
-  const no = await insertBulkJob(db, {run, flow: 1, operation: 'create', fileName: 'a.csv', rows: 1, secret: randomBytes(32)})
-  await nameBulkRows(db, {run, no, key: rows, sealed: bulkFileSeals.seal(ring, id, 'key'), rows: 1})
+  const no = await insertBulkJob(db, {run, fence, flow: 1, operation: 'create', fileName: 'a.csv', rows: 1, secret: randomBytes(32)})
+  await nameBulkRows(db, {run, no: no!, fence, key: rows, sealed: bulkFileSeals.seal(ring, id, 'key'), rows: 1})
   const part = {run, flow: 1, part: 0}
   await insertExportPart(db, {...part, job: '1', askedMs: 0})
   await nameExportPart(db, {...part, key: file, sealed: exportFileSeals.seal(ring, id, 'key'), nextPage: null, records: 1})

@@ -7,6 +7,7 @@ import {insertLoose} from '../../../sql/segments.ts'
 import type {Context} from '../context.ts'
 import {makeFileKey, openSealedStream, sealStream} from '../match-snapshot/sealed-file.ts'
 import type {ImportRow} from '../model.ts'
+import {assertOwner} from '../run-endings.ts'
 import type {Op} from '../settle/verdict.ts'
 
 /** A row of a job as it is stored: what its settlement needs. */
@@ -14,14 +15,15 @@ type StoredOp = {target: string | null; row: Omit<ImportRow, 'matchKey' | 'lockK
 
 /** Stores the rows of a job sealed, so that a successor can settle them exactly as they were sent. */
 export const storeRows = async (ctx: Context, no: number, ops: Op[]): Promise<void> => {
-  const {db, config, run, storage} = ctx
+  const {db, config, run, storage, lease} = ctx
   const key = `${run.org}/runs/${run.id}/bulk-${randomUUID()}.ndjson.gz.sealed`
   const fileKey = makeFileKey()
   await insertLoose(db, key)
   const bytes = await promisify(gzip)(ops.map(op => `${JSON.stringify(packOp(op))}\n`).join(''))
   await storage.put(key, sealStream(asStream(bytes), fileKey))
-  ctx.lease.lost.throwIfAborted()
-  await nameBulkRows(db, {run: run.no, no, key, sealed: bulkFileSeals.seal(config.SECRETS_KEYS, run.id, fileKey), rows: ops.length})
+  lease.lost.throwIfAborted()
+  const sealed = bulkFileSeals.seal(config.SECRETS_KEYS, run.id, fileKey)
+  assertOwner(await nameBulkRows(db, {run: run.no, no, fence: lease.fence, key, sealed, rows: ops.length}))
 }
 
 /** Reads the stored rows of a job. */
