@@ -2,7 +2,7 @@ import test from 'ava'
 import {setWritesPaused} from '../../sql/connectors.ts'
 import {sql} from '../../sql/database.ts'
 import {jobs, openBulkImports, rows} from '../support/bulk-imports.ts'
-import {accountRows, type Org, ok, openOrg, readLog, untilEnded, untilRun} from '../support/importing.ts'
+import {accountRows, accounts, type Org, ok, openOrg, readLog, untilEnded, untilRun} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
 import {openLongLivedWorker} from '../support/worker-process.ts'
@@ -173,3 +173,33 @@ test.serial(
     t.is(here.crm.journal(updates).length, 1)
   },
 )
+
+test.serial('a stopped run ends although an abandoned batch may still write a record that it would verify', async t => {
+  const where = {module: 'Accounts', where: {field: 'Account_Number', values: ['Eg-3']}}
+  here.crm.setSwitches({rewrites: [{...where, how: 'store', field: 'Billing_City', value: 'Other'}]})
+  here.crm.faults.add({
+    match: {method: 'POST', path: '/crm/v8/Accounts', nth: 2},
+    times: 99,
+    action: {type: 'slow', ms: 400, when: 'before'},
+  })
+  const begun = await imports.begin(accountRows(6_000, 'Eg-'), {verify: 'all'}, accounts)
+  const target = await until(
+    () => imports.list('Eg-').find(({Account_Number}) => Account_Number === 'Eg-3')?.id as string | undefined,
+    id => id !== undefined,
+  )
+  await here.db.query(sql.unsafe`
+    insert into sends (run_no, batch_no, fence, flow_no, module_no, kind, row_keys, row_numbers, attempts, targets, witness, sent_at, deadline_at)
+    select run_no, 1000, fence, 1, 1, 1, '{f.3}', '{3}', '{2}', ${sql.array([target!], 'text')}, '{false}', lading_now(), lading_now()
+    from runs join run_heads using (run_no) where id = ${idOf(begun)}`)
+  await cancel(begun)
+  const run = await untilEnded(org.call, begun.path, 60)
+  t.is(run.stop.stopped, 'CANCELLED')
+  t.is(run.verify.unverified, 100, 'the rows of the batch were not read')
+  const reads = here.crm.journal({method: 'GET', path: '/crm/v8/Accounts'}).filter(({query}) => query.ids).length
+  t.true(reads <= 12, `${reads} reads of the same record`)
+  const log = await readLog(org.call, begun.path)
+  t.like(
+    log.find(({rowNumber, attempt}) => rowNumber === 3 && attempt === 2),
+    {outcome: 'unanswered'},
+  )
+})

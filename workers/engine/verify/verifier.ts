@@ -64,9 +64,9 @@ const openVerifierOf = (ctx: Context, of: VerifyContext): Verifier => {
       if (failure) throw failure.error
       if (await verifyPart()) continue
       if (await isDone()) return
-      const {waitSeconds} = await measureQueue(db, {run: run.no, seconds})
+      const {rows, dueRows, waitSeconds} = await measureQueue(db, {run: run.no, seconds})
       // The due rows wait for batches in flight, which nothing settles any more.
-      if (isStopped && waitSeconds === 0) return
+      if (isStopped && dueRows === rows) return
       await sleep(Math.min(lookMs, Math.max(50, waitSeconds * 1_000)), undefined, {signal})
     }
   }
