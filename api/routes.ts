@@ -63,6 +63,7 @@ import staffOrgs from './routes/staff-orgs.ts'
 import staffPeople from './routes/staff-people.ts'
 import staffPlans from './routes/staff-plans.ts'
 import rows from './routes/subform-rows.ts'
+import templateApproval from './routes/template-approval.ts'
 import templates from './routes/templates.ts'
 import tokens from './routes/tokens.ts'
 import undo from './routes/undo.ts'
@@ -98,6 +99,7 @@ export const routes: Route[] = [
   ...rows,
   ...takes,
   ...templates,
+  ...templateApproval,
   ...dataContracts,
   ...discovery,
   ...doctor,

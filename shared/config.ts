@@ -1,4 +1,5 @@
 import {z} from 'zod'
+import {isPooled} from '../sql/pooler.ts'
 import {readPattern, readPrivateHost} from './schedules/outbound/hosts.ts'
 import {DEVELOPMENT_CRM_SECRET, DEVELOPMENT_KEY} from './security/key-safety.ts'
 import {rules} from './setting-rules.ts'
@@ -81,6 +82,7 @@ const adminToken = z
 const Environment = z.object({
   NODE_ENV: z.enum(['development', 'test', 'production']).default('development'),
   DATABASE_URL: z.string().optional(),
+  DATABASE_DIRECT_URL: z.string().optional(),
   HOST: z.string().default('127.0.0.1'),
   PORT: z.coerce.number().int().min(0).max(65_535).default(4000),
   PUBLIC_URL: z.url().optional(),
@@ -232,6 +234,13 @@ export const databaseUrlOf = ({DATABASE_URL}: {DATABASE_URL?: string | undefined
   throw new Error(
     'DATABASE_URL is not set. On a laptop run `npm start`, which starts its own Postgres. Elsewhere set it to a Postgres of version 15 or later.',
   )
+}
+
+/** Returns the URL for a release, whose session locks need a connection without a pooler. */
+export const directUrlOf = (config: {DATABASE_URL?: string | undefined; DATABASE_DIRECT_URL?: string | undefined}) => {
+  const url = config.DATABASE_DIRECT_URL ?? databaseUrlOf(config)
+  if (!isPooled(url)) return url
+  throw new Error('A release needs a connection without a pooler. Set DATABASE_DIRECT_URL to the address of Postgres itself')
 }
 
 /** Returns where files and the records of ended runs are stored: in a bucket if one is configured, otherwise in a folder. */

@@ -3,6 +3,7 @@ import {type JobWithMetadata, PgBoss, type Queue as QueuePolicy, type SendOption
 import type {z} from 'zod'
 import {statementsIn, type Tx} from '../sql/database.ts'
 import {insertJob} from '../sql/jobs.ts'
+import {isPooled} from '../sql/pooler.ts'
 import {openLimiter} from './concurrency/limiter.ts'
 import type {Code} from './errors.ts'
 import type {Log} from './telemetry/log.ts'
@@ -28,7 +29,10 @@ export const job = <P extends z.ZodType, A extends z.ZodType>(declared: Job<P, A
 /** The time-out of the queue's `pg` connections. It ends queries without an answer, so that a dead connection does not hold a slot forever. */
 const unanswered = {query_timeout: 35_000}
 
-/** Opens the queue. `upkeep`: for worker processes, which also remove dead and expired jobs. The API only sends and reads jobs. */
+/**
+ * Opens the queue. `upkeep`: for worker processes, which also remove dead and expired jobs. The API only sends and reads jobs. Behind a pooler,
+ * workers look for jobs at their interval, without notifications.
+ */
 export const openQueue = async (
   url: string,
   jobs: Job[],
@@ -37,7 +41,7 @@ export const openQueue = async (
   const queue = new PgBoss({
     connectionString: url,
     max: connections,
-    useListenNotify: upkeep,
+    useListenNotify: upkeep && !isPooled(url),
     supervise: upkeep,
     schedule: false,
     connectionTimeoutMillis: 5_000,

@@ -1,6 +1,6 @@
 import {retryOnLock} from '../sql/lock-retry.ts'
 import {migrate, openReleaser} from '../sql/migrate.ts'
-import {databaseUrlOf, readConfig} from './config.ts'
+import {directUrlOf, readConfig} from './config.ts'
 import {jobs} from './jobs.ts'
 import {raiseQueue} from './queue.ts'
 import {type Log, openLog} from './telemetry/log.ts'
@@ -27,7 +27,7 @@ export const migrateQueue = async (url: string, log: Log) => {
 const main = async () => {
   const config = readConfig()
   const log = openLog('release', config.LOG_LEVEL)
-  const url = databaseUrlOf(config)
+  const url = directUrlOf(config)
   log.info({applied: await migrate(url)}, 'migrations')
   await migrateQueue(url, log)
 }

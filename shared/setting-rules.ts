@@ -1,6 +1,15 @@
+import {findUnknownPooler} from '../sql/pooler.ts'
 import {isLiveKey} from './billing/key-mode.ts'
 import type {ParsedEnvironment} from './config.ts'
 import {assertHttps, assertKeysAreSafe} from './security/key-safety.ts'
+
+const refuseUnknownPooler = ({DATABASE_URL = ''}: ParsedEnvironment) => {
+  const mode = findUnknownPooler(DATABASE_URL)
+  if (mode !== null)
+    throw new Error(
+      `Configuration: DATABASE_URL has pooler=${mode}. Write pooler=transaction for a pooler in transaction mode, or remove it`,
+    )
+}
 
 const requireSender = ({SMTP_URL, MAIL_FROM}: ParsedEnvironment) => {
   if (SMTP_URL && !MAIL_FROM)
@@ -44,6 +53,7 @@ const refuseForeignProvider = ({NODE_ENV, PAYMENT_API_URL, PAYMENT_API_KEY}: Par
 
 /** Rules over several variables. Each throws what is wrong and what to do; `names` are the variables that the error can name. */
 export const rules: {names: string[]; assert(config: ParsedEnvironment): void}[] = [
+  {names: ['DATABASE_URL'], assert: refuseUnknownPooler},
   {names: ['SMTP_URL', 'MAIL_FROM'], assert: requireSender},
   {names: ['PAYMENT_API_KEY', 'PAYMENT_WEBHOOK_SECRETS'], assert: requireWebhookSecrets},
   {names: [...MODEL], assert: refuseIncompleteModel},

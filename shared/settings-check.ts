@@ -2,7 +2,8 @@ import {randomUUID} from 'node:crypto'
 import {Readable} from 'node:stream'
 import {parseArgs} from 'node:util'
 import {openHot, sqlStateOf} from '../sql/database.ts'
-import {readMigrationState, readServerVersion} from '../sql/health.ts'
+import {readMigrationState, readServerVersion, readTimeouts} from '../sql/health.ts'
+import {isPooled} from '../sql/pooler.ts'
 import {inspectSettings, readEnvironment, settingNames, storageOf} from './config.ts'
 import {openStorage} from './storage/storage.ts'
 
@@ -51,11 +52,17 @@ const checkDatabase = async (url: string | undefined): Promise<string> => {
     const pending = await countPending(hot)
     if (pending === null) throw new Error(`${version} answers, but the schema is missing. Run npm run migrate`)
     if (pending > 0) throw new Error(`${version} answers, but ${pending} migrations are pending. Run npm run migrate`)
-    return `${version} answers, and the schema is current`
+    if (!isPooled(url)) return `${version} answers, and the schema is current`
+    const [timeouts] = await readTimeouts(hot, [])
+    if (timeouts!.statement === '0' || timeouts!.transaction === '0') throw new Error(roleTimeouts)
+    return `${version} answers through a pooler, and the schema is current`
   } finally {
     await hot.end()
   }
 }
+
+const roleTimeouts =
+  "Behind a pooler, the role needs timeouts: alter role … set statement_timeout = '30s'; alter role … set idle_in_transaction_session_timeout = '10s'"
 
 /** Null if the database was never migrated. */
 const countPending = async (hot: ReturnType<typeof openHot>): Promise<number | null> => {

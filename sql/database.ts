@@ -2,6 +2,7 @@ import pg from 'pg'
 import type {CommonQueryMethods, DatabasePool, DatabaseTransactionConnection, Interceptor, QueryResultRow} from 'slonik'
 import {createPool, createSqlTag, SchemaValidationError} from 'slonik'
 import {openDriver} from './driver.ts'
+import {isPooled, UnnamedClient} from './pooler.ts'
 
 export const sql = createSqlTag()
 export type Db = CommonQueryMethods
@@ -22,17 +23,16 @@ const parseRows: Interceptor = {
 /**
  * Opens the connection pool. int8 values are returned as numbers, because our counters stay below 2^53. timestamptz values are returned as
  * ISO 8601 UTC with milliseconds. Connections are not reset between uses, because no query leaves session state behind (no SET, LISTEN,
- * temp tables or session locks).
+ * temp tables or session locks). Behind a pooler, the timeouts are settings of the role.
  */
 export const openDatabase = (url: string, {connections = 10}: {connections?: number} = {}): Promise<Pool> =>
   createPool(url, {
     driverFactory: openDriver({
       connectionString: url,
       connectionTimeoutMillis: 5_000,
-      statement_timeout: 30_000,
+      ...(!isPooled(url) && {statement_timeout: 30_000, idle_in_transaction_session_timeout: 10_000}),
       // This timeout is for a server that does not answer at all. Postgres itself answers within `statement_timeout`.
       query_timeout: 35_000,
-      idle_in_transaction_session_timeout: 10_000,
       types: {getTypeParser: (oid: number, format?: unknown) => PARSERS.get(oid) ?? pg.types.getTypeParser(oid, format as 'text')},
     }),
     interceptors: [parseRows],
@@ -58,7 +58,8 @@ const PARSERS = new Map<number, (text: string) => unknown>([
 
 /**
  * A pool for the few statements that run for every request or batch. They are prepared once per connection, which halves their cost. They
- * are also planned once: their lookup keys never change, and planning a settlement anew takes a third of its time.
+ * are also planned once: their lookup keys never change, and planning a settlement anew takes a third of its time. Behind a pooler, they are
+ * planned each time.
  */
 export type Hot = pg.Pool
 
@@ -67,9 +68,8 @@ export const openHot = (url: string, {connections = 4}: {connections?: number} =
     connectionString: url,
     max: connections,
     connectionTimeoutMillis: 5_000,
-    statement_timeout: 10_000,
     query_timeout: 15_000,
-    options: '-c plan_cache_mode=force_generic_plan',
+    ...(isPooled(url) ? {Client: UnnamedClient} : {statement_timeout: 10_000, options: '-c plan_cache_mode=force_generic_plan'}),
     types: {getTypeParser: (oid: number, format?: unknown) => (oid === INT8 ? Number : pg.types.getTypeParser(oid, format as 'text'))},
   })
   // The pool drops an idle connection whose socket dies. The next query opens another.

@@ -1,5 +1,6 @@
 import {z} from 'zod'
 import {type Db, sql, type Tx} from './database.ts'
+import {ENDPOINT_KINDS} from './endpoints.ts'
 
 const Empty = z.object({})
 
@@ -61,6 +62,7 @@ const ClaimedPost = z.object({
   attempt: z.number(),
   org: z.string(),
   endpoint: z.string(),
+  endpointKind: z.enum(ENDPOINT_KINDS),
   url: z.string(),
   secret: z.string(),
   oldSecret: z.string().nullable(),
@@ -88,10 +90,10 @@ export const claimPosting = (db: Db, {seconds, perOrg}: {seconds: number; perOrg
     held as (
       update webhook_endpoints e set busy_until = lading_now() + make_interval(secs => ${seconds}), served_at = lading_now()
       from free where e.id = free.id
-      returning e.id, url, secret_sealed as secret, case when old_secret_until > lading_now() then old_secret_sealed end as "oldSecret")
+      returning e.id, e.kind, url, secret_sealed as secret, case when old_secret_until > lading_now() then old_secret_sealed end as "oldSecret")
     update deliveries d set attempts = attempts + 1 from due, held, notices n
     where d.id = due.id and d.endpoint_id = held.id and n.notice_no = d.notice_no
-    returning d.id, attempts as attempt, d.org_id as org, held.id as endpoint, url, secret, "oldSecret", n.id as notice, n.body`)
+    returning d.id, attempts as attempt, d.org_id as org, held.id as endpoint, held.kind as "endpointKind", url, secret, "oldSecret", n.id as notice, n.body`)
 
 const Letter = z.object({
   id: z.string(),

@@ -3,8 +3,12 @@ import {type Db, sql, type Tx} from './database.ts'
 
 const Empty = z.object({})
 
+/** The forms in which an endpoint reads notices. */
+export const ENDPOINT_KINDS = ['json', 'slack', 'teams'] as const
+
 const Endpoint = z.object({
   id: z.string(),
+  kind: z.enum(ENDPOINT_KINDS),
   url: z.string(),
   description: z.string(),
   events: z.array(z.string()),
@@ -19,18 +23,21 @@ const Endpoint = z.object({
 })
 export type Endpoint = z.output<typeof Endpoint>
 
-const columns = sql.fragment`id, url, description, events, schedule_id as schedule,
+const columns = sql.fragment`id, kind, url, description, events, schedule_id as schedule,
   schedule_id is not null and not exists (select from schedules where schedules.id = schedule_id) as "scheduleGone", enabled, disabled_reason as "disabledReason",
   failing_since as "failingSince", case when old_secret_until > lading_now() then old_secret_until end as "oldSecretUntil",
   created_at as "createdAt"`
 
-type Shape = Pick<Endpoint, 'url' | 'description' | 'events' | 'schedule'>
+type Shape = Pick<Endpoint, 'kind' | 'url' | 'description' | 'events' | 'schedule'>
 type EndpointRef = {org: string; id: string}
 
-export const insertEndpoint = (tx: Tx, {id, org, url, description, events, schedule, sealed}: Shape & EndpointRef & {sealed: string}) =>
+export const insertEndpoint = (
+  tx: Tx,
+  {id, org, kind, url, description, events, schedule, sealed}: Shape & EndpointRef & {sealed: string},
+) =>
   tx.one(sql.type(Endpoint)`
-    insert into webhook_endpoints (id, org_id, url, description, events, schedule_id, secret_sealed)
-    values (${id}, ${org}, ${url}, ${description}, ${sql.array([...events], 'text')}, ${schedule}, ${sealed}) returning ${columns}`)
+    insert into webhook_endpoints (id, org_id, kind, url, description, events, schedule_id, secret_sealed)
+    values (${id}, ${org}, ${kind}, ${url}, ${description}, ${sql.array([...events], 'text')}, ${schedule}, ${sealed}) returning ${columns}`)
 
 /** Whether the schedule belongs to the org. An endpoint may be limited to one schedule of its org. */
 export const isScheduleOf = (db: Db, {org, id}: EndpointRef) =>
@@ -48,13 +55,13 @@ export const findEndpoint = (db: Db, {org, id}: EndpointRef) =>
 export const lockEndpoint = (tx: Tx, {org, id}: EndpointRef) =>
   tx.maybeOne(sql.type(Endpoint)`select ${columns} from webhook_endpoints where org_id = ${org} and id = ${id} for update`)
 
-/** Changes an endpoint. If the endpoint is enabled again or its URL changes, its earlier failures no longer count. */
-export const setEndpoint = (tx: Tx, {id, url, description, events, schedule, enabled}: Shape & {id: string; enabled: boolean}) =>
+/** Changes an endpoint. If the endpoint is enabled again, or its URL or kind changes, its earlier failures no longer count. */
+export const setEndpoint = (tx: Tx, {id, kind, url, description, events, schedule, enabled}: Shape & {id: string; enabled: boolean}) =>
   tx.one(sql.type(Endpoint)`
-    update webhook_endpoints set url = ${url}, description = ${description}, events = ${sql.array([...events], 'text')},
+    update webhook_endpoints set kind = ${kind}, url = ${url}, description = ${description}, events = ${sql.array([...events], 'text')},
       schedule_id = ${schedule}, enabled = ${enabled}, disabled_reason = case when not ${enabled} then disabled_reason end,
-      failing_since = case when enabled = ${enabled} and url = ${url} then failing_since end,
-      rest_until = case when enabled = ${enabled} and url = ${url} then rest_until else '-infinity' end
+      failing_since = case when enabled = ${enabled} and url = ${url} and kind = ${kind} then failing_since end,
+      rest_until = case when enabled = ${enabled} and url = ${url} and kind = ${kind} then rest_until else '-infinity' end
     where id = ${id} returning ${columns}`)
 
 /** Ends the pause that the endpoint asked for, because a person confirmed that it accepts notices again. */

@@ -9,6 +9,12 @@ export const readServerVersion = prepare<{version: number}>(
   "select current_setting('server_version_num')::int as version",
 )
 
+/** The timeouts that a connection has at its start, such as `30s`. `0` is none. */
+export const readTimeouts = prepare<{statement: string; transaction: string}>(
+  'timeouts',
+  "select current_setting('statement_timeout') as statement, current_setting('idle_in_transaction_session_timeout') as transaction",
+)
+
 const readApplied = prepare<{name: string}>('applied-migrations', 'select name from migrations order by name')
 
 export const readMigrationState = async (hot: Hot): Promise<{applied: number; pending: string[]}> => {

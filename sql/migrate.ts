@@ -38,6 +38,8 @@ export const openReleaser = async (url: string): Promise<pg.Client> => {
   const client = new pg.Client({connectionString: url, application_name: 'lading-release', keepAlive: true})
   client.on('error', () => {})
   await client.connect()
+  // A role behind a pooler has timeouts, which an index build exceeds.
+  await client.query('set statement_timeout = 0')
   await limitLockWait(client)
   return client
 }

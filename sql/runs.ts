@@ -27,6 +27,8 @@ export const Run = z.object({
   chainNo: z.number().nullable(),
   /** The run that this run continues: `retryOf` is its public id, `retryChain` its chain. A dry run of a retry starts a separate chain. */
   retryOf: z.string().nullable(),
+  /** The run that retries it. */
+  retriedBy: z.string().nullable(),
   retryChain: z.number().nullable(),
   /** The run that this run undoes. `undoForce`: also delete created records that were touched since. */
   undoOf: z.string().nullable(),
@@ -44,9 +46,9 @@ export const Run = z.object({
   verified: z.array(z.number()),
   toVerify: z.number(),
   /** How rows find their records, as asked at the start. `routes`: what each flow took. */
-  matchBy: z.enum(['query', 'snapshot', 'auto']),
+  matchBy: z.enum(['query', 'snapshot', 'auto', 'flow']),
   /** How records are written, as asked at the start. */
-  writeBy: z.enum(['records', 'bulk', 'auto']),
+  writeBy: z.enum(['records', 'bulk', 'auto', 'flow']),
   routes: z.array(
     z.object({
       flow: z.number(),
@@ -102,6 +104,7 @@ export const runColumns = sql.fragment`run_no as no, id, org_id as org, person_i
     (select c.kind from connectors c where c.id = runs.connector_id) as "connectorKind", import_no as "importNo", template_id as "templateId", chain_no as "chainNo",
     (select p.id from runs p where p.run_no = runs.retry_of) as "retryOf",
     (select coalesce(p.chain_no, p.run_no) from runs p where p.run_no = runs.retry_of) as "retryChain",
+    (select n.id from runs n where n.retry_of = runs.run_no and not n.dry_run and n.org_id = runs.org_id) as "retriedBy",
     (select u.id from runs u where u.run_no = runs.undo_of and u.org_id = runs.org_id) as "undoOf", undo_force as "undoForce", undo_strict as "undoStrict", undo_days as "undoDays",
     (select d.id from runs d where d.run_no = runs.plan_of and d.org_id = runs.org_id) as "planOf", plan_of as "planNo",
     verify, verified, (select coalesce(sum(rows), 0) from verify_queue q where q.run_no = runs.run_no and not q.verified) as "toVerify",
@@ -217,8 +220,8 @@ type QueuedRun = {
   retry: {no: number; chain: number} | null
   /** The days for which the run can be undone. Null: it stores no before images. */
   undoDays: number | null
-  matchBy: 'query' | 'snapshot' | 'auto'
-  writeBy: 'records' | 'bulk' | 'auto'
+  matchBy: 'query' | 'snapshot' | 'auto' | 'flow'
+  writeBy: 'records' | 'bulk' | 'auto' | 'flow'
   verify: VerifyMode
   /** The number of the dry run whose plan the run applies. */
   planOf: number | null

@@ -16,31 +16,39 @@ export type EntryName = {fence: number; settleNo: number}
 const Entry = z.object({fence: z.number(), settleNo: z.number(), sealed: z.instanceof(Buffer)})
 export type QueueEntry = z.infer<typeof Entry>
 
-type QueueQuery = {run: number; seconds: number; rows: number; bytes: number}
+type QueueQuery = {run: number; seconds: number; after: EntryName | null; rows: number; bytes: number}
 
 /**
- * Lists the oldest unverified entries that were settled at least `seconds` ago. Returns entries up to `rows` rows and `bytes` bytes, but at
- * least one. `readAt`: a time before their records are read.
+ * Lists the oldest unverified entries after `after` that were settled at least `seconds` ago. Returns entries up to `rows` rows and `bytes`
+ * bytes, but at least one. `readAt`: a time before their records are read. `rowsUpTo`: the rows of the list up to the entry.
  */
-export const listQueued = (db: Db, {run, seconds, rows, bytes}: QueueQuery) =>
-  db.any(sql.type(Entry.extend({readAt: z.string()}))`
-    select fence, settle_no as "settleNo", sealed, readAt::text as "readAt" from (
+export const listQueued = (db: Db, {run, seconds, after, rows, bytes}: QueueQuery) =>
+  db.any(sql.type(Entry.extend({readAt: z.string(), rowsUpTo: z.number()}))`
+    select fence, settle_no as "settleNo", sealed, readAt::text as "readAt", rows as "rowsUpTo" from (
       select fence, settle_no, sealed, lading_now() as readAt, row_number() over entries as n, sum(rows) over entries as rows,
         sum(octet_length(sealed)) over entries as bytes
       from verify_queue where run_no = ${run} and not verified and settled_at <= lading_now() - make_interval(secs => ${seconds})
+        and (fence, settle_no) > (${after?.fence ?? -1}::bigint, ${after?.settleNo ?? -1}::bigint)
       window entries as (order by fence, settle_no)) as due
     where n = 1 or (rows <= ${rows} and bytes <= ${bytes}) order by n`)
 
-const Size = z.object({rows: z.number(), dueRows: z.number(), oldestSeconds: z.number(), waitSeconds: z.number()})
+const Size = z.object({
+  rows: z.number(),
+  dueRows: z.number(),
+  oldestSeconds: z.number(),
+  waitSeconds: z.number(),
+  lastWaitSeconds: z.number(),
+})
 
 /**
  * Measures the unverified entries. An entry is due `seconds` after its settlement. `dueRows`: rows in due entries. `oldestSeconds`: how
- * long the oldest entry has been due. `waitSeconds`: the time until the first entry is due.
+ * long the oldest entry has been due. `waitSeconds` and `lastWaitSeconds`: the time until the first and the last entry are due.
  */
 export const measureQueue = (db: Db, {run, seconds}: {run: number; seconds: number}) =>
   db.one(sql.type(Size)`
     select coalesce(sum(rows), 0) as rows, coalesce(sum(rows) filter (where age >= 0), 0) as "dueRows",
-      greatest(coalesce(max(age), 0), 0)::float8 as "oldestSeconds", greatest(coalesce(-max(age), 0), 0)::float8 as "waitSeconds"
+      greatest(coalesce(max(age), 0), 0)::float8 as "oldestSeconds", greatest(coalesce(-max(age), 0), 0)::float8 as "waitSeconds",
+      greatest(coalesce(-min(age), 0), 0)::float8 as "lastWaitSeconds"
     from (select rows, extract(epoch from lading_now() - settled_at) - ${seconds} as age from verify_queue
       where run_no = ${run} and not verified) as queued`)
 

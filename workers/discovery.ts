@@ -4,12 +4,14 @@ import type {Connection} from '../shared/crm/crm.ts'
 import {diffModules} from '../shared/crm/diff.ts'
 import type {DiscoveredModule} from '../shared/crm/discovered.ts'
 import {CrmError, refusalOf} from '../shared/crm/error.ts'
+import {hasQuota} from '../shared/crm/limits/quota-report.ts'
 import {placeSubforms} from '../shared/crm/metadata.ts'
 import {Refusal} from '../shared/errors.ts'
 import {newId} from '../shared/ids.ts'
 import {recheckTemplates, runDiscovery} from '../shared/jobs.ts'
 import {enqueue, type Queue} from '../shared/queue.ts'
-import {findConnector, setWarnings} from '../sql/connectors.ts'
+import {type ConnectorRow, findConnector, setWarnings} from '../sql/connectors.ts'
+import {keepLicence} from '../sql/crm-quota.ts'
 import type {Tx} from '../sql/database.ts'
 import {findLatestDiscovery, insertDiscovery, listDiscoveredModules, markDiscoverySeen} from '../sql/discoveries.ts'
 import {setJobProgress} from '../sql/jobs.ts'
@@ -18,18 +20,20 @@ import {type Work, worker} from './worker.ts'
 
 /** Executes discoveries, two at once: each keeps four calls to its CRM in flight. */
 export default worker(runDiscovery, {concurrency: 2}, async ({org, connector, upkeep}, work) => {
-  if (!(await findConnector(work.db, {org, id: connector}))) throw new Refusal('CONNECTION_NOT_FOUND', 'No such connection')
+  const found = await findConnector(work.db, {org, id: connector})
+  if (!found) throw new Refusal('CONNECTION_NOT_FOUND', 'No such connection')
   if (!(await isOpenOrg(work.db, org))) throw new Refusal('ORG_CLOSED', 'This org is closed')
-  const read = await readModules(work, {connector, upkeep})
+  const read = await readModules(work, {found, upkeep})
   const {id, modules} = await work.db.transaction(tx => keepDiscovery(tx, work.queue, {org, connector, read, upkeep}))
   return {discovery: id, modules: modules.length, fields: modules.reduce((sum, {fields}) => sum + fields.length, 0)}
 })
 
 /** Reads the modules. A CRM error becomes a refusal for the caller, who may retry. */
-const readModules = async ({crm, db, log, job, signal}: Work, {connector, upkeep}: {connector: string; upkeep: boolean}) => {
+const readModules = async ({crm, db, log, job, signal}: Work, {found, upkeep}: {found: ConnectorRow; upkeep: boolean}) => {
   try {
-    const connection = await crm.open(connector, {upkeep})
-    await readWarnings({db, log, signal}, {connector, connection})
+    const connection = await crm.open(found.id, {upkeep})
+    await readWarnings({db, log, signal}, {connector: found.id, connection})
+    if (upkeep && hasQuota(found)) await readEdition({db, log, signal}, {found, connection})
     return await connection.readModules({
       signal,
       onProgress: async (done, total) => void (await setJobProgress(db, {id: job.id, done, total, unit: 'modules'})),
@@ -52,6 +56,23 @@ const readWarnings = async (
   } catch (error) {
     if (!(error instanceof CrmError)) throw error
     log.info({err: error, connector}, 'could not read the access of the CRM user; earlier warnings stay')
+  }
+}
+
+/**
+ * Reads the edition of the CRM org, which decides how many calls may be in flight. Without it, reads by id find no free slot beside writes.
+ * The refresh reads it, because an edition may change. If the CRM does not answer, the earlier edition stays.
+ */
+const readEdition = async (
+  {db, log, signal}: Pick<Work, 'db' | 'log' | 'signal'>,
+  {found, connection}: {found: ConnectorRow; connection: Connection},
+) => {
+  try {
+    const licence = await connection.readLicence({signal})
+    if (licence) await keepLicence(db, found, licence)
+  } catch (error) {
+    if (!(error instanceof CrmError)) throw error
+    log.info({err: error, connector: found.id}, 'could not read the edition of the CRM org; the earlier one stays')
   }
 }
 

@@ -51,7 +51,17 @@ export const importInList = {
 export const wholeImport = {...importInList, slots: [], sources: [source]}
 
 export const run = {
-  ...{id: runId, importId, connectorId, templateId: null, state: 'writing', engine: 'worker', dryRun: false, retryOf: null},
+  ...{
+    id: runId,
+    importId,
+    connectorId,
+    templateId: null,
+    state: 'writing',
+    engine: 'worker',
+    dryRun: false,
+    retryOf: null,
+    retriedBy: null,
+  },
   ...{undoOf: null, undo: null, planOf: null, planStale: 0},
   ...{rows: null, declaredRows: 1_200, rowsPerRun: 1_200, rowsWritten: 400, overageRows: 0},
   counts: {

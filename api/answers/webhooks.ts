@@ -1,11 +1,13 @@
 import {z} from 'zod'
 import {NoticeKind} from '../../shared/notifications/kind.ts'
+import {ENDPOINT_KINDS} from '../../sql/endpoints.ts'
 import {Answer, Count, Id, Moment, NextCursor} from './common.ts'
 
 export const secretExample = 'whsec_c29tZXRoaW5nIG9mIHRoaXJ0eS10d28gYnl0ZXMh'
 
 const Endpoint = Answer({
   id: Id('whk', 'The endpoint'),
+  kind: z.enum(ENDPOINT_KINDS).describe('The form in which it reads notices'),
   url: z.string().describe('The URL to POST to'),
   description: z.string().describe('The purpose. Empty: none given'),
   events: z.array(NoticeKind).describe('The events it receives. Empty: only notices for which a schedule or the org names it'),
@@ -41,7 +43,7 @@ export const EndpointRead = Answer({webhook: Endpoint})
 export const EndpointWithSecret = Answer({
   webhook: Endpoint,
   secret: z.string().meta({
-    description: 'The signing secret, in the format of Standard Webhooks. Returned only here',
+    description: 'The signing secret, in the format of Standard Webhooks. Returned only here. Not used by `slack` and `teams`',
     examples: [secretExample],
   }),
 })
@@ -52,7 +54,7 @@ export const DeliveryPage = Answer({
 export const DeliveryRead = Answer({delivery: Delivery})
 
 export const endpointExample = {
-  ...{id: 'whk_01k9m0v6f8e2r4t7w3y5z1a2b3', url: 'https://hooks.example.org/lading', description: '', events: ['run.ended']},
+  ...{id: 'whk_01k9m0v6f8e2r4t7w3y5z1a2b3', kind: 'json', url: 'https://hooks.example.org/lading', description: '', events: ['run.ended']},
   ...{schedule: null, scheduleGone: false, enabled: true, disabledReason: null, failingSince: null, oldSecretUntil: null},
   createdAt: '2026-03-01T08:30:00.000Z',
 }

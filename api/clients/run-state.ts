@@ -7,6 +7,8 @@ type StatedRun = {
   questions: number
   /** Questions that were answered since. Earlier servers do not send it. */
   questionsAnswered?: number
+  /** The run that retries it, which has its questions too. Earlier servers do not send it. */
+  retriedBy?: string | null
   /** Why the run is paused. */
   pause?: {code: string} | null
   /** Skipped rows whose record already held every value. Earlier servers do not send it. */
@@ -21,13 +23,13 @@ type StatedRun = {
 
 /** What became of an ended run, with the number of rows or questions that need a person. */
 type RunEnd = {
-  key: 'imported' | 'attention' | 'questions' | 'answered' | 'nothing' | 'failed' | 'stopped' | 'cancelled'
+  key: 'imported' | 'attention' | 'questions' | 'asks' | 'answered' | 'nothing' | 'failed' | 'stopped' | 'cancelled'
   rows: number
 }
 
 /** Decides what became of an ended run. The widget and the command line show it in the words of `describeRunState`. */
 export const endOfRun = (run: Omit<StatedRun, 'state'>): RunEnd => {
-  const {dryRun, stop, counts, questions, questionsAnswered = 0, unchanged = 0, keptRows = 0} = run
+  const {dryRun, stop, counts, questions, questionsAnswered = 0, retriedBy = null, unchanged = 0, keptRows = 0} = run
   const rows = (...outcomes: string[]) =>
     Object.values(counts).reduce((sum, of) => outcomes.reduce((part, outcome) => part + (of[outcome] ?? 0), sum), 0)
   const attention = rows('failed', 'refused', 'unanswered')
@@ -36,8 +38,11 @@ export const endOfRun = (run: Omit<StatedRun, 'state'>): RunEnd => {
   // A dry run that reaches the row limit has done its work: its page says where a run would stop.
   if (stop && !(dryRun && stop.stopped === 'LIMIT_ROWS_PER_RUN'))
     return {key: stop.stopped === 'ENGINE_FAILED' ? 'failed' : 'stopped', rows: 0}
-  if (questions > questionsAnswered) return {key: 'questions', rows: questions - questionsAnswered}
-  if (questions > 0) return {key: 'answered', rows: questions}
+  const isOpen = !dryRun && retriedBy === null
+  if (isOpen && questions > questionsAnswered) return {key: 'questions', rows: questions - questionsAnswered}
+  if (isOpen && questions > 0) return {key: 'answered', rows: questions}
+  // A run would ask them, and a dry run that is repeated asks them again.
+  if (dryRun && questions > 0 && attention === 0) return {key: 'asks', rows: questions}
   if (attention === 0) return {key: done > 0 ? 'imported' : 'nothing', rows: 0}
   // A row without an answer may be written, so the run did not fail for certain.
   return {key: done + unchanged + keptRows + rows('unanswered') === 0 ? 'failed' : 'attention', rows: attention}
@@ -55,6 +60,7 @@ export const runWords = {
   attention: (done: string, count: string, rows: number) => `${done}, ${count} ${rows === 1 ? 'needs' : 'need'} attention`,
   questions: (count: string) => `Needs your answer (${count})`,
   answered: 'Questions answered',
+  asks: (count: string, questions: number) => `Previewed, ${count} ${questions === 1 ? 'question' : 'questions'}`,
   nothing: {imported: 'Nothing imported', previewed: 'Nothing to import', undone: 'Nothing undone', undoPreviewed: 'Nothing to undo'},
   allWouldFail: 'All rows would fail',
   failed: 'Failed',
@@ -87,6 +93,7 @@ const describeEnd = (
   if (key === 'imported') return {word: done, tone: 'good'}
   if (key === 'attention') return {word: words.attention(done, count(rows), rows), tone: 'warning'}
   if (key === 'questions') return {word: words.questions(count(rows)), tone: 'warning'}
+  if (key === 'asks') return {word: words.asks(count(rows), rows), tone: 'info'}
   if (key === 'answered') return {word: words.answered, tone: 'info'}
   if (key === 'nothing') return {word: words.nothing[kindOfNothing(dryRun, Boolean(undoOf))], tone: 'neutral'}
   if (key === 'failed') return {word: dryRun ? words.allWouldFail : words.failed, tone: 'bad'}

@@ -116,8 +116,8 @@ export const meanings: Record<Code, string> = {
   DELETES_UNCONFIRMED:
     'The run would delete records, and their number was not confirmed. Start a dry run, then send its number as `confirmDeletes`. A schedule cannot delete records.',
   APPROVAL_REQUIRED:
-    'The run may write more rows than the setting `approvalAbove` of the org. Seal the plan of a dry run, have another admin approve it, and send `planOf`.',
-  SELF_APPROVAL: 'The person who sealed the plan or started its dry run cannot approve it. Ask another admin.',
+    'The run may write more rows than the setting `approvalAbove` of the org. Seal the plan of a dry run, have another admin approve it, and send `planOf`. For a schedule, have another admin approve its template.',
+  SELF_APPROVAL: 'The person who sealed the plan, started its dry run or changed the template cannot approve it. Ask another admin.',
   PLAN_CHANGED:
     'The import or its plan was changed after the dry run, or the digest is of another plan. Start a new dry run and seal its plan.',
   PLAN_EXPIRED: 'The plan was sealed more than seven days ago. Start a new dry run and seal its plan.',

@@ -48,7 +48,7 @@ export default [
     effect: 'access',
     summary: 'Add a webhook endpoint',
     description:
-      'Notices are POSTed as `{type, timestamp, data}` following [Standard Webhooks](https://www.standardwebhooks.com), signed with the secret. The secret is returned only here. An org has at most 20 endpoints.',
+      'Notices are POSTed as `{type, timestamp, data}` following [Standard Webhooks](https://www.standardwebhooks.com), signed with the secret. The secret is returned only here. With `kind` `slack` or `teams`, a short message is POSTed instead. An org has at most 20 endpoints.',
     answers: {201: EndpointWithSecret},
     refusals: [],
     example: {body: {url: endpointExample.url, events: ['run.ended']}, answer: {webhook: endpointExample, secret: secretExample}},

@@ -51,7 +51,7 @@ export const Settings = z.strictObject({
     .max(1_000_000_000)
     .nullish()
     .describe(
-      'A run that may write more rows needs a sealed plan that another admin approved. Absent or null: no run needs approval. Not for external runs and undos',
+      'A run that may write more rows needs a sealed plan that another admin approved, and a schedule an approved version of its template. Absent or null: no run needs approval. Not for external runs and undos',
     ),
   undo: z
     .enum(['on', 'off'])

@@ -25,7 +25,7 @@ const readEnd = async (db: Db, {org, run: runId}: {org: string; run: string}) =>
   const found = await findOrgRun(db, {org, runId}).catch(nullIfGone)
   if (!found) return null
   const {run} = found
-  const {connectorId, engine, dryRun, rowsWritten, overageRows, counts, unchanged, keptRows, questions, startedAt, endedAt, undo} =
+  const {connectorId, engine, dryRun, rowsWritten, overageRows, counts, deleted, unchanged, keptRows, questions, startedAt, endedAt, undo} =
     describeRun(found)
   const ties = await findRunTies(db, run.no)
   return {
@@ -37,7 +37,7 @@ const readEnd = async (db: Db, {org, run: runId}: {org: string; run: string}) =>
       overageRows,
       counts,
     },
-    ...{unchanged, keptRows, questions, startedAt, endedAt},
+    ...{deleted, unchanged, keptRows, questions, startedAt, endedAt},
     ...(undo && {undo}),
   }
 }

@@ -4,6 +4,7 @@ import {dropPending} from '../../sql/deliveries.ts'
 import {
   countEndpoints,
   deleteEndpoint,
+  ENDPOINT_KINDS,
   type Endpoint,
   findEndpoint,
   forgetEndpoint,
@@ -29,6 +30,11 @@ const mostEndpoints = 20
 /** The hours for which a replaced secret stays valid beside the new one. */
 const overlapHours = 24
 
+const Kind = z
+  .enum(ENDPOINT_KINDS)
+  .describe(
+    '`json`: the notice, signed. `slack`, `teams`: a message for an incoming webhook of Slack or of the Workflows app in Teams, unsigned',
+  )
 const Url = z
   .string()
   .trim()
@@ -47,6 +53,7 @@ const Description = z.string().trim().max(200).describe('The purpose of the endp
  * schedule.
  */
 export const NewEndpoint = z.strictObject({
+  kind: Kind.default('json'),
   url: Url,
   description: Description.default(''),
   events: Events.default([...KINDS]),
@@ -54,6 +61,7 @@ export const NewEndpoint = z.strictObject({
 })
 export const EndpointPatch = z
   .strictObject({
+    kind: Kind,
     url: Url,
     description: Description,
     events: Events,
@@ -157,7 +165,7 @@ const refuse = (name: string, message: string) =>
 /**
  * Describes an endpoint for the settings history. Every member can read the history and the URL's path may be a secret, so only the host is shown.
  */
-const toldOf = ({url, events, schedule, enabled}: Endpoint) => ({host: new URL(url).host, events, schedule, enabled})
+const toldOf = ({kind, url, events, schedule, enabled}: Endpoint) => ({kind, host: new URL(url).host, events, schedule, enabled})
 
 type RecordedEndpoint = {target: string; before: ReturnType<typeof toldOf> | null; after: ReturnType<typeof toldOf> | null}
 

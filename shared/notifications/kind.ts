@@ -7,6 +7,7 @@ export const KINDS = [
   'run.held',
   'plan.waiting',
   'plan.approved',
+  'template.approved',
   'schedule.stopped',
   'schedule.skipped',
   'schedule.failed',

@@ -1,5 +1,5 @@
-import type {About} from './announce.ts'
 import type {Body} from './compose.ts'
+import {countsOf, detailsOf, linksOf, sentenceOf, wordsOf} from './notice-text.ts'
 
 type LetterInput = {orgName: string; body: Body; publicUrl: string}
 
@@ -7,82 +7,15 @@ type LetterInput = {orgName: string; body: Body; publicUrl: string}
 export const writeLetter = ({orgName, body, publicUrl}: LetterInput): {subject: string; text: string} => {
   const {data, timestamp} = body
   const says = sentenceOf(body)
-  const links = Object.entries((data.links ?? {}) as Record<string, string>)
+  const details = detailsOf(data).map(([name, value]) => `${wordsOf(name)}: ${value}`)
   const parts = [
     `${says}.`,
-    [`Org: ${orgName.replaceAll(/\s+/g, ' ')}`, `When: ${timestamp}`, ...detailsOf(data)].join('\n'),
+    [`Org: ${orgName.replaceAll(/\s+/g, ' ')}`, `When: ${timestamp}`, ...details].join('\n'),
     countsOf(data).join('\n'),
-    links.map(([name, link]) => `${capital(name)}: ${link}`).join('\n'),
+    linksOf(data)
+      .map(([name, link]) => `${wordsOf(name)}: ${link}`)
+      .join('\n'),
     `You receive this e-mail because the notifications of this org or of the schedule list your address. To unsubscribe, ask an administrator of the org to remove it: ${publicUrl.replace(/\/$/, '')}/orgs/${data.org}/notices`,
   ]
   return {subject: says, text: `${parts.filter(Boolean).join('\n\n')}\n`}
 }
-
-const sentenceOf = ({type, data}: Body): string => {
-  if (type === 'run.ended') return `${data.dryRun ? 'A dry run' : 'An import'} ${endOf(data)}: ${inWords(totalsOf(data))}`
-  if (type === 'run.undone')
-    return `The undo of a run ${data.stop ? (stops[String(data.stop)] ?? 'was stopped') : 'has ended'}: ${inWords((data.undo ?? {}) as Record<string, number>)}`
-  if (type === 'usage.rows') return `${data.percent} % of the rows of this period are used`
-  if (type === 'usage.credits') return `${data.percent} % of the AI credits included in this period are used`
-  return SENTENCES[type] ?? `Notification: ${type}`
-}
-
-const SENTENCES: Record<string, string> = {
-  'run.held': 'An import is held, because too many of its rows ended badly. Resume or cancel it',
-  'plan.waiting': 'The sealed plan of an import waits for the approval of another admin',
-  'plan.approved': 'The sealed plan of an import was approved and can be applied',
-  'schedule.stopped': 'A schedule was stopped and does not fire until it is enabled again',
-  'schedule.skipped': 'A firing of a schedule was skipped',
-  'schedule.failed': 'A firing of a schedule failed',
-  'schedule.drifted': 'The file or the CRM no longer matches the template of a schedule',
-  'template.broken': 'The CRM has changed, and rows of the newest import of a template no longer fit',
-  'webhook.disabled': 'A webhook endpoint was disabled and receives nothing until it is enabled again',
-  'billing.payment_failed': 'A payment for the plan failed. Pay the invoice or change the card',
-  'billing.action_required': 'The bank requires a confirmation of a payment for the plan',
-  'billing.trial_ending': 'The trial ends soon',
-  'billing.topup_stopped': 'Automatic top-ups of AI credits were disabled until they are enabled again',
-  'billing.refunded': 'A payment was refunded',
-  'billing.disputed': 'A payment is disputed at the bank',
-  'billing.plan_changed': 'The plan of the org has changed',
-}
-
-type Counts = Record<string, Record<string, number>>
-
-/** Says what became of a run. It decides as the clients do in `api/clients/run-state.ts`, which a test compares. */
-const endOf = (data: About): string => {
-  const {failed = 0, refused = 0, unanswered = 0, ...others} = totalsOf(data)
-  const attention = failed + refused + unanswered
-  const {created = 0, updated = 0, inherited = 0, planned = 0} = others
-  const done = created + updated + inherited + planned
-  const questions = Number(data.questions ?? 0)
-  if (data.stop && !(data.dryRun && data.stop === 'LIMIT_ROWS_PER_RUN')) return stops[String(data.stop)] ?? 'was stopped'
-  if (questions > 0) return `needs your answer to ${questions} ${questions === 1 ? 'question' : 'questions'}`
-  if (attention === 0) return done > 0 ? 'is complete' : 'has ended and wrote nothing'
-  const settled = Number(data.unchanged ?? 0) + Number(data.keptRows ?? 0)
-  if (done + settled + unanswered === 0) return 'failed'
-  return `has ended, and ${attention} ${attention === 1 ? 'row needs' : 'rows need'} attention`
-}
-
-const stops: Record<string, string> = {CANCELLED: 'was cancelled', ENGINE_FAILED: 'failed'}
-
-const totalsOf = ({counts}: About): Record<string, number> => {
-  const total: Record<string, number> = {}
-  for (const module of Object.values((counts ?? {}) as Counts))
-    for (const [outcome, count] of Object.entries(module)) total[outcome] = (total[outcome] ?? 0) + count
-  return total
-}
-
-const countsOf = ({counts}: About) => Object.entries((counts ?? {}) as Counts).map(([module, of]) => `${module}: ${inWords(of)}`)
-
-const inWords = (counts: Record<string, number>) => {
-  const some = Object.entries(counts).filter(([, count]) => count > 0)
-  return some.length > 0 ? some.map(([outcome, count]) => `${count} ${outcome}`).join(', ') : 'no rows'
-}
-
-/** Returns the values that are not nested: ids, codes and our own sentences. */
-const detailsOf = ({org, ...data}: About) =>
-  Object.entries(data).flatMap(([name, value]) =>
-    typeof value === 'string' || typeof value === 'number' ? [`${capital(name)}: ${value}`] : [],
-  )
-
-const capital = (word: string) => word.charAt(0).toUpperCase() + word.slice(1).replaceAll(/[A-Z]/g, letter => ` ${letter.toLowerCase()}`)

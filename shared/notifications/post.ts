@@ -3,6 +3,7 @@ import {OutboundFailure} from '../schedules/outbound/failure.ts'
 import {type Outbound, type OutboundAnswer, readStart} from '../schedules/outbound/outbound.ts'
 import type {KeyRing} from '../security/secrets.ts'
 import {readRetryAfter} from './attempts.ts'
+import {chatMessageOf} from './chat-message.ts'
 import {openSecret, sign} from './signature.ts'
 
 const usualSeconds = 15
@@ -12,11 +13,12 @@ const answerBytes = 1024
 export type PostResult = {status: number | null; error: string | null; answer: string | null; retryAfterSeconds: number}
 
 /**
- * Makes one attempt, signed with the present time. If a receiver fails, hangs, redirects or must not be called, the call returns that as a result.
+ * Makes one attempt: the notice, signed with the present time, or a chat message without a signature, which chat products do not check. If a receiver fails, hangs, redirects or must not be called, the call returns that as a result.
  */
 export const post = async (outbound: Outbound, ring: KeyRing, posting: ClaimedPost, timeoutSeconds = usualSeconds): Promise<PostResult> => {
-  const {org, url, body} = posting
-  const headers = {'content-type': 'application/json', 'user-agent': 'Lading-Webhooks', ...signed(ring, posting)}
+  const {org, url, endpointKind: kind} = posting
+  const headers = {'content-type': 'application/json', 'user-agent': 'Lading-Webhooks', ...(kind === 'json' && signed(ring, posting))}
+  const body = kind === 'json' ? posting.body : JSON.stringify(chatMessageOf(kind, JSON.parse(posting.body)))
   try {
     const answer = await outbound.request(url, {org, method: 'POST', headers, body, timeoutSeconds, idleSeconds: timeoutSeconds})
     const {status} = answer

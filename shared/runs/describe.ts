@@ -34,6 +34,7 @@ export const describeRun = ({run, importId, snapshot, names}: FoundRun) => {
     engine: run.engine,
     dryRun: run.dryRun,
     retryOf: run.retryOf,
+    retriedBy: run.retriedBy,
     undoOf: run.undoOf,
     planOf: run.planOf,
     undo: run.undoOf === null ? null : undoOf(run),

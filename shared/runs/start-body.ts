@@ -27,15 +27,15 @@ export const StartBody = z
       ),
     match: z
       .enum(['query', 'snapshot', 'auto'])
-      .default('query')
+      .optional()
       .describe(
-        'How rows find their records. `query`: by queries. `snapshot`: in an export of the module, which is cheaper for large files; flows that cannot use one take queries. `auto`: the cheaper way',
+        'How rows find their records. Default: as each flow says in `matchBy`. `query`: by queries. `snapshot`: in an export of the module, which is cheaper for large files; flows that cannot use one take queries. `auto`: the cheaper way',
       ),
     write: z
       .enum(['records', 'bulk', 'auto'])
-      .default('records')
+      .optional()
       .describe(
-        'How records are written. `records`: by record calls. `bulk`: by jobs of the CRM that read a file, which cost less for many rows and take minutes; only flows with `automations: true`, because a job may or may not run automations. `auto`: the cheaper way. Flows and rows that cannot use a job take record calls',
+        'How records are written. Default: as each flow says in `writeBy`. `records`: by record calls. `bulk`: by jobs of the CRM that read a file, which cost less for many rows and take minutes; only flows with `automations: true`, because a job may or may not run automations. `auto`: the cheaper way. Flows and rows that cannot use a job take record calls',
       ),
     guard: z
       .union([RunGuard, z.literal('usual')])

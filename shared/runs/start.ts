@@ -47,8 +47,8 @@ import {findUndoDays} from './undo/window.ts'
 type StartCaller = {org: string; person: string; role: Role | null}
 /** `isScheduled`: a schedule starts the run, so it keeps values that people edited, unless a setting says otherwise. */
 type Start = StartCaller &
-  Omit<z.output<typeof StartBody>, 'match' | 'write' | 'verify'> &
-  Partial<Pick<z.output<typeof StartBody>, 'match' | 'write' | 'verify'>> & {
+  Omit<z.output<typeof StartBody>, 'verify'> &
+  Partial<Pick<z.output<typeof StartBody>, 'verify'>> & {
     importId: string
     isScheduled?: boolean
     embed?: EmbedScope | null
@@ -60,7 +60,7 @@ type Start = StartCaller &
  */
 export const startRun = async (tx: Tx, queue: Queue, start: Start): Promise<{runId: string; job: string | null}> => {
   const {org, person, importId, runId, retryOf, planOf, dryRun, rows: range} = start
-  const {guard, match = 'query', write = 'records', verify = 'off', isScheduled = false, embed = null} = start
+  const {guard, verify = 'off', isScheduled = false, embed = null} = start
   const left = embed && (await lockEmbedRows(tx, embed))
   const found = await openImport(tx, {org, importId, dryRun})
   if (!dryRun) await assertTextDecided(tx, found)
@@ -81,7 +81,9 @@ export const startRun = async (tx: Tx, queue: Queue, start: Start): Promise<{run
   const declaredRows = left === null ? wanted : admitEmbedRows(wanted, left, fewer)
   const id = runId ?? (await authorise(tx, {org, person, declaredRows, connector, importNo, dryRun, fewer})).runId
   const run = await lockOwnRun(tx, start, {id, connector, importNo, template: found.templateId})
-  if (!dryRun) await assertApproved(tx, {org, rows: Math.min(run.rowsLimit, most ?? run.rowsLimit), plan: applied?.plan ?? null})
+  const scheduled = isScheduled && start.role === null ? found : null
+  const mostRows = Math.min(run.rowsLimit, most ?? run.rowsLimit)
+  if (!dryRun) await assertApproved(tx, {org, rows: mostRows, plan: applied?.plan ?? null, scheduled})
   if (most !== null) await lowerRowsLimit(tx, {run: run.no, rows: most})
 
   const snapshotNo = await keepSnapshot(tx, snapshot, applied)
@@ -92,8 +94,7 @@ export const startRun = async (tx: Tx, queue: Queue, start: Start): Promise<{run
     snapshotNo,
     dryRun,
     retry,
-    matchBy: match,
-    writeBy: write,
+    ...routesOf(start, flows),
     planOf: applied?.run.no ?? null,
     verify: dryRun ? 'off' : verify,
     undoDays: dryRun ? null : await findUndoDays(tx, org),
@@ -107,6 +108,12 @@ export const startRun = async (tx: Tx, queue: Queue, start: Start): Promise<{run
   await setRunJob(tx, {no: run.no, job})
   return {runId: id, job}
 }
+
+/** A run that was started without a route leaves it to its flows. A run whose flows name none is stored as earlier builds read it. */
+const routesOf = ({match, write}: Pick<Start, 'match' | 'write'>, flows: Flow[]) => ({
+  matchBy: match ?? (flows.some(({matchBy}) => matchBy) ? ('flow' as const) : ('query' as const)),
+  writeBy: write ?? (flows.some(({writeBy}) => writeBy) ? ('flow' as const) : ('records' as const)),
+})
 
 /** Stores the snapshot of a run. A run that applies a plan has a copy of the plan's snapshot. */
 const keepSnapshot = (tx: Tx, snapshot: Snapshot, applied: AppliedPlan | null): Promise<number> =>

@@ -47,6 +47,7 @@ for (const way of ['by itself', 'with retryOf'] as const) {
     const entries = [{rowKey: 'x', flowId: 'other', module: 'Contacts', outcome: 'lookup', target: 'Account_Name', code: '2'}]
     await ok(here.tell(second, 'entries', {entries}), 200)
     t.is((await here.read(second)).retryOf, first)
+    t.is((await here.read(first)).retriedBy, second)
 
     t.like((await ok(here.create(second, [row('a')]), 200)).results, [{ok: true, outcome: 'inherited', recordId: made.recordId}])
     await ok(here.create(second, [row('a')]), 200)

@@ -106,6 +106,7 @@ test('the routes that act for a person are refresh, sign-out, switching orgs, ap
     'post /auth/invitations/:id/accept',
     'post /auth/session/refresh',
     'post /orgs/:org/imports/:id/runs/:run/approve',
+    'post /orgs/:org/templates/:id/approve',
     'post /orgs/:org/tokens',
     'put /auth/session/org',
   ])

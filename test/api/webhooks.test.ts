@@ -217,7 +217,7 @@ test('a private host listed for one org is refused to every other org', async t 
     addEndpoint(
       {db: house.db, config},
       {org, via: 'session', person},
-      {url: receiver.url('/scoped'), events: [], schedule: null, description: ''},
+      {kind: 'json', url: receiver.url('/scoped'), events: [], schedule: null, description: ''},
     )
   t.truthy((await add(own)).endpoint.id)
   await t.throwsAsync(add(other), {message: 'The webhook endpoint is invalid. Correct the listed fields'})

@@ -29,11 +29,11 @@ export const prepareImport = async (place: BenchImport, {csv, flow}: {csv: Buffe
   return {place, path, id, module: flow.module, rows: source.rows}
 }
 
+export type StartOptions = {rows?: {to: number}; match?: 'snapshot'; write?: 'records' | 'bulk'; verify?: 'off' | 'all'}
+
 /** Starts a run over the whole file or its first rows. Returns the run's id. */
-export const startRun = async (
-  {place, path}: PreparedImport,
-  body: {rows?: {to: number}; match?: 'snapshot'; verify?: 'off' | 'all'} = {},
-): Promise<string> => (await place.client.call<{run: {id: string}}>('POST', `${path}/runs`, {body})).run.id
+export const startRun = async ({place, path}: PreparedImport, body: StartOptions = {}): Promise<string> =>
+  (await place.client.call<{run: {id: string}}>('POST', `${path}/runs`, {body})).run.id
 
 export const cancelRun = ({place, path}: PreparedImport, run: string) => place.client.call('POST', `${path}/runs/${run}/cancel`)
 

@@ -3,10 +3,13 @@ import {type Figure, MEASURES} from './figures.ts'
 import {isMissed, limitOf, linesOf} from './page.ts'
 
 /**
- * `npm run bench [-- --json] [--only name,name]`: measures ratios, each against a baseline of the same run, and prints them with their
- * limits. Absolute figures are valid for this machine only. A missed limit is only printed; a measure that throws makes the exit code 1.
+ * `npm run bench [-- --json] [--only name,name] [--rows N]`: measures ratios, each against a baseline of the same run, and prints them with
+ * their limits. `--rows` is for figures that take another number of rows. Absolute figures are valid for this machine only. A missed limit is only printed; a measure that throws makes the exit code 1.
  */
-const {json, only} = parseArgs({options: {json: {type: 'boolean', default: false}, only: {type: 'string'}}}).values
+const {json, only, rows} = parseArgs({
+  options: {json: {type: 'boolean', default: false}, only: {type: 'string'}, rows: {type: 'string'}},
+}).values
+if (rows !== undefined && !/^[1-9]\d*0000$/.test(rows)) throw new Error('--rows is a multiple of 10,000')
 const all: Record<string, Figure> = Object.assign({}, ...MEASURES.map(({figures}) => figures))
 const wanted = only?.split(',') ?? Object.keys(all)
 const unknown = wanted.filter(name => !(name in all))
@@ -21,7 +24,7 @@ let subject: string | null = null
 for (const measured of measures) {
   const names = Object.keys(measured.figures)
   try {
-    const found = await measured.measure()
+    const found = await measured.measure(rows === undefined ? {} : {rows: Number(rows)})
     Object.assign(values, found)
     if (!json) for (const line of linesOf(measured, found, subject, nameWidth)) console.log(line)
     subject = measured.subject

@@ -12,7 +12,7 @@ import {createDatabase} from '../support/database.ts'
 import {assertWhole, type BenchImport, type FlowOf, openPlace, prepareImport, startRun} from './bench-import.ts'
 
 const readyWithinMs = 30_000
-const standsStillMs = 60_000
+const usualStandsStillMs = 60_000
 
 /** A run that has ended. Its times are seconds of a clock that this process shares. */
 export type EndedRun = {id: string; no: number; seconds: number; startedAt: number; endedAt: number}
@@ -36,12 +36,19 @@ export type Deployment = {
 
 /**
  * How to start the service. `beside` names workers in the process of the discovery. `imports` is the number of imports processes. `people`
- * lists who signs in, each with a CRM org of their own.
+ * lists who signs in, each with a CRM org of their own. A run that adds no entry for `standsStillMs` is given up.
  */
-type Options = {crm: string[]; env?: Record<string, string>; beside?: string[]; imports?: number; people?: [string, ...string[]]}
+type Options = {
+  crm: string[]
+  env?: Record<string, string>
+  beside?: string[]
+  imports?: number
+  people?: [string, ...string[]]
+  standsStillMs?: number
+}
 
 export const startDeployment = async (label: string, options: Options): Promise<Deployment> => {
-  const {crm, env = {}, beside = [], imports = 1, people = ['ana@example.org']} = options
+  const {crm, env = {}, beside = [], imports = 1, people = ['ana@example.org'], standsStillMs = usualStandsStillMs} = options
   const begun: (() => Promise<unknown>)[] = []
   const stop = async () => {
     for (const end of begun.splice(0).toReversed()) await end()
@@ -76,11 +83,12 @@ export const startDeployment = async (label: string, options: Options): Promise<
     const places: [BenchImport, ...BenchImport[]] = [await openPlace(apiUrl, first)]
     for (const email of others) places.push(await openPlace(apiUrl, email))
     const query = async <Row extends object>(text: string, values: unknown[] = []) => (await db.query<Row>(text, values)).rows
+    const ended: Deployment['ended'] = (runs, how) => untilEnded(query, standsStillMs, runs, how)
     return {
       ...{crmUrl, places, query, stop},
       pidOf: name => pidOf(supervisor, name),
-      runImport: file => runImport(places[0], query, file),
-      ended: (runs, how) => untilEnded(query, runs, how),
+      runImport: file => runImport(places[0], ended, file),
+      ended,
     }
   } catch (error) {
     await stop()
@@ -108,18 +116,18 @@ const pidOf = ({processes}: Supervisor, name: string) => {
 
 type Query = Deployment['query']
 
-const runImport = async (place: BenchImport, query: Query, file: {csv: Buffer; flow: FlowOf}): Promise<EndedRun> => {
+const runImport = async (place: BenchImport, ended: Deployment['ended'], file: {csv: Buffer; flow: FlowOf}): Promise<EndedRun> => {
   const prepared = await prepareImport(place, file)
   const id = await startRun(prepared)
-  const [ended] = await untilEnded(query, [id])
+  const [run] = await ended([id])
   await assertWhole(prepared, id)
-  return ended!
+  return run!
 }
 
 type FoundRun = EndedRun & {state: string; entries: number; stop: object | null}
 
-/** Waits for the ends of runs. It polls rarely, so that polling does not affect the measurement. It gives up if no entry is added for a minute. */
-const untilEnded = async (query: Query, ids: string[], {cancelled} = {cancelled: false}): Promise<EndedRun[]> => {
+/** Waits for the ends of runs. It polls rarely, so that polling does not affect the measurement. It gives up if no entry is added for `standsStillMs`. */
+const untilEnded = async (query: Query, standsStillMs: number, ids: string[], {cancelled} = {cancelled: false}): Promise<EndedRun[]> => {
   for (let last = -1, since = Date.now(); ; await sleep(200)) {
     const found = await query<FoundRun>(
       `select id, run_no::int as no, state, next_seq::int as entries, stop, extract(epoch from ended_at - started_at)::float8 as seconds,

@@ -4,15 +4,18 @@ import {parseArgs} from 'node:util'
 import {seedOrgs} from '../simulators/crm/seed.ts'
 import {openServer} from '../simulators/crm/server.ts'
 import {createSimulator} from '../simulators/crm/simulator.ts'
+import {exportsPath, openGeneratedExports} from './generated-exports.ts'
 
 /**
  * Starts a CRM that does nothing. It answers that every record of a write was made, at once or after `--latency` ms, and stores none. All
  * other answers (consent, tokens, metadata) come from the stand-in. Its first org exists `--orgs` times: bench1@example.org belongs to the
- * first copy, bench2@example.org to the second.
+ * first copy, bench2@example.org to the second. With `--exports N`, a module has so many records for bulk reads, which are made when they are read.
  */
-const {port, latency, orgs} = parseArgs({
-  options: {port: {type: 'string', default: '0'}, latency: {type: 'string', default: '0'}, orgs: {type: 'string', default: '0'}},
+const text = (value: string) => ({type: 'string', default: value}) as const
+const {port, latency, orgs, exports} = parseArgs({
+  options: {port: text('0'), latency: text('0'), orgs: text('0'), exports: text('0')},
 }).values
+const answerExport = openGeneratedExports(Number(exports))
 const latencyMs = Number(latency)
 const copies = Array.from({length: Number(orgs)}, (_, at) => {
   const [number, [seed]] = [at + 1, seedOrgs]
@@ -32,6 +35,7 @@ const standInUrl = standIn.world.baseUrl
 const server = createServer((incoming, outgoing) => {
   const isWrite = incoming.method === 'POST' && /^\/crm\/v8\/[A-Z]\w*$/.test(incoming.url!)
   if (isWrite) answerWrite(incoming, outgoing)
+  else if (incoming.url!.startsWith(exportsPath)) answerExport(incoming, outgoing)
   else passOn(incoming, outgoing)
 })
 server.keepAliveTimeout = 65_000

@@ -12,6 +12,14 @@ export const fileOf = (rows: number, prefix: string): Buffer => {
 
 const columns = ['number', 'first', 'last', 'phone', 'site', 'street', 'city', 'state', 'zip', 'country', 'revenue', 'staff']
 
+/** Returns the cells of a row by column, as CSV texts. No cell has a comma. */
+export const cellsAt = (prefix: string, n: number): Record<string, string> =>
+  Object.fromEntries(
+    lineAt(prefix, n)
+      .split(',')
+      .map((cell, at) => [columns[at]!, cell]),
+  )
+
 const lineAt = (prefix: string, n: number) =>
   `${prefix}${n},First ${n % 997},Last ${n},49 30 ${100_000 + n},www.c${n}.example,"${n % 200} Long  Street",City ${n % 97},State ${n % 16},${10_000 + (n % 89_999)},de,${n * 3}.50,${n % 5_000}`
 

@@ -5,6 +5,7 @@ import type {AddressInfo} from 'node:net'
 import test from 'node:test'
 import type {FrameLocator, Page} from 'playwright-core'
 import {storeTemplate} from '../support/embed.ts'
+import {serveReact} from '../support/react-host.ts'
 import {allow, assertAccessible, picture, stage} from './stage.ts'
 import {csvFile} from './steps.ts'
 
@@ -113,6 +114,30 @@ test('a page of another origin embeds an import, from the file to its results', 
   const records = opened.world.crm.records('example', 'Leads').filter(({Company}: Record<string, unknown>) => Company === 'Firm')
   assert.equal(records.length, 2)
   await assertAccessible(page, 'the page that embeds the import')
+})
+
+test('the React component embeds the import, calls its latest handlers, and leaves no frame behind', async () => {
+  await serveReact(hosts[0]!.server, {lading: opened.world.url, template})
+  const {page} = await opened.open()
+  const errors: string[] = []
+  page.on('pageerror', error => errors.push(error.message))
+  page.on('console', message => message.type() === 'error' && errors.push(message.text()))
+  await page.goto(`${hosts[0]!.origin}/react`)
+  const frame = page.frameLocator('lading-import iframe')
+  await frame.getByRole('button', {name: 'Choose file'}).waitFor()
+  await page.getByRole('button', {name: 'Close the import'}).click()
+  await page.locator('lading-import').waitFor({state: 'detached'})
+  await page.getByRole('button', {name: 'Open the import'}).click()
+  const waiting = page.waitForEvent('filechooser')
+  await frame.getByRole('button', {name: 'Choose file'}).click()
+  await (await waiting).setFiles(csvFile('react.csv', 'Last Name,Company,Email\nReacting,React firm,react@example.org\n'))
+  await frame.getByRole('button', {name: 'Review', exact: true}).click()
+  await frame.getByRole('button', {name: 'Import 1 row'}).click()
+  await page.getByText('started; ended: 1 created', {exact: true}).waitFor()
+  assert.equal(await page.locator('iframe').count(), 1)
+  assert.deepEqual(errors, [])
+  const records = opened.world.crm.records('example', 'Leads').filter(({Company}: Record<string, unknown>) => Company === 'React firm')
+  assert.equal(records.length, 1)
 })
 
 test('the dialog opens the same import, and tells that it was closed', async () => {

@@ -194,3 +194,22 @@ test('a run page is usable on a phone in dark mode', async () => {
   await assertUsable(visitor, 'a run on a phone in the dark')
   await picture(page, 'phone', {height: 860})
 })
+
+test('a phone shows ten rows of the results, and each written row in one line', async () => {
+  const visitor = await here.open(phone)
+  const {page} = visitor
+  await enter(visitor, made.session)
+  await page.goto(`${here.world.url}/#/imports/${made.done}/results`)
+  const written = page.locator('.rows-table tbody tr').filter({has: page.getByText('Created', {exact: true})})
+  await written.first().locator('.row-face').waitFor()
+  await settled(page)
+  assert.equal(await page.locator('.rows-table .row-toggle').count(), 10)
+  for (const row of await written.all()) {
+    const {height} = (await row.boundingBox())!
+    assert.ok(height <= 44, `a written row is ${height} px high`)
+  }
+  await assertUsable(visitor, 'the results on a phone')
+  await picture(page, 'results-phone', {height: 1200})
+  await page.getByRole('button', {name: 'Next page'}).click()
+  await page.locator('.rows-table .row-toggle').first().filter({hasText: '11'}).waitFor()
+})

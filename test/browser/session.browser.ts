@@ -108,9 +108,11 @@ const weighReload = async ({page, context}: Visitor, shown: () => Promise<void>)
   return bytes
 }
 
-test('the first page takes at most 80 KB, compressed', async t => {
-  const visitor = await here.open()
-  const bytes = await weighReload(visitor, () => start(visitor).waitFor())
-  t.diagnostic(`the first page: ${bytes} bytes`)
-  assert.ok(bytes > 10_000 && bytes <= 80 * 1024, `it takes ${bytes} bytes`)
-})
+for (const [locale, button] of Object.entries({en: 'Continue with your CRM', de: 'Weiter mit Ihrem CRM'}))
+  test(`the first page takes at most 80 KB, compressed, in the language ${locale}`, async t => {
+    const visitor = await here.open({locale})
+    const bytes = await weighReload(visitor, () => visitor.page.getByRole('button', {name: button}).waitFor())
+    t.diagnostic(`the first page (${locale}): ${bytes} bytes`)
+    assert.equal(await visitor.page.locator('html').getAttribute('lang'), locale)
+    assert.ok(bytes > 10_000 && bytes <= 80 * 1024, `it takes ${bytes} bytes`)
+  })

@@ -29,6 +29,14 @@ const cases: [Ended, word: string, tone: string, letter: string][] = [
   [{dryRun: true, counts: {planned: 2}}, 'Previewed', 'good', 'is complete'],
   [{dryRun: true, counts: {planned: 2, failed: 2}}, 'Previewed, 2 need attention', 'warning', 'has ended, and 2 rows need attention'],
   [{dryRun: true, counts: {planned: 2}, stop: 'LIMIT_ROWS_PER_RUN'}, 'Previewed', 'good', 'is complete'],
+  [{dryRun: true, counts: {planned: 2, skipped: 1}, questions: 1}, 'Previewed, 1 question', 'info', 'has ended with 1 question'],
+  [{dryRun: true, counts: {skipped: 4}, questions: 4}, 'Previewed, 4 questions', 'info', 'has ended with 4 questions'],
+  [
+    {dryRun: true, counts: {planned: 2, failed: 1}, questions: 4},
+    'Previewed, 1 needs attention',
+    'warning',
+    'has ended, and 1 row needs attention',
+  ],
   [{dryRun: true, counts: {failed: 2}}, 'All rows would fail', 'bad', 'failed'],
 ]
 
@@ -54,6 +62,20 @@ test('answered questions are no longer open, and the rest are counted', t => {
   const run = (questionsAnswered: number) => describeRunState({...runOf({counts: {skipped: 4}, questions: 4}), questionsAnswered}, count)
   t.deepEqual(run(1), {word: 'Needs your answer (3)', tone: 'warning'})
   t.deepEqual(run(4), {word: 'Questions answered', tone: 'info'})
+})
+
+test('a retried run has no open questions, because the retry has them', t => {
+  const run = {...runOf({counts: {created: 2, skipped: 4}, questions: 4}), retriedBy: 'run_2'}
+  t.deepEqual(describeRunState(run, count), {word: 'Imported', tone: 'good'})
+  t.is(describeRunState({...run, questionsAnswered: 4}, count).word, 'Imported')
+  t.is(describeRunState({...run, counts: {Leads: {created: 2, failed: 1}}}, count).word, 'Imported, 1 needs attention')
+})
+
+test('the e-mail about a run that deleted records says so', t => {
+  const about = {org: 'org_1', dryRun: false, state: 'done', stop: null, counts: {Leads: {updated: 3, skipped: 1}}, deleted: 3}
+  const {subject, text} = writeLetter({orgName: 'Org', body: {type: 'run.ended', timestamp: '', data: about}, publicUrl: 'http://x'})
+  t.is(subject, 'An import is complete: 1 skipped, 3 deleted')
+  t.true(text.includes('Leads: 1 skipped, 3 deleted'))
 })
 
 test('the e-mail about an ended run agrees with the widget and the command line', t => {

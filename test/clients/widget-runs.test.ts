@@ -191,6 +191,8 @@ test("a pause or stop shows advice, and does not repeat advice in the server's m
 
 test('typed row numbers become a row range, or an error', t => {
   t.deepEqual(draftOf({from: '', to: '', most: ''}), {body: {}, problems: {}})
+  t.deepEqual(draftOf({from: '', to: '', most: '', write: ''}).body, {})
+  t.deepEqual(draftOf({from: '', to: '', most: '', write: 'bulk'}).body, {write: 'bulk'})
   t.deepEqual(draftOf({from: ' 2', to: '1,000', most: '2 500'}).body, {rows: {from: 2, to: 1000}, declaredRows: 2500})
   t.deepEqual(Object.keys(draftOf({from: '0', to: 'x', most: '-1'}).problems), ['from', 'to', 'most'])
   t.regex(draftOf({from: '9', to: '3', most: ''}).problems.to!, /a row from 9/)

@@ -2,11 +2,13 @@ import {globSync, readFileSync} from 'node:fs'
 import {basename} from 'node:path'
 import {fileURLToPath} from 'node:url'
 import test from 'ava'
-import * as translations from '../../api/clients/widget/text/de/all.ts'
+import {areas as loaders} from '../../api/clients/widget/text/de/areas.ts'
 import {parse} from '../boundary-rules.ts'
 import {findVisibleTexts} from './visible-texts.ts'
 
-const german: Record<string, object> = {...translations}
+const german: Record<string, object> = Object.fromEntries(
+  await Promise.all(Object.entries(loaders).map(async ([area, load]) => [area, await load()])),
+)
 const root = fileURLToPath(new URL('../../api/clients/widget/', import.meta.url))
 const areas = globSync('text/*.ts', {cwd: root})
   .map(path => basename(path, '.ts'))

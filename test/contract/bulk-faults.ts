@@ -38,6 +38,12 @@ export const bulkFaults: KnownFault[] = [
   },
   {
     document: write,
+    reason: 'The pages have ignore_empty beside the operation, the document in the resource only. Requests have it in both places.',
+    source: 'zoho.com/crm/developer/docs/api/v7/bulk-write/create-job.html: ignore_empty',
+    changes: {[`/paths/~1write/post/requestBody/${json}/properties/ignore_empty`]: {set: {type: 'boolean'}}},
+  },
+  {
+    document: write,
     reason: 'Codes of refused jobs that the 3.1 document leaves out.',
     source: `${v80}: API_Exception`,
     changes: {

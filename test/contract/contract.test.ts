@@ -172,5 +172,6 @@ test('a request of an operation that only newer documents describe is counted, a
   const newer = [{operation: 'GET /unknown', method: 'GET', path: /^\/unknown$/, reason: 'a reason', source: 'a source'}]
   const judge = (path: string) => judgeExchanges(checker, [exchange({path})], {probes: [], newer})
   t.like(judge('/unknown'), {unchecked: 1, requests: 0, differences: {length: 0}})
+  t.deepEqual([...judge('/unknown').newer], ['GET /unknown'])
   t.like(judge('/other'), {unchecked: 0, requests: 1, differences: {length: 1}})
 })

@@ -39,7 +39,8 @@ const traffic = [
     'silences',
     'subforms',
   ].map(name => `test/workers/import-${name}.test.ts`),
-  ...['types', 'wide', 'wire'].map(name => `test/workers/import-${name}.test.ts`),
+  ...['bulk', 'bulk-faults', 'types', 'wide', 'wire'].map(name => `test/workers/import-${name}.test.ts`),
+  'test/workers/match-snapshot.test.ts',
 ]
 
 /** The calls that the adapter can make. */
@@ -49,6 +50,7 @@ const needed = [
   ...['GET /crm/v8/{module}', 'GET /crm/v8/{module}/{recordID}', 'POST /crm/v8/{module}', 'PUT /crm/v8/{module}'],
   ...['POST /crm/v8/upload', 'POST /crm/bulk/v8/write', 'GET /crm/bulk/v8/write/{jobId}'],
   ...['PUT /crm/v8/{module}/{recordID}', 'DELETE /crm/v8/{module}'],
+  ...['POST /crm/bulk/v8/read', 'GET /crm/bulk/v8/read/{jobId}', 'GET /crm/bulk/v8/read/{jobId}/result'],
 ]
 
 const say = (line: string) => process.stdout.write(`${line}\n`)
@@ -62,12 +64,16 @@ const checkContract = async (documents: string): Promise<boolean> => {
     const ended = once(tests, 'exit')
     for await (const line of createInterface(tests.stdout)) if (line.includes('✘')) say(line)
     const [code] = await ended
-    const {requests, answers, spoiled, driven, differences, probed, unsent, unchecked} = judgeExchanges(checker, readExchanges(folder), {
-      probes: probeRequests,
-      newer: newerOperations,
-    })
+    const {requests, answers, spoiled, driven, newer, differences, probed, unsent, unchecked} = judgeExchanges(
+      checker,
+      readExchanges(folder),
+      {
+        probes: probeRequests,
+        newer: newerOperations,
+      },
+    )
     differences.forEach(sayDifference)
-    const missing = needed.filter(operation => !driven.has(operation))
+    const missing = needed.filter(operation => !driven.has(operation) && !newer.has(operation))
     if (code !== 0) say('The tests that drive the CRM failed. Run them alone: npm run test:only')
     for (const operation of missing) say(`No test made this call: ${operation}`)
     say(

@@ -6,7 +6,7 @@ import type {NewerOperation} from './newer-operations.ts'
 import {findProbe, type ProbeRequest} from './probe-requests.ts'
 
 /**
- * The result of a check. `unchecked` holds requests of operations that the given documents are too old for. `probed` counts the differences
+ * The result of a check. `unchecked` counts requests of operations that the given documents are too old for, and `newer` names these operations. `probed` counts the differences
  * of probe requests. `unsent` holds the probe requests that none of the exchanges has.
  */
 export type Verdict = {
@@ -17,6 +17,7 @@ export type Verdict = {
   differences: Finding[]
   probed: number
   unchecked: number
+  newer: Set<string>
   unsent: ProbeRequest[]
 }
 /** A difference, with the number of times it occurred and its first exchange. */
@@ -33,7 +34,17 @@ type KnownFaults = {probes: ProbeRequest[]; newer?: NewerOperation[]}
 
 /** Checks the adapter's requests and the simulator's answers. Skips calls of the tests and answers that a fault changed. */
 export const judgeExchanges = (checker: Checker, exchanges: Iterable<Exchange>, {probes, newer = []}: KnownFaults): Verdict => {
-  const verdict: Verdict = {requests: 0, answers: 0, spoiled: 0, driven: new Set(), differences: [], probed: 0, unchecked: 0, unsent: []}
+  const verdict: Verdict = {
+    requests: 0,
+    answers: 0,
+    spoiled: 0,
+    driven: new Set(),
+    differences: [],
+    probed: 0,
+    unchecked: 0,
+    newer: new Set(),
+    unsent: [],
+  }
   const sent = new Set<ProbeRequest>()
   const findings = new Map<string, Finding>()
   const keep = (example: Exchange) => (difference: Difference) => {
@@ -51,8 +62,10 @@ export const judgeExchanges = (checker: Checker, exchanges: Iterable<Exchange>, 
   }
   for (const exchange of exchanges) {
     const isAdapters = exchange.caller === null
-    if (isNewer(newer, exchange, checker.operationOf(exchange))) {
+    const newerOperation = findNewer(newer, exchange, checker.operationOf(exchange))
+    if (newerOperation) {
       if (isAdapters) verdict.unchecked++
+      if (isAdapters) verdict.newer.add(newerOperation.operation)
       continue
     }
     const isSpoiled = exchange.faults.some(fault => spoiling.includes(fault))
@@ -68,8 +81,8 @@ export const judgeExchanges = (checker: Checker, exchanges: Iterable<Exchange>, 
   return {...verdict, differences, unsent: probes.filter(probe => !sent.has(probe))}
 }
 
-const isNewer = (newer: NewerOperation[], {method, path}: Exchange, found: string | null) =>
-  newer.some(one => one.method === method && one.path.test(path) && one.operation !== found)
+const findNewer = (newer: NewerOperation[], {method, path}: Exchange, found: string | null) =>
+  newer.find(one => one.method === method && one.path.test(path) && one.operation !== found)
 
 /** Reads the exchanges that the simulators of a test run recorded. */
 export function* readExchanges(folder: string): Generator<Exchange> {

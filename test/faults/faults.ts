@@ -1,3 +1,4 @@
+import {spawnSync} from 'node:child_process'
 import {parseArgs} from 'node:util'
 import {addAll} from './judge.ts'
 import {MATRIX} from './matrix.ts'
@@ -44,9 +45,17 @@ const wanted = values.only?.split(',') ?? rows
 const unknown = wanted.filter(row => !rows.includes(row))
 if (unknown.length) throw new Error(`There is no ${unknown.join(', ')}: the matrix has ${rows.join(', ')}`)
 
+const isInstalled = (program: string) => !spawnSync(program, ['--version']).error
+
 const played: Played[] = []
+const notPlayed: string[] = []
 for (const scenario of MATRIX) {
   if (!wanted.includes(scenario.row)) continue
+  if (scenario.program && !values.only && !isInstalled(scenario.program)) {
+    notPlayed.push(scenario.row)
+    process.stderr.write(`${scenario.row} was not played: install ${scenario.program}\n`)
+    continue
+  }
   const one = await playScenario(scenario, asked, longestSeconds(scenario))
   played.push(one)
   process.stderr.write(`${one.row} ${one.holds ? 'holds' : 'DOES NOT HOLD'}, ${one.seconds.toFixed(1)} s\n`)
@@ -55,7 +64,7 @@ for (const scenario of MATRIX) {
 
 const failed = played.filter(({holds}) => !holds).map(({row}) => row)
 const sums = {...addAll(played.map(({errors}) => errors)), runs: played.reduce((sum, {runs}) => sum + runs, 0)}
-if (values.json) console.log(JSON.stringify({seed: asked.seed, ...sums, failed, rows: played}))
+if (values.json) console.log(JSON.stringify({seed: asked.seed, ...sums, failed, notPlayed, rows: played}))
 else console.log(printMatrix(played))
 // A broken scenario may leave processes running, so this process exits explicitly after it has printed the verdict.
 process.exit(failed.length ? 1 : 0)

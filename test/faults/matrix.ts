@@ -19,6 +19,8 @@ import {fullDisk} from './r18-full-disk.ts'
 import {chaos} from './r19-chaos.ts'
 import {idempotency} from './r20-idempotency.ts'
 import {undo} from './r21-undo.ts'
+import {pooler} from './r22-pooler.ts'
+import {promotion} from './r23-promotion.ts'
 import type {Scenario} from './scenario.ts'
 
 /** The fault matrix, in its order. */
@@ -44,4 +46,6 @@ export const MATRIX: readonly Scenario[] = [
   chaos,
   idempotency,
   undo,
+  pooler,
+  promotion,
 ]

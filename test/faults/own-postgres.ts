@@ -45,7 +45,7 @@ export const openOwnPostgres = async (
       return url.href
     },
     async restart(how) {
-      end(cluster, how)
+      endPostgres(cluster, how)
       await again()
     },
     async start() {
@@ -56,7 +56,8 @@ export const openOwnPostgres = async (
   }
 }
 
-const end = ({directory}: Cluster, how: NodeJS.Signals) => {
+/** Signals the postmaster. SIGINT ends its connections and stops it cleanly; SIGQUIT stops it like a power failure. */
+export const endPostgres = ({directory}: Cluster, how: NodeJS.Signals) => {
   const [pid] = readFileSync(join(directory, 'data', 'postmaster.pid'), 'utf8').split('\n')
   process.kill(Number(pid), how)
 }

@@ -11,6 +11,8 @@ export type Scenario = {
   fault: string
   /** What must hold, in a few words. */
   goal: string
+  /** A program that must be on the PATH. Without it, the matrix does not play the row and says so. */
+  program?: string
   play(stage: Stage): Promise<void>
 }
 

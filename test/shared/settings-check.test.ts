@@ -76,6 +76,17 @@ test('a bucket without its keys and a database without the schema are problems',
   t.regex(problems.DATABASE_URL!, /^PostgreSQL \d+ answers, but the schema is missing\. Run npm run migrate$/)
 })
 
+test('behind a pooler, a role without timeouts is a problem', async t => {
+  const {url, drop} = await createDatabase('settings')
+  t.teardown(drop)
+  const pooled = new URL(url)
+  pooled.searchParams.set('pooler', 'transaction')
+  const settings = productionSettings(tmpdir(), pooled.href)
+  t.regex((await problemsOf(settings)).DATABASE_URL!, /^Behind a pooler, the role needs timeouts: alter role/)
+  pooled.searchParams.set('options', '-c statement_timeout=30s -c idle_in_transaction_session_timeout=10s')
+  t.is((await problemsOf({...settings, DATABASE_URL: pooled.href})).DATABASE_URL, undefined)
+})
+
 test('lading up --check prints each setting and exits with 1 while there is a problem', async t => {
   const home = openHome({STORAGE_DIR: makeFolder()})
   const checked = await home.run(['up', '--check'])

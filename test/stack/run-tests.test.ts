@@ -1,4 +1,5 @@
 import test from 'ava'
+import {listTestFiles} from './long-tests.ts'
 import {listFailedFiles} from './run-tests.ts'
 
 const isFile = (path: string) => ['test/access.test.ts', 'test/workers/archive.test.ts'].includes(path)
@@ -36,4 +37,12 @@ test('no files are listed after any other error', t => {
   for (const line of ['  1 uncaught exception', '  1 unhandled rejection', '  1 test remained pending after a timeout'])
     t.is(listFailedFiles([...output, line].join('\n'), isFile), null, line)
   t.is(listFailedFiles('  ─\n\n  4 tests passed\n', isFile), null)
+})
+
+test('each test file belongs to one of the two commands, and a pattern without a file is refused', t => {
+  const {short, long} = listTestFiles()
+  t.true(short.includes('test/stack/run-tests.test.ts'))
+  t.true(long.includes('test/workers/import-kills.test.ts'))
+  t.is(new Set([...short, ...long]).size, short.length + long.length)
+  t.throws(() => listTestFiles(['test/absent.test.ts']), {message: /No test file matches test\/absent/})
 })

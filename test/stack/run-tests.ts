@@ -1,17 +1,21 @@
 import {spawn} from 'node:child_process'
 import fs from 'node:fs'
 import {stripVTControlCharacters} from 'node:util'
+import {listTestFiles} from './long-tests.ts'
 
 const MOST_FILES = 12
 
 /**
- * Runs every test. Files with a failed test run a second time, one after the other, because a busy machine can fail a test that has a time
+ * Runs the short tests, or with `--long` the others. Files with a failed test run a second time, one after the other, because a busy machine can fail a test that has a time
  * limit. So do files whose process the runtime aborted: Node 24 rarely does after it freed WebAssembly code (nodejs/node#64500). A file that
- * fails twice fails the run, and so does anything else: a timeout, an uncaught error. With arguments, nothing runs twice.
+ * fails twice fails the run, and so does anything else: a timeout, an uncaught error. With other arguments, they select the files, and nothing
+ * runs twice.
  */
 const runTests = async (given: string[]): Promise<number> => {
-  const first = await runAva(given)
-  const files = first.code === 0 || given.length > 0 ? null : listFailedFiles(first.output, file => fs.existsSync(file))
+  const {short, long} = listTestFiles()
+  const whole = given.length === 0 ? short : given.join() === '--long' ? long : null
+  const first = await runAva(whole ?? given)
+  const files = first.code === 0 || !whole ? null : listFailedFiles(first.output, file => fs.existsSync(file))
   if (!files || files.length > MOST_FILES) return first.code
   console.log(`\n  Failed beside other tests, run again alone:\n${files.map(file => `  - ${file}\n`).join('')}`)
   const second = await runAva(['--serial', '--concurrency', '1', ...files])

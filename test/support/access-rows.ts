@@ -146,6 +146,8 @@ export const rows: Record<string, Row> = {
   'POST /orgs/:org/templates/:id/share': write('builder'),
   'GET /orgs/:org/templates/:id/runs': read('operator'),
   'GET /orgs/:org/templates/:id/check': read('operator'),
+  'GET /orgs/:org/templates/:id/approval': read('operator'),
+  'POST /orgs/:org/templates/:id/approve': {who: 'admin', effect: 'write', person: true},
   'GET /orgs/:org/templates/:id/contract': read('operator'),
   'PUT /orgs/:org/templates/:id/contract': write('builder'),
   'GET /orgs/:org/templates/:id/contract/proposal': read('builder'),

@@ -125,3 +125,25 @@ test('ended, closed or never read connections are not refreshed, and none is whe
   t.is(await count(org.connector), before)
   t.is(await count(never), 0)
 })
+
+test('a refresh reads the edition of the CRM org, and keeps it if the CRM does not answer', async t => {
+  const {world} = t.context
+  const org = await openDiscovered(t.context)
+  const readEdition = async () => (await ok(org.call('GET', `/orgs/${org.org}/connectors/${org.connector}/credits`), 200)).credits.edition
+  t.is(await readEdition(), null)
+  await world.ahead('900 hours')
+  await withWorkers(t.context, () => until(readEdition, edition => edition === 'enterprise'))
+
+  world.crm.faults.add({match: {path: '/crm/v8/org'}, times: 9, action: {type: 'status5xxBefore', status: 500}})
+  await world.ahead('1000 hours')
+  const seen = (await latest(org)).seenAt
+  await withWorkers(t.context, () =>
+    until(
+      () => latest(org),
+      ({seenAt}) => seenAt > seen,
+    ),
+  )
+  t.true(world.crm.journal({path: '/crm/v8/org'}).some(({status}) => status === 500))
+  t.is(await readEdition(), 'enterprise')
+  world.crm.faults.clear()
+})

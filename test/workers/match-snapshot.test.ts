@@ -137,6 +137,28 @@ test.serial('a record that a person created or deleted after the export is found
   )
 })
 
+test.serial('pages of a module whose records were counted are requested at once, and pages beyond them one after another', async t => {
+  create(50, 'Mq-')
+  // Five pages, because the CRM allows ten downloads a minute.
+  here.crm.setSwitches({bulkReadPage: Math.ceil(here.crm.records('example', 'Accounts').length / 5)})
+  t.teardown(() => here.crm.setSwitches({bulkReadPage: 200_000}))
+  await here.db.query(sql.unsafe`
+    insert into crm_module_sizes (connector_id, module, records) values (${org.connector}, 'Accounts', 450000)
+    on conflict (connector_id, module) do update set records = 450000`)
+  here.crm.faults.add({match: {path: '/crm/bulk/v8/read/*'}, times: 1, action: {type: 'hold', when: 'before'}})
+  const {end} = await begin(accountRows(50, 'Mq-'))
+  await until(
+    () => here.crm.held(),
+    held => held === 1,
+  )
+  const pages = () => here.crm.journal(jobs).map(({body}) => (body as any).query.page ?? 'token')
+  t.deepEqual(pages(), [1, 2, 3])
+  here.crm.release()
+  t.like(await end(), {routes: [{match: 'snapshot'}], counts: {Accounts: {created: 0, updated: 17, skipped: 33}}})
+  t.deepEqual(matchQueries(), [])
+  t.deepEqual(pages(), [1, 2, 3, 'token', 'token'])
+})
+
 for (const point of ['export_started', 'export_stored'])
   test.serial(`a worker that dies at ${point} is followed by one that uses the same export`, async t => {
     const prefix = `M${point === 'export_started' ? 'f' : 'g'}-`

@@ -1,4 +1,5 @@
 import type {CrmRecord, RecordOptions} from '../../shared/crm/crm.ts'
+import type {Flow} from '../../shared/mapping/flows/flow.ts'
 import type {SnapshotLookup} from '../../shared/mapping/flows/lookups.ts'
 import type {Snapshot, SnapshotFlow, SnapshotModule, SnapshotSource} from '../../shared/mapping/flows/snapshot.ts'
 import type {Rules} from '../../shared/mapping/flows/value.ts'
@@ -200,6 +201,8 @@ export type CompiledFlow = {
   unmodifiedSince?: number | null
   /** What the CRM does besides storing the values. */
   options?: RecordOptions
+  /** The routes of a run that was started without them. */
+  routes?: Pick<Flow, 'matchBy' | 'writeBy'>
   /** The flow's layout, with the fields that a create must fill. */
   layout?: {name: string; requires: string[]}
 }

@@ -2,7 +2,7 @@ import {type BulkRows, openBulkBatches} from './bulk/bulk-batches.ts'
 import type {BulkRoute} from './bulk/choose-write.ts'
 import {prepareBulk} from './bulk/prepare-bulk.ts'
 import {sendBulk} from './bulk/send-bulk.ts'
-import {countBehindCanary, holdBehindCanary} from './canary/behind-canary.ts'
+import {bulkFor, countBehindCanary, holdBehindCanary} from './canary/behind-canary.ts'
 import {openChangeSignal} from './change-signal.ts'
 import {linkToParents} from './compose/link-to-parents.ts'
 import type {Context} from './context.ts'
@@ -144,7 +144,7 @@ const planRows = async (pipeline: RowPipeline, held: ImportRow[]) => {
   if (creates.length) await addCreates(pipeline, creates)
   if (uncompared.length) trackWork(pipeline, updateUnlessUnchanged(pipeline, uncompared))
   // The records of a bulk update are read when its file is written.
-  const forBulk = new Set(flow.edits ? updates.filter(op => pipeline.bulk?.holds('update', op)) : [])
+  const forBulk = new Set(flow.edits ? updates.filter(op => bulkFor(pipeline, 'update')?.holds('update', op)) : [])
   const forRecords = updates.filter(op => !forBulk.has(op))
   const kept = await keepEdits(ctx, flow, forRecords, {ours, settled})
   skipped.push(...kept.skipped)
@@ -212,7 +212,7 @@ const addCreates = async (pipeline: RowPipeline, rows: ImportRow[]) => {
 }
 
 const addToBatch = (pipeline: RowPipeline, kind: StepKind, op: Op) => {
-  if (pipeline.bulk?.add(kind, op)) return flushBulk(pipeline)
+  if (bulkFor(pipeline, kind)?.add(kind, op)) return flushBulk(pipeline)
   pipeline.partBatches[kind].push(op)
   if (isBatchFull(pipeline, kind)) flushBatch(pipeline, kind)
 }

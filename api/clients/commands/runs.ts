@@ -10,7 +10,6 @@ import type {Cli, Session} from '../cli/session.ts'
 import type {Json} from '../http.ts'
 import {describeRunState} from '../run-state.ts'
 
-const mostAtOnce = 5
 const usualLimit = 20
 /** The most runs that the API lists at once. */
 const mostRuns = 100
@@ -47,25 +46,16 @@ export default (cli: Cli, program: Command) => {
 type Options = {limit: number}
 
 const listImports = async ({out}: Cli, {client, path}: Session, limit: number) => {
-  const {imports} = await client.get(path('imports'), {limit})
-  const runs: Json[] = []
-  for (let at = 0; at < imports.length; at += mostAtOnce)
-    runs.push(
-      ...(await Promise.all(
-        imports
-          .slice(at, at + mostAtOnce)
-          .map(async ({id}: Json) => (await client.get(path(`imports/${id}/runs`), {limit: 1})).runs[0] ?? null),
-      )),
-    )
-  const rows = imports.map((one: Json, at: number) => [
+  const {imports} = await client.get(path('imports'), {limit, lastRun: true})
+  const rows = imports.map((one: Json) => [
     one.id,
     one.name,
     out.time(one.createdAt),
-    stateOf(runs[at]) ?? one.state,
-    countsOf(runs[at]),
+    stateOf(one.lastRun) ?? one.state,
+    countsOf(one.lastRun),
   ])
   const heads = [{head: 'IMPORT', keep: true}, {head: 'NAME'}, {head: 'CREATED'}, {head: 'STATE'}, {head: 'ROWS'}]
-  out.answer({imports: imports.map((one: Json, at: number) => ({...one, lastRun: runs[at]}))}, () =>
+  out.answer({imports}, () =>
     rows.length ? out.table(heads, rows) : 'There are no imports yet. Start one with: lading import FILE --module NAME',
   )
 }

@@ -35,6 +35,7 @@ const events: Record<NoticeKind, string> = {
   'run.held': 'The guard of a run holds it, until a person resumes or cancels it',
   'plan.waiting': 'The sealed plan of an import waits for the approval of another admin',
   'plan.approved': 'A sealed plan was approved',
+  'template.approved': 'A version of a template was approved for schedules',
   'schedule.stopped': 'A schedule was stopped, and does not fire until it is enabled again',
   'schedule.skipped': 'A firing was skipped',
   'schedule.failed': 'A firing failed',

@@ -23,8 +23,8 @@ export type BulkRead = {
   download(job: string, receive: (bytes: AsyncIterable<Uint8Array>) => Promise<unknown>, options?: ReadOptions): Promise<void>
 }
 
-/** The first page of a module with these fields, or the page of a token. */
-export type BulkReadPage = {module: string; fields: string[]} | {pageToken: string}
+/** A page of a module with these fields, the first one without a number, or the page of a token. */
+export type BulkReadPage = {module: string; fields: string[]; page?: number} | {pageToken: string}
 /** `nextPageToken`: of the job for the records that follow; null if there are none. `crm`: why the job failed. */
 export type BulkReadStatus =
   | {state: 'running'}
@@ -65,7 +65,9 @@ export const openBulkRead = (sendCrmRequest: SendCrmRequest): BulkRead => ({
 const pathOf = (job: string) => `${path}/${encodeURIComponent(job)}`
 
 const queryOf = (wanted: BulkReadPage) =>
-  'pageToken' in wanted ? {page_token: wanted.pageToken} : {module: {api_name: wanted.module}, fields: wanted.fields, page: 1}
+  'pageToken' in wanted
+    ? {page_token: wanted.pageToken}
+    : {module: {api_name: wanted.module}, fields: wanted.fields, page: wanted.page ?? 1}
 
 const readStatus = (details: Record<string, unknown>): BulkReadStatus => {
   const result = asObject(details.result)

@@ -6,7 +6,7 @@ import {OnEdited} from './edits.ts'
 import {Parent} from './parent.ts'
 import {Patch} from './patch.ts'
 import {Subform} from './subform.ts'
-import {writeOptions} from './write-options.ts'
+import {routeOptions, writeOptions} from './write-options.ts'
 
 /** One JavaScript expression; `expressions/README.md` describes what it can use. */
 const Expression = z.string().min(1).max(LIMITS.sourceChars)
@@ -142,6 +142,7 @@ export const Flow = z
     parent: Parent.optional().describe('Links rows to the records of another flow’s rows'),
     subform: Subform.optional().describe('Writes rows into a subform of another flow’s records'),
     ...writeOptions,
+    ...routeOptions,
   })
   .meta({id: 'Flow', description: 'Writes one module from one file'})
 export type Flow = z.output<typeof Flow>

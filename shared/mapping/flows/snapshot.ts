@@ -12,14 +12,15 @@ import {compileLookups, SnapshotLookup} from './lookups.ts'
 import {findLayoutLimits, writeOptions} from './write-options.ts'
 
 /** The newest snapshot format. A build refuses a snapshot with a newer format (`FROM_FUTURE`). */
-export const SNAPSHOT_FORMAT = 7
+export const SNAPSHOT_FORMAT = 8
 
 /**
  * Returns the oldest format with everything that the run uses, so that previous builds can execute the run: 5 nested rows, 6 write
- * options, value maps, edited values and idempotency fields, 7 deletes.
+ * options, value maps, edited values and idempotency fields, 7 deletes, 8 routes of flows.
  */
 export const formatOf = ({flows, modules}: Pick<Snapshot, 'flows' | 'modules'>): number => {
-  if (flows.some(({flow}) => deletes(flow))) return SNAPSHOT_FORMAT
+  if (flows.some(({flow}) => flow.matchBy || flow.writeBy)) return SNAPSHOT_FORMAT
+  if (flows.some(({flow}) => deletes(flow))) return 7
   if (modules.some(({idempotencyField}) => idempotencyField)) return 6
   if (flows.some(({edits, flow}) => edits || statesEdits(flow) || statesOptions(flow) || mapsValues(flow))) return 6
   return flows.some(({nested}) => nested) ? 5 : 4

@@ -34,12 +34,28 @@ export const writeOptions = {
     .describe(`Names of tags that written records get, at most ${mostTags}. The records keep their other tags`),
 }
 
-type OptionFlow = Pick<Flow, 'fields' | 'match' | 'parent' | 'subform' | 'automations' | 'layout' | 'assignmentRule' | 'tags'>
+/** How runs of a flow use the CRM, unless a run is started with another route. */
+export const routeOptions = {
+  matchBy: z
+    .enum(['query', 'snapshot', 'auto'])
+    .optional()
+    .describe('How rows find their records in runs that are started without `match`, such as those of schedules. Default: `query`'),
+  writeBy: z
+    .enum(['records', 'bulk', 'auto'])
+    .optional()
+    .describe(
+      'How records are written in runs that are started without `write`, such as those of schedules. `bulk` and `auto` need `automations: true`, because it is not known whether bulk jobs run automations. Default: `records`',
+    ),
+}
+
+type OptionFlow = Pick<Flow, 'fields' | 'match' | 'parent' | 'subform' | 'automations' | 'layout' | 'assignmentRule' | 'tags' | 'writeBy'>
 type Layout = NonNullable<DiscoveredModule['layouts']>[number]
 
 /** Lists the write options that the module does not support, and what the chosen layout makes impossible. */
 export const optionIssues = (flow: OptionFlow, module: DiscoveredModule | undefined): FlowIssue[] => {
   if (!module) return []
+  const consent = consentIssues(flow)
+  if (consent.length > 0) return consent
   const named = namedOptions(flow)
   if (module.hasWriteOptions === false) return named.map(name => issue([name], `This destination has no ${WORDS[name]}. Leave ${name} out`))
   if (flow.subform)
@@ -48,6 +64,12 @@ export const optionIssues = (flow: OptionFlow, module: DiscoveredModule | undefi
       .map(name => issue([name], `Rows of a subform have no ${WORDS[name]}. Set ${name} on the flow of their parents`))
   return [...layoutIssues(flow, module), ...ruleIssues(flow, module)]
 }
+
+/** A bulk job may or may not run automations, so both must be accepted. */
+const consentIssues = ({writeBy, automations}: OptionFlow): FlowIssue[] =>
+  (writeBy === 'bulk' || writeBy === 'auto') && !automations
+    ? [issue(['writeBy'], 'Bulk jobs may run the automations of the CRM. Set automations: true, or write by record calls')]
+    : []
 
 const WORDS = {automations: 'automations', layout: 'layouts', assignmentRule: 'assignment rules', tags: 'tags'} as const
 

@@ -6,12 +6,14 @@ import {readRun} from '../names.ts'
 
 /**
  * The written and skipped rows of each module in an earlier run. `modules`: null if no earlier run can be used. `isDryRun`: the run is a
- * current dry run of the import. `cost`: its CRM calls by kind; null if a flow did not match by queries.
+ * current dry run of the import, whose number is `dryRun`. `cost`: its CRM calls by kind, if all flows matched by the same route, `match`.
  */
 export type WrittenShares = {
   modules: Map<string, {written: number; skipped: number}> | null
   isDryRun: boolean
+  dryRun: number | null
   cost: Run['cost'] | null
+  match: 'query' | 'snapshot' | null
 }
 
 /** Maximum recent runs of the template that are searched for a complete one. */
@@ -22,13 +24,18 @@ export const findShares = async (db: Db, {org, found}: {org: string; found: Impo
   const dryRun = await findLastDryRun(db, found.no)
   const isCurrent = dryRun !== null && isComplete(dryRun) && dryRun.stale === false
   const run = isCurrent ? dryRun : await findTemplateRun(db, org, found.templateId)
-  if (!run) return {modules: null, isDryRun: false, cost: null}
+  if (!run) return {modules: null, isDryRun: false, dryRun: null, cost: null, match: null}
   const {counts} = describeRun({run, importId: found.id, ...(await readRun(db, run))})
   const modules = Object.entries(counts as Record<string, Record<string, number>>).map(([module, by]) => {
     const sum = (...outcomes: string[]) => outcomes.reduce((total, outcome) => total + (by[outcome] ?? 0), 0)
     return [module, {written: sum('created', 'updated', 'planned', 'refused'), skipped: sum('skipped')}] as const
   })
-  return {modules: new Map(modules), isDryRun: isCurrent, cost: run.routes.every(({match}) => match === 'query') ? run.cost : null}
+  const [match = 'query', ...others] = [...new Set(run.routes.map(one => one.match))]
+  const isOne = others.length === 0
+  return {
+    ...{modules: new Map(modules), isDryRun: isCurrent, dryRun: isCurrent ? run.no : null},
+    ...{cost: isOne ? run.cost : null, match: isOne ? match : null},
+  }
 }
 
 const isComplete = ({state, stop}: Run) => state === 'ended' && stop === null

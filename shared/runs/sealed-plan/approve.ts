@@ -1,8 +1,10 @@
 import type {Tx} from '../../../sql/database.ts'
+import type {Import} from '../../../sql/imports.ts'
 import {findSettings} from '../../../sql/registry.ts'
 import {approvePlan, type SealedPlan} from '../../../sql/sealed-plans.ts'
 import {type Author, recordChanges} from '../../configuration/change.ts'
 import {Refusal} from '../../errors.ts'
+import {isTemplateApproved} from '../../mapping/templates/approval.ts'
 import {announce} from '../../notifications/announce.ts'
 import {lockPlanOf, type PlanName} from './seal.ts'
 import {assertUnchanged, assertUnexpired} from './start-plan.ts'
@@ -37,10 +39,23 @@ export const approvePlanOf = async (tx: Tx, author: Author, {person, digest, ...
 export const findApprovalAbove = async (tx: Parameters<typeof findSettings>[0], org: string): Promise<number | null> =>
   (await findSettings(tx, org))?.approvalAbove ?? null
 
-/** Refuses a run that may write more rows than the org allows without approval. `rows`: the run's row limit. `plan`: the plan that it applies. */
-export const assertApproved = async (tx: Tx, {org, rows, plan}: {org: string; rows: number; plan: SealedPlan | null}): Promise<void> => {
+type AssertApprovedInput = {org: string; rows: number; plan: SealedPlan | null; scheduled: Import | null}
+
+/**
+ * Refuses a run that may write more rows than the org allows without approval. `rows`: the run's row limit. `plan`: the plan that it applies.
+ * `scheduled`: the import, if a schedule starts the run, which needs the approved version of its template.
+ */
+export const assertApproved = async (tx: Tx, {org, rows, plan, scheduled}: AssertApprovedInput): Promise<void> => {
   const above = await findApprovalAbove(tx, org)
   if (above === null || Math.min(rows, plan?.rows ?? rows) <= above || plan?.approvedAt) return
+  if (scheduled) {
+    if (await isTemplateApproved(tx, org, scheduled)) return
+    throw new Refusal(
+      'APPROVAL_REQUIRED',
+      `A schedule that may write more than ${above} rows needs an approved version of its template. Have another admin approve the template, then run the schedule again`,
+      {approvalAbove: above},
+    )
+  }
   throw new Refusal(
     'APPROVAL_REQUIRED',
     `A run that may write more than ${above} rows needs a plan that another admin approved. Make a dry run, seal its plan and have it approved, then send \`planOf\``,

@@ -33,6 +33,7 @@ const send = (path: string, {timeoutSeconds = 5, url = receiver.url(path), throu
     attempt: 1,
     org: 'o',
     endpoint: 'whk_1',
+    endpointKind: 'json' as const,
     url,
     secret: sealed,
     oldSecret: null,

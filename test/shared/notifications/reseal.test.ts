@@ -20,7 +20,7 @@ test('webhook secrets are encrypted again under the first key, also replaced one
   const add = (id: string, key: typeof before) =>
     db.transaction(async tx => {
       const org = (await keepOrg(tx, {id: `org_${id}`, name: id, dc: 'test', crmOrgId: randomUUID()})).id
-      const shape = {url: 'https://example.com/', description: '', events: [], schedule: null}
+      const shape = {kind: 'json' as const, url: 'https://example.com/', description: '', events: [], schedule: null}
       await insertEndpoint(tx, {...shape, id, org, sealed: sealSecret([key], id, `first ${id}`)})
       await rotateSecret(tx, {id, sealed: sealSecret([key], id, `second ${id}`), hours: 24})
       return findEndpoint(tx, {org, id})

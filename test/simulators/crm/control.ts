@@ -50,6 +50,7 @@ export const controlRoutes: Record<string, ControlRoute> = {
     const [org, module, id] = [need(query, 'org'), need(query, 'module'), query.get('id')]
     return id === null ? standIn.records(org, module) : standIn.record(org, module, id)
   },
+  'GET digest': (standIn, _, query) => standIn.digest(need(query, 'org'), need(query, 'module'), need(query, 'fields').split(',')),
   'POST records': (standIn, {org, module, records, as}) => standIn.create(org, module, records, {as}),
   'PUT records': (standIn, {org, module, records, as}) => standIn.update(org, module, records, {as}),
   'DELETE records': (standIn, {org, module, ids}) => standIn.remove(org, module, ids),

@@ -60,6 +60,7 @@ export type Simulator = {
   records: (org: string, module: string) => read.StateRecord[]
   record: (org: string, module: string, id: string) => read.StateRecord | null
   count: (org: string, module: string) => number
+  digest: (org: string, module: string, fields: string[]) => read.RecordDigest
   journal: (filter?: read.JournalFilter) => JournalEntry[]
   clearJournal: () => void
   automations: (org?: string) => AutomationNote[]
@@ -228,6 +229,7 @@ const recordAccess = (now: () => SimulatorState, changed: () => void) => {
       }
     },
     records: (org: string, module: string) => read.readRecords(now(), org, module),
+    digest: (org: string, module: string, fields: string[]) => read.digestRecords(now(), org, module, fields),
     record: (org: string, module: string, id: string) => read.readOne(now(), org, module, id),
     count: (org: string, module: string) => read.countRecords(now(), org, module),
   }

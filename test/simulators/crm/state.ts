@@ -1,3 +1,4 @@
+import {hash} from 'node:crypto'
 import type {AutomationNote} from './automations.ts'
 import type {Flight} from './concurrency.ts'
 import type {JournalEntry} from './journal.ts'
@@ -53,6 +54,21 @@ export const readOne = (world: SimulatorState, orgKey: string, module: string, i
   const rec = found.store.byId.get(id)
   return rec ? (fullRecord({org, user: {timeZone: org.timeZone}}, found, rec) as StateRecord) : null
 }
+
+/** The number of records, and the sum of the hashes of their values as texts, which is the same in any order. */
+export type RecordDigest = {count: number; sum: string}
+
+/** Digests so many records that a list of them would be too long. Null and "" are one. */
+export const digestRecords = (world: SimulatorState, orgKey: string, module: string, fields: string[]): RecordDigest => {
+  let [count, sum] = [0, 0n]
+  for (const {values} of live(findModule(currentOrg(world, orgKey), module).store)) {
+    count++
+    sum += digestLine(fields.map(field => String(values[field] ?? '')))
+  }
+  return {count, sum: BigInt.asUintN(64, sum).toString(16)}
+}
+
+export const digestLine = (texts: string[]): bigint => hash('sha1', JSON.stringify(texts), 'buffer').readBigUInt64BE()
 
 export const countRecords = (world: SimulatorState, orgKey: string, module: string): number =>
   findModule(currentOrg(world, orgKey), module).store.byId.size

@@ -4,16 +4,32 @@ import type {CountSpan, RouteForecast} from '../../../shared/runs/forecast/forec
 import type {ConnectorRow} from '../../../sql/connectors.ts'
 import {findBulkBlock} from '../../engine/bulk/choose-write.ts'
 import {type CallSpan, spanOf} from './call-plan.ts'
+import {mostPolls} from './job-polls.ts'
 import type {PlannedFlow} from './plan-calls.ts'
 
 /** The time of a job: a fixed time, and one for each row. */
 const [secondsPerJob, rowsPerSecond] = [60, 1_000] as const
 /** The calls of a job besides its start: upload, polls and download. A short job is polled once. */
-const [fewestJobCalls, mostJobCalls] = [3, 12] as const
+const [fewestJobCalls, mostJobCalls] = [3, 2 + mostPolls(secondsPerJob + bulkRowsPerJob / rowsPerSecond)] as const
 
-/** Returns the jobs that write so many rows. `kinds`: creates and updates are in different files. */
-export const bulkWritesOf = ({min, max}: CountSpan, kinds: number): CallSpan => {
-  const jobs = spanOf(Math.ceil(min / bulkRowsPerJob), max === 0 ? 0 : Math.ceil(max / bulkRowsPerJob) + kinds - 1)
+/**
+ * Returns the jobs that write so many rows. `kinds`: creates and updates, which are in different files. `written`: the rows of both, if it is unknown
+ * which rows are which.
+ */
+export const bulkWritesOf = (kinds: CountSpan[], written: CountSpan): CallSpan => {
+  const jobsOf = (rows: number) => Math.ceil(rows / bulkRowsPerJob)
+  const sum = (of: (kind: CountSpan) => number) => kinds.reduce((total, kind) => total + jobsOf(of(kind)), 0)
+  const used = kinds.filter(({max}) => max > 0).length
+  const jobs = spanOf(
+    Math.max(
+      jobsOf(written.min),
+      sum(({min}) => min),
+    ),
+    Math.min(
+      written.max === 0 ? 0 : jobsOf(written.max) + used - 1,
+      sum(({max}) => max),
+    ),
+  )
   return {
     calls: spanOf(jobs.min * (1 + fewestJobCalls), jobs.max * (1 + mostJobCalls)),
     credits: spanOf(jobs.min * (bulkCreditsPerJob + fewestJobCalls), jobs.max * (bulkCreditsPerJob + mostJobCalls)),

@@ -26,7 +26,10 @@ export const countBatches = (records: number): number => Math.ceil(records / rec
 const creditsInBatches = (records: number, creditsOf: (records: number) => number): number =>
   Math.floor(records / recordsPerCall) * creditsOf(recordsPerCall) + (records % recordsPerCall ? creditsOf(records % recordsPerCall) : 0)
 
-/** Returns the writes of records. `partBatches`: the most batches that may be sent part-filled besides the last one. */
+/**
+ * Returns the writes of records. `partBatches`: the most batches that may be sent part-filled besides the last one. Each costs at most one credit
+ * more, because it divides ten records that would share a credit.
+ */
 export const writesOf = ({min, max}: CountSpan, partBatches = 0): CallSpan => ({
   calls: spanOf(countBatches(min), countBatches(max) + partBatches),
   credits: spanOf(creditsInBatches(min, creditsOfWrite), creditsInBatches(max, creditsOfWrite) + partBatches),

@@ -26,9 +26,11 @@ import type {Work} from '../../worker.ts'
 import {forecastBulkRoute} from './bulk-route.ts'
 import {type CallPlan, spanOf} from './call-plan.ts'
 import {type PlannedFlow, planCalls} from './plan-calls.ts'
+import {countPlannedSteps} from './planned-steps.ts'
 import {priceCalls, priceRun} from './price-run.ts'
 import {forecastSnapshotRoute} from './snapshot-route.ts'
 import {type FlowTally, tallyRows} from './tally-rows.ts'
+import {priceVerification} from './verify-cost.ts'
 import {countWritten} from './written-rows.ts'
 
 type ForecastRef = {org: string; importId: string}
@@ -49,23 +51,32 @@ export const forecastImport = async (work: Work, forecastRef: ForecastRef): Prom
   const facts = {...readFacts(connector), snapshot, stores: input.stores, isRecent: await isRecent(work, connector)}
   const flows = await tallyFlows(work, input, facts.valuesPerQuery)
   const plan = planCalls(flows, facts)
-  if (shares.isDryRun && shares.cost) takeQueriesOf(plan, shares)
+  takeQueriesOf(plan, {...shares, flows}, 'query')
   const quota = countsCredits(connector.kind) ? await readQuota(db, connector) : null
   const slots = Math.min(slotsOfEdition(quota?.edition) ?? config.CRM_SLOTS, mostLarge)
   const pricing = {quota, slots, paces: await listPaces(db, connector.id)}
   const usual = priceCalls({plan, ...pricing})
   const exported = forecastSnapshotRoute({
     ...{flows, connector, sizes: await listModuleSizes(db, connector.id), queried: usual},
-    priceWith: exports => priceCalls({plan: planCalls(flows, {...facts, exports}), ...pricing}),
+    priceWith: exports => {
+      const exporting = planCalls(flows, {...facts, exports})
+      takeQueriesOf(exporting, {...shares, flows}, 'snapshot')
+      return priceCalls({plan: exporting, ...pricing})
+    },
   })
   const inBulk = forecastBulkRoute({
     ...{flows, connector, byRecords: usual},
-    priceWith: bulkFlows => priceCalls({plan: planCalls(flows, {...facts, bulkFlows}), ...pricing}),
+    priceWith: bulkFlows => {
+      const inJobs = planCalls(flows, {...facts, bulkFlows})
+      takeQueriesOf(inJobs, {...shares, flows}, 'query')
+      return priceCalls({plan: inJobs, ...pricing})
+    },
   })
   const forecast = priceRun({
     ...{plan, ...pricing, now: Date.now(), others: [exported, inBulk]},
     rows: flows.reduce((sum, {tally}) => sum + tally.rows, 0),
     basis: shares.modules ? (shares.isDryRun ? 'dry_run' : 'last_run') : 'file',
+    verifyAll: countsCredits(connector.kind) ? priceVerification(flows, facts) : spanOf(0),
   })
   await db.transaction(async tx => {
     if (!isThere(await lockImport(tx, {org: forecastRef.org, id: forecastRef.importId}))) throw gone()
@@ -107,6 +118,7 @@ const tallyFlows = async (work: Work, {snapshot, connector, shares}: ForecastInp
   const tally = (flow: CompiledFlow, onRead: (rows: number) => Promise<void>) =>
     tallyOrNothing({place: work, flow, expressions, signal: work.signal, valuesPerQuery, onRead})
   const planned: PlannedFlow[] = []
+  const steps = shares.dryRun === null ? null : await countPlannedSteps(work, {run: shares.dryRun, snapshot, signal: work.signal})
   try {
     for (const flow of compiledFlows) {
       const snapshotFlow = snapshot.flows.find(({no}) => no === flow.no)!
@@ -114,9 +126,10 @@ const tallyFlows = async (work: Work, {snapshot, connector, shares}: ForecastInp
       const rows = await tally(flow, progress)
       const isOnlyFlow = !late && snapshot.flows.filter(({moduleNo}) => moduleNo === flow.module.no).length === 1
       const share = shares.modules?.get(flow.module.apiName) ?? null
+      const own = steps?.get(flow.no) ?? null
       planned.push({
-        ...{flow, tally: rows},
-        written: countWritten(flow, rows, {share, isDryRun: shares.isDryRun, isOnlyFlow}),
+        ...{flow, tally: rows, steps: own},
+        written: countWritten(flow, rows, {share, isDryRun: shares.isDryRun, isOnlyFlow, steps: own}),
         patch: late && {flow: late, tally: await tally(late, async () => {})},
         tags: (snapshotFlow.flow.tags?.length ?? 0) > 0 && countsCredits(connector.kind),
       })
@@ -155,15 +168,20 @@ const openProgress = ({db, job}: Work, compiledFlows: CompiledFlow[]) => {
 /** The most credits by which the queries of two equal runs differ: a query that finds nothing is repeated with a control, which other queries may know. */
 const controlReserve = 6
 
-/** A dry run made the same queries as the run will, so they cost about the same. */
-const takeQueriesOf = (plan: CallPlan, {cost}: WrittenShares) => {
+type MeasuredQueries = Pick<WrittenShares, 'isDryRun' | 'cost' | 'match'> & {flows: PlannedFlow[]}
+
+/** A dry run made the same queries as a run with the same route will, so they cost about the same. */
+const takeQueriesOf = (plan: CallPlan, {isDryRun, cost, match, flows}: MeasuredQueries, route: 'query' | 'snapshot') => {
+  if (!isDryRun || !cost || match !== route) return
+  const mayFindNothing = flows.some(({steps, tally}) => !steps || steps.creates + steps.refused > 0 || tally.lookups.size > 0)
   for (const kind of ['query', 'search', 'users']) {
     const planned = plan.get(kind)
-    const {calls, credits} = cost?.[kind] ?? {calls: 0, credits: 0}
-    if (planned) plan.set(kind, {calls: nearOf(planned.calls, calls), credits: nearOf(planned.credits, credits)})
+    const {calls, credits} = cost[kind] ?? {calls: 0, credits: 0}
+    const reserve = mayFindNothing ? controlReserve : 0
+    if (planned) plan.set(kind, {calls: nearOf(planned.calls, calls, reserve), credits: nearOf(planned.credits, credits, reserve)})
   }
 }
 
-/** Narrows a range to a measured number, with the reserve. */
-const nearOf = ({min, max}: CountSpan, measured: number): CountSpan =>
-  spanOf(Math.min(min, measured), Math.max(min, measured, Math.min(max, Math.max(min, measured) + controlReserve)))
+/** Narrows a range to a measured number, with a reserve. */
+const nearOf = ({min, max}: CountSpan, measured: number, reserve: number): CountSpan =>
+  spanOf(Math.min(min, measured), Math.max(min, measured, Math.min(max, Math.max(min, measured) + reserve)))

@@ -6,12 +6,18 @@ import type {CompiledFlow} from '../../engine/model.ts'
 import {readsAtOnce} from '../../engine/subform/pack.ts'
 import {bulkWritesOf} from './bulk-route.ts'
 import {addCalls, type CallPlan, countBatches, plainCalls, recordsPerCall, spanOf, tagsOf, writesOf} from './call-plan.ts'
+import {mostPolls} from './job-polls.ts'
+import type {PlannedSteps} from './planned-steps.ts'
 import type {FlowTally} from './tally-rows.ts'
 
-/** A flow with what its file asks of the CRM. `patch`: its patch pass. `written`: how many of its rows are written. */
+/**
+ * A flow with what its file asks of the CRM. `patch`: its patch pass. `written`: how many of its rows are written. `steps`: what a current dry run
+ * planned; null without one.
+ */
 export type PlannedFlow = {
   flow: CompiledFlow
   tally: FlowTally
+  steps: PlannedSteps | null
   patch: {flow: CompiledFlow; tally: FlowTally} | null
   written: CountSpan
   tags: boolean
@@ -29,7 +35,7 @@ export type RunFacts = {
   bulkFlows?: ReadonlySet<number>
 }
 /** An export that a flow matches against. `seconds`: until the run ends, in which the changes of the module are read. */
-export type ExportPlan = {jobs: number; seconds: number}
+export type ExportPlan = {jobs: number; jobSeconds: number; seconds: number}
 
 /** Plans the calls of a run that finds records by queries and writes records one by one. Ranges hold what only the CRM decides. */
 export const planCalls = (flows: PlannedFlow[], facts: RunFacts): CallPlan => {
@@ -80,11 +86,12 @@ const planLookups = (plan: CallPlan, {lookups}: FlowTally, {snapshot}: RunFacts)
   }
 }
 
-const planMatches = (plan: CallPlan, {flow, tally}: PlannedFlow, facts: RunFacts) => {
+const planMatches = (plan: CallPlan, {flow, tally, steps}: PlannedFlow, facts: RunFacts) => {
   if (tally.queries === 0) return
   const exported = facts.exports?.get(flow.no)
   // Rows that an export lacks are queried.
-  planQueries(plan, {queries: tally.queries, credits: tally.queryCredits}, exported ? 0 : 1)
+  if (!exported || !steps || steps.creates + steps.refused > 0)
+    planQueries(plan, {queries: tally.queries, credits: tally.queryCredits}, exported ? 0 : 1)
   if (exported) planExport(plan, exported)
   const columns = columnsOf(flow)
   if (columns > facts.columns) planReads(plan, spanOf(0, tally.keyed), columns - facts.columns, facts, tally.queries)
@@ -94,11 +101,12 @@ const planMatches = (plan: CallPlan, {flow, tally}: PlannedFlow, facts: RunFacts
 /** The interval at which a run reads the changes of a module, and the credits of one read. */
 const [changesEverySeconds, changesCredits] = [30, 3] as const
 
-/** The calls of a job besides its start: polls and the download. A short job is polled once. */
-const [fewestJobCalls, mostJobCalls] = [2, 12] as const
+/** The calls of a short job besides its start: a poll and the download. */
+const fewestJobCalls = 2
 
-const planExport = (plan: CallPlan, {jobs, seconds}: ExportPlan) => {
+const planExport = (plan: CallPlan, {jobs, jobSeconds, seconds}: ExportPlan) => {
   const reads = 1 + Math.ceil(seconds / changesEverySeconds)
+  const mostJobCalls = mostPolls(jobSeconds) + 1
   addCalls(plan, 'bulk_read', {
     calls: spanOf(jobs * (1 + fewestJobCalls), jobs * (1 + mostJobCalls)),
     credits: spanOf(jobs * (creditsPerJob + fewestJobCalls), jobs * (creditsPerJob + mostJobCalls)),
@@ -124,27 +132,32 @@ const planDeletes = (plan: CallPlan, {flow, tally, written}: PlannedFlow, facts:
   addCalls(plan, 'delete', plainCalls(countBatches(written.min), countBatches(written.max) + Math.min(1, tally.repeated)))
 }
 
-const planWrites = (plan: CallPlan, {flow, tally, written}: PlannedFlow, facts: RunFacts) => {
+const planWrites = (plan: CallPlan, planned: PlannedFlow, facts: RunFacts) => {
+  const {flow, tally, written} = planned
   const mayUpdate = tally.keyed > 0 && flow.onOne === 'update'
+  const {creates, updates} = mayUpdate ? divideWritten(planned) : {creates: written, updates: spanOf(0)}
   if (facts.bulkFlows?.has(flow.no)) {
-    addCalls(plan, 'bulk_write', bulkWritesOf(written, mayUpdate ? 2 : 1))
-    if (mayUpdate && (facts.stores || flow.edits))
-      planReads(plan, spanOf(0, Math.min(written.max, tally.keyed)), flow.mappings.length, facts)
+    addCalls(plan, 'bulk_write', bulkWritesOf(mayUpdate ? [creates, updates] : [written], written))
+    if (mayUpdate && (facts.stores || flow.edits)) planReads(plan, updates, flow.mappings.length, facts)
     return
   }
   // A row whose match value an earlier row has waits for that row, so its batch may be part-filled.
   const parts = tally.repeated
-  if (!mayUpdate) {
-    addCalls(plan, 'create', writesOf(written, parts))
-    return addCalls(plan, WRITES, writesOf(written, parts))
-  }
-  const keyed = spanOf(Math.max(0, written.min - (tally.rows - tally.keyed)), Math.min(written.max, tally.keyed))
-  const creates = spanOf(tally.rows - tally.keyed, written.max)
-  const both = writesOf(written, parts + 1)
   addCalls(plan, 'create', writesOf(creates, parts))
-  addCalls(plan, 'update', writesOf(spanOf(0, keyed.max), parts))
-  addCalls(plan, WRITES, both)
-  planUpdateReads(plan, {flow, tally, updates: spanOf(0, keyed.max)}, facts)
+  if (!mayUpdate) return addCalls(plan, WRITES, writesOf(written, parts))
+  addCalls(plan, 'update', writesOf(updates, parts))
+  addCalls(plan, WRITES, writesOf(written, parts + (creates.max > 0 && updates.max > 0 ? 1 : 0)))
+  planUpdateReads(plan, {flow, tally, updates: planned.steps ? updates : spanOf(0, updates.max)}, facts)
+}
+
+/** Divides the written rows into creates and updates. Only the CRM or a dry run knows which are which. */
+const divideWritten = ({tally, written, steps}: PlannedFlow): {creates: CountSpan; updates: CountSpan} => {
+  if (steps)
+    return {
+      creates: spanOf(steps.creates, steps.creates + steps.refused),
+      updates: spanOf(steps.updates, steps.updates + steps.refused),
+    }
+  return {creates: spanOf(tally.rows - tally.keyed, written.max), updates: spanOf(0, Math.min(written.max, tally.keyed))}
 }
 
 /** The kind under which creates and updates are planned together, because each record is only one of both. */
@@ -159,6 +172,8 @@ const planUpdateReads = (plan: CallPlan, {flow, tally, updates}: UpdateReads, fa
   if (flow.edits && isStale(flow, facts)) planReads(plan, updates, flow.edits.fields.size, facts, parts)
   if (flow.comparedFields && flow.parent) planReads(plan, updates, flow.comparedFields.length, facts, parts)
   if (!facts.stores && !flow.edits) return
+  // An export has digests, no values, so the records of each batch are read.
+  if (facts.exports?.has(flow.no)) return planReads(plan, updates, fields, facts, tally.repeated + 1)
   const isShown = flow.mappings.every(({field}) => isComparable(field)) && columnsOf(flow) + fields <= facts.columns
   if (facts.stores && (!isShown || isStale(flow, facts) || flow.parent)) planReads(plan, updates, fields, facts, parts)
   else if (tally.longTexts > 0) planReads(plan, spanOf(0, tally.longTexts), fields, facts, countBatches(updates.max))

@@ -18,10 +18,11 @@ type PriceInput = {
   basis: Forecast['basis']
   now: number
   others: Forecast['routes']
+  verifyAll: CountSpan
 }
 
 /** Returns what the planned calls cost: credits, time, and waits for the quota. */
-export const priceRun = ({others, ...input}: PriceInput): Forecast => {
+export const priceRun = ({others, verifyAll, ...input}: PriceInput): Forecast => {
   const {plan, quota, rows, basis, now} = input
   const {credits, seconds} = priceCalls(input)
   const {remaining = null, allowance = null} = quota ?? {}
@@ -29,7 +30,7 @@ export const priceRun = ({others, ...input}: PriceInput): Forecast => {
   const pausesAtRow = isEnough === false ? Math.min(rows, Math.max(1, Math.floor((rows * remaining!) / credits.max))) : null
   return {
     credits: {...credits, byKind: quota ? byKindOf(plan) : {}},
-    seconds,
+    ...{verifyAll, seconds},
     finishesAt: finishOf({now, credits, seconds, quota, isEnough}),
     pausesAtRow,
     quota: quota && {remaining, allowance, isEnough},

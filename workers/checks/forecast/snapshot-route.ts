@@ -32,8 +32,10 @@ export const forecastSnapshotRoute = ({flows, connector, sizes, queried, priceWi
     if (block !== null) blocks.push(block)
     else {
       const jobs = Math.max(1, Math.ceil(size!.records / recordsPerJob))
-      exports.set(flow.no, {jobs, seconds: queried.seconds.p95})
-      waitSeconds += secondsPerJob * jobs + size!.records / recordsPerSecond
+      // The jobs of all pages run at once.
+      const jobSeconds = secondsPerJob + Math.min(size!.records, recordsPerJob) / recordsPerSecond
+      exports.set(flow.no, {jobs, jobSeconds, seconds: queried.seconds.p95})
+      waitSeconds += jobSeconds
     }
   }
   const route = {match: 'snapshot', write: 'records'} as const

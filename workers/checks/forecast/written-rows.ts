@@ -1,19 +1,21 @@
 import type {CountSpan} from '../../../shared/runs/forecast/forecast.ts'
 import type {CompiledFlow} from '../../engine/model.ts'
 import {spanOf} from './call-plan.ts'
+import type {PlannedSteps} from './planned-steps.ts'
 import type {FlowTally} from './tally-rows.ts'
 
 /** How many rows of a module an earlier run wrote, and how many it only compared. */
 type ModuleShare = {written: number; skipped: number}
 /** `module`: the counts of the dry run or last run. Null: unknown. `isDryRun`: the counts are those of this very import. */
-type WrittenBasis = {share: ModuleShare | null; isDryRun: boolean; isOnlyFlow: boolean}
+type WrittenBasis = {share: ModuleShare | null; isDryRun: boolean; isOnlyFlow: boolean; steps: PlannedSteps | null}
 
 /** The most by which the written share of another file may differ from that of the last run. */
 const shareMargin = 0.1
 
 /** Returns how many rows of the flow are written. Only the CRM knows which rows match, and which records hold every value already. */
-export const countWritten = (flow: CompiledFlow, tally: FlowTally, {share, isDryRun, isOnlyFlow}: WrittenBasis): CountSpan => {
+export const countWritten = (flow: CompiledFlow, tally: FlowTally, {share, isDryRun, isOnlyFlow, steps}: WrittenBasis): CountSpan => {
   const {rows, keyed, mayEnd} = tally
+  if (steps && !flow.subform) return spanOf(Math.min(rows, steps.creates + steps.updates + steps.refused))
   if (flow.deletes) return share && isDryRun && isOnlyFlow ? spanOf(share.written) : spanOf(0, keyed)
   if (share && isDryRun && isOnlyFlow) return spanOf(Math.min(rows, share.written))
   const mayLeave = leavesMatched(flow) ? keyed : 0

@@ -86,17 +86,25 @@ export const openBulkRoute = async (ctx: Context, flow: CompiledFlow): Promise<B
     await keep('records', why)
     return null
   }
-  if (run.writeBy === 'records') return byRecords('The run was started with record calls')
-  if (ctx.canary) return byRecords('The first rows are verified before the rest, so record calls write them')
+  const isOfFlow = run.writeBy === 'flow'
+  const wanted = run.writeBy === 'flow' ? (flow.routes?.writeBy ?? 'records') : run.writeBy
+  if (wanted === 'records') return byRecords(isOfFlow ? 'The flow writes by record calls' : 'The run was started with record calls')
   if (ctx.plan) return byRecords('A run that applies a plan compares each record just before its write, so record calls write them')
   const {bulkWrite} = connection
   const block = findBulkBlock(flow, {hasBulk: bulkWrite !== null, hasPatches: hasPatches(ctx, flow)})
   if (block !== null) return byRecords(block)
   const {creditsPerJob, rowsPerJob} = bulkWrite!
   const leastRows = leastRowsOf({creditsPerJob, readsAgain: flow.edits != null || ctx.images !== null})
-  const route = {keyColumn: findKeyColumn(flow), rowsPerJob, leastRows, isForced: run.writeBy === 'bulk', keepRefused}
+  const route = {keyColumn: findKeyColumn(flow), rowsPerJob, leastRows, isForced: wanted === 'bulk', keepRefused}
   if (!route.isForced && flow.source.rows < leastRows) return byRecords(`Record calls cost less for fewer than ${leastRows} rows`)
-  await keep('bulk', route.isForced ? 'The run was started with bulk jobs' : `A bulk job costs less from ${leastRows} rows on`)
+  await keep(
+    'bulk',
+    route.isForced
+      ? isOfFlow
+        ? 'The flow writes by bulk jobs'
+        : 'The run was started with bulk jobs'
+      : `A bulk job costs less from ${leastRows} rows on`,
+  )
   return route
 }
 

@@ -24,3 +24,7 @@ export const holdBehindCanary = (pipeline: RowPipeline, kind: StepKind, ops: Op[
 /** Counts steps in progress that only wait for a canary. */
 export const countBehindCanary = ({behindCanary}: RowPipeline): number =>
   Object.values(behindCanary).filter(({length}) => length > 0).length
+
+/** The files of a bulk route. Null until the canary of the kind is verified, because record calls write it. */
+export const bulkFor = ({ctx, flow, bulk}: RowPipeline, kind: StepKind): RowPipeline['bulk'] =>
+  ctx.canary?.isPassed(flow, kind) === false ? null : bulk

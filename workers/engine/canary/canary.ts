@@ -10,6 +10,8 @@ import type {Verifier} from '../verify/verifier.ts'
 export type Canary = {
   /** Splits operations into those that may be sent now and those that wait for the canary. */
   split(flow: CompiledFlow, kind: StepKind, ops: Op[]): {now: Op[]; later: Op[]}
+  /** Whether the kind has no canary, or it is verified. */
+  isPassed(flow: CompiledFlow, kind: StepKind): boolean
   /** Notes that these rows are settled. */
   end(rows: readonly ImportRow[]): void
   /** Whether the kind's other rows may be sent. Returns false while a canary row is unsettled; otherwise verifies the canary first. */
@@ -58,6 +60,7 @@ export const openCanary = (ctx: Pick<Context, 'db' | 'run' | 'lease'>, {size, ga
     }
     return {now, later}
   },
+  isPassed: (flow, kind) => !hasCanary(flow, kind) || gateOf(flow, kind).isPassed,
   end(rows) {
     for (const gate of gates.values()) for (const row of rows) gate.open.delete(row)
   },

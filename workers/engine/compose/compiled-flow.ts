@@ -58,6 +58,7 @@ export const compileFlow = (snapshotFlow: SnapshotFlow, input: CompileFlowInput)
     edits,
     ...relations,
     options: optionsOf(flow),
+    routes: {matchBy: flow.matchBy, writeBy: flow.writeBy},
     ...(snapshotFlow.layout && {layout: snapshotFlow.layout}),
     isReferenced: patched.length > 0 || relations.parent?.order === 'after' || flows.some(one => parentOf(one.flow)?.flow === flow.id),
   }

@@ -37,12 +37,15 @@ const creditsOfExport = (records: number, {creditsPerJob, recordsPerJob}: {credi
 /** Chooses the route that the run asked for, or the cheaper one. */
 export const chooseMatchRoute = async (ctx: Context, flow: CompiledFlow): Promise<MatchRoute> => {
   const {connection, run, snapshot} = ctx
-  if (run.matchBy === 'query') return {match: 'query', why: 'The run was started with queries'}
+  const isOfFlow = run.matchBy === 'flow'
+  const wanted = run.matchBy === 'flow' ? (flow.routes?.matchBy ?? 'query') : run.matchBy
+  if (wanted === 'query') return {match: 'query', why: isOfFlow ? 'The flow matches by queries' : 'The run was started with queries'}
   const flowsOfModule = snapshot.flows.filter(({moduleNo}) => moduleNo === flow.module.no).length
   const hasExports = connection.bulkRead !== null && connection.readChanges !== null
   const block = findSnapshotBlock(flow, {hasExports, flowsOfModule})
   if (block !== null) return {match: 'query', why: block}
-  if (run.matchBy === 'snapshot') return {match: 'snapshot', why: 'The run was started with an export'}
+  if (wanted === 'snapshot')
+    return {match: 'snapshot', why: isOfFlow ? 'The flow matches against an export' : 'The run was started with an export'}
   return chooseCheaper(ctx, flow)
 }
 

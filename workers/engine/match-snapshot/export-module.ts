@@ -4,6 +4,7 @@ import type {BulkRead, BulkReadPage, BulkReadStatus} from '../../../shared/crm/b
 import {atPoint} from '../../../shared/fault-point.ts'
 import {exportFileSeals} from '../../../shared/runs/file-seal.ts'
 import {type ExportPart, insertExportPart, listExportParts, nameExportPart} from '../../../sql/match-exports.ts'
+import {listModuleSizes} from '../../../sql/module-sizes.ts'
 import {insertLoose} from '../../../sql/segments.ts'
 import type {Context} from '../context.ts'
 import type {CompiledFlow} from '../model.ts'
@@ -22,15 +23,17 @@ export type ExportedPage = {askedMs: number; file: OpenedFile}
 
 /**
  * Yields the pages of an export of the module, each decrypted. Pages that an earlier owner of the run stored are read from storage. A job that
- * an earlier owner started is continued.
+ * an earlier owner started is continued. Jobs for all known pages start at once. A record that moves between their pages meanwhile may be missing,
+ * so a caller queries for each record that the export lacks.
  */
 export async function* exportModule(ctx: Context, flow: CompiledFlow, fields: string[]): AsyncGenerator<ExportedPage> {
   const {db, run, storage} = ctx
-  const parts = [...(await listExportParts(db, {run: run.no, flow: flow.no}))]
+  const begun = [...(await listExportParts(db, {run: run.no, flow: flow.no}))]
+  const parts = begun.length > 0 ? begun : await startKnownPages(ctx, flow, fields)
   let page: BulkReadPage | null = {module: flow.module.apiName, fields}
-  for (let no = 0; page; no++) {
-    const begun: ExportPart = parts[no] ?? (await startPart(ctx, flow, no, page))
-    const part: ExportPart = begun.key ? begun : await storePart(ctx, flow, begun)
+  for (let no = 0; page || parts[no]; no++) {
+    const started: ExportPart = parts[no] ?? (await startPart(ctx, flow, no, page!))
+    const part: ExportPart = started.key ? started : await storePart(ctx, flow, started)
     const key = exportFileSeals.open(ctx.config.SECRETS_KEYS, ctx.run.id, part.sealed!)
     yield {askedMs: part.askedMs, file: await openSealedStream(await storage.read(part.key!), key)}
     page = part.nextPage === null ? null : {pageToken: part.nextPage}
@@ -40,12 +43,36 @@ export async function* exportModule(ctx: Context, flow: CompiledFlow, fields: st
 const bulkReadOf = ({connection}: Context): BulkRead => connection.bulkRead!
 
 const startPart = async (ctx: Context, flow: CompiledFlow, part: number, page: BulkReadPage): Promise<ExportPart> => {
+  const started = await startUnlessRefused(ctx, flow, part, page)
+  if (started === null) throw new ExportUnusable('The CRM refuses to export this module')
+  return started
+}
+
+const startUnlessRefused = async (ctx: Context, flow: CompiledFlow, part: number, page: BulkReadPage): Promise<ExportPart | null> => {
   const askedMs = Date.now()
   const job = await readUnlessRefused(ctx, () => bulkReadOf(ctx).start(page, {signal: ctx.lease.lost}), ctx.slots.small)
-  if (job === null) throw new ExportUnusable('The CRM refuses to export this module')
+  if (job === null) return null
   await insertExportPart(ctx.db, {run: ctx.run.no, flow: flow.no, part, job, askedMs})
   atPoint('export_started')
   return {part, job, askedMs, nextPage: null, key: null, sealed: null}
+}
+
+/** Pages beyond this number are requested one after another, because a module of so many records is rare and each job costs credits. */
+const mostKnownPages = 50
+
+/** Starts the jobs of the pages that the module had when its records were last counted. Further pages follow by their tokens. */
+const startKnownPages = async (ctx: Context, flow: CompiledFlow, fields: string[]): Promise<ExportPart[]> => {
+  const module = flow.module.apiName
+  const sizes = await listModuleSizes(ctx.db, ctx.connection.connector.id)
+  const records = sizes.find(size => size.module === module)?.records ?? 0
+  const pages = Math.min(mostKnownPages, Math.ceil(records / bulkReadOf(ctx).recordsPerJob))
+  const parts: ExportPart[] = []
+  for (let page = 1; pages > 1 && page <= pages; page++) {
+    const part = await startUnlessRefused(ctx, flow, page - 1, {module, fields, page})
+    if (part === null) break
+    parts.push(part)
+  }
+  return parts
 }
 
 /** Waits for the job, and stores its file sealed. */

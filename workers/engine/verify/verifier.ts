@@ -22,7 +22,9 @@ export type Verifier = {
 
 /** Due rows are read once there are `enoughRows`, which fill the calls, or once the oldest was due for `longestWaitSeconds`. */
 const [enoughRows, longestWaitSeconds] = [1_000, 5]
-const lookMs = 500
+const lookMs = 250
+/** If all rows will be due so soon, they are awaited, so that the last rows do not wait for the read of those before. */
+const lastTogetherSeconds = 0.5
 
 type VerifierInput = {flows: readonly CompiledFlow[]; hasCanary: boolean}
 
@@ -62,6 +64,8 @@ const openVerifierOf = (ctx: Context, of: VerifyContext): Verifier => {
     for (;;) {
       signal.throwIfAborted()
       if (failure) throw failure.error
+      const {lastWaitSeconds} = await measureQueue(db, {run: run.no, seconds})
+      if (lastWaitSeconds <= lastTogetherSeconds) await sleep(lastWaitSeconds * 1_000, undefined, {signal})
       if (await verifyPart()) continue
       if (await isDone()) return
       const {rows, dueRows, waitSeconds} = await measureQueue(db, {run: run.no, seconds})

@@ -1,3 +1,4 @@
+import {mapAhead} from '../../../shared/concurrency/map-ahead.ts'
 import {atPoint} from '../../../shared/fault-point.ts'
 import type {RunSeal} from '../../../shared/runs/run-seal.ts'
 import {valuesVerified} from '../../../shared/telemetry/metrics/rows.ts'
@@ -11,25 +12,39 @@ import {storeSegment} from '../segment-writer.ts'
 import {type Findings, type FlowOf, judgeRows} from './judge-rows.ts'
 import {openEntries, readRowsBack} from './read-rows-back.ts'
 
-/** Maximum rows, and bytes of their packed values, per read. They bound the memory. */
-const [rowsAtOnce, bytesAtOnce] = [3_000, 4 * 1024 ** 2]
+/** Maximum rows, and bytes of their packed values, per part. */
+const [rowsAtOnce, bytesAtOnce] = [1_000, 1_400_000]
+/** Further parts that are read while one is committed. They bound the memory together with the size of a part. */
+const partsAhead = 2
 
 export type VerifyContext = {ctx: Context; flowOf: FlowOf; seal: RunSeal}
 
-/** Reads back the oldest rows that are due, and commits what was found. Returns whether any entry was verified. */
+type DuePart = Awaited<ReturnType<typeof listQueued>>
+
+/** Reads the rows that are due back in parts, and commits what was found in order. Returns whether any entry was verified. */
 export const verifyDueEntries = async (of: VerifyContext): Promise<boolean> => {
-  const {ctx} = of
-  const {db, run, config} = ctx
-  const due = await listQueued(db, {run: run.no, seconds: config.VERIFY_AFTER_SECONDS, rows: rowsAtOnce, bytes: bytesAtOnce})
-  if (due.length === 0) return false
-  const {judged, read} = await readRowsBack(of, openEntries(due, of.seal))
-  if (judged.length === 0) return false
-  const findings = judgeRows(of.flowOf, ctx.connection.connector.crmUserId, read)
-  atPoint('before_verified')
-  await commit(of, judged, {findings, readAt: due[0]!.readAt})
-  atPoint('after_verified')
-  await deleteVerified(db, run.no)
-  return true
+  const read = async (due: DuePart) => ({due, ...(await readRowsBack(of, openEntries(due, of.seal)))})
+  let isVerified = false
+  for await (const {due, judged, read: rows} of mapAhead(listDueParts(of.ctx), {count: partsAhead}, read)) {
+    if (judged.length === 0) continue
+    const findings = judgeRows(of.flowOf, of.ctx.connection.connector.crmUserId, rows)
+    atPoint('before_verified')
+    await commit(of, judged, {findings, readAt: due[0]!.readAt})
+    atPoint('after_verified')
+    await deleteVerified(of.ctx.db, of.ctx.run.no)
+    isVerified = true
+  }
+  return isVerified
+}
+
+/** Lists the entries that are due, oldest first. A small part is the last one, so that the rows after it gather until they fill calls. */
+async function* listDueParts({db, run, config}: Context): AsyncGenerator<DuePart> {
+  const size = {run: run.no, seconds: config.VERIFY_AFTER_SECONDS, rows: rowsAtOnce, bytes: bytesAtOnce}
+  for (let due = await listQueued(db, {...size, after: null}); due.length > 0; ) {
+    yield due
+    if (due.at(-1)!.rowsUpTo < rowsAtOnce / 2) return
+    due = await listQueued(db, {...size, after: due.at(-1)!})
+  }
 }
 
 type CommitInput = {findings: Findings; readAt: string}

@@ -17,6 +17,11 @@
       return new URL(this.getAttribute('server') ?? own).origin
     }
 
+    /** Frameworks set the property where others set the attribute. */
+    set server(origin: string) {
+      this.setAttribute('server', origin)
+    }
+
     connectedCallback(): void {
       addEventListener('message', this.#hear)
       this.#draw()

@@ -5,7 +5,7 @@ import {startLanguage} from '../state/language.ts'
 import {applyTheme} from '../state/theme.ts'
 
 applyTheme()
-await startLanguage()
+await startLanguage(['embed', 'files', 'reading'])
 // Modules read their messages when they are evaluated, so they are imported after the language is known.
 const {EmbedApp} = await import('./app.ts')
 const app = document.getElementById('app')!

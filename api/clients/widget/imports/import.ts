@@ -146,6 +146,8 @@ export type Flow = {
   layout?: string | null
   assignmentRule?: string | null
   tags?: string[]
+  matchBy?: 'query' | 'snapshot' | 'auto'
+  writeBy?: 'records' | 'bulk' | 'auto'
 }
 
 export type Checks = {state: string; startedAt: string | null; endedAt: string | null; rows: number | null; stale: boolean}

@@ -14,7 +14,8 @@ type Props = {flow: Flow; module: Module | undefined; issues: Issue[]; change: (
 export const WriteOptions = ({flow, module, issues, change}: Props) => {
   if (module?.hasWriteOptions === false) return null
   const {automations = false, layout = null, assignmentRule = null, tags = []} = flow
-  const isSet = automations || layout !== null || assignmentRule !== null || tags.length > 0
+  const isSet =
+    flow.matchBy !== undefined || flow.writeBy !== undefined || automations || layout !== null || assignmentRule !== null || tags.length > 0
   return html`
     <details open=${isSet}>
       <summary>${t.options}</summary>
@@ -44,6 +45,7 @@ export const WriteOptions = ({flow, module, issues, change}: Props) => {
               options=${optionsOf(module?.assignmentRules, assignmentRule, t.none)}
               onChange=${(id: string) => change({...flow, assignmentRule: id || null})}
             />
+            <${RouteFields} flow=${flow} issues=${issues} change=${change} />
             <${TagsField} tags=${tags} error=${issuesAt(issues, 'tags').map(sayIssue)[0]} onTyped=${(typed: string[]) => change({...flow, tags: typed})} />
           `
         }
@@ -51,6 +53,29 @@ export const WriteOptions = ({flow, module, issues, change}: Props) => {
     </details>
   `
 }
+
+type RouteProps = Pick<Props, 'flow' | 'issues' | 'change'>
+
+/** How runs find and write records. Bulk jobs may run automations, so they can be chosen only with these. */
+const RouteFields = ({flow, issues, change}: RouteProps) => {
+  const {matchBy, writeBy, ...rest} = flow
+  const mayUseJobs = flow.automations === true || writeBy !== undefined
+  return html`
+    ${flow.match && html`<${Select} label=${t.findRecords} hint=${t.anExportCostsLessForLargeFiles} value=${matchBy ?? ''} options=${matchRoutes} onChange=${(value: string) => change({...rest, ...(writeBy && {writeBy}), ...(value !== '' && {matchBy: value as NonNullable<Flow['matchBy']>})})} />`}
+    ${mayUseJobs && html`<${Select} label=${t.writeRecords} hint=${t.bulkJobsMayRunAutomations} error=${errorAt(issues, 'writeBy')} value=${writeBy ?? ''} options=${writeRoutes} onChange=${(value: string) => change({...rest, ...(matchBy && {matchBy}), ...(value !== '' && {writeBy: value as NonNullable<Flow['writeBy']>})})} />`}
+  `
+}
+
+const matchRoutes = [
+  {value: '', label: t.byQueries},
+  {value: 'snapshot', label: t.inAnExportOfTheModule},
+  {value: 'auto', label: t.theCheaperWay},
+]
+const writeRoutes = [
+  {value: '', label: t.byRecordCalls},
+  {value: 'bulk', label: t.byBulkJobs},
+  {value: 'auto', label: t.theCheaperWay},
+]
 
 type TagsProps = {tags: string[]; error: string | undefined; onTyped: (tags: string[]) => void}
 

@@ -14,16 +14,18 @@ import {keyColumns} from './key-columns.ts'
 import {ReviewRow} from './review-row.ts'
 import {REVIEW_TABS, type ReviewTab} from './review-tabs.ts'
 import type {RunRow} from './row.ts'
+import {rowsPerPage} from './rows-per-page.ts'
 import type {Run} from './run.ts'
 
 type Props = {known: LoadedImport; run: Run; tab: ReviewTab; sourceId: string}
 type RowsPage = {rows: RunRow[]; reached: number; nextCursor: string | null; cells: ReadonlyMap<number, string[]>; columns: string[]}
 
-const perPage = 25
+const usualRows = 25
 
 /** The rows of a tab, each with its key columns, its result, and cells that can be edited. */
 export const ReviewRows = ({known: {import: found, again}, run, tab, sourceId}: Props) => {
   const [cursors, setCursors] = useState<string[]>([])
+  const [perPage] = useState(() => rowsPerPage(usualRows))
   const source = found.sources.find(({id}) => id === sourceId)
   const flows = found.flows.filter(flow => flow.sourceId === sourceId)
   const path = inOrg(`/imports/${found.id}`)

@@ -1,3 +1,4 @@
+import {useState} from 'preact/hooks'
 import {html} from '../html.ts'
 import {useLoad} from '../state/load.ts'
 import {go, place, setQuery, to} from '../state/place.ts'
@@ -9,6 +10,7 @@ import {count} from '../ui/format.ts'
 import {Shown} from '../ui/page.ts'
 import {TypedField} from '../ui/typed-field.ts'
 import type {RunRow} from './row.ts'
+import {rowsPerPage} from './rows-per-page.ts'
 import {choicesIn, type Filter, filterIn, filterKeys, type Option, sourceWith} from './rows-query.ts'
 import {type Cells, RowsTable} from './rows-table.ts'
 import type {Run} from './run.ts'
@@ -17,10 +19,11 @@ import type {Source, Tally} from './use-tally.ts'
 type RowsPage = {sources: Source[]; source: string; rows: RunRow[]; reached: number; nextCursor: string | null}
 type PanelProps = {importId: string; run: Run; tally: Tally}
 
-const perPage = 50
+const usualRows = 50
 
 /** Shows the rows of a run with filters and pages. The URL keeps both. */
 export const RowsPanel = ({importId, run, tally}: PanelProps) => {
+  const [perPage] = useState(() => rowsPerPage(usualRows))
   const {query} = place.value
   const filter = filterIn(query)
   const cursor = query.get('cursor') ?? undefined
@@ -50,7 +53,7 @@ export const RowsPanel = ({importId, run, tally}: PanelProps) => {
       <${Shown} of=${page}>
         ${(data: RowsPage) => html`
           <${RowsTable} key=${asked} importId=${importId} run=${run} rows=${data.rows} cells=${cells.data ?? null} source=${data.sources.find(({id}) => id === data.source)!} isNew=${page.isLoading} empty=${sayEmpty(filter, data)} />
-          <${Pager} data=${data} isFirst=${cursor === undefined} isLoading=${page.isLoading} />
+          <${Pager} perPage=${perPage} data=${data} isFirst=${cursor === undefined} isLoading=${page.isLoading} />
         `}
       <//>
     </section>
@@ -62,7 +65,7 @@ const sayEmpty = (filter: Filter, {reached, nextCursor}: RowsPage) => {
   return Object.keys(filter).some(key => key !== 'source') ? t.noRowsMatchTheseFilters : t.noRowsOfThisFileAFilter
 }
 
-const Pager = ({data, isFirst, isLoading}: {data: RowsPage; isFirst: boolean; isLoading: boolean}) => {
+const Pager = ({perPage, data, isFirst, isLoading}: {perPage: number; data: RowsPage; isFirst: boolean; isLoading: boolean}) => {
   const {path, query} = place.value
   const turn = (cursor: string | undefined) => {
     go(to(...path, {...Object.fromEntries(query), cursor}))

@@ -39,6 +39,8 @@ export type Run = {
   questions: number
   /** Questions that were answered since. Earlier versions of Lading do not send it. */
   questionsAnswered?: number
+  /** The run that retries it. Earlier versions of Lading do not send it. */
+  retriedBy?: string | null
   /** Whether the plan of an ended dry run is out of date. Earlier versions of Lading do not send it. */
   stale?: boolean | null
   progress: Progress | null
@@ -83,9 +85,12 @@ export const kindOf = ({dryRun, retryOf, undoOf}: Pick<Run, 'dryRun' | 'retryOf'
   return retryOf ? t.retry : t.run
 }
 
-/** Returns how many questions of a run wait for an answer. */
-export const openQuestionsOf = ({questions, questionsAnswered = 0}: Pick<Run, 'questions' | 'questionsAnswered'>): number =>
-  questions - questionsAnswered
+/** Returns how many questions of a run wait for an answer. A retry has those of the run that it retries. */
+export const openQuestionsOf = ({
+  questions,
+  questionsAnswered = 0,
+  retriedBy = null,
+}: Pick<Run, 'questions' | 'questionsAnswered' | 'retriedBy'>): number => (retriedBy === null ? questions - questionsAnswered : 0)
 
 /** Describes the row range of a run. Returns null for all rows. */
 export const sayRange = (rows: Run['rows']): string | null => {

@@ -9,7 +9,7 @@ import {client, inOrg, may} from '../state/session.ts'
 import {t} from '../text/decide.ts'
 import {Button} from '../ui/button.ts'
 import {Confirm} from '../ui/dialog.ts'
-import {TextField} from '../ui/field.ts'
+import {Select, TextField} from '../ui/field.ts'
 import type {ExpectedRows} from './expected-rows.ts'
 import {type Draft, draftOf, noDraft, rowsIn} from './start.ts'
 import {StartProblem} from './start-problem.ts'
@@ -23,14 +23,16 @@ type FormProps = {
   warning: string | null
   /** What is known of the rows of a run. It applies only to a run over all rows. */
   expected: ExpectedRows | null
+  /** Whether a flow accepts automations, so that bulk jobs may write its records. */
+  mayUseJobs: boolean
   onStarted: (run: string) => void
 }
 
 /** The form to start a run. The review above it is the confirmation, unless the run would write records a second time. */
-export const StartForm = ({importId, sources, isHindered, warning, expected, onStarted}: FormProps) => {
+export const StartForm = ({importId, sources, isHindered, warning, expected, mayUseJobs, onStarted}: FormProps) => {
   const [draft, setDraft, forget] = useKept<Draft>(`start ${importId} real`, noDraft)
   const [isAsking, setAsking] = useState(false)
-  const {body, problems} = draftOf(draft)
+  const {body, problems} = draftOf(mayUseJobs ? draft : {...draft, write: ''})
   const planned = Math.min(
     sources.reduce((sum, source) => sum + rowsIn(source, body.rows), 0),
     body.declaredRows ?? Number.POSITIVE_INFINITY,
@@ -49,12 +51,13 @@ export const StartForm = ({importId, sources, isHindered, warning, expected, onS
     else setAsking(true)
   }
   if (!may('operator')) return null
-  const known = Object.keys(body).length === 0 ? expected : null
+  const isPart = body.rows !== undefined || body.declaredRows !== undefined
+  const known = isPart ? null : expected
   const label = sayImport(planned, known)
   const isFixing = known !== null && known.ready === 0 && known.attention > 0
   return html`
     <form class="start-form" onSubmit=${submit} novalidate>
-      <details open=${Object.keys(body).length > 0 || Object.keys(problems).length > 0}>
+      <details open=${isPart || Object.keys(problems).length > 0}>
         <summary>${t.importOnlySomeRows}</summary>
         <div class="opened start-fields">
           <${TextField} label=${t.fromRow} value=${draft.from} onInput=${set('from')} error=${problems.from} inputmode="numeric" placeholder="1" />
@@ -62,6 +65,7 @@ export const StartForm = ({importId, sources, isHindered, warning, expected, onS
           <${TextField} label=${t.maximumRows} value=${draft.most} onInput=${set('most')} error=${problems.most} inputmode="numeric" placeholder=${t.all} />
         </div>
       </details>
+      ${mayUseJobs && html`<${Select} label=${t.writeRecordsBy} hint=${t.bulkJobsCostLess} value=${draft.write ?? ''} options=${writeRoutes} onChange=${set('write')} />`}
       ${planned === 0 && html`<p class="wrong">${t.noFileOfThisImportHasThese}</p>`}
       <${StartProblem} error=${starting.error} importId=${importId} onFewer=${(rows: number) => set('most')(String(rows))} />
       <div class="actions">
@@ -72,6 +76,13 @@ export const StartForm = ({importId, sources, isHindered, warning, expected, onS
     ${isAsking && html`<${Confirm} title=${t.createRecordsASecondTime} action=${label} isDangerous=${true} work=${start} onClose=${() => setAsking(false)}><p>${warning}</p><//>`}
   `
 }
+
+const writeRoutes = [
+  {value: '', label: t.asTheMappingSays},
+  {value: 'records', label: t.byRecordCalls},
+  {value: 'bulk', label: t.byBulkJobs},
+  {value: 'auto', label: t.theCheaperWay},
+]
 
 const sayImport = (planned: number, known: ExpectedRows | null): string =>
   known?.ready === 0 ? t.startRun : (known?.isExact === false ? t.importUpTo : t.importRows)(known?.ready ?? planned)

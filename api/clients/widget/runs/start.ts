@@ -1,13 +1,13 @@
 import {t} from '../text/decide.ts'
 /** The typed values of the start form. An empty one means the default. */
-export type Draft = {from: string; to: string; most: string}
+export type Draft = {from: string; to: string; most: string; write?: string}
 export const noDraft: Draft = {from: '', to: '', most: ''}
 
-export type StartBody = {rows?: {from?: number; to?: number}; declaredRows?: number}
+export type StartBody = {rows?: {from?: number; to?: number}; declaredRows?: number; write?: string}
 type Problems = Partial<Record<keyof Draft, string>>
 
 /** Converts the typed values to a request, with a problem for each invalid one. */
-export const draftOf = ({from, to, most}: Draft): {body: StartBody; problems: Problems} => {
+export const draftOf = ({from, to, most, write}: Draft): {body: StartBody; problems: Problems} => {
   const [first, last, declared] = [readWhole(from), readWhole(to), readWhole(most)]
   const problems: Problems = {}
   const wrong = t.enterAWholeNumberFrom1Or
@@ -16,7 +16,8 @@ export const draftOf = ({from, to, most}: Draft): {body: StartBody; problems: Pr
   if (declared === null) problems.most = wrong
   if (first && last && first > last) problems.to = t.enterARowFrom(first)
   const rows = {...(first && {from: first}), ...(last && {to: last})}
-  return {body: {...(Object.keys(rows).length > 0 && {rows}), ...(declared && {declaredRows: declared})}, problems}
+  const body = {...(Object.keys(rows).length > 0 && {rows}), ...(declared && {declaredRows: declared}), ...(write && {write})}
+  return {body, problems}
 }
 
 /** Parses a whole number from 1. Returns undefined for an empty text, null for an invalid one. Thousands separators are ignored. */

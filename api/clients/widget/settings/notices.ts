@@ -20,6 +20,7 @@ export const kinds: Record<string, string> = {
   'run.held': t.aRunIsHeld,
   'plan.waiting': t.aPlanWaits,
   'plan.approved': t.aPlanWasApproved,
+  'template.approved': t.aTemplateWasApproved,
   'schedule.stopped': t.aScheduleWasTurnedOff,
   'schedule.skipped': t.aScheduleSkippedARun,
   'schedule.failed': t.aScheduleFailed,

@@ -7,14 +7,23 @@ import {t} from '../text/notices.ts'
 import {Button} from '../ui/button.ts'
 import {Copy} from '../ui/copy.ts'
 import {Confirm, Dialog} from '../ui/dialog.ts'
-import {TextField} from '../ui/field.ts'
+import {Select, TextField} from '../ui/field.ts'
 import {at} from '../ui/format.ts'
 import {Notice, Problem, say} from '../ui/notice.ts'
 import {Shown} from '../ui/page.ts'
 import {Pill, type Tone} from '../ui/pill.ts'
 import {Table} from '../ui/table.ts'
 
-type Endpoint = {id: string; url: string; description: string; enabled: boolean; disabledReason: string | null; failingSince: string | null}
+type Kind = 'json' | 'slack' | 'teams'
+type Endpoint = {
+  id: string
+  kind: Kind
+  url: string
+  description: string
+  enabled: boolean
+  disabledReason: string | null
+  failingSince: string | null
+}
 type Delivery = {
   id: string
   kind: string
@@ -73,6 +82,7 @@ const EndpointTable = ({list, again, show, remove}: TableProps) => {
       isName: true,
       cell: ({url, description}: Endpoint) => html`${url}${description && html`<br /><span class="quiet">${description}</span>`}`,
     },
+    {head: t.endpointKind, cell: ({kind}: Endpoint) => t.endpointKinds[kind]},
     {head: t.state, cell: stateOf},
     {
       head: '',
@@ -99,11 +109,16 @@ const stateOf = ({enabled, disabledReason, failingSince}: Endpoint) => {
   return failingSince ? html`<${Pill} tone="warning">${t.failingSince(at(failingSince))}<//>` : html`<${Pill} tone="good">${t.on}<//>`
 }
 
+const kinds = ['json', 'slack', 'teams'] as const
+
 const Add = ({again}: {again: () => void}) => {
   const [url, setUrl] = useState('')
+  const [kind, setKind] = useState<Kind>('json')
   const [secret, setSecret] = useState<string | null>(null)
   const add = useDoing(async () => {
-    setSecret((await client.post<Json>(inOrg('/webhooks'), {url})).secret)
+    const added = await client.post<Json>(inOrg('/webhooks'), {url, kind})
+    setSecret(kind === 'json' ? added.secret : null)
+    if (kind !== 'json') say(t.webhookAdded)
     setUrl('')
     again()
   })
@@ -116,7 +131,13 @@ const Add = ({again}: {again: () => void}) => {
     ${secret && html`<${Notice} kind="good" title=${t.copyTheSigningSecretNowItIs}><${Copy} text=${secret} label=${t.theSecret} /><//>`}
     <form class="sheet settings-form" onSubmit=${submit}>
       <h3>${t.addAWebhook}</h3>
-      <${TextField} label=${t.url} hint=${t.receivesPostRequestsSigned} type="url" required value=${url} onInput=${setUrl} />
+      <${Select}
+        label=${t.endpointKind}
+        value=${kind}
+        options=${kinds.map(value => ({value, label: t.endpointKinds[value]}))}
+        onChange=${setKind}
+      />
+      <${TextField} label=${t.url} hint=${t.endpointKindHints[kind]} type="url" required value=${url} onInput=${setUrl} />
       <${Problem} error=${add.error} />
       <${Button} type="submit" isBusy=${add.isBusy}>${t.add}<//>
     </form>

@@ -1,4 +1,4 @@
-import {knownLanguage, type Language, setLanguage} from '../text/language.ts'
+import {type Area, knownLanguage, type Language, loadMessages, setLanguage} from '../text/language.ts'
 
 const key = 'lading.language'
 
@@ -15,11 +15,16 @@ export const chooseLanguage = (language: Language | null): void => {
   location.reload()
 }
 
-/** Decides on the language and loads its messages. If they cannot be loaded, the widget works in English. */
-export const startLanguage = async (): Promise<void> => {
+/** The areas that every page shows. */
+const commonAreas = ['shell', 'errors', 'rowReasons'] as const satisfies Area[]
+
+/** Decides on the language, and loads the messages of every page and of `areas`. If they cannot be loaded, the widget works in English. */
+export const startLanguage = async (areas: Area[] = []): Promise<void> => {
   const wanted = chosenLanguage() ?? navigator.languages.map(knownLanguage).find(language => language !== null) ?? 'en'
-  const messages = wanted === 'en' ? {} : await import('../text/de/all.ts').catch(() => null)
-  if (messages === null) return
-  setLanguage(wanted, messages)
+  if (wanted === 'en') return
+  const german = await import('../text/de/areas.ts').catch(() => null)
+  if (german === null) return
+  setLanguage(wanted, german.areas)
   document.documentElement.lang = wanted
+  await loadMessages([...commonAreas, ...areas])
 }

@@ -13,6 +13,7 @@ import {sayName} from '../ui/labels.ts'
 import {Notice, Problem, say} from '../ui/notice.ts'
 import {Page, Shown} from '../ui/page.ts'
 import {Table} from '../ui/table.ts'
+import {ApprovalSection} from './approval.ts'
 import {ContractSection} from './contract.ts'
 import type {TemplateOutline} from './list.ts'
 import {type Recheck, RecheckNotice} from './recheck.ts'
@@ -42,6 +43,7 @@ export const TemplatePage = ({params}: PageProps) => {
           <${Check} template=${one} />
           <${Contents} template=${one} />
           <${ContractSection} template=${one} />
+          ${may('builder') && html`<${ApprovalSection} template=${one} />`}
           ${may('builder') && html`<${Schedules} template=${one} />`}
         `}
       <//>

@@ -48,6 +48,7 @@ export const t = translate('changes', {
     'schedule.created': 'Schedule created',
     'schedule.deleted': 'Schedule deleted',
     'schedule.enabled': 'Schedule on or off',
+    'template.approved': 'Template approved for schedules',
     'template.changed': 'Template changed',
     'template.created': 'Template created',
     'template.deleted': 'Template deleted',

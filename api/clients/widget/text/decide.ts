@@ -256,4 +256,10 @@ export const t = translate('decide', {
   contactSupport: 'Contact support',
   enterAWholeNumberFrom1Or: 'Enter a whole number from 1, or leave empty',
   enterARowFrom: (first: Part) => `Enter a row from ${first}`,
+  writeRecordsBy: 'Write records',
+  asTheMappingSays: 'as the mapping says',
+  byRecordCalls: 'by record calls',
+  byBulkJobs: 'by bulk jobs',
+  theCheaperWay: 'the cheaper way',
+  bulkJobsCostLess: 'For many rows, bulk jobs cost fewer API credits and take minutes. The CRM does not say whether they run automations',
 })

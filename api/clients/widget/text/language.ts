@@ -2,19 +2,36 @@ export type Language = 'en' | 'de'
 /** What a message is filled with. */
 export type Part = string | number | null | undefined
 
-type Translations = Partial<typeof import('./de/all.ts')>
+type Loaders = typeof import('./de/areas.ts').areas
+/** A part of the messages: those of one file of this folder. */
+export type Area = keyof Loaders
+type Translations = {[A in Area]?: Awaited<ReturnType<Loaders[A]>>}
 
 let current: Language = 'en'
-let translations: Translations = {}
+let loaders: Loaders | null = null
+const translations: Translations = {}
 
-/** Sets the language. Call it before any module with messages is imported, because modules read their messages when they are evaluated. */
-export const setLanguage = (language: Language, messages: Translations): void => {
+/** Sets the language. Null: messages are English, which the code contains. */
+export const setLanguage = (language: Language, messages: Loaders | null): void => {
   current = language
-  translations = messages
+  loaders = messages
+}
+
+/**
+ * Loads the messages of areas. Call it before any module with their messages is imported, because modules read their messages when they are
+ * evaluated. An area that cannot be loaded stays English.
+ */
+export const loadMessages = async (areas: readonly Area[]): Promise<void> => {
+  const missing = loaders === null ? [] : areas.filter(area => !translations[area])
+  await Promise.all(missing.map(area => loadArea(area).catch(() => {})))
+}
+
+const loadArea = async <A extends Area>(area: A): Promise<void> => {
+  translations[area] = (await loaders![area]()) as Translations[A]
 }
 
 /** Returns the messages of an area in the current language. */
-export const translate = <T>(area: keyof Translations, english: T): T => (translations[area] as T | undefined) ?? english
+export const translate = <T>(area: Area, english: T): T => (translations[area] as T | undefined) ?? english
 
 /** Returns the language of a language tag such as "de-AT". Null: the widget does not have it. */
 export const knownLanguage = (tag: string): Language | null => {

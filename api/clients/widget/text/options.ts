@@ -132,6 +132,16 @@ export const t = translate('options', {
   choosesTheOwnerOfNewRecords: 'Chooses the owner of new records',
   tags: 'Tags',
   separateTagsWithCommasWritten: 'Separate tags with commas. Written records get them after the import',
+  findRecords: 'Find records',
+  anExportCostsLessForLargeFiles: 'For large files, an export of the module costs fewer API credits and takes minutes',
+  byQueries: 'by queries',
+  inAnExportOfTheModule: 'in an export of the module',
+  theCheaperWay: 'the cheaper way',
+  writeRecords: 'Write records',
+  bulkJobsMayRunAutomations:
+    'For many rows, bulk jobs cost fewer API credits and take minutes. The CRM does not say whether they run automations',
+  byRecordCalls: 'by record calls',
+  byBulkJobs: 'by bulk jobs',
   theCrmsDefault: 'The CRM’s default',
   none: 'None',
 })

@@ -21,7 +21,7 @@ export const t = translate('reasons', {
     CONNECTION_THROTTLED: {title: 'The CRM limits how often access is renewed', todo: 'The run resumes automatically.'},
     GUARD: {
       title: 'Too many rows ended badly, so this run waits',
-      todo: 'A cancelled run can be undone.',
+      todo: 'Check these rows, then resume the run or cancel it. A cancelled run can be undone.',
     },
     WRITES_PAUSED: {
       title: 'Writing is paused',

@@ -2,6 +2,14 @@ import {plural} from '../ui/format.ts'
 import {type Part, translate} from './language.ts'
 
 export const t = translate('schedules', {
+  approvalForSchedules: 'Approval for schedules',
+  versionApproved: (version: number, person: Part, time: Part) => `Version ${version} was approved by ${person} on ${time}.`,
+  schedulesNeedApproval: (rows: number, version: number) =>
+    `A schedule can write more than ${plural(rows, 'row')} only with an approved version of this template. Version ${version} is not approved.`,
+  anotherAdminApprovesTemplate: 'Another admin must approve it, because you changed it.',
+  approveVersion: (version: number) => `Approve version ${version}`,
+  templateApproved: 'The template is approved for schedules',
+  aDeletedPerson: 'a deleted person',
   couldNotReadTheModulesAndFields: 'Could not read the modules and fields of the CRM',
   readingTheCrmsModulesAndFields: 'Reading the CRM’s modules and fields',
   readingYourCrmsModules: 'Reading your CRM’s modules …',

@@ -47,6 +47,7 @@ export const changes: typeof t = {
     'schedule.created': 'Zeitplan angelegt',
     'schedule.deleted': 'Zeitplan gelöscht',
     'schedule.enabled': 'Zeitplan ein oder aus',
+    'template.approved': 'Vorlage für Zeitpläne freigegeben',
     'template.changed': 'Vorlage geändert',
     'template.created': 'Vorlage angelegt',
     'template.deleted': 'Vorlage gelöscht',

@@ -267,4 +267,11 @@ export const decide: typeof t = {
   contactSupport: 'Den Support fragen',
   enterAWholeNumberFrom1Or: 'Geben Sie eine ganze Zahl ab 1 ein, oder lassen Sie das Feld leer',
   enterARowFrom: first => `Geben Sie eine Zeile ab ${first} ein`,
+  writeRecordsBy: 'Datensätze schreiben',
+  asTheMappingSays: 'wie in der Zuordnung',
+  byRecordCalls: 'mit Datensatz-Aufrufen',
+  byBulkJobs: 'mit Massenaufträgen',
+  theCheaperWay: 'auf dem günstigeren Weg',
+  bulkJobsCostLess:
+    'Bei vielen Zeilen kosten Massenaufträge weniger API-Credits und dauern Minuten. Das CRM sagt nicht, ob sie Automatisierungen starten',
 }

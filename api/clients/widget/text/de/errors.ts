@@ -66,7 +66,7 @@ export const errors: ErrorTexts = {
   RUN_UNDONE: 'Dieser Lauf wurde rückgängig gemacht und kann nicht wiederholt werden. Starten Sie einen neuen Lauf',
   DELETES_UNCONFIRMED: 'Bestätigen Sie die Zahl der zu löschenden Datensätze mit einer neuen Vorschau',
   APPROVAL_REQUIRED: 'So viele Zeilen brauchen einen versiegelten Plan, den ein anderer Admin freigegeben hat',
-  SELF_APPROVAL: 'Sie haben diesen Plan erstellt. Ein anderer Admin muss ihn freigeben',
+  SELF_APPROVAL: 'Sie haben diesen Plan erstellt oder diese Vorlage geändert. Ein anderer Admin muss die Freigabe erteilen',
   PLAN_CHANGED: 'Der Import oder sein Plan wurde seit der Vorschau geändert. Starten Sie eine neue Vorschau, und versiegeln Sie ihren Plan',
   PLAN_EXPIRED: 'Das Siegel dieses Plans ist abgelaufen. Starten Sie eine neue Vorschau, und versiegeln Sie ihren Plan',
   UNDO_NOT_KEPT: 'Für diesen Lauf wurden keine früheren Werte gespeichert. Er kann nicht rückgängig gemacht werden',

@@ -133,6 +133,16 @@ export const options: typeof t = {
   choosesTheOwnerOfNewRecords: 'Bestimmt den Besitzer neuer Datensätze',
   tags: 'Tags',
   separateTagsWithCommasWritten: 'Trennen Sie Tags mit Kommas. Geschriebene Datensätze erhalten sie nach dem Import',
+  findRecords: 'Datensätze finden',
+  anExportCostsLessForLargeFiles: 'Bei großen Dateien kostet ein Export des Moduls weniger API-Credits und dauert Minuten',
+  byQueries: 'mit Abfragen',
+  inAnExportOfTheModule: 'in einem Export des Moduls',
+  theCheaperWay: 'auf dem günstigeren Weg',
+  writeRecords: 'Datensätze schreiben',
+  bulkJobsMayRunAutomations:
+    'Bei vielen Zeilen kosten Massenaufträge weniger API-Credits und dauern Minuten. Das CRM sagt nicht, ob sie Automatisierungen starten',
+  byRecordCalls: 'mit Datensatz-Aufrufen',
+  byBulkJobs: 'mit Massenaufträgen',
   theCrmsDefault: 'Standard des CRM',
   none: 'Keine',
 }

@@ -265,6 +265,7 @@ export const runs: typeof t = {
     attention: (done, count, rows) => `${done}, ${count} ${rows === 1 ? 'braucht' : 'brauchen'} Aufmerksamkeit`,
     questions: count => `Wartet auf Ihre Antwort (${count})`,
     answered: 'Fragen beantwortet',
+    asks: (count, questions) => `Vorschau fertig, ${count} ${questions === 1 ? 'Frage' : 'Fragen'}`,
     nothing: {
       imported: 'Nichts importiert',
       previewed: 'Nichts zu importieren',

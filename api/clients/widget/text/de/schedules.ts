@@ -2,6 +2,14 @@ import {plural} from '../../ui/format.ts'
 import type {t} from '../schedules.ts'
 
 export const schedules: typeof t = {
+  approvalForSchedules: 'Freigabe für Zeitpläne',
+  versionApproved: (version, person, time) => `Version ${version} wurde von ${person} am ${time} freigegeben.`,
+  schedulesNeedApproval: (rows, version) =>
+    `Ein Zeitplan kann mehr als ${plural(rows, 'Zeile', 'Zeilen')} nur mit einer freigegebenen Version dieser Vorlage schreiben. Version ${version} ist nicht freigegeben.`,
+  anotherAdminApprovesTemplate: 'Ein anderer Administrator muss sie freigeben, weil Sie die Vorlage geändert haben.',
+  approveVersion: version => `Version ${version} freigeben`,
+  templateApproved: 'Die Vorlage ist für Zeitpläne freigegeben',
+  aDeletedPerson: 'einer gelöschten Person',
   couldNotReadTheModulesAndFields: 'Die Module und Felder des CRM konnten nicht gelesen werden',
   readingTheCrmsModulesAndFields: 'Module und Felder des CRM werden gelesen',
   readingYourCrmsModules: 'Die Module Ihres CRM werden gelesen …',

@@ -1,0 +1,23 @@
+/** Loads the German messages of an area. */
+export const areas = {
+  changes: async () => (await import('./changes.ts')).changes,
+  contracts: async () => (await import('./contracts.ts')).contracts,
+  decide: async () => (await import('./decide.ts')).decide,
+  embed: async () => (await import('./embed.ts')).embed,
+  errors: async () => (await import('./errors.ts')).errors,
+  files: async () => (await import('./files.ts')).files,
+  mapping: async () => (await import('./mapping.ts')).mapping,
+  notices: async () => (await import('./notices.ts')).notices,
+  options: async () => (await import('./options.ts')).options,
+  plan: async () => (await import('./plan.ts')).plan,
+  reading: async () => (await import('./reading.ts')).reading,
+  reasons: async () => (await import('./reasons.ts')).reasons,
+  rowReasons: async () => (await import('./row-reasons.ts')).rowReasons,
+  runs: async () => (await import('./runs.ts')).runs,
+  schedules: async () => (await import('./schedules.ts')).schedules,
+  sealing: async () => (await import('./sealing.ts')).sealing,
+  settings: async () => (await import('./settings.ts')).settings,
+  shell: async () => (await import('./shell.ts')).shell,
+  undo: async () => (await import('./undo.ts')).undo,
+  verification: async () => (await import('./verification.ts')).verification,
+}

@@ -1,0 +1,84 @@
+import type {About} from './announce.ts'
+import type {Body} from './compose.ts'
+
+/** Says what happened in one sentence without its full stop. */
+export const sentenceOf = ({type, data}: Body): string => {
+  if (type === 'run.ended')
+    return `${data.dryRun ? 'A dry run' : 'An import'} ${endOf(data)}: ${inWords(namedCounts(totalsOf(data), data))}`
+  if (type === 'run.undone')
+    return `The undo of a run ${data.stop ? (stops[String(data.stop)] ?? 'was stopped') : 'has ended'}: ${inWords((data.undo ?? {}) as Record<string, number>)}`
+  if (type === 'usage.rows') return `${data.percent} % of the rows of this period are used`
+  if (type === 'usage.credits') return `${data.percent} % of the AI credits included in this period are used`
+  return SENTENCES[type] ?? `Notification: ${type}`
+}
+
+const SENTENCES: Record<string, string> = {
+  'webhook.test': 'This is a test of a webhook endpoint',
+  'run.held': 'An import is held, because too many of its rows ended badly. Resume or cancel it',
+  'plan.waiting': 'The sealed plan of an import waits for the approval of another admin',
+  'plan.approved': 'The sealed plan of an import was approved and can be applied',
+  'template.approved': 'A version of a template was approved for schedules',
+  'schedule.stopped': 'A schedule was stopped and does not fire until it is enabled again',
+  'schedule.skipped': 'A firing of a schedule was skipped',
+  'schedule.failed': 'A firing of a schedule failed',
+  'schedule.drifted': 'The file or the CRM no longer matches the template of a schedule',
+  'template.broken': 'The CRM has changed, and rows of the newest import of a template no longer fit',
+  'webhook.disabled': 'A webhook endpoint was disabled and receives nothing until it is enabled again',
+  'billing.payment_failed': 'A payment for the plan failed. Pay the invoice or change the card',
+  'billing.action_required': 'The bank requires a confirmation of a payment for the plan',
+  'billing.trial_ending': 'The trial ends soon',
+  'billing.topup_stopped': 'Automatic top-ups of AI credits were disabled until they are enabled again',
+  'billing.refunded': 'A payment was refunded',
+  'billing.disputed': 'A payment is disputed at the bank',
+  'billing.plan_changed': 'The plan of the org has changed',
+}
+
+type Counts = Record<string, Record<string, number>>
+
+/** Says what became of a run. It decides as the clients do in `api/clients/run-state.ts`, which a test compares. */
+const endOf = (data: About): string => {
+  const {failed = 0, refused = 0, unanswered = 0, ...others} = totalsOf(data)
+  const attention = failed + refused + unanswered
+  const {created = 0, updated = 0, inherited = 0, planned = 0} = others
+  const done = created + updated + inherited + planned
+  const questions = Number(data.questions ?? 0)
+  if (data.stop && !(data.dryRun && data.stop === 'LIMIT_ROWS_PER_RUN')) return stops[String(data.stop)] ?? 'was stopped'
+  if (questions > 0 && !data.dryRun) return `needs your answer to ${questions} ${questions === 1 ? 'question' : 'questions'}`
+  if (questions > 0 && attention === 0) return `has ended with ${questions} ${questions === 1 ? 'question' : 'questions'}`
+  if (attention === 0) return done > 0 ? 'is complete' : 'has ended and wrote nothing'
+  const settled = Number(data.unchanged ?? 0) + Number(data.keptRows ?? 0)
+  if (done + settled + unanswered === 0) return 'failed'
+  return `has ended, and ${attention} ${attention === 1 ? 'row needs' : 'rows need'} attention`
+}
+
+const stops: Record<string, string> = {CANCELLED: 'was cancelled', ENGINE_FAILED: 'failed'}
+
+const totalsOf = ({counts}: About): Record<string, number> => {
+  const total: Record<string, number> = {}
+  for (const module of Object.values((counts ?? {}) as Counts))
+    for (const [outcome, count] of Object.entries(module)) total[outcome] = (total[outcome] ?? 0) + count
+  return total
+}
+
+/** Names the outcomes for people. An import that deletes records writes nothing else, and its deletes are counted as updates. */
+const namedCounts = ({updated = 0, ...others}: Record<string, number>, {deleted}: About) =>
+  Number(deleted ?? 0) > 0 ? {...others, deleted: updated} : {...others, updated}
+
+/** Lists the counts of each module, such as `Leads: 3 created`. */
+export const countsOf = (data: About) =>
+  Object.entries((data.counts ?? {}) as Counts).map(([module, of]) => `${module}: ${inWords(namedCounts(of, data))}`)
+
+const inWords = (counts: Record<string, number>) => {
+  const some = Object.entries(counts).filter(([, count]) => count > 0)
+  return some.length > 0 ? some.map(([outcome, count]) => `${count} ${outcome}`).join(', ') : 'no rows'
+}
+
+/** Lists the values that are not nested: ids, codes and our own sentences. */
+export const detailsOf = ({org, ...data}: About): [name: string, value: string][] =>
+  Object.entries(data).flatMap(([name, value]) => (typeof value === 'string' || typeof value === 'number' ? [[name, String(value)]] : []))
+
+export const linksOf = ({links}: About): [name: string, url: string][] => Object.entries((links ?? {}) as Record<string, string>)
+
+/** Writes the name of a value as words: `rowsWritten` is `Rows written`. */
+export const wordsOf = (word: string) =>
+  word.charAt(0).toUpperCase() + word.slice(1).replaceAll(/[A-Z]/g, letter => ` ${letter.toLowerCase()}`)

@@ -1,0 +1,1 @@
+alter table webhook_endpoints validate constraint webhook_endpoints_kind;

@@ -1,0 +1,23 @@
+import type {CountSpan} from '../../../shared/runs/forecast/forecast.ts'
+import {addSpans, countBatches, spanOf} from './call-plan.ts'
+import type {PlannedFlow, RunFacts} from './plan-calls.ts'
+
+/** Fields that each record is read back with, besides the written ones. */
+const stamps = 2
+/** Rows are read back in groups of at least so many, and each group can end with a part-filled call. */
+const rowsPerGroup = 1_000
+
+/** Returns the credits of reading back every written row. Subform rows are read with their parents. */
+export const priceVerification = (flows: readonly PlannedFlow[], {fieldsPerRead}: Pick<RunFacts, 'fieldsPerRead'>): CountSpan =>
+  flows.map(planned => priceFlow(planned, fieldsPerRead)).reduce(addSpans, spanOf(0))
+
+const priceFlow = ({flow, tally, written, patch}: PlannedFlow, fieldsPerRead: number): CountSpan => {
+  const readsOf = ({min, max}: CountSpan, fields: number) => {
+    const perRecord = Math.max(1, Math.ceil((fields + stamps) / fieldsPerRead))
+    return spanOf(countBatches(min) * perRecord, (countBatches(max) + Math.ceil(max / rowsPerGroup)) * perRecord)
+  }
+  if (flow.deletes) return spanOf(0)
+  if (flow.subform) return spanOf(0, tally.parents + Math.ceil(tally.parents / rowsPerGroup))
+  const reads = readsOf(written, flow.mappings.length)
+  return patch ? addSpans(reads, readsOf(spanOf(0, patch.tally.rows), patch.flow.mappings.length)) : reads
+}
