@@ -21,46 +21,67 @@ const BulkJob = z.object({
 /** A job of the CRM that writes the rows of a file. `no` is its number within the run. */
 export type BulkJob = z.infer<typeof BulkJob>
 type JobName = {run: number; no: number}
+/** `fence`: of the owner of the run that changes the job. */
+type OwnedJob = JobName & {fence: number}
 
 const columns = sql.fragment`job_no as no, flow_no as flow, operation, file_name as "fileName", rows, state, file_id as "fileId", job,
   sent_at is not null as "isSent", key, sealed`
 
-type NewBulkJob = {run: number; flow: number; operation: BulkJob['operation']; fileName: string; rows: number; secret: Buffer}
+/** The run's head if this owner still has the run, locked, so that no other owner takes it before the statement ends. */
+const headOf = ({run, fence}: {run: number; fence: number}) =>
+  sql.fragment`select from run_heads where run_no = ${run} and fence = ${fence} and lease_until > lading_now() for share`
 
-/** Inserts a job before the intent of its rows. Returns its number. */
-export const insertBulkJob = (db: Db, {run, flow, operation, fileName, rows, secret}: NewBulkJob) =>
-  db.oneFirst(sql.type(z.object({no: z.number()}))`
+type NewBulkJob = {
+  run: number
+  fence: number
+  flow: number
+  operation: BulkJob['operation']
+  fileName: string
+  rows: number
+  secret: Buffer
+}
+
+/** Inserts a job before the intent of its rows. Returns its number; null if this owner has lost the run. */
+export const insertBulkJob = (db: Db, {run, fence, flow, operation, fileName, rows, secret}: NewBulkJob) =>
+  db.maybeOneFirst(sql.type(z.object({no: z.number()}))`
     insert into bulk_jobs (run_no, job_no, flow_no, operation, file_name, rows, secret)
-    select ${run}, coalesce(max(job_no), 0) + 1, ${flow}, ${operation}, ${fileName}, ${rows}, ${sql.binary(secret)} from bulk_jobs where run_no = ${run}
+    select ${run}, (select coalesce(max(job_no), 0) + 1 from bulk_jobs where run_no = ${run}), ${flow}, ${operation}, ${fileName}, ${rows},
+      ${sql.binary(secret)} where exists (${headOf({run, fence})})
     returning job_no as no`)
 
+/** Changes a job. Returns false if this owner has lost the run. */
+const changeJob = async (db: Db, {run, no, fence}: OwnedJob, change: ReturnType<typeof sql.fragment>): Promise<boolean> => {
+  const {rowCount} = await db.query(sql.type(Empty)`
+    update bulk_jobs set ${change} where run_no = ${run} and job_no = ${no} and exists (${headOf({run, fence})})`)
+  return rowCount === 1
+}
+
 /** Records the storage key of a job's rows. The object was listed for cleanup before it was stored. */
-export const nameBulkRows = (db: Pool, {run, no, key, sealed, rows}: JobName & {key: string; sealed: string; rows: number}) =>
+export const nameBulkRows = (db: Pool, job: OwnedJob & {key: string; sealed: string; rows: number}) =>
   db.transaction(async tx => {
-    await tx.query(
-      sql.type(Empty)`update bulk_jobs set key = ${key}, sealed = ${sealed}, rows = ${rows} where run_no = ${run} and job_no = ${no}`,
-    )
-    await nameLoose(tx, [key])
+    const {key, sealed, rows} = job
+    const isOwner = await changeJob(tx, job, sql.fragment`key = ${key}, sealed = ${sealed}, rows = ${rows}`)
+    if (isOwner) await nameLoose(tx, [key])
+    return isOwner
   })
 
-export const setUploaded = (db: Db, {run, no, fileId}: JobName & {fileId: string}) =>
-  db.query(sql.type(Empty)`update bulk_jobs set state = 'uploaded', file_id = ${fileId} where run_no = ${run} and job_no = ${no}`)
+export const setUploaded = (db: Db, {fileId, ...job}: OwnedJob & {fileId: string}) =>
+  changeJob(db, job, sql.fragment`state = 'uploaded', file_id = ${fileId}`)
 
 /** Notes that the job is about to be requested. */
-export const setSent = (db: Db, {run, no}: JobName) =>
-  db.query(sql.type(Empty)`update bulk_jobs set sent_at = lading_now() where run_no = ${run} and job_no = ${no}`)
+export const setSent = (db: Db, job: OwnedJob) => changeJob(db, job, sql.fragment`sent_at = lading_now()`)
 
 /** Notes that the CRM refused the request, so that nothing was sent. */
-export const setUnsent = (db: Db, {run, no}: JobName) =>
-  db.query(sql.type(Empty)`update bulk_jobs set sent_at = null where run_no = ${run} and job_no = ${no} and state <> 'started'`)
+export const setUnsent = (db: Db, job: OwnedJob) => changeJob(db, job, sql.fragment`sent_at = null`)
 
-export const setStarted = (db: Db, {run, no, job}: JobName & {job: string}) =>
-  db.query(sql.type(Empty)`update bulk_jobs set state = 'started', job = ${job} where run_no = ${run} and job_no = ${no}`)
+export const setStarted = (db: Db, {job, ...owned}: OwnedJob & {job: string}) =>
+  changeJob(db, owned, sql.fragment`state = 'started', job = ${job}`)
 
-/** Ends a job whose rows are settled. Its stored rows are removed. */
-export const setDone = (db: Db, {run, no}: JobName) =>
-  db.query(sql.type(Empty)`
-    update bulk_jobs set state = 'done', done_at = lading_now(), key = null, sealed = null where run_no = ${run} and job_no = ${no}`)
+const done = sql.fragment`state = 'done', done_at = lading_now(), key = null, sealed = null`
+
+/** Ends a job whose rows are settled. Its stored rows are removed. `isLeft`: the CRM may still execute it. */
+export const setDone = (db: Db, {isLeft, ...job}: OwnedJob & {isLeft: boolean}) =>
+  changeJob(db, job, sql.fragment`${done}, left_at = case when ${isLeft} then lading_now() end`)
 
 /** Lists the jobs of a run that have rows in flight. */
 export const listOpenBulkJobs = (db: Db, run: number) =>
@@ -69,19 +90,31 @@ export const listOpenBulkJobs = (db: Db, run: number) =>
     where run_no = ${run} and state <> 'done' and exists (select from sends s where s.run_no = b.run_no and s.bulk_job = b.job_no)
     order by job_no`)
 
-/** Marks jobs without rows in flight as done. Such a job remains if an owner died before its intent or after its settlement. */
-export const endEmptyBulkJobs = (db: Db, run: number) =>
+/**
+ * Marks jobs without rows in flight as done. Such a job remains if an owner died before its intent or after its settlement, or if the run ended before
+ * the job did: a job with an id counts as left.
+ */
+export const endEmptyBulkJobs = (db: Db, {run, fence}: Omit<OwnedJob, 'no'>) =>
   db.query(sql.type(Empty)`
-    update bulk_jobs b set state = 'done', done_at = lading_now(), key = null, sealed = null
-    where run_no = ${run} and state <> 'done' and not exists (select from sends s where s.run_no = b.run_no and s.bulk_job = b.job_no)`)
+    update bulk_jobs b set ${done}, left_at = case when job is not null then lading_now() end
+    where run_no = ${run} and state <> 'done' and not exists (select from sends s where s.run_no = b.run_no and s.bulk_job = b.job_no)
+      and exists (${headOf({run, fence})})`)
 
-/** Returns the id that a callback named, and the seconds since the job was requested. */
+/** Lists the jobs that other runs of these chains left at most `seconds` ago. */
+export const listLeftBulkJobs = (db: Db, {run, chains, seconds}: {run: number; chains: readonly number[]; seconds: number}) =>
+  db.anyFirst(sql.type(z.object({job: z.string()}))`
+    select job from bulk_jobs join runs using (run_no)
+    where chain_no = any(${sql.array([...chains], 'int8')}) and run_no <> ${run} and job is not null
+      and left_at > lading_now() - make_interval(secs => ${seconds}) order by left_at`)
+
+/** Returns the id that a callback named, and the seconds since the job was requested, or else composed. */
 export const findBulkHint = (db: Db, {run, no}: JobName) =>
   db.one(sql.type(z.object({hint: z.string().nullable(), seconds: z.number()}))`
-    select hint, coalesce(extract(epoch from lading_now() - sent_at), 0)::float8 as seconds from bulk_jobs where run_no = ${run} and job_no = ${no}`)
+    select hint, extract(epoch from lading_now() - coalesce(sent_at, composed_at))::float8 as seconds
+    from bulk_jobs where run_no = ${run} and job_no = ${no}`)
 
 /** Stores the job that a callback names, if the secret belongs to a job that is not done. */
-export const hintBulkJob = (db: Db, {secret, hint}: {secret: Buffer; hint: string | null}) =>
+export const storeBulkHint = (db: Db, {secret, hint}: {secret: Buffer; hint: string | null}) =>
   db.query(sql.type(Empty)`
     update bulk_jobs set hint = ${hint} where secret = ${sql.binary(secret)} and state <> 'done' and hint is distinct from ${hint}`)
 

@@ -3,6 +3,7 @@ import {databaseUrlOf, readConfig} from '../config.ts'
 import {resealGrants} from '../crm/reseal.ts'
 import {resealMarkKeys} from '../mapping/edit-marks/reseal.ts'
 import {resealWebhooks} from '../notifications/reseal.ts'
+import {bulkFileSeals, exportFileSeals} from '../runs/file-seal.ts'
 import {resealIdempotencyKeys} from '../runs/reseal-idempotency.ts'
 import {resealImageKeys} from '../runs/undo/image-key.ts'
 import {resealVerifyKeys} from '../runs/verify/verify-seal.ts'
@@ -14,7 +15,7 @@ const config = readConfig()
 const db = await openDatabase(databaseUrlOf(config), {connections: 2})
 const tools = {db, ring: config.SECRETS_KEYS, log: openLog('secrets', config.LOG_LEVEL)}
 let [resealed, remaining] = [0, 0]
-const ofRuns = [resealIdempotencyKeys, resealImageKeys, resealVerifyKeys]
+const ofRuns = [resealIdempotencyKeys, resealImageKeys, resealVerifyKeys, bulkFileSeals.reseal, exportFileSeals.reseal]
 for (const reseal of [resealGrants, resealWebhooks, resealSchedules, resealMarkKeys, ...ofRuns]) {
   const done = await reseal(tools)
   resealed += done.resealed

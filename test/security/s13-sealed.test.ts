@@ -6,12 +6,23 @@ import {listen} from '../../api/listen.ts'
 import {openTools} from '../../api/open-deps.ts'
 import {readConfig} from '../../shared/config.ts'
 import {openAccess, openRefresh} from '../../shared/crm/sealed.ts'
+import {newId} from '../../shared/ids.ts'
+import {keySealingOf} from '../../shared/mapping/edit-marks/reseal.ts'
 import {openSecret} from '../../shared/notifications/signature.ts'
+import {bulkFileSeals, exportFileSeals} from '../../shared/runs/file-seal.ts'
 import {sealedAs} from '../../shared/runs/idempotency-values.ts'
+import {makeImageSeal} from '../../shared/runs/undo/image-key.ts'
+import {makeVerifySeal} from '../../shared/runs/verify/verify-seal.ts'
 import {type KeyRing, open, seal} from '../../shared/security/secrets.ts'
 import {openLog} from '../../shared/telemetry/log.ts'
+import {insertBulkJob, nameBulkRows} from '../../sql/bulk-jobs.ts'
 import {sql} from '../../sql/database.ts'
 import {keepIdempotencyKey} from '../../sql/idempotency.ts'
+import {insertExportPart, nameExportPart} from '../../sql/match-exports.ts'
+import {insertHead, takeLease} from '../../sql/run-heads.ts'
+import {insertRun} from '../../sql/runs.ts'
+import {insertLoose} from '../../sql/segments.ts'
+import {keepWrittenModule} from '../../sql/written-records.ts'
 import {openCalls} from '../support/client.ts'
 import {ok} from '../support/importing.ts'
 import {makeTemplate, seldom} from '../support/schedules.ts'
@@ -29,12 +40,17 @@ type Opener = (ring: KeyRing, id: string, sealed: string) => string
 
 /** Every column with sealed values and how it opens. A new column belongs here, and into the key rotation. */
 const columns: Record<string, Opener> = {
+  'bulk_jobs.sealed': bulkFileSeals.open,
   'grants.access_sealed': openAccess,
   'grants.refresh_sealed': openRefresh,
   'idempotency_keys.sealed': (ring, id, sealed) => open(ring, sealed, sealedAs(id)),
+  'image_keys.sealed': (ring, id, sealed) => open(ring, sealed, `${id} images`),
+  'match_exports.sealed': exportFileSeals.open,
   'schedules.credentials': (ring, id, sealed) => open(ring, sealed, id),
+  'verify_keys.sealed': (ring, id, sealed) => open(ring, sealed, `${id} verify`),
   'webhook_endpoints.old_secret_sealed': openSecret,
   'webhook_endpoints.secret_sealed': openSecret,
+  'written_modules.key_sealed': (ring, id, sealed) => open(ring, sealed, keySealingOf({connector: id, module: 'Leads'})),
 }
 
 /** An org with two of each sealed value. */
@@ -49,15 +65,47 @@ const fill = async () => {
     const source = {kind: 'https', url: 'https://files.example/a.csv', bearer: `of-${connector}`}
     await ok(call('POST', `${template}/schedules`, {name: 'Nightly', ...seldom, source}), 201)
   }
-  for (const org of [home.org, (await house.makeOrg()).org])
+  for (const connector of connectors) {
+    const keySealed = seal(house.config.SECRETS_KEYS, 'key', keySealingOf({connector, module: 'Leads'}))
+    await keepWrittenModule(house.db, {org: home.org, connector, module: 'Leads', keySealed, fields: []})
+  }
+  for (const org of [home.org, (await house.makeOrg()).org]) {
     await keepIdempotencyKey(house.db, {org, sealed: seal(house.config.SECRETS_KEYS, 'key', sealedAs(org))})
+    await fillRun(org)
+  }
   return {...home, connectors}
 }
 
+/** A run with a key of each kind, and the keys of two files. */
+const fillRun = async (org: string) => {
+  const {db, config} = house
+  const [id, ring] = [newId('run'), config.SECRETS_KEYS]
+  const run = await db.transaction(async tx => {
+    const no = await insertRun(tx, {id, org, person: null, connector: null, importNo: null, declaredRows: 1})
+    await insertHead(tx, {run: no, rowsLimit: 1, limitBy: 'declaration'})
+    return no
+  })
+  const {fence} = (await takeLease(db, {run, owner: 'test', seconds: 60}))!
+  await makeImageSeal({db, ring}, {no: run, id})
+  await makeVerifySeal({db, ring}, {no: run, id})
+  const [rows, file] = [`${org}/runs/${id}/bulk`, `${org}/runs/${id}/export`]
+  for (const key of [rows, file]) await insertLoose(db, key)
+  const no = await insertBulkJob(db, {run, fence, flow: 1, operation: 'create', fileName: 'a.csv', rows: 1, secret: randomBytes(32)})
+  await nameBulkRows(db, {run, no: no!, fence, key: rows, sealed: bulkFileSeals.seal(ring, id, 'key'), rows: 1})
+  const part = {run, flow: 1, part: 0}
+  await insertExportPart(db, {...part, job: '1', askedMs: 0})
+  await nameExportPart(db, {...part, key: file, sealed: exportFileSeals.seal(ring, id, 'key'), nextPage: null, records: 1})
+}
+
+const idsOf: Record<string, string> = {grants: 'connector_id', written_modules: 'connector_id', idempotency_keys: 'org_id'}
+const ofRuns = ['bulk_jobs', 'image_keys', 'match_exports', 'verify_keys']
+
 const readSealed = async (column: string) => {
   const [table, name] = column.split('.').map(part => sql.identifier([part]))
-  const id = sql.identifier([column.startsWith('grants') ? 'connector_id' : column.startsWith('idempotency') ? 'org_id' : 'id'])
-  return (await house.db.any(sql.unsafe`select ${id} as id, ${name!} as text from ${table!} where ${name!} is not null`)) as {
+  const of = column.split('.')[0]!
+  const id = sql.identifier([idsOf[of] ?? 'id'])
+  const from = ofRuns.includes(of) ? sql.fragment`${table!} join runs using (run_no)` : table!
+  return (await house.db.any(sql.unsafe`select ${id} as id, ${name!} as text from ${from} where ${name!} is not null`)) as {
     id: string
     text: string
   }[]

@@ -24,14 +24,31 @@ export const fillMore = async (house: TestDeployment, filled: Org, run: string):
     select run_no, 0, 1, 1, 1, 6, '', 1, 'folder', $2 from runs where id = $1`,
     [run, key],
   )
+  await fillSealed(house, org, run)
   await house.hot.query(`insert into retention_failures (day, org_id, step, message) values ('2020-01-01', $1, 'runs', 'Erased')`, [org])
   await house.hot.query(`insert into ai_usage (org_id, period_start, day, feature) values ($1, now(), now(), 'chat')`, [org])
   return [schedule.id, firing.id, webhook.id, delivery.id, upload.id, of.split('/').at(-1)!]
+}
+
+/** Adds the files and rows of an open bulk job, an export and a verification. */
+const fillSealed = async ({storage, hot}: TestDeployment, org: string, run: string) => {
+  const [rows, file] = ['bulk', 'match'].map(name => `${org}/runs/${run}/${name}-erased.sealed`) as [string, string]
+  for (const key of [rows, file]) await storage.put(key, Readable.from([Buffer.from('Erased')]))
+  const insert = (into: string, values: string, ...more: string[]) =>
+    hot.query(`insert into ${into} select run_no, ${values} from runs where id = $1`, [run, ...more])
+  await insert(
+    'bulk_jobs (run_no, job_no, flow_no, operation, file_name, rows, secret, key, sealed)',
+    `1, 1, 'create', 'Erased', 1, '', $2, 'Erased'`,
+    rows,
+  )
+  await insert('match_exports (run_no, flow_no, part, job, asked_at, key, sealed)', `1, 0, 'Erased', now(), $2, 'Erased'`, file)
+  await insert('verify_queue (run_no, fence, settle_no, records, rows, sealed)', `1, 1, '{Erased}', 1, 'Erased'`)
+  await insert('verify_keys (run_no, sealed)', `'Erased'`)
 }
 
 /** Tables that these tests fill, beyond the tables that every org fills. */
 export const filled = [
   ...['run_log', 'chain_rows', 'run_snapshots', 'sources', 'segments', 'changes', 'invitations', 'retention_failures'],
   ...['templates', 'schedules', 'firings', 'webhook_endpoints', 'notices', 'notice_rules', 'deliveries', 'ai_usage'],
-  ...['uploads', 'upload_parts'],
+  ...['uploads', 'upload_parts', 'bulk_jobs', 'match_exports', 'verify_queue', 'verify_keys'],
 ]

@@ -1,7 +1,7 @@
 import test from 'ava'
 import {sql} from '../../sql/database.ts'
 import {codesOf, jobs, openBulkImports, rows, written} from '../support/bulk-imports.ts'
-import {accountRows, type Org, ok, openOrg, readLog} from '../support/importing.ts'
+import {accountRows, type Org, ok, openOrg, readLog, untilRun} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
 import {openLongLivedWorker, openWorkers} from '../support/worker-process.ts'
@@ -42,19 +42,24 @@ test.serial('a job whose creation was not answered is found by its callback', as
   t.is(here.crm.journal(jobs).length, 2)
 })
 
-test.serial('without a callback, the rows of a lost job are sent again after ten minutes, and reported', async t => {
+test.serial('without a callback, creates of a lost job are sent again after ten minutes, and updates after an hour of pause', async t => {
   imports.create('Fi-')
   for (const action of ['dropBefore', 'dropAfter'] as const) here.crm.faults.add({match: jobs, times: 1, action})
   await usual.stop()
   const begun = await imports.begin(accountRows(rows, 'Fi-'))
   start({PUBLIC_URL: 'http://127.0.0.1:1'})
-  for (let lost = 1; lost <= 2; lost++) {
-    await until(
-      async () => here.db.anyFirst(sql.unsafe`select job_no from bulk_jobs where sent_at is not null and state = 'uploaded'`),
-      numbers => numbers.length === 1 && numbers[0] === lost,
+  const untilLost = (operation: string) =>
+    until(
+      async () => here.db.anyFirst(sql.unsafe`select operation from bulk_jobs where sent_at is not null and state = 'uploaded'`),
+      found => found.length === 1 && found[0] === operation,
     )
-    await here.ahead(`${11 * lost} minutes`)
-  }
+  await untilLost('create')
+  await here.ahead('11 minutes')
+  await untilLost('update')
+  await here.ahead('22 minutes')
+  t.like(await untilRun(org.call, begun.path, ({state}) => state === 'paused'), {pause: {code: 'BULK_JOB_OPEN'}, stop: null})
+  t.is(here.crm.journal({method: 'PUT', path: '/crm/v8/Accounts'}).length, 0, 'the job might still put older values back')
+  await here.ahead('80 minutes')
   const {log} = await imports.check(t, 'Fi-', begun)
   t.is(log.filter(({outcome}) => outcome === 'unanswered').length, rows)
 })

@@ -5,6 +5,11 @@ export class LeaseLost extends Error {
   override name = 'LeaseLost'
 }
 
+/** Throws if another owner took the run, as a fenced statement found. */
+export const assertOwner = (isOwner: boolean): void => {
+  if (!isOwner) throw new LeaseLost('Another owner took the run')
+}
+
 /** The run has stopped writing rows. It never continues. */
 export class RunStopped extends Error {
   override name = 'RunStopped'

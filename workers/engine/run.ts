@@ -15,6 +15,7 @@ import {type RunHead, takeLease, writeStop} from '../../sql/run-heads.ts'
 import {listLateUpdates, outcomeNo, outcomeNoAt} from '../../sql/run-log.ts'
 import {beginRun, findRun, pauseRun, type Run} from '../../sql/runs.ts'
 import type {WorkerDeps} from '../deps.ts'
+import {awaitLeftJobs} from './bulk/await-job.ts'
 import {compileFlows} from './compose/compiled-flow.ts'
 import {openExpressions} from './compose/expressions.ts'
 import {openLookups} from './compose/lookups.ts'
@@ -163,7 +164,8 @@ const writeRows = async (ledgerContext: LedgerContext, {crm, budget}: CrmDeps, h
   const offline = await readOfflineContext(ledgerContext)
   const compiledFlows = compileFlows(offline.snapshot)
   const shut = findWriteBlock(await findWriteStatus(db, run.no), run)
-  if (shut) throw shut
+  // A run that ends only reads what its bulk jobs wrote, so paused writes do not delay its end.
+  if (shut && !(head.stop && shut instanceof RunPaused)) throw shut
   if (!(await beginRun(db, {no: run.no, fence: lease.fence}))) throw new LeaseLost('Another owner took the run')
   const idempotencyValueOf = await openIdempotency(offline)
   const cost = openRunCost(offline)
@@ -171,6 +173,7 @@ const writeRows = async (ledgerContext: LedgerContext, {crm, budget}: CrmDeps, h
   const config = {...offline.config, CRM_LAG_SECONDS: Math.max(offline.config.CRM_LAG_SECONDS, connection.lagSeconds)}
   const slots = budget.open(connection.connector, run.no)
   const expressions = openExpressions(run)
+  const earlier = await listEarlierChains(offline)
   const ctx: Context = {
     ...offline,
     canary: null,
@@ -185,9 +188,10 @@ const writeRows = async (ledgerContext: LedgerContext, {crm, budget}: CrmDeps, h
     plan: await openPlan(offline),
     refusedSingles: {count: 0},
     crmClock: openCrmClock(offline),
-    lateUpdates: openLateUpdates(overSecondsOf({config}) * 1000, await listKnownUpdates({...offline, config}, head)),
+    lateUpdates: openLateUpdates(overSecondsOf({config}) * 1000, await listKnownUpdates({...offline, config}, head, earlier)),
   }
   try {
+    await awaitLeftJobs(ctx, earlier)
     if (run.undoOf !== null) return await runUndo(ctx)
     await writeFlows(ctx, compiledFlows, head)
   } finally {
@@ -199,12 +203,16 @@ const writeRows = async (ledgerContext: LedgerContext, {crm, budget}: CrmDeps, h
  * Lists unanswered updates of earlier owners, earlier runs and the run to undo. Makes no query for the first owner of any other run, because
  * nothing was sent before.
  */
-const listKnownUpdates = async (ctx: LedgerContext, {fence}: RunHead) => {
+const listKnownUpdates = async (ctx: LedgerContext, {fence}: RunHead, earlier: readonly number[]) => {
   const {db, run, chain} = ctx
+  if (fence === 1 && earlier.length === 0) return []
+  return listLateUpdates(db, {run: run.no, chains: [...new Set([chain, ...earlier])], seconds: overSecondsOf(ctx)})
+}
+
+/** Lists the chains whose earlier runs wrote the records of this run: its own if it is a retry, and that of the run to undo. */
+const listEarlierChains = async ({db, run, chain, retried}: LedgerContext): Promise<number[]> => {
   const undone = run.undoOf === null ? null : await findRun(db, {org: run.org, id: run.undoOf})
-  if (fence === 1 && ctx.retried === null && !undone) return []
-  const chains = [chain, ...(undone ? [undone.chainNo ?? undone.no] : [])]
-  return listLateUpdates(db, {run: run.no, chains, seconds: overSecondsOf(ctx)})
+  return [...(retried === null ? [] : [chain]), ...(undone ? [undone.chainNo ?? undone.no] : [])]
 }
 
 const readOfflineContext = async (ledgerContext: LedgerContext): Promise<OfflineContext> => {

@@ -30,7 +30,7 @@ export const writeFlows = async (ctx: Context, flows: CompiledFlow[], head: RunH
     await runPasses(ctx, flows, patches, head.stop)
     await verifier?.finish()
   } catch (error) {
-    if (verifier && error instanceof RunStopped) await verifyStopped(ctx, verifier)
+    if (error instanceof RunStopped) await endStopped(ctx, flows, verifier)
     throw error
   } finally {
     await verifier?.close()
@@ -61,10 +61,15 @@ const tagRecords = async (ctx: Context) => {
   for (const compiled of ctx.snapshot.flows.flatMap(flow => compileTagFlow(flow, ctx.snapshot) ?? [])) await runTagPass(ctx, compiled)
 }
 
-/** Verifies what a stopped run has written, if the CRM answers. The run ends all the same, and counts the rows that were not read. */
-const verifyStopped = async ({log, lease}: Context, verifier: Verifier) => {
+/**
+ * Settles the bulk jobs whose wait ended early, because the CRM may execute them. Then verifies what the run has written, if the CRM answers. The
+ * run ends all the same, and counts the rows that were not read.
+ */
+const endStopped = async (ctx: Context, flows: CompiledFlow[], verifier: Verifier | null) => {
+  const {log, lease} = ctx
+  await finishBulkJobs(ctx, flows)
   try {
-    await verifier.finish()
+    await verifier?.finish({isStopped: true})
   } catch (error) {
     lease.lost.throwIfAborted()
     log.warn({err: error}, 'rows of a stopped run were not verified')

@@ -1,5 +1,5 @@
 import {createHash} from 'node:crypto'
-import {hintBulkJob} from '../../../sql/bulk-jobs.ts'
+import {storeBulkHint} from '../../../sql/bulk-jobs.ts'
 import type {Db} from '../../../sql/database.ts'
 import {asObject} from '../error.ts'
 
@@ -9,7 +9,7 @@ export const digestSecret = (secret: string): Buffer => createHash('sha256').upd
 /** Stores the id that a callback names as a hint for the run, which verifies it. Anything else is ignored. */
 export const receiveCallback = async (db: Db, secret: string, body: Buffer): Promise<void> => {
   const id = idIn(body.toString())
-  if (id !== null) await hintBulkJob(db, {secret: digestSecret(secret), hint: id})
+  if (id !== null) await storeBulkHint(db, {secret: digestSecret(secret), hint: id})
 }
 
 const idIn = (text: string): string | null => {

@@ -1,41 +1,60 @@
 import {setTimeout as sleep} from 'node:timers/promises'
 import type {BulkWriteStatus} from '../../../shared/crm/bulk/bulk-write.ts'
 import {atPoint} from '../../../shared/fault-point.ts'
-import {type BulkJob, extendBulkDeadline, findBulkHint, setStarted} from '../../../sql/bulk-jobs.ts'
+import {type BulkJob, extendBulkDeadline, findBulkHint, listLeftBulkJobs, setStarted} from '../../../sql/bulk-jobs.ts'
 import type {Context} from '../context.ts'
-import {LeaseLost} from '../run-endings.ts'
+import {assertOwner, RunPaused} from '../run-endings.ts'
 import {readUnlessRefused} from '../send/crm-retry.ts'
 
-/** How long a callback is awaited for a job whose creation was not answered. */
-const lostSeconds = 600
-const longestJobSeconds = 3_600
-/** After the last poll, the CRM may still execute a job for this long. */
-const deadlineSeconds = 600
+/**
+ * How long a callback is awaited for a job whose creation was not answered. A late insert skips records that exist, so it does no harm. A late update
+ * would put older values back.
+ */
+const lostSeconds = {create: 600, update: 3_600} as const
+/** A process waits so long for a lost job, and for a known one. After that the run pauses and looks again at intervals. */
+const [lostWaitSeconds, knownWaitSeconds] = [600, 3_600] as const
+const [lostLookSeconds, knownLookSeconds] = [60, 300] as const
+/** A job that the CRM still reports as running after this time is left. A run that was stopped leaves it after `knownWaitSeconds`. */
+const mostJobSeconds = 86_400
+/** After the last look, the CRM may still execute a job for this long. */
+const deadlineSeconds = 900
 const [firstPollMs, longestPollMs, hintPollMs] = [5_000, 60_000, 1_000] as const
 
-type NamedJob = Pick<BulkJob, 'no' | 'fileName'>
+type NamedJob = Pick<BulkJob, 'no' | 'fileName' | 'operation'>
+/** `url`: the address of the result; null if the job has none or cannot be found. `isLeft`: the CRM may still execute the job. */
+export type AwaitedJob = {url: string | null; isLeft: boolean}
 
 /** Moves the deadlines of the job's batches. Throws if this process has lost the run. */
-export const holdDeadline = async ({hot, run, lease}: Context, {no}: Pick<BulkJob, 'no'>): Promise<void> => {
-  if (!(await extendBulkDeadline(hot, {run: run.no, no, fence: lease.fence, seconds: deadlineSeconds})))
-    throw new LeaseLost('Another owner took the run')
+export const holdDeadline = async ({hot, run, lease}: Context, {no}: Pick<BulkJob, 'no'>): Promise<void> =>
+  assertOwner(await extendBulkDeadline(hot, {run: run.no, no, fence: lease.fence, seconds: deadlineSeconds}))
+
+/** Waits for a job without holding a slot. `job`: its id, or null if its creation was not answered. Pauses the run if the job takes long. */
+export const awaitJob = async (ctx: Context, named: NamedJob, job: string | null): Promise<AwaitedJob> => {
+  const id = job ?? (await findLostJob(ctx, named))
+  if (id === null) return {url: null, isLeft: false}
+  const status = await pollJob(ctx, named, id)
+  atPoint('bulk_ended')
+  return {url: status?.state === 'done' ? status.resultUrl : null, isLeft: status?.state === 'running'}
 }
 
 /**
- * Waits for a job without holding a slot. `job`: its id, or null if its creation was not answered. Returns the address of the result, or null if the
- * job has none or cannot be found.
+ * Pauses the run while the CRM still executes a job that another run of these chains left, because the job may put older values back. Jobs that were
+ * left a day ago are not looked at.
  */
-export const awaitJob = async (ctx: Context, named: NamedJob, job: string | null): Promise<string | null> => {
-  const id = job ?? (await findLostJob(ctx, named))
-  if (id === null) return null
-  const status = await pollJob(ctx, named, id)
-  atPoint('bulk_ended')
-  return status?.state === 'done' ? status.resultUrl : null
+export const awaitLeftJobs = async (ctx: Context, chains: readonly number[]): Promise<void> => {
+  const {db, run, lease} = ctx
+  if (run.dryRun || lease.stopSeen() || chains.length === 0) return
+  for (const job of await listLeftBulkJobs(db, {run: run.no, chains, seconds: mostJobSeconds}))
+    if ((await checkJob(ctx, job))?.state === 'running') throw jobOpen(knownLookSeconds)
 }
+
+const jobOpen = (seconds: number) =>
+  new RunPaused('BULK_JOB_OPEN', 'The CRM has not finished a bulk job. The run resumes automatically when the job ends', seconds)
 
 const checkJob = (ctx: Context, id: string): Promise<BulkWriteStatus | null> =>
   readUnlessRefused(ctx, () => ctx.connection.bulkWrite!.check(id, {signal: ctx.lease.lost}), ctx.slots.small)
 
+/** Polls the job until it ends, or is left in the state `running`. Returns null if the CRM does not know the job. */
 const pollJob = async (ctx: Context, {no}: NamedJob, id: string): Promise<BulkWriteStatus | null> => {
   let isHinted = false
   for (let waitMs: number = firstPollMs; ; waitMs = Math.min(longestPollMs, waitMs * 1.5)) {
@@ -43,7 +62,8 @@ const pollJob = async (ctx: Context, {no}: NamedJob, id: string): Promise<BulkWr
     const status = await checkJob(ctx, id)
     if (status?.state !== 'running') return status
     const {seconds} = await findBulkHint(ctx.db, {run: ctx.run.no, no})
-    if (seconds > longestJobSeconds) return null
+    if (seconds > (ctx.lease.stopSeen() ? knownWaitSeconds : mostJobSeconds)) return status
+    if (seconds > knownWaitSeconds) throw jobOpen(knownLookSeconds)
     isHinted = (await waitForHint(ctx, {no}, waitMs, isHinted)) || isHinted
   }
 }
@@ -59,20 +79,22 @@ const waitForHint = async (ctx: Context, {no}: Pick<BulkJob, 'no'>, ms: number, 
 }
 
 /** Finds a job whose creation was not answered, by its callback. A callback is not trusted: the job must name our file. */
-const findLostJob = async (ctx: Context, {no, fileName}: NamedJob): Promise<string | null> => {
+const findLostJob = async (ctx: Context, {no, fileName, operation}: NamedJob): Promise<string | null> => {
+  const {db, run, lease} = ctx
   let refuted: string | null = null
   for (;;) {
     await holdDeadline(ctx, {no})
-    const {hint, seconds} = await findBulkHint(ctx.db, {run: ctx.run.no, no})
+    const {hint, seconds} = await findBulkHint(db, {run: run.no, no})
     if (hint !== null && hint !== refuted) {
       const status = await checkJob(ctx, hint)
       if (status?.fileName === fileName) {
-        await setStarted(ctx.db, {run: ctx.run.no, no, job: hint})
+        assertOwner(await setStarted(db, {run: run.no, no, fence: lease.fence, job: hint}))
         return hint
       }
       refuted = hint
     }
-    if (seconds > lostSeconds) return null
+    if (seconds > lostSeconds[operation]) return null
+    if (seconds > lostWaitSeconds && !lease.stopSeen()) throw jobOpen(lostLookSeconds)
     await sleep(hintPollMs, undefined, {signal: ctx.signal})
   }
 }

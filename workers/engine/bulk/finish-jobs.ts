@@ -13,8 +13,8 @@ import {readRows} from './stored-rows.ts'
  * pass sends them again. Rows that the CRM did not write are planned again.
  */
 export const finishBulkJobs = async (ctx: Context, flows: readonly CompiledFlow[]): Promise<void> => {
-  const {db, run} = ctx
-  await endEmptyBulkJobs(db, run.no)
+  const {db, run, lease} = ctx
+  await endEmptyBulkJobs(db, {run: run.no, fence: lease.fence})
   for (const job of await listOpenBulkJobs(db, run.no)) {
     const flow = flows.find(({no}) => no === job.flow)!
     const sends = (await listSends(db, run.no)).filter(({bulkJob}) => bulkJob === job.no)
@@ -22,8 +22,8 @@ export const finishBulkJobs = async (ctx: Context, flows: readonly CompiledFlow[
     const ops = sends.flatMap(({keys}) => keys.map(key => stored.get(key)!))
     const {keys} = composeBulk({keyColumn: findKeyColumn(flow)}, flow, {kind: job.operation, ops})
     ctx.log.info({job: job.job, rows: ops.length}, 'continuing a bulk job')
-    const url = await awaitJob(ctx, job, job.job)
+    const awaited = await awaitJob(ctx, job, job.job)
     const batches = sends.map(({batch}) => batch)
-    await settleJob(ctx, flow, {no: job.no, kind: job.operation, url}, {batches, ops, keys}, () => {})
+    await settleJob(ctx, flow, {no: job.no, kind: job.operation, ...awaited}, {batches, ops, keys}, () => {})
   }
 }

@@ -9,7 +9,7 @@ import {batchSent} from '../../../shared/telemetry/metrics/rows.ts'
 import {insertBulkJob, setDone, setSent, setStarted, setUnsent, setUploaded} from '../../../sql/bulk-jobs.ts'
 import type {Context} from '../context.ts'
 import type {CompiledFlow} from '../model.ts'
-import {RunPaused} from '../run-endings.ts'
+import {assertOwner, LeaseLost, RunPaused} from '../run-endings.ts'
 import {type AdmissionHooks, type AdmittedBatches, admitOps} from '../send/admission.ts'
 import type {BatchSlot} from '../send/batch-slot.ts'
 import {assertWritable, backOffMs, classifyRefusal, quotaExhausted, readUnlessRefused} from '../send/crm-retry.ts'
@@ -34,10 +34,20 @@ export type BulkResult = BatchResult & {refused: string | null}
  * next owner of the run.
  */
 export const sendBulk = async (ctx: Context, flow: CompiledFlow, route: BulkRoute, rows: BulkRows, on: SendHooks): Promise<BulkResult> => {
-  const {db, run} = ctx
+  const {db, run, lease} = ctx
   const [fileName, secret] = [`rows-${randomUUID()}.csv`, randomBytes(32).toString('base64url')]
-  const about = {run: run.no, flow: flow.no, operation: rows.kind, fileName, rows: rows.ops.length, secret: digestSecret(secret)}
-  const job = {no: await insertBulkJob(db, about), fileName, callbackUrl: callbackUrlOf(ctx, secret)}
+  const about = {
+    run: run.no,
+    fence: lease.fence,
+    flow: flow.no,
+    operation: rows.kind,
+    fileName,
+    rows: rows.ops.length,
+    secret: digestSecret(secret),
+  }
+  const no = await insertBulkJob(db, about)
+  if (no === null) throw new LeaseLost('Another owner took the run')
+  const job = {no, fileName, operation: rows.kind, callbackUrl: callbackUrlOf(ctx, secret)}
   const admitted = await admitOps(ctx, flow, rows.kind, rows.ops, noSlot, {...on, bulkJob: job.no})
   const content = composeBulk(route, flow, {...rows, ops: admitted.ops})
   atPoint('bulk_intended')
@@ -46,14 +56,14 @@ export const sendBulk = async (ctx: Context, flow: CompiledFlow, route: BulkRout
   )
   if ('job' in requested) {
     batchSent(rows.kind)
-    const url = await awaitJob(ctx, job, requested.job)
-    const settled = await settleJob(ctx, flow, {no: job.no, kind: rows.kind, url}, {...admitted, keys: content.keys}, on.leave)
+    const awaited = await awaitJob(ctx, job, requested.job)
+    const settled = await settleJob(ctx, flow, {no, kind: rows.kind, ...awaited}, {...admitted, keys: content.keys}, on.leave)
     return {...settled, unsent: [...settled.unsent, ...admitted.left], refused: null}
   }
   if ('open' in requested) throw requested.open
-  ctx.lease.lost.throwIfAborted()
+  lease.lost.throwIfAborted()
   await putBack(ctx, flow, admitted)
-  await setDone(db, {run: run.no, no: job.no})
+  assertOwner(await setDone(db, {run: run.no, no, fence: lease.fence, isLeft: false}))
   if ('refused' in requested) return {next: new Map(), unsent: rows.ops, ending: null, refused: requested.refused}
   return {next: new Map(), unsent: rows.ops, ending: requested.unsent, refused: null}
 }
@@ -79,16 +89,16 @@ const requestJob = async (
   {job, admitted, content}: JobRequest,
   on: SendHooks,
 ): Promise<RequestResult> => {
-  const {connection, db, run} = ctx
+  const {connection, db, run, lease} = ctx
   const {columns, records} = content
   await holdDeadline(ctx, job)
   await storeRows(ctx, job.no, admitted.ops)
   atPoint('bulk_composed')
   const zip = await writeBulkFile(job.fileName, columns, records)
-  const upload = () => connection.bulkWrite!.upload(zip, {signal: ctx.lease.lost})
+  const upload = () => connection.bulkWrite!.upload(zip, {signal: lease.lost})
   const fileId = await readUnlessRefused(ctx, upload, ctx.slots.small)
   if (fileId === null) return {refused: 'The CRM refuses the file'}
-  await setUploaded(db, {run: run.no, no: job.no, fileId})
+  assertOwner(await setUploaded(db, {run: run.no, no: job.no, fence: lease.fence, fileId}))
   atPoint('bulk_uploaded')
   const findBy = kind === 'create' ? columns[0]!.apiName : 'id'
   return startJob(ctx, job.no, on, {
@@ -118,22 +128,22 @@ const startJob = async (ctx: Context, no: number, on: SendHooks, request: StartR
 /** Requests the job once. Returns a CrmError if the CRM did nothing and the request may be repeated. */
 const startOnce = async (ctx: Context, no: number, on: SendHooks, request: StartRequest): Promise<RequestResult | CrmError> => {
   const {connection, db, run, lease} = ctx
-  const named = {run: run.no, no}
+  const owned = {run: run.no, no, fence: lease.fence}
   assertWritable(ctx)
   const since = performance.now()
   await holdDeadline(ctx, {no})
-  await setSent(db, named)
+  assertOwner(await setSent(db, owned))
   on.leaving()
   try {
     const job = await connection.bulkWrite!.start(request, {signal: lease.lost, mayLeave: () => lease.maySend(since)})
     atPoint('bulk_answered')
-    await setStarted(db, {...named, job})
+    assertOwner(await setStarted(db, {...owned, job}))
     atPoint('bulk_started')
     return {job}
   } catch (error) {
     if (error instanceof CrmError && isLost(error)) return {job: null}
     if (!(error instanceof CrmError) && !(error instanceof Refusal)) return {open: error as Error}
-    await setUnsent(db, named)
+    assertOwner(await setUnsent(db, owned))
     if (error instanceof Refusal) return {unsent: await classifyRefusal(ctx, error)}
     const {crm, message} = error
     if (isRefusedForGood(error)) return {refused: `The CRM refuses the job: ${crm.code ?? message}`}

@@ -1,26 +1,28 @@
 import {setDone} from '../../../sql/bulk-jobs.ts'
 import type {Context} from '../context.ts'
 import type {CompiledFlow, ImportRow} from '../model.ts'
+import {assertOwner} from '../run-endings.ts'
 import {inBatches} from '../send/admission.ts'
 import type {BatchResult} from '../send/send-batch.ts'
 import {settleAnswers} from '../settle/settle-answers.ts'
 import type {NextStep, Op} from '../settle/verdict.ts'
+import type {AwaitedJob} from './await-job.ts'
 import type {BulkKind} from './bulk-batches.ts'
 import {answerOf, readResults} from './read-answers.ts'
 
-/** A job that ended. `url`: the address of its result; null if it has none. */
-type EndedJob = {no: number; kind: BulkKind; url: string | null}
+/** A job that ended, or was left. */
+type EndedJob = AwaitedJob & {no: number; kind: BulkKind}
 /** The rows in flight, in the order of their batches, each with its key in the file. */
 type RowsInFlight = {batches: number[]; ops: Op[]; keys: string[]}
 
 /**
- * Settles the rows of an ended job, batch by batch. Rows that the CRM did not write are returned as unsent, for record calls. Rows without a result
+ * Settles the rows of a job, batch by batch. Rows that the CRM did not write are returned as unsent, for record calls. Rows without a result
  * are unanswered.
  */
 export const settleJob = async (
   ctx: Context,
   flow: CompiledFlow,
-  {no, kind, url}: EndedJob,
+  {no, kind, url, isLeft}: EndedJob,
   {batches, ops, keys}: RowsInFlight,
   leave: (row: ImportRow) => void,
 ): Promise<BatchResult> => {
@@ -37,6 +39,6 @@ export const settleJob = async (
     for (const [row, step] of settled.next) next.set(row, step)
     unsent.push(...left)
   }
-  await setDone(ctx.db, {run: ctx.run.no, no})
+  assertOwner(await setDone(ctx.db, {run: ctx.run.no, no, fence: ctx.lease.fence, isLeft}))
   return {next, unsent, ending: null}
 }

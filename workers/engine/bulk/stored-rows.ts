@@ -1,12 +1,13 @@
 import {randomUUID} from 'node:crypto'
 import {promisify} from 'node:util'
 import {gunzip, gzip} from 'node:zlib'
-import {open, seal} from '../../../shared/security/secrets.ts'
+import {bulkFileSeals} from '../../../shared/runs/file-seal.ts'
 import {type BulkJob, nameBulkRows} from '../../../sql/bulk-jobs.ts'
 import {insertLoose} from '../../../sql/segments.ts'
 import type {Context} from '../context.ts'
 import {makeFileKey, openSealedStream, sealStream} from '../match-snapshot/sealed-file.ts'
 import type {ImportRow} from '../model.ts'
+import {assertOwner} from '../run-endings.ts'
 import type {Op} from '../settle/verdict.ts'
 
 /** A row of a job as it is stored: what its settlement needs. */
@@ -14,19 +15,21 @@ type StoredOp = {target: string | null; row: Omit<ImportRow, 'matchKey' | 'lockK
 
 /** Stores the rows of a job sealed, so that a successor can settle them exactly as they were sent. */
 export const storeRows = async (ctx: Context, no: number, ops: Op[]): Promise<void> => {
-  const {db, config, run, storage} = ctx
+  const {db, config, run, storage, lease} = ctx
   const key = `${run.org}/runs/${run.id}/bulk-${randomUUID()}.ndjson.gz.sealed`
   const fileKey = makeFileKey()
   await insertLoose(db, key)
   const bytes = await promisify(gzip)(ops.map(op => `${JSON.stringify(packOp(op))}\n`).join(''))
   await storage.put(key, sealStream(asStream(bytes), fileKey))
-  ctx.lease.lost.throwIfAborted()
-  await nameBulkRows(db, {run: run.no, no, key, sealed: seal(config.SECRETS_KEYS, fileKey, aadOf(ctx)), rows: ops.length})
+  lease.lost.throwIfAborted()
+  const sealed = bulkFileSeals.seal(config.SECRETS_KEYS, run.id, fileKey)
+  assertOwner(await nameBulkRows(db, {run: run.no, no, fence: lease.fence, key, sealed, rows: ops.length}))
 }
 
 /** Reads the stored rows of a job. */
 export const readRows = async (ctx: Context, {key, sealed}: BulkJob): Promise<Op[]> => {
-  const {object, close} = await openSealedStream(await ctx.storage.read(key!), open(ctx.config.SECRETS_KEYS, sealed!, aadOf(ctx)))
+  const fileKey = bulkFileSeals.open(ctx.config.SECRETS_KEYS, ctx.run.id, sealed!)
+  const {object, close} = await openSealedStream(await ctx.storage.read(key!), fileKey)
   try {
     const range = {start: 0, end: await object.storage.size(object.key)}
     const chunks: Uint8Array[] = await Array.fromAsync(await object.storage.readRange(object.key, range))
@@ -40,9 +43,6 @@ export const readRows = async (ctx: Context, {key, sealed}: BulkJob): Promise<Op
 async function* asStream(bytes: Uint8Array) {
   yield bytes
 }
-
-/** Binds a file's key to its run. */
-const aadOf = ({run}: Context) => `${run.id} bulk rows`
 
 const packOp = ({target, row: {matchKey, lockKeys: _, known: __, sentDigest: ___, ...row}}: Op): StoredOp => ({
   target,

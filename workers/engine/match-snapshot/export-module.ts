@@ -2,7 +2,7 @@ import {randomUUID} from 'node:crypto'
 import {setTimeout as sleep} from 'node:timers/promises'
 import type {BulkRead, BulkReadPage, BulkReadStatus} from '../../../shared/crm/bulk/bulk-read.ts'
 import {atPoint} from '../../../shared/fault-point.ts'
-import {open, seal} from '../../../shared/security/secrets.ts'
+import {exportFileSeals} from '../../../shared/runs/file-seal.ts'
 import {type ExportPart, insertExportPart, listExportParts, nameExportPart} from '../../../sql/match-exports.ts'
 import {listModuleSizes} from '../../../sql/module-sizes.ts'
 import {insertLoose} from '../../../sql/segments.ts'
@@ -34,14 +34,11 @@ export async function* exportModule(ctx: Context, flow: CompiledFlow, fields: st
   for (let no = 0; page || parts[no]; no++) {
     const started: ExportPart = parts[no] ?? (await startPart(ctx, flow, no, page!))
     const part: ExportPart = started.key ? started : await storePart(ctx, flow, started)
-    const key = open(ctx.config.SECRETS_KEYS, part.sealed!, aadOf(ctx))
+    const key = exportFileSeals.open(ctx.config.SECRETS_KEYS, ctx.run.id, part.sealed!)
     yield {askedMs: part.askedMs, file: await openSealedStream(await storage.read(part.key!), key)}
     page = part.nextPage === null ? null : {pageToken: part.nextPage}
   }
 }
-
-/** Binds a file's key to its run. */
-const aadOf = ({run}: Context) => `${run.id} match export`
 
 const bulkReadOf = ({connection}: Context): BulkRead => connection.bulkRead!
 
@@ -90,7 +87,7 @@ const storePart = async (ctx: Context, flow: CompiledFlow, begun: ExportPart): P
     return true
   }
   if ((await readUnlessRefused(ctx, download, ctx.slots.small)) === null) throw new ExportUnusable('The CRM no longer has the export')
-  const stored = {key, sealed: seal(config.SECRETS_KEYS, fileKey, aadOf(ctx)), nextPage: nextPageToken}
+  const stored = {key, sealed: exportFileSeals.seal(config.SECRETS_KEYS, run.id, fileKey), nextPage: nextPageToken}
   ctx.lease.lost.throwIfAborted()
   await nameExportPart(db, {run: run.no, flow: flow.no, part: begun.part, ...stored, records: count})
   atPoint('export_stored')

@@ -26,11 +26,13 @@ export const addSteps = async (
 }
 
 /**
- * Whether this run or an earlier one sent a write of the row. A decided row counts as sent, except in patch flows, whose rows always have a
- * decided record.
+ * Whether this run or an earlier one sent a write of the row that may have taken effect. A decided row counts as sent, except in patch flows, whose
+ * rows always have a decided record. A refused row that is planned again does not count: the CRM answered that it wrote nothing.
  */
-export const isSent = ({attempt = 0, unansweredSends = 0, decided = null}: PlannedRow, {patchPlan}: Pick<CompiledFlow, 'patchPlan'>) =>
-  attempt > 0 || unansweredSends > 0 || (decided !== null && !patchPlan)
+export const isSent = (
+  {attempt = 0, unansweredSends = 0, decided = null}: PlannedRow,
+  {patchPlan}: Pick<CompiledFlow, 'patchPlan'>,
+): boolean => unansweredSends > 0 || (patchPlan ? attempt > 0 : decided !== null)
 
 /** Whether the row has a step in the plan and its write was not sent. If such a row is not written, it must end as stale. */
 export const isDue = (row: PlannedRow, flow: Pick<CompiledFlow, 'patchPlan'>): boolean => Boolean(row.step) && !isSent(row, flow)

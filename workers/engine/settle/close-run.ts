@@ -33,7 +33,7 @@ export const closeRun = async (ctx: LedgerContext): Promise<void> => {
   await deleteCursors(db, run.no)
   await deleteExports(db, {run: run.no})
   // A run that was stopped from outside may leave the stored rows of a job.
-  await endEmptyBulkJobs(db, run.no)
+  await endEmptyBulkJobs(db, {run: run.no, fence})
   await releaseRun(db, run.no)
   while ((await deleteAnswers(db, {run: run.no, limit: rowsPerDelete})) === rowsPerDelete) lease.lost.throwIfAborted()
   while ((await deleteParentKeys(db, {run: run.no, limit: rowsPerDelete})) === rowsPerDelete) lease.lost.throwIfAborted()

@@ -15,8 +15,8 @@ import {openPackWritten} from './written-rows.ts'
 export type Verifier = {
   /** Resolves when every row that is settled now is verified. Rejects if the run is held or ends. */
   verifySettled(signal: AbortSignal): Promise<void>
-  /** Verifies the remaining rows. Call it after the last write. */
-  finish(): Promise<void>
+  /** Verifies the remaining rows. Call it after the last write. `isStopped`: leaves rows whose record an abandoned batch may still write. */
+  finish(options?: {isStopped?: boolean}): Promise<void>
   close(): Promise<void>
 }
 
@@ -60,7 +60,7 @@ const openVerifierOf = (ctx: Context, of: VerifyContext): Verifier => {
     failure = {error}
   })
 
-  const verifyUntil = async (isDone: () => Promise<boolean>, signal: AbortSignal) => {
+  const verifyUntil = async (isDone: () => Promise<boolean>, signal: AbortSignal, {isStopped = false} = {}) => {
     for (;;) {
       signal.throwIfAborted()
       if (failure) throw failure.error
@@ -68,7 +68,9 @@ const openVerifierOf = (ctx: Context, of: VerifyContext): Verifier => {
       if (lastWaitSeconds <= lastTogetherSeconds) await sleep(lastWaitSeconds * 1_000, undefined, {signal})
       if (await verifyPart()) continue
       if (await isDone()) return
-      const {waitSeconds} = await measureQueue(db, {run: run.no, seconds})
+      const {rows, dueRows, waitSeconds} = await measureQueue(db, {run: run.no, seconds})
+      // The due rows wait for batches in flight, which nothing settles any more.
+      if (isStopped && dueRows === rows) return
       await sleep(Math.min(lookMs, Math.max(50, waitSeconds * 1_000)), undefined, {signal})
     }
   }
@@ -83,12 +85,12 @@ const openVerifierOf = (ctx: Context, of: VerifyContext): Verifier => {
       if (upTo) await verifyUntil(async () => !(await isQueuedUpTo(db, {run: run.no, ...upTo})), signal)
       assertNotHeld()
     },
-    async finish() {
+    async finish(options) {
       closing.abort()
       await working
       // With `verify: off`, only the canary is verified, and no row waits for it any more.
       if (run.verify === 'off') return
-      await verifyUntil(async () => (await measureQueue(db, {run: run.no, seconds})).rows === 0, ctx.signal)
+      await verifyUntil(async () => (await measureQueue(db, {run: run.no, seconds})).rows === 0, ctx.signal, options)
       assertNotHeld()
     },
     async close() {

@@ -30,6 +30,10 @@ export const t = translate('reasons', {
     },
     ORG_CLOSED: {title: 'This organisation is closed', todo: 'The run resumes when the organisation is reopened.'},
     FROM_FUTURE: {title: 'The service is being updated', todo: 'The run resumes after the update. Nothing is lost.'},
+    BULK_JOB_OPEN: {
+      title: 'The CRM has not finished a bulk job',
+      todo: 'The run resumes automatically when the job ends. If you cancel it, the rows of the job may end unanswered.',
+    },
     SANDBOX_UNAVAILABLE: {title: 'Expressions are temporarily unavailable', todo: 'The run retries automatically.'},
     UNAVAILABLE: {title: 'A part of the service is unavailable', todo: 'The run retries automatically.'},
   } as Record<string, StopWords>,

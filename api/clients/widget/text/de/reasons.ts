@@ -30,6 +30,10 @@ export const reasons: typeof t = {
     },
     ORG_CLOSED: {title: 'Diese Organisation ist geschlossen', todo: 'Der Lauf wird fortgesetzt, wenn sie wieder geöffnet ist.'},
     FROM_FUTURE: {title: 'Der Dienst wird aktualisiert', todo: 'Danach wird der Lauf fortgesetzt. Nichts geht verloren.'},
+    BULK_JOB_OPEN: {
+      title: 'Das CRM hat einen Massenauftrag noch nicht beendet',
+      todo: 'Der Lauf wird fortgesetzt, wenn der Auftrag endet. Wenn Sie ihn abbrechen, bleiben Zeilen des Auftrags vielleicht unbeantwortet.',
+    },
     SANDBOX_UNAVAILABLE: {title: 'Ausdrücke können zurzeit nicht ausgeführt werden', todo: retries},
     UNAVAILABLE: {title: 'Ein Teil des Dienstes ist nicht erreichbar', todo: retries},
   },
