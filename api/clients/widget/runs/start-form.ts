@@ -13,10 +13,12 @@ import {Select, TextField} from '../ui/field.ts'
 import type {ExpectedRows} from './expected-rows.ts'
 import {type Draft, draftOf, noDraft, rowsIn} from './start.ts'
 import {StartProblem} from './start-problem.ts'
+import {VerifyChoice, type VerifyMode} from './verify-choice.ts'
 
 type Sized = {rows: number; struck: number}
 type FormProps = {
   importId: string
+  templateId: string | null
   sources: Sized[]
   isHindered: boolean
   /** Why the run must be confirmed, or null. */
@@ -29,8 +31,10 @@ type FormProps = {
 }
 
 /** The form to start a run. The review above it is the confirmation, unless the run would write records a second time. */
-export const StartForm = ({importId, sources, isHindered, warning, expected, mayUseJobs, onStarted}: FormProps) => {
+export const StartForm = ({importId, templateId, sources, isHindered, warning, expected, mayUseJobs, onStarted}: FormProps) => {
   const [draft, setDraft, forget] = useKept<Draft>(`start ${importId} real`, noDraft)
+  // Imports of one template keep the choice of the last one.
+  const [verify, setVerify] = useKept<VerifyMode>(`verify ${templateId ?? importId}`, 'off')
   const [isAsking, setAsking] = useState(false)
   const {body, problems} = draftOf(mayUseJobs ? draft : {...draft, write: ''})
   const planned = Math.min(
@@ -38,7 +42,7 @@ export const StartForm = ({importId, sources, isHindered, warning, expected, may
     body.declaredRows ?? Number.POSITIVE_INFINITY,
   )
   const start = async () => {
-    const {run} = await client.post<{run: Json}>(inOrg(`/imports/${importId}/runs`), embed.value ? body : {...body, guard: 'usual'})
+    const {run} = await client.post<{run: Json}>(inOrg(`/imports/${importId}/runs`), embed.value ? body : {...body, guard: 'usual', verify})
     forget()
     onStarted(run.id)
   }
@@ -66,6 +70,7 @@ export const StartForm = ({importId, sources, isHindered, warning, expected, may
         </div>
       </details>
       ${mayUseJobs && html`<${Select} label=${t.writeRecordsBy} hint=${t.bulkJobsCostLess} value=${draft.write ?? ''} options=${writeRoutes} onChange=${set('write')} />`}
+      ${!embed.value && html`<${VerifyChoice} mode=${verify} onChange=${setVerify} />`}
       ${planned === 0 && html`<p class="wrong">${t.noFileOfThisImportHasThese}</p>`}
       <${StartProblem} error=${starting.error} importId=${importId} onFewer=${(rows: number) => set('most')(String(rows))} />
       <div class="actions">
