@@ -4,7 +4,7 @@ import {accounts, type Org, ok, prepareImport, readLog, untilEnded} from './impo
 import type {TestDeployment} from './test-deployment.ts'
 
 export const jobs = {method: 'POST', path: '/crm/bulk/v8/write'}
-const flow = {...accounts, automations: true}
+export const flow = {...accounts, automations: true}
 
 /** Half of the rows of a file create a record and half update one. */
 export const [rows, matched] = [20, 10]

@@ -8,6 +8,7 @@ import {writeCsv} from './csv-text.ts'
 import type {Write} from './drafts.ts'
 import {actionOf, type Fault} from './faults.ts'
 import {metaId, named, type Org, reportedTime} from './org.ts'
+import {applyRewrites} from './rewrites.ts'
 import type {SimulatorState} from './simulator-state.ts'
 import {writeZip} from './zip-file.ts'
 import {formatInstant} from './zones.ts'
@@ -68,6 +69,7 @@ const executeRows = (world: SimulatorState, org: Org, {body, user, ending, unpro
     ending === 'skipped' ? ({status: 'SKIPPED', errors: 'CANNOT_PROCESS-id'} as const) : ({status: 'UNPROCESSED', errors: ''} as const)
   const results = body.rows.map((cells, index) => (index < processed ? writeRow(write, body, cells) : {...rest, recordId: ''}))
   const ids = results.filter(isWritten).map(({recordId}) => recordId)
+  applyRewrites(write, body.module, ids)
   noteAutomations({world, org}, body.module, `bulk ${body.operation}`, ids, org.switches.bulkAutomations ? undefined : [])
   return results
 }
