@@ -84,6 +84,29 @@ test.serial('a run is held within the batches in flight once too many rows are r
   t.deepEqual(kinds, ['run.resumed'])
 })
 
+test.serial(
+  'a fault that begins at row 2,001 holds the run within the batches in flight, and resuming ends with correct totals',
+  async t => {
+    const index = Array.from({length: 100}, (_, n) => n)
+    here.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts', nth: 21}, times: 1_000, action: {type: 'refuse', index}})
+    here.crm.setSwitches({latencyMs: 500})
+    here.crm.clearJournal()
+    const {path, runPath} = await begin('K-', 6_000, {guard})
+    const held = await untilHeld(runPath)
+    t.is(held.held.outcome, 'refused')
+    // Two refused batches exceed the share. Their slots and the others have their next batches then, and two more have stored their intents.
+    t.true(creates() > 20 && creates() <= 20 + 3 * slots + 2, `${creates()} calls`)
+    here.crm.faults.clear()
+    here.crm.setSwitches({latencyMs: 0})
+    await ok(org.call('POST', `${runPath}/resume`), 200)
+    const ended = await untilEnded(org.call, runPath)
+    const {finals} = await assertAccounted(here, {org, path, run: ended, rows: 6_000})
+    const {created, refused} = ended.counts.Accounts
+    t.deepEqual([created + refused, refused], [6_000, held.counts.Accounts.refused])
+    assertOnce(here.crm, 'K-', new Map([...finals].filter(([, {outcome}]) => outcome === 'created')))
+  },
+)
+
 test.serial('a resumed run is held again if its rows still end badly, and a held run can be cancelled', async t => {
   refuseSome()
   const {runPath, id} = await begin('H-', 4_000, {guard})
