@@ -21,13 +21,13 @@ const BulkJob = z.object({
 /** A job of the CRM that writes the rows of a file. `no` is its number within the run. */
 export type BulkJob = z.infer<typeof BulkJob>
 type JobName = {run: number; no: number}
-/** `fence`: of the owner of the run that changes the job. */
+/** A job to change. `fence`: the fence of the caller, which must own the run. */
 type OwnedJob = JobName & {fence: number}
 
 const columns = sql.fragment`job_no as no, flow_no as flow, operation, file_name as "fileName", rows, state, file_id as "fileId", job,
   sent_at is not null as "isSent", key, sealed`
 
-/** The run's head if this owner still has the run, locked, so that no other owner takes it before the statement ends. */
+/** Locks the run's head if the caller still owns the run, so that no other owner takes it before the statement ends. */
 const headOf = ({run, fence}: {run: number; fence: number}) =>
   sql.fragment`select from run_heads where run_no = ${run} and fence = ${fence} and lease_until > lading_now() for share`
 
@@ -79,9 +79,9 @@ export const setStarted = (db: Db, {job, ...owned}: OwnedJob & {job: string}) =>
 
 const done = sql.fragment`state = 'done', done_at = lading_now(), key = null, sealed = null`
 
-/** Ends a job whose rows are settled. Its stored rows are removed. `isLeft`: the CRM may still execute it. */
-export const setDone = (db: Db, {isLeft, ...job}: OwnedJob & {isLeft: boolean}) =>
-  changeJob(db, job, sql.fragment`${done}, left_at = case when ${isLeft} then lading_now() end`)
+/** Ends a job whose rows are settled. Its stored rows are removed. `isAbandoned`: the CRM may still execute it. */
+export const setDone = (db: Db, {isAbandoned, ...job}: OwnedJob & {isAbandoned: boolean}) =>
+  changeJob(db, job, sql.fragment`${done}, left_at = case when ${isAbandoned} then lading_now() end`)
 
 /** Lists the jobs of a run that have rows in flight. */
 export const listOpenBulkJobs = (db: Db, run: number) =>
@@ -91,8 +91,8 @@ export const listOpenBulkJobs = (db: Db, run: number) =>
     order by job_no`)
 
 /**
- * Marks jobs without rows in flight as done. Such a job remains if an owner died before its intent or after its settlement, or if the run ended before
- * the job did: a job with an id counts as left.
+ * Marks jobs without rows in flight as done. Such a job remains if an owner died before the rows' intent or after their settlement, or if the run
+ * ended first. A job that has an id counts as abandoned, because the CRM may still execute it.
  */
 export const endEmptyBulkJobs = (db: Db, {run, fence}: Omit<OwnedJob, 'no'>) =>
   db.query(sql.type(Empty)`
@@ -100,8 +100,8 @@ export const endEmptyBulkJobs = (db: Db, {run, fence}: Omit<OwnedJob, 'no'>) =>
     where run_no = ${run} and state <> 'done' and not exists (select from sends s where s.run_no = b.run_no and s.bulk_job = b.job_no)
       and exists (${headOf({run, fence})})`)
 
-/** Lists the jobs that other runs of these chains left at most `seconds` ago. */
-export const listLeftBulkJobs = (db: Db, {run, chains, seconds}: {run: number; chains: readonly number[]; seconds: number}) =>
+/** Lists the jobs that other runs of these chains abandoned at most `seconds` ago. */
+export const listAbandonedBulkJobs = (db: Db, {run, chains, seconds}: {run: number; chains: readonly number[]; seconds: number}) =>
   db.anyFirst(sql.type(z.object({job: z.string()}))`
     select job from bulk_jobs join runs using (run_no)
     where chain_no = any(${sql.array([...chains], 'int8')}) and run_no <> ${run} and job is not null

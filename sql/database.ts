@@ -2,7 +2,7 @@ import pg from 'pg'
 import type {CommonQueryMethods, DatabasePool, DatabaseTransactionConnection, Interceptor, QueryResultRow} from 'slonik'
 import {createPool, createSqlTag, SchemaValidationError} from 'slonik'
 import {openDriver} from './driver.ts'
-import {isPooled, UnnamedClient} from './pooler.ts'
+import {isPooled, UnnamedStatementClient} from './pooler.ts'
 
 export const sql = createSqlTag()
 export type Db = CommonQueryMethods
@@ -69,7 +69,7 @@ export const openHot = (url: string, {connections = 4}: {connections?: number} =
     max: connections,
     connectionTimeoutMillis: 5_000,
     query_timeout: 15_000,
-    ...(isPooled(url) ? {Client: UnnamedClient} : {statement_timeout: 10_000, options: '-c plan_cache_mode=force_generic_plan'}),
+    ...(isPooled(url) ? {Client: UnnamedStatementClient} : {statement_timeout: 10_000, options: '-c plan_cache_mode=force_generic_plan'}),
     types: {getTypeParser: (oid: number, format?: unknown) => (oid === INT8 ? Number : pg.types.getTypeParser(oid, format as 'text'))},
   })
   // The pool drops an idle connection whose socket dies. The next query opens another.

@@ -3,7 +3,7 @@ import {type Db, sql, type Tx} from './database.ts'
 
 const Empty = z.object({})
 
-/** The forms in which an endpoint reads notices. */
+/** The formats of the messages that an endpoint can receive. */
 export const ENDPOINT_KINDS = ['json', 'slack', 'teams'] as const
 
 const Endpoint = z.object({

@@ -7,7 +7,7 @@ export const secretExample = 'whsec_c29tZXRoaW5nIG9mIHRoaXJ0eS10d28gYnl0ZXMh'
 
 const Endpoint = Answer({
   id: Id('whk', 'The endpoint'),
-  kind: z.enum(ENDPOINT_KINDS).describe('The form in which it reads notices'),
+  kind: z.enum(ENDPOINT_KINDS).describe('The format of the messages that the endpoint receives'),
   url: z.string().describe('The URL to POST to'),
   description: z.string().describe('The purpose. Empty: none given'),
   events: z.array(NoticeKind).describe('The events it receives. Empty: only notices for which a schedule or the org names it'),

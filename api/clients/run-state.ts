@@ -7,7 +7,7 @@ type StatedRun = {
   questions: number
   /** Questions that were answered since. Earlier servers do not send it. */
   questionsAnswered?: number
-  /** The run that retries it, which has its questions too. Earlier servers do not send it. */
+  /** The id of the run that retries this run and asks the same questions. Earlier servers do not send this field. */
   retriedBy?: string | null
   /** Why the run is paused. */
   pause?: {code: string} | null
@@ -41,7 +41,7 @@ export const endOfRun = (run: Omit<StatedRun, 'state'>): RunEnd => {
   const isOpen = !dryRun && retriedBy === null
   if (isOpen && questions > questionsAnswered) return {key: 'questions', rows: questions - questionsAnswered}
   if (isOpen && questions > 0) return {key: 'answered', rows: questions}
-  // A run would ask them, and a dry run that is repeated asks them again.
+  // A real run would ask these questions. A repeated dry run reports them again.
   if (dryRun && questions > 0 && attention === 0) return {key: 'asks', rows: questions}
   if (attention === 0) return {key: done > 0 ? 'imported' : 'nothing', rows: 0}
   // A row without an answer may be written, so the run did not fail for certain.

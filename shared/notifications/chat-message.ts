@@ -6,21 +6,23 @@ import {countsOf, detailsOf, linksOf, sentenceOf, wordsOf} from './notice-text.t
  * characters a section, 2,000 a field, ten fields a section (docs.slack.dev/reference/block-kit/blocks/section-block). Teams: 28 KB a message
  * (learn.microsoft.com/connectors/teams).
  */
-const mostSentence = 1_000
-const mostFact = 500
-const mostFacts = 10
+const maxSentenceLength = 1_000
+const maxFactLength = 500
+const maxFacts = 10
 
 type Fact = [name: string, value: string]
 type NoticeSummary = {sentence: string; facts: Fact[]; links: [name: string, url: string][]}
 
-/** Writes a notice as the message of a chat product. It contains only ids, codes, counts and links, like the notice. */
+/**
+ * Composes the chat message of a notice. It contains the values of the notice: ids, codes, counts, links, amounts, times and our own sentences.
+ */
 export const chatMessageOf = (kind: 'slack' | 'teams', body: Body): object => {
   const links = linksOf(body.data)
   const linked = new Set(links.map(([name]) => name))
   const details = detailsOf(body.data).filter(([name]) => !linked.has(name))
   const counts = countsOf(body.data).map((line): Fact => ['Rows', line])
   const others = details.map(([name, value]): Fact => [wordsOf(name), value])
-  const facts = [...counts, ...others].slice(0, mostFacts - 1)
+  const facts = [...counts, ...others].slice(0, maxFacts - 1)
   const summary = {sentence: `${sentenceOf(body)}.`, facts: [...facts, ['When', body.timestamp] as Fact], links}
   return kind === 'slack' ? slackMessageOf(summary) : teamsMessageOf(summary)
 }
@@ -34,12 +36,12 @@ const slackMessageOf = ({sentence, facts, links}: NoticeSummary) => {
   const plain = (text: string, most: number) => ({type: 'plain_text', emoji: false, text: fitText(text, most, escapeSlack)})
   const linkLine = links.map(([name, url]) => `<${escapeSlack(encodeURI(url))}|${escapeSlack(wordsOf(name))}>`).join('  ·  ')
   return {
-    text: fitText(sentence, mostSentence, escapeSlack),
+    text: fitText(sentence, maxSentenceLength, escapeSlack),
     mrkdwn: false,
     unfurl_links: false,
     blocks: [
-      {type: 'section', text: plain(sentence, mostSentence)},
-      {type: 'section', fields: facts.map(([name, value]) => plain(`${name}: ${value}`, mostFact))},
+      {type: 'section', text: plain(sentence, maxSentenceLength)},
+      {type: 'section', fields: facts.map(([name, value]) => plain(`${name}: ${value}`, maxFactLength))},
       ...(links.length > 0 ? [{type: 'section', text: {type: 'mrkdwn', verbatim: true, text: linkLine}}] : []),
     ],
   }
@@ -54,7 +56,7 @@ const escapeSlack = (text: string) => text.replaceAll('&', '&amp;').replaceAll('
  */
 const teamsMessageOf = ({sentence, facts, links}: NoticeSummary) => {
   const run = (text: string, most: number, isBold = false) => ({
-    ...{type: 'TextRun', text: fitText(text, most, breakTemplates)},
+    ...{type: 'TextRun', text: fitText(text, most, neutralizeTemplates)},
     ...(isBold && {weight: 'Bolder'}),
   })
   const line = (...inlines: object[]) => ({type: 'RichTextBlock', inlines})
@@ -62,14 +64,14 @@ const teamsMessageOf = ({sentence, facts, links}: NoticeSummary) => {
     $schema: 'http://adaptivecards.io/schemas/adaptive-card.json',
     type: 'AdaptiveCard',
     version: '1.2',
-    body: [line(run(sentence, mostSentence, true)), ...facts.map(([name, value]) => line(run(`${name}: ${value}`, mostFact)))],
+    body: [line(run(sentence, maxSentenceLength, true)), ...facts.map(([name, value]) => line(run(`${name}: ${value}`, maxFactLength)))],
     actions: links.map(([name, url]) => ({type: 'Action.OpenUrl', title: wordsOf(name), url})),
   }
   return {type: 'message', attachments: [{contentType: 'application/vnd.microsoft.card.adaptive', contentUrl: null, content}]}
 }
 
-/** Separates double braces, because a card computes `{{DATE(…)}}`. */
-const breakTemplates = (text: string) => text.replaceAll('{', '{\u200b')
+/** Adds a zero-width space after each `{`, because a card would evaluate `{{DATE(…)}}`. */
+const neutralizeTemplates = (text: string) => text.replaceAll('{', '{\u200b')
 
 /**
  * Escapes a text and cuts it to `most` characters, without cutting an escaped character. Line breaks and control characters become spaces, so that a

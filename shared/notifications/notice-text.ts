@@ -1,7 +1,7 @@
 import type {About} from './announce.ts'
 import type {Body} from './compose.ts'
 
-/** Says what happened in one sentence without its full stop. */
+/** Returns the headline of a notice: what happened and, for some types, what to do. The last full stop is left out. */
 export const sentenceOf = ({type, data}: Body): string => {
   if (type === 'run.ended')
     return `${data.dryRun ? 'A dry run' : 'An import'} ${endOf(data)}: ${inWords(namedCounts(totalsOf(data), data))}`

@@ -13,7 +13,8 @@ const answerBytes = 1024
 export type PostResult = {status: number | null; error: string | null; answer: string | null; retryAfterSeconds: number}
 
 /**
- * Makes one attempt: the notice, signed with the present time, or a chat message without a signature, which chat products do not check. If a receiver fails, hangs, redirects or must not be called, the call returns that as a result.
+ * Makes one attempt: a notice with a signature and its time, or a chat message. Chat messages are unsigned, because chat products check no
+ * signature. A receiver that fails, hangs, redirects or must not be called is a result, not an exception.
  */
 export const post = async (outbound: Outbound, ring: KeyRing, posting: ClaimedPost, timeoutSeconds = usualSeconds): Promise<PostResult> => {
   const {org, url, endpointKind: kind} = posting

@@ -109,7 +109,7 @@ export const startRun = async (tx: Tx, queue: Queue, start: Start): Promise<{run
   return {runId: id, job}
 }
 
-/** A run that was started without a route leaves it to its flows. A run whose flows name none is stored as earlier builds read it. */
+/** If the caller chose no route, the flows decide. If no flow names one, the run stores the default route, which earlier builds can read. */
 const routesOf = ({match, write}: Pick<Start, 'match' | 'write'>, flows: Flow[]) => ({
   matchBy: match ?? (flows.some(({matchBy}) => matchBy) ? ('flow' as const) : ('query' as const)),
   writeBy: write ?? (flows.some(({writeBy}) => writeBy) ? ('flow' as const) : ('records' as const)),

@@ -13,7 +13,8 @@ const flow = {...plain, automations: true}
 
 /**
  * Measures the CRM credits of creates with an idempotency field, by bulk jobs ÷ by record calls. The CRM is compared with both files, and each row
- * must be created once on both routes. Jobs take no time, so each is polled once; a job of a minute is polled four times more, for a credit each.
+ * must be created once on both routes. Simulated jobs end at once, so each is polled once. A job of a minute costs five more
+ * polls, a credit each.
  */
 export const measureBulkCreate = async ({rows = usualRows}: MeasureOptions) => {
   const crm = ['test/simulators/crm.ts', '--control', '--no-bodies', '--journal', '10']

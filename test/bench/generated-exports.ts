@@ -10,8 +10,8 @@ const firstId = 4_400_000_000_000n
 
 type Job = {fields: string[]; page: number}
 
-/** Answers bulk reads of a module of so many records, whose values are those of the rows of `fileOf`. A page exists only while it is downloaded. */
-export const openGeneratedExports = (records: number) => {
+/** Returns a handler of bulk reads for a module with `records` records. Their values equal the rows of `fileOf`. Pages are generated on download. */
+export const serveGeneratedExports = (records: number) => {
   const jobs: Job[] = []
   const sourceOf = new Map((plain.fields as {field: string; source: string}[]).map(({field, source}) => [field, source]))
   const pageOf = ({fields, page}: Job): Buffer => {

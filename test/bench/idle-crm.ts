@@ -4,7 +4,7 @@ import {parseArgs} from 'node:util'
 import {seedOrgs} from '../simulators/crm/seed.ts'
 import {openServer} from '../simulators/crm/server.ts'
 import {createSimulator} from '../simulators/crm/simulator.ts'
-import {exportsPath, openGeneratedExports} from './generated-exports.ts'
+import {exportsPath, serveGeneratedExports} from './generated-exports.ts'
 
 /**
  * Starts a CRM that does nothing. It answers that every record of a write was made, at once or after `--latency` ms, and stores none. All
@@ -15,7 +15,7 @@ const text = (value: string) => ({type: 'string', default: value}) as const
 const {port, latency, orgs, exports} = parseArgs({
   options: {port: text('0'), latency: text('0'), orgs: text('0'), exports: text('0')},
 }).values
-const answerExport = openGeneratedExports(Number(exports))
+const answerExport = serveGeneratedExports(Number(exports))
 const latencyMs = Number(latency)
 const copies = Array.from({length: Number(orgs)}, (_, at) => {
   const [number, [seed]] = [at + 1, seedOrgs]

@@ -9,7 +9,7 @@ const usualRecords = 5_000_000
 const fileRows = 20_000
 const flow = {...plain, match: {by: ['Account_Number'], onOne: 'update', onMany: 'skip', unchanged: 'skip'}}
 
-/** Measures the memory of an imports worker that matches a file against an export of so many records, with eleven compared fields each. */
+/** Measures the memory of an imports worker that matches a file against an export of `rows` records, with eleven compared fields each. */
 export const measureSnapshotMemory = async ({rows: records = usualRecords}: MeasureOptions) => {
   const crm = ['test/bench/idle-crm.ts', '--exports', `${records}`]
   const deployment = await startDeployment('snapshot-memory', {crm, env: {CRM_LAG_SECONDS: '1'}, standsStillMs: 1_800_000})

@@ -32,7 +32,7 @@ test('an admin approves a template for schedules, which another person changed',
   const {page} = visitor
   await enter(visitor, org.session)
   await page.goto(`${here.world.url}/#/templates/${template.split('/').at(-1)}`)
-  await page.getByText('Another admin must approve it, because you changed it.').waitFor()
+  await page.getByText('Another admin must approve this version, because you changed the template.').waitFor()
   assert.equal(await page.getByRole('button', {name: 'Approve version 1'}).count(), 0)
 
   const other = await here.open()

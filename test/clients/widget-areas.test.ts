@@ -10,7 +10,7 @@ const namesIn = (list: string) => [...list.matchAll(/'(\w+)'/g)].map(([, name]) 
 
 /** The areas that are loaded before every page. */
 const common = namesIn(/commonAreas = \[([^\]]*)\]/.exec(read('state/language.ts'))![1]!)
-/** Each page with the areas that it lists and its module. The files are read as text, because their types need those of a browser. */
+/** The pages, each with its listed areas and its module. Read as text, because importing the files needs browser types. */
 const pages = [
   ...read('pages.ts').matchAll(/^ {2}'?([^'\n]*?)'?: \{\s*areas: \[([^\]]*)\],\s*load: async \(\) => \(await import\('\.\/([^']+)'\)/gm),
 ].map(([, pattern, listed, module]) => ({pattern: pattern!, listed: namesIn(listed!), module: module!}))

@@ -11,15 +11,15 @@ import {endPostgres} from './own-postgres.ts'
 import type {Stage} from './scenario.ts'
 
 /** A Postgres with a synchronous streaming replica for one scenario, behind a proxy that follows the primary. */
-export type OwnPair = {
+export type FailoverCluster = {
   /** The URL of the database on the current primary. */
   url: string
-  /** Ends the primary like a power failure, promotes the replica and leads the proxy to it. The old primary stays down. */
+  /** Crashes the primary (immediate shutdown), promotes the replica and points the proxy at it. The old primary stays down. */
   failOver(): Promise<void>
 }
 
 /** The replica starts from a copy of the stopped primary, because the packaged Postgres has no `pg_basebackup`. */
-export const openOwnPair = async (stage: Stage): Promise<OwnPair> => {
+export const openFailoverCluster = async (stage: Stage): Promise<FailoverCluster> => {
   const requested = mkdtempSync(join(tmpdir(), 'lading-pair-'))
   const prepared = await startPostgres({directory: requested, keep: true})
   const [first, second] = [prepared.directory, `${prepared.directory}-replica`]

@@ -2,7 +2,7 @@ import {setTimeout as sleep} from 'node:timers/promises'
 import {carryCase, environment, openGround, prepareCase} from './carried.ts'
 import {writeCase} from './cases.ts'
 import {standWorker} from './fleet.ts'
-import {openOwnPair} from './own-replica.ts'
+import {openFailoverCluster} from './own-replica.ts'
 import {openProbe} from './probe.ts'
 import type {Scenario} from './scenario.ts'
 
@@ -12,7 +12,7 @@ export const promotion: Scenario = {
   fault: 'the primary Postgres fails during an import, and its synchronous streaming replica is promoted',
   goal: 'recovery within 30 s, no process dies, no acknowledged write is lost, no row lost or written twice',
   async play(stage) {
-    const pair = await openOwnPair(stage)
+    const pair = await openFailoverCluster(stage)
     const here = await stage.open({workers: ['discovery'], environment: {...environment, DATABASE_URL: pair.url}})
     const ground = await openGround(here)
     here.crm.setSwitches({latencyMs: 60})

@@ -48,7 +48,7 @@ test('an owner that lost the run changes none of its jobs', async t => {
   t.false(await setUploaded(db, {...lost, fileId: '1'}))
   t.false(await setStarted(db, {...lost, job: '1'}))
   t.false(await nameBulkRows(db, {...lost, key: 'k', sealed: 's', rows: 1}))
-  t.false(await setDone(db, {...lost, isLeft: false}))
+  t.false(await setDone(db, {...lost, isAbandoned: false}))
   await endEmptyBulkJobs(db, lost)
   t.false(await extendBulkDeadline(hot, {...lost, seconds: 1}))
   t.deepEqual(await stateOf(run), before)

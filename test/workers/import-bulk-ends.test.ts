@@ -123,8 +123,8 @@ test.serial('a run that is stopped from outside reports the rows of its open job
   t.is(run.stop.stopped, 'GRANT_ENDED')
   t.true((await readLog(other.call, begun.path)).every(({outcome}) => outcome === 'unanswered'))
   const [job] = await here.db.any(sql.unsafe`
-    select b.state, key, sealed, left_at is not null as "isLeft" from bulk_jobs b join runs using (run_no) where runs.id = ${run.id}`)
-  t.deepEqual(job, {state: 'done', key: null, sealed: null, isLeft: true})
+    select b.state, key, sealed, left_at is not null as "isAbandoned" from bulk_jobs b join runs using (run_no) where runs.id = ${run.id}`)
+  t.deepEqual(job, {state: 'done', key: null, sealed: null, isAbandoned: true})
   t.true(await here.db.exists(sql.unsafe`select from loose_objects where key = ${key} and doomed`), 'retention removes the object')
 })
 

@@ -201,7 +201,7 @@ export type CompiledFlow = {
   unmodifiedSince?: number | null
   /** What the CRM does besides storing the values. */
   options?: RecordOptions
-  /** The routes of a run that was started without them. */
+  /** The routes that the flow names. Used if the run was started without routes. */
   routes?: Pick<Flow, 'matchBy' | 'writeBy'>
   /** The flow's layout, with the fields that a create must fill. */
   layout?: {name: string; requires: string[]}

@@ -15,7 +15,7 @@ import {type RunHead, takeLease, writeStop} from '../../sql/run-heads.ts'
 import {listLateUpdates, outcomeNo, outcomeNoAt} from '../../sql/run-log.ts'
 import {beginRun, findRun, pauseRun, type Run} from '../../sql/runs.ts'
 import type {WorkerDeps} from '../deps.ts'
-import {awaitLeftJobs} from './bulk/await-job.ts'
+import {awaitAbandonedJobs} from './bulk/await-job.ts'
 import {compileFlows} from './compose/compiled-flow.ts'
 import {openExpressions} from './compose/expressions.ts'
 import {openLookups} from './compose/lookups.ts'
@@ -191,7 +191,7 @@ const writeRows = async (ledgerContext: LedgerContext, {crm, budget}: CrmDeps, h
     lateUpdates: openLateUpdates(overSecondsOf({config}) * 1000, await listKnownUpdates({...offline, config}, head, earlier)),
   }
   try {
-    await awaitLeftJobs(ctx, earlier)
+    await awaitAbandonedJobs(ctx, earlier)
     if (run.undoOf !== null) return await runUndo(ctx)
     await writeFlows(ctx, compiledFlows, head)
   } finally {

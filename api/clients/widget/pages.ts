@@ -6,8 +6,8 @@ export type PageProps = {params: Params}
 type Load = () => Promise<ComponentType<PageProps>>
 
 /**
- * All pages by the path after `#/`. A part with a colon becomes a parameter. The first match is used. `areas`: the messages that its modules read, so
- * that other languages load no more. A test compares them with the imports of the page.
+ * All pages by the path after `#/`. A part with a colon becomes a parameter. The first match is used. `areas`: the messages that the page's
+ * modules read, so that only these are loaded in other languages. A test compares the lists with the imports.
  */
 const pages: Record<string, {areas: Area[]; load: Load}> = {
   '': {areas: [], load: async () => (await import('./home.ts')).Home},

@@ -23,7 +23,7 @@ export type BulkRead = {
   download(job: string, receive: (bytes: AsyncIterable<Uint8Array>) => Promise<unknown>, options?: ReadOptions): Promise<void>
 }
 
-/** A page of a module with these fields, the first one without a number, or the page of a token. */
+/** What to export: a numbered page of a module (without a number, the first page), or the page of a token. */
 export type BulkReadPage = {module: string; fields: string[]; page?: number} | {pageToken: string}
 /** `nextPageToken`: of the job for the records that follow; null if there are none. `crm`: why the job failed. */
 export type BulkReadStatus =

@@ -59,14 +59,14 @@ export const isTemplateApproved = async (db: Db, org: string, found: Import): Pr
   return approval.content === digestOf({sources: slotsOf(found), flows: Flows.parse(found.flows)})
 }
 
-/** Lists who wrote the template since its last approved version. The creator counts where the history names no one. */
+/** Lists who changed the template since its approved version. If the settings history names no one, returns the creator. */
 const listUnapprovedAuthors = async (db: Db, {id, org, createdBy}: TemplateRow): Promise<string[]> => {
   const approval = await findTemplateApproval(db, {org, template: id})
   const authors = await listTemplateAuthors(db, {org, template: id, after: approval?.version ?? 0})
   return authors.length === 0 && createdBy !== null ? [createdBy] : [...authors]
 }
 
-/** Returns the digest of how files are read and written. Files are named by slot in a template and by id in an import, so it leaves these names out. */
+/** Returns the digest of the files and flows. A template names a file by slot and an import by id, so these names are left out. */
 const digestOf = ({sources, flows}: Pick<Template, 'sources' | 'flows'>): string =>
   createHash('sha256')
     .update(

@@ -31,7 +31,7 @@ export const Forecast = z.strictObject({
       .record(z.string(), CountSpan)
       .describe('By kind of call. A record is either created or updated, so the sum of the highest numbers can exceed `max`'),
   }).describe('API credits of the CRM. 0: the destination counts none'),
-  verifyAll: CountSpan.optional().describe('API credits that a run with `verify: all` costs besides. Absent: not known'),
+  verifyAll: CountSpan.optional().describe('Additional API credits of a run with `verify: all`. Absent: unknown'),
   seconds: CallSeconds.describe('Time, without waiting for the quota'),
   finishesAt: z.iso
     .datetime({precision: 3})

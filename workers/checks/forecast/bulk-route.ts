@@ -4,17 +4,17 @@ import type {CountSpan, RouteForecast} from '../../../shared/runs/forecast/forec
 import type {ConnectorRow} from '../../../sql/connectors.ts'
 import {findBulkBlock} from '../../engine/bulk/choose-write.ts'
 import {type CallSpan, spanOf} from './call-plan.ts'
-import {mostPolls} from './job-polls.ts'
+import {maxPollsOf} from './job-polls.ts'
 import type {PlannedFlow} from './plan-calls.ts'
 
 /** The time of a job: a fixed time, and one for each row. */
 const [secondsPerJob, rowsPerSecond] = [60, 1_000] as const
 /** The calls of a job besides its start: upload, polls and download. A short job is polled once. */
-const [fewestJobCalls, mostJobCalls] = [3, 2 + mostPolls(secondsPerJob + bulkRowsPerJob / rowsPerSecond)] as const
+const [fewestJobCalls, mostJobCalls] = [3, 2 + maxPollsOf(secondsPerJob + bulkRowsPerJob / rowsPerSecond)] as const
 
 /**
- * Returns the jobs that write so many rows. `kinds`: creates and updates, which are in different files. `written`: the rows of both, if it is unknown
- * which rows are which.
+ * Returns the calls and credits of the bulk jobs. `kinds`: rows to create and rows to update, in separate files. `written`: rows of both kinds
+ * together.
  */
 export const bulkWritesOf = (kinds: CountSpan[], written: CountSpan): CallSpan => {
   const jobsOf = (rows: number) => Math.ceil(rows / bulkRowsPerJob)

@@ -27,8 +27,8 @@ const creditsInBatches = (records: number, creditsOf: (records: number) => numbe
   Math.floor(records / recordsPerCall) * creditsOf(recordsPerCall) + (records % recordsPerCall ? creditsOf(records % recordsPerCall) : 0)
 
 /**
- * Returns the writes of records. `partBatches`: the most batches that may be sent part-filled besides the last one. Each costs at most one credit
- * more, because it divides ten records that would share a credit.
+ * Returns the writes of records. `partBatches`: batches sent part-filled besides the last. Ten records share a credit, so each part-filled batch costs
+ * at most one credit more.
  */
 export const writesOf = ({min, max}: CountSpan, partBatches = 0): CallSpan => ({
   calls: spanOf(countBatches(min), countBatches(max) + partBatches),

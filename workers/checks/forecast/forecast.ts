@@ -170,7 +170,7 @@ const controlReserve = 6
 
 type MeasuredQueries = Pick<WrittenShares, 'isDryRun' | 'cost' | 'match'> & {flows: PlannedFlow[]}
 
-/** A dry run made the same queries as a run with the same route will, so they cost about the same. */
+/** Sets the query cost to that of the dry run, if it matched by the same route: the real run makes the same queries. */
 const takeQueriesOf = (plan: CallPlan, {isDryRun, cost, match, flows}: MeasuredQueries, route: 'query' | 'snapshot') => {
   if (!isDryRun || !cost || match !== route) return
   const mayFindNothing = flows.some(({steps, tally}) => !steps || steps.creates + steps.refused > 0 || tally.lookups.size > 0)

@@ -6,7 +6,7 @@ import type {CompiledFlow} from '../../engine/model.ts'
 import {readsAtOnce} from '../../engine/subform/pack.ts'
 import {bulkWritesOf} from './bulk-route.ts'
 import {addCalls, type CallPlan, countBatches, plainCalls, recordsPerCall, spanOf, tagsOf, writesOf} from './call-plan.ts'
-import {mostPolls} from './job-polls.ts'
+import {maxPollsOf} from './job-polls.ts'
 import type {PlannedSteps} from './planned-steps.ts'
 import type {FlowTally} from './tally-rows.ts'
 
@@ -106,7 +106,7 @@ const fewestJobCalls = 2
 
 const planExport = (plan: CallPlan, {jobs, jobSeconds, seconds}: ExportPlan) => {
   const reads = 1 + Math.ceil(seconds / changesEverySeconds)
-  const mostJobCalls = mostPolls(jobSeconds) + 1
+  const mostJobCalls = maxPollsOf(jobSeconds) + 1
   addCalls(plan, 'bulk_read', {
     calls: spanOf(jobs * (1 + fewestJobCalls), jobs * (1 + mostJobCalls)),
     credits: spanOf(jobs * (creditsPerJob + fewestJobCalls), jobs * (creditsPerJob + mostJobCalls)),

@@ -3,7 +3,7 @@ import {RecordsMoved, readOutcomes} from '../../../shared/runs/results/outcomes.
 import {outcomeNo} from '../../../sql/run-log.ts'
 import type {Work} from '../../worker.ts'
 
-/** The rows that a dry run planned to send, by flow. `refused`: rows that the CRM would refuse, which are creates or updates. */
+/** The planned writes of one flow in a dry run. `refused`: rows that the CRM would refuse; whether they create or update is unknown. */
 export type PlannedSteps = {creates: number; updates: number; refused: number}
 
 /** Counts the steps of a dry run from its log. */
@@ -22,7 +22,7 @@ export const countPlannedSteps = async (
     return steps
   }
   return count().catch(error => {
-    // The records move at most once.
+    // The run's log moves from Postgres to storage at most once, so one retry is enough.
     if (error instanceof RecordsMoved) return count()
     throw error
   })

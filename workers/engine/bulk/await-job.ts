@@ -1,7 +1,7 @@
 import {setTimeout as sleep} from 'node:timers/promises'
 import type {BulkWriteStatus} from '../../../shared/crm/bulk/bulk-write.ts'
 import {atPoint} from '../../../shared/fault-point.ts'
-import {type BulkJob, extendBulkDeadline, findBulkHint, listLeftBulkJobs, setStarted} from '../../../sql/bulk-jobs.ts'
+import {type BulkJob, extendBulkDeadline, findBulkHint, listAbandonedBulkJobs, setStarted} from '../../../sql/bulk-jobs.ts'
 import type {Context} from '../context.ts'
 import {assertOwner, RunPaused} from '../run-endings.ts'
 import {readUnlessRefused} from '../send/crm-retry.ts'
@@ -11,18 +11,19 @@ import {readUnlessRefused} from '../send/crm-retry.ts'
  * would put older values back.
  */
 const lostSeconds = {create: 600, update: 3_600} as const
-/** A process waits so long for a lost job, and for a known one. After that the run pauses and looks again at intervals. */
+/** How long a process waits before the run pauses: for a job whose creation got no answer, and for a job whose id is known. */
 const [lostWaitSeconds, knownWaitSeconds] = [600, 3_600] as const
+/** How long such a pause lasts before the job is polled again. */
 const [lostLookSeconds, knownLookSeconds] = [60, 300] as const
-/** A job that the CRM still reports as running after this time is left. A run that was stopped leaves it after `knownWaitSeconds`. */
+/** A run abandons a job that the CRM still reports as running after this time. A stopped run abandons it after `knownWaitSeconds`. */
 const mostJobSeconds = 86_400
 /** After the last look, the CRM may still execute a job for this long. */
 const deadlineSeconds = 900
 const [firstPollMs, longestPollMs, hintPollMs] = [5_000, 60_000, 1_000] as const
 
 type NamedJob = Pick<BulkJob, 'no' | 'fileName' | 'operation'>
-/** `url`: the address of the result; null if the job has none or cannot be found. `isLeft`: the CRM may still execute the job. */
-export type AwaitedJob = {url: string | null; isLeft: boolean}
+/** `url`: the address of the result; null if the job has none or cannot be found. `isAbandoned`: the CRM may still execute the job. */
+export type AwaitedJob = {url: string | null; isAbandoned: boolean}
 
 /** Moves the deadlines of the job's batches. Throws if this process has lost the run. */
 export const holdDeadline = async ({hot, run, lease}: Context, {no}: Pick<BulkJob, 'no'>): Promise<void> =>
@@ -31,20 +32,20 @@ export const holdDeadline = async ({hot, run, lease}: Context, {no}: Pick<BulkJo
 /** Waits for a job without holding a slot. `job`: its id, or null if its creation was not answered. Pauses the run if the job takes long. */
 export const awaitJob = async (ctx: Context, named: NamedJob, job: string | null): Promise<AwaitedJob> => {
   const id = job ?? (await findLostJob(ctx, named))
-  if (id === null) return {url: null, isLeft: false}
+  if (id === null) return {url: null, isAbandoned: false}
   const status = await pollJob(ctx, named, id)
   atPoint('bulk_ended')
-  return {url: status?.state === 'done' ? status.resultUrl : null, isLeft: status?.state === 'running'}
+  return {url: status?.state === 'done' ? status.resultUrl : null, isAbandoned: status?.state === 'running'}
 }
 
 /**
- * Pauses the run while the CRM still executes a job that another run of these chains left, because the job may put older values back. Jobs that were
- * left a day ago are not looked at.
+ * Pauses the run while the CRM still executes a job that another run of these chains abandoned, because the job may put older values back. Jobs that
+ * were abandoned more than 24 hours ago are not polled.
  */
-export const awaitLeftJobs = async (ctx: Context, chains: readonly number[]): Promise<void> => {
+export const awaitAbandonedJobs = async (ctx: Context, chains: readonly number[]): Promise<void> => {
   const {db, run, lease} = ctx
   if (run.dryRun || lease.stopSeen() || chains.length === 0) return
-  for (const job of await listLeftBulkJobs(db, {run: run.no, chains, seconds: mostJobSeconds}))
+  for (const job of await listAbandonedBulkJobs(db, {run: run.no, chains, seconds: mostJobSeconds}))
     if ((await checkJob(ctx, job))?.state === 'running') throw jobOpen(knownLookSeconds)
 }
 
@@ -54,7 +55,7 @@ const jobOpen = (seconds: number) =>
 const checkJob = (ctx: Context, id: string): Promise<BulkWriteStatus | null> =>
   readUnlessRefused(ctx, () => ctx.connection.bulkWrite!.check(id, {signal: ctx.lease.lost}), ctx.slots.small)
 
-/** Polls the job until it ends, or is left in the state `running`. Returns null if the CRM does not know the job. */
+/** Polls the job until it ends. Returns its status `running` if the run abandons it; null if the CRM does not know the job. */
 const pollJob = async (ctx: Context, {no}: NamedJob, id: string): Promise<BulkWriteStatus | null> => {
   let isHinted = false
   for (let waitMs: number = firstPollMs; ; waitMs = Math.min(longestPollMs, waitMs * 1.5)) {

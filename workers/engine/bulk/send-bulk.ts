@@ -63,7 +63,7 @@ export const sendBulk = async (ctx: Context, flow: CompiledFlow, route: BulkRout
   if ('open' in requested) throw requested.open
   lease.lost.throwIfAborted()
   await putBack(ctx, flow, admitted)
-  assertOwner(await setDone(db, {run: run.no, no, fence: lease.fence, isLeft: false}))
+  assertOwner(await setDone(db, {run: run.no, no, fence: lease.fence, isAbandoned: false}))
   if ('refused' in requested) return {next: new Map(), unsent: rows.ops, ending: null, refused: requested.refused}
   return {next: new Map(), unsent: rows.ops, ending: requested.unsent, refused: null}
 }

@@ -10,7 +10,7 @@ import type {AwaitedJob} from './await-job.ts'
 import type {BulkKind} from './bulk-batches.ts'
 import {answerOf, readResults} from './read-answers.ts'
 
-/** A job that ended, or was left. */
+/** A job that ended, or was abandoned. */
 type EndedJob = AwaitedJob & {no: number; kind: BulkKind}
 /** The rows in flight, in the order of their batches, each with its key in the file. */
 type RowsInFlight = {batches: number[]; ops: Op[]; keys: string[]}
@@ -22,7 +22,7 @@ type RowsInFlight = {batches: number[]; ops: Op[]; keys: string[]}
 export const settleJob = async (
   ctx: Context,
   flow: CompiledFlow,
-  {no, kind, url, isLeft}: EndedJob,
+  {no, kind, url, isAbandoned}: EndedJob,
   {batches, ops, keys}: RowsInFlight,
   leave: (row: ImportRow) => void,
 ): Promise<BatchResult> => {
@@ -39,6 +39,6 @@ export const settleJob = async (
     for (const [row, step] of settled.next) next.set(row, step)
     unsent.push(...left)
   }
-  assertOwner(await setDone(ctx.db, {run: ctx.run.no, no, fence: ctx.lease.fence, isLeft}))
+  assertOwner(await setDone(ctx.db, {run: ctx.run.no, no, fence: ctx.lease.fence, isAbandoned}))
   return {next, unsent, ending: null}
 }

@@ -25,6 +25,6 @@ export const holdBehindCanary = (pipeline: RowPipeline, kind: StepKind, ops: Op[
 export const countBehindCanary = ({behindCanary}: RowPipeline): number =>
   Object.values(behindCanary).filter(({length}) => length > 0).length
 
-/** The files of a bulk route. Null until the canary of the kind is verified, because record calls write it. */
+/** The bulk files of the flow. Null while the kind waits for its canary, because record calls write the canary rows. */
 export const bulkFor = ({ctx, flow, bulk}: RowPipeline, kind: StepKind): RowPipeline['bulk'] =>
   ctx.canary?.isPassed(flow, kind) === false ? null : bulk

@@ -10,7 +10,7 @@ import type {Verifier} from '../verify/verifier.ts'
 export type Canary = {
   /** Splits operations into those that may be sent now and those that wait for the canary. */
   split(flow: CompiledFlow, kind: StepKind, ops: Op[]): {now: Op[]; later: Op[]}
-  /** Whether the kind has no canary, or it is verified. */
+  /** Whether the kind needs no canary or its canary is verified. */
   isPassed(flow: CompiledFlow, kind: StepKind): boolean
   /** Notes that these rows are settled. */
   end(rows: readonly ImportRow[]): void

@@ -26,8 +26,8 @@ export const addSteps = async (
 }
 
 /**
- * Whether this run or an earlier one sent a write of the row that may have taken effect. A decided row counts as sent, except in patch flows, whose
- * rows always have a decided record. A refused row that is planned again does not count: the CRM answered that it wrote nothing.
+ * Whether this run or an earlier one sent a write of the row that may have taken effect. A row whose record an earlier run decided counts as sent.
+ * A patch row always has a decided record, so its attempts count instead. A refused row that is planned again does not count: nothing was written.
  */
 export const isSent = (
   {attempt = 0, unansweredSends = 0, decided = null}: PlannedRow,

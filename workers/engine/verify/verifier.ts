@@ -23,7 +23,7 @@ export type Verifier = {
 /** Due rows are read once there are `enoughRows`, which fill the calls, or once the oldest was due for `longestWaitSeconds`. */
 const [enoughRows, longestWaitSeconds] = [1_000, 5]
 const lookMs = 250
-/** If all rows will be due so soon, they are awaited, so that the last rows do not wait for the read of those before. */
+/** If the last row is due within this time, the verifier waits and reads all rows together, so that the last rows need no separate read. */
 const lastTogetherSeconds = 0.5
 
 type VerifierInput = {flows: readonly CompiledFlow[]; hasCanary: boolean}

@@ -21,7 +21,7 @@ export type VerifyContext = {ctx: Context; flowOf: FlowOf; seal: RunSeal}
 
 type DuePart = Awaited<ReturnType<typeof listQueued>>
 
-/** Reads the rows that are due back in parts, and commits what was found in order. Returns whether any entry was verified. */
+/** Reads due rows back in parts and commits the findings in queue order. Returns whether any entry was verified. */
 export const verifyDueEntries = async (of: VerifyContext): Promise<boolean> => {
   const read = async (due: DuePart) => ({due, ...(await readRowsBack(of, openEntries(due, of.seal)))})
   let isVerified = false
@@ -37,7 +37,7 @@ export const verifyDueEntries = async (of: VerifyContext): Promise<boolean> => {
   return isVerified
 }
 
-/** Lists the entries that are due, oldest first. A small part is the last one, so that the rows after it gather until they fill calls. */
+/** Yields parts of due entries, oldest first. Stops after a part under half size, so that later rows collect until they fill whole calls. */
 async function* listDueParts({db, run, config}: Context): AsyncGenerator<DuePart> {
   const size = {run: run.no, seconds: config.VERIFY_AFTER_SECONDS, rows: rowsAtOnce, bytes: bytesAtOnce}
   for (let due = await listQueued(db, {...size, after: null}); due.length > 0; ) {

@@ -17,7 +17,7 @@
       return new URL(this.getAttribute('server') ?? own).origin
     }
 
-    /** Frameworks set the property where others set the attribute. */
+    /** Sets the attribute, because frameworks such as React assign the property. */
     set server(origin: string) {
       this.setAttribute('server', origin)
     }

@@ -56,7 +56,7 @@ export const WriteOptions = ({flow, module, issues, change}: Props) => {
 
 type RouteProps = Pick<Props, 'flow' | 'issues' | 'change'>
 
-/** How runs find and write records. Bulk jobs may run automations, so they can be chosen only with these. */
+/** How runs find and write records. Bulk jobs may run automations, so they can be chosen only if the flow allows automations. */
 const RouteFields = ({flow, issues, change}: RouteProps) => {
   const {matchBy, writeBy, ...rest} = flow
   const mayUseJobs = flow.automations === true || writeBy !== undefined

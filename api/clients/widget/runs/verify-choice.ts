@@ -5,7 +5,7 @@ import {Select} from '../ui/field.ts'
 export type VerifyMode = 'off' | 'sample' | 'all'
 type Props = {mode: VerifyMode; onChange: (mode: VerifyMode) => void}
 
-/** Chooses which written rows a run reads back. Stays closed until it is needed, because most runs read none back. */
+/** Lets the user choose which written rows the run reads back. Starts closed while the mode is `off`, the usual choice. */
 export const VerifyChoice = ({mode, onChange}: Props) => html`
   <details open=${mode !== 'off'}>
     <summary>${t.compareWithTheCrm}</summary>

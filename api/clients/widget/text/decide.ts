@@ -229,7 +229,7 @@ export const t = translate('decide', {
   rowsToCompare: 'Rows to compare',
   comparesWhatTheCrmStored:
     'Reads written records again and reports values that the CRM cut, converted or changed. Costs one CRM call per hundred rows.',
-  verifyModes: {off: 'None', sample: 'A sample: the first 100 rows and one in 20 of the others', all: 'All written rows'},
+  verifyModes: {off: 'None', sample: 'A sample: the first 100 rows of each mapping and one in 20 of the others', all: 'All written rows'},
   fromRow: 'From row',
   toRow: 'To row',
   last: 'Last',

@@ -3,7 +3,7 @@ export type Language = 'en' | 'de'
 export type Part = string | number | null | undefined
 
 type Loaders = typeof import('./de/areas.ts').areas
-/** A part of the messages: those of one file of this folder. */
+/** The name of an area: a group of messages that one file of this folder holds. */
 export type Area = keyof Loaders
 type Translations = {[A in Area]?: Awaited<ReturnType<Loaders[A]>>}
 
@@ -11,7 +11,7 @@ let current: Language = 'en'
 let loaders: Loaders | null = null
 const translations: Translations = {}
 
-/** Sets the language. Null: messages are English, which the code contains. */
+/** Sets the language and the loaders of its messages. Null: English, which needs no loading. */
 export const setLanguage = (language: Language, messages: Loaders | null): void => {
   current = language
   loaders = messages

@@ -6,7 +6,7 @@ export const t = translate('schedules', {
   versionApproved: (version: number, person: Part, time: Part) => `Version ${version} was approved by ${person} on ${time}.`,
   schedulesNeedApproval: (rows: number, version: number) =>
     `A schedule can write more than ${plural(rows, 'row')} only with an approved version of this template. Version ${version} is not approved.`,
-  anotherAdminApprovesTemplate: 'Another admin must approve it, because you changed it.',
+  anotherAdminApprovesTemplate: 'Another admin must approve this version, because you changed the template.',
   approveVersion: (version: number) => `Approve version ${version}`,
   templateApproved: 'The template is approved for schedules',
   aDeletedPerson: 'a deleted person',

@@ -242,7 +242,7 @@ export const decide: typeof t = {
     'Liest geschriebene Datensätze erneut und meldet Werte, die das CRM gekürzt, umgewandelt oder geändert hat. Kostet einen CRM-Aufruf je hundert Zeilen.',
   verifyModes: {
     off: 'Keine',
-    sample: 'Eine Stichprobe: die ersten 100 Zeilen und eine von 20 der übrigen',
+    sample: 'Eine Stichprobe: die ersten 100 Zeilen jeder Zuordnung und eine von 20 der übrigen',
     all: 'Alle geschriebenen Zeilen',
   },
   fromRow: 'Ab Zeile',
