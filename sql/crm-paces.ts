@@ -10,7 +10,7 @@ export const listPaces = (db: Db, connector: string) =>
     select operation, p50_ms::float8 as "p50Ms", p95_ms::float8 as "p95Ms" from crm_paces where connector_id = ${connector}`)
 
 /** Upserts measured paces in one statement. The old and new pace are averaged, so the stored pace follows the CRM within a few batches. */
-export const learnPaces = (db: Db, paces: readonly (CrmPace & {connector: string})[]) => {
+export const storePaces = (db: Db, paces: readonly (CrmPace & {connector: string})[]) => {
   const numbers = (name: 'p50Ms' | 'p95Ms') =>
     sql.array(
       paces.map(pace => pace[name]),

@@ -89,7 +89,7 @@ export const deleteQueued = async (db: Db, {run, limit}: {run: number; limit: nu
 }
 
 /** Adds the unverified rows of an ended run to its counts. Call it once, before the entries are deleted. */
-export const countUnread = (db: Db, run: number) =>
+export const addUnreadToCounts = (db: Db, run: number) =>
   db.query(sql.type(Empty)`
     update run_heads set verified = add_counts(verified, array[0, 0, 0, 0, 0, left_over.rows]::bigint[])
     from (select coalesce(sum(rows), 0) as rows from verify_queue where run_no = ${run} and not verified) as left_over

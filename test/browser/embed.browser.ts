@@ -13,7 +13,7 @@ type HostInput = {lading: string; token: string; org: string; template: string}
 const example = new URL('../../examples/embed/server.js', import.meta.url).href
 const {startHost}: {startHost(of: HostInput): Promise<Server>} = await import(example)
 
-/** The example's page on an origin of its own, and the embedded import in it. */
+/** The example's page on another origin, and the embedded import in it. */
 type Host = {origin: string; server: Server}
 const hosts: Host[] = []
 let org: string
@@ -60,7 +60,7 @@ test.after(() => {
   }
 })
 
-/** Starts the example's server on an origin of its own. */
+/** Starts the example's server on another origin. */
 const addHost = async (of: {org: string; token: string; template: string}): Promise<Host> => {
   const server = await startHost({lading: opened.world.url, ...of})
   const host = {origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server}
@@ -241,7 +241,7 @@ test('the embedded page alone in a window does nothing', async () => {
   )
 })
 
-test('an org without a connection is connected from the frame, because the pop-up signs in by itself', async () => {
+test('an org without a connection is connected from the frame, because the pop-up starts the sign-in', async () => {
   const zoe = 'zoe@other.example'
   const {world} = opened
   const session = await world.signIn(zoe)

@@ -1,10 +1,8 @@
 import {setTimeout as sleep} from 'node:timers/promises'
 import {sql} from '../../sql/database.ts'
-import {carryCase, environment, openGround, prepareCase} from './carried.ts'
-import {writeCase} from './cases.ts'
-import {standWorker} from './fleet.ts'
+import {environment} from './carried.ts'
 import {openOwnPostgres} from './own-postgres.ts'
-import {openProbe} from './probe.ts'
+import {playImports} from './play-imports.ts'
 import type {Scenario} from './scenario.ts'
 
 const storms = 40
@@ -17,11 +15,6 @@ export const postgres: Scenario = {
   async play(stage) {
     const own = await openOwnPostgres(stage)
     const here = await stage.open({workers: ['discovery'], environment: {...environment, DATABASE_URL: own.url}})
-    const ground = await openGround(here)
-    here.crm.setSwitches({latencyMs: 60})
-    await Promise.all([standWorker(here, stage), standWorker(here, stage)])
-    const probe = openProbe(ground.org)
-    let [recoveredMs, written] = [0, 0]
     const storm = async () => {
       for (let n = 0; n < storms; n++) {
         await here.db.query(terminateAll).catch(() => {})
@@ -33,19 +26,7 @@ export const postgres: Scenario = {
       await own.restart(how)
       stage.did(how === 'SIGINT' ? 'fast restarts' : 'immediate restarts')
     }
-    for (const [at, act] of [storm, restart('SIGINT'), restart('SIGQUIT')].entries()) {
-      const prepared = await prepareCase(ground, writeCase(stage.asked.seed + at, stage.dice, 300))
-      const carried = await carryCase(ground, prepared, async () => {
-        await sleep(stage.dice.between(200, 800))
-        await act()
-        recoveredMs = Math.max(recoveredMs, await probe.recovers())
-      })
-      stage.judged(await carried.judge())
-      written += carried.run.rowsWritten
-    }
-    stage.figure('rows written', written, {least: 1})
-    stage.figure('ms until it was well again', Math.round(recoveredMs), {most: 5_000})
-    await probe.end(here, stage, {longestMs: 5_000})
+    await playImports(stage, here, {faults: [storm, restart('SIGINT'), restart('SIGQUIT')], recoveryMs: 5_000, answerMs: 5_000})
   },
 }
 

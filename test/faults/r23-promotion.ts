@@ -1,9 +1,6 @@
-import {setTimeout as sleep} from 'node:timers/promises'
-import {carryCase, environment, openGround, prepareCase} from './carried.ts'
-import {writeCase} from './cases.ts'
-import {standWorker} from './fleet.ts'
+import {environment} from './carried.ts'
 import {openFailoverCluster} from './own-replica.ts'
-import {openProbe} from './probe.ts'
+import {playImports} from './play-imports.ts'
 import type {Scenario} from './scenario.ts'
 
 /** Loses the primary Postgres during an import and promotes its synchronous replica. A second import then runs on the new primary. */
@@ -12,27 +9,12 @@ export const promotion: Scenario = {
   fault: 'the primary Postgres fails during an import, and its synchronous streaming replica is promoted',
   goal: 'recovery within 30 s, no process dies, no acknowledged write is lost, no row lost or written twice',
   async play(stage) {
-    const pair = await openFailoverCluster(stage)
-    const here = await stage.open({workers: ['discovery'], environment: {...environment, DATABASE_URL: pair.url}})
-    const ground = await openGround(here)
-    here.crm.setSwitches({latencyMs: 60})
-    await Promise.all([standWorker(here, stage), standWorker(here, stage)])
-    const probe = openProbe(ground.org)
-    let [recoveredMs, written] = [0, 0]
+    const cluster = await openFailoverCluster(stage)
+    const here = await stage.open({workers: ['discovery'], environment: {...environment, DATABASE_URL: cluster.url}})
     const promote = async () => {
-      await sleep(stage.dice.between(200, 800))
-      await pair.failOver()
+      await cluster.failOver()
       stage.did('promotions')
-      recoveredMs = await probe.recovers()
     }
-    for (const [at, act] of [promote, async () => {}].entries()) {
-      const prepared = await prepareCase(ground, writeCase(stage.asked.seed + at, stage.dice, 300))
-      const carried = await carryCase(ground, prepared, act)
-      stage.judged(await carried.judge())
-      written += carried.run.rowsWritten
-    }
-    stage.figure('rows written', written, {least: 1})
-    stage.figure('ms until it was well again', Math.round(recoveredMs), {most: 30_000})
-    await probe.end(here, stage, {longestMs: 30_000})
+    await playImports(stage, here, {faults: [promote, async () => {}], recoveryMs: 30_000, answerMs: 30_000})
   },
 }

@@ -116,7 +116,7 @@ test.serial('a plan that deletes leaves records that were changed since', async 
   )
 })
 
-test.serial('a run with a plan cannot name rows of its own, be a dry run, or use a plan of another import', async t => {
+test.serial('a run with a plan cannot select rows, be a dry run, or use a plan of another import', async t => {
   const {path} = await prepareImport(org, {csv: 'name,number,city\nA,Sw-1,X\n', flow: accounts})
   const {run} = await makePlan(org, path)
   for (const body of [{rows: {from: 1, to: 1}}, {dryRun: true}])

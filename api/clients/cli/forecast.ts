@@ -13,7 +13,9 @@ export const forecastRun = async (cli: Cli, session: Session, importId: string):
 const describeForecast = ({credits, seconds, finishesAt, pausesAtRow, quota, basis}: Json): string[] => [
   `Time: ${duration(seconds.p50)}, at most about ${duration(seconds.p95)}`,
   ...(quota ? [`CRM credits: ${rangeOf(credits)}${quota.remaining === null ? '' : ` of ${count(quota.remaining)} left`}`] : []),
-  ...(pausesAtRow === null ? [] : [`The CRM quota may run out at row ${count(pausesAtRow)}. The run then pauses and resumes by itself`]),
+  ...(pausesAtRow === null
+    ? []
+    : [`The CRM quota may run out at row ${count(pausesAtRow)}. The run then pauses and resumes automatically`]),
   ...(pausesAtRow !== null && finishesAt ? [`It ends about ${moment(finishesAt)}`] : []),
   ...(basis === 'file' && credits.min < credits.max ? ['For a closer forecast, make a dry run first: --dry-run'] : []),
 ]

@@ -1,4 +1,4 @@
-import {learnPaces} from '../../../sql/crm-paces.ts'
+import {storePaces} from '../../../sql/crm-paces.ts'
 import type {CrmOperation} from '../../telemetry/metrics/crm.ts'
 import type {CrmDeps} from '../crm.ts'
 
@@ -20,7 +20,7 @@ export const openPaces = ({db, log}: Pick<CrmDeps, 'db' | 'log'>): Paces => {
     const calls = [...measured.values()]
     measured = new Map()
     if (calls.length === 0) return
-    await learnPaces(db, calls.map(paceOf)).catch(err => log.warn({err}, 'could not store the pace of CRM calls'))
+    await storePaces(db, calls.map(paceOf)).catch(err => log.warn({err}, 'could not store the pace of CRM calls'))
   }
   const timer = setInterval(() => void store(), everyMs)
   timer.unref()

@@ -6,7 +6,7 @@ import {awaitJob} from './await-job.ts'
 import {composeBulk} from './bulk-batches.ts'
 import {findKeyColumn} from './choose-write.ts'
 import {settleJob} from './settle-job.ts'
-import {readRows} from './stored-rows.ts'
+import {readStoredRows} from './stored-rows.ts'
 
 /**
  * Waits for jobs that an earlier owner of the run requested, and settles their rows. Unanswered rows keep unsettled entries, so the flow's
@@ -18,7 +18,7 @@ export const finishBulkJobs = async (ctx: Context, flows: readonly CompiledFlow[
   for (const job of await listOpenBulkJobs(db, run.no)) {
     const flow = flows.find(({no}) => no === job.flow)!
     const sends = (await listSends(db, run.no)).filter(({bulkJob}) => bulkJob === job.no)
-    const stored = new Map((await readRows(ctx, job)).map(op => [op.row.key, op]))
+    const stored = new Map((await readStoredRows(ctx, job)).map(op => [op.row.key, op]))
     const ops = sends.flatMap(({keys}) => keys.map(key => stored.get(key)!))
     const {keys} = composeBulk({keyColumn: findKeyColumn(flow)}, flow, {kind: job.operation, ops})
     ctx.log.info({job: job.job, rows: ops.length}, 'continuing a bulk job')

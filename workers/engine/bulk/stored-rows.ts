@@ -27,7 +27,7 @@ export const storeRows = async (ctx: Context, no: number, ops: Op[]): Promise<vo
 }
 
 /** Reads the stored rows of a job. */
-export const readRows = async (ctx: Context, {key, sealed}: BulkJob): Promise<Op[]> => {
+export const readStoredRows = async (ctx: Context, {key, sealed}: BulkJob): Promise<Op[]> => {
   const fileKey = bulkFileSeals.open(ctx.config.SECRETS_KEYS, ctx.run.id, sealed!)
   const {object, close} = await openSealedStream(await ctx.storage.read(key!), fileKey)
   try {

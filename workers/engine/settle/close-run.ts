@@ -11,7 +11,7 @@ import {deleteCursors} from '../../../sql/run-cursors.ts'
 import {countAdmissions, deleteAdmissions, findHead} from '../../../sql/run-heads.ts'
 import {deleteAnswers} from '../../../sql/run-lookups.ts'
 import {beginClose, endRun} from '../../../sql/runs.ts'
-import {countUnread, deleteQueued} from '../../../sql/verify-queue.ts'
+import {addUnreadToCounts, deleteQueued} from '../../../sql/verify-queue.ts'
 import type {LedgerContext} from '../context.ts'
 import {LeaseLost} from '../run-endings.ts'
 
@@ -28,7 +28,7 @@ export const closeRun = async (ctx: LedgerContext): Promise<void> => {
   if (run.state !== 'closing') await checkMeter(ctx)
   if (!(await beginClose(db, {no: run.no, fence}))) throw new LeaseLost('Another owner closes the run')
   while ((await deleteAdmissions(db, {run: run.no, limit: rowsPerDelete})) === rowsPerDelete) lease.lost.throwIfAborted()
-  if (run.verify !== 'off') await countUnread(db, run.no)
+  if (run.verify !== 'off') await addUnreadToCounts(db, run.no)
   while ((await deleteQueued(db, {run: run.no, limit: entriesPerDelete})) === entriesPerDelete) lease.lost.throwIfAborted()
   await deleteCursors(db, run.no)
   await deleteExports(db, {run: run.no})

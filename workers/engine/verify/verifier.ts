@@ -6,7 +6,7 @@ import type {CompiledFlow} from '../model.ts'
 import {LeaseLost, RunPaused} from '../run-endings.ts'
 import {runHeld} from '../send/crm-retry.ts'
 import {type VerifyContext, verifyDueEntries} from './verify-entries.ts'
-import {openPackWritten} from './written-rows.ts'
+import {makeWrittenPacker} from './written-rows.ts'
 
 /**
  * Reads back what a run has written. Settlements store the rows to read in `verify_queue`, so any owner of the run continues where the last
@@ -33,7 +33,7 @@ export const openVerifier = async (ctx: Context, {flows, hasCanary}: VerifierInp
   const {config, db, run, settler} = ctx
   if (run.dryRun || (run.verify === 'off' && !hasCanary)) return null
   const seal = await makeVerifySeal({db, ring: config.SECRETS_KEYS}, run)
-  settler.queueWritten(openPackWritten(run.verify, seal))
+  settler.queueWritten(makeWrittenPacker(run.verify, seal))
   return openVerifierOf(ctx, {ctx, seal, flowOf: row => findFlow(flows, row)})
 }
 

@@ -45,7 +45,7 @@ export const isInSample = ({row, key}: Pick<WrittenRow, 'row' | 'key'>): boolean
 /** Packs the rows of a settlement that are read back. Null if there is none. Rows of the canary are always read back. */
 export type PackWritten = (rows: readonly SettledRow[]) => QueuedRows | null
 
-export const openPackWritten =
+export const makeWrittenPacker =
   (mode: VerifyMode, {seal}: RunSeal): PackWritten =>
   rows => {
     const chosen = rows.filter(row => row.isCanary || mode === 'all' || (mode === 'sample' && isInSample(row)))

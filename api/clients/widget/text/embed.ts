@@ -21,7 +21,7 @@ export const t = translate('embed', {
   region: 'Region of your CRM',
   readingCrm: 'Reading the modules and fields of the CRM …',
   connectionEnded: 'The CRM must be connected again',
-  anAdminRenews: (org: Part) => `An admin of ${org} can renew the connection. This page then continues by itself.`,
+  anAdminRenews: (org: Part) => `An admin of ${org} can renew the connection. This page then continues automatically.`,
   openConnections: 'Open connections',
   matchLead: 'Check the file, and the column for each field.',
   columns: 'Columns',

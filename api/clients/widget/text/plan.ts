@@ -79,7 +79,7 @@ export const t = translate('plan', {
   thisPeriodTo: (summary: Part, start: Part, end: Part) => `${summary} This period: ${start} to ${end}.`,
   theTrialEndsNothingIsChargedFor: (endsAt: Part) =>
     `The trial ends ${endsAt}. Nothing is charged for it. Choose a plan before it ends to keep its limits.`,
-  tryTheLargerLimitsFor14Days: 'Try the larger limits for 14 days. You need no card, and the trial ends by itself.',
+  tryTheLargerLimitsFor14Days: 'Try the larger limits for 14 days. You need no card, and the trial ends automatically.',
   aPaymentIsOverdue: 'A payment is overdue',
   openInvoicesAndCardThenPayThe: 'Open “Invoices and card”, then pay the invoice or update the card.',
   newRunsAreRefusedFromIfThe: (graceEndsAt: Part) => `New runs are refused from ${graceEndsAt} if the invoice stays unpaid.`,

@@ -37,6 +37,6 @@ export const t = translate('undo', {
   crmCredits: (credits: number) => plural(credits, 'CRM credit'),
   crmCreditsBetween: (least: Part, most: Part) => `${least} to ${most} CRM credits`,
   ofLeftToday: (left: Part) => ` of ${left} left today`,
-  mayPauseAt: (row: Part) => `The run may pause at row ${row} and resumes by itself.`,
+  mayPauseAt: (row: Part) => `The run may pause at row ${row} and resumes automatically.`,
   wouldEndAbout: (at: Part) => ` It would end about ${at}.`,
 })
