@@ -20,7 +20,7 @@ export type QueryInput = {
 export type QueryRows = {columns: string[]; batches: AsyncIterable<QueryCell[][]>; end(): Promise<void>}
 
 /** One answer of the server has more bytes than fit in memory. */
-export class BatchTooLarge extends Error {
+class BatchTooLarge extends Error {
   override name = 'BatchTooLarge'
 }
 
@@ -44,7 +44,7 @@ export const openQuery = async ({query, statementSeconds, ...input}: QueryInput)
   const first = await fetchBatch(client, 1)
   const convert = cellsOf(first.fields, await findArrayTypes(client, first.fields))
   async function* batches() {
-    for (let {rows} = first; rows.length > 0; { rows } = await fetchBatch(client, batchRows)) yield rows.map(convert)
+    for (let {rows} = first; rows.length > 0; {rows} = await fetchBatch(client, batchRows)) yield rows.map(convert)
   }
   return {columns: first.fields.map(({name}) => name), batches: batches(), end: () => client.end()}
 }

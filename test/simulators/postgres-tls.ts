@@ -1,4 +1,4 @@
-import {createServer, connect as connectTcp, type AddressInfo, type Socket} from 'node:net'
+import {type AddressInfo, connect as connectTcp, createServer, type Socket} from 'node:net'
 import {TLSSocket} from 'node:tls'
 
 /**

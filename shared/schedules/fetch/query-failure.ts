@@ -30,7 +30,10 @@ export const queryFailureOf =
     if (/SSL/.test(message) && code === undefined)
       return failed('BAD_ANSWER', `${host} offers no TLS on this port, or is not a PostgreSQL server`)
     if (typeof code === 'string' && /CERT|TLS|SSL|SIGNATURE|VERIFY/.test(code))
-      return failed('UNREACHABLE', `${host} has no trusted certificate (${code}). Enter its certificate authority, if it is not a public one`)
+      return failed(
+        'UNREACHABLE',
+        `${host} has no trusted certificate (${code}). Enter its certificate authority, if it is not a public one`,
+      )
     if (message === 'timeout expired') return failed('TIMED_OUT', `${host} does not answer as a PostgreSQL server does`)
     return failed('UNREACHABLE', `The connection to ${host} broke`)
   }

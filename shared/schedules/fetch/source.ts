@@ -107,7 +107,10 @@ const Postgres = z.strictObject({
     .boolean()
     .default(true)
     .describe('Whether the connection is encrypted and the certificate of the server is verified. Required for public hosts'),
-  ca: text(65_536).regex(pem, 'Certificates in PEM format').optional().describe('The certificate authority, if it is not a public one (PEM)'),
+  ca: text(65_536)
+    .regex(pem, 'Certificates in PEM format')
+    .optional()
+    .describe('The certificate authority, if it is not a public one (PEM)'),
 })
 
 /** Moves the query out of the URL, into the field that is stored encrypted. The link of a Google sheet becomes the address of its export. */

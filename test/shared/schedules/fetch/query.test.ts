@@ -96,8 +96,8 @@ test('only one statement runs, and it can only read', async t => {
     ['select 1; drop table orders', 'QUERY_FAILED', /multiple commands/],
     ['delete from orders', 'QUERY_FAILED', /syntax error at or near "delete"/],
     ['with gone as (delete from orders returning *) select * from gone', 'QUERY_FAILED', /changes data|data-modifying/],
-    [`select set_config('transaction_read_only', 'off', true), nextval('pg_catalog.no_such')`, 'QUERY_FAILED', /no_such/],
-    ['select id from orders for update', 'SIGN_IN_REFUSED', /permission denied for table orders/],
+    [`select set_config('transaction_read_only', 'off', true)`, 'QUERY_FAILED', /25001/],
+    ['select id from orders for update', 'QUERY_FAILED', /changes data/],
     ['selec 1', 'QUERY_FAILED', /syntax error at or near "selec"/],
     ['select nothing from orders', 'QUERY_FAILED', /column "nothing" does not exist/],
     ['select $1', 'QUERY_FAILED', /./],
@@ -111,12 +111,9 @@ test('only one statement runs, and it can only read', async t => {
   }
   await shop.query(`create or replace function add_order() returns int language sql as $$ insert into orders values (99); select 1 $$`)
   await shop.query(`grant all on orders to ${name}`)
-  for (const query of ['select add_order()', 'select id from orders for update'])
-    t.deepEqual(
-      await failure(source(query)),
-      {code: 'QUERY_FAILED', message: 'The query changes data. Enter a query that only reads'},
-      query,
-    )
+  t.deepEqual(await failure(source('select add_order()')), {
+    ...{code: 'QUERY_FAILED', message: 'The query changes data. Enter a query that only reads'},
+  })
   t.is((await shop.query('select from orders')).rowCount, 3)
 })
 
@@ -136,7 +133,8 @@ test('a query that takes too long ends here and at the database, and so does one
   t.is(slow?.code, 'TIMED_OUT')
   const stop = new AbortController()
   const stopped = failure(source(`select pg_sleep(3), 'stopped'`), {signal: stop.signal})
-  const running = () => shop.query(`select from pg_stat_activity where datname = $1 and query like '%lading_rows%' and pid <> pg_backend_pid()`, [name])
+  const running = () =>
+    shop.query(`select from pg_stat_activity where datname = $1 and query like '%lading_rows%' and pid <> pg_backend_pid()`, [name])
   await until(running, ({rowCount}) => rowCount! > 0)
   stop.abort(new Error('the worker stops'))
   await t.throwsAsync(stopped, {message: 'the worker stops'})
@@ -150,7 +148,8 @@ test('a reader that stops early ends the transaction at the database', async t =
     t.true(piece.length > 0)
     break
   }
-  const open = () => shop.query(`select from pg_stat_activity where datname = $1 and query like '%early%' and pid <> pg_backend_pid()`, [name])
+  const open = () =>
+    shop.query(`select from pg_stat_activity where datname = $1 and query like '%early%' and pid <> pg_backend_pid()`, [name])
   await until(open, ({rowCount}) => rowCount === 0)
 })
 
@@ -173,7 +172,12 @@ test('the connection is encrypted, the certificate is verified, and only listed 
 })
 
 test('a server that is no database, or is not there, fails with its own code', async t => {
-  const server = createServer(socket => socket.on('error', () => {}).resume().end('HTTP/1.1 400 Bad Request\r\n\r\n'))
+  const server = createServer(socket =>
+    socket
+      .on('error', () => {})
+      .resume()
+      .end('HTTP/1.1 400 Bad Request\r\n\r\n'),
+  )
   await new Promise<void>(done => void server.listen(0, '127.0.0.1', done))
   const {port: other} = server.address() as AddressInfo
   const {failure} = openDoor(t, {privateHosts: `db.example:${other}`})
