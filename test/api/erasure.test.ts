@@ -162,7 +162,7 @@ test.serial('an erasure that was interrupted is resumed', async t => {
   const runs = await listRunNos(own.db, {org: home.org, limit: 100})
   await own.ahead('1 hour')
   t.is(await takeLease(own.db, {run: runs[0]!, owner: 'a worker', seconds: 15}), null, 'nobody carries a run of it any more')
-  await deleteOfRuns(own.db, {table: 'run_log', runs, limit: 10})
+  await deleteOfRuns(own.db, {table: 'log_batches', runs, limit: 10})
   await own.storage.removeAll(home.org)
   const {stop} = await startWorkers(['erasure'], own.config)
   await until(
