@@ -1,7 +1,7 @@
 import {arrayLiteral, columnLiteral} from './array-literal.ts'
 import {type Hot, prepare, statementsIn, type Tx} from './database.ts'
 import {countEmptyLinks, type EmptyLink, joinFields} from './empty-links.ts'
-import {packsOf, sortBySlot} from './log-packs.ts'
+import {packsOf, sortByBlock} from './log-packs.ts'
 import {nameStatement} from './named-statement.ts'
 import type {RunHold} from './run-heads.ts'
 import {settleNamed} from './settle-statement.ts'
@@ -196,12 +196,12 @@ export const settleIn = async (tx: Tx, s: Settlement): Promise<RunHold | null> =
   ((await statementsIn(tx).executeSql(settleNamed.text, valuesOf(s))).rows[0] as {held: RunHold | null} | undefined)?.held ?? null
 
 const valuesOf = (s: Settlement) => {
-  const log = sortBySlot(s.log)
+  const log = sortByBlock(s.log)
   return settleNamed.listValues({
     ...{run: s.run, fence: s.fence, settleNo: s.settleNo, chain: s.chain, answerSeconds: s.answerSeconds, leaseSeconds: s.leaseSeconds},
     ...{batches: arrayLiteral(s.batches), counts: arrayLiteral(s.counts), logLength: log.length, isProgress: s.isProgress ?? true},
     ...{'cursor.flow': s.cursor.flow, 'cursor.lowWater': s.cursor.lowWater, 'cursor.pass': s.cursor.pass ?? 0},
-    ...columnsOf('pack', packsOf(log), ['first', 'last', 'slot']),
+    ...columnsOf('pack', packsOf(log), ['first', 'last', 'block']),
     ...columnsOf('log', log, ['key', 'flow', 'number', 'module', 'phase', 'target', 'attempt', 'recordId', 'outcome', 'code', 'message']),
     ...columnsOf('released', s.released, ['module', 'key']),
     ...columnsOf('kept', s.kept, ['module', 'key', 'recordId', 'how', 'matchKey']),

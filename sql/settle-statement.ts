@@ -22,11 +22,11 @@ export const settleNamed =
        with ordinality as l(key, flow, number, module, phase, target, attempt, record_id, outcome, code, message, ord)
      where not packs_log),
    packed as (
-     insert into log_batches (run_no, first_seq, last_seq, slot, at, row_keys, flows, row_numbers, modules, phases, targets, attempts, record_ids, outcomes, codes, messages)
-     select @run, base + first - 1, base + last - 1, slot, at, (@log.key::text[])[first:last], (@log.flow::smallint[])[first:last], (@log.number::bigint[])[first:last],
+     insert into log_batches (run_no, first_seq, last_seq, block, at, row_keys, flows, row_numbers, modules, phases, targets, attempts, record_ids, outcomes, codes, messages)
+     select @run, base + first - 1, base + last - 1, block, at, (@log.key::text[])[first:last], (@log.flow::smallint[])[first:last], (@log.number::bigint[])[first:last],
        (@log.module::smallint[])[first:last], (@log.phase::smallint[])[first:last], (@log.target::text[])[first:last], (@log.attempt::smallint[])[first:last],
        (@log.recordId::text[])[first:last], (@log.outcome::smallint[])[first:last], (@log.code::text[])[first:last], (@log.message::text[])[first:last]
-     from head, unnest(@pack.first::int[], @pack.last::int[], @pack.slot::int[]) as p(first, last, slot)
+     from head, unnest(@pack.first::int[], @pack.last::int[], @pack.block::int[]) as p(first, last, block)
      where packs_log),
    kept as (
      insert into chain_rows (chain_no, module_no, row_key, record_id, how, match_key, run_no, may_exist_twice, empty_links, written_at)

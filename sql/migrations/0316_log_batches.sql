@@ -1,11 +1,11 @@
--- Log entries, packed: one row per settlement and slot, which is a range of 1,024 row numbers. Entry n has the sequence number
--- first_seq + n - 1, and position n of each array. Entries without a row number are in slot -1. Postgres compresses the arrays inside the row.
+-- Log entries, packed: one row per settlement and block, which is a range of 1,024 row numbers. Entry n has the sequence number
+-- first_seq + n - 1, and position n of each array. Entries without a row number are in block -1. Postgres compresses the arrays inside the row.
 -- Like `run_log`, the table references no other: `leave_no_rows` deletes its rows.
 create table log_batches (
   run_no bigint not null,
   first_seq bigint not null check (first_seq > 0),
   last_seq bigint not null check (last_seq >= first_seq),
-  slot int not null,
+  block int not null,
   at timestamptz not null default lading_now(),
   row_keys text[] storage main not null,
   flows smallint[] storage main not null,
@@ -20,16 +20,16 @@ create table log_batches (
   messages text[] storage main not null,
   primary key (run_no, last_seq)
 ) with (autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 5000);
-create index log_batches_slots on log_batches (run_no, slot);
+create index log_batches_blocks on log_batches (run_no, block);
 
--- All log entries, of both tables. A reader that names `last_seq` or `slot` unpacks only the batches that it needs.
+-- All log entries, of both tables. A reader that names `first_seq` and `last_seq`, or `block`, unpacks only the batches that it needs.
 create view log_entries as
   select run_no, seq, row_key, flow_no, row_number, module_no, phase, target, attempt, record_id, outcome, code, message, at,
-    seq as last_seq, coalesce((row_number / 1024)::int, -1) as slot
+    seq as first_seq, seq as last_seq, coalesce((row_number / 1024)::int, -1) as block
   from run_log
   union all
   select run_no, first_seq + n - 1, e.row_key, e.flow_no, e.row_number, e.module_no, e.phase, e.target, e.attempt, e.record_id, e.outcome, e.code,
-    e.message, at, last_seq, slot
+    e.message, at, first_seq, last_seq, block
   from log_batches cross join lateral unnest(row_keys, flows, row_numbers, modules, phases, targets, attempts, record_ids, outcomes, codes, messages)
     with ordinality as e(row_key, flow_no, row_number, module_no, phase, target, attempt, record_id, outcome, code, message, n);
 

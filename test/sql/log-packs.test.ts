@@ -1,7 +1,7 @@
 import test from 'ava'
 import {sql} from '../../sql/database.ts'
 import {type LogRow, settle} from '../../sql/ledger.ts'
-import {packsOf, slotOf, sortBySlot} from '../../sql/log-packs.ts'
+import {packsOf, blockOf, sortByBlock} from '../../sql/log-packs.ts'
 import {
   listEnds,
   listEndsOfKeys,
@@ -24,27 +24,27 @@ test.before(async () => {
 })
 test.after.always(() => here?.close())
 
-test('entries are sorted by slot, and entries of one slot keep their order', t => {
+test('entries are sorted by block, and entries of one block keep their order', t => {
   const log = [created(2_000), created(5, {attempt: 1}), created(5, {attempt: 2}), created(1_024), created(0, {number: null, key: 'x'})]
   t.deepEqual(
-    sortBySlot(log).map(({key, attempt}) => `${key} ${attempt}`),
+    sortByBlock(log).map(({key, attempt}) => `${key} ${attempt}`),
     ['x 1', 'f.5 1', 'f.5 2', 'f.2000 1', 'f.1024 1'],
   )
-  t.deepEqual([null, 0, 1_023, 1_024].map(slotOf), [-1, 0, 0, 1])
+  t.deepEqual([null, 0, 1_023, 1_024].map(blockOf), [-1, 0, 0, 1])
 })
 
-test('a pack holds entries of one slot, at most a thousand', t => {
+test('a pack holds entries of one block, at most a thousand', t => {
   t.deepEqual(packsOf([]), [])
   t.deepEqual(packsOf([1, 2, 1_023, 1_024, 5_000].map(number => created(number))), [
-    {first: 1, last: 3, slot: 0},
-    {first: 4, last: 4, slot: 1},
-    {first: 5, last: 5, slot: 4},
+    {first: 1, last: 3, block: 0},
+    {first: 4, last: 4, block: 1},
+    {first: 5, last: 5, block: 4},
   ])
   const many = Array.from({length: 2_100}, () => created(7))
   t.deepEqual(packsOf(many), [
-    {first: 1, last: 1_000, slot: 0},
-    {first: 1_001, last: 2_000, slot: 0},
-    {first: 2_001, last: 2_100, slot: 0},
+    {first: 1, last: 1_000, block: 0},
+    {first: 1_001, last: 2_000, block: 0},
+    {first: 2_001, last: 2_100, block: 0},
   ])
 })
 
