@@ -114,7 +114,14 @@ export const FiringPage = Answer({firings: z.array(Firing).describe('Newest firs
 export const Fired = Answer({firing: Firing, job: JobAnswer.describe('The job of the firing')})
 
 const told = {
-  ...{name: 'Leads, every night', cron: '30 2 * * *', timezone: 'Europe/Berlin', declaredRows: null, onDrift: 'stop' as const, verify: null},
+  ...{
+    name: 'Leads, every night',
+    cron: '30 2 * * *',
+    timezone: 'Europe/Berlin',
+    declaredRows: null,
+    onDrift: 'stop' as const,
+    verify: null,
+  },
 }
 
 export const newScheduleExample = {

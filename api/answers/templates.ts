@@ -1,7 +1,7 @@
 import {z} from 'zod'
 import {Flows} from '../../shared/mapping/flows/flow.ts'
-import {VerifyMode} from '../../sql/runs.ts'
 import {TemplateSlot} from '../../shared/mapping/templates/template.ts'
+import {VerifyMode} from '../../sql/runs.ts'
 import {Answer, Count, Id, Moment, NextCursor, Version} from './common.ts'
 import {Run} from './runs.ts'
 

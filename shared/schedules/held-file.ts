@@ -49,7 +49,10 @@ export const acceptHeldFile = async (
       })
     const left = adapt ? await loosen(tx, input, file.held.breaches) : []
     const {person, rank: role} = input.editor
-    const {runId} = await startRun(tx, deps.queue, {...{org, person, role, importId, dryRun: false, isScheduled: true}, ...runOptionsOf(schedule)})
+    const {runId} = await startRun(tx, deps.queue, {
+      ...{org, person, role, importId, dryRun: false, isScheduled: true},
+      ...runOptionsOf(schedule),
+    })
     await setFileAccepted(tx, {firing: file.id, run: runId})
     await record(tx, input, {schedule, decision: 'accepted'})
     return {runId, left}

@@ -181,7 +181,11 @@ const shape = async (tx: Tx, schedulePlace: SchedulePlace, body: Omit<NewSchedul
 }
 
 /** Returns the schedule's connection. The schedule names a connection only if the template names none. */
-const connectorOf = async (tx: Tx, {org, template}: Omit<SchedulePlace, 'verify'>, named: string | null | undefined): Promise<string | null> => {
+const connectorOf = async (
+  tx: Tx,
+  {org, template}: Omit<SchedulePlace, 'verify'>,
+  named: string | null | undefined,
+): Promise<string | null> => {
   if (template.connectorId === null) return (await chooseConnector(tx, {org, id: named ?? undefined})).id
   if (named && named !== template.connectorId)
     throw new Refusal('INVALID', 'The template names another connection. Leave connectorId out, or change the template')

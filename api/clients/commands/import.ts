@@ -96,7 +96,11 @@ export const routeOption = () =>
 export type Verify = 'off' | 'sample' | 'all'
 
 export const verifyOption = () =>
-  new Option('--verify <rows>', 'read written records back: none, the first rows and one in twenty, or all').choices(['off', 'sample', 'all'])
+  new Option('--verify <rows>', 'read written records back: none, the first rows and one in twenty, or all').choices([
+    'off',
+    'sample',
+    'all',
+  ])
 
 export type WriteRoute = 'records' | 'bulk' | 'auto'
 

@@ -158,7 +158,14 @@ const check = async ({out, open}: Cli, named: string, connection: string | undef
 }
 
 /** Returns the template document in the form that `import` accepts. */
-const documentOf = ({name, description, connectorId, sources, flows, verify}: Json) => ({name, description, connectorId, sources, flows, verify})
+const documentOf = ({name, description, connectorId, sources, flows, verify}: Json) => ({
+  name,
+  description,
+  connectorId,
+  sources,
+  flows,
+  verify,
+})
 
 const exportOne = async ({out, open}: Cli, named: string, output: string | undefined) => {
   const document = documentOf((await findTemplate(await open(), named)).template)
