@@ -198,6 +198,7 @@ export const decide: typeof t = {
   updates: 'Änderungen',
   unchanged: 'Unverändert',
   skipped: 'Übersprungen',
+  filledInAfterwards: 'Danach ergänzt',
   seeWhatTheImportWillDoWith:
     'Sehen Sie, was der Import mit jeder Zeile macht, und korrigieren Sie Zellen direkt. In das CRM wird noch nichts geschrieben.',
   addAFile: 'Datei hinzufügen',
@@ -211,6 +212,10 @@ export const decide: typeof t = {
   attentionCount: rows => `${count(rows)} ${rows === 1 ? 'braucht' : 'brauchen'} Aufmerksamkeit`,
   attentionAtLeast: rows => `mindestens ${count(rows)} ${rows === 1 ? 'braucht' : 'brauchen'} Aufmerksamkeit`,
   skippedCount: skipped => `${skipped} übersprungen`,
+  asksCount: rows => `${count(rows)} ${rows === 1 ? 'braucht' : 'brauchen'} Ihre Antwort`,
+  anEarlierPreview: 'Sie sehen eine frühere Vorschau',
+  itsRowsMayDifferFromWhatThe: 'Ihre Zeilen können von dem abweichen, was der Import jetzt tun würde.',
+  viewTheCurrentPreview: 'Aktuelle Vorschau anzeigen',
   couldNotCheckTheRows: 'Die Zeilen konnten nicht geprüft werden',
   couldNotPreviewTheRows: 'Die Vorschau der Zeilen ist fehlgeschlagen',
   checkingRowsLabel: 'Zeilen werden geprüft',
