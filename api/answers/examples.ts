@@ -81,7 +81,7 @@ export const run = {
   forecast: {credits: {min: 130, max: 140}, seconds: {p50: 4.8, p95: 14.4}},
   cost: {calls: 12, credits: 46, byKind: {query: 6, create: 31, update: 9}},
   linksEmpty: [],
-  ...{deleted: 0, unchanged: 0, keptEdits: 0, keptRows: 0, creditsSaved: 0, unmapped: []},
+  ...{deletes: false, deleted: 0, unchanged: 0, keptEdits: 0, keptRows: 0, creditsSaved: 0, unmapped: []},
   questions: 1,
   questionsAnswered: 0,
   stale: null,

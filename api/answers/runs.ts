@@ -100,6 +100,7 @@ export const Run = Answer({
     .describe(
       'Rows that were written although their link could not be filled. A retry of the run fills the links whose records exist by then',
     ),
+  deletes: z.boolean().describe('Whether it deletes the records that its rows match, and writes nothing else'),
   deleted: Count('Rows whose record was deleted, or would be in a dry run. They also count as updated or planned'),
   unchanged: Count('Rows that were skipped because their record already held every value. They also count as skipped'),
   planStale: Count(

@@ -17,6 +17,10 @@ type StatedRun = {
   keptRows?: number
   /** The run that it undoes. Earlier servers do not send it. */
   undoOf?: string | null
+  /** Rows whose record was written, also those whose record only got fields after all rows. Not every caller has it. */
+  rowsWritten?: number
+  /** Whether the run deletes records, and writes nothing else. Earlier servers do not send it. */
+  deletes?: boolean
   /** Rows whose record was deleted. Earlier servers do not send it. */
   deleted?: number
 }
@@ -29,7 +33,7 @@ type RunEnd = {
 
 /** Decides what became of an ended run. The widget and the command line show it in the words of `describeRunState`. */
 export const endOfRun = (run: Omit<StatedRun, 'state'>): RunEnd => {
-  const {dryRun, stop, counts, questions, questionsAnswered = 0, retriedBy = null, unchanged = 0, keptRows = 0} = run
+  const {dryRun, stop, counts, questions, questionsAnswered = 0, retriedBy = null, unchanged = 0, keptRows = 0, rowsWritten = 0} = run
   const rows = (...outcomes: string[]) =>
     Object.values(counts).reduce((sum, of) => outcomes.reduce((part, outcome) => part + (of[outcome] ?? 0), sum), 0)
   const attention = rows('failed', 'refused', 'unanswered')
@@ -43,7 +47,8 @@ export const endOfRun = (run: Omit<StatedRun, 'state'>): RunEnd => {
   if (isOpen && questions > 0) return {key: 'answered', rows: questions}
   // A real run would ask these questions. A repeated dry run reports them again.
   if (dryRun && questions > 0 && attention === 0) return {key: 'asks', rows: questions}
-  if (attention === 0) return {key: done > 0 ? 'imported' : 'nothing', rows: 0}
+  // A skipped row can still get fields after all rows are written.
+  if (attention === 0) return {key: done > 0 || (!dryRun && rowsWritten > 0) ? 'imported' : 'nothing', rows: 0}
   // A row without an answer may be written, so the run did not fail for certain.
   return {key: done + unchanged + keptRows + rows('unanswered') === 0 ? 'failed' : 'attention', rows: attention}
 }
@@ -61,7 +66,14 @@ export const runWords = {
   questions: (count: string) => `Needs your answer (${count})`,
   answered: 'Questions answered',
   asks: (count: string, questions: number) => `Previewed, ${count} ${questions === 1 ? 'question' : 'questions'}`,
-  nothing: {imported: 'Nothing imported', previewed: 'Nothing to import', undone: 'Nothing undone', undoPreviewed: 'Nothing to undo'},
+  nothing: {
+    imported: 'Nothing imported',
+    previewed: 'Nothing to import',
+    deleted: 'Nothing deleted',
+    deletePreviewed: 'Nothing to delete',
+    undone: 'Nothing undone',
+    undoPreviewed: 'Nothing to undo',
+  },
   allWouldFail: 'All rows would fail',
   failed: 'Failed',
   stopped: 'Stopped',
@@ -88,29 +100,33 @@ const describeEnd = (
   count: (rows: number) => string,
   words: typeof runWords,
 ): {word: string; tone: Tone} => {
-  const {dryRun, undoOf} = run
+  const {dryRun} = run
   const done = doneWord(run, words)
   if (key === 'imported') return {word: done, tone: 'good'}
   if (key === 'attention') return {word: words.attention(done, count(rows), rows), tone: 'warning'}
   if (key === 'questions') return {word: words.questions(count(rows)), tone: 'warning'}
   if (key === 'asks') return {word: words.asks(count(rows), rows), tone: 'info'}
   if (key === 'answered') return {word: words.answered, tone: 'info'}
-  if (key === 'nothing') return {word: words.nothing[kindOfNothing(dryRun, Boolean(undoOf))], tone: 'neutral'}
+  if (key === 'nothing') return {word: words.nothing[kindOfNothing(run)], tone: 'neutral'}
   if (key === 'failed') return {word: dryRun ? words.allWouldFail : words.failed, tone: 'bad'}
   return key === 'stopped' ? {word: words.stopped, tone: 'bad'} : {word: words.cancelled, tone: 'neutral'}
 }
 
 /** A run that deletes records writes nothing else. */
-const doneWord = ({dryRun, undoOf, deleted = 0}: StatedRun, {done}: typeof runWords): string => {
-  if (dryRun) return done.previewed
-  if (undoOf) return done.undone
-  return deleted > 0 ? done.deleted : done.imported
+const doneWord = (run: StatedRun, {done}: typeof runWords): string => {
+  if (run.dryRun) return done.previewed
+  if (run.undoOf) return done.undone
+  return deletesRecords(run) ? done.deleted : done.imported
 }
 
-const kindOfNothing = (dryRun: boolean, isUndo: boolean) => {
-  if (isUndo) return dryRun ? 'undoPreviewed' : 'undone'
-  return dryRun ? 'previewed' : 'imported'
+const kindOfNothing = (run: StatedRun) => {
+  if (run.undoOf) return run.dryRun ? 'undoPreviewed' : 'undone'
+  if (deletesRecords(run)) return run.dryRun ? 'deletePreviewed' : 'deleted'
+  return run.dryRun ? 'previewed' : 'imported'
 }
+
+/** Whether a run deletes the records of its rows. A run of an earlier server says so only once it has deleted one. */
+export const deletesRecords = ({deletes, deleted = 0}: Pick<StatedRun, 'deletes' | 'deleted'>): boolean => deletes ?? deleted > 0
 
 type Undone = {undo?: {restored: number; deleted: number; changedSince: number} | null; keptEdits?: number}
 

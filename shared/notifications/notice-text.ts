@@ -41,11 +41,12 @@ const endOf = (data: About): string => {
   const attention = failed + refused + unanswered
   const {created = 0, updated = 0, inherited = 0, planned = 0} = others
   const done = created + updated + inherited + planned
+  const isWritten = done > 0 || (!data.dryRun && Number(data.rowsWritten ?? 0) > 0)
   const questions = Number(data.questions ?? 0)
   if (data.stop && !(data.dryRun && data.stop === 'LIMIT_ROWS_PER_RUN')) return stops[String(data.stop)] ?? 'was stopped'
   if (questions > 0 && !data.dryRun) return `needs your answer to ${questions} ${questions === 1 ? 'question' : 'questions'}`
   if (questions > 0 && attention === 0) return `has ended with ${questions} ${questions === 1 ? 'question' : 'questions'}`
-  if (attention === 0) return done > 0 ? 'is complete' : 'has ended and wrote nothing'
+  if (attention === 0) return isWritten ? 'is complete' : 'has ended and wrote nothing'
   const settled = Number(data.unchanged ?? 0) + Number(data.keptRows ?? 0)
   if (done + settled + unanswered === 0) return 'failed'
   return `has ended, and ${attention} ${attention === 1 ? 'row needs' : 'rows need'} attention`

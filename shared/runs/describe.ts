@@ -12,6 +12,7 @@ import {
 } from '../../sql/run-log.ts'
 import type {Run} from '../../sql/runs.ts'
 import {countsCredits} from '../crm/limits/quota-report.ts'
+import {deletes} from '../mapping/flows/delete.ts'
 import {rowsToRead, type Snapshot} from '../mapping/flows/snapshot.ts'
 import {describeVerify} from './describe-verify.ts'
 import type {FoundRun} from './find.ts'
@@ -47,6 +48,7 @@ export const describeRun = ({run, importId, snapshot, names}: FoundRun) => {
     mayExistTwice: mayExistTwiceOf(run),
     linksEmpty: run.emptyLinks.map(({flow, field, rows}) => ({flowId: names.flows.find(({no}) => no === flow)?.id ?? null, field, rows})),
     unmapped: run.unmapped.map(({flow, field, cells}) => ({flowId: names.flows.find(({no}) => no === flow)?.id ?? '', field, cells})),
+    deletes: snapshot?.flows.some(({flow}) => deletes(flow)) ?? false,
     deleted: sumOf(run, isDeletedAt),
     unchanged: sumOf(run, isUnchangedAt),
     planStale: sumOf(run, isStaleAt),

@@ -37,6 +37,7 @@ export const RowsFilter = z.object({
     .refine(oneOf(PLAN_ACTIONS), `Of: ${PLAN_ACTIONS.join(', ')}`)
     .optional()
     .describe('Comma-separated actions of a dry run'),
+  phase: z.enum(PHASES).optional().describe('The phase of an entry'),
   code: z.string().max(100).optional().describe('Code of the final outcome'),
   linkEmpty: z.enum(['true', 'false']).optional().describe('`true`: only rows that were written without a link'),
   text: z.string().max(200).optional().describe('Part of a message, code, record id or planned value, in any letter case'),
@@ -76,12 +77,13 @@ export const readRunRows = async (deps: RunRowsDeps, foundRun: FoundRun, {limit,
   }
 }
 
-const fits = ({entries}: RunRow, {module, outcome, action, code, linkEmpty, text}: RowsFilter) =>
+const fits = ({entries}: RunRow, {module, outcome, action, phase, code, linkEmpty, text}: RowsFilter) =>
   entries.some(
     entry =>
       (module === undefined || entry.module === module) &&
       (outcome === undefined || outcome.split(',').includes(entry.outcome)) &&
       (action === undefined || (entry.action !== null && action.split(',').includes(entry.action))) &&
+      (phase === undefined || entry.phase === phase) &&
       (code === undefined || entry.code === code) &&
       (linkEmpty !== 'true' || entry.linkEmpty) &&
       (text === undefined || hasOutcome(entry, text.toLowerCase())),

@@ -134,7 +134,7 @@ test('the document and its pages are served and load nothing from other hosts', 
   const start = await ask('GET', '/reference')
   t.regex(
     start.headers.get('content-security-policy')!,
-    /^default-src 'none'; script-src 'nonce-[^']+'; style-src 'nonce-[^']+'; img-src data:;/,
+    /^default-src 'none'; script-src 'nonce-[^']+'; style-src 'nonce-[^']+'; img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'$/,
   )
   t.regex(start.text, /<h2 id="quick-start">.*curl -X POST \S+\/imports\b.*<h2 id="events">/s, 'it begins with an import, call by call')
   for (const kind of KINDS) t.true(start.text.includes(`<code>${kind}</code>`), kind)
@@ -153,5 +153,8 @@ test('the document and its pages are served and load nothing from other hosts', 
       name,
     )
   }
+  const {text: imports} = await ask('GET', '/reference/imports')
+  t.regex(imports, /<form data-path="\/orgs\/\{org\}\/imports" aria-label="Try listImports">/)
+  t.false(imports.includes('Try createImport'), 'a page sends no change')
   t.is((await ask('GET', '/reference/nothing')).body.code, 'NOT_FOUND')
 })

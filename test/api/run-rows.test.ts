@@ -100,6 +100,8 @@ test('a dry run lists the planned action of each row, with old and new values of
   t.like(updates[2].entries[0], {action: 'update', outcome: 'planned', changes})
   t.truthy(updates[2].entries[0].recordId)
   const failing = await readAll(rows, 'action=fail', 'rows')
+  t.deepEqual(await readAll(rows, 'action=fail&phase=write', 'rows'), failing)
+  t.deepEqual(await readAll(rows, 'action=fail&phase=patch', 'rows'), [])
   t.deepEqual(numbers(failing), [500, 700, 1000, 1400, 1500, 2000, 2100, 2500])
   t.like(failing[0].entries[0], {outcome: 'refused', code: 'MANDATORY_NOT_FOUND'})
   const [created] = await readAll(rows, 'action=create&from=501', 'rows')

@@ -56,6 +56,19 @@ test('a run that deleted records says so, also in part', t => {
   t.is(describeRunState({...run, counts: {Leads: {updated: 2, refused: 1}}}, count).word, 'Deleted, 1 needs attention')
   t.is(describeRunState({...run, dryRun: true}, count).word, 'Previewed')
   t.is(describeRunState({...run, undoOf: 'run_1'}, count).word, 'Undone')
+  const none = {...runOf({counts: {skipped: 3}}), deletes: true, deleted: 0}
+  t.like(describeRunState(none, count), {word: 'Nothing deleted', tone: 'neutral'})
+  t.is(describeRunState({...none, dryRun: true}, count).word, 'Nothing to delete')
+})
+
+test('a run that only filled in fields of skipped rows has imported something', t => {
+  const run = {...runOf({counts: {skipped: 3}}), rowsWritten: 2}
+  t.like(describeRunState(run, count), {word: 'Imported', tone: 'good'})
+  const about = {org: 'org_1', dryRun: false, stop: null, counts: {Leads: {skipped: 3}}, rowsWritten: 2}
+  t.regex(
+    writeLetter({orgName: 'Org', body: {type: 'run.ended', timestamp: '', data: about}, publicUrl: 'http://x'}).subject,
+    /is complete/,
+  )
 })
 
 test('answered questions are no longer open, and the rest are counted', t => {

@@ -7,7 +7,7 @@ import {bestModule, findNamed} from '../../api/clients/widget/imports/module-fit
 import type {Proposal} from '../../api/clients/widget/imports/proposal.ts'
 import {recommendMatch} from '../../api/clients/widget/imports/recommend-match.ts'
 import {keyColumns} from '../../api/clients/widget/runs/key-columns.ts'
-import {countTab, tabOf} from '../../api/clients/widget/runs/review-tabs.ts'
+import {countTab, tabOf, tabOfGroup} from '../../api/clients/widget/runs/review-tabs.ts'
 
 const field = (apiName: string, unique = false) => ({apiName, label: apiName, unique: unique ? {caseSensitive: false} : null}) as Field
 const column = (name: string, source: string) => ({field: name, mode: 'column' as const, source})
@@ -67,9 +67,12 @@ test('each tab of a review counts its rows, and addresses of before open a tab',
     group('skip', 7, {code: 'UNCHANGED'}),
     group('fail', 5),
     group(null, 9, {phase: 'lookup'}),
+    group('patch', 106, {phase: 'patch'}),
+    group('fail', 3, {phase: 'patch', outcome: 'failed', code: 'PARENT_FAILED'}),
   ]
-  const counts = (['all', 'ready', 'errors', 'updates', 'unchanged'] as const).map(tab => countTab(tab, groups))
-  t.deepEqual(counts, [132, 120, 5, 20, 7])
+  const counts = (['ready', 'errors', 'updates', 'unchanged', 'later'] as const).map(tab => countTab(tab, groups))
+  t.deepEqual(counts, [120, 5, 20, 7, 109], 'a patch counts only in its own tab')
+  t.deepEqual([groups[2]!, groups[3]!, groups[5]!, groups[6]!].map(tabOfGroup), ['skipped', 'errors', 'later', 'later'])
   t.is(tabOf(new URLSearchParams('tab=updates')), 'updates')
   t.is(tabOf(new URLSearchParams('action=update')), 'updates')
   t.is(tabOf(new URLSearchParams('code=INVALID_VALUE')), 'errors')

@@ -2,6 +2,7 @@ import type {codes} from '../../../shared/errors.ts'
 import {inText} from '../../html.ts'
 import {meanings} from '../codes.ts'
 import {curlOf} from './curl.ts'
+import {showRequestForm} from './request-form.ts'
 import {kindOf, type Schema, treeOf} from './schema.ts'
 import {inLine, markdown} from './text.ts'
 
@@ -30,6 +31,7 @@ export const showOperation = (placed: LocatedOperation, server: string): string 
 <p class="address"><b class="method ${method}">${method.toUpperCase()}</b> <code>${inText(path)}</code> <span class="id">${inText(id)}</span></p>
 ${markdown(description)}
 ${showExample(placed, server)}
+${showRequestForm(placed)}
 ${showParameters(operation.parameters ?? [])}
 ${showBody(operation.requestBody)}
 ${showAnswers(operation)}

@@ -129,14 +129,14 @@ const menuOf = (name: string, placed: LocatedOperation[], slug: string | null): 
   return `<details class="group"${isHere ? ' open' : ''}><summary>${inText(name)}</summary><ul>${items.join('')}</ul></details>`
 }
 
-/** Returns a reference page. It loads nothing, cannot be framed, and runs only its own script. */
+/** Returns a reference page. It loads nothing from other hosts, cannot be framed, and runs only its own script. */
 const answer = (html: string): Reply => {
   const nonce = randomBytes(16).toString('base64')
   return reply({
     headers: {
       'content-type': 'text/html; charset=utf-8',
       'cache-control': 'no-store',
-      'content-security-policy': `default-src 'none'; script-src 'nonce-${nonce}'; style-src 'nonce-${nonce}'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+      'content-security-policy': `default-src 'none'; script-src 'nonce-${nonce}'; style-src 'nonce-${nonce}'; img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
     },
     body: html.replaceAll('NONCE', nonce),
   })

@@ -47,6 +47,50 @@ for (const button of document.querySelectorAll('.copy')) {
   })
 }
 
+/** Returns the address of a form's request: its path and the query parameters that are filled in. */
+const addressOf = form => {
+  const query = new URLSearchParams()
+  let path = form.dataset.path
+  for (const {name, value, dataset} of form.querySelectorAll('input')) {
+    if (dataset.in === 'path') path = path.replace(`{${name}}`, encodeURIComponent(value.trim()))
+    else if (value !== '') query.append(name, value)
+  }
+  return query.size ? `${path}?${query}` : path
+}
+
+/** The header makes the session cookie count, as it does on the pages of the app. */
+const send = address => fetch(address, {headers: {accept: 'application/json', 'x-lading-csrf': '1'}, credentials: 'same-origin'})
+
+const sendForm = async form => {
+  const status = form.parentElement.querySelector('[role="status"]')
+  const shown = form.parentElement.querySelector('pre')
+  status.textContent = 'Sending …'
+  shown.hidden = true
+  try {
+    const response = await send(addressOf(form))
+    const text = await response.text()
+    const isJson = response.headers.get('content-type')?.includes('json')
+    shown.firstElementChild.textContent = isJson ? JSON.stringify(JSON.parse(text), null, 2) : text
+    shown.hidden = false
+    status.textContent = response.status === 401 ? '401: sign in to the app in this browser first' : `Status ${response.status}`
+  } catch {
+    status.textContent = 'The server did not respond'
+  }
+}
+
+for (const form of document.querySelectorAll('.try form')) {
+  form.addEventListener('submit', event => {
+    event.preventDefault()
+    sendForm(form)
+  })
+  form.parentElement.addEventListener('toggle', async () => {
+    const org = form.querySelector('input[name="org"]')
+    if (!org || org.value) return
+    const response = await send('/auth/me').catch(() => null)
+    if (response?.ok) org.value ||= (await response.json()).org?.id ?? ''
+  })
+}
+
 /** Expands a named schema in place with a copy of its section. */
 document.addEventListener(
   'toggle',

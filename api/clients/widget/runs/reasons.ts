@@ -1,6 +1,5 @@
 import {type Group, reasonsOf} from '../../run-reasons.ts'
 import {html} from '../html.ts'
-import {to} from '../state/place.ts'
 import {t} from '../text/runs.ts'
 import {count} from '../ui/format.ts'
 import type {Run} from './run.ts'
@@ -9,35 +8,28 @@ import {adviceOf, sayReason} from './why.ts'
 
 const mostShown = 8
 
+/** The query of the page with the rows of a reason. */
+export type ReasonQuery = {code: string | undefined; outcome: string | undefined; module: string | undefined}
+type Props = {tally: Tally; run: Run; linkTo: (group: Group, query: ReasonQuery) => string}
+
 /** Lists the reasons why rows were not written, each with advice and a link to its rows. */
-export const Reasons = ({tally, importId, run}: {tally: Tally; importId: string; run: Run}) => {
+export const Reasons = ({tally, run, linkTo}: Props) => {
   const reasons = reasonsOf(tally.groups)
   if (reasons.length === 0) return null
   return html`
     <h3>${run.dryRun ? t.whyRowsWouldNotBeWritten : t.whyRowsWereNotWritten}</h3>
     <ul class="plain run-reasons">
-      ${reasons.slice(0, mostShown).map(group => html`<${Reason} key=${`${group.source} ${group.module} ${group.outcome} ${group.code} ${group.field} ${group.phase}`} group=${group} file=${tally.sources.length > 1 ? tally.sources.find(({id}) => id === group.source)?.label : undefined} importId=${importId} run=${run} isOneModule=${new Set(reasons.map(({module}) => module)).size === 1} />`)}
+      ${reasons.slice(0, mostShown).map(group => html`<${Reason} key=${`${group.source} ${group.module} ${group.outcome} ${group.code} ${group.field} ${group.phase}`} group=${group} file=${tally.sources.length > 1 ? tally.sources.find(({id}) => id === group.source)?.label : undefined} linkTo=${linkTo} isOneModule=${new Set(reasons.map(({module}) => module)).size === 1} />`)}
     </ul>
     ${reasons.length > mostShown && html`<p class="hint">${t.andMoreReasonsFilterTheTableOf(reasons.length - mostShown)}</p>`}
   `
 }
 
-const Reason = ({
-  group,
-  importId,
-  run,
-  isOneModule,
-  file,
-}: {
-  group: Group
-  importId: string
-  run: Run
-  isOneModule: boolean
-  file: string | undefined
-}) => {
+type ReasonProps = Pick<Props, 'linkTo'> & {group: Group; isOneModule: boolean; file: string | undefined}
+
+const Reason = ({group, linkTo, isOneModule, file}: ReasonProps) => {
   const {rows, code, outcome, firstRow, moduleLabel, module} = group
-  const filter = {
-    run: run.id,
+  const query = {
     code: code ?? undefined,
     outcome: code === null ? outcome : undefined,
     module: isOneModule ? undefined : module,
@@ -45,7 +37,7 @@ const Reason = ({
   const advice = adviceOf(group)
   return html`
     <li>
-      <span class="reason-rows"><a href=${to('imports', importId, run.dryRun ? 'review' : 'results', filter)} aria-label=${t.rowsShowRows(rows)}>${count(rows)}</a></span>
+      <span class="reason-rows"><a href=${linkTo(group, query)} aria-label=${t.rowsShowRows(rows)}>${count(rows)}</a></span>
       <div>
         <p>${!isOneModule && `${moduleLabel}: `}${sayReason(group) ?? t.theCrmDidNotAnswerSoThe} <span class="quiet">${t.firstInRow(count(firstRow))}${file && t.ofFile(file)}</span></p>
         ${advice && html`<p class="hint">${advice}</p>`}

@@ -1,3 +1,4 @@
+import type {Group} from '../../run-reasons.ts'
 import {html} from '../html.ts'
 import type {LoadedImport} from '../imports/known.ts'
 import {embed} from '../state/embed.ts'
@@ -7,42 +8,43 @@ import {count} from '../ui/format.ts'
 import {Tabs} from '../ui/tabs.ts'
 import {Download} from './downloads.ts'
 import {EmptyLinks, EveryRow, UnmappedValues} from './outcomes.ts'
-import {Reasons} from './reasons.ts'
+import {type ReasonQuery, Reasons} from './reasons.ts'
 import {ReviewRows} from './review-rows.ts'
-import {countTab, REVIEW_TABS, type ReviewTab, tabOf} from './review-tabs.ts'
+import {countTab, REVIEW_TABS, type ReviewTab, tabOf, tabOfGroup} from './review-tabs.ts'
 import {filterIn, sourceWith} from './rows-query.ts'
 import type {Run} from './run.ts'
-import {useTally} from './use-tally.ts'
+import type {Tally} from './use-tally.ts'
 
-type Props = {known: LoadedImport; run: Run}
+type Props = {known: LoadedImport; run: Run; tally: Tally}
 
 /** The plan of a dry run: how many rows have each action, the reasons of failures, and the rows. */
-export const ReviewPlan = ({known: loadedImport, run}: Props) => {
+export const ReviewPlan = ({known: loadedImport, run, tally}: Props) => {
   const {import: found} = loadedImport
-  const tally = useTally(found.id, run.expiredAt ? null : run.id)
   if (run.expiredAt) return html`<p class="quiet">${t.theRowsOfThisPreviewWereDeleted}</p>`
   const {query} = place.value
   const tab = tabOf(query)
+  const named = query.get('run') ?? undefined
   const file = query.get('source') ?? sourceWith(tally.groups, {...REVIEW_TABS[tab].filter, ...filterIn(query)}) ?? tally.sources[0]?.id
   const tabs = (Object.keys(REVIEW_TABS) as ReviewTab[])
     .map(name => ({name, rows: countTab(name, tally.groups)}))
     .filter(({name, rows}) => rows > 0 || ['all', 'ready', 'errors'].includes(name))
     .map(({name, rows}) => ({
-      href: to('imports', found.id, 'review', {tab: name, run: query.get('run') ?? undefined}),
+      href: to('imports', found.id, 'review', {tab: name, run: named}),
       label: html`${REVIEW_TABS[name].label} <span class="quiet">${count(name === 'all' ? (run.progress?.total ?? rows) : rows)}</span>`,
       isHere: name === tab,
     }))
   const files = tally.sources.map(({id, label}) => ({
-    href: to('imports', found.id, 'review', {tab, source: id, run: query.get('run') ?? undefined}),
+    href: to('imports', found.id, 'review', {tab, source: id, run: named}),
     label,
     isHere: id === file,
   }))
+  const linkTo = (group: Group, reason: ReasonQuery) => to('imports', found.id, 'review', {tab: tabOfGroup(group), run: named, ...reason})
   return html`
     <section aria-label=${t.rows}>
       <${Tabs} label=${t.rowsByResult} tabs=${tabs} />
       ${files.length > 1 && html`<${Tabs} label=${t.files} tabs=${files} />`}
       <${EmptyLinks} run=${run} importId=${found.id} />
-      ${tab === 'errors' && html`<${Reasons} tally=${tally} importId=${found.id} run=${run} />`}
+      ${tab === 'errors' && html`<${Reasons} tally=${tally} run=${run} linkTo=${linkTo} />`}
       <${UnmappedValues} run=${run} />
       ${file && html`<${ReviewRows} key=${`${run.id} ${tab} ${file}`} known=${loadedImport} run=${run} tab=${tab} sourceId=${file} />`}
       <${EveryRow} run=${run} />

@@ -29,11 +29,11 @@ export const ReviewRows = ({known: {import: found, again}, run, tab, sourceId}: 
   const source = found.sources.find(({id}) => id === sourceId)
   const flows = found.flows.filter(flow => flow.sourceId === sourceId)
   const path = inOrg(`/imports/${found.id}`)
-  const code = tab === 'errors' ? (place.value.query.get('code') ?? undefined) : undefined
+  const code = place.value.query.get('code') ?? undefined
   const cleaning = JSON.stringify(source?.cleaning)
   const page = useLoad<RowsPage>(
     async signal => {
-      const query = {code, ...REVIEW_TABS[tab].filter, source: sourceId, cursor: cursors.at(-1), limit: perPage}
+      const query = {...REVIEW_TABS[tab].filter, ...(code && {code}), source: sourceId, cursor: cursors.at(-1), limit: perPage}
       const {rows, reached, nextCursor} = await client.get<Omit<RowsPage, 'cells'>>(`${path}/runs/${run.id}/rows`, query, signal)
       if (rows.length === 0 || !source) return {rows, reached, nextCursor, cells: new Map(), columns: []}
       const read = await client.get(`${path}/sources/${sourceId}/rows`, {numbers: rows.map(({rowNumber}) => rowNumber).join(',')}, signal)

@@ -5,12 +5,13 @@ import type {Filter} from './rows-query.ts'
 /** The tabs of a review with the filters of their rows. */
 export const REVIEW_TABS = {
   all: {label: t.all, filter: {}},
-  ready: {label: t.ready, filter: {action: 'create,update,delete,replace,patch'}},
-  errors: {label: t.errors, filter: {action: 'fail'}},
-  updates: {label: t.updates, filter: {action: 'update'}},
+  ready: {label: t.ready, filter: {phase: 'write', action: 'create,update,delete,replace'}},
+  errors: {label: t.errors, filter: {phase: 'write', action: 'fail'}},
+  updates: {label: t.updates, filter: {phase: 'write', action: 'update'}},
   questions: {label: t.questions, filter: {action: 'ask'}},
-  unchanged: {label: t.unchanged, filter: {code: 'UNCHANGED'}},
-  skipped: {label: t.skipped, filter: {action: 'skip'}},
+  unchanged: {label: t.unchanged, filter: {phase: 'write', code: 'UNCHANGED'}},
+  skipped: {label: t.skipped, filter: {phase: 'write', action: 'skip'}},
+  later: {label: t.filledInAfterwards, filter: {phase: 'patch'}},
 } satisfies Record<string, {label: string; filter: Filter}>
 export type ReviewTab = keyof typeof REVIEW_TABS
 
@@ -23,11 +24,21 @@ export const tabOf = (query: URLSearchParams): ReviewTab => {
   return action && found ? found : query.get('code') || query.get('outcome') ? 'errors' : 'all'
 }
 
-/** Counts the rows of a tab. A row that several flows read counts once for each. */
+/** Returns the tab with the rows of a group. */
+export const tabOfGroup = ({phase, action}: Group): ReviewTab => {
+  if (phase === 'patch') return 'later'
+  return action === 'skip' ? 'skipped' : action === 'ask' ? 'questions' : 'errors'
+}
+
+/**
+ * Counts the rows of a tab. A row that several flows read counts once for each. A patch counts only in its own tab, as it does in the run's
+ * counts, so that the tabs and the headline agree.
+ */
 export const countTab = (tab: ReviewTab, groups: readonly Group[]): number => {
-  const {action, code} = REVIEW_TABS[tab].filter as Filter
+  const {action, code, phase} = REVIEW_TABS[tab].filter as Filter
   return groups.reduce((sum, group) => {
     if (group.action === null || group.phase === 'lookup') return sum
+    if (phase && group.phase !== phase) return sum
     if (action && !action.split(',').includes(group.action)) return sum
     if (code && group.code !== code) return sum
     return sum + group.rows

@@ -17,9 +17,11 @@ import {expectFocus} from './focus.ts'
 import {ActiveDryRun} from './review-dry-run.ts'
 import {ReviewPlan} from './review-plan.ts'
 import {ReviewStart} from './review-start.ts'
+import {countTab} from './review-tabs.ts'
 import {RunForecast} from './run-forecast.ts'
 import {SealedPlan} from './sealed-plan.ts'
 import {type Preview, usePreview} from './use-preview.ts'
+import {useTally} from './use-tally.ts'
 
 /** The review step: what a run would do with every row, the cells to fix, and the button that starts it. */
 export const Review = ({params: {id = ''}}: PageProps) => html`
@@ -44,6 +46,9 @@ const ReviewReady = ({id, known: loadedImport}: {id: string; known: LoadedImport
   const expected = expectRows(loadedImport, rows)
   const named = place.value.query.get('run')
   const shown = runsOf(loadedImport).find(({id: one, dryRun, endedAt}) => one === named && dryRun && endedAt !== null) ?? preview.ended
+  const isCurrent = shown?.id === preview.ended?.id
+  const tally = useTally(id, shown && !shown.expiredAt ? shown.id : null)
+  const asks = isCurrent && expected ? Math.min(expected.skipped, countTab('questions', tally.groups)) : 0
   const goOn = goIfHere()
   const started = async (run: string) => {
     expectFocus()
@@ -52,26 +57,31 @@ const ReviewReady = ({id, known: loadedImport}: {id: string; known: LoadedImport
   }
   return html`
     <section class="sheet review-head" aria-labelledby="review-sum">
-      <${Sum} rows=${rows} expected=${expected} isBusy=${preview.isBusy} />
+      <${Sum} rows=${rows} expected=${expected} asks=${asks} isBusy=${preview.isBusy} />
       <${ReviewStart} id=${id} known=${loadedImport} isWaiting=${preview.isBusy && !expected} onStarted=${started} />
       ${!embed.value && html`<${RunForecast} id=${id} version=${loadedImport.import.version} preview=${preview.ended?.id ?? null} isBusy=${preview.isBusy} />`}
     </section>
     <${PreviewState} id=${id} known=${loadedImport} preview=${preview} />
     <${ReviewProblems} known=${loadedImport} />
-    ${shown && html`<${ReviewPlan} key=${shown.id} known=${loadedImport} run=${shown} />`}
+    ${!isCurrent && html`<${Notice} title=${t.anEarlierPreview} actions=${html`<a class="button" href=${to('imports', id, 'review')}>${t.viewTheCurrentPreview}</a>`}>${t.itsRowsMayDifferFromWhatThe}<//>`}
+    ${shown && html`<${ReviewPlan} key=${shown.id} known=${loadedImport} run=${shown} tally=${tally} />`}
     ${shown && !shown.expiredAt && !embed.value && html`<${SealedPlan} key=${`plan ${shown.id}`} importId=${id} run=${shown.id} onStarted=${started} />`}
   `
 }
 
+/** `asks`: how many of the rows that a run would skip wait for an answer. */
+type SumProps = {rows: number; expected: ExpectedRows | null; asks: number; isBusy: boolean}
+
 /** The result in one line: "129 ready · 121 need attention". */
-const Sum = ({rows, expected, isBusy}: {rows: number; expected: ExpectedRows | null; isBusy: boolean}) => {
+const Sum = ({rows, expected, asks, isBusy}: SumProps) => {
   if (!expected) return html`<div role="status"><h2 id="review-sum">${isBusy ? t.checkingRows(rows) : t.rowsNotChecked(rows)}</h2></div>`
   const {ready, attention, skipped, isExact} = expected
   return html`
     <div role="status"><h2 id="review-sum">
       ${(isExact ? t.readyCount : t.readyAtMost)(count(ready))}
       ${attention > 0 && html` · <span class="attention">${(isExact ? t.attentionCount : t.attentionAtLeast)(attention)}</span>`}
-      ${skipped > 0 && html` · <span class="quiet">${t.skippedCount(count(skipped))}</span>`}
+      ${asks > 0 && html` · <span class="attention">${t.asksCount(asks)}</span>`}
+      ${skipped > asks && html` · <span class="quiet">${t.skippedCount(count(skipped - asks))}</span>`}
     </h2></div>
   `
 }

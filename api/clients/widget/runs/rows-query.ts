@@ -7,19 +7,20 @@ import {type ActionKey, actionKeys, actionWords, outcomeKeys, outcomeWords} from
 import {labelOfReason} from './why.ts'
 
 /** The filters of a table of rows, which the URL keeps. */
-export const filterKeys = ['source', 'module', 'outcome', 'action', 'code', 'linkEmpty', 'text', 'from'] as const
+export const filterKeys = ['source', 'module', 'outcome', 'action', 'phase', 'code', 'linkEmpty', 'text', 'from'] as const
 export type Filter = Partial<Record<(typeof filterKeys)[number], string>>
 
 export const filterIn = (query: URLSearchParams): Filter =>
   Object.fromEntries(filterKeys.flatMap(key => (query.get(key) ? [[key, query.get(key)!]] : [])))
 
 /** Returns the first file with matching rows among those counted so far, or undefined. */
-export const sourceWith = (groups: Group[], {outcome, action, module, code, linkEmpty}: Filter): string | undefined =>
+export const sourceWith = (groups: Group[], {outcome, action, module, phase, code, linkEmpty}: Filter): string | undefined =>
   groups.find(
     group =>
       (!outcome || outcome.split(',').includes(group.outcome)) &&
       (!action || (group.action !== null && action.split(',').includes(group.action))) &&
       (!module || group.module === module) &&
+      (!phase || group.phase === phase) &&
       (!linkEmpty || group.linkEmpty) &&
       (!code || group.code === code),
   )?.source

@@ -1,3 +1,4 @@
+import type {Group} from '../../run-reasons.ts'
 import {html} from '../html.ts'
 import {ImportFrame} from '../imports/frame.ts'
 import type {LoadedImport} from '../imports/known.ts'
@@ -16,7 +17,7 @@ import {Followed} from './followed.ts'
 import {RunLine, WhyNotice} from './live-sheet.ts'
 import {findRepeatingFlows} from './new-run.ts'
 import {EveryRow, Outcomes, UnmappedValues} from './outcomes.ts'
-import {Reasons} from './reasons.ts'
+import {type ReasonQuery, Reasons} from './reasons.ts'
 import {Repeat} from './repeat.ts'
 import {Retry} from './retry.ts'
 import {openQuestionsOf, type Run, sayState} from './run.ts'
@@ -81,7 +82,7 @@ const Summary = ({id, run, known: loadedImport, onStarted}: SummaryProps) => {
           </div>
           ${several && html`<p class="hint">${t.thisRunHasSeveralFilesDownload}</p>`}
           <${Problem} error=${tally.error} again=${tally.again} />
-          <${Reasons} tally=${tally} importId=${id} run=${run} />
+          <${Reasons} tally=${tally} run=${run} linkTo=${(_: Group, query: ReasonQuery) => to('imports', id, 'results', {run: run.id, ...query})} />
           ${unanswered > 0 && html`<${Notice} kind="warning" title=${t.someRowsHadNoAnswer}>${t.theCrmDidNotConfirmWhetherIt}<//>`}
         `
       }

@@ -14,6 +14,8 @@ export type Run = {
   retryOf: string | null
   /** The run that it undoes. Earlier versions of Lading do not send it. */
   undoOf?: string | null
+  /** Whether the run deletes records. Earlier versions of Lading do not send it. */
+  deletes?: boolean
   /** Rows whose record was deleted. Earlier versions of Lading do not send it. */
   deleted?: number
   /** Rows by what the undo did with their records. */

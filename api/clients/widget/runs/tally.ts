@@ -1,4 +1,5 @@
 import type {Group} from '../../run-reasons.ts'
+import {deletesRecords} from '../../run-state.ts'
 import {t} from '../text/runs.ts'
 import type {Counts, Run} from './run.ts'
 
@@ -36,8 +37,8 @@ const deleteWords: Partial<Record<OutcomeKey, OutcomeWords>> = {
 }
 
 /** Returns the words of an outcome. The outcomes of an undo, and of a run that deletes, have their own. */
-export const wordsOf = ({undoOf, deleted = 0}: Pick<Run, 'undoOf' | 'deleted'>, key: OutcomeKey): OutcomeWords =>
-  (undoOf ? undoWords[key] : deleted > 0 ? deleteWords[key] : undefined) ?? outcomeWords[key]
+export const wordsOf = (run: Pick<Run, 'undoOf' | 'deletes' | 'deleted'>, key: OutcomeKey): OutcomeWords =>
+  (run.undoOf ? undoWords[key] : deletesRecords(run) ? deleteWords[key] : undefined) ?? outcomeWords[key]
 
 /** Sums the rows of each outcome, of all modules or of one. */
 export const sumCounts = (counts: Counts, module?: string): Record<OutcomeKey, number> => {

@@ -270,6 +270,8 @@ export const runs: typeof t = {
       imported: 'Nichts importiert',
       previewed: 'Nichts zu importieren',
       undone: 'Nichts rückgängig gemacht',
+      deleted: 'Nichts gelöscht',
+      deletePreviewed: 'Nichts zu löschen',
       undoPreviewed: 'Nichts rückgängig zu machen',
     },
     allWouldFail: 'Alle Zeilen würden fehlschlagen',

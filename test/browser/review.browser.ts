@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import {test} from 'node:test'
+import type {Page} from 'playwright-core'
+import {accountRows, accounts, ok, openOrg, prepareImport, untilEnded} from '../support/importing.ts'
+import {enter, settled, stage} from './stage.ts'
+
+const here = stage('browser review')
+
+const rows = 6
+
+/** Lists the tabs of the review with their row counts, such as "Ready 0". */
+const tabsOf = (page: Page): Promise<string[]> => page.getByRole('navigation', {name: 'Rows by result'}).getByRole('link').allInnerTexts()
+
+test('headline, tabs and button of a review count the same rows, also if skipped records only get fields afterwards', async () => {
+  const org = await openOrg(here.world)
+  const there = Array.from({length: rows}, (_, n) => ({Account_Name: 'There', Account_Number: `R-${n + 1}`, Billing_City: 'Old'}))
+  here.world.crm.create('example', 'Accounts', there)
+  const [name, number, city] = accounts.fields
+  const later = {...accounts, fields: [name, number, {...city, patch: {when: ['skipped']}}]}
+  const flow = {...later, match: {by: ['Account_Number'], onOne: 'skip', onMany: 'skip'}}
+  const {path} = await prepareImport(org, {csv: accountRows(rows, 'R-'), flow})
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, org.session)
+  await page.goto(`${here.world.url}/#/imports/${path.split('/').at(-1)}/review`)
+  await page.getByRole('heading', {name: `0 ready · ${rows} skipped`}).waitFor()
+  await page.getByRole('link', {name: `Filled in afterwards ${rows}`}).click()
+  await settled(page)
+  assert.deepEqual(await tabsOf(page), [`All ${rows}`, 'Ready 0', 'Errors 0', `Skipped ${rows}`, `Filled in afterwards ${rows}`])
+  assert.equal(await page.locator('.review-rows tbody tr').count(), rows)
+  await page.getByRole('button', {name: 'Start run', exact: true}).click()
+  await page.getByRole('heading', {level: 2, name: 'Imported', exact: true}).waitFor()
+  const cities = here.world.crm.records('example', 'Accounts').filter(({Account_Name}) => Account_Name === 'There')
+  assert.ok(cities.every(({Billing_City}) => String(Billing_City).startsWith('Town')))
+  assert.deepEqual(visitor.complaints, [])
+})
+
+test('rows with questions are counted as such, and an earlier preview says that it is not the current one', async () => {
+  const org = await openOrg(here.world)
+  here.world.crm.create(
+    'example',
+    'Accounts',
+    [1, 1, 2, 2].map(n => ({Account_Name: 'Twice', Account_Number: `Q-${n}`})),
+  )
+  const flow = {...accounts, match: {...accounts.match, onMany: 'ask'}}
+  const {path} = await prepareImport(org, {csv: accountRows(5, 'Q-'), flow})
+  const {run} = await ok(org.call('POST', `${path}/runs`, {dryRun: true}), 202)
+  await untilEnded(org.call, `${path}/runs/${run.id}`)
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, org.session)
+  const review = `${here.world.url}/#/imports/${path.split('/').at(-1)}/review`
+  await page.goto(review)
+  await page.getByRole('heading', {name: '3 ready · 2 need your answer', exact: true}).waitFor()
+  assert.deepEqual(await tabsOf(page), ['All 5', 'Ready 3', 'Errors 0', 'Questions 2'])
+  const {run: again} = await ok(org.call('POST', `${path}/runs`, {dryRun: true}), 202)
+  await untilEnded(org.call, `${path}/runs/${again.id}`)
+  await page.goto(`${review}?run=${run.id}`)
+  await page.reload()
+  await page.getByText('You are viewing an earlier preview').waitFor()
+  await page.getByRole('link', {name: 'View the current preview'}).click()
+  await page.getByText('You are viewing an earlier preview').waitFor({state: 'detached'})
+  assert.deepEqual(visitor.complaints, [])
+})
