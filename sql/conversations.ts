@@ -109,6 +109,8 @@ const Failures = z.object({
 export const countFailures = (db: Db, {run, most, limit}: {run: number; most: number; limit: number}) =>
   db.any(sql.type(Failures)`
     select module, outcome, code, count(*) from (
-      select module_no as module, phase, outcome, code from run_log where run_no = ${run} order by seq desc limit ${most}) newest
+      select module_no as module, phase, outcome, code from log_entries
+      where run_no = ${run} and last_seq > (select next_seq - 1 - ${most} from run_heads where run_no = ${run})
+      order by seq desc limit ${most}) newest
     where phase = 0 and outcome in (${outcomeNo('refused')}, ${outcomeNo('unanswered')}, ${outcomeNo('failed')})
     group by 1, 2, 3 order by 4 desc, 1, 3 limit ${limit}`)

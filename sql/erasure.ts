@@ -3,7 +3,7 @@ import {type Db, sql, type Tx} from './database.ts'
 
 /** Large tables with the data of an org's runs, and the column that names the run or the chain. A chain is named by its first run. */
 export const OF_RUNS = {
-  ...{run_log: 'run_no', chain_rows: 'chain_no', unsettled: 'run_no', sends: 'run_no', admissions: 'run_no'},
+  ...{run_log: 'run_no', log_batches: 'run_no', chain_rows: 'chain_no', unsettled: 'run_no', sends: 'run_no', admissions: 'run_no'},
   ...{
     released_attempts: 'run_no',
     unsent_rows: 'run_no',
@@ -42,9 +42,9 @@ export const OF_ORG = [
   'written_records',
 ] as const
 
-/** Returns how many rows one statement deletes: fewer if each row deletes many others by cascade. */
+/** Returns how many rows one statement deletes: fewer if each row is large or deletes many others by cascade. */
 export const perDelete = (table?: OfRuns | (typeof OF_ORG)[number]) =>
-  table === 'uploads' ? 5 : table === 'writes' || table === 'imports' ? 200 : 10_000
+  table === 'uploads' ? 5 : table === 'writes' || table === 'imports' || table === 'log_batches' ? 200 : 10_000
 
 /** Takes the org's runs from their owners: moves the fence and sets a lease that never ends. */
 export const holdRuns = (db: Db, org: string) =>

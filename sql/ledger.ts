@@ -1,6 +1,7 @@
 import {arrayLiteral, columnLiteral} from './array-literal.ts'
 import {type Hot, prepare, statementsIn, type Tx} from './database.ts'
 import {countEmptyLinks, type EmptyLink, joinFields} from './empty-links.ts'
+import {packsOf, sortByBlock} from './log-packs.ts'
 import {nameStatement} from './named-statement.ts'
 import type {RunHold} from './run-heads.ts'
 import {settleNamed} from './settle-statement.ts'
@@ -194,12 +195,14 @@ export const settle = async (hot: Hot, s: Settlement): Promise<RunHold | null> =
 export const settleIn = async (tx: Tx, s: Settlement): Promise<RunHold | null> =>
   ((await statementsIn(tx).executeSql(settleNamed.text, valuesOf(s))).rows[0] as {held: RunHold | null} | undefined)?.held ?? null
 
-const valuesOf = (s: Settlement) =>
-  settleNamed.listValues({
+const valuesOf = (s: Settlement) => {
+  const log = sortByBlock(s.log)
+  return settleNamed.listValues({
     ...{run: s.run, fence: s.fence, settleNo: s.settleNo, chain: s.chain, answerSeconds: s.answerSeconds, leaseSeconds: s.leaseSeconds},
-    ...{batches: arrayLiteral(s.batches), counts: arrayLiteral(s.counts), logLength: s.log.length, isProgress: s.isProgress ?? true},
+    ...{batches: arrayLiteral(s.batches), counts: arrayLiteral(s.counts), logLength: log.length, isProgress: s.isProgress ?? true},
     ...{'cursor.flow': s.cursor.flow, 'cursor.lowWater': s.cursor.lowWater, 'cursor.pass': s.cursor.pass ?? 0},
-    ...columnsOf('log', s.log, ['key', 'flow', 'number', 'module', 'phase', 'target', 'attempt', 'recordId', 'outcome', 'code', 'message']),
+    ...columnsOf('pack', packsOf(log), ['first', 'last', 'block']),
+    ...columnsOf('log', log, ['key', 'flow', 'number', 'module', 'phase', 'target', 'attempt', 'recordId', 'outcome', 'code', 'message']),
     ...columnsOf('released', s.released, ['module', 'key']),
     ...columnsOf('kept', s.kept, ['module', 'key', 'recordId', 'how', 'matchKey']),
     'kept.writtenAt': s.kept.map(({writtenAt = null}) => writtenAt),
@@ -222,5 +225,6 @@ const valuesOf = (s: Settlement) =>
     'queued.records': arrayLiteral(s.queued ? [arrayLiteral(s.queued.records)] : []),
     ...columnsOf('queued', s.queued ? [s.queued] : [], ['rows', 'sealed']),
   })
+}
 
 const settleStatement = prepare<{held: RunHold | null}>('settle', settleNamed.text)

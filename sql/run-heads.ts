@@ -66,7 +66,9 @@ export const passCanary = async (db: Db, {run, fence, kind}: {run: number; fence
 }
 
 export const insertHead = (tx: Tx, {run, rowsLimit, limitBy}: {run: number; rowsLimit: number; limitBy: string}) =>
-  tx.query(sql.type(z.object({}))`insert into run_heads (run_no, rows_limit, limit_by) values (${run}, ${rowsLimit}, ${limitBy})`)
+  tx.query(sql.type(z.object({}))`
+    insert into run_heads (run_no, rows_limit, limit_by, packs_log)
+    values (${run}, ${rowsLimit}, ${limitBy}, coalesce((select is_on from release_switches where name = 'packed log'), false))`)
 
 /** Lowers the row limit of a run that was not started. */
 export const lowerRowsLimit = (tx: Tx, {run, rows}: {run: number; rows: number}) =>

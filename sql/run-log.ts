@@ -1,5 +1,6 @@
 import {z} from 'zod'
 import {type Db, type Hot, prepare, sql} from './database.ts'
+import {MOST_PACKED, blockOf} from './log-packs.ts'
 
 /** The log stores phases as small numbers: positions in this list. Only append to the list. */
 export const PHASES = ['write', 'patch', 'match', 'lookup', 'tag', 'edit'] as const
@@ -62,19 +63,26 @@ const LogEntry = z.object({
 })
 export type LogEntry = z.infer<typeof LogEntry>
 
-/** Lists log entries after `after`, in order of `seq`. Sequence numbers are assigned under the head's lock, so a reader never misses a lower one. */
+/**
+ * Lists the `limit` log entries after `after`, in order of `seq`. Sequence numbers have no gaps, and are assigned under the head's lock, so a
+ * reader never misses a lower one.
+ */
 export const listLog = (db: Db, {run, after, limit}: {run: number; after: number; limit: number}) =>
   db.any(sql.type(LogEntry)`
     select seq, row_key as "rowKey", flow_no as flow, row_number as "rowNumber", module_no as module, phase, target, attempt,
       record_id as "recordId", outcome, code, message, at
-    from run_log where run_no = ${run} and seq > ${after} order by seq limit ${limit}`)
+    from log_entries where run_no = ${run} and seq > ${after} and seq <= ${after + limit}
+      and first_seq <= ${after + limit} and last_seq > ${after} and last_seq < ${after + limit + MOST_PACKED} order by seq`)
 
 /** Lists all log entries of one row of a file, in order of `seq`. `flows`: the flows that read the file. */
 export const listRowLog = (db: Db, {run, flows, row}: {run: number; flows: number[]; row: number}) =>
   db.any(sql.type(LogEntry)`
     select seq, row_key as "rowKey", flow_no as flow, row_number as "rowNumber", module_no as module, phase, target, attempt,
       record_id as "recordId", outcome, code, message, at
-    from run_log where run_no = ${run} and flow_no = any(${sql.array(flows, 'int2')}) and row_number = ${row} order by seq limit 1000`)
+    from log_entries where run_no = ${run} and flow_no = any(${sql.array(flows, 'int2')}) and block = ${blockOf(row)} and row_number = ${row}
+    order by seq limit 1000`)
+
+const blocksOf = (numbers: readonly number[]) => sql.array([...new Set(numbers.map(blockOf))], 'int4')
 
 const LateUpdate = z.object({recordId: z.string(), rowKey: z.string(), leftMs: z.number()})
 
@@ -83,21 +91,22 @@ export const listLateUpdates = (db: Db, {run, chains, seconds}: {run: number; ch
   db.any(sql.type(LateUpdate)`
     with since as materialized (select lading_now() - make_interval(secs => ${seconds}) as moment)
     select record_id as "recordId", row_key as "rowKey", (extract(epoch from at - moment) * 1000)::float8 as "leftMs"
-    from since cross join runs join run_log using (run_no)
+    from since cross join runs join log_entries using (run_no)
     where (run_no = any(${sql.array([run, ...chains], 'int8')}) or chain_no = any(${sql.array(chains, 'int8')})) and (ended_at is null or ended_at > moment)
-      and run_log.outcome = ${outcomeNo('unanswered')} and record_id is not null and phase in (0, 1) and at > moment
+      and log_entries.outcome = ${outcomeNo('unanswered')} and record_id is not null and phase in (0, 1) and at > moment
     order by at`)
 
 /** Lists the rows above the low-water mark that have a log entry. */
 export const listLoggedRows = (db: Db, {run, flow, after}: {run: number; flow: number; after: number}) =>
   db.anyFirst(sql.type(z.object({number: z.number()}))`
-    select distinct row_number as number from run_log where run_no = ${run} and flow_no = ${flow} and row_number > ${after} and phase = 0`)
+    select distinct row_number as number from log_entries
+    where run_no = ${run} and flow_no = ${flow} and block >= ${blockOf(after)} and row_number > ${after} and phase = 0`)
 
 /** Returns the final outcomes of these rows, by the log's reading rules (see `listFinals`). */
 export const listEnds = (db: Db, {run, flow, numbers}: {run: number; flow: number; numbers: number[]}) =>
   db.any(sql.type(z.object({number: z.number(), outcome: z.number(), code: z.string().nullable(), attempt: z.number()}))`
-    select distinct on (row_number) row_number as number, outcome, code, attempt from run_log
-    where run_no = ${run} and flow_no = ${flow} and row_number = any(${sql.array(numbers, 'int8')}) and phase = 0 and outcome < 8
+    select distinct on (row_number) row_number as number, outcome, code, attempt from log_entries
+    where run_no = ${run} and flow_no = ${flow} and block = any(${blocksOf(numbers)}) and row_number = any(${sql.array(numbers, 'int8')}) and phase = 0 and outcome < 8
     order by row_number, attempt desc, (outcome = 3), seq desc`)
 
 /**
@@ -106,7 +115,7 @@ export const listEnds = (db: Db, {run, flow, numbers}: {run: number; flow: numbe
  */
 export const listEndsOfKeys = (db: Db, {run, module, keys}: {run: number; module: number; keys: string[]}) =>
   db.any(sql.type(z.object({key: z.string(), outcome: z.number(), attempt: z.number()}))`
-    select distinct on (row_key) row_key as key, outcome, attempt from run_log
+    select distinct on (row_key) row_key as key, outcome, attempt from log_entries
     where run_no = ${run} and module_no = ${module} and row_key = any(${sql.array(keys, 'text')}) and phase = 0 and outcome < 8
     order by row_key, attempt desc, (outcome = 3), seq desc`)
 
@@ -116,15 +125,16 @@ export const listSentBefore = (
   {run, flow, after, phase}: {run: number; flow: number; after: number; phase: (typeof PHASES)[number]},
 ) =>
   db.any(sql.type(z.object({number: z.number(), attempt: z.number(), isOver: z.boolean()}))`
-    select row_number as number, max(attempt) as attempt, bool_or(outcome <> 3) as "isOver" from run_log
-    where run_no = ${run} and flow_no = ${flow} and row_number > ${after} and phase = ${PHASES.indexOf(phase)} group by row_number`)
+    select row_number as number, max(attempt) as attempt, bool_or(outcome <> 3) as "isOver" from log_entries
+    where run_no = ${run} and flow_no = ${flow} and block >= ${blockOf(after)} and row_number > ${after} and phase = ${PHASES.indexOf(phase)} group by row_number`)
 
 const readPageStatement = prepare<Omit<LogEntry, 'at'> & {at: Date; recordsAt: 'db' | 'storage'; seq: number | null}>(
   'read-log-page',
   `select records_at as "recordsAt", l.* from runs r left join lateral (
      select seq, row_key as "rowKey", flow_no as flow, row_number as "rowNumber", module_no as module, phase, target, attempt,
        record_id as "recordId", outcome, code, message, at
-     from run_log where r.records_at = 'db' and run_no = r.run_no and seq > $2::bigint order by seq limit $3::bigint) l on true
+     from log_entries where r.records_at = 'db' and run_no = r.run_no and seq > $2::bigint and seq <= $2 + $3::bigint
+       and first_seq <= $2 + $3 and last_seq > $2 and last_seq < $2 + $3 + ${MOST_PACKED}) l on true
    where r.run_no = $1::bigint order by seq`,
 )
 
@@ -151,8 +161,8 @@ type NotedFieldsQuery = {run: number; flow: number; numbers: number[]; phase: 'l
 /** Lists the fields of these rows that have a log entry of the phase. */
 export const listNotedFields = (db: Db, {run, flow, numbers, phase}: NotedFieldsQuery) =>
   db.any(sql.type(z.object({number: z.number(), field: z.string()}))`
-    select row_number as number, target as field from run_log
-    where run_no = ${run} and flow_no = ${flow} and row_number = any(${sql.array(numbers, 'int8')}) and phase = ${PHASES.indexOf(phase)}`)
+    select row_number as number, target as field from log_entries
+    where run_no = ${run} and flow_no = ${flow} and block = any(${blocksOf(numbers)}) and row_number = any(${sql.array(numbers, 'int8')}) and phase = ${PHASES.indexOf(phase)}`)
 
 /** A row's final outcome in one module. For a patch, match, lookup or edit, `target` names the field. */
 export type FinalEntry = {
@@ -178,7 +188,7 @@ type Finals = {run: number; flows: number[]; from: number; to: number; seq: numb
  * twice. Excluded are an unanswered update, which names its record, and a create whose unique field rules out a second one.
  */
 export const listFinals = async (hot: Hot, {run, flows, from, to, seq}: Finals): Promise<FinalEntry[] | null> => {
-  const rows = await listFinalsStatement(hot, [run, flows, from, to, seq])
+  const rows = await listFinalsStatement(hot, [run, flows, from, to, seq, blockOf(from), blockOf(to)])
   if (rows[0]?.recordsAt === 'storage') return null
   return rows.flatMap(({recordsAt: _, ...entry}) => (entry.number === null ? [] : entry))
 }
@@ -193,8 +203,8 @@ const listFinalsStatement = prepare<FinalEntry & {recordsAt: 'db' | 'storage'; n
          bool_or(outcome = 8 and phase = 0) over entries as twice,
          bool_or(outcome = 3 and phase = 0 and record_id is null and coalesce(code, '') not in ('RESEND_SAFE', 'KEY_UNANSWERED')) over entries as silent
        from (
-         select *, case when phase = 0 then '' else coalesce(target, '') end as field from run_log
-         where r.records_at = 'db' and run_no = r.run_no and flow_no = any($2::smallint[]) and row_number between $3::bigint and $4::bigint and seq <= $5::bigint
+         select *, case when phase = 0 then '' else coalesce(target, '') end as field from log_entries
+         where r.records_at = 'db' and run_no = r.run_no and flow_no = any($2::smallint[]) and block between $6::int and $7::int and row_number between $3::bigint and $4::bigint and seq <= $5::bigint
            and (phase <> 0 or outcome < 9)) entry
        window entries as (partition by row_number, flow_no, module_no, row_key)
        order by row_number, flow_no, module_no, phase, row_key, field, outcome = 8, attempt desc, (outcome = 3), seq desc) finals

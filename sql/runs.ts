@@ -222,7 +222,8 @@ type QueuedRun = {
   undoDays: number | null
   matchBy: 'query' | 'snapshot' | 'auto' | 'flow'
   writeBy: 'records' | 'bulk' | 'auto' | 'flow'
-  verify: VerifyMode
+  /** Null: as the template of the import says. */
+  verify: VerifyMode | null
   /** The number of the dry run whose plan the run applies. */
   planOf: number | null
 }
@@ -230,7 +231,7 @@ type QueuedRun = {
 export const queueRun = (tx: Tx, {no, connector, importNo, snapshotNo, dryRun, retry, undoDays, matchBy, writeBy, ...others}: QueuedRun) =>
   tx.query(sql.type(z.object({}))`
     update runs set state = 'queued', engine = 'worker', ground = ${dryRun ? sql.fragment`(select ${groundOfDryRun} from imports i where i.import_no = ${importNo})` : null}, connector_id = ${connector}, import_no = ${importNo}, snapshot_no = ${snapshotNo},
-      (template_id, template_version) = (select template_id, template_version from imports i where i.import_no = ${importNo}), dry_run = ${dryRun}, undo_days = ${undoDays}, match_by = ${matchBy}, write_by = ${writeBy}, verify = ${others.verify}, plan_of = ${others.planOf}, retry_of = ${retry?.no ?? null}, chain_no = ${(!dryRun && retry?.chain) || no}
+      (template_id, template_version) = (select template_id, template_version from imports i where i.import_no = ${importNo}), dry_run = ${dryRun}, undo_days = ${undoDays}, match_by = ${matchBy}, write_by = ${writeBy}, verify = coalesce(${others.verify}, (select t.verify from imports i join templates t on t.id = i.template_id where i.import_no = ${importNo}), 'off'), plan_of = ${others.planOf}, retry_of = ${retry?.no ?? null}, chain_no = ${(!dryRun && retry?.chain) || no}
     where run_no = ${no}`)
 
 export const setRunJob = (tx: Tx, {no, job}: {no: number; job: string | null}) =>

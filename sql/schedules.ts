@@ -1,5 +1,6 @@
 import {z} from 'zod'
 import {type Db, sql, type Tx} from './database.ts'
+import {VerifyMode} from './runs.ts'
 
 const Reason = z.looseObject({code: z.string(), message: z.string()})
 export type Reason = z.output<typeof Reason>
@@ -17,6 +18,8 @@ const Schedule = z.object({
   credentials: z.string().nullable(),
   declaredRows: z.number().nullable(),
   onDrift: z.enum(['stop', 'warn']),
+  /** Which written rows the runs read back. Null: as the template says. */
+  verify: VerifyMode.nullable(),
   enabled: z.boolean(),
   stopped: Reason.nullable(),
   nextDueAt: z.string().nullable(),
@@ -31,21 +34,21 @@ const Schedule = z.object({
 export type Schedule = z.output<typeof Schedule>
 
 const columns = sql.fragment`id, org_id as org, template_id as "templateId", connector_id as "connectorId", name, cron, timezone, source, credentials,
-  declared_rows as "declaredRows", on_drift as "onDrift", enabled, stopped, next_due_at as "nextDueAt", encode(last_sha256, 'hex') as "lastSha256",
+  declared_rows as "declaredRows", on_drift as "onDrift", verify, enabled, stopped, next_due_at as "nextDueAt", encode(last_sha256, 'hex') as "lastSha256",
   last_template_version as "lastTemplateVersion", failures, version, created_by as "createdBy", created_at as "createdAt", lading_now() as now`
 
 type ScheduleUpdate = Pick<
   Schedule,
-  'name' | 'connectorId' | 'cron' | 'timezone' | 'source' | 'credentials' | 'declaredRows' | 'onDrift' | 'enabled' | 'nextDueAt'
+  'name' | 'connectorId' | 'cron' | 'timezone' | 'source' | 'credentials' | 'declaredRows' | 'onDrift' | 'verify' | 'enabled' | 'nextDueAt'
 >
 type NewSchedule = ScheduleUpdate & {id: string; org: string; template: string; person: string}
 
 export const insertSchedule = (tx: Tx, s: NewSchedule) =>
   tx.one(sql.type(Schedule)`
-    insert into schedules (id, org_id, template_id, connector_id, name, cron, timezone, source, credentials, declared_rows, on_drift, enabled,
+    insert into schedules (id, org_id, template_id, connector_id, name, cron, timezone, source, credentials, declared_rows, on_drift, verify, enabled,
       next_due_at, created_by)
     values (${s.id}, ${s.org}, ${s.template}, ${s.connectorId}, ${s.name}, ${s.cron}, ${s.timezone}, ${sql.jsonb(s.source as never)}, ${s.credentials},
-      ${s.declaredRows}, ${s.onDrift}, ${s.enabled}, ${s.nextDueAt}::text::timestamptz, ${s.person})
+      ${s.declaredRows}, ${s.onDrift}, ${s.verify}, ${s.enabled}, ${s.nextDueAt}::text::timestamptz, ${s.person})
     returning ${columns}`)
 
 /**
@@ -56,7 +59,7 @@ export const updateSchedule = (tx: Tx, {id, ...s}: ScheduleUpdate & {id: string}
   tx.one(sql.type(Schedule)`
     update schedules set connector_id = ${s.connectorId}, name = ${s.name}, cron = ${s.cron}, timezone = ${s.timezone},
       source = ${sql.jsonb(s.source as never)}, credentials = ${s.credentials}, declared_rows = ${s.declaredRows}, on_drift = ${s.onDrift},
-      enabled = ${s.enabled}, next_due_at = ${s.nextDueAt}::text::timestamptz, stopped = case when ${s.enabled} then null else stopped end, failures = 0,
+      verify = ${s.verify}, enabled = ${s.enabled}, next_due_at = ${s.nextDueAt}::text::timestamptz, stopped = case when ${s.enabled} then null else stopped end, failures = 0,
       last_sha256 = case when connector_id is not distinct from ${s.connectorId} then last_sha256 end, version = version + 1
     where id = ${id} returning ${columns}`)
 

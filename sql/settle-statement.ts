@@ -13,13 +13,21 @@ export const settleNamed =
        lease_until = lading_now() + make_interval(secs => @leaseSeconds::float8)
      where run_no = @run and fence = @fence and lease_until > lading_now() and settle_no = @settleNo - 1
        and (select count(*) from gone) = cardinality(@batches)
-     returning next_seq - @logLength as base, lading_now() as at, held),
+     returning next_seq - @logLength as base, lading_now() as at, held, packs_log),
    logged as (
      insert into run_log (run_no, seq, row_key, flow_no, row_number, module_no, phase, target, attempt, record_id, outcome, code, message, at)
      select @run, base + ord - 1, key, flow, number, module, phase, target, attempt, record_id, outcome, code, message, at
      from head, unnest(@log.key::text[], @log.flow::smallint[], @log.number::bigint[], @log.module::smallint[], @log.phase::smallint[], @log.target::text[], @log.attempt::smallint[], @log.recordId::text[],
        @log.outcome::smallint[], @log.code::text[], @log.message::text[])
-       with ordinality as l(key, flow, number, module, phase, target, attempt, record_id, outcome, code, message, ord)),
+       with ordinality as l(key, flow, number, module, phase, target, attempt, record_id, outcome, code, message, ord)
+     where not packs_log),
+   packed as (
+     insert into log_batches (run_no, first_seq, last_seq, block, at, row_keys, flows, row_numbers, modules, phases, targets, attempts, record_ids, outcomes, codes, messages)
+     select @run, base + first - 1, base + last - 1, block, at, (@log.key::text[])[first:last], (@log.flow::smallint[])[first:last], (@log.number::bigint[])[first:last],
+       (@log.module::smallint[])[first:last], (@log.phase::smallint[])[first:last], (@log.target::text[])[first:last], (@log.attempt::smallint[])[first:last],
+       (@log.recordId::text[])[first:last], (@log.outcome::smallint[])[first:last], (@log.code::text[])[first:last], (@log.message::text[])[first:last]
+     from head, unnest(@pack.first::int[], @pack.last::int[], @pack.block::int[]) as p(first, last, block)
+     where packs_log),
    kept as (
      insert into chain_rows (chain_no, module_no, row_key, record_id, how, match_key, run_no, may_exist_twice, empty_links, written_at)
      select @chain::bigint, module, key, record_id, how, match_key, @run, twice, links, written

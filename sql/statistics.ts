@@ -1,6 +1,6 @@
 import type {Hot} from './database.ts'
 
-const tables = ['admissions', 'sends', 'run_log', 'chain_rows', 'unsettled']
+const tables = ['admissions', 'sends', 'run_log', 'log_batches', 'chain_rows', 'unsettled']
 
 /**
  * Runs ANALYZE on tables that Postgres believes to have fewer rows than `fewerThan`. A new table has no statistics, and named statements on

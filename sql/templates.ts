@@ -1,5 +1,6 @@
 import {z} from 'zod'
 import {type Db, sql, type Tx} from './database.ts'
+import {VerifyMode} from './runs.ts'
 
 const Empty = z.object({})
 
@@ -12,6 +13,7 @@ const Template = z.object({
   sources: z.array(z.unknown()),
   flows: z.array(z.unknown()),
   known: z.unknown(),
+  verify: VerifyMode,
   version: z.number(),
   shared: z.boolean(),
   /** The person who made the template. Null after the person was erased. */
@@ -22,7 +24,7 @@ const Template = z.object({
 })
 export type TemplateRow = z.infer<typeof Template>
 
-const columns = sql.fragment`t.id, t.org_id as org, t.connector_id as "connectorId", t.name, t.description, t.sources, t.flows, t.known, t.version, t.shared,
+const columns = sql.fragment`t.id, t.org_id as org, t.connector_id as "connectorId", t.name, t.description, t.sources, t.flows, t.known, t.verify, t.version, t.shared,
   t.created_by as "createdBy", (select p.name from people p where p.id = t.created_by) as "createdByName", t.created_at as "createdAt",
   t.updated_at as "updatedAt"`
 
@@ -57,14 +59,14 @@ type Content = {
   known: unknown
 }
 
-type New = Content & {id: string; org: string; person: string; shared: boolean}
+type New = Content & {id: string; org: string; person: string; shared: boolean; verify?: VerifyMode | undefined}
 
 /** Inserts a template. Returns false if the template is shared and the org has another shared one with its name. */
 export const insertTemplate = async (tx: Tx, made: New): Promise<boolean> => {
   const {rowCount} = await tx.query(sql.type(Empty)`
-    insert into templates (id, org_id, connector_id, name, description, sources, flows, known, shared, created_by)
+    insert into templates (id, org_id, connector_id, name, description, sources, flows, known, verify, shared, created_by)
     values (${made.id}, ${made.org}, ${made.connectorId}, ${made.name}, ${made.description}, ${sql.jsonb(made.sources as never)},
-      ${sql.jsonb(made.flows as never)}, ${sql.jsonb(made.known as never)}, ${made.shared}, ${made.person})
+      ${sql.jsonb(made.flows as never)}, ${sql.jsonb(made.known as never)}, ${made.verify ?? 'off'}, ${made.shared}, ${made.person})
     on conflict (org_id, name) where shared do nothing`)
   return rowCount === 1
 }
@@ -82,6 +84,10 @@ export const setTemplateKnown = (tx: Tx, {id, known}: {id: string; known: unknow
 /** Shares or unshares a template. Its content does not change, so its version stays. */
 export const setTemplateShared = (tx: Tx, {id, shared}: {id: string; shared: boolean}) =>
   tx.query(sql.type(Empty)`update templates set shared = ${shared} where id = ${id}`)
+
+/** Sets which written rows the runs read back. The version stays, as when the template is shared. */
+export const setTemplateVerify = (tx: Tx, {id, verify}: {id: string; verify: VerifyMode}) =>
+  tx.query(sql.type(Empty)`update templates set verify = ${verify} where id = ${id}`)
 
 /** Deletes the template with its schedules. Its imports and runs stay. */
 export const deleteTemplate = (tx: Tx, id: string) => tx.query(sql.type(Empty)`delete from templates where id = ${id}`)

@@ -1,4 +1,5 @@
 import {z} from 'zod'
+import {VerifyMode} from '../../sql/runs.ts'
 import {Answer, ByName, Count, Id, JobAnswer, Moment, NextCursor, Version} from './common.ts'
 import {HeldFile} from './data-contracts.ts'
 import {NoticeRule} from './notices.ts'
@@ -30,6 +31,17 @@ const ScheduleSource = z
       user: z.string().describe('The user'),
       path: z.string().describe('Path of the file, with date placeholders'),
       hostKey: z.string().describe('Fingerprint of the host key'),
+      credentials: kept,
+    }),
+    Answer({
+      kind: z.literal('postgres').describe('From a query of a PostgreSQL database'),
+      host: z.string().describe('The host'),
+      port: z.int().describe('The port'),
+      database: z.string().describe('The database'),
+      user: z.string().describe('The user'),
+      query: z.string().describe('The query, with date placeholders'),
+      tls: z.boolean().describe('Whether the connection is encrypted'),
+      ca: z.string().optional().describe('The certificate authority (PEM)'),
       credentials: kept,
     }),
   ])
@@ -87,6 +99,7 @@ const Schedule = Answer({
     .describe(
       'What happens if the file or the CRM no longer matches the template. `stop`: nothing is imported. `warn`: the parts that still fit are imported',
     ),
+  verify: VerifyMode.nullable().describe('Which written rows its runs read back. Null: as the template says'),
   enabled: z.boolean().describe('Whether the schedule is on'),
   stopped: Reason.nullable().describe('Why the service turned it off. Null: it did not'),
   next: z
@@ -112,7 +125,14 @@ export const FiringPage = Answer({firings: z.array(Firing).describe('Newest firs
 export const Fired = Answer({firing: Firing, job: JobAnswer.describe('The job of the firing')})
 
 const told = {
-  ...{name: 'Leads, every night', cron: '30 2 * * *', timezone: 'Europe/Berlin', declaredRows: null, onDrift: 'stop' as const},
+  ...{
+    name: 'Leads, every night',
+    cron: '30 2 * * *',
+    timezone: 'Europe/Berlin',
+    declaredRows: null,
+    onDrift: 'stop' as const,
+    verify: null,
+  },
 }
 
 export const newScheduleExample = {

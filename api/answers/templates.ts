@@ -1,6 +1,7 @@
 import {z} from 'zod'
 import {Flows} from '../../shared/mapping/flows/flow.ts'
 import {TemplateSlot} from '../../shared/mapping/templates/template.ts'
+import {VerifyMode} from '../../sql/runs.ts'
 import {Answer, Count, Id, Moment, NextCursor, Version} from './common.ts'
 import {Run} from './runs.ts'
 
@@ -24,6 +25,7 @@ const Template = Answer({
   ...outline,
   sources: z.array(TemplateSlot).describe('The files that its imports need'),
   flows: Flows.describe('The flows. The `sourceId` of a flow is the slot of one of the sources'),
+  verify: VerifyMode.describe('Which written rows the runs read back, unless a run or its schedule says otherwise'),
 }).meta({id: 'Template', description: 'A reusable set of flows for files of one kind. Contains no data from rows'})
 
 export const TemplatePage = Answer({templates: z.array(TemplateOutline).describe('Newest first'), nextCursor: NextCursor})
@@ -114,7 +116,7 @@ const done = {
 }
 
 export const templateBodyExample = {name: 'Leads of the fair', description: null, connectorId: outlineExample.connectorId, ...done}
-export const templateExample = {...outlineExample, ...done}
+export const templateExample = {...outlineExample, ...done, verify: 'off' as const}
 
 export const checkExample = {
   connectorId: 'con_01k9m0v6f8e2r4t7w3y5z1a2b3',

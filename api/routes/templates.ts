@@ -6,10 +6,12 @@ import {findVisible, type TemplateCaller, viewerOf} from '../../shared/mapping/t
 import {readTemplateRuns} from '../../shared/mapping/templates/runs.ts'
 import {templateOf} from '../../shared/mapping/templates/save.ts'
 import {Template} from '../../shared/mapping/templates/template.ts'
+import {changeVerify} from '../../shared/mapping/templates/verify.ts'
 import {createTemplate, removeTemplate, replaceTemplate, shareTemplate} from '../../shared/mapping/templates/write.ts'
 import {withJsonSchema} from '../../shared/schema/json-schema.ts'
 import {oneLine} from '../../shared/schema/name.ts'
 import {readPage} from '../../shared/security/cursor.ts'
+import {VerifyMode} from '../../sql/runs.ts'
 import {findRecheck} from '../../sql/template-rechecks.ts'
 import {listTemplates, type TemplateRow} from '../../sql/templates.ts'
 import {
@@ -37,6 +39,7 @@ const FromImport = z.strictObject({
   fromImport: z.string().describe('The import to save as a template'),
   name: oneLine(z.string().trim().min(1).max(200)).describe('The name shown to users'),
   description: z.string().max(2_000).nullish().describe('The purpose of the template'),
+  verify: Template.shape.verify,
 })
 const New = withJsonSchema(z.unknown(), z.union([Template, FromImport])).transform(
   (body, context): z.output<typeof FromImport> | Template => {
@@ -138,6 +141,24 @@ export default [
     async handle({db, caller, params: {id}, body, request}) {
       const templateCaller = templateAskerOf(caller)
       return answer(await replaceTemplate(db, templateCaller, {id, condition: conditionOf(request)}, body), templateCaller)
+    },
+  }),
+  route({
+    method: 'patch',
+    path: '/orgs/:org/templates/:id',
+    operationId: 'setTemplateVerify',
+    tag: 'Templates',
+    access: {role: 'builder'},
+    summary: 'Set which rows its runs read back',
+    description: 'Applies to runs that start without `verify`. The template keeps its version and its approval.',
+    answers: {200: TemplateRead},
+    refusals: ['NOT_FOUND'],
+    example: {body: {verify: 'all'}, answer: {template: {...templateExample, verify: 'all'}}},
+    params: OfTemplate,
+    body: z.strictObject({verify: VerifyMode.describe('Which written rows the runs read back')}),
+    async handle({db, caller, params: {id}, body: {verify}}) {
+      const templateCaller = templateAskerOf(caller)
+      return answer(await changeVerify(db, templateCaller, {id, verify}), templateCaller)
     },
   }),
   route({

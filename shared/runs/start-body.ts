@@ -49,8 +49,8 @@ export const StartBody = z
       .describe(
         'A dry run with a sealed plan, which the run applies as it is. A row that differs from the plan, or whose record was changed since, is skipped as `PLAN_STALE`. A retry keeps to the plan of the run that it retries',
       ),
-    verify: VerifyMode.default('off').describe(
-      'Reads written records back and compares them with what was sent. `sample`: the first 100 rows of each flow and one in 20 of the others, the same in each run. `all`: every written row',
+    verify: VerifyMode.optional().describe(
+      'Reads written records back and compares them with what was sent. `sample`: the first 100 rows of each flow and one in 20 of the others, the same in each run. `all`: every written row. Default: as the template of the import says, `off` without one',
     ),
     rows: RowRange.optional().describe('Read only the rows with these numbers, in every file'),
   })

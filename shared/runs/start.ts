@@ -47,8 +47,7 @@ import {findUndoDays} from './undo/window.ts'
 type StartCaller = {org: string; person: string; role: Role | null}
 /** `isScheduled`: a schedule starts the run, so it keeps values that people edited, unless a setting says otherwise. */
 type Start = StartCaller &
-  Omit<z.output<typeof StartBody>, 'verify'> &
-  Partial<Pick<z.output<typeof StartBody>, 'verify'>> & {
+  z.output<typeof StartBody> & {
     importId: string
     isScheduled?: boolean
     embed?: EmbedScope | null
@@ -60,7 +59,7 @@ type Start = StartCaller &
  */
 export const startRun = async (tx: Tx, queue: Queue, start: Start): Promise<{runId: string; job: string | null}> => {
   const {org, person, importId, runId, retryOf, planOf, dryRun, rows: range} = start
-  const {guard, verify = 'off', isScheduled = false, embed = null} = start
+  const {guard, verify = null, isScheduled = false, embed = null} = start
   const left = embed && (await lockEmbedRows(tx, embed))
   const found = await openImport(tx, {org, importId, dryRun})
   if (!dryRun) await assertTextDecided(tx, found)

@@ -14,6 +14,6 @@ export const recordSchedule = (
 ): Promise<void> => recordChanges(tx, author, [{page: 'templates', target: template.shared ? name : id, connectorId, ...change}])
 
 /** Returns the parts of a schedule for the history. Its address and credentials are left out, because only builders may read them. */
-export const contentOf = ({id, templateId, version, cron, timezone, enabled}: Schedule) => ({
-  ...{scheduleId: id, templateId, version, cron, timezone, enabled},
+export const contentOf = ({id, templateId, version, cron, timezone, verify, enabled}: Schedule) => ({
+  ...{scheduleId: id, templateId, version, cron, timezone, verify, enabled},
 })

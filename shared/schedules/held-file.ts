@@ -16,7 +16,7 @@ import type {Editor} from '../mapping/templates/write.ts'
 import type {Queue} from '../queue.ts'
 import {deleteImportIn} from '../runs/edit-import.ts'
 import {startRun} from '../runs/start.ts'
-import {noSchedule} from './schedule.ts'
+import {noSchedule, runOptionsOf} from './schedule.ts'
 
 type HeldFileInput = {editor: Editor; template: string; schedule: string; firing: string}
 type HeldContract = {version: number; breaches: Breach[]; files: {slot: string; sourceId: string}[]}
@@ -48,9 +48,11 @@ export const acceptHeldFile = async (
         ...{firing: underWay.id, runId: underWay.runId},
       })
     const left = adapt ? await loosen(tx, input, file.held.breaches) : []
-    const declared = schedule.declaredRows === null ? {} : {declaredRows: schedule.declaredRows}
     const {person, rank: role} = input.editor
-    const {runId} = await startRun(tx, deps.queue, {...{org, person, role, importId, dryRun: false, isScheduled: true}, ...declared})
+    const {runId} = await startRun(tx, deps.queue, {
+      ...{org, person, role, importId, dryRun: false, isScheduled: true},
+      ...runOptionsOf(schedule),
+    })
     await setFileAccepted(tx, {firing: file.id, run: runId})
     await record(tx, input, {schedule, decision: 'accepted'})
     return {runId, left}

@@ -1,6 +1,7 @@
 import {z} from 'zod'
 import type {Db} from '../../sql/database.ts'
 import {type Firing, listLastFirings} from '../../sql/firings.ts'
+import {VerifyMode} from '../../sql/runs.ts'
 import {findSchedule, type Schedule} from '../../sql/schedules.ts'
 import type {Role} from '../accounts/roles.ts'
 import type {Config} from '../config.ts'
@@ -39,6 +40,9 @@ const shown = {
     .enum(['stop', 'warn'])
     .default('stop')
     .describe('If the file or the CRM no longer matches the template: `stop` runs nothing, `warn` runs what still matches'),
+  verify: VerifyMode.nullish().describe(
+    'Which written rows the runs read back; null: as the template says. Left out: null for a new schedule, unchanged for another',
+  ),
   notify: Notify.nullish().describe('Who is notified, besides those who receive all notifications of the org; null: no one else'),
   enabled: z
     .boolean()
@@ -72,6 +76,12 @@ export const noSchedule = (): never => {
 export const sourceOf = ({SECRETS_KEYS: ring}: Pick<Config, 'SECRETS_KEYS'>, {id, source, credentials}: Schedule): FileSource =>
   openSource(ring, {open: source, sealed: credentials}, id)
 
+/** Returns the options that a schedule gives to its runs. */
+export const runOptionsOf = ({declaredRows, verify}: Schedule) => ({
+  ...(declaredRows !== null && {declaredRows}),
+  ...(verify !== null && {verify}),
+})
+
 /** Returns schedules in the form of the API, each with its next five moments and its last firing. Credentials are never returned. */
 export const describeSchedules = async (db: Db, schedules: readonly Schedule[]) => {
   const last = await listLastFirings(
@@ -88,9 +98,9 @@ export const describeSchedules = async (db: Db, schedules: readonly Schedule[]) 
 }
 
 const shapeSchedule = (schedule: Schedule) => {
-  const {id, templateId, connectorId, name, cron, timezone, declaredRows, onDrift, enabled, stopped, failures, version} = schedule
+  const {id, templateId, connectorId, name, cron, timezone, declaredRows, onDrift, verify, enabled, stopped, failures, version} = schedule
   return {
-    ...{id, templateId, connectorId, name, cron, timezone, source: schedule.source, declaredRows, onDrift, enabled, stopped},
+    ...{id, templateId, connectorId, name, cron, timezone, source: schedule.source, declaredRows, onDrift, verify, enabled, stopped},
     next: enabled ? preview({cron, timezone}, schedule.now) : [],
     ...{failures, version, createdBy: schedule.createdBy, createdAt: schedule.createdAt},
   }

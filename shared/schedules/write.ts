@@ -49,7 +49,7 @@ export const createSchedule = ({db, config}: ScheduleDeps, asker: NamedSchedule,
     const id = newId('sch')
     assertSchedulable(template)
     assertSourceAllowed(config, org, body.source)
-    const {enabled, ...written} = {...(await shape(tx, {org, template}, body)), enabled: body.enabled ?? true}
+    const {enabled, ...written} = {...(await shape(tx, {org, template, verify: null}, body)), enabled: body.enabled ?? true}
     if (enabled) await assertMayRun(tx, {org, connector: template.connectorId ?? written.connectorId})
     const nextDueAt = enabled ? nextAfter(body, await readClock(tx)) : null
     const sealed = seal(config, id, body.source)
@@ -76,7 +76,7 @@ export const replaceSchedule = ({db, config}: ScheduleDeps, asker: OneSchedule, 
     const source = merge(config, schedule, body.source)
     assertSourceAllowed(config, org, source)
     const sealed = seal(config, id, source)
-    const written = await shape(tx, {org, template}, body)
+    const written = await shape(tx, {org, template, verify: schedule.verify}, body)
     const connector = template.connectorId ?? written.connectorId
     if (enabled) await (schedule.enabled ? assertConnected(tx, {org, connector}) : assertMayRun(tx, {org, connector}))
     const changed = await updateSchedule(tx, {...written, ...sealed, id, enabled, nextDueAt})
@@ -164,7 +164,8 @@ const assertRoom = async (tx: Tx, org: string) => {
   throw await countRefusal(tx, {org, code: 'LIMIT_SCHEDULES', limit: 'schedules', wanted: used + 1, used, says})
 }
 
-type SchedulePlace = {org: string; template: TemplateRow}
+/** `verify`: what the schedule has so far. */
+type SchedulePlace = {org: string; template: TemplateRow; verify: Schedule['verify']}
 
 const shape = async (tx: Tx, schedulePlace: SchedulePlace, body: Omit<NewSchedule, 'source'>) => {
   const {name, cron, timezone, declaredRows, onDrift} = body
@@ -174,12 +175,17 @@ const shape = async (tx: Tx, schedulePlace: SchedulePlace, body: Omit<NewSchedul
     timezone,
     declaredRows: declaredRows ?? null,
     onDrift,
+    verify: body.verify === undefined ? schedulePlace.verify : body.verify,
     connectorId: await connectorOf(tx, schedulePlace, body.connectorId),
   }
 }
 
 /** Returns the schedule's connection. The schedule names a connection only if the template names none. */
-const connectorOf = async (tx: Tx, {org, template}: SchedulePlace, named: string | null | undefined): Promise<string | null> => {
+const connectorOf = async (
+  tx: Tx,
+  {org, template}: Omit<SchedulePlace, 'verify'>,
+  named: string | null | undefined,
+): Promise<string | null> => {
   if (template.connectorId === null) return (await chooseConnector(tx, {org, id: named ?? undefined})).id
   if (named && named !== template.connectorId)
     throw new Refusal('INVALID', 'The template names another connection. Leave connectorId out, or change the template')

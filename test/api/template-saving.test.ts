@@ -268,7 +268,7 @@ test('no cell, sample or file name is ever stored with a template', async t => {
     t.true(tables.includes('sources'), 'the scan finds what is there')
     // The log holds the key of each row. All other places with cell text are listed here.
     t.deepEqual(
-      tables.filter(name => !['sources', 'run_log', 'run_snapshots'].includes(name)),
+      tables.filter(name => !['sources', 'log_batches', 'run_snapshots'].includes(name)),
       [],
       cell,
     )

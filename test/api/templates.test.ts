@@ -22,7 +22,7 @@ test('a template is created, read, listed, changed and deleted, with its version
   t.is(made.status, 201)
   t.is(made.headers.get('etag'), '"1"')
   const {id, createdAt, updatedAt, createdBy, ...rest} = made.body.template
-  t.deepEqual(rest, {...leadsTemplate(), version: 1, shared: false, mine: true, mayEdit: true})
+  t.deepEqual(rest, {...leadsTemplate(), verify: 'off', version: 1, shared: false, mine: true, mayEdit: true})
   t.is(createdBy, 'Test Person')
   t.deepEqual((await ok(call('GET', path(id)), 200)).template, made.body.template)
   const changed = await call('PUT', path(id), leadsTemplate({name: 'Other'}), {'if-match': '"1"'})

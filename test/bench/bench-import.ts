@@ -1,5 +1,6 @@
 import {type Client, openClient} from '../stack/client.ts'
 import {connect, discover, signIn} from '../stack/journey.ts'
+import {fetchFresh} from './fetch-fresh.ts'
 
 /** A flow without its source, which belongs to the import. */
 export type FlowOf = {module: string; match?: object; fields: object[]}
@@ -54,7 +55,7 @@ export const assertUnchanged = async ({place, path, module, rows}: PreparedImpor
 
 const upload = async (url: string, token: string, csv: Buffer) => {
   const headers = {authorization: `Bearer ${token}`, 'content-type': 'text/csv'}
-  const answer = await fetch(url, {method: 'POST', headers, body: new Uint8Array(csv.buffer, csv.byteOffset, csv.length)})
+  const answer = await fetchFresh(url, {method: 'POST', headers, body: new Uint8Array(csv.buffer, csv.byteOffset, csv.length)})
   if (!answer.ok) throw new Error(`The file was not taken: ${answer.status} ${await answer.text()}`)
   return (await answer.json()) as {source: {id: string; rows: number}}
 }

@@ -1,5 +1,6 @@
 import {assertUnchanged, prepareImport, type StartOptions, startRun} from './bench-import.ts'
 import {type Deployment, startDeployment} from './deployment.ts'
+import {fetchFresh} from './fetch-fresh.ts'
 import type {MeasureOptions} from './figures.ts'
 import {assertRecords, readEnds} from './route-state.ts'
 import {fileOf, plain} from './rows.ts'
@@ -81,11 +82,11 @@ export const setAllowance = ({crmUrl}: Deployment) => post(crmUrl, 'credits', {o
 export const setSwitches = ({crmUrl}: Deployment, switches: object) => post(crmUrl, 'switches', switches)
 
 export const post = async (crmUrl: string, route: string, body: object): Promise<void> => {
-  const answer = await fetch(`${crmUrl}/__sim/${route}`, {method: 'POST', body: JSON.stringify(body)})
+  const answer = await fetchFresh(`${crmUrl}/__sim/${route}`, {method: 'POST', body: JSON.stringify(body)})
   if (!answer.ok) throw new Error(`The stand-in refused ${route}: ${await answer.text()}`)
 }
 
 export const readSpent = async ({crmUrl}: Deployment): Promise<number> => {
-  const answer = await fetch(`${crmUrl}/__sim/credits?org=${crmOrg}`)
+  const answer = await fetchFresh(`${crmUrl}/__sim/credits?org=${crmOrg}`)
   return ((await answer.json()) as {used: number}).used
 }

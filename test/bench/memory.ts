@@ -30,7 +30,7 @@ const measureRun = async (rows: number) => {
   try {
     const {no, seconds} = await deployment.runImport({csv: fileOf(rows, 'm '), flow: withExpressions})
     const marks = await deployment.query<{at: number}>(
-      `select extract(epoch from at)::float8 as at from run_log where run_no = $1 and (seq = 1 or seq % $2 = 0) order by seq`,
+      `select extract(epoch from at)::float8 as at from log_entries where run_no = $1 and (seq = 1 or seq % $2 = 0) order by seq`,
       [no, rows / 100],
     )
     if (marks.length !== 101) throw new Error(`The log of ${rows} rows has ${marks.length - 1} hundredths`)

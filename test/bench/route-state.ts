@@ -4,6 +4,7 @@ import {parse} from 'csv-parse'
 import {digestLine, type RecordDigest} from '../simulators/crm/state.ts'
 import type {FlowOf, PreparedImport} from './bench-import.ts'
 import type {Deployment} from './deployment.ts'
+import {fetchFresh} from './fetch-fresh.ts'
 
 type MappedField = {field: string; source: string}
 /** The column of results.csv with the record of a row. */
@@ -14,7 +15,7 @@ const numbers = new Set(['Annual_Revenue', 'Employees'])
 export const assertRecords = async ({crmUrl}: Deployment, {module, fields}: FlowOf, files: Buffer[]): Promise<void> => {
   const mapped = fields as MappedField[]
   const names = mapped.map(({field}) => field)
-  const answer = await fetch(`${crmUrl}/__sim/digest?org=example&module=${module}&fields=${names.join()}`)
+  const answer = await fetchFresh(`${crmUrl}/__sim/digest?org=example&module=${module}&fields=${names.join()}`)
   const found = (await answer.json()) as RecordDigest
   let [count, sum] = [0, 0n]
   for (const file of files)
@@ -32,7 +33,7 @@ export type RunEnds = {ends: Record<string, number>; digest: string}
 
 /** Reads how each row ended. Throws if a row has no record. */
 export const readEnds = async ({place, path}: PreparedImport, run: string): Promise<RunEnds> => {
-  const answer = await fetch(`${place.apiUrl}${path}/results.csv?run=${run}`, {headers: {authorization: `Bearer ${place.token}`}})
+  const answer = await fetchFresh(`${place.apiUrl}${path}/results.csv?run=${run}`, {headers: {authorization: `Bearer ${place.token}`}})
   if (!answer.ok) throw new Error(`The results were not given: ${answer.status} ${await answer.text()}`)
   const ends: Record<string, number> = {}
   const digest = createHash('sha1')

@@ -70,3 +70,40 @@ test.serial('a contract is a part of its template in the configuration as files'
   t.is((await org.call('POST', org.at('bundle'), {templates: [pulled]})).status, 200)
   t.like(await stored(), {version: 1}, 'a template without a contract keeps the stored one')
 })
+
+test.serial('verify is a part of its template in the configuration as files, and a file without it means off', async t => {
+  const org = await openTemplates(house)
+  const template = await makeTemplate(org.call, org.org, {name: 'Leads'})
+  await ok(org.call('POST', org.path(template.id, '/share'), {}), 200)
+  const home = openHome({LADING_URL: house.url, LADING_TOKEN: org.token})
+  const file = join(home.here, 'crm/templates/leads.json')
+  const run = async (...args: string[]) => {
+    const {code, err} = await home.run(args)
+    t.is(code, 0, err)
+  }
+  const stored = async () => (await ok(org.call('GET', org.path(template.id)), 200)).template
+  await run('config', 'pull', 'crm')
+  const pulled = JSON.parse(readFileSync(file, 'utf8'))
+  t.false('verify' in pulled, 'files of before stay equal')
+
+  writeFileSync(file, JSON.stringify({...pulled, verify: 'all'}))
+  await run('config', 'push', 'crm')
+  t.like(await stored(), {verify: 'all', version: template.version})
+  await run('config', 'diff', 'crm')
+  await run('config', 'pull', 'crm', '--force')
+  t.is(JSON.parse(readFileSync(file, 'utf8')).verify, 'all')
+  t.is((await org.call('POST', org.at('bundle'), {templates: [pulled]})).status, 200)
+  t.is((await stored()).verify, 'all', 'a client that does not know the setting leaves it unchanged')
+
+  writeFileSync(file, JSON.stringify(pulled))
+  t.regex((await home.run(['config', 'diff', 'crm'])).out, /"verify": "all"/)
+  await run('config', 'push', 'crm')
+  t.is((await stored()).verify, 'off')
+
+  await run('templates', 'export', 'Leads', '-o', 'leads.json')
+  const exported = JSON.parse(readFileSync(join(home.here, 'leads.json'), 'utf8'))
+  t.is(exported.verify, 'off')
+  writeFileSync(join(home.here, 'leads.json'), JSON.stringify({...exported, verify: 'sample'}))
+  await run('templates', 'import', 'leads.json')
+  t.is((await stored()).verify, 'sample')
+})

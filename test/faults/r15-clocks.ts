@@ -106,7 +106,7 @@ const playJump = async (stage: Stage, {ground, here: {world}, first, second}: Si
   world.crm.setSwitches({latencyMs: 0})
   stage.judged(await carried.judge())
   const {fence, earlier} = await world.db.one(sql.type(z.object({fence: z.number(), earlier: z.number()}))`
-    select fence, (select count(*) from run_log where run_no = h.run_no and message like '%before this import began%') as earlier
+    select fence, (select count(*) from log_entries where run_no = h.run_no and message like '%before this import began%') as earlier
     from run_heads h join runs using (run_no) where id = ${carried.run.id}`)
   stage.expect(fence === 1, `the run of a living owner was taken ${fence - 1} times`)
   stage.expect(earlier === 0, `${earlier} lost creates were taken for older records`)

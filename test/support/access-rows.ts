@@ -142,6 +142,7 @@ export const rows: Record<string, Row> = {
   'POST /orgs/:org/templates': write('builder'),
   'GET /orgs/:org/templates/:id': read('operator'),
   'PUT /orgs/:org/templates/:id': write('builder'),
+  'PATCH /orgs/:org/templates/:id': write('builder'),
   'DELETE /orgs/:org/templates/:id': write('builder'),
   'POST /orgs/:org/templates/:id/share': write('builder'),
   'GET /orgs/:org/templates/:id/runs': read('operator'),

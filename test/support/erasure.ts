@@ -48,7 +48,7 @@ const fillSealed = async ({storage, hot}: TestDeployment, org: string, run: stri
 
 /** Tables that these tests fill, beyond the tables that every org fills. */
 export const filled = [
-  ...['run_log', 'chain_rows', 'run_snapshots', 'sources', 'segments', 'changes', 'invitations', 'retention_failures'],
+  ...['log_batches', 'chain_rows', 'run_snapshots', 'sources', 'segments', 'changes', 'invitations', 'retention_failures'],
   ...['templates', 'schedules', 'firings', 'webhook_endpoints', 'notices', 'notice_rules', 'deliveries', 'ai_usage'],
   ...['uploads', 'upload_parts', 'bulk_jobs', 'match_exports', 'verify_queue', 'verify_keys'],
 ]

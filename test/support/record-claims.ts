@@ -107,7 +107,7 @@ export const see = async ({world}: Here, run: string) => {
   return {
     head,
     log: await one(sql.unsafe`
-      select seq, row_key as row, flow_no as flow, row_number as number, attempt, outcome, code, record_id as record from run_log
+      select seq, row_key as row, flow_no as flow, row_number as number, attempt, outcome, code, record_id as record from log_entries
       where run_no = ${no} order by seq`),
     rows: await one(
       sql.unsafe`select row_key as row, record_id as record, how, match_key as key from chain_rows where chain_no = ${no} order by 1`,

@@ -43,7 +43,18 @@ export const archived = ({db}: TestDeployment) =>
     left => !left,
   )
 
-const content = ['run_log', 'chain_rows', 'unsettled', 'run_snapshots', 'segments', 'sources', 'decisions', 'questions', 'question_rows']
+const content = [
+  'run_log',
+  'log_batches',
+  'chain_rows',
+  'unsettled',
+  'run_snapshots',
+  'segments',
+  'sources',
+  'decisions',
+  'questions',
+  'question_rows',
+]
 const tables = [...content, 'checks', 'check_problems', 'admissions', 'sends', 'run_cursors', 'run_lookups', 'loose_objects']
 
 /** Counts the rows of these tables. Empty tables are omitted. */

@@ -67,7 +67,7 @@ const Entry = z.object({
 export const logOf = ({db}: TestDeployment, runId: string) =>
   db.any(sql.type(Entry)`
     select seq, row_key as key, row_number as number, m.name as module, f.name as flow, attempt, record_id as "recordId", l.outcome, code, message
-    from run_log l join runs r using (run_no) join run_names m on m.run_no = l.run_no and m.kind = 'module' and m.no = module_no
+    from log_entries l join runs r using (run_no) join run_names m on m.run_no = l.run_no and m.kind = 'module' and m.no = module_no
     left join run_names f on f.run_no = l.run_no and f.kind = 'flow' and f.no = flow_no
     where r.id = ${runId} order by seq`)
 

@@ -25,7 +25,7 @@ const rows = 250
 const standingOf = (id: string) =>
   here.db.one(sql.type(
     z.object({no: z.number(), recordsAt: z.string(), archived: z.boolean(), here: z.number()}),
-  )`select run_no as no, records_at as "recordsAt", archived, (select count(*) from run_log l where l.run_no = r.run_no) as here
+  )`select run_no as no, records_at as "recordsAt", archived, (select count(*) from log_entries l where l.run_no = r.run_no) as here
     from runs r where id = ${id}`)
 
 /** Outcomes of every row, read from the database or from storage, wherever the run's records are. */

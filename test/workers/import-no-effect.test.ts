@@ -94,9 +94,9 @@ test.serial("a run that fails each worker at the settlement stops, because settl
   await here.hot.query(`
     create function no_answer() returns trigger language plpgsql as $$ begin raise exception 'no answer is kept'; end $$`)
   await here.hot.query(`
-    create trigger no_answer before insert on run_log for each row when (new.outcome <> ${OUTCOMES.indexOf('unanswered')}) execute function no_answer()`)
+    create trigger no_answer before insert on log_batches for each row when (not new.outcomes <@ '{${OUTCOMES.indexOf('unanswered')}}') execute function no_answer()`)
   t.deepEqual(await carryOn(id), [...failures(3), 'ended'])
-  await here.hot.query('drop trigger no_answer on run_log')
+  await here.hot.query('drop trigger no_answer on log_batches')
   const {run} = await ok(org.call('GET', path), 200)
   t.like(run, {state: 'ended', stop: {stopped: 'ENGINE_FAILED'}, rowsWritten: 100})
   const log = await readLog(org.call, path)
@@ -112,10 +112,10 @@ test.serial('a run with a row that cannot be settled stops too, and settles all 
   await here.hot.query(`
     create function no_seventh() returns trigger language plpgsql as $$ begin raise exception 'not this one'; end $$`)
   await here.hot.query(
-    `create trigger no_seventh before insert on run_log for each row when (new.row_key = 'f.7') execute function no_seventh()`,
+    `create trigger no_seventh before insert on log_batches for each row when ('f.7' = any(new.row_keys)) execute function no_seventh()`,
   )
   t.deepEqual(await carryOn(id), [...failures(3), 'ended'])
-  await here.hot.query('drop trigger no_seventh on run_log')
+  await here.hot.query('drop trigger no_seventh on log_batches')
   const {run} = await ok(org.call('GET', path), 200)
   t.like(run, {state: 'ended', stop: {stopped: 'ENGINE_FAILED'}})
   const log = await readLog(org.call, path)

@@ -6,7 +6,7 @@ import {until} from '../support/until.ts'
 import {endWorker, startWorker} from '../support/worker-process.ts'
 
 /** The tables that hold an org's content; they must end empty, and no stored object may remain. */
-const tables = ['run_log', 'chain_rows', 'run_snapshots', 'segments', 'sources', 'decisions', 'checks', 'run_cursors', 'loose_objects']
+const tables = ['log_batches', 'chain_rows', 'run_snapshots', 'segments', 'sources', 'decisions', 'checks', 'run_cursors', 'loose_objects']
 
 test('a nightly purge that is killed at one step after another completes without losing track of an object', async t => {
   t.timeout(400_000)

@@ -7,6 +7,7 @@ import {type Drift, findDrift} from '../../shared/mapping/templates/drift.ts'
 import {findKnownNow} from '../../shared/mapping/templates/template-fields.ts'
 import {startRun} from '../../shared/runs/start.ts'
 import {SourceFailure} from '../../shared/schedules/fetch/main.ts'
+import {runOptionsOf} from '../../shared/schedules/schedule.ts'
 import {findScheduleStatus, type ScheduleStatus} from '../../shared/schedules/schedule-status.ts'
 import {announceDrift} from '../../shared/schedules/stop.ts'
 import type {Tx} from '../../sql/database.ts'
@@ -168,8 +169,7 @@ const startAsMaker = async ({db, queue}: FetchDeps, ready: ReadyFiring, prepare:
       return 'ended'
     }
     const {run, drift} = await prepare(tx, ground.person)
-    const declared = schedule.declaredRows === null ? {} : {declaredRows: schedule.declaredRows}
-    const {runId} = await startRun(tx, queue, {...run, role: null, dryRun: false, isScheduled: true, ...declared})
+    const {runId} = await startRun(tx, queue, {...run, ...runOptionsOf(schedule), role: null, dryRun: false, isScheduled: true})
     if (!(await setFiringRun(tx, firing, {run: runId, drift}))) throw new Superseded()
     if (schedule.onDrift === 'warn') await announceDrift(tx, schedule, {firing, runId, drift})
     return 'running'

@@ -12,7 +12,7 @@ type Start = {
   dryRun?: boolean
   rows?: {from?: number; to?: number}
   match?: 'query' | 'snapshot' | 'auto'
-  verify?: 'sample' | 'all'
+  verify?: 'off' | 'sample' | 'all'
   write?: 'records' | 'bulk' | 'auto'
 }
 

@@ -68,11 +68,11 @@ const readThere = async ({client, path}: Session): Promise<There> => {
   for await (const {id, shared} of readPages(client, path('templates'), 'templates', {limit: 200})) {
     if (!shared) continue
     const {template} = await client.get(path(`templates/${id}`))
-    const {name, description, connectorId, sources, flows} = template
+    const {name, description, connectorId, sources, flows, verify} = template
     const {contract} = await client.get(path(`templates/${id}/contract`))
-    // A template without a contract has none in its file, so that files of before stay equal.
+    // The file of a template leaves out a contract without expectations and `verify: off`, so that files of before stay equal.
     const expected = contract.sources.length > 0 && {contract: {sources: contract.sources}}
-    templates.push({name, description, connectorId, sources, flows, ...expected})
+    templates.push({name, description, connectorId, sources, flows, ...(verify && verify !== 'off' && {verify}), ...expected})
   }
   const configuration = {registry, libraries, templates}
   return {files: filesOf(configuration), version: registry.version, etag: headers.get('etag') ?? `"${registry.version}"`, configuration}
@@ -169,7 +169,7 @@ const push = async (cli: Cli, directory: string, prune: boolean) => {
   assertTemplatesUntouched(conflicts)
   const changed = [...keep, ...conflicts]
   const removed = changed.filter(path => !here.has(path) && !isOfRegistry(path))
-  const bundle = bundleOf(here, {registry: changed.some(isOfRegistry), wanted: new Set(changed)})
+  const bundle = stateVerify(bundleOf(here, {registry: changed.some(isOfRegistry), wanted: new Set(changed)}), there)
   if (Object.keys(bundle).length === 0 && !(prune && removed.length)) return sayNothing(cli.out, removed)
   const {body} = await session.client.call('POST', session.path('config/bundle'), {body: bundle, headers: {'if-match': origin.etag}})
   for (const warning of body.warnings) cli.out.warn(clean(warning))
@@ -186,6 +186,13 @@ const push = async (cli: Cli, directory: string, prune: boolean) => {
     ...left.map(path => `  ${path} (${why(path)})`),
   ])
   if (skippedLibraries.length > 0) cli.exit(EXIT.different)
+}
+
+/** States `verify: off` for files that no longer have `verify`, because the server leaves a setting unchanged that it is not sent. */
+const stateVerify = (bundle: Json, {configuration}: There): Json => {
+  const verified = new Set(configuration.templates.filter(({verify}) => verify).map(({name}) => name))
+  if (!bundle.templates) return bundle
+  return {...bundle, templates: bundle.templates.map((one: Json) => (verified.has(one.name) ? {verify: 'off', ...one} : one))}
 }
 
 /** Throws if a template changed both here and on the server. The version of the registry does not cover templates. */

@@ -93,10 +93,14 @@ export type Route = 'query' | 'snapshot' | 'auto'
 export const routeOption = () =>
   new Option('--route <how>', 'find records by queries, in one export, or the cheaper way').choices(['query', 'snapshot', 'auto'])
 
-export type Verify = 'sample' | 'all'
+export type Verify = 'off' | 'sample' | 'all'
 
 export const verifyOption = () =>
-  new Option('--verify <rows>', 'read written records back: the first rows and one in twenty, or all').choices(['sample', 'all'])
+  new Option('--verify <rows>', 'read written records back: none, the first rows and one in twenty, or all').choices([
+    'off',
+    'sample',
+    'all',
+  ])
 
 export type WriteRoute = 'records' | 'bulk' | 'auto'
 

@@ -119,6 +119,7 @@ const show = async ({out, open}: Cli, given: string) => {
     `${out.style('bold', clean(schedule.name))}  ${schedule.id}, ${stateOf(schedule)}`,
     `  runs     ${clean(templateName)}, at ${schedule.cron} (${schedule.timezone})`,
     `  from     ${clean(JSON.stringify(schedule.source))}`,
+    `  verify   ${schedule.verify ?? 'as the template says'}`,
     ...schedule.next.slice(0, 3).map((next: Json, n: number) => `  ${n === 0 ? 'next ' : '     '}    ${nextOf(out, schedule, next)}`),
     `  last     ${last ? `${out.time(last.dueAt)}: ${last.outcome ?? last.state}${last.runId ? ` (${last.runId})` : ''}` : 'never'}`,
   ])

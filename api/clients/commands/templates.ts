@@ -119,6 +119,7 @@ const show = async ({out, open}: Cli, named: string) => {
   out.answer({template}, [
     `${out.style('bold', clean(template.name))}  ${template.id}, version ${template.version}, ${template.shared ? 'shared' : 'private'}`,
     ...(template.description ? [clean(template.description)] : []),
+    ...(template.verify !== 'off' ? [`Verifies: ${template.verify}`] : []),
     'Files:',
     ...files,
     'Flows:',
@@ -157,7 +158,14 @@ const check = async ({out, open}: Cli, named: string, connection: string | undef
 }
 
 /** Returns the template document in the form that `import` accepts. */
-const documentOf = ({name, description, connectorId, sources, flows}: Json) => ({name, description, connectorId, sources, flows})
+const documentOf = ({name, description, connectorId, sources, flows, verify}: Json) => ({
+  name,
+  description,
+  connectorId,
+  sources,
+  flows,
+  verify,
+})
 
 const exportOne = async ({out, open}: Cli, named: string, output: string | undefined) => {
   const document = documentOf((await findTemplate(await open(), named)).template)

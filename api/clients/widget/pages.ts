@@ -29,7 +29,7 @@ const pages: Record<string, {areas: Area[]; load: Load}> = {
   'imports/new': {areas: ['files', 'schedules'], load: async () => (await import('./imports/new.ts')).NewImport},
   'imports/:id/match': {areas: ['files', 'mapping', 'options', 'reading'], load: async () => (await import('./imports/match.ts')).Match},
   'imports/:id/review': {
-    areas: ['decide', 'files', 'mapping', 'reading', 'reasons', 'runs', 'sealing', 'undo'],
+    areas: ['comparing', 'decide', 'files', 'mapping', 'reading', 'reasons', 'runs', 'sealing', 'undo'],
     load: async () => (await import('./runs/review.ts')).Review,
   },
   'imports/:id/:old': {areas: ['files'], load: async () => (await import('./imports/moved.ts')).MovedStep},
@@ -37,12 +37,15 @@ const pages: Record<string, {areas: Area[]; load: Load}> = {
   connections: {areas: ['schedules'], load: async () => (await import('./connections/list.ts')).Connections},
   templates: {areas: ['schedules'], load: async () => (await import('./templates/list.ts')).Templates},
   'templates/:id': {
-    areas: ['contracts', 'reading', 'reasons', 'runs', 'schedules'],
+    areas: ['comparing', 'contracts', 'reading', 'reasons', 'runs', 'schedules'],
     load: async () => (await import('./templates/template.ts')).TemplatePage,
   },
-  'templates/:id/schedules/new': {areas: ['schedules'], load: async () => (await import('./templates/schedule-new.ts')).NewSchedule},
+  'templates/:id/schedules/new': {
+    areas: ['comparing', 'schedules'],
+    load: async () => (await import('./templates/schedule-new.ts')).NewSchedule,
+  },
   'templates/:id/schedules/:schedule': {
-    areas: ['contracts', 'runs', 'schedules'],
+    areas: ['comparing', 'contracts', 'runs', 'schedules'],
     load: async () => (await import('./templates/schedule.ts')).SchedulePage,
   },
   'settings/notices': {areas: ['notices', 'settings'], load: async () => (await import('./settings/notices.ts')).Notices},

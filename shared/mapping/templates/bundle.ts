@@ -1,4 +1,3 @@
-import {isDeepStrictEqual} from 'node:util'
 import {listConnectors} from '../../../sql/connectors.ts'
 import type {Db, Pool, Tx} from '../../../sql/database.ts'
 import {listRemovedFields} from '../../../sql/discovered.ts'
@@ -11,8 +10,9 @@ import {newId} from '../../ids.ts'
 import {readContract, saveContract} from '../contracts/store.ts'
 import {recordTemplate, versionOf} from './change.ts'
 import {type Drift, findDrift} from './drift.ts'
-import {type BundledTemplate, documentOf, type Template} from './template.ts'
+import {type BundledTemplate, isSameContent, type Template} from './template.ts'
 import {findKnownNow, type KnownNow} from './template-fields.ts'
+import {keepVerify} from './verify.ts'
 import {knownNow} from './write.ts'
 
 type Pusher = Author & {person: string}
@@ -104,7 +104,8 @@ const applyDocument = async (tx: Tx, pusher: Pusher, template: Template): Promis
   if (await insertTemplate(tx, {...named, id, org, person, known}))
     return recordTemplate(tx, pusher, {...named, id}, {subject: 'template.created', before: null, after: versionOf({id, version: 1})})
   const before = (await lockSharedTemplate(tx, {org, name: template.name}))!
-  if (isDeepStrictEqual(documentOf(before), template)) return
+  await keepVerify(tx, pusher, before, template.verify)
+  if (isSameContent(before, template)) return
   await updateTemplate(tx, {...template, id: before.id, known})
   const after = versionOf({...before, version: before.version + 1})
   await recordTemplate(tx, pusher, before, {subject: 'template.changed', before: versionOf(before), after})

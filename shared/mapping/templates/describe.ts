@@ -11,6 +11,6 @@ export const outlineTemplate = (template: TemplateRow, asker: Omit<TemplateCalle
 }
 
 export const describeTemplate = (template: TemplateRow, asker: Omit<TemplateCaller, 'org'>) => {
-  const {sources, flows} = documentOf(template)
-  return {...outlineTemplate(template, asker), sources, flows}
+  const {sources, flows, verify} = documentOf(template)
+  return {...outlineTemplate(template, asker), sources, flows, verify}
 }

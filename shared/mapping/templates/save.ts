@@ -1,3 +1,4 @@
+import type {z} from 'zod'
 import type {Db} from '../../../sql/database.ts'
 import {findImport} from '../../../sql/imports.ts'
 import type {Source} from '../../../sql/sources.ts'
@@ -12,7 +13,7 @@ import {Flows} from '../flows/flow.ts'
 import {type ImportSlot, slotsOf} from './slots.ts'
 import {Template, type TemplateSlot} from './template.ts'
 
-type NamedSlots = {org: string; importId: string; name: string; description?: string | null | undefined}
+type NamedSlots = {org: string; importId: string; name: string} & Pick<z.input<typeof Template>, 'description' | 'verify'>
 
 /** A template made from an import. `leftOut` lists the parts of the import that a template cannot keep. */
 type SavedTemplate = {document: Template; leftOut: string[]}
@@ -21,7 +22,7 @@ type SavedTemplate = {document: Template; leftOut: string[]}
  * Makes a template of an import without any data of its rows. It keeps the files' columns and how they are read. It contains no cell,
  * sample, count or file name, and no label derived from a file name.
  */
-export const templateOf = async (db: Db, {org, importId, name, description}: NamedSlots): Promise<SavedTemplate> => {
+export const templateOf = async (db: Db, {org, importId, name, description, verify}: NamedSlots): Promise<SavedTemplate> => {
   const found = await findImport(db, {org, id: importId})
   if (!found) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')
   if (found.state === 'expired')
@@ -36,7 +37,7 @@ export const templateOf = async (db: Db, {org, importId, name, description}: Nam
   const slots = nameSlots(used, slotsOf(found))
   const sources = used.map((source, at) => shapeSource(source, slots[at]!, at))
   const {data: document, error} = Template.safeParse({
-    ...{name, description, connectorId: found.connectorId, sources: sources.map(({slot}) => slot)},
+    ...{name, description, verify, connectorId: found.connectorId, sources: sources.map(({slot}) => slot)},
     flows: flows.map(flow => ({...flow, sourceId: slots[used.findIndex(({id}) => id === flow.sourceId)]!})),
   })
   if (error) throw new Refusal('INVALID', 'This import is too large for a template. Save one with fewer flows', {issues: error.issues})

@@ -1,4 +1,6 @@
+import {isDeepStrictEqual} from 'node:util'
 import {z} from 'zod'
+import {VerifyMode} from '../../../sql/runs.ts'
 import type {TemplateRow} from '../../../sql/templates.ts'
 import {findRepeated, type Issue} from '../../configuration/annotation.ts'
 import {Choices} from '../../files/choices.ts'
@@ -62,6 +64,9 @@ export const Template = z
       .describe('The connection of its imports; null: each import names one'),
     sources: z.array(TemplateSlot).min(1).max(20).describe('The files that an import needs'),
     flows: Flows.describe('The flows. The `sourceId` of a flow is the slot of one of the sources'),
+    verify: VerifyMode.optional().describe(
+      'Which written rows the runs read back, unless a run or its schedule says otherwise. Left out: unchanged, `off` for a new template',
+    ),
   })
   .superRefine((template, context) => {
     for (const {path, message} of contradictions(template)) context.addIssue({code: 'custom', path, message})
@@ -100,8 +105,12 @@ const contradictions = (template: Inside): Pick<Issue, 'path' | 'message'>[] => 
   ]
 }
 
-export const documentOf = ({name, description, connectorId, sources, flows}: TemplateRow): Template =>
+export const documentOf = ({name, description, connectorId, sources, flows, verify}: TemplateRow): Template =>
   Template.parse({
-    ...{name: toOneLine(name), description, connectorId, flows},
+    ...{name: toOneLine(name), description, connectorId, flows, verify},
     sources: (sources as {label: string}[]).map(source => ({...source, label: toOneLine(source.label)})),
   })
+
+/** Whether the template holds the document. `verify` is compared separately, because it makes no version. */
+export const isSameContent = (template: TemplateRow, document: Template): boolean =>
+  isDeepStrictEqual(documentOf(template), {...document, verify: template.verify})

@@ -18,8 +18,9 @@ import {Refusal} from '../../errors.ts'
 import {newId} from '../../ids.ts'
 import {recordTemplate, versionOf} from './change.ts'
 import {lockEditable, type TemplateCaller, viewerOf} from './find.ts'
-import {documentOf, type Template} from './template.ts'
+import {isSameContent, type Template} from './template.ts'
 import {findKnownNow, keepKnown} from './template-fields.ts'
+import {keepVerify} from './verify.ts'
 
 /** The member who changes templates, with the author for the settings history. */
 export type Editor = TemplateCaller & Author
@@ -50,7 +51,8 @@ export const replaceTemplate = (db: Pool, asker: Editor, {id, condition}: Templa
     assertVersion('template', before, condition)
     await assertConnection(tx, asker.org, document)
     const known = await knownNow(tx, asker.org, document)
-    if (isDeepStrictEqual(documentOf(before), document)) {
+    await keepVerify(tx, asker, before, document.verify)
+    if (isSameContent(before, document)) {
       if (!isDeepStrictEqual(before.known, known)) await setTemplateKnown(tx, {id, known})
       return reread(tx, asker, id)
     }

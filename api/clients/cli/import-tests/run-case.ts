@@ -71,8 +71,9 @@ const createImport = async ({client, path}: Session, one: ImportCase, {template,
   return {importId: made.id as string, slots}
 }
 
+/** Verification would only make the case slower, because the case itself compares the records. */
 const runImport = async ({client, path}: Session, importId: string, body: object): Promise<Json> => {
-  const {run} = await client.post(path(`imports/${importId}/runs`), body)
+  const {run} = await client.post(path(`imports/${importId}/runs`), {...body, verify: 'off'})
   const at = path(`imports/${importId}/runs/${run.id}`)
   const signal = AbortSignal.timeout(longestRunMs)
   for await (const {event} of followRun({client, path: at, signal})) if (event === 'end') break

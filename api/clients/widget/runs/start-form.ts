@@ -13,7 +13,7 @@ import {Select, TextField} from '../ui/field.ts'
 import type {ExpectedRows} from './expected-rows.ts'
 import {type Draft, draftOf, noDraft, rowsIn} from './start.ts'
 import {StartProblem} from './start-problem.ts'
-import {VerifyChoice, type VerifyMode} from './verify-choice.ts'
+import {VerifyChoice, type VerifyDraft} from './verify-choice.ts'
 
 type Sized = {rows: number; struck: number}
 type FormProps = {
@@ -34,7 +34,7 @@ type FormProps = {
 export const StartForm = ({importId, templateId, sources, isHindered, warning, expected, mayUseJobs, onStarted}: FormProps) => {
   const [draft, setDraft, forget] = useKept<Draft>(`start ${importId} real`, noDraft)
   // Imports of one template keep the choice of the last one.
-  const [verify, setVerify] = useKept<VerifyMode>(`verify ${templateId ?? importId}`, 'off')
+  const [verify, setVerify] = useKept<VerifyDraft>(`compare ${templateId ?? importId}`, templateId ? 'inherited' : 'off')
   const [isAsking, setAsking] = useState(false)
   const {body, problems} = draftOf(mayUseJobs ? draft : {...draft, write: ''})
   const planned = Math.min(
@@ -42,7 +42,8 @@ export const StartForm = ({importId, templateId, sources, isHindered, warning, e
     body.declaredRows ?? Number.POSITIVE_INFINITY,
   )
   const start = async () => {
-    const {run} = await client.post<{run: Json}>(inOrg(`/imports/${importId}/runs`), embed.value ? body : {...body, guard: 'usual', verify})
+    const more = embed.value ? {} : {guard: 'usual', ...(verify !== 'inherited' && {verify})}
+    const {run} = await client.post<{run: Json}>(inOrg(`/imports/${importId}/runs`), {...body, ...more})
     forget()
     onStarted(run.id)
   }
@@ -70,7 +71,7 @@ export const StartForm = ({importId, templateId, sources, isHindered, warning, e
         </div>
       </details>
       ${mayUseJobs && html`<${Select} label=${t.writeRecordsBy} hint=${t.bulkJobsCostLess} value=${draft.write ?? ''} options=${writeRoutes} onChange=${set('write')} />`}
-      ${!embed.value && html`<${VerifyChoice} mode=${verify} onChange=${setVerify} />`}
+      ${!embed.value && html`<${VerifyChoice} mode=${verify} isOfTemplate=${templateId !== null} onChange=${setVerify} />`}
       ${planned === 0 && html`<p class="wrong">${t.noFileOfThisImportHasThese}</p>`}
       <${StartProblem} error=${starting.error} importId=${importId} onFewer=${(rows: number) => set('most')(String(rows))} />
       <div class="actions">

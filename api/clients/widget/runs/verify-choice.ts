@@ -1,22 +1,30 @@
 import {html} from '../html.ts'
-import {t} from '../text/decide.ts'
+import {t} from '../text/comparing.ts'
 import {Select} from '../ui/field.ts'
 
 export type VerifyMode = 'off' | 'sample' | 'all'
-type Props = {mode: VerifyMode; onChange: (mode: VerifyMode) => void}
+/** `inherited`: as the template says. */
+export type VerifyDraft = VerifyMode | 'inherited'
+type Props = {mode: VerifyDraft; isOfTemplate: boolean; onChange: (mode: VerifyDraft) => void}
 
-/** Lets the user choose which written rows the run reads back. Starts closed while the mode is `off`, the usual choice. */
-export const VerifyChoice = ({mode, onChange}: Props) => html`
-  <details open=${mode !== 'off'}>
+/** Lets the user choose which written rows a run reads back. `isOfTemplate`: the choice may be left to the template. */
+export const VerifySelect = ({mode, isOfTemplate, onChange}: Props) => {
+  const modes = [...(isOfTemplate ? (['inherited'] as const) : []), 'off', 'sample', 'all'] as const
+  return html`
+    <${Select}
+      label=${t.rowsToCompare}
+      hint=${t.comparesWhatTheCrmStored}
+      value=${mode}
+      options=${modes.map(value => ({value, label: t.verifyModes[value]}))}
+      onChange=${onChange}
+    />
+  `
+}
+
+/** The choice for one run. Starts closed while the mode is the usual one. */
+export const VerifyChoice = (props: Props) => html`
+  <details open=${props.mode === 'sample' || props.mode === 'all'}>
     <summary>${t.compareWithTheCrm}</summary>
-    <div class="opened">
-      <${Select}
-        label=${t.rowsToCompare}
-        hint=${t.comparesWhatTheCrmStored}
-        value=${mode}
-        options=${(['off', 'sample', 'all'] as const).map(value => ({value, label: t.verifyModes[value]}))}
-        onChange=${onChange}
-      />
-    </div>
+    <div class="opened"><${VerifySelect} ...${props} /></div>
   </details>
 `

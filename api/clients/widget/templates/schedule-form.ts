@@ -1,5 +1,6 @@
 import {useState} from 'preact/hooks'
 import {html} from '../html.ts'
+import {type VerifyDraft, VerifySelect} from '../runs/verify-choice.ts'
 import {useDoing} from '../state/load.ts'
 import {t} from '../text/schedules.ts'
 import {Button} from '../ui/button.ts'
@@ -36,6 +37,7 @@ const fieldsOf = (schedule: Schedule | null, {starts = {}, connections = []}: Pi
   connectorId: schedule?.connectorId ?? connections[0]?.id ?? null,
   declaredRows: schedule?.declaredRows ? String(schedule.declaredRows) : '',
   onDrift: schedule?.onDrift ?? 'stop',
+  verify: (schedule?.verify ?? 'inherited') as VerifyDraft,
   source: draftOf(schedule?.source ?? null),
 })
 
@@ -48,11 +50,12 @@ export const ScheduleForm = ({schedule, save, saveForTest, ...given}: FormProps)
   const {draft, set} = form
   const kept: readonly string[] = schedule?.source.credentials ?? []
   const doing = useDoing((how: typeof save) => {
-    const {times, source, ...rest} = draft
+    const {times, source, verify, ...rest} = draft
     return how({
       ...rest,
       cron: toCron(times),
       declaredRows: draft.declaredRows === '' ? null : Number(draft.declaredRows),
+      ...(verify !== saved.verify && {verify: verify === 'inherited' ? null : verify}),
       source: toSourceRequest(source, kept),
       ...(schedule && {notify: schedule.notify}),
     })
@@ -71,6 +74,7 @@ export const ScheduleForm = ({schedule, save, saveForTest, ...given}: FormProps)
       <${SourceFields} draft=${draft.source} kept=${kept} set=${(change: Partial<SourceDraft>) => set({source: {...draft.source, ...change}})} />
       <${TextField} label=${t.maximumRowsPerRun} hint=${t.leaveEmptyForAllRows} type="number" min="1" value=${draft.declaredRows} onInput=${(declaredRows: string) => set({declaredRows})} />
       <${Select} label=${t.ifTheFileOrTheCrmNo} value=${draft.onDrift} options=${drifts} onChange=${(onDrift: string) => set({onDrift: onDrift as 'stop' | 'warn'})} />
+      <${VerifySelect} mode=${draft.verify} isOfTemplate=${true} onChange=${(verify: VerifyDraft) => set({verify})} />
       <${Problem} error=${doing.error} />
       <${FrequencyAdvice} code=${codeOf(doing.error)} />
       ${

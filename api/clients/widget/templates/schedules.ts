@@ -2,6 +2,7 @@ import type {Json} from '../../http.ts'
 import {describeRunState} from '../../run-state.ts'
 import {html} from '../html.ts'
 import type {Counts} from '../runs/run.ts'
+import type {VerifyMode} from '../runs/verify-choice.ts'
 import {useLoad} from '../state/load.ts'
 import {to} from '../state/place.ts'
 import {client, inOrg, may} from '../state/session.ts'
@@ -43,6 +44,7 @@ export type Schedule = {
   source: Json
   declaredRows: number | null
   onDrift: 'stop' | 'warn'
+  verify: VerifyMode | null
   enabled: boolean
   stopped: {code: string; message: string} | null
   next: {at: string; local: string}[]

@@ -3,6 +3,7 @@ import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
 import {useFieldLabels} from '../imports/module-data.ts'
 import type {PageProps} from '../pages.ts'
+import type {VerifyMode} from '../runs/verify-choice.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {go, to} from '../state/place.ts'
 import {client, inOrg, may} from '../state/session.ts'
@@ -18,11 +19,12 @@ import {ContractSection} from './contract.ts'
 import type {TemplateOutline} from './list.ts'
 import {type Recheck, RecheckNotice} from './recheck.ts'
 import {Schedules} from './schedules.ts'
+import {VerificationSection} from './verification.ts'
 
 type Slot = {slot: string; label: string; columns: string[]}
 type Flow = {id: string; sourceId: string; module: string; match?: {by: string[]}; fields: {field: string; mode: string; source?: string}[]}
 type Read = {template: Template; recheck: Recheck | null}
-export type Template = TemplateOutline & {sources: Slot[]; flows: Flow[]}
+export type Template = TemplateOutline & {sources: Slot[]; flows: Flow[]; verify: VerifyMode}
 
 /** One template: its files, flows, check against the CRM and schedules. */
 export const TemplatePage = ({params}: PageProps) => {
@@ -42,6 +44,7 @@ export const TemplatePage = ({params}: PageProps) => {
           <${RecheckNotice} recheck=${recheck} connectorId=${one.connectorId} />
           <${Check} template=${one} />
           <${Contents} template=${one} />
+          <${VerificationSection} template=${one} again=${loaded.again} />
           <${ContractSection} template=${one} />
           ${may('builder') && html`<${ApprovalSection} template=${one} />`}
           ${may('builder') && html`<${Schedules} template=${one} />`}

@@ -53,6 +53,7 @@ export const t = translate('changes', {
     'template.created': 'Template created',
     'template.deleted': 'Template deleted',
     'template.shared': 'Template shared',
+    'template.verify': 'Verification of a template changed',
     'token.created': 'API token created',
     'token.revoked': 'API token revoked',
     topup: 'Auto top-up',

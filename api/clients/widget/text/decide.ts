@@ -230,11 +230,6 @@ export const t = translate('decide', {
   leaveTheLookupEmpty: 'Leave the lookup empty',
   skipTheRows: 'Skip the rows',
   importOnlySomeRows: 'Import only some rows',
-  compareWithTheCrm: 'Compare written rows with the CRM',
-  rowsToCompare: 'Rows to compare',
-  comparesWhatTheCrmStored:
-    'Reads written records again and reports values that the CRM cut, converted or changed. Costs one CRM call per hundred rows.',
-  verifyModes: {off: 'None', sample: 'A sample: the first 100 rows of each mapping and one in 20 of the others', all: 'All written rows'},
   fromRow: 'From row',
   toRow: 'To row',
   last: 'Last',

@@ -60,7 +60,7 @@ test('a slow ANALYZE delays no settlement', async t => {
   const other = await here.hot.connect()
   await other.query('begin')
   // The lock that one ANALYZE takes against another; it blocks no row.
-  await other.query('lock table run_log in share update exclusive mode')
+  await other.query('lock table log_batches in share update exclusive mode')
   const log = Array.from({length: 2_000}, (_, n) => created(n + 1))
   await settle({log, counts: new Map([[countAt(1, 'created'), 2_000]])})
   const analysing = () =>

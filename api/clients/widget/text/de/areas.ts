@@ -1,6 +1,7 @@
 /** Loads the German messages of an area. */
 export const areas = {
   changes: async () => (await import('./changes.ts')).changes,
+  comparing: async () => (await import('./comparing.ts')).comparing,
   contracts: async () => (await import('./contracts.ts')).contracts,
   decide: async () => (await import('./decide.ts')).decide,
   embed: async () => (await import('./embed.ts')).embed,

@@ -52,6 +52,7 @@ export const changes: typeof t = {
     'template.created': 'Vorlage angelegt',
     'template.deleted': 'Vorlage gelöscht',
     'template.shared': 'Vorlage freigegeben',
+    'template.verify': 'Vergleich einer Vorlage mit dem CRM geändert',
     'token.created': 'API-Token angelegt',
     'token.revoked': 'API-Token widerrufen',
     topup: 'Automatisches Aufladen',

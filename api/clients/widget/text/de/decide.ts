@@ -241,15 +241,6 @@ export const decide: typeof t = {
   leaveTheLookupEmpty: 'Verknüpfung leer lassen',
   skipTheRows: 'Zeilen überspringen',
   importOnlySomeRows: 'Nur manche Zeilen importieren',
-  compareWithTheCrm: 'Geschriebene Zeilen mit dem CRM vergleichen',
-  rowsToCompare: 'Zu vergleichende Zeilen',
-  comparesWhatTheCrmStored:
-    'Liest geschriebene Datensätze erneut und meldet Werte, die das CRM gekürzt, umgewandelt oder geändert hat. Kostet einen CRM-Aufruf je hundert Zeilen.',
-  verifyModes: {
-    off: 'Keine',
-    sample: 'Eine Stichprobe: die ersten 100 Zeilen jeder Zuordnung und eine von 20 der übrigen',
-    all: 'Alle geschriebenen Zeilen',
-  },
   fromRow: 'Ab Zeile',
   toRow: 'Bis Zeile',
   last: 'Letzte',

@@ -1,0 +1,24 @@
+import type {Pool, Tx} from '../../../sql/database.ts'
+import type {VerifyMode} from '../../../sql/runs.ts'
+import {setTemplateVerify, type TemplateRow} from '../../../sql/templates.ts'
+import type {Author} from '../../configuration/change.ts'
+import {recordTemplate} from './change.ts'
+import {lockEditable} from './find.ts'
+import type {Editor} from './write.ts'
+
+export const changeVerify = (db: Pool, editor: Editor, {id, verify}: {id: string; verify: VerifyMode}): Promise<TemplateRow> =>
+  db.transaction(async tx => {
+    const before = await lockEditable(tx, {...editor, id})
+    await keepVerify(tx, editor, before, verify)
+    return {...before, verify}
+  })
+
+/**
+ * Stores which written rows the runs of a template read back. Undefined: unchanged. What the runs write stays the same, so the template
+ * keeps its version, and with it its approval and the last file of its schedules.
+ */
+export const keepVerify = async (tx: Tx, author: Author, template: TemplateRow, verify: VerifyMode | undefined): Promise<void> => {
+  if (verify === undefined || verify === template.verify) return
+  await setTemplateVerify(tx, {id: template.id, verify})
+  await recordTemplate(tx, author, template, {subject: 'template.verify', before: template.verify, after: verify})
+}

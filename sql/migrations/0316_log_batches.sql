@@ -1,0 +1,47 @@
+-- Log entries, packed: one row per settlement and block, which is a range of 1,024 row numbers. Entry n has the sequence number
+-- first_seq + n - 1, and position n of each array. Entries without a row number are in block -1. Postgres compresses the arrays inside the row.
+-- Like `run_log`, the table references no other: `leave_no_rows` deletes its rows.
+create table log_batches (
+  run_no bigint not null,
+  first_seq bigint not null check (first_seq > 0),
+  last_seq bigint not null check (last_seq >= first_seq),
+  block int not null,
+  at timestamptz not null default lading_now(),
+  row_keys text[] storage main not null,
+  flows smallint[] storage main not null,
+  row_numbers bigint[] storage main not null,
+  modules smallint[] storage main not null,
+  phases smallint[] storage main not null,
+  targets text[] storage main not null,
+  attempts smallint[] storage main not null,
+  record_ids text[] storage main not null,
+  outcomes smallint[] storage main not null,
+  codes text[] storage main not null,
+  messages text[] storage main not null,
+  primary key (run_no, last_seq)
+) with (autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 5000);
+create index log_batches_blocks on log_batches (run_no, block);
+
+-- All log entries, of both tables. A reader that names `first_seq` and `last_seq`, or `block`, unpacks only the batches that it needs.
+create view log_entries as
+  select run_no, seq, row_key, flow_no, row_number, module_no, phase, target, attempt, record_id, outcome, code, message, at,
+    seq as first_seq, seq as last_seq, coalesce((row_number / 1024)::int, -1) as block
+  from run_log
+  union all
+  select run_no, first_seq + n - 1, e.row_key, e.flow_no, e.row_number, e.module_no, e.phase, e.target, e.attempt, e.record_id, e.outcome, e.code,
+    e.message, at, first_seq, last_seq, block
+  from log_batches cross join lateral unnest(row_keys, flows, row_numbers, modules, phases, targets, attempts, record_ids, outcomes, codes, messages)
+    with ordinality as e(row_key, flow_no, row_number, module_no, phase, target, attempt, record_id, outcome, code, message, n);
+
+create or replace function leave_no_rows() returns trigger language plpgsql as $$
+  declare chain bigint := coalesce(old.chain_no, old.run_no);
+  begin
+    delete from run_heads where run_no = old.run_no;
+    delete from run_log where run_no = old.run_no;
+    delete from log_batches where run_no = old.run_no;
+    delete from admissions where run_no = old.run_no;
+    delete from sends where run_no = old.run_no;
+    delete from unsettled where run_no = old.run_no;
+    if not exists (select from runs where chain_no = chain) then delete from chain_rows where chain_no = chain; end if;
+    return null;
+  end $$;
