@@ -1,5 +1,6 @@
 import {maxRowCells} from '../row.ts'
-import {columnOf, lastRow} from './sheet.ts'
+import {columnOf} from './sheet.ts'
+import {lastRow} from './sheet-row.ts'
 
 /** A range of cells. Columns count from 0, rows from 1; both ends are inclusive. `right` is null if the range has no last column. */
 export type Range = {top: number; bottom: number; left: number; right: number | null}

@@ -1,23 +1,14 @@
-import {Refusal} from '../../errors.ts'
 import {maxRowCells, maxRowCharacters} from '../row.ts'
 import type {SheetCell} from './cell.ts'
+import {isOds, readTable} from './ods.ts'
 import {openRichText, unescapeText} from './rich-text.ts'
+import {lastRow, type SheetEnd, type SheetRow, tooLong, tooWide} from './sheet-row.ts'
 import {type Attributes, openXml} from './xml.ts'
 import {corrupt, type Zip} from './zip.ts'
 
-export const lastRow = 1_048_576
-
-/**
- * A row of a sheet. `number` counts from 1 as in the spreadsheet. Only existing cells are listed; a blank row may be missing or have no
- * cells.
- */
-export type SheetRow = {number: number; cells: SheetCell[]}
-
-/** Facts known at the end of the sheet. `merged` is the number of merged ranges. */
-export type SheetEnd = {merged: number}
-
 /** Yields the sheet's rows in order, as each piece of its XML completes them. */
 export async function* readSheet(zip: Zip, path: string, end: SheetEnd): AsyncGenerator<SheetRow[], void, undefined> {
+  if (isOds(zip)) return yield* readTable(zip, path, end)
   let rows: SheetRow[] = []
   const xml = openXml(
     path,
@@ -100,20 +91,3 @@ export const columnOf = (reference: string) => {
   }
   return column - 1
 }
-
-const tooWide = (row: number) =>
-  new Refusal(
-    'UNREADABLE',
-    `Row ${row} of the sheet has more than ${maxRowCells.toLocaleString('en')} cells. Set a range, or remove cells`,
-    {
-      sheetRow: row,
-      limit: maxRowCells,
-    },
-  )
-
-export const tooLong = (row: number) =>
-  new Refusal(
-    'UNREADABLE',
-    `The cells of row ${row} of the sheet have more than ${maxRowCharacters.toLocaleString('en')} characters. Set a range, or shorten them`,
-    {sheetRow: row, limit: maxRowCharacters},
-  )

@@ -1,4 +1,5 @@
 import {type NumberFormat, parseFormat} from './number-format.ts'
+import {isOds} from './ods.ts'
 import {readXml} from './xml.ts'
 import {corrupt, type Zip} from './zip.ts'
 
@@ -24,6 +25,8 @@ const builtIn = (id: number): NumberFormat => {
 export type Styles = NumberFormat[]
 
 export const readStyles = async (zip: Zip, path: string | null): Promise<Styles> => {
+  // The cells of an OpenDocument file name their kind. Only percentages are displayed as another number.
+  if (isOds(zip)) return [general, percent]
   const styles: Styles = []
   if (!path) return styles
   const codes = new Map<number, NumberFormat>()

@@ -1,5 +1,6 @@
 import {posix} from 'node:path'
 import {Refusal} from '../../errors.ts'
+import {isOds, listTables} from './ods.ts'
 import {readXml} from './xml.ts'
 import {corrupt, type Zip} from './zip.ts'
 
@@ -18,6 +19,7 @@ const mostParts = 20_000
 
 /** Finds the parts of the workbook by its relationships, because the file names inside a workbook can vary. */
 export const readWorkbook = async (zip: Zip): Promise<Workbook> => {
+  if (isOds(zip)) return readOds(zip)
   const main = await findMain(zip)
   const parts = await readRelationships(zip, main)
   const listed: (Sheet & {id: string})[] = []
@@ -36,6 +38,14 @@ export const readWorkbook = async (zip: Zip): Promise<Workbook> => {
   })
   if (!sheets.length) throw corrupt('it has no sheet of cells')
   return {sheets, epoch, styles: of('styles'), strings: of('sharedStrings')}
+}
+
+const readOds = async (zip: Zip): Promise<Workbook> => {
+  const sheets = (await listTables(zip, mostSheets)).map(({name, isHidden, path}) => ({
+    ...{name, path, state: isHidden ? ('hidden' as const) : ('visible' as const)},
+  }))
+  if (!sheets.length) throw corrupt('it has no sheet of cells')
+  return {sheets, epoch: 1900, styles: null, strings: null}
 }
 
 /**

@@ -3,7 +3,7 @@ import {html, type Markup} from '../html.ts'
 import {Button} from '../ui/button.ts'
 
 type DropZoneProps = {onFiles: (files: File[]) => void; label: string; children?: Markup; isMany?: boolean}
-const taken = '.csv,.tsv,.txt,.xlsx,.json,.ndjson,.jsonl,text/csv,text/tab-separated-values'
+const taken = '.csv,.tsv,.txt,.xlsx,.ods,.json,.ndjson,.jsonl,text/csv,text/tab-separated-values'
 
 /** Accepts dropped files. A button to choose files serves keyboards and phones. */
 export const DropZone = ({onFiles, label, children, isMany = true}: DropZoneProps) => {

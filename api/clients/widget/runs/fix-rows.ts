@@ -61,7 +61,7 @@ const Upload = ({importId, run, source, rows}: Pick<FixProps, 'importId' | 'run'
     <section class="sheet" aria-labelledby="fix">
       <h2 id="fix">${t.fixRows(rows)}</h2>
       <p>${t.openARowBelowToCorrectIts}</p>
-      <input ref=${input} type="file" class="unseen" tabindex="-1" aria-label=${t.correctedFile} accept=".csv,.tsv,.txt,.xlsx" onChange=${choose} />
+      <input ref=${input} type="file" class="unseen" tabindex="-1" aria-label=${t.correctedFile} accept=".csv,.tsv,.txt,.xlsx,.ods" onChange=${choose} />
       <div class="actions">
         <${Button} isBusy=${upload.isBusy} onClick=${() => input.current?.click()}>${t.uploadCorrectedRows}${sent !== null && ` · ${percent(sent)}`}<//>
       </div>

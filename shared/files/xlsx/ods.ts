@@ -1,0 +1,174 @@
+import {Refusal} from '../../errors.ts'
+import {maxRowCells, maxRowCharacters} from '../row.ts'
+import type {SheetCell} from './cell.ts'
+import {lastRow, type SheetEnd, type SheetRow, tooLong, tooWide} from './sheet-row.ts'
+import {type Attributes, type Handlers, openXml, readXml} from './xml.ts'
+import {corrupt, type Zip} from './zip.ts'
+
+/** The index of the style of percentages in `readStyles`. */
+const percentStyle = 1
+const content = 'content.xml'
+const rowsAtOnce = 500
+/** The most cells that one piece of XML may make by repetition. They are in memory together. */
+const mostCellsAtOnce = 1_000_000
+
+/** Whether the file is an OpenDocument file. Source: OpenDocument 1.3, part 2 (packages) and part 3 (schema). */
+export const isOds = (zip: Zip): boolean => zip.has('mimetype') && zip.has(content)
+
+/** Lists the tables of a spreadsheet. The path of a table ends with its position. */
+export const listTables = async (zip: Zip, most: number): Promise<{name: string; isHidden: boolean; path: string}[]> => {
+  if (zip.has('META-INF/manifest.xml')) await readXml('META-INF/manifest.xml', zip.open('META-INF/manifest.xml'), {open: refuseEncrypted})
+  const hidden = new Set<string>()
+  const tables: {name: string; isHidden: boolean; path: string}[] = []
+  let [style, inSpreadsheet, depth] = ['', false, 0]
+  await readXml(content, zip.open(content), {
+    open(name, attributes) {
+      if (name === 'style') style = attributes['style:name'] ?? ''
+      if (name === 'table-properties' && attributes['table:display'] === 'false') hidden.add(style)
+      if (name === 'spreadsheet') inSpreadsheet = true
+      if (name !== 'table' || !inSpreadsheet || depth++ > 0) return
+      const isHidden = hidden.has(attributes['table:style-name'] ?? '')
+      tables.push({name: attributes['table:name'] ?? '', isHidden, path: `${content}#${tables.length}`})
+      if (tables.length > most) throw corrupt(`it has more than ${most} sheets`)
+    },
+    close(name) {
+      if (name === 'table' && inSpreadsheet) depth--
+    },
+  })
+  return tables
+}
+
+const refuseEncrypted = (name: string) => {
+  if (name !== 'encryption-data') return
+  throw new Refusal('FILE_ENCRYPTED', 'The workbook is protected by a password. Save it without one and send that')
+}
+
+type RepeatedRow = SheetRow & {repeated: number}
+
+/** Yields the rows of a table in order. Repeated rows are expanded piece by piece, and each copy counts towards the unpack limit. */
+export async function* readTable(zip: Zip, path: string, end: SheetEnd): AsyncGenerator<SheetRow[], void, undefined> {
+  const table = openTable(Number(path.slice(path.indexOf('#') + 1)), end)
+  const xml = openXml(content, table)
+  for await (const piece of zip.open(content)) {
+    xml.write(piece)
+    for (const row of table.take()) yield* copiesOf(row, zip)
+    if (table.isOver()) return
+  }
+  xml.end()
+}
+
+function* copiesOf({number, cells, repeated}: RepeatedRow, zip: Zip) {
+  const bytes = cells.reduce((sum, {text}) => sum + text.length, 0)
+  for (let at = 0; at < repeated; at += rowsAtOnce) {
+    const copies = Math.min(rowsAtOnce, repeated - at)
+    zip.count(bytes * copies)
+    yield Array.from({length: copies}, (_, more) => ({number: number + at + more, cells}))
+  }
+}
+
+/** Elements in a cell whose text is not the value of the cell. */
+const besides = new Set(['annotation', 'table', 'frame', 'custom-shape', 'rect', 'line', 'ellipse', 'control', 'ruby-text'])
+
+type OpenCell = {attributes: Attributes; paragraphs: string[]; isCovered: boolean}
+
+const openTable = (wanted: number, end: SheetEnd) => {
+  let rows: RepeatedRow[] = []
+  let row: RepeatedRow | null = null
+  let cell: OpenCell | null = null
+  let [table, depth, inSpreadsheet, skipped, column, next, inText, made] = [-1, 0, false, 0, 0, 1, 0, 0]
+  const openInCell = (of: OpenCell, name: string, attributes: Attributes) => {
+    if (skipped > 0 || besides.has(name)) skipped++
+    else if (name === 'p') {
+      of.paragraphs.push('')
+      inText++
+    } else if (inText === 0) return
+    else if (name === 's') add(of, ' '.repeat(Math.min(Number(attributes['text:c'] ?? 1), maxRowCharacters)))
+    else if (name === 'tab') add(of, '\t')
+    else if (name === 'line-break') add(of, '\n')
+  }
+  const add = ({paragraphs}: OpenCell, text: string) => {
+    paragraphs[paragraphs.length - 1] += text
+    if (paragraphs.length > maxRowCharacters || paragraphs.at(-1)!.length > maxRowCharacters) throw tooLong(next)
+  }
+  const closeCell = (of: OpenCell) => {
+    const repeated = countOf(of.attributes['table:number-columns-repeated'], Number.MAX_SAFE_INTEGER)
+    const read = of.isCovered ? null : readCell(of)
+    for (let at = column; read && at < column + repeated; at++) {
+      if (at >= maxRowCells) throw tooWide(next)
+      if (++made > mostCellsAtOnce) throw corrupt('a few cells are repeated too often')
+      row!.cells.push({...read, column: at})
+    }
+    if (isMerged(of.attributes)) end.merged++
+    column += repeated
+    cell = null
+  }
+  const closeRow = (of: RepeatedRow) => {
+    if (of.cells.length > 0) {
+      if (next > lastRow) throw corrupt(`it has more than ${lastRow} rows`)
+      rows.push({...of, repeated: Math.min(of.repeated, lastRow - next + 1)})
+    }
+    next += of.repeated
+    row = null
+  }
+  const handlers: Required<Handlers> = {
+    open(name, attributes) {
+      if (cell) openInCell(cell, name, attributes)
+      else if (name === 'spreadsheet') inSpreadsheet = true
+      else if (name === 'table' && inSpreadsheet && depth++ === 0) table++
+      else if (table !== wanted) return
+      else if (name === 'table-row')
+        [row, column] = [{number: next, cells: [], repeated: countOf(attributes['table:number-rows-repeated'], lastRow)}, 0]
+      else if (row && (name === 'table-cell' || name === 'covered-table-cell'))
+        cell = {attributes, paragraphs: [], isCovered: name === 'covered-table-cell'}
+    },
+    close(name) {
+      if (skipped > 0) skipped--
+      else if (cell && name === 'p') inText--
+      else if (cell && (name === 'table-cell' || name === 'covered-table-cell')) closeCell(cell)
+      else if (row && name === 'table-row') closeRow(row)
+      else if (!cell && name === 'table' && inSpreadsheet) depth--
+    },
+    text(characters) {
+      if (cell && inText > 0 && skipped === 0) add(cell, characters.replaceAll(/[ \t\r\n]+/g, ' '))
+    },
+  }
+  const take = () => {
+    const taken = rows
+    ;[rows, made] = [[], 0]
+    return taken
+  }
+  return {...handlers, take, isOver: () => table > wanted || (table === wanted && depth === 0)}
+}
+
+const countOf = (text: string | undefined, most: number): number => {
+  const count = Number(text ?? 1)
+  if (!(Number.isInteger(count) && count > 0)) throw corrupt('a number of repetitions is invalid')
+  return Math.min(count, most)
+}
+
+const isMerged = (attributes: Attributes) =>
+  ['table:number-columns-spanned', 'table:number-rows-spanned'].some(name => Number(attributes[name] ?? 1) > 1)
+
+/** Returns the cell as its like in a sheet of .xlsx, or null if it is empty. */
+const readCell = ({attributes, paragraphs}: OpenCell): Omit<SheetCell, 'column'> | null => {
+  const formula = attributes['table:formula'] !== undefined
+  const kind = attributes['office:value-type']
+  const shown = paragraphs.join('\n')
+  const as = (type: string, text: string, style = 0) => ({type, text, style, formula, valued: kind !== undefined || shown !== ''})
+  if (attributes['calcext:value-type'] === 'error') return as('e', shown)
+  if (kind === 'float' || kind === 'currency') return as('n', attributes['office:value'] ?? '')
+  if (kind === 'percentage') return as('n', attributes['office:value'] ?? '', percentStyle)
+  if (kind === 'boolean') return as('b', attributes['office:boolean-value'] ?? '')
+  if (kind === 'date') return as('d', (attributes['office:date-value'] ?? '').replace(/\.0+$/, ''))
+  if (kind === 'time') return as('d', clockOf(attributes['office:time-value'] ?? ''))
+  const text = attributes['office:string-value'] ?? shown
+  return text === '' && !formula ? null : as('inlineStr', text)
+}
+
+/** Writes `PT10H30M00S` as `10:30:00`. Other durations stay as they are. */
+const clockOf = (duration: string): string => {
+  const [, sign, hours, minutes, seconds, fraction = ''] = /^(-?)PT(\d{1,6})H(\d{1,2})M(\d{1,2})(\.\d{1,9})?S$/.exec(duration) ?? []
+  if (hours === undefined) return duration
+  const two = (text: string) => text.padStart(2, '0')
+  return `${sign}${two(hours)}:${two(minutes!)}:${two(seconds!)}${fraction.replace(/\.?0+$/, '')}`
+}
