@@ -1,7 +1,7 @@
 import test from 'ava'
 import {sql} from '../../sql/database.ts'
 import {type LogRow, settle} from '../../sql/ledger.ts'
-import {packsOf, blockOf, sortByBlock} from '../../sql/log-packs.ts'
+import {blockOf, packsOf, sortByBlock} from '../../sql/log-packs.ts'
 import {
   listEnds,
   listEndsOfKeys,
