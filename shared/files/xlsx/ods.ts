@@ -71,8 +71,13 @@ const besides = new Set(['annotation', 'table', 'frame', 'custom-shape', 'rect',
 
 type OpenCell = {attributes: Attributes; paragraphs: string[]; isCovered: boolean}
 
+const addText = ({paragraphs}: OpenCell, text: string, row: number) => {
+  paragraphs[paragraphs.length - 1] += text
+  if (paragraphs.length > maxRowCharacters || paragraphs.at(-1)!.length > maxRowCharacters) throw tooLong(row)
+}
+
 const openTable = (wanted: number, end: SheetEnd) => {
-  let rows: RepeatedRow[] = []
+  const rows: RepeatedRow[] = []
   let row: RepeatedRow | null = null
   let cell: OpenCell | null = null
   let [table, depth, inSpreadsheet, skipped, column, next, inText, made] = [-1, 0, false, 0, 0, 1, 0, 0]
@@ -82,13 +87,9 @@ const openTable = (wanted: number, end: SheetEnd) => {
       of.paragraphs.push('')
       inText++
     } else if (inText === 0) return
-    else if (name === 's') add(of, ' '.repeat(Math.min(Number(attributes['text:c'] ?? 1), maxRowCharacters)))
-    else if (name === 'tab') add(of, '\t')
-    else if (name === 'line-break') add(of, '\n')
-  }
-  const add = ({paragraphs}: OpenCell, text: string) => {
-    paragraphs[paragraphs.length - 1] += text
-    if (paragraphs.length > maxRowCharacters || paragraphs.at(-1)!.length > maxRowCharacters) throw tooLong(next)
+    else if (name === 's') addText(of, ' '.repeat(countOf(attributes['text:c'], maxRowCharacters)), next)
+    else if (name === 'tab') addText(of, '\t', next)
+    else if (name === 'line-break') addText(of, '\n', next)
   }
   const closeCell = (of: OpenCell) => {
     const repeated = countOf(of.attributes['table:number-columns-repeated'], Number.MAX_SAFE_INTEGER)
@@ -99,14 +100,11 @@ const openTable = (wanted: number, end: SheetEnd) => {
       row!.cells.push({...read, column: at})
     }
     if (isMerged(of.attributes)) end.merged++
-    column += repeated
-    cell = null
+    ;[column, cell] = [column + repeated, null]
   }
   const closeRow = (of: RepeatedRow) => {
-    if (of.cells.length > 0) {
-      if (next > lastRow) throw corrupt(`it has more than ${lastRow} rows`)
-      rows.push({...of, repeated: Math.min(of.repeated, lastRow - next + 1)})
-    }
+    if (of.cells.length > 0 && next > lastRow) throw corrupt(`it has more than ${lastRow} rows`)
+    if (of.cells.length > 0) rows.push({...of, repeated: Math.min(of.repeated, lastRow - next + 1)})
     next += of.repeated
     row = null
   }
@@ -129,13 +127,12 @@ const openTable = (wanted: number, end: SheetEnd) => {
       else if (!cell && name === 'table' && inSpreadsheet) depth--
     },
     text(characters) {
-      if (cell && inText > 0 && skipped === 0) add(cell, characters.replaceAll(/[ \t\r\n]+/g, ' '))
+      if (cell && inText > 0 && skipped === 0) addText(cell, characters.replaceAll(/[ \t\r\n]+/g, ' '), next)
     },
   }
   const take = () => {
-    const taken = rows
-    ;[rows, made] = [[], 0]
-    return taken
+    made = 0
+    return rows.splice(0)
   }
   return {...handlers, take, isOver: () => table > wanted || (table === wanted && depth === 0)}
 }
@@ -170,5 +167,5 @@ const clockOf = (duration: string): string => {
   const [, sign, hours, minutes, seconds, fraction = ''] = /^(-?)PT(\d{1,6})H(\d{1,2})M(\d{1,2})(\.\d{1,9})?S$/.exec(duration) ?? []
   if (hours === undefined) return duration
   const two = (text: string) => text.padStart(2, '0')
-  return `${sign}${two(hours)}:${two(minutes!)}:${two(seconds!)}${fraction.replace(/\.?0+$/, '')}`
+  return `${sign}${two(hours)}:${two(minutes!)}:${two(seconds!)}${Number(fraction || 0) === 0 ? '' : fraction.replace(/(?<!0)0+$/, '')}`
 }
