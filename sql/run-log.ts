@@ -1,6 +1,6 @@
 import {z} from 'zod'
 import {type Db, type Hot, prepare, sql} from './database.ts'
-import {MOST_PACKED, blockOf} from './log-packs.ts'
+import {blockOf, MOST_PACKED} from './log-packs.ts'
 
 /** The log stores phases as small numbers: positions in this list. Only append to the list. */
 export const PHASES = ['write', 'patch', 'match', 'lookup', 'tag', 'edit'] as const

@@ -10,6 +10,7 @@ import {
   type OpenQuestion,
   type PatchedRow,
   type RecordMarks,
+  type ReleasedRow,
   type Settlement,
   settle,
   settleIn,
@@ -30,7 +31,7 @@ import {openStatistics} from './statistics.ts'
 export type SettlementParts = {
   batches: number[]
   log: LogRow[]
-  released: {module: number; key: string}[]
+  released: ReleasedRow[]
   kept: KeptRow[]
   opened: OpenQuestion[]
   closed: {module: number; key: string}[]
