@@ -4,6 +4,7 @@ import {sql} from '../../sql/database.ts'
 import {admit, settle} from '../../sql/ledger.ts'
 import {countAdmissions, deleteAdmissions, findHead, listFreshRows} from '../../sql/run-heads.ts'
 import {beginRun, intent, openLedger, settlement} from '../support/running.ts'
+import {until} from '../support/until.ts'
 
 let here: Awaited<ReturnType<typeof openLedger>>
 test.before(async () => {
@@ -78,6 +79,35 @@ test('batches of one block that are admitted and released at once leave a true c
   const {counted} = (await findHead(here.db, begun.run))!
   t.is(counted, await countAdmissions(here.db, begun.run))
   t.is(counted, 40 * 20 + 10 - 20 * 5 + 40 * 7)
+})
+
+test('rows are released while another batch of their block is being admitted, whichever commits first', async t => {
+  const begun = await begin(true)
+  await admit(here.hot, intent(begun, 1, 1, 10))
+  const waiting = () =>
+    until(
+      async () =>
+        (await here.hot.query(`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`)).rowCount,
+      count => count === 1,
+    )
+  const other = await here.hot.connect()
+  await other.query('begin')
+  await admit(other as never, intent(begun, 2, 11, 10))
+  const settling = settle(here.hot, settlement(begun, 1, {batches: [1], released: releasedOf(1, 4)}))
+  await waiting()
+  await other.query('commit')
+  await settling
+  t.is((await findHead(here.db, begun.run))!.counted, 16)
+  t.is(await countAdmissions(here.db, begun.run), 16)
+  await other.query('begin')
+  await settle(other as never, settlement(begun, 2, {batches: [2], released: releasedOf(11, 3)}))
+  const admitting = admit(here.hot, intent(begun, 3, 13, 10))
+  await waiting()
+  await other.query('commit')
+  other.release()
+  await admitting
+  t.is((await findHead(here.db, begun.run))!.counted, 16)
+  t.deepEqual(await freshOf(begun.run, 1, 22), ['f.1', 'f.11', 'f.12', 'f.2', 'f.3', 'f.4'])
 })
 
 test('a batch for which the limit has no room leaves no bit', async t => {
