@@ -107,10 +107,7 @@ const readEmbed = async ({hot}: Pick<CallerDeps, 'hot'>, bearer: string, note: N
   note({...idsOf(found), via: 'token', token: id})
   if (found.revoked) throw new Refusal('TOKEN_REVOKED', 'This embed token was revoked. Create a new one')
   if (found.expired) throw new Refusal('TOKEN_EXPIRED', 'This embed token has expired. Create a new one')
-  return authContextOf(found, {
-    ...{via: 'token', role: 'operator', ...nobodys},
-    ...{token: found.apiToken, embed: {id, template, origin, rowsLimit}},
-  })
+  return authContextOf(found, {via: 'token', role: 'operator', ...nobodys, token: found.apiToken, embed: {id, template, origin, rowsLimit}})
 }
 
 const isAccess = (bearer: string) => bearer.startsWith(ACCESS)

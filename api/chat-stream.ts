@@ -16,7 +16,9 @@ const beatMs = 15_000
 const lingerSeconds = 30
 
 const {take} = openKeyedLimiter({
-  ...{most: mostOfOrg, mostInAll: mostStreams, retryAfterMs: 5_000},
+  most: mostOfOrg,
+  mostInAll: mostStreams,
+  retryAfterMs: 5_000,
   says: 'Too many conversations are active. Try again in a moment',
 })
 

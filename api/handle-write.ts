@@ -15,7 +15,8 @@ export const handleWrite = async (
   const named = {org: caller.org, id}
   if (job === null) return answer(db, named)
   return awaitJob(input, {
-    ...{job: by, id: job},
+    job: by,
+    id: job,
     async describe(end) {
       const isLeft = input.request.signal.aborted || input.request.draining.aborted
       if (end === 'unstarted' || (end === 'unknown' && !isLeft)) await settleAbandoned(db, named)

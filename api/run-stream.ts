@@ -21,7 +21,9 @@ const beatMs = 15_000
 const againMs = 2_000
 
 const {take} = openKeyedLimiter({
-  ...{most: mostOfOrg, mostInAll: mostStreams, retryAfterMs: 30_000},
+  most: mostOfOrg,
+  mostInAll: mostStreams,
+  retryAfterMs: 30_000,
   says: 'Too many runs are being watched. Poll the run instead',
 })
 

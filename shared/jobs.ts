@@ -170,8 +170,12 @@ export const replaceRows = job({name: 'rows.replace', ...oneWrite})
 
 /** The settings of short jobs whose state is a database row. A job is retried a few times; after that, a periodic task finds its row. */
 const overAtOnce = {
-  ...{retryLimit: 5, retryDelay: 2, retryBackoff: true},
-  ...{expireInSeconds: 300, heartbeatSeconds: 60, deleteAfterSeconds: 86_400},
+  retryLimit: 5,
+  retryDelay: 2,
+  retryBackoff: true,
+  expireInSeconds: 300,
+  heartbeatSeconds: 60,
+  deleteAfterSeconds: 86_400,
 }
 
 /**

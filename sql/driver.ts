@@ -57,7 +57,9 @@ const readResult = (result: pg.QueryResult): DriverQueryResult => {
   if (Array.isArray(result)) throw new Error('Send one statement at a time')
   const {command, rowCount, rows, fields} = result
   return {
-    ...{command: command as DriverQueryResult['command'], rowCount, rows},
+    command: command as DriverQueryResult['command'],
+    rowCount,
+    rows,
     fields: fields.map(({dataTypeID, name}) => ({dataTypeId: dataTypeID, name})),
   }
 }

@@ -4,7 +4,11 @@ import {type Db, sql, type Tx} from './database.ts'
 export const Role = z.enum(['operator', 'builder', 'admin', 'owner'])
 const Member = z.object({id: z.string(), role: Role, isManual: z.boolean()})
 const Listed = z.object({
-  ...{id: z.string(), personId: z.string(), name: z.string(), email: z.string(), role: Role},
+  id: z.string(),
+  personId: z.string(),
+  name: z.string(),
+  email: z.string(),
+  role: Role,
   /** Who set the role. `manual`: an admin or an accepted invitation. `crm`: the CRM's profile. */
   roleSource: z.enum(['manual', 'crm']),
   createdAt: z.string(),

@@ -59,7 +59,10 @@ const commitNamed = nameStatement(`with done as (
  */
 export const commitVerified = async (tx: Tx, {rows, entries, fields, marks, ...of}: VerifiedRows) => {
   const values = commitNamed.listValues({
-    ...{run: of.run, fence: of.fence, leaseSeconds: of.leaseSeconds, readAt: of.readAt},
+    run: of.run,
+    fence: of.fence,
+    leaseSeconds: of.leaseSeconds,
+    readAt: of.readAt,
     rows: arrayLiteral([rows.rows, rows.coerced, rows.changed, rows.missing, rows.unread]),
     'entry.fence': columnLiteral(entries, 'fence'),
     'entry.settleNo': columnLiteral(entries, 'settleNo'),

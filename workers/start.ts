@@ -25,8 +25,12 @@ const workers: Record<string, () => Promise<{default: Worker}[]>> = {
   archive: () => Promise.all([import('./archive.ts')]),
   billing: () =>
     Promise.all([
-      ...[import('./billing.ts'), import('./billing-periodic.ts'), import('./billing-end.ts')],
-      ...[import('./billing-event-periodic.ts'), import('./topups.ts'), import('./topup-periodic.ts')],
+      import('./billing.ts'),
+      import('./billing-periodic.ts'),
+      import('./billing-end.ts'),
+      import('./billing-event-periodic.ts'),
+      import('./topups.ts'),
+      import('./topup-periodic.ts'),
     ]),
   checks: () => Promise.all([import('./checks.ts'), import('./forecasts.ts'), import('./rechecks.ts')]),
   clock: () => Promise.all([import('./clock.ts')]),

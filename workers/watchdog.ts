@@ -33,7 +33,9 @@ export const watchOver = ({name, seconds, log}: WatchedProcess) => {
   const gone = (err: unknown) => log.error({err}, 'the watchdog failed, so this process would not end itself if it hung. Start it again')
   try {
     const thread = new Worker(new URL('./watchdog-thread.cjs', import.meta.url), {
-      ...{workerData: {beats, seconds, name}, env: {}, execArgv: []},
+      workerData: {beats, seconds, name},
+      env: {},
+      execArgv: [],
       // Flags of V8 in the Procfile take precedence over these.
       resourceLimits: {maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 1, stackSizeMb: 0.5},
     })

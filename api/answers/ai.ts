@@ -146,15 +146,24 @@ export const autoMapExample = {
     {column: 'Name', ...lastName, by: 'model', note: 'The column holds whole names', candidates: [lastName]},
     {column: 'E-mail', ...email, by: 'local', note: null, candidates: [email]},
   ],
-  ...{model: 'used', samples: 'masked', credits: 1, turn: null},
+  model: 'used',
+  samples: 'masked',
+  credits: 1,
+  turn: null,
 }
 
 const balance = {included: 500, purchased: 0, reserved: 0, available: 499}
 const period = {periodStart: '2026-03-01T00:00:00.000Z', periodEnd: '2026-04-01T00:00:00.000Z'}
 
 export const formulaExample = {
-  ...{expression: "value.split(' ').at(-1)", explanation: 'Takes the last word of the cell.', attempts: 1, samples: 'masked', credits: 1},
-  ...{results: [{row: 1, value: 'Example', problem: null}], balance: {...balance, ...period}, turn: null},
+  expression: "value.split(' ').at(-1)",
+  explanation: 'Takes the last word of the cell.',
+  attempts: 1,
+  samples: 'masked',
+  credits: 1,
+  results: [{row: 1, value: 'Example', problem: null}],
+  balance: {...balance, ...period},
+  turn: null,
 }
 
 const unused = {requests: 0, failed: 0, inputTokens: 0, outputTokens: 0, credits: 0, prices: {input: 0.25, output: 1}}

@@ -139,7 +139,11 @@ const subscription = Answer({
 })
 
 export const BillingSummary = Answer({
-  ...{plan, status, period, trial, pastDue},
+  plan,
+  status,
+  period,
+  trial,
+  pastDue,
   interval: Interval.nullable().describe('The billing period. Null: no subscription'),
   cancelsAt: Moment('When the subscription ends').nullable().describe('When the subscription ends. Null: it renews'),
   pendingChange: PendingChange.nullable().describe('The change at the end of the period. Null: none'),

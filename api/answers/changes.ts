@@ -32,8 +32,20 @@ const Change = Answer({
 export const ChangePage = Answer({changes: z.array(Change).describe('Newest first'), nextCursor: NextCursor})
 
 export const changeExample = {
-  ...{id: 'chg_01k9m0v6f8e2r4t7w3y5z1a2b3', page: 'members', subject: 'member.role', target: 'Ben Example', before: 'operator'},
-  ...{after: 'builder', proposedBy: null, registryVersion: null, userId: 'per_01k9m0v6f8e2r4t7w3y5z1a2b3', userName: 'Ana Example'},
-  ...{userEmail: 'ana@example.org', via: 'session', tokenId: null, tokenName: null, connectorId: null},
+  id: 'chg_01k9m0v6f8e2r4t7w3y5z1a2b3',
+  page: 'members',
+  subject: 'member.role',
+  target: 'Ben Example',
+  before: 'operator',
+  after: 'builder',
+  proposedBy: null,
+  registryVersion: null,
+  userId: 'per_01k9m0v6f8e2r4t7w3y5z1a2b3',
+  userName: 'Ana Example',
+  userEmail: 'ana@example.org',
+  via: 'session',
+  tokenId: null,
+  tokenName: null,
+  connectorId: null,
   createdAt: '2026-03-01T08:30:00.000Z',
 }

@@ -26,7 +26,12 @@ export const ColumnValues = Answer({
 })
 
 export const columnValuesExample = {
-  ...{column: 'Branche', distinct: 2, more: false, cells: 512, rows: 520, complete: true},
+  column: 'Branche',
+  distinct: 2,
+  more: false,
+  cells: 512,
+  rows: 520,
+  complete: true,
   values: [
     {value: 'Technology', count: 400, option: true, suggestion: null},
     {value: 'Banken', count: 112, option: false, suggestion: {to: 'Banking', why: 'similar' as const}},

@@ -73,14 +73,20 @@ export const TurnPage = Answer({
 export const ofPlace = ['INVALID_PLACE', 'IMPORT_NOT_FOUND', 'FILE_GONE'] as const
 
 export const turnExample = {
-  ...{id: 'trn_01k9m0v6f8e2r4t7w3y5z1a2b3', place: {kind: 'run'}, route: 'chat', position: 0, question: 'Why were so many rows refused?'},
-  ...{
-    answer: 'The CRM has no such country for 12 of them.',
-    notes: [],
-    targets: [],
-    samples: 'masked',
-    askedAt: '2026-03-01T08:30:00.000Z',
-  },
-  ...{askedBy: {id: 'per_01k9m0v6f8e2r4t7w3y5z1a2b3', name: 'Ana Example'}, askedVia: 'session', replayed: true},
-  ...{draft: false, draftId: null, draftScope: null},
+  id: 'trn_01k9m0v6f8e2r4t7w3y5z1a2b3',
+  place: {kind: 'run'},
+  route: 'chat',
+  position: 0,
+  question: 'Why were so many rows refused?',
+  answer: 'The CRM has no such country for 12 of them.',
+  notes: [],
+  targets: [],
+  samples: 'masked',
+  askedAt: '2026-03-01T08:30:00.000Z',
+  askedBy: {id: 'per_01k9m0v6f8e2r4t7w3y5z1a2b3', name: 'Ana Example'},
+  askedVia: 'session',
+  replayed: true,
+  draft: false,
+  draftId: null,
+  draftScope: null,
 }

@@ -54,8 +54,8 @@ export const FileDiscarded = Answer({discarded: Id('fir', 'The firing')})
 export const sourceContractExample = {
   slot: 'file1',
   columns: [
-    {...{name: 'Name', present: true, type: null, unique: false, values: null, picklist: null, emptyShare: 0}},
-    {...{name: 'E-mail', present: true, type: 'email' as const, unique: true, values: null, picklist: null, emptyShare: 0.05}},
+    {name: 'Name', present: true, type: null, unique: false, values: null, picklist: null, emptyShare: 0},
+    {name: 'E-mail', present: true, type: 'email' as const, unique: true, values: null, picklist: null, emptyShare: 0.05},
   ],
   otherColumns: 'allow' as const,
   rows: {least: 1, most: null, change: 0.5},
@@ -64,7 +64,11 @@ export const sourceContractExample = {
 export const contractExample = {sources: [sourceContractExample], version: 2, updatedAt: '2026-03-04T10:00:00.000Z'}
 
 export const breachExample = {
-  ...{slot: 'file1', label: 'Visitors', column: 'E-mail', expectation: 'type' as const, expected: {type: 'email'}},
+  slot: 'file1',
+  label: 'Visitors',
+  column: 'E-mail',
+  expectation: 'type' as const,
+  expected: {type: 'email'},
   actual: {cells: 12, firstRow: 4, kinds: {text: 12}},
   message: 'Visitors, column "E-mail": 12 cells are not of type email, first in row 4',
 }

@@ -27,7 +27,10 @@ const {included, purchased, reserved, available} = Balance.shape
 export const UsageAnswer = Answer({
   ...usage,
   credits: Answer({
-    ...{included, purchased, reserved, available},
+    included,
+    purchased,
+    reserved,
+    available,
     spent: Count('AI credits spent in this period'),
     byFeature: z
       .array(

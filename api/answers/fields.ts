@@ -49,7 +49,23 @@ export const ReplacedAnnotations = Answer({
 })
 
 export const fieldExample = {
-  ...{apiName: 'Email', label: 'E-mail', type: 'email', jsonType: 'string', length: 100, decimalPlaces: null, required: false},
-  ...{layoutRequired: false, unique: {caseSensitive: false}, creatable: true, updatable: true, readOnly: false, visible: true},
-  ...{picklist: [], lookup: null, subform: null, annotation: {apiName: 'Email', pii: true}, excluded: false, removed: false},
+  apiName: 'Email',
+  label: 'E-mail',
+  type: 'email',
+  jsonType: 'string',
+  length: 100,
+  decimalPlaces: null,
+  required: false,
+  layoutRequired: false,
+  unique: {caseSensitive: false},
+  creatable: true,
+  updatable: true,
+  readOnly: false,
+  visible: true,
+  picklist: [],
+  lookup: null,
+  subform: null,
+  annotation: {apiName: 'Email', pii: true},
+  excluded: false,
+  removed: false,
 }

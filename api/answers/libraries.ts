@@ -44,10 +44,15 @@ export const ofLoading = [
 ]
 
 const manifest = {
-  ...{namespace: 'names', version: '1.2.0', scope: 'org' as const, description: 'How we write names'},
+  namespace: 'names',
+  version: '1.2.0',
+  scope: 'org' as const,
+  description: 'How we write names',
   functions: [
     {
-      ...{name: 'full', description: 'First and last name, without the blanks of a missing one', returns: 'text'},
+      name: 'full',
+      description: 'First and last name, without the blanks of a missing one',
+      returns: 'text',
       parameters: [{name: 'first'}, {name: 'last'}],
       examples: [{arguments: ['Ana', 'Example'], result: 'Ana Example'}],
     },
@@ -57,10 +62,20 @@ const manifest = {
 export const publishedExample = {manifest, source: "export const full = (first, last) => [first, last].filter(Boolean).join(' ')"}
 
 export const libraryExample = {
-  ...{namespace: 'names', libraryId: 'lib_01k9m0v6f8e2r4t7w3y5z1a2b3', version: '1.2.0', versionNumber: 3, scope: 'org'},
-  ...{manifest, managedBy: null, updatedAt: '2026-03-01T08:30:00.000Z'},
+  namespace: 'names',
+  libraryId: 'lib_01k9m0v6f8e2r4t7w3y5z1a2b3',
+  version: '1.2.0',
+  versionNumber: 3,
+  scope: 'org',
+  manifest,
+  managedBy: null,
+  updatedAt: '2026-03-01T08:30:00.000Z',
 }
 
 export const versionExample = {
-  ...{versionNumber: 3, version: '1.2.0', restoredFrom: null, publishedBy: 'Ana Example', publishedAt: '2026-03-01T08:30:00.000Z'},
+  versionNumber: 3,
+  version: '1.2.0',
+  restoredFrom: null,
+  publishedBy: 'Ana Example',
+  publishedAt: '2026-03-01T08:30:00.000Z',
 }

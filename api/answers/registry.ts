@@ -47,8 +47,16 @@ export const registryExample = {
   writing: {},
   modules: [
     {
-      ...{key: 'leads', apiName: 'Leads', connectorId: 'con_01k9m0v6f8e2r4t7w3y5z1a2b3', order: 1},
-      ...{enabled: true, singular: null, uniqueFields: ['Email'], match: {by: ['Email']}, exclusions: [], seedMappings: []},
+      key: 'leads',
+      apiName: 'Leads',
+      connectorId: 'con_01k9m0v6f8e2r4t7w3y5z1a2b3',
+      order: 1,
+      enabled: true,
+      singular: null,
+      uniqueFields: ['Email'],
+      match: {by: ['Email']},
+      exclusions: [],
+      seedMappings: [],
     },
   ],
   fields: {leads: [{apiName: 'Email', aliases: ['E-mail address'], pii: true}]},

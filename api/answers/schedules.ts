@@ -33,6 +33,17 @@ const ScheduleSource = z
       hostKey: z.string().describe('Fingerprint of the host key'),
       credentials: kept,
     }),
+    Answer({
+      kind: z.literal('postgres').describe('From a query of a PostgreSQL database'),
+      host: z.string().describe('The host'),
+      port: z.int().describe('The port'),
+      database: z.string().describe('The database'),
+      user: z.string().describe('The user'),
+      query: z.string().describe('The query, with date placeholders'),
+      tls: z.boolean().describe('Whether the connection is encrypted'),
+      ca: z.string().optional().describe('The certificate authority (PEM)'),
+      credentials: kept,
+    }),
   ])
   .meta({id: 'ScheduleSource', description: 'Where a schedule fetches its file, without credentials'})
 

@@ -27,13 +27,11 @@ export const WritingChanged = Answer({
 })
 
 export const settingsExample = {
-  ...{
-    dateFormat: 'dd.MM.yyyy',
-    timezone: 'Europe/Berlin',
-    expressionContext: {country: 'DE'},
-    aiSamplePolicy: 'masked',
-    onEdited: null,
-    undo: null,
-  },
+  dateFormat: 'dd.MM.yyyy',
+  timezone: 'Europe/Berlin',
+  expressionContext: {country: 'DE'},
+  aiSamplePolicy: 'masked',
+  onEdited: null,
+  undo: null,
   followsCrmRoles: true,
 }

@@ -37,8 +37,13 @@ export const TestFetchStarted = Answer({
 export const testFetchExample = {
   fetchedAt: '2026-03-02T01:30:00.000Z',
   file: {
-    ...{name: 'leads.csv', bytes: 20_480, rows: 250, columnCount: 2, columns: ['Name', 'E-mail']},
-    ...{sample: [['Ada Example', 'ada@example.org']], drift: []},
+    name: 'leads.csv',
+    bytes: 20_480,
+    rows: 250,
+    columnCount: 2,
+    columns: ['Name', 'E-mail'],
+    sample: [['Ada Example', 'ada@example.org']],
+    drift: [],
   },
   problem: null,
 }

@@ -54,13 +54,30 @@ export const DeliveryPage = Answer({
 export const DeliveryRead = Answer({delivery: Delivery})
 
 export const endpointExample = {
-  ...{id: 'whk_01k9m0v6f8e2r4t7w3y5z1a2b3', kind: 'json', url: 'https://hooks.example.org/lading', description: '', events: ['run.ended']},
-  ...{schedule: null, scheduleGone: false, enabled: true, disabledReason: null, failingSince: null, oldSecretUntil: null},
+  id: 'whk_01k9m0v6f8e2r4t7w3y5z1a2b3',
+  kind: 'json',
+  url: 'https://hooks.example.org/lading',
+  description: '',
+  events: ['run.ended'],
+  schedule: null,
+  scheduleGone: false,
+  enabled: true,
+  disabledReason: null,
+  failingSince: null,
+  oldSecretUntil: null,
   createdAt: '2026-03-01T08:30:00.000Z',
 }
 
 export const deliveryExample = {
-  ...{id: 'dlv_01k9m0v6f8e2r4t7w3y5z1a2b3', notice: 'ntc_01k9m0v6f8e2r4t7w3y5z1a2b3', kind: 'webhook.test', state: 'pending'},
-  ...{attempts: 0, nextAt: '2026-03-01T08:30:00.000Z', lastStatus: null, lastError: null, answer: null},
-  ...{createdAt: '2026-03-01T08:30:00.000Z', deliveredAt: null},
+  id: 'dlv_01k9m0v6f8e2r4t7w3y5z1a2b3',
+  notice: 'ntc_01k9m0v6f8e2r4t7w3y5z1a2b3',
+  kind: 'webhook.test',
+  state: 'pending',
+  attempts: 0,
+  nextAt: '2026-03-01T08:30:00.000Z',
+  lastStatus: null,
+  lastError: null,
+  answer: null,
+  createdAt: '2026-03-01T08:30:00.000Z',
+  deliveredAt: null,
 }

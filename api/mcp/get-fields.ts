@@ -65,9 +65,19 @@ const describe = ({
 }: DescribedField): z.input<typeof Field> => {
   const options = firstOf(field.annotation?.pii === true ? [] : field.picklist.map(({display}) => display), mostOptions)
   return {
-    ...{field: apiName, label, type, length, required, unique: unique !== null, writable: (creatable || updatable) && !readOnly},
-    ...{lookup: field.lookup?.module ?? null, subform: field.subform?.module ?? null, options: options.some, moreOptions: options.more},
-    ...{description: field.annotation?.description ?? null, format: field.annotation?.format ?? null},
+    field: apiName,
+    label,
+    type,
+    length,
+    required,
+    unique: unique !== null,
+    writable: (creatable || updatable) && !readOnly,
+    lookup: field.lookup?.module ?? null,
+    subform: field.subform?.module ?? null,
+    options: options.some,
+    moreOptions: options.more,
+    description: field.annotation?.description ?? null,
+    format: field.annotation?.format ?? null,
     aliases: firstOf(field.annotation?.aliases ?? [], mostAliases).some,
     personal: field.annotation?.pii ?? false,
     excluded: field.excluded,

@@ -38,7 +38,14 @@ export const listModules = tool({
       return {
         connections: connections.map(({id, name, state}) => ({id, name, state})),
         modules: some.map(({key, apiName, label, connectorId, enabled, creatable, editable, removed, uniqueFields}) => ({
-          ...{module: key ?? apiName, apiName, label, connector: connectorId, enabled, creatable, editable, removed},
+          module: key ?? apiName,
+          apiName,
+          label,
+          connector: connectorId,
+          enabled,
+          creatable,
+          editable,
+          removed,
           uniqueFields: [...(uniqueFields ?? [])],
         })),
         truncated: more,

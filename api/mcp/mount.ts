@@ -75,7 +75,9 @@ const open = async (build: Build, {log}: Pick<ApiDeps, 'log'>, more: object): Pr
   // The handler outlives the request that opened it.
   const house = log.child({request: null})
   return sdk.createMcpHandler(({authInfo}) => build(authInfo!.extra!.input as McpInput, sdk), {
-    ...{maxRequestBodySize: mostBytes, maxSubscriptions: mostStreams, ...more},
+    maxRequestBodySize: mostBytes,
+    maxSubscriptions: mostStreams,
+    ...more,
     // The error message may contain client data, so only its name is logged.
     onerror: ({name}) => house.debug({name}, 'an MCP request was refused'),
   })

@@ -29,7 +29,9 @@ export const validateTemplate = tool({
   async run({db, caller: {org}}, {template, connector}) {
     const {valid, issues, problems, connectorId, discovery} = await validate(db, {org, document: template, connector})
     const told = problems.map(({kind, flow, module, field, stops, message}) => ({
-      ...{kind, stops, message},
+      kind,
+      stops,
+      message,
       ...(flow !== undefined && {flow}),
       ...(module !== undefined && {module}),
       ...(field !== undefined && {field}),

@@ -108,7 +108,10 @@ const readDocument = async ({outbound, log}: Pick<OAuthClientDeps, 'outbound' | 
 const fetchJson = async ({outbound, log}: Pick<OAuthClientDeps, 'outbound' | 'log'>, id: string): Promise<unknown> => {
   try {
     const answer = await outbound.request(id, {
-      ...{headers: {accept: 'application/json'}, limitBytes: documentBytes, timeoutSeconds: documentSeconds, idleSeconds: documentSeconds},
+      headers: {accept: 'application/json'},
+      limitBytes: documentBytes,
+      timeoutSeconds: documentSeconds,
+      idleSeconds: documentSeconds,
     })
     const chunks: Uint8Array[] = []
     for await (const chunk of answer.body) chunks.push(chunk)

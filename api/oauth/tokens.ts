@@ -109,7 +109,11 @@ const repeatAnswer = async (tx: Tx, keys: KeyRing, token: string): Promise<objec
 }
 
 const describeTokens = ({access, renewal}: TokenPair, seconds: number) => ({
-  ...{access_token: access.secret, token_type: 'Bearer', expires_in: seconds, refresh_token: renewal.secret, scope},
+  access_token: access.secret,
+  token_type: 'Bearer',
+  expires_in: seconds,
+  refresh_token: renewal.secret,
+  scope,
 })
 
 /**

@@ -41,15 +41,19 @@ const describeRefusals = (status: number, codes: Code[]): ZodOpenApiResponseObje
 
 /** Codes whose response may have Retry-After. */
 const waits = new Set<string>([
-  ...['RATE_LIMITED', 'BUSY', 'MAINTENANCE', 'UNAVAILABLE', 'WRITE_UNDER_WAY', 'CHANGE_IN_PROGRESS', 'CHANGE_UNCONFIRMED'],
-  ...[
-    'CONNECTION_THROTTLED',
-    'DAILY_ALLOWANCE_SPENT',
-    'CRM_REFUSED',
-    'MODEL_UNAVAILABLE',
-    'PAYMENT_PROVIDER_UNAVAILABLE',
-    'RECORDS_MOVING',
-  ],
+  'RATE_LIMITED',
+  'BUSY',
+  'MAINTENANCE',
+  'UNAVAILABLE',
+  'WRITE_UNDER_WAY',
+  'CHANGE_IN_PROGRESS',
+  'CHANGE_UNCONFIRMED',
+  'CONNECTION_THROTTLED',
+  'DAILY_ALLOWANCE_SPENT',
+  'CRM_REFUSED',
+  'MODEL_UNAVAILABLE',
+  'PAYMENT_PROVIDER_UNAVAILABLE',
+  'RECORDS_MOVING',
 ])
 
 const describeAnswer = (

@@ -33,7 +33,9 @@ const MapBody = z
 
 const FormulaBody = z
   .strictObject({
-    ...{connectorId, module: ApiName.describe('The module'), field: ApiName.describe('API name of the field to fill')},
+    connectorId,
+    module: ApiName.describe('The module'),
+    field: ApiName.describe('API name of the field to fill'),
     question: z.string().trim().min(1).max(4000).describe('The wanted result, in words'),
     source: z.string().nullish().describe('The column that the expression reads as `value`, or null'),
     ...questionPlaceShape,
@@ -88,8 +90,12 @@ export default [
     refusals: [...ofPlace, ...ofNaming, 'NO_DISCOVERY', ...ofModel, 'SANDBOX_UNAVAILABLE', 'BUSY'],
     example: {
       body: {
-        ...{module: 'Leads', field: 'Last_Name', question: 'The last word of the name', source: 'Name'},
-        ...{columns: ['Name', 'E-mail'], rows: [['Ana Example', 'ana@example.org']]},
+        module: 'Leads',
+        field: 'Last_Name',
+        question: 'The last word of the name',
+        source: 'Name',
+        columns: ['Name', 'E-mail'],
+        rows: [['Ana Example', 'ana@example.org']],
       },
       answer: formulaExample,
     },

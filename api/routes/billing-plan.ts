@@ -20,7 +20,11 @@ const changing = ['SANDBOX_ORG', 'NOT_SUBSCRIBED', 'CHANGE_IN_PROGRESS', 'CHANGE
 const choosing = [...changing, 'NOT_SOLD', 'NO_CHANGE', 'STATUS_PAST_DUE', 'STATUS_SUSPENDED'] as const
 
 const change = {
-  ...{change: 'now', planKey: 'pro', interval: 'month', effectiveAt: '2026-03-15T09:00:00.000Z', replaces: null},
+  change: 'now',
+  planKey: 'pro',
+  interval: 'month',
+  effectiveAt: '2026-03-15T09:00:00.000Z',
+  replaces: null,
   due: {amount: 2_550, currency: 'eur'},
   tax: {amount: 407, currency: 'eur'},
   next: {amount: 9_900, currency: 'eur', at: '2026-04-01T00:00:00.000Z'},

@@ -6,8 +6,13 @@ import {ofPayment} from '../refusal-lists.ts'
 import {route} from '../route.ts'
 
 const topup = {
-  ...{enabled: true, packKey: 'credits_500', threshold: 100, monthlyCap: 2_000},
-  ...{month: {month: '2026-03', used: 500, remaining: 1_500}, stopped: null, underWay: null},
+  enabled: true,
+  packKey: 'credits_500',
+  threshold: 100,
+  monthlyCap: 2_000,
+  month: {month: '2026-03', used: 500, remaining: 1_500},
+  stopped: null,
+  underWay: null,
 }
 
 /** Routes for charges that an org approves in advance: automatic top-ups and overage. */

@@ -11,9 +11,19 @@ import {route} from '../route.ts'
 
 const at = '2026-03-01T08:30:00.000Z'
 const problem = {
-  ...{severity: 'error', kind: 'invalid_email', source: sourceId, flow: 'accounts', module: 'Accounts', field: 'Email', column: 'Mail'},
-  ...{place: null, count: 1, rows: [17], samples: ['ana.example.org']},
-  ...{message: 'This is not a valid e-mail address', fix: 'Correct the cells, or fill the field with an expression'},
+  severity: 'error',
+  kind: 'invalid_email',
+  source: sourceId,
+  flow: 'accounts',
+  module: 'Accounts',
+  field: 'Email',
+  column: 'Mail',
+  place: null,
+  count: 1,
+  rows: [17],
+  samples: ['ana.example.org'],
+  message: 'This is not a valid e-mail address',
+  fix: 'Correct the cells, or fill the field with an expression',
 }
 
 /** Routes of checks, which find the rows of an import that would fail, without calling the CRM. */

@@ -55,7 +55,13 @@ export default [
     async handle({db, crm, caller, request}) {
       const connectors = await listConnectors(db, caller.org)
       const connections = connectors.map(async ({id, name, kind, dc, state, scopes, warnings, crmOrgId, crmUserId, crmUserName}) => ({
-        ...{id, name, dc, state, scopes, crmOrgId, crmUser: {id: crmUserId, name: crmUserName}},
+        id,
+        name,
+        dc,
+        state,
+        scopes,
+        crmOrgId,
+        crmUser: {id: crmUserId, name: crmUserName},
         missingScopes: kind !== 'zoho' ? [] : connectionScopes.filter(scope => !scopes.includes(scope)),
         warnings: warnings.map(describeWarning),
         ...(await readHealth(crm, {id, state}, request.signal)),

@@ -29,15 +29,16 @@ export default [
       answer: {
         connectors: [
           {
-            ...{
-              id: 'con_01k9m0v6f8e2r4t7w3y5z1a2b3',
-              name: 'Example CRM',
-              kind: 'zoho',
-              dc: 'eu',
-              state: 'connected',
-              crmUserName: 'Ana Example',
-            },
-            ...{scopes: ['ZohoCRM.modules.ALL'], writesPaused: false, warnings: [], createdAt: '2026-03-01T08:30:00.000Z'},
+            id: 'con_01k9m0v6f8e2r4t7w3y5z1a2b3',
+            name: 'Example CRM',
+            kind: 'zoho',
+            dc: 'eu',
+            state: 'connected',
+            crmUserName: 'Ana Example',
+            scopes: ['ZohoCRM.modules.ALL'],
+            writesPaused: false,
+            warnings: [],
+            createdAt: '2026-03-01T08:30:00.000Z',
           },
         ],
       },
@@ -59,13 +60,19 @@ export default [
     refusals: ['NOT_CONFIGURED'],
     example: {
       body: {
-        ...{kind: 'generic', name: 'Our own API', secret: 'a-secret-of-yours'},
+        kind: 'generic',
+        name: 'Our own API',
+        secret: 'a-secret-of-yours',
         document: {
           baseUrl: 'https://api.example.org',
           auth: {header: 'Authorization', scheme: 'Bearer'},
           modules: [
             {
-              ...{apiName: 'contacts', label: 'Contacts', path: '/v1/contacts', idField: 'key', displayField: 'name'},
+              apiName: 'contacts',
+              label: 'Contacts',
+              path: '/v1/contacts',
+              idField: 'key',
+              displayField: 'name',
               fields: [
                 {apiName: 'name', label: 'Name', type: 'text', required: true},
                 {apiName: 'email', label: 'E-mail', type: 'email', unique: true},

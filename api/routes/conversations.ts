@@ -48,7 +48,10 @@ export default [
       const {message, source: sourceId = null, connectorId, modules, columns, rows} = input.body
       const {begin} = await openChat(input, {
         ...placedQuestionOf(input.caller, input.body),
-        ...{message, sourceId, connectorId, modules},
+        message,
+        sourceId,
+        connectorId,
+        modules,
         sample: columns ? {columns: samplesOf({columns, rows}), rows: recordsOf({columns, rows})} : null,
       })
       return streamChat(input, input.caller.org, begin)

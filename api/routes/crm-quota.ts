@@ -41,10 +41,17 @@ export default [
     example: {
       answer: {
         credits: {
-          ...{remaining: 48_211, remainingAt: '2026-03-01T08:30:00.000Z', allowance: 50_000, allowanceAtLeast: true, edition: 'enterprise'},
-          ...{spent: false, spentAt: null},
+          remaining: 48_211,
+          remainingAt: '2026-03-01T08:30:00.000Z',
+          allowance: 50_000,
+          allowanceAtLeast: true,
+          edition: 'enterprise',
+          spent: false,
+          spentAt: null,
         },
-        ...{asked: true, answered: true, notAsked: null},
+        asked: true,
+        answered: true,
+        notAsked: null,
       },
     },
     params: OfConnector,

@@ -28,7 +28,10 @@ import {route} from '../route.ts'
 const answer = (contract: StoredContract) => reply({json: {contract}, headers: {etag: tagOf(contract.version)}})
 
 const heldFileOf = (caller: MemberCaller, {id, schedule, firing}: z.output<typeof OfFiring>) => ({
-  ...{editor: templateAskerOf(caller), template: id, schedule, firing},
+  editor: templateAskerOf(caller),
+  template: id,
+  schedule,
+  firing,
 })
 
 export default [

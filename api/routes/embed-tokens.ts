@@ -62,7 +62,9 @@ export default [
       answer: {
         org: {id: 'org_01k9m0v6f8e2r4t7w3y5z1a2b3', name: 'Example Ltd', dateFormat: 'dd.MM.yyyy'},
         template: {id: template, name: 'Customers'},
-        ...{...limits, rowsLeft: 4_200, expiresAt},
+        ...limits,
+        rowsLeft: 4_200,
+        expiresAt,
         connection: {id: connectorId, name: 'Example CRM', state: 'connected', writesPaused: false, isDiscovered: true},
         modules: {Accounts: {label: 'Accounts', fields: {Account_Name: 'Account name'}}},
       },

@@ -18,17 +18,33 @@ import {route} from '../route.ts'
 
 const [start, end] = ['2026-03-01T00:00:00.000Z', '2026-04-01T00:00:00.000Z']
 const limits = {
-  ...{rowsPerPeriod: 500, rowsPerRun: 100, modules: 2, schedules: 0, fileBytes: 5_242_880, historyDays: 7, undoDays: 7, aiCredits: 20},
+  rowsPerPeriod: 500,
+  rowsPerRun: 100,
+  modules: 2,
+  schedules: 0,
+  fileBytes: 5_242_880,
+  historyDays: 7,
+  undoDays: 7,
+  aiCredits: 20,
 }
 const usage = {
-  ...{periodStart: start, periodEnd: end},
+  periodStart: start,
+  periodEnd: end,
   rows: {limit: 500, used: 120, reserved: 0, remaining: 380, overage: 0},
-  ...{modules: {limit: 2, used: 1}, schedules: {limit: 0, used: 0}},
+  modules: {limit: 2, used: 1},
+  schedules: {limit: 0, used: 0},
 }
 const credits = {included: 18, purchased: 0, reserved: 0, available: 18}
 const entitlements = {
-  ...{plan: {id: 'plan_free_1', key: 'free', version: 1, name: 'Free'}, status: 'active', limits, features: []},
-  ...{period: {start, end}, trial: null, pastDue: null, overageEnabled: false, usage},
+  plan: {id: 'plan_free_1', key: 'free', version: 1, name: 'Free'},
+  status: 'active',
+  limits,
+  features: [],
+  period: {start, end},
+  trial: null,
+  pastDue: null,
+  overageEnabled: false,
+  usage,
   credits: {...credits, periodStart: start, periodEnd: end},
 }
 

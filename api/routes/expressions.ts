@@ -54,7 +54,8 @@ stored. The time limit for all rows together is five seconds.`,
     example: {
       body: {expression: 'helpers.upper(row.City)', columns: ['City'], rows: [['Bern'], ['Lyon']]},
       answer: {
-        ...{compiles: true, issue: null},
+        compiles: true,
+        issue: null,
         results: [
           {row: 1, value: 'BERN', problem: null},
           {row: 2, value: 'LYON', problem: null},

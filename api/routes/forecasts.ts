@@ -11,7 +11,10 @@ const credits = {min: 270, max: 290}
 const seconds = {p50: 8.4, p95: 25.2}
 const forecast = {
   credits: {...credits, byKind: {query: {min: 6, max: 22}, create: {min: 120, max: 120}, update: {min: 0, max: 144}}},
-  ...{seconds, finishesAt: '2026-03-01T08:30:00.000Z', pausesAtRow: null, basis: 'last_run'},
+  seconds,
+  finishesAt: '2026-03-01T08:30:00.000Z',
+  pausesAtRow: null,
+  basis: 'last_run',
   quota: {remaining: 49_000, allowance: 50_000, isEnough: true},
   routes: [{match: 'query', write: 'records', credits, seconds, blockedBy: null}],
 }

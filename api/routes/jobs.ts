@@ -16,8 +16,14 @@ export default [
     refusals: ['NOT_FOUND'],
     example: {
       answer: {
-        ...{id: '0f8fad5b-d9cb-469f-a165-70867728950e', name: 'import.check', state: 'running', result: null, error: null},
-        ...{createdAt: '2026-03-01T08:30:00.000Z', startedAt: '2026-03-01T08:30:00.120Z', endedAt: null},
+        id: '0f8fad5b-d9cb-469f-a165-70867728950e',
+        name: 'import.check',
+        state: 'running',
+        result: null,
+        error: null,
+        createdAt: '2026-03-01T08:30:00.000Z',
+        startedAt: '2026-03-01T08:30:00.120Z',
+        endedAt: null,
         progress: {done: 12_000, total: 50_000, unit: 'rows'},
       },
     },

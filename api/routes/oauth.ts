@@ -67,8 +67,12 @@ export default [
     refusals: ['BUSY', 'RETURN_NOT_ALLOWED', 'NOT_CONFIGURED', 'UNAVAILABLE'],
     example: {
       query: {
-        ...{response_type: 'code', client_id: 'mcl_01k9m0v6f8e2r4t7w3y5z1a2b3', redirect_uri: 'http://127.0.0.1:33418/callback'},
-        ...{code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM', code_challenge_method: 'S256', state: 'xyz'},
+        response_type: 'code',
+        client_id: 'mcl_01k9m0v6f8e2r4t7w3y5z1a2b3',
+        redirect_uri: 'http://127.0.0.1:33418/callback',
+        code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
+        code_challenge_method: 'S256',
+        state: 'xyz',
       },
     },
     query: z.record(z.string(), z.union([z.string(), z.array(z.string())])),

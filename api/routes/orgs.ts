@@ -20,8 +20,13 @@ export default [
     example: {
       answer: {
         org: {
-          ...{id: 'org_01k9m0v6f8e2r4t7w3y5z1a2b3', name: 'Example Ltd', followsCrmRoles: true, sandbox: false, productionOrgId: null},
-          ...{closedAt: null, createdAt: '2026-03-01T08:30:00.000Z'},
+          id: 'org_01k9m0v6f8e2r4t7w3y5z1a2b3',
+          name: 'Example Ltd',
+          followsCrmRoles: true,
+          sandbox: false,
+          productionOrgId: null,
+          closedAt: null,
+          createdAt: '2026-03-01T08:30:00.000Z',
         },
       },
     },

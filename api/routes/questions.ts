@@ -10,7 +10,12 @@ import {route} from '../route.ts'
 
 const [key, recordId] = ['9a0364b9e99bb480dd25e1f0284c8555', '5725767000000411001']
 const question = {
-  ...{key, kind: 'match', flowId: 'accounts', module: 'Accounts', field: null, found: 2},
+  key,
+  kind: 'match',
+  flowId: 'accounts',
+  module: 'Accounts',
+  field: null,
+  found: 2,
   candidates: [
     {id: recordId, $display_name: 'Example Ltd', $url: null, Account_Name: 'Example Ltd', Billing_City: 'Bilbao'},
     {id: '5725767000000411002', $display_name: 'Example Ltd', $url: null, Account_Name: 'Example Ltd', Billing_City: 'Lyon'},
@@ -19,7 +24,9 @@ const question = {
     {apiName: 'Account_Name', label: 'Account Name', type: 'text'},
     {apiName: 'Billing_City', label: 'Billing City', type: 'text'},
   ],
-  ...{rows: 1, rowNumbers: [17], answer: null},
+  rows: 1,
+  rowNumbers: [17],
+  answer: null,
 }
 const path = '/orgs/:org/imports/:id/runs/:run/questions'
 

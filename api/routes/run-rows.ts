@@ -16,8 +16,16 @@ import {type Input, route} from '../route.ts'
 
 const path = '/orgs/:org/imports/:id/runs/:run/rows'
 const ofRecords = [
-  ...['IMPORT_NOT_FOUND', 'RUN_NOT_FOUND', 'SOURCE_NOT_FOUND', 'NO_FILE', 'FILE_GONE'],
-  ...['UNREADABLE', 'FROM_FUTURE', 'NOT_CONFIGURED', 'RECORDS_MOVING', 'BUSY'],
+  'IMPORT_NOT_FOUND',
+  'RUN_NOT_FOUND',
+  'SOURCE_NOT_FOUND',
+  'NO_FILE',
+  'FILE_GONE',
+  'UNREADABLE',
+  'FROM_FUTURE',
+  'NOT_CONFIGURED',
+  'RECORDS_MOVING',
+  'BUSY',
 ] as Code[]
 const Source = RowsFilter.shape.source
 

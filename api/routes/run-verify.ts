@@ -13,8 +13,16 @@ import {route} from '../route.ts'
 
 const field = {flowId: 'accounts', field: 'Website', asSent: 398, truncated: 1, coerced: 0, changed: 1, missing: 0, uncompared: 0}
 const difference = {
-  ...{rowNumber: 17, rowKey: 'accounts.17', flowId: 'accounts', module: 'Accounts', recordId: '4400000000123001', phase: 'write'},
-  ...{field: 'Website', result: 'truncated', sent: 'https://www.example.org/a/long/way', read: 'https://www.example.org/a'},
+  rowNumber: 17,
+  rowKey: 'accounts.17',
+  flowId: 'accounts',
+  module: 'Accounts',
+  recordId: '4400000000123001',
+  phase: 'write',
+  field: 'Website',
+  result: 'truncated',
+  sent: 'https://www.example.org/a/long/way',
+  read: 'https://www.example.org/a',
 }
 
 export default [

@@ -21,7 +21,12 @@ import {route} from '../route.ts'
 
 const nothing = Object.fromEntries(Object.keys(run.counts.Accounts).map(outcome => [outcome, 0]))
 const begun = {
-  ...{...run, state: 'queued', rowsWritten: 0, counts: {Accounts: nothing}, questions: 0, startedAt: null},
+  ...run,
+  state: 'queued',
+  rowsWritten: 0,
+  counts: {Accounts: nothing},
+  questions: 0,
+  startedAt: null,
   progress: {done: 0, total: 1_200, unit: 'rows', rowsPerSecond: null, etaSeconds: null},
 }
 

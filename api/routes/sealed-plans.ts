@@ -10,11 +10,16 @@ import {OfImportRun} from '../params.ts'
 import {route} from '../route.ts'
 
 const plan = {
-  ...{digest: '5f2b8a1c9d3e4f60718293a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c6d7e8', rows: 1_200, chunks: 2, state: 'sealed' as const},
+  digest: '5f2b8a1c9d3e4f60718293a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c6d7e8',
+  rows: 1_200,
+  chunks: 2,
+  state: 'sealed' as const,
   sealedAt: '2026-03-01T08:30:00.000Z',
   sealedBy: {id: 'per_01k9m0v6f8e2r4t7w3y5z1a2b4', name: 'Ana Example'},
   expiresAt: '2026-03-08T08:30:00.000Z',
-  ...{needsApproval: false, approvedAt: null, approvedBy: null},
+  needsApproval: false,
+  approvedAt: null,
+  approvedBy: null,
 }
 
 const readPlan = async (db: Db, name: {org: string; importId: string; runId: string}) => {

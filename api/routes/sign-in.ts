@@ -174,13 +174,19 @@ export default [
       answer: {
         org: {id: 'org_01k9m0v6f8e2r4t7w3y5z1a2b3', name: 'Example Ltd', dateFormat: 'dd.MM.yyyy'},
         user: {id: 'per_01k9m0v6f8e2r4t7w3y5z1a2b4', email: 'ana@example.org', name: 'Ana Example'},
-        ...{role: 'admin', via: 'token', staff: false, staffView: null},
+        role: 'admin',
+        via: 'token',
+        staff: false,
+        staffView: null,
       },
     },
     handle: async ({db, caller: {org, orgName, person, email, name, role, via, staff, staffView}}) => ({
       org: org === null ? null : {id: org, name: orgName, dateFormat: await findDateFormat(db, org)},
       user: {id: person, email, name},
-      ...{role, via, staff, staffView},
+      role,
+      via,
+      staff,
+      staffView,
     }),
   }),
 ]

@@ -225,7 +225,9 @@ file itself is not changed. A file can have 10,000 edited cells. Templates do no
     example: {
       query: {from: '17', limit: '1'},
       answer: {
-        ...{columns: ['Company', 'Web'], fileColumns: ['Company', 'Web'], nextFrom: 18},
+        columns: ['Company', 'Web'],
+        fileColumns: ['Company', 'Web'],
+        nextFrom: 18,
         rows: [
           {
             rowNumber: 17,

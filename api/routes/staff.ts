@@ -39,10 +39,7 @@ export default [
     example: {
       body: {account: {dc: 'eu', id: '20060012345'}},
       answer: {
-        person: {
-          ...{id: 'stf_01k9m0v6f8e2r4t7w3y5z1a2b3', account: {dc: 'eu', id: '20060012345'}},
-          ...{email: null, name: null, awaited: true},
-        },
+        person: {id: 'stf_01k9m0v6f8e2r4t7w3y5z1a2b3', account: {dc: 'eu', id: '20060012345'}, email: null, name: null, awaited: true},
       },
     },
     body: z.strictObject({

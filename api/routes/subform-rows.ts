@@ -28,7 +28,9 @@ to all parents becomes the error of the response; other errors are in \`results\
     ],
     example: {
       body: {
-        ...{runId, field: 'Quoted_Items', child: 'Quoted_Items'},
+        runId,
+        field: 'Quoted_Items',
+        child: 'Quoted_Items',
         items: [{...parent, rows: [{rowKey: 'row-21', rowNumber: 21, payload: {Quantity: 2}}]}],
       },
       answer: {results: [{...parent, ok: true, deleted: 3, added: 1}]},

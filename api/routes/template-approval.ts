@@ -7,9 +7,14 @@ import {OfTemplate} from '../params.ts'
 import {route} from '../route.ts'
 
 const approval = {
-  ...{version: 3, approvalAbove: 10_000, isApproved: true, isOwn: false},
+  version: 3,
+  approvalAbove: 10_000,
+  isApproved: true,
+  isOwn: false,
   approved: {
-    ...{version: 3, digest: '5f2b8a1c9d3e4f60718293a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c6d7e8', at: '2026-03-01T08:30:00.000Z'},
+    version: 3,
+    digest: '5f2b8a1c9d3e4f60718293a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c6d7e8',
+    at: '2026-03-01T08:30:00.000Z',
     by: {id: 'per_01k9m0v6f8e2r4t7w3y5z1a2b4', name: 'Ana Example'},
   },
 }

@@ -40,9 +40,14 @@ export default [
       body: {name: 'Nightly import', expiresAt: null},
       answer: {
         token: {
-          ...{id: 'tok_01k9m0v6f8e2r4t7w3y5z1a2b3', name: 'Nightly import', prefix: 'lading_4f7Qx'},
+          id: 'tok_01k9m0v6f8e2r4t7w3y5z1a2b3',
+          name: 'Nightly import',
+          prefix: 'lading_4f7Qx',
           createdBy: {id: 'per_01k9m0v6f8e2r4t7w3y5z1a2b4', name: 'Ana Example'},
-          ...{createdAt: '2026-03-01T08:30:00.000Z', lastUsedAt: null, expiresAt: null, revokedAt: null},
+          createdAt: '2026-03-01T08:30:00.000Z',
+          lastUsedAt: null,
+          expiresAt: null,
+          revokedAt: null,
         },
         secret: 'lading_4f7Qx2mZ8sK1nB6vC3dR9tY5wE0aL7hG4jU2pI8oXs',
       },

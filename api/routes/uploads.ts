@@ -47,8 +47,16 @@ const placeOf = ({caller: {org}, params: {id, upload}}: OfOne) => ({org, importI
 
 const example = {
   id: 'upl_01k9m0v6f8e2r4t7w3y5z1a2b3',
-  ...{name: 'accounts.csv', label: null, slot: null, size: 73_400_320, offset: 0, partBytes: 8_388_608, leastPartBytes: 1_048_576},
-  ...{source: null, createdAt: '2026-03-01T08:30:00.000Z', expiresAt: '2026-03-02T08:30:00.000Z'},
+  name: 'accounts.csv',
+  label: null,
+  slot: null,
+  size: 73_400_320,
+  offset: 0,
+  partBytes: 8_388_608,
+  leastPartBytes: 1_048_576,
+  source: null,
+  createdAt: '2026-03-01T08:30:00.000Z',
+  expiresAt: '2026-03-02T08:30:00.000Z',
 }
 
 export default [

@@ -64,7 +64,9 @@ const describe = (target: MappingTarget, text: ColumnQuestion['text']) => {
   const options = annotation?.pii === true ? [] : field.picklist.slice(0, mostOptions).map(({display}) => text(display.slice(0, 40)))
   const {description} = annotation ?? {}
   return {
-    ...{id: keyOf(target), label: field.label, type: field.type},
+    id: keyOf(target),
+    label: field.label,
+    type: field.type,
     ...(description && {description: text(description.slice(0, 120))}),
     ...(options.length > 0 && {options}),
   }

@@ -56,7 +56,12 @@ export const formulaPrompt = ({
   JSON.stringify({
     question,
     field: {
-      ...{module, name: field.apiName, label: field.label, type: field.type, length: field.length, required: field.required},
+      module,
+      name: field.apiName,
+      label: field.label,
+      type: field.type,
+      length: field.length,
+      required: field.required,
       ...(annotation?.description && {description: text(annotation.description.slice(0, 500))}),
       ...(annotation?.format && {format: text(annotation.format.slice(0, 200))}),
       ...(annotation?.pii !== true &&

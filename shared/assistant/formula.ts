@@ -98,8 +98,14 @@ const describe = async (
   const sent = out.said(question)
   const sourceName = source === null ? null : (out.columns[columns.findIndex(({name}) => name === source)]?.name ?? null)
   const prompt = formulaPrompt({
-    ...{question: sent, target, source: sourceName, text: out.text},
-    ...{columns: out.columns, given: judged, libraries, context: known.settings.expressionContext},
+    question: sent,
+    target,
+    source: sourceName,
+    text: out.text,
+    columns: out.columns,
+    given: judged,
+    libraries,
+    context: known.settings.expressionContext,
   })
   return {prompt, sent, samples: out.sent()}
 }

@@ -34,8 +34,15 @@ export const mapLocally = async (
 }
 
 const describe = ({module, field, annotation}: MappingTarget) => ({
-  ...{module, apiName: field.apiName, label: field.label, dataType: field.type, length: field.length, picklist: field.picklist},
-  ...{required: field.required, unique: field.unique !== null, localLabels: annotation?.aliases ?? []},
+  module,
+  apiName: field.apiName,
+  label: field.label,
+  dataType: field.type,
+  length: field.length,
+  picklist: field.picklist,
+  required: field.required,
+  unique: field.unique !== null,
+  localLabels: annotation?.aliases ?? [],
 })
 
 const readAccepted = async (db: Db, org: string, targets: readonly MappingTarget[]): Promise<Accepted[]> => {

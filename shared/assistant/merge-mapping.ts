@@ -49,7 +49,11 @@ const byModel = ({column, candidates}: LocalProposal, {target, confidence, note}
   const field = {field: target.field.apiName, module: target.module, confidence}
   const others = candidates.filter(one => one.field !== field.field || one.module !== field.module)
   return {
-    ...{column, ...field, why: ['model'], by: 'model', note},
+    column,
+    ...field,
+    why: ['model'],
+    by: 'model',
+    note,
     candidates: [{...field, why: ['model'] as ['model']}, ...others].slice(0, mostCandidates),
   }
 }

@@ -110,8 +110,13 @@ const open = async ({kind, url, key, name}: Provider): Promise<Sdk> => {
   }
   const {createOpenAICompatible} = await import('@ai-sdk/openai-compatible')
   const provider = createOpenAICompatible({
-    ...{name: 'model', baseURL, apiKey: key, fetch: send},
-    ...{includeUsage: true, supportsStructuredOutputs: true, transformRequestBody: limitAsTakenAt(baseURL)},
+    name: 'model',
+    baseURL,
+    apiKey: key,
+    fetch: send,
+    includeUsage: true,
+    supportsStructuredOutputs: true,
+    transformRequestBody: limitAsTakenAt(baseURL),
   })
   return {sdk, model: provider.chatModel(name)}
 }
@@ -152,7 +157,12 @@ const quiet = {maxRetries: 0, telemetry: {isEnabled: false}} as const
 
 const answer = async <T>(sdk: Sdk['sdk'], model: Sdk['model'], {instructions, prompt, schema, maxTokens, signal}: Question<T>) => {
   const result = await sdk.generateText({
-    ...{model, instructions, prompt, ...quiet, maxOutputTokens: maxTokens, abortSignal: signal},
+    model,
+    instructions,
+    prompt,
+    ...quiet,
+    maxOutputTokens: maxTokens,
+    abortSignal: signal,
     output: sdk.Output.object({schema}),
   })
   const estimate = {inputTokens: tokensIn(instructions + prompt), outputTokens: tokensIn(result.text)}
@@ -180,7 +190,12 @@ async function* converse(sdk: Sdk['sdk'], model: Sdk['model'], conversation: Con
   const isTooDear = async ({steps}: {steps: readonly Step[]}) =>
     !(await mayCost(addUsage(usageOfSteps(steps, begun), nextStep(steps, maxTokens))))
   const result = sdk.streamText({
-    ...{model, instructions, ...quiet, maxOutputTokens: maxTokens, abortSignal: signal, stopWhen: [sdk.isStepCount(maxSteps), isTooDear]},
+    model,
+    instructions,
+    ...quiet,
+    maxOutputTokens: maxTokens,
+    abortSignal: signal,
+    stopWhen: [sdk.isStepCount(maxSteps), isTooDear],
     messages: messages.map(({role, text}) => ({role, content: text})),
     tools: toolsOf(sdk, toolSet),
     // Errors are handled as parts of the stream.

@@ -36,6 +36,20 @@ export const readPersonalFields = async (db: Db, org: string, registry: Registry
 
 /** Returns a stand-in for a removed field, of which only the name is known. */
 const gone = (apiName: string): DiscoveredField => ({
-  ...{apiName, label: apiName, type: 'text', jsonType: 'string', length: null, decimalPlaces: null, required: false, layoutRequired: false},
-  ...{unique: null, creatable: false, updatable: false, readOnly: true, visible: false, picklist: [], lookup: null, subform: null},
+  apiName,
+  label: apiName,
+  type: 'text',
+  jsonType: 'string',
+  length: null,
+  decimalPlaces: null,
+  required: false,
+  layoutRequired: false,
+  unique: null,
+  creatable: false,
+  updatable: false,
+  readOnly: true,
+  visible: false,
+  picklist: [],
+  lookup: null,
+  subform: null,
 })

@@ -49,7 +49,11 @@ const run = async (expression: string, {rows, source, field, libraries, context,
   try {
     const outcomes = await sandbox.evaluate({
       expressions: {answer: source === null ? expression : {source: expression, value: source}},
-      ...{rows, context, libraries: libraries.map((library): Library => readLibrary(library)), clock: Date.now(), seed: 'sample'},
+      rows,
+      context,
+      libraries: libraries.map((library): Library => readLibrary(library)),
+      clock: Date.now(),
+      seed: 'sample',
       signal: AbortSignal.any([signal, late]),
     })
     return outcomes.map(({answer}, at) => {
@@ -67,7 +71,8 @@ const run = async (expression: string, {rows, source, field, libraries, context,
 const tookTooLong = {
   code: 'EXPRESSION_TIMEOUT' as const,
   message: `These rows together take more than ${longestMs / 1000} s`,
-  ...{line: null, column: null},
+  line: null,
+  column: null,
 }
 
 /** Returns why the field does not accept the value. Every field accepts an empty value, because the mapping decides what it means. */

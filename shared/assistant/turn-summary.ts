@@ -42,7 +42,11 @@ export const summariseFormula = ({
 }: WrittenFormula): TurnToKeep => {
   const failed = results.filter(one => !isGood(one)).length
   return {
-    ...{route: 'formula', question, answer: explanation, samples, sent},
+    route: 'formula',
+    question,
+    answer: explanation,
+    samples,
+    sent,
     notes: failed > 0 ? [`It fails for ${failed} of ${results.length} sample rows`] : [],
     targets: expression === null ? [] : [{kind: 'expression', module, field, expression}],
   }

@@ -11,7 +11,8 @@ export const readAiUsage = (db: Pool, org: string) =>
     const {periodStart, periodEnd, ...credits} = balance
     const none = {requests: 0, failed: 0, inputTokens: 0, outputTokens: 0, credits: 0}
     return {
-      ...{periodStart, periodEnd},
+      periodStart,
+      periodEnd,
       credits: {...credits, spent: used.reduce((sum, one) => sum + one.credits, 0)},
       byFeature: AI_FEATURES.map(feature => ({...none, ...used.find(one => one.feature === feature), feature, prices: PRICES[feature]})),
     }

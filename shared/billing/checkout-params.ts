@@ -15,9 +15,13 @@ type CheckoutParamsInput = ReturnUrls & {config: Config; id: string; org: string
  */
 const common = ({config, org, customer, successUrl, cancelUrl}: CheckoutParamsInput) =>
   ({
-    ...{customer, client_reference_id: org, success_url: successUrl, cancel_url: cancelUrl},
+    customer,
+    client_reference_id: org,
+    success_url: successUrl,
+    cancel_url: cancelUrl,
     // The name and address that the payer enters appear on the invoice.
-    ...{customer_update: {name: 'auto', address: 'auto'}, tax_id_collection: {enabled: true}},
+    customer_update: {name: 'auto', address: 'auto'},
+    tax_id_collection: {enabled: true},
     ...(config.PAYMENT_PROMOTION_CODES && {allow_promotion_codes: true}),
     // The tax depends on the payer's location.
     ...(config.PAYMENT_AUTOMATIC_TAX && {automatic_tax: {enabled: true}, billing_address_collection: 'required' as const}),
@@ -33,12 +37,16 @@ export const planParams = (of: OfPlan): Params => {
   const bought = {plan_key: plan.key, plan_version_id: plan.id, interval, after_trial: trial ? 'true' : null}
   const metadata = metadataOf(config, {org, kind: 'plan', checkout_id: id, requested_by: person, ...bought})
   return {
-    ...{mode: 'subscription', ...common(of), line_items: [{price, quantity: 1}]},
-    ...{allowed_payment_method_types: ['card'], payment_method_collection: 'always'},
+    mode: 'subscription',
+    ...common(of),
+    line_items: [{price, quantity: 1}],
+    allowed_payment_method_types: ['card'],
+    payment_method_collection: 'always',
     ...(trial && {expires_at: trial.expiresAt}),
     metadata: {...metadata, checkout_seq: String(seq)},
     subscription_data: {
-      ...{billing_mode: {type: 'flexible'}, metadata},
+      billing_mode: {type: 'flexible'},
+      metadata,
       ...(trial && {trial_end: trial.end, trial_settings: {end_behavior: {missing_payment_method: 'cancel'}}}),
     },
   }
@@ -53,7 +61,10 @@ export const packParams = (of: OfPack): Params => {
   const {config, id, org, person, pack, quantity} = of
   const metadata = metadataOf(config, {org, kind: 'credit_pack', checkout_id: id, requested_by: person, pack_key: pack.key})
   return {
-    ...{mode: 'payment', ...common(of), line_items: [{price: pack.paymentPriceId, quantity}], metadata},
+    mode: 'payment',
+    ...common(of),
+    line_items: [{price: pack.paymentPriceId, quantity}],
+    metadata,
     invoice_creation: {enabled: true, invoice_data: {metadata}},
     payment_intent_data: {setup_future_usage: 'off_session', metadata},
   }

@@ -26,7 +26,8 @@ export type PlanChangeAnswer = {
 /** Describes a completed change, from the subscription as read after the change. */
 export const describeChange = ({kind, target, params}: PlanChange, terms: Terms, replaces: Pending | null): PlanChangeAnswer => ({
   change: wordOf(kind),
-  ...{planKey: target.planKey, interval: target.interval},
+  planKey: target.planKey,
+  interval: target.interval,
   effectiveAt: (waitsUntil(kind, terms) ?? isoOf(params.prorationDate))!,
   replaces,
   ...chargedFor(kind === 'now' ? invoiceSince(params.invoice, terms) : null, terms.found.currency),
@@ -36,8 +37,11 @@ export const describeChange = ({kind, target, params}: PlanChange, terms: Terms,
 export const wordOf = (kind: PlanChange['kind']): PlanChangeAnswer['change'] => (kind === 'take_back' ? 'now' : kind)
 
 export const describePending = ({read, plan}: Terms) => ({
-  ...{planKey: plan?.key ?? null, interval: read.interval, pending: read.pending},
-  ...{periodEndsAt: read.periodEndsAt, scheduled: read.schedule !== null},
+  planKey: plan?.key ?? null,
+  interval: read.interval,
+  pending: read.pending,
+  periodEndsAt: read.periodEndsAt,
+  scheduled: read.schedule !== null,
 })
 
 export const isPending = (pending: Pending | null, {planKey, planVersionId, interval}: ChangeTarget): boolean =>

@@ -72,12 +72,24 @@ const fingerprintOf = (found: Stripe.Subscription, schedule: Stripe.Subscription
   const {customer} = found
   const theirs = typeof customer === 'string' || customer.deleted ? [] : [customer.balance, customer.discount?.id ?? null]
   const items = found.items.data.map(({id, price, quantity, current_period_start: from, current_period_end: to}) => [
-    ...[id, price.id, quantity ?? null, from, to],
+    id,
+    price.id,
+    quantity ?? null,
+    from,
+    to,
   ])
   const phases = schedule?.phases.map(({start_date, end_date, items: of}) => [start_date, end_date, of.map(({price}) => idOf(price))])
   const facts = [
-    ...[found.status, items, found.cancel_at, found.cancel_at_period_end, found.trial_end, found.discounts.map(one => idOf(one))],
-    ...[schedule?.id ?? idOf(found.schedule), schedule?.end_behavior ?? null, phases ?? null, theirs],
+    found.status,
+    items,
+    found.cancel_at,
+    found.cancel_at_period_end,
+    found.trial_end,
+    found.discounts.map(one => idOf(one)),
+    schedule?.id ?? idOf(found.schedule),
+    schedule?.end_behavior ?? null,
+    phases ?? null,
+    theirs,
   ]
   return shortHash(JSON.stringify(facts)).toString('hex')
 }

@@ -41,7 +41,12 @@ type Bearer = {org: string; person: string}
 /** Reads the preview that this person was shown for this org within the last half hour. Throws PREVIEW_STALE for any other token. */
 export const readPreview = async (ring: KeyRing, token: string, {org, person}: Bearer, now: number): Promise<ShownPreview> => {
   const verified = await jwtVerify(token, ({kid}) => ring.find(({id}) => id === kid)?.key ?? Promise.reject(previewStale()), {
-    ...{algorithms: ['HS256'], typ, issuer, audience, requiredClaims: ['exp'], currentDate: new Date(now * 1000)},
+    algorithms: ['HS256'],
+    typ,
+    issuer,
+    audience,
+    requiredClaims: ['exp'],
+    currentDate: new Date(now * 1000),
   }).catch(() => null)
   const shown = ShownPreview.safeParse(verified?.payload)
   if (!shown.success || shown.data.org !== org || shown.data.person !== person) throw previewStale()

@@ -61,11 +61,17 @@ const describePreview = async (tools: PreviewDeps, {org, person, planKey, interv
     kind
   ]
   return {
-    ...{change: wordOf(kind), planKey: target.planKey, interval: target.interval},
+    change: wordOf(kind),
+    planKey: target.planKey,
+    interval: target.interval,
     effectiveAt: waitsUntil ?? isoOf(at)!,
     replaces: isPending(terms.read.pending, target) ? null : terms.read.pending,
-    ...{due: price.due, tax: price.tax, lines: price.lines, next: await nextCharge(tools, {kind, target, terms, price})},
-    ...{previewToken, expiresAt: isoOf(now + previewSeconds)!},
+    due: price.due,
+    tax: price.tax,
+    lines: price.lines,
+    next: await nextCharge(tools, {kind, target, terms, price}),
+    previewToken,
+    expiresAt: isoOf(now + previewSeconds)!,
   }
 }
 
@@ -94,15 +100,25 @@ const priceChange = async ({payment}: Pick<PreviewDeps, 'payment'>, {kind, targe
 }
 
 const lineOf = ({description, amount, period, parent, taxes}: Stripe.InvoiceLineItem): Line => ({
-  ...{description, amount, tax: taxOf(taxes), taxIncluded: taxes?.some(one => one.tax_behavior === 'inclusive') ?? false},
-  ...{startsAt: isoOf(period.start)!, endsAt: isoOf(period.end)!},
+  description,
+  amount,
+  tax: taxOf(taxes),
+  taxIncluded: taxes?.some(one => one.tax_behavior === 'inclusive') ?? false,
+  startsAt: isoOf(period.start)!,
+  endsAt: isoOf(period.end)!,
   proration: parent?.subscription_item_details?.proration ?? parent?.invoice_item_details?.proration ?? false,
 })
 
 /** Returns the values that a change must share with its preview. */
 const shownOf = ({kind, target, terms, at, price}: Proposal & {price: PricedChange}): Omit<ShownPreview, 'org' | 'person'> => ({
-  ...{subscription: terms.found.id, fingerprint: terms.fingerprint, kind, at},
-  ...{price: target.price, planVersionId: target.planVersionId, due: price.due.amount, currency: price.due.currency},
+  subscription: terms.found.id,
+  fingerprint: terms.fingerprint,
+  kind,
+  at,
+  price: target.price,
+  planVersionId: target.planVersionId,
+  due: price.due.amount,
+  currency: price.due.currency,
   lines: shortHash(JSON.stringify(price.lines)).toString('hex'),
 })
 

@@ -57,15 +57,19 @@ export const describeSubscription = (found: Stripe.Subscription, plans: readonly
   const schedule = typeof found.schedule === 'string' ? null : found.schedule
   const cancelsAt = cancelsAtOf(found, item)
   return {
-    ...{id: found.id, status: found.status, customer: idOf(found.customer)!, metadata: found.metadata},
-    ...{itemId: item?.id ?? null, priceId: item?.price.id ?? null},
-    ...{planVersionId: sold?.plan.id ?? null, interval: sold?.interval ?? null},
-    ...{
-      periodStartsAt: isoOf(item?.current_period_start),
-      periodEndsAt: isoOf(item?.current_period_end),
-      trialEndsAt: isoOf(found.trial_end),
-    },
-    ...{cancelsAt, pending: pendingOf({found, schedule, priceId: item?.price.id ?? null, cancelsAt, plans})},
+    id: found.id,
+    status: found.status,
+    customer: idOf(found.customer)!,
+    metadata: found.metadata,
+    itemId: item?.id ?? null,
+    priceId: item?.price.id ?? null,
+    planVersionId: sold?.plan.id ?? null,
+    interval: sold?.interval ?? null,
+    periodStartsAt: isoOf(item?.current_period_start),
+    periodEndsAt: isoOf(item?.current_period_end),
+    trialEndsAt: isoOf(found.trial_end),
+    cancelsAt,
+    pending: pendingOf({found, schedule, priceId: item?.price.id ?? null, cancelsAt, plans}),
     overageItemId: findOverageItem(items, plans)?.id ?? null,
     card: idOf(found.default_payment_method),
     schedule: schedule?.id ?? idOf(found.schedule),

@@ -24,7 +24,11 @@ export const readSummary = ({db, payment}: SummaryDeps, org: string) =>
     const live = known && !isOver(known) ? known : null
     const plans = await listPlansForSale(tx)
     return {
-      ...{plan, status, period, trial, pastDue},
+      plan,
+      status,
+      period,
+      trial,
+      pastDue,
       ...describeSubscription(live),
       balance,
       usage: await usageOf(tx, standing),
@@ -45,7 +49,9 @@ const describeSubscription = (live: Subscription | null) => ({
   cancelsAt: live?.cancelsAt ?? null,
   pendingChange: live?.pending ?? null,
   subscription: live && {
-    ...{status: live.status, planVersionId: live.planVersionId, readAt: live.readAt},
+    status: live.status,
+    planVersionId: live.planVersionId,
+    readAt: live.readAt,
     period: {start: live.periodStartsAt, end: live.periodEndsAt},
     trialEndsAt: live.trialEndsAt,
   },
@@ -80,11 +86,15 @@ const wholeOf = (amount: string | undefined): number | null => (amount === undef
 
 const describePacks = async (tx: Tx) =>
   (await listPacks(tx)).map(({key, name, credits, paymentPriceId, amounts: known}) => ({
-    ...{key, name, credits, purchasable: paymentPriceId !== null},
+    key,
+    name,
+    credits,
+    purchasable: paymentPriceId !== null,
     price: known?.amounts.pack === undefined ? null : describePackPrice(known, known.amounts.pack),
   }))
 
 const describePackPrice = ({currency, taxBehavior}: PaymentAmounts, amount: string) => ({
-  ...{amount: wholeOf(amount), currency},
+  amount: wholeOf(amount),
+  currency,
   taxBehavior: taxBehavior ?? null,
 })

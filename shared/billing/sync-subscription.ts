@@ -91,7 +91,11 @@ type OrgPlan = NonNullable<Awaited<ReturnType<typeof lockOrgPlan>>>
 
 /** Our plan status for each status of the provider. A status without an entry changes nothing: the first payment is missing. */
 const STATUS: Record<string, Status> = {
-  ...{trialing: 'active', active: 'active', past_due: 'past_due', unpaid: 'suspended', paused: 'suspended'},
+  trialing: 'active',
+  active: 'active',
+  past_due: 'past_due',
+  unpaid: 'suspended',
+  paused: 'suspended',
 }
 
 /** Returns the plan and status that a live subscription gives the org. Null if they stay. */

@@ -90,8 +90,13 @@ const prepare = async (deps: TopupDeps, attempt: Attempt): Promise<PreparedCharg
   const amount = await totalOf(deps, {customer, price, quantity})
   if (amount === null) return 'refused'
   const create: Stripe.PaymentIntentCreateParams = {
-    ...{amount, currency: price.currency, customer, payment_method: card},
-    ...{allowed_payment_method_types: ['card'], off_session: true, confirm: true},
+    amount,
+    currency: price.currency,
+    customer,
+    payment_method: card,
+    allowed_payment_method_types: ['card'],
+    off_session: true,
+    confirm: true,
     description: `${credits} AI credits`,
     metadata: metadataOf(config, {org, kind: 'autotopup', attempt_id: id, pack_key: packKey, quantity: String(quantity)}),
   }

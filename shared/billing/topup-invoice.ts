@@ -55,8 +55,12 @@ const findOrCreate = async (deps: TopupDeps, attempt: Attempt, {create, isTaxed}
   const known = invoiceId && (await payment.ask('invoice', stripe => stripe.invoices.retrieve(invoiceId)).catch(nullWhereGone))
   if (known) return known
   const params: Stripe.InvoiceCreateParams = {
-    ...{customer: create.customer!, currency: create.currency!, collection_method: 'charge_automatically', auto_advance: false},
-    ...{pending_invoice_items_behavior: 'exclude', description: create.description!},
+    customer: create.customer!,
+    currency: create.currency!,
+    collection_method: 'charge_automatically',
+    auto_advance: false,
+    pending_invoice_items_behavior: 'exclude',
+    description: create.description!,
     metadata: metadataOf(config, {org, kind: 'autotopup', attempt_id: id}),
     ...(isTaxed && {automatic_tax: {enabled: true}}),
   }
@@ -69,9 +73,12 @@ const addLine = ({payment}: TopupDeps, {id, quantity}: Attempt, invoice: string,
   const {description, currency, amount} = create
   const line: Stripe.InvoiceAddLinesParams.Line = sold
     ? {
-        ...{description: description!, quantity},
+        description: description!,
+        quantity,
         price_data: {
-          ...{currency, product: sold.product, unit_amount: sold.unitAmount},
+          currency,
+          product: sold.product,
+          unit_amount: sold.unitAmount,
           ...(sold.taxBehavior && {tax_behavior: sold.taxBehavior}),
         },
       }

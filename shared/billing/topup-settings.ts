@@ -30,7 +30,10 @@ export const describeTopup = async (db: Db, org: string) => {
   const {month, counted, open} = await readMonth(db, {org})
   const attempt = open === null ? null : await findAttempt(db, {org, id: open})
   return {
-    ...{enabled, packKey, threshold, monthlyCap},
+    enabled,
+    packKey,
+    threshold,
+    monthlyCap,
     month: {month, used: counted, remaining: monthlyCap === null ? null : Math.max(0, monthlyCap - counted)},
     stopped: stopped && {reason: stopped, message: SAYS[stopped] ?? SAYS.refused!},
     underWay: attempt && {credits: attempt.credits, packKey: attempt.packKey, state: attempt.state},

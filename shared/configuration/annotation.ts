@@ -73,7 +73,9 @@ export const findRepeated = (names: readonly string[]): number[] => {
 
 export const findTwice = (set: readonly {apiName: string}[]): Issue[] =>
   findRepeated(set.map(({apiName}) => apiName)).map(at => ({
-    ...{code: 'custom', path: [at, 'apiName'], message: 'This field is already annotated above'},
+    code: 'custom',
+    path: [at, 'apiName'],
+    message: 'This field is already annotated above',
   }))
 
 export const Annotations = listOf(Annotation, {most: mostAnnotations}).superRefine((set, context) => {

@@ -45,16 +45,24 @@ const diffSettings = (before: Settings, after: Settings): ValueChange[] =>
   (Object.keys(usualSettings) as (keyof Settings)[])
     .filter(name => !isSame(before[name], after[name]))
     .map(name => ({
-      ...{page: 'general', subject: `settings.${name}`, target: null, connectorId: null},
-      ...{before: asJson(before[name]), after: asJson(after[name])},
+      page: 'general',
+      subject: `settings.${name}`,
+      target: null,
+      connectorId: null,
+      before: asJson(before[name]),
+      after: asJson(after[name]),
     }))
 
 const diffWriting = (before: Registry['writing'], after: Registry['writing']): ValueChange[] =>
   [...new Set([...Object.keys(before), ...Object.keys(after)])]
     .filter(id => Object.hasOwn(before, id) !== Object.hasOwn(after, id))
     .map(id => ({
-      ...{page: 'writing', subject: 'writing.paused', target: null, connectorId: id},
-      ...{before: Object.hasOwn(before, id), after: Object.hasOwn(after, id)},
+      page: 'writing',
+      subject: 'writing.paused',
+      target: null,
+      connectorId: id,
+      before: Object.hasOwn(before, id),
+      after: Object.hasOwn(after, id),
     }))
 
 /** Returns whether both entries are the same CRM module: same connection and same API name. A key alone can move to another module. */
@@ -78,7 +86,10 @@ const diffModules = (before: RegistryModule[], after: RegistryModule[]): ValueCh
 }
 
 const usualModuleOf = ({key, apiName, connectorId, order}: RegistryModule): RegistryModule => ({
-  ...{key, apiName, connectorId, order},
+  key,
+  apiName,
+  connectorId,
+  order,
   ...structuredClone({...usualModule, uniqueFields: [], exclusions: [], seedMappings: []}),
 })
 
@@ -88,8 +99,12 @@ const diffModule = (before: RegistryModule, after: RegistryModule): ValueChange[
     .map(name => moduleChange(after, `module.${name}`, before[name], after[name]))
 
 const moduleChange = ({key, connectorId}: RegistryModule, subject: string, before: unknown, after: unknown): ValueChange => ({
-  ...{page: 'modules', subject, target: key, connectorId},
-  ...{before: asJson(before), after: asJson(after)},
+  page: 'modules',
+  subject,
+  target: key,
+  connectorId,
+  before: asJson(before),
+  after: asJson(after),
 })
 
 const diffFields = (before: Registry, after: Registry): ValueChange[] => {
@@ -113,7 +128,7 @@ const diffAnnotations = (key: string, connectorId: string | null, before: Annota
   const order = [...now.keys()]
   if (isSame(usual, order)) return changes
   const wasOrder = asJson([...old.keys()])
-  return [...changes, {...{page: 'fields', subject: 'field.order', target: key, connectorId}, before: wasOrder, after: order}]
+  return [...changes, {page: 'fields', subject: 'field.order', target: key, connectorId, before: wasOrder, after: order}]
 }
 
 type Values = Partial<Record<AnnotationValue | 'annotated', unknown>>
@@ -128,7 +143,11 @@ const diffValues = (target: string, connectorId: string | null, before: Values, 
   valueNames
     .filter(name => !isSame(before[name], after[name]))
     .map(name => ({
-      ...{page: 'fields', subject: `field.${SUBJECTS[name] ?? name}`, target, connectorId},
-      ...{before: asJson(before[name]), after: asJson(after[name])},
+      page: 'fields',
+      subject: `field.${SUBJECTS[name] ?? name}`,
+      target,
+      connectorId,
+      before: asJson(before[name]),
+      after: asJson(after[name]),
     }))
     .toSorted((one, other) => Number(one.after === null) - Number(other.after === null))

@@ -18,11 +18,18 @@ export const describeFields = async (db: Db, registry: Registry, knownModule: Kn
   const annotationOf = (apiName: string) => annotations.get(apiName) ?? null
   const excluded = excludedFields(knownModule.curated?.exclusions ?? [], [...annotations.values()])
   const present = found.fields.map(field => ({
-    ...{...field, annotation: annotationOf(field.apiName), excluded: excluded.has(field.apiName), removed: false},
+    ...field,
+    annotation: annotationOf(field.apiName),
+    excluded: excluded.has(field.apiName),
+    removed: false,
   }))
   if (!all) return present
   const gone = found.removed.map(({field, removedAt}) => ({
-    ...{...field, annotation: annotationOf(field.apiName), excluded: excluded.has(field.apiName), removed: true, removedAt},
+    ...field,
+    annotation: annotationOf(field.apiName),
+    excluded: excluded.has(field.apiName),
+    removed: true,
+    removedAt,
   }))
   const unseen = [...annotations.values()].filter(({apiName}) => !found.all.has(apiName))
   return [...present, ...gone, ...unseen.map(annotation => ({apiName: annotation.apiName, annotation, removed: true, removedAt: null}))]

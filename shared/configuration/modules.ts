@@ -11,7 +11,12 @@ import {type AllModules, chooseModule, findModules, type KnownModule, newKey} fr
 
 /** Describes a module in the form of `config/modules`. A module without configuration has no key and no position. */
 export const describeModule = ({connectorId, apiName, curated, discovered}: KnownModule) => ({
-  ...{key: null, order: null, ...usualModule, ...curated, connectorId, apiName},
+  key: null,
+  order: null,
+  ...usualModule,
+  ...curated,
+  connectorId,
+  apiName,
   label: discovered?.label ?? null,
   crmSingular: discovered?.singular ?? null,
   kind: discovered?.kind ?? null,
@@ -80,8 +85,14 @@ export const curate = (
   const order = (registry.modules.at(-1)?.order ?? 0) + 1
   const others = modules.flatMap(one => (one === knownModule ? [] : [one.apiName]))
   const module: RegistryModule = {
-    ...{key: newKey(registry, apiName, others), apiName, connectorId, order},
-    ...{...usualModule, uniqueFields: [], exclusions: [], seedMappings: []},
+    key: newKey(registry, apiName, others),
+    apiName,
+    connectorId,
+    order,
+    ...usualModule,
+    uniqueFields: [],
+    exclusions: [],
+    seedMappings: [],
   }
   return [{...registry, modules: [...registry.modules, module]}, module]
 }

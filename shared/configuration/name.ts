@@ -20,7 +20,9 @@ export const findModules = async (db: Db, org: string, registry: Registry): Prom
   const connections = await listConnectors(db, org)
   const discovered = await listNewestModules(db, org)
   const known = registry.modules.map(curated => ({
-    ...{connectorId: curated.connectorId, apiName: curated.apiName, curated},
+    connectorId: curated.connectorId,
+    apiName: curated.apiName,
+    curated,
     discovered: discovered.find(one => one.connectorId === curated.connectorId && one.module.apiName === curated.apiName)?.module ?? null,
   }))
   const curated = new Set(known.map(({connectorId, apiName}) => `${connectorId} ${apiName}`))

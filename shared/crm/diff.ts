@@ -31,8 +31,21 @@ const moduleTraits = [
   ...(['label', 'singular', 'creatable', 'editable', 'visible', 'subformOf', 'namingField', 'unread', 'hasWriteOptions'] as const),
 ]
 const fieldTraits = [
-  ...['label', 'type', 'jsonType', 'length', 'decimalPlaces', 'required', 'layoutRequired', 'unique'],
-  ...['creatable', 'updatable', 'readOnly', 'visible', 'lookup', 'subform', 'unqueryable'],
+  'label',
+  'type',
+  'jsonType',
+  'length',
+  'decimalPlaces',
+  'required',
+  'layoutRequired',
+  'unique',
+  'creatable',
+  'updatable',
+  'readOnly',
+  'visible',
+  'lookup',
+  'subform',
+  'unqueryable',
 ] as (keyof DiscoveredField)[]
 
 const diffField = (old: DiscoveredField, now: DiscoveredField): FieldChange[] => [

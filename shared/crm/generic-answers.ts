@@ -51,8 +51,14 @@ const readResult = (item: Record<string, unknown> | null, answer: CrmResponse): 
 }
 
 const declined = ({status}: CrmResponse, error: Record<string, unknown>): CrmProblem => ({
-  ...{code: codeOf(error), status, details: error.details ?? null, retryable: false, response: error},
-  ...{unanswered: false, retryAfterMs: null, quotaSpent: false},
+  code: codeOf(error),
+  status,
+  details: error.details ?? null,
+  retryable: false,
+  response: error,
+  unanswered: false,
+  retryAfterMs: null,
+  quotaSpent: false,
 })
 
 /** Returns the id of the record that holds a duplicate value. The destination names it in `details.id` of `DUPLICATE_DATA`. */

@@ -3,8 +3,19 @@ import type {Config} from '../config.ts'
 import type {DiscoveredField, DiscoveredModule} from './discovered.ts'
 
 const TYPES = [
-  ...['text', 'textarea', 'email', 'phone', 'website', 'integer', 'bigint', 'double', 'boolean', 'date', 'datetime'],
-  ...['picklist', 'multiselectpicklist'],
+  'text',
+  'textarea',
+  'email',
+  'phone',
+  'website',
+  'integer',
+  'bigint',
+  'double',
+  'boolean',
+  'date',
+  'datetime',
+  'picklist',
+  'multiselectpicklist',
 ] as const
 const CHOICES = ['picklist', 'multiselectpicklist']
 
@@ -101,8 +112,18 @@ export const isAllowed = ({GENERIC_ORIGINS}: Pick<Config, 'GENERIC_ORIGINS'>, {b
 
 export const modulesOf = ({modules}: GenericDocument): DiscoveredModule[] =>
   modules.map(({apiName, label, displayField, fields}) => ({
-    ...{apiName, label, singular: label, id: apiName, kind: 'custom', creatable: true, editable: true, visible: true},
-    ...{subformOf: null, namingField: displayField ?? null, hasWriteOptions: false, fields: fields.map(describeField)},
+    apiName,
+    label,
+    singular: label,
+    id: apiName,
+    kind: 'custom',
+    creatable: true,
+    editable: true,
+    visible: true,
+    subformOf: null,
+    namingField: displayField ?? null,
+    hasWriteOptions: false,
+    fields: fields.map(describeField),
   }))
 
 const describeField = ({
@@ -115,9 +136,22 @@ const describeField = ({
   readOnly,
   picklist,
 }: DocumentModule['fields'][number]): DiscoveredField => ({
-  ...{apiName, label, type, jsonType: null, length: length ?? null, decimalPlaces: null, required, layoutRequired: required},
-  ...{unique: unique ? {caseSensitive: false} : null, creatable: !readOnly, updatable: !readOnly, readOnly, visible: true},
-  ...{picklist: (picklist ?? []).map(option => ({display: option, actual: option})), lookup: null, subform: null},
+  apiName,
+  label,
+  type,
+  jsonType: null,
+  length: length ?? null,
+  decimalPlaces: null,
+  required,
+  layoutRequired: required,
+  unique: unique ? {caseSensitive: false} : null,
+  creatable: !readOnly,
+  updatable: !readOnly,
+  readOnly,
+  visible: true,
+  picklist: (picklist ?? []).map(option => ({display: option, actual: option})),
+  lookup: null,
+  subform: null,
 })
 
 const issuesOf = ({idField, displayField, fields}: DocumentModule) => {

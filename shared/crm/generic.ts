@@ -71,9 +71,37 @@ const valuesAtOnce = 3
 
 /** The document describes no creator field, deletes, bin or timeline, and the ids of the destination may not grow. */
 const undescribed = {
-  ...{findMade: null, readNewest: null, addTags: null, deleteRecords: null, restoreRecords: null, readBin: null, readTimeline: null},
+  findMade: null,
+  readNewest: null,
+  addTags: null,
+  deleteRecords: null,
+  restoreRecords: null,
+  readBin: null,
+  readTimeline: null,
   unmodifiedSince: 'ignored' as const,
-  ...{bulkRead: null, bulkWrite: null, readChanges: null, countRecords: null},
+  bulkRead: null,
+  bulkWrite: null,
+  readChanges: null,
+  countRecords: null,
+}
+
+const notOffered = (what: string): never => {
+  throw new Refusal('NOT_OFFERED', `A generic connection has no ${what}`)
+}
+
+const noUsers = async () => notOffered('users')
+
+/** Calls that no generic destination answers. */
+const refused = {
+  replaceRows: async () => notOffered('subforms'),
+  readRows: async () => notOffered('subforms'),
+  searchWord: async () => notOffered('search by word'),
+  readLicence: async () => notOffered('licence to read'),
+  readAccess: async () => null,
+  runProbes: async () => notOffered('doctor'),
+  currentUser: noUsers,
+  findUser: noUsers,
+  listUsers: noUsers,
 }
 
 const verbs = (deps: GenericDeps & {renewals: Renewals}, genericEndpoint: GenericEndpoint): Verbs => {
@@ -102,7 +130,10 @@ const verbs = (deps: GenericDeps & {renewals: Renewals}, genericEndpoint: Generi
     writeRecords(sendGeneric, {method, module: moduleOf(name), records, sent: sentRecords, options})
 
   return {
-    ...{valuesPerQuery: 50, columnsPerQuery: Number.POSITIVE_INFINITY, valuesPerCondition: 50, lagSeconds: 0},
+    valuesPerQuery: 50,
+    columnsPerQuery: Number.POSITIVE_INFINITY,
+    valuesPerCondition: 50,
+    lagSeconds: 0,
     isRecordId: text => /^[\w.:~-]{1,100}$/.test(text),
     createRecords: (module, records, options) => write('POST', module, records, {count: records.length}, options),
     updateRecords: (name, records, options) => {
@@ -126,13 +157,7 @@ const verbs = (deps: GenericDeps & {renewals: Renewals}, genericEndpoint: Generi
       await read(genericEndpoint.document.modules[0]!.apiName, {ids: '0'}, signal)
       return null
     },
-    replaceRows: async () => notOffered('subforms'),
-    readRows: async () => notOffered('subforms'),
-    searchWord: async () => notOffered('search by word'),
-    readLicence: async () => notOffered('licence to read'),
-    readAccess: async () => null,
-    runProbes: async () => notOffered('doctor'),
-    ...{currentUser: noUsers, findUser: noUsers, listUsers: noUsers},
+    ...refused,
   }
 }
 
@@ -211,7 +236,12 @@ const openGenericRequest = (
     let isTooLate = false
     const since = performance.now()
     const outcome = await client.call({
-      ...{operation, origin: base.origin, method, path: base.pathname.replace(/\/$/, '') + module.path, headers, signal},
+      operation,
+      origin: base.origin,
+      method,
+      path: base.pathname.replace(/\/$/, '') + module.path,
+      headers,
+      signal,
       ...(query && {query}),
       ...(mayLeave && {mayLeave: () => !(isTooLate = !mayLeave())}),
       ...(json !== undefined && {body: {type: 'application/json', text: json} as const}),
@@ -238,12 +268,6 @@ const openGenericRequest = (
       slot.leave()
     }
   }
-}
-
-const noUsers = async () => notOffered('users')
-
-const notOffered = (what: string): never => {
-  throw new Refusal('NOT_OFFERED', `A generic connection has no ${what}`)
 }
 
 const unavailable = (message: string) => new Refusal('CONNECTION_UNAVAILABLE', message)

@@ -25,9 +25,14 @@ const ADDRESSES: Hosts[] = [
 
 /** Sources of uploads: the vendor's SDK; those of UK and AE are unknown. The host of results is known for the US; the others follow its pattern. */
 const UPLOADS: Record<string, string> = {
-  ...{us: 'https://content.zohoapis.com', eu: 'https://content.zohoapis.eu', in: 'https://content.zohoapis.in'},
-  ...{au: 'https://content.zohoapis.com.au', jp: 'https://content.zohoapis.jp', cn: 'https://content.zohoapis.com.cn'},
-  ...{ca: 'https://upload.zohocloud.ca', sa: 'https://files.zoho.sa'},
+  us: 'https://content.zohoapis.com',
+  eu: 'https://content.zohoapis.eu',
+  in: 'https://content.zohoapis.in',
+  au: 'https://content.zohoapis.com.au',
+  jp: 'https://content.zohoapis.jp',
+  cn: 'https://content.zohoapis.com.cn',
+  ca: 'https://upload.zohocloud.ca',
+  sa: 'https://files.zoho.sa',
 }
 
 const TABLE = ADDRESSES.map((hosts): Hosts => {
@@ -50,7 +55,11 @@ export const listHosts = ({CRM_STANDIN_URL, CRM_HOSTS}: HostConfig): Hosts[] => 
 
 /** The hosts of a stand-in, which are paths of one address. */
 const hostsOf = (dc: string, url: string): Hosts => ({
-  ...{dc, accounts: url, apiDomain: url, content: `${url}/content`, results: [`${url}/download`]},
+  dc,
+  accounts: url,
+  apiDomain: url,
+  content: `${url}/content`,
+  results: [`${url}/download`],
 })
 
 export const findHosts = (config: HostConfig, dc: string): Hosts | undefined => listHosts(config).find(hosts => hosts.dc === dc)

@@ -10,8 +10,12 @@ const pageNames: Record<string, string> = {
   ...Object.fromEntries(
     ['Leads', 'Contacts', 'Accounts', 'Campaigns', 'Cases', 'Solutions', 'Products', 'Vendors'].map(name => [name, name]),
   ),
-  ...{Quotes: 'Quotes', Invoices: 'Invoices', Deals: 'Potentials'},
-  ...{Sales_Orders: 'SalesOrders', Purchase_Orders: 'PurchaseOrders', Price_Books: 'PriceBooks'},
+  Quotes: 'Quotes',
+  Invoices: 'Invoices',
+  Deals: 'Potentials',
+  Sales_Orders: 'SalesOrders',
+  Purchase_Orders: 'PurchaseOrders',
+  Price_Books: 'PriceBooks',
 }
 
 /** Returns a function that gives the address of a record's page at the CRM. It returns null if the address is not known. */

@@ -20,7 +20,10 @@ export const restoreRecords = async (sendCrmRequest: SendCrmRequest, ids: string
     return scheduled.length > 0 ? acceptAll(outcome, ids) : sortAnswers(ids, key)(outcome)
   }
   const request = {
-    ...{operation: 'restore' as const, method: 'POST' as const, path: `${path}/actions/restore`, json: JSON.stringify({ids})},
+    operation: 'restore' as const,
+    method: 'POST' as const,
+    path: `${path}/actions/restore`,
+    json: JSON.stringify({ids}),
     ...sendOptions(options),
   }
   const answer = await sendWrite(sendCrmRequest, request, {count: ids.length, ids, most: restoredAtOnce}, arrange)

@@ -24,7 +24,8 @@ export const createEmbeddedImport = (db: Pool, author: EmbedAuthor, {name, conne
     const made = await makeImport(tx, {org, person, template, connectorId: connection, name})
     await markEmbedded(tx, {importNo: made.no, token: embed.id})
     await recordImport(tx, author, made, {
-      ...{subject: 'import.created', before: null},
+      subject: 'import.created',
+      before: null,
       after: {importId: made.id, templateId: made.templateId, embedOrigin: embed.origin},
     })
     return made

@@ -24,7 +24,9 @@ export const describeEmbed = async (db: Db, caller: EmbedCaller) => {
   return {
     org: {id: org, name: orgName, dateFormat: await findDateFormat(db, org)},
     template: {id: template.id, name: template.name},
-    ...{origin: embed.origin, rowsLimit: embed.rowsLimit, expiresAt},
+    origin: embed.origin,
+    rowsLimit: embed.rowsLimit,
+    expiresAt,
     rowsLeft: Math.max(0, embed.rowsLimit - (await sumEmbedRows(db, embed.id))),
     ...(await describeTarget(db, org, template)),
   }

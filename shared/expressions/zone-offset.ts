@@ -39,8 +39,17 @@ const formatOf = (zone: string) => {
 const openFormat = (timeZone: string) => {
   try {
     return new Intl.DateTimeFormat('en-US', {
-      ...{timeZone, calendar: 'gregory', numberingSystem: 'latn', hourCycle: 'h23', era: 'short'},
-      ...{year: 'numeric', month: 'numeric', day: 'numeric', hour: 'numeric', minute: 'numeric', second: 'numeric'},
+      timeZone,
+      calendar: 'gregory',
+      numberingSystem: 'latn',
+      hourCycle: 'h23',
+      era: 'short',
+      year: 'numeric',
+      month: 'numeric',
+      day: 'numeric',
+      hour: 'numeric',
+      minute: 'numeric',
+      second: 'numeric',
     })
   } catch (error) {
     if (error instanceof RangeError) return null

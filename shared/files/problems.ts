@@ -57,7 +57,9 @@ const sheetProblem = ({sheet, sheets}: XlsxSniffed, passed: string): Problem => 
   const visible = sheets.filter(({name, state}) => state === 'visible' && name !== sheet && name !== passed).map(({name}) => `"${name}"`)
   const others = visible.length ? `: ${visible.slice(0, 10).join(', ')}${visible.length > 10 ? ' and more' : ''}` : ''
   return {
-    ...{kind: 'sheet', column: null, message: `The first sheet "${passed}" has no rows, so the sheet "${sheet}" is read`},
+    kind: 'sheet',
+    column: null,
+    message: `The first sheet "${passed}" has no rows, so the sheet "${sheet}" is read`,
     fix: `Check that this is the right sheet. Choose another one with reader {"sheet": …}${others}`,
   }
 }
@@ -67,7 +69,9 @@ const sheetProblem = ({sheet, sheets}: XlsxSniffed, passed: string): Problem => 
  * messages are sent to the AI model.
  */
 const headerProblem = ({reader}: HeaderProposal): Problem => ({
-  ...{kind: 'header', column: null, reader},
+  kind: 'header',
+  column: null,
+  reader,
   message: 'The first row looks like a title, and a row below it looks like the header',
   fix: `Set reader ${JSON.stringify(reader)} to take that row as the header. Until then the file is read from its first row`,
 })

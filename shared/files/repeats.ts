@@ -33,23 +33,16 @@ export const openRepeats = (expected: number, {limit = mostKeys, directory = tmp
   let file: FileHandle | null = null
   let [added, left, bytes] = [0, 0, 0]
 
-  const add = ({group, slot, row, digest, identity}: Key): void => {
+  const add = (key: Key): void => {
     if (added >= limit) return void left++
     added++
-    const first = digest.readUInt32LE(0)
-    const part = parts[first % count]!
+    const part = parts[key.digest.readUInt32LE(0) % count]!
     if (part.used === part.buffer.length) {
       const grown = new Uint32Array(part.buffer.length * 2)
       grown.set(part.buffer)
       part.buffer = grown
     }
-    part.buffer.set(
-      [
-        ...[first, digest.readUInt32LE(4), digest.readUInt32LE(8), digest.readUInt32LE(12)],
-        ...[identity.readUInt32LE(0), identity.readUInt32LE(4), Math.floor(row / 2 ** 32), row >>> 0, group, slot],
-      ],
-      part.used,
-    )
+    part.buffer.set(encodeKey(key), part.used)
     part.used += words
     if (part.used >= size * words && full.at(-1) !== part) full.push(part)
   }
@@ -84,6 +77,20 @@ export const openRepeats = (expected: number, {limit = mostKeys, directory = tmp
 
   return {add, spill, find, left: () => left, close: async () => file?.close()}
 }
+/** Returns the words of a key: its digest, the start of its identity, its row, group and slot. */
+const encodeKey = ({group, slot, row, digest, identity}: Key): number[] => [
+  digest.readUInt32LE(0),
+  digest.readUInt32LE(4),
+  digest.readUInt32LE(8),
+  digest.readUInt32LE(12),
+  identity.readUInt32LE(0),
+  identity.readUInt32LE(4),
+  Math.floor(row / 2 ** 32),
+  row >>> 0,
+  group,
+  slot,
+]
+
 export type Repeats = ReturnType<typeof openRepeats>
 
 /**

@@ -56,7 +56,8 @@ const escapeSlack = (text: string) => text.replaceAll('&', '&amp;').replaceAll('
  */
 const teamsMessageOf = ({sentence, facts, links}: NoticeSummary) => {
   const run = (text: string, most: number, isBold = false) => ({
-    ...{type: 'TextRun', text: fitText(text, most, neutralizeTemplates)},
+    type: 'TextRun',
+    text: fitText(text, most, neutralizeTemplates),
     ...(isBold && {weight: 'Bolder'}),
   })
   const line = (...inlines: object[]) => ({type: 'RichTextBlock', inlines})

@@ -29,15 +29,24 @@ const readEnd = async (db: Db, {org, run: runId}: {org: string; run: string}) =>
     describeRun(found)
   const ties = await findRunTies(db, run.no)
   return {
-    ...{import: found.importId, run: runId, schedule: ties.schedule, template: ties.template, connection: connectorId, engine, dryRun},
-    ...{
-      state: run.stop ? 'stopped' : run.state === 'paused' ? 'held' : 'done',
-      stop: run.stop?.stopped ?? null,
-      rowsWritten,
-      overageRows,
-      counts,
-    },
-    ...{deleted, unchanged, keptRows, questions, startedAt, endedAt},
+    import: found.importId,
+    run: runId,
+    schedule: ties.schedule,
+    template: ties.template,
+    connection: connectorId,
+    engine,
+    dryRun,
+    state: run.stop ? 'stopped' : run.state === 'paused' ? 'held' : 'done',
+    stop: run.stop?.stopped ?? null,
+    rowsWritten,
+    overageRows,
+    counts,
+    deleted,
+    unchanged,
+    keptRows,
+    questions,
+    startedAt,
+    endedAt,
     ...(undo && {undo}),
   }
 }

@@ -194,8 +194,12 @@ const describeIn = ({modules, flows}: Snapshot, dryRun: boolean) => {
     const query =
       outcome === 'planned' ? values.find(one => one.row === final.number && one.flow === final.flow && one.phase === phase) : null
     return {
-      ...{...told, moduleLabel: module?.label ?? told.module, flowId: flows.find(({no}) => no === final.flow)?.flow.id ?? null},
-      ...{field: target || null, fieldLabel: target ? labelOf(target) : null, mayExistTwice: final.disclosed},
+      ...told,
+      moduleLabel: module?.label ?? told.module,
+      flowId: flows.find(({no}) => no === final.flow)?.flow.id ?? null,
+      field: target || null,
+      fieldLabel: target ? labelOf(target) : null,
+      mayExistTwice: final.disclosed,
       linkEmpty: isLinkEmpty(final, row),
       action: dryRun && outcome !== 'lookup' && (phase !== 'edit' || outcome === 'would_ask') ? stepOf(told) : null,
       changes: query?.changes.map(([field, old, now]) => ({field, label: labelOf(field), old, new: now})) ?? null,

@@ -239,7 +239,12 @@ type FrozenSource = NarrowSource<'name' | 'dates' | 'marks' | 'stored'>
 const shapeSource = ({no, id, label, fileKey, sha256, reader, cleaning, choices, rows, evidence}: FrozenSource): SnapshotSource => {
   const {columns, fileColumns, struck, text} = evidence
   return {
-    ...{no, id, label, fileKey, sha256, rows},
+    no,
+    id,
+    label,
+    fileKey,
+    sha256,
+    rows,
     // In dry runs and checks, undecodable bytes that no user has accepted yet are replaced. A run that writes does not start before a user
     // accepts them.
     reader: text?.bad ? {...(reader as object), badBytes: 'replace'} : reader,

@@ -54,7 +54,9 @@ const join = (deps: WatchDeps, found: FoundRun): RunWatch => {
   if (!watches.has(db)) watches.set(db, new Map())
   const mine = watches.get(db)!
   const watch = mine.get(id) ?? {
-    ...{run: describeRun(found), isOver: found.run.state === 'ended', watchers: 0},
+    run: describeRun(found),
+    isOver: found.run.state === 'ended',
+    watchers: 0,
     change: Promise.withResolvers<void>(),
   }
   watch.watchers++

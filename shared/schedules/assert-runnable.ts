@@ -9,18 +9,20 @@ import type {FileSource} from './fetch/main.ts'
 import {fillPlaceholders} from './fetch/main.ts'
 import {OutboundFailure} from './outbound/failure.ts'
 import {fits, hostOf, readHost} from './outbound/hosts.ts'
-import {readUrl} from './outbound/outbound.ts'
+import {assertPrivate, readUrl} from './outbound/outbound.ts'
 
 type Hosts = Pick<Config, 'PRIVATE_HOSTS' | 'SOURCE_HOSTS'>
 
 /** Refuses a source whose address every fetch would refuse: http to a public host, or a host that the operator does not list. */
 export const assertSourceAllowed = ({PRIVATE_HOSTS, SOURCE_HOSTS}: Hosts, org: string, source: FileSource): void => {
   const {field, host, url} = addressOf(source)
+  const guard = {privateHosts: PRIVATE_HOSTS, org}
   try {
-    if (url !== null) readUrl({privateHosts: PRIVATE_HOSTS, org}, url)
+    if (url !== null) readUrl(guard, url)
+    if (source.kind === 'postgres' && !source.tls) assertPrivate(guard, host ?? source.host, source.port)
   } catch (error) {
     if (!(error instanceof OutboundFailure)) throw error
-    throw refuseSource(field, error.message)
+    throw refuseSource(url === null ? 'tls' : field, error.message)
   }
   if (host !== null && !fits(host, SOURCE_HOSTS))
     throw refuseSource(field, `Files cannot be fetched from ${host}. Ask the operator to add it to SOURCE_HOSTS`)
@@ -53,7 +55,7 @@ export const assertConnected = async (tx: Tx, {org, connector: id}: {org: string
 }
 
 const addressOf = (source: FileSource): {field: string; host: string | null; url: string | null} => {
-  if (source.kind === 'sftp') return {field: 'host', host: readHost(source.host), url: null}
+  if (source.kind === 'sftp' || source.kind === 'postgres') return {field: 'host', host: readHost(source.host), url: null}
   const url = source.kind === 'https' ? filledUrl(source) : (source.endpoint ?? null)
   return {field: source.kind === 'https' ? 'url' : 'endpoint', host: url === null ? null : hostOf(new URL(url)), url}
 }

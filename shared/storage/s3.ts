@@ -84,10 +84,13 @@ const connect = async ({region, endpoint, accessKeyId, secretAccessKey}: S3Confi
     })
   })
   const client = new s3.S3Client({
-    ...{region, credentials: {accessKeyId, secretAccessKey}, maxAttempts: mostAttempts},
+    region,
+    credentials: {accessKeyId, secretAccessKey},
+    maxAttempts: mostAttempts,
     // Stores other than Amazon's support buckets in the path, but not the newer checksums.
     ...(endpoint !== undefined && {endpoint, forcePathStyle: true}),
-    ...{requestChecksumCalculation: 'WHEN_REQUIRED', responseChecksumValidation: 'WHEN_REQUIRED'},
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
     requestHandler: {connectionTimeout: connectWithinMs, socketTimeout: idleMs},
   })
   return {client, s3}

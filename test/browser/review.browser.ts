@@ -40,9 +40,9 @@ test('rows with questions are counted as such, and an earlier preview says that 
   here.world.crm.create(
     'example',
     'Accounts',
-    [1, 1, 2, 2].map(n => ({Account_Name: 'Twice', Account_Number: `Q-${n}`})),
+    [1, 1, 2, 2].map(n => ({Account_Name: `Company ${n}`})),
   )
-  const flow = {...accounts, match: {...accounts.match, onMany: 'ask'}}
+  const flow = {...accounts, match: {...accounts.match, by: ['Account_Name'], onMany: 'ask'}}
   const {path} = await prepareImport(org, {csv: accountRows(5, 'Q-'), flow})
   const {run} = await ok(org.call('POST', `${path}/runs`, {dryRun: true}), 202)
   await untilEnded(org.call, `${path}/runs/${run.id}`)

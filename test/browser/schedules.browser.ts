@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import {after, test} from 'node:test'
+import {databaseUrlOf, readConfig} from '../../shared/config.ts'
 import {ok, openOrg} from '../support/importing.ts'
 import {makeTemplate, startFileHost} from '../support/schedules.ts'
 import {assertAccessible, assertFits, enter, picture, settled, stage} from './stage.ts'
@@ -13,7 +14,7 @@ const here = stage(
     const org = await openOrg(world)
     Object.assign(made, {session: org.session, call: org.call, path: await makeTemplate(org)})
   },
-  {environment: {PRIVATE_HOSTS: host.place}},
+  {environment: {PRIVATE_HOSTS: `${host.place},${new URL(databaseUrlOf(readConfig())).host}`}},
 )
 
 test('a weekly schedule is made with pickers, and its file is fetched as a test before it is turned on', async () => {
@@ -58,6 +59,38 @@ test('a weekly schedule is made with pickers, and its file is fetched as a test 
     .first()
     .click()
   await page.getByText('Account Name ← name').waitFor()
+  assert.deepEqual(visitor.complaints, [])
+})
+
+test('a schedule is made from a database query, and a mistake in the query is explained and corrected', async () => {
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, made.session)
+  await page.goto(`${here.world.url}/#/templates/${made.path.split('/').at(-1)}/schedules/new?repeat=weekly`)
+  await page.getByLabel('Name').fill('Companies of the shop')
+  await page.getByLabel('Type').selectOption('PostgreSQL query')
+  const {hostname, port, username, password, pathname} = new URL(databaseUrlOf(here.world.config))
+  assert.equal(await page.getByLabel('Port').inputValue(), '5432')
+  const typed = {
+    Host: hostname,
+    Port: port,
+    Database: pathname.slice(1),
+    User: username,
+    Password: password,
+    Query: 'select name from nowhere',
+  }
+  for (const [label, value] of Object.entries(typed)) await page.getByLabel(label, {exact: true}).fill(value)
+  await page.getByLabel('Encryption').selectOption('None (only in a private network)')
+  await page.getByRole('button', {name: 'Create turned off, and test'}).click()
+  await page.getByText('relation "nowhere" does not exist').waitFor()
+  await page.getByText('Correct the query below').waitFor()
+  assert.equal(await page.getByLabel('Password', {exact: true}).inputValue(), '')
+  await page.getByLabel('Query', {exact: true}).fill(`select 'Query Foods' as name, 'AC-7' as number, 'Bilbao' as city`)
+  await picture(page, 'schedule-query', {height: 1900})
+  await page.getByRole('button', {name: 'Save'}).click()
+  await page.getByText('Schedule saved').waitFor()
+  await page.getByRole('button', {name: 'Fetch a test file now'}).click()
+  await page.getByRole('cell', {name: 'Query Foods'}).waitFor()
   assert.deepEqual(visitor.complaints, [])
 })
 

@@ -15,7 +15,7 @@ const PATTERNS = [
   'test/shared/{expressions/runtime,files/xlsx-refused}.test.ts',
   'test/stack/{postgres,start,up}.test.ts',
   'test/workers/{archive,billing-crash,billing-orders,checks-large,import-restarts,import-unchanged-files,import-wide}.test.ts',
-  'test/workers/{import-unanswered-creates,match-snapshot,retention,uploads,watchdog}.test.ts',
+  'test/workers/{import-unanswered-creates,match-snapshot,retention,uploads,verify-planted,watchdog}.test.ts',
 ]
 
 /** Lists the test files of both commands. Every test file is in exactly one list. Throws for a pattern without a file. */

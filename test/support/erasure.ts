@@ -1,5 +1,7 @@
+import {readdirSync} from 'node:fs'
+import {join} from 'node:path'
 import {Readable} from 'node:stream'
-import {type Org, ok} from './importing.ts'
+import {accountRows, accounts, type Org, ok, runImport} from './importing.ts'
 import {makeTemplate, seldom} from './schedules.ts'
 import type {TestDeployment} from './test-deployment.ts'
 import {openUpload} from './uploads.ts'
@@ -28,6 +30,14 @@ export const fillMore = async (house: TestDeployment, filled: Org, run: string):
   await house.hot.query(`insert into retention_failures (day, org_id, step, message) values ('2020-01-01', $1, 'runs', 'Erased')`, [org])
   await house.hot.query(`insert into ai_usage (org_id, period_start, day, feature) values ($1, now(), now(), 'chat')`, [org])
   return [schedule.id, firing.id, webhook.id, delivery.id, upload.id, of.split('/').at(-1)!]
+}
+
+/** Runs an import whose values the CRM cuts. Returns the number of stored objects that hold the values that were read back. */
+export const importVerified = async ({crm, config}: TestDeployment, org: Org): Promise<number> => {
+  crm.setSwitches({rewrites: [{module: 'Accounts', how: 'cut', field: 'Account_Name', length: 5}]})
+  const {run} = await runImport(org, {csv: accountRows(20, 'Erased-'), flow: accounts, start: {verify: 'all'}})
+  crm.setSwitches({rewrites: []})
+  return readdirSync(join(config.STORAGE_DIR, org.org, 'runs', run.id)).filter(name => name.startsWith('verify-')).length
 }
 
 /** Adds the files and rows of an open bulk job, an export and a verification. */

@@ -1,4 +1,5 @@
 import test from 'ava'
+import {databaseUrlOf, readConfig} from '../../shared/config.ts'
 import {deleteOldTestFetches} from '../../sql/test-fetches.ts'
 import {accountRows, type Org, ok, openOrg} from '../support/importing.ts'
 import {type FileHost, listFirings, makeSchedule, makeTemplate, seldom, startFileHost} from '../support/schedules.ts'
@@ -10,7 +11,7 @@ let org: Org
 
 test.before(async t => {
   host = await startFileHost()
-  const environment = {PRIVATE_HOSTS: host.place, SOURCE_HOSTS: '127.0.0.1,*.example'}
+  const environment = {PRIVATE_HOSTS: `${host.place},${new URL(databaseUrlOf(readConfig())).host}`, SOURCE_HOSTS: '127.0.0.1,*.example'}
   house = await startTestDeployment(t, {workers: ['discovery', 'schedules'], environment})
   org = await openOrg(house)
 })
@@ -60,6 +61,26 @@ test.serial('a test fetch that fails says why', async t => {
   t.like(await runTest(path), {file: null, problem: {code: 'FILE_EMPTY'}})
 })
 
+test.serial('a test fetch of a query shows its rows, or why the database refused it', async t => {
+  const {template} = await makeSchedule(org, host, {enabled: false})
+  const {hostname, port, username: user, password, pathname} = new URL(databaseUrlOf(house.config))
+  const source = {kind: 'postgres', host: hostname, port: Number(port), user, password, database: pathname.slice(1), tls: false}
+  const query = `select 'Ada' as name, 7::bigint as number, null as city`
+  const saved = await ok(
+    org.call('POST', `${template}/schedules`, {name: 'Query', ...seldom, source: {...source, query}, enabled: false}),
+    201,
+  )
+  const {password: _, ...shown} = source
+  t.deepEqual(saved.schedule.source, {...shown, query, credentials: ['password']})
+  const path = `${template}/schedules/${saved.schedule.id}`
+  t.like(await runTest(path), {file: {rows: 1, columns: ['name', 'number', 'city'], sample: [['Ada', '7', '']], drift: []}, problem: null})
+  const changed = {name: 'Query', ...seldom, source: {...shown, query: 'select name from nowhere'}, enabled: false}
+  t.is((await ok(org.call('PUT', path, changed), 200)).schedule.source.query, 'select name from nowhere')
+  const message = 'The database refused the query: relation "nowhere" does not exist'
+  t.deepEqual(await runTest(path).then(({file, problem}) => ({file, problem})), {file: null, problem: {code: 'QUERY_FAILED', message}})
+  t.is((await org.call('PUT', path, {...changed, source: {...changed.source, user: 'another'}})).status, 400)
+})
+
 test.serial('a test fetch of another org cannot be read', async t => {
   const {path} = await makeSchedule(org, host, {enabled: false})
   const other = await house.makeOrg()
@@ -79,6 +100,9 @@ test.serial(
     const hostKey = `SHA256:${'A'.repeat(43)}`
     const sftp = await post({kind: 'sftp', host: 'elsewhere.invalid', user: 'u', password: 'p', path: '/a.csv', hostKey})
     t.like(sftp, {status: 422, body: {code: 'SOURCE_REFUSED', issues: [{path: ['source', 'host']}]}})
+    const database = {kind: 'postgres', host: 'db.example', database: 'd', user: 'u', password: 'p', query: 'select 1', tls: false}
+    t.like(await post(database), {status: 422, body: {code: 'SOURCE_REFUSED', issues: [{path: ['source', 'tls']}]}})
+    await ok(post({...database, tls: true}), 201)
     await ok(post({kind: 'https', url: 'https://files.example/a.csv'}), 201)
 
     const [slot, second] = ['companies', 'people'].map(name => ({slot: name, label: name, columns: ['name', 'number', 'city', name]}))

@@ -1,5 +1,6 @@
 import anyTest, {type TestFn} from 'ava'
 import {Webhook} from 'standardwebhooks'
+import {databaseUrlOf, readConfig} from '../../shared/config.ts'
 import {type Receiver, startReceiver} from '../simulators/receiver.ts'
 import {startS3} from '../simulators/s3.ts'
 import {startSftp} from '../simulators/sftp.ts'
@@ -23,7 +24,13 @@ let org: Org
 
 test.before(async t => {
   ;[host, receiver, smtp, s3, sftp] = await Promise.all([startFileHost(), startReceiver(), startSmtp(), startS3(store), startSftp(reader)])
-  const privateHosts = [host.place, receiver.place, new URL(s3.url).host, `127.0.0.1:${sftp.port}`].join(',')
+  const privateHosts = [
+    host.place,
+    receiver.place,
+    new URL(s3.url).host,
+    `127.0.0.1:${sftp.port}`,
+    new URL(databaseUrlOf(readConfig())).host,
+  ].join(',')
   const workers = ['imports', 'discovery', 'schedules', 'clock', 'notices']
   const mail = {SMTP_URL: smtp.url, MAIL_FROM: 'Lading <notices@lading.example>'}
   house = await startTestDeployment(t, {workers, environment: {PRIVATE_HOSTS: privateHosts, ...mail}})
@@ -36,15 +43,21 @@ const add = async (template: string, more: object) => {
   const {schedule} = await ok(org.call('POST', `${template}/schedules`, {name: 'Nightly', ...seldom, source: host.source, ...more}), 201)
   return `${template}/schedules/${schedule.id}`
 }
+/** The database of the test, without its encryption. */
+const database = () => {
+  const {hostname: host, port, username: user, password, pathname} = new URL(databaseUrlOf(house.config))
+  return {kind: 'postgres', host, port: Number(port), user, password, database: pathname.slice(1), tls: false}
+}
 const countImports = async () => (await ok(org.call('GET', `/orgs/${org.org}/imports?limit=200`), 200)).imports.length
 
-test('scheduled files are fetched from a bucket and over SFTP, and the credentials are stored nowhere readable', async t => {
+test('scheduled files are fetched from a bucket, over SFTP and from a database, and the credentials are stored nowhere readable', async t => {
   const template = await makeTemplate(org)
   s3.objects.set('in/orders.csv', Buffer.from(accountRows(2, 'bucket-')))
   sftp.files.set('/out/orders.csv', {content: Buffer.from(accountRows(2, 'ssh-')), mtime: 1})
   const sources = [
     {kind: 's3', endpoint: s3.url, ...store, key: 'in/orders.csv'},
     {kind: 'sftp', host: '127.0.0.1', port: sftp.port, ...reader, path: '/out/orders.csv', hostKey: sftp.fingerprint},
+    {...database(), query: `select 'Query ' || n as name, 'query-' || n as number, null as city from generate_series(1, 2) n`},
   ]
   for (const source of sources) {
     const firing = await fire(org, await add(template, {source}))
@@ -54,8 +67,7 @@ test('scheduled files are fetched from a bucket and over SFTP, and the credentia
     select to_jsonb(s)::text as all_rows from schedules s union all select to_jsonb(f)::text from firings f union all select to_jsonb(i)::text from imports i
     union all select to_jsonb(x)::text from sources x union all select to_jsonb(n)::text from notices n union all select to_jsonb(j)::text from pgboss.job j) a`)
   t.regex(rows[0].text, /in\/orders\.csv/)
-  for (const {secretAccessKey, password} of [{...store, ...reader}])
-    for (const secret of [secretAccessKey, password]) t.false(rows[0].text.includes(secret))
+  for (const secret of [store.secretAccessKey, reader.password, database().password]) t.false(rows[0].text.includes(secret))
 })
 
 test('a file whose run stopped at a limit is retried when it arrives again, instead of imported anew', async t => {

@@ -117,7 +117,11 @@ const judgeLate = async (check: FlowCheck, rows: FileRow[]) => {
 }
 
 const spotIn = ({flow}: FlowCheck, severity: Spot['severity'], kind: string): Spot => ({
-  ...{severity, kind, source: flow.source, flow: flow.id, module: flow.module.apiName},
+  severity,
+  kind,
+  source: flow.source,
+  flow: flow.id,
+  module: flow.module.apiName,
 })
 
 const noteEnd = (

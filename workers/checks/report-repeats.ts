@@ -36,8 +36,13 @@ const noteRepeat = (findings: CheckFindings, {row, slot, earlier, isSame}: Repea
   const name = field?.apiName ?? flow.matchFields[0]!.apiName
   const column = fillerOf(flow, name)?.column ?? null
   const spot = {
-    ...{severity: field && !isElsewhere ? ('error' as const) : ('warning' as const), kind: field ? 'duplicate_value' : 'duplicate_match'},
-    ...{source: flow.source, flow: flow.id, module: flow.module.apiName, field: name, column: columnName(flow, column)},
+    severity: field && !isElsewhere ? ('error' as const) : ('warning' as const),
+    kind: field ? 'duplicate_value' : 'duplicate_match',
+    source: flow.source,
+    flow: flow.id,
+    module: flow.module.apiName,
+    field: name,
+    column: columnName(flow, column),
   }
   const before = isElsewhere ? `row ${earlier.row} of flow ${slots[earlier.slot]!.flow.id}` : `row ${earlier.row}`
   const problem = findings.note(spot, {

@@ -15,8 +15,10 @@ import type {FilledSource} from './make-import.ts'
 export const isDiscardedFile = async (db: Db, {firing, schedule, ground, contract, fetched}: ReadyFiring): Promise<boolean> =>
   !firing.again &&
   (await isDiscarded(db, {
-    ...{schedule: schedule.id, sha256: fetched.sha256},
-    ...{templateVersion: ground.template.version, contractVersion: contract.version},
+    schedule: schedule.id,
+    sha256: fetched.sha256,
+    templateVersion: ground.template.version,
+    contractVersion: contract.version,
   }))
 
 /** Returns the expected columns that the files lack. They are checked before cleaning, which may need them. */

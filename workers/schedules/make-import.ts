@@ -76,8 +76,10 @@ const fill = async (work: MakeDeps, {schedule, ground, fetched}: MakeInput, {id:
     sources.push(sources[same] ?? (await add(work, {org: schedule.org, importId}, {slot, fetched, first: sources[0]})))
   }
   return sources.map((source, at) => ({
-    ...{slot: slots[at]!.slot, sourceId: source.id},
-    ...{columns: columnsOf(source), undecided: findUndecided({...source, evidence: evidenceOf(source)})},
+    slot: slots[at]!.slot,
+    sourceId: source.id,
+    columns: columnsOf(source),
+    undecided: findUndecided({...source, evidence: evidenceOf(source)}),
   }))
 }
 

@@ -56,7 +56,13 @@ const writeAll = async (work: Work, write: Write, request: RecordsRequest) => {
     const itemOf = new Map(items.map(item => [item.at, item]))
     const units = sent.map(item => unitOf(item, {unique, isIdempotent: idempotency !== null}))
     await sendUnits(work, {
-      ...{write, module: moduleNo, flow: flowNo, kind: kindOf(write), units, slots, isLarge},
+      write,
+      module: moduleNo,
+      flow: flowNo,
+      kind: kindOf(write),
+      units,
+      slots,
+      isLarge,
       transmit: async (admitted, options) => {
         const shape = {kind: kindOf(write), field: idempotency?.field ?? null}
         const sent = await transmit(slots, shape, admitted, () => call(admitted, options))
@@ -83,7 +89,9 @@ const unitOf = (
   parent: null,
   rows: [
     {
-      ...{key: rowKey, number: rowNumber ?? null, target: recordId ?? null},
+      key: rowKey,
+      number: rowNumber ?? null,
+      target: recordId ?? null,
       witness: isIdempotent || unique.some(name => payload[name] !== undefined && payload[name] !== null && payload[name] !== ''),
     },
   ],

@@ -92,7 +92,12 @@ export const keepPackImages = async ({images, request, rowFields}: PackContext, 
       if (!before || !first) return []
       return [
         {
-          ...{row: first.rowNumber ?? 0, key: first.rowKey, flow: flowNo ?? 0, module, recordId: parent!, phase: 'write' as const},
+          row: first.rowNumber ?? 0,
+          key: first.rowKey,
+          flow: flowNo ?? 0,
+          module,
+          recordId: parent!,
+          phase: 'write' as const,
           before: {[field]: valuesOfRows(rowFields, before)},
           sent: {[field]: rows.map(({payload}) => payload)},
           subform: {field, rows: rows.map(({rowKey: key, rowNumber: number = 0}) => ({key, number}))},

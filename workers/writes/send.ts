@@ -202,14 +202,18 @@ const settle = async (
 ) => {
   const rows = admitted.flatMap(({rows}) => rows)
   const settled = {
-    ...{batch: batch!, module, flow, kind: EXTERNAL_STEP_CODES[kind], write: write.id},
-    ...{
-      ats: admitted.flatMap(({at, rows}) => rows.map(() => at)),
-      keys: rows.map(({key}) => key),
-      numbers: rows.map(({number}) => number),
-      attempts: rows.map(({attempt}) => attempt),
-    },
-    ...{targets: rows.map(({target}) => target), witness: rows.map(({witness}) => witness), fresh: rows.map(({fresh}) => fresh)},
+    batch: batch!,
+    module,
+    flow,
+    kind: EXTERNAL_STEP_CODES[kind],
+    write: write.id,
+    ats: admitted.flatMap(({at, rows}) => rows.map(() => at)),
+    keys: rows.map(({key}) => key),
+    numbers: rows.map(({number}) => number),
+    attempts: rows.map(({attempt}) => attempt),
+    targets: rows.map(({target}) => target),
+    witness: rows.map(({witness}) => witness),
+    fresh: rows.map(({fresh}) => fresh),
     patches: rows.map(({patch}) => patch),
   }
   for (let tried = 1; ; tried++) {

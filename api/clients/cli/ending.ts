@@ -117,8 +117,10 @@ const planLines = (out: Output, plan: Json): string[] => {
 export const verifyLines = ({id, verify}: Json): string[] => {
   if (!verify || verify.rows + verify.unverified === 0) return []
   const differing = [
-    ...[[verify.coerced, 'with values that the CRM cut or converted'] as const, [verify.changed, 'with values changed since'] as const],
-    ...[[verify.missing, 'whose record is gone'] as const, [verify.unread, 'that the CRM did not show'] as const],
+    [verify.coerced, 'with values that the CRM cut or converted'] as const,
+    [verify.changed, 'with values changed since'] as const,
+    [verify.missing, 'whose record is gone'] as const,
+    [verify.unread, 'that the CRM did not show'] as const,
   ].flatMap(([rows, what]) => (rows > 0 ? [`${count(rows)} ${what}`] : []))
   const found = differing.length > 0 ? `: ${differing.join(', ')}. See /verify.csv of run ${id}` : ', all as sent'
   const left = verify.unverified > 0 ? [`  ${plural(verify.unverified, 'written row')} not read back.`] : []

@@ -22,8 +22,15 @@ export default (cli: Cli, program: Command) => {
 
 /** The values of options and of first arguments, by their names. */
 const KINDS: Record<string, ValueKind> = {
-  ...{'--connection': 'connections', '--template': 'templates', '--module': 'modules'},
-  ...{connection: 'connections', template: 'templates', schedule: 'schedules', import: 'imports', run: 'imports', namespace: 'libraries'},
+  '--connection': 'connections',
+  '--template': 'templates',
+  '--module': 'modules',
+  connection: 'connections',
+  template: 'templates',
+  schedule: 'schedules',
+  import: 'imports',
+  run: 'imports',
+  namespace: 'libraries',
 }
 
 const describe = (command: Command): Node => ({

@@ -173,7 +173,10 @@ const testFetch = async (cli: Cli, given: string) => {
   const differences = file.drift.map(({stops, message}: Json) => `  ${clean(message)}${stops ? '' : ' (does not stop imports)'}`)
   if (file.drift.some(({stops}: Json) => stops))
     throw new Failure(`${clean(file.name)} does not fit the template: ${file.drift.map(({message}: Json) => clean(message)).join('; ')}`, {
-      ...{exit: EXIT.different, code: 'DRIFT', detail, next},
+      exit: EXIT.different,
+      code: 'DRIFT',
+      detail,
+      next,
     })
   cli.out.answer({test}, [
     `${clean(file.name)}: ${plural(file.rows, 'row')}, ${plural(file.columnCount, 'column')}, ${size(file.bytes)}`,

@@ -13,9 +13,17 @@ const clients = join(root, 'api', 'clients')
 /** What the command line and the widget use too. */
 const sources = ['http.ts', 'retry.ts', 'pause.ts', 'event-stream.ts', 'follow-run.ts', 'send-file.ts']
 const compilerOptions = {
-  ...{target: 'es2022', module: 'nodenext', lib: ['es2024', 'dom', 'dom.iterable', 'esnext.array', 'esnext.collection'], types: []},
-  ...{strict: true, skipLibCheck: true, declaration: true, rewriteRelativeImportExtensions: true, noUncheckedIndexedAccess: true},
-  ...{exactOptionalPropertyTypes: true, removeComments: false},
+  target: 'es2022',
+  module: 'nodenext',
+  lib: ['es2024', 'dom', 'dom.iterable', 'esnext.array', 'esnext.collection'],
+  types: [],
+  strict: true,
+  skipLibCheck: true,
+  declaration: true,
+  rewriteRelativeImportExtensions: true,
+  noUncheckedIndexedAccess: true,
+  exactOptionalPropertyTypes: true,
+  removeComments: false,
 }
 
 export type ClientSize = {operations: number; bytes: number; gzipped: number}
@@ -45,8 +53,13 @@ export const buildClient = async (folder: string): Promise<ClientSize> => {
 }
 
 const manifest = (version: string) => ({
-  ...{name: '@lading/client', version, description: 'Client for the API of Lading, generated from its OpenAPI document'},
-  ...{license: 'Apache-2.0', type: 'module', engines: {node: '>=20'}, sideEffects: false},
+  name: '@lading/client',
+  version,
+  description: 'Client for the API of Lading, generated from its OpenAPI document',
+  license: 'Apache-2.0',
+  type: 'module',
+  engines: {node: '>=20'},
+  sideEffects: false,
   exports: {'.': {types: './index.d.ts', default: './index.js'}},
 })
 

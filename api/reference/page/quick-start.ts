@@ -60,7 +60,10 @@ const exampleEvent = {
     org: 'org_01k9m0v6f8e2r4t7w3y5z1a2b4',
     run: 'run_01k9m0v6f8e2r4t7w3y5z1a2b5',
     import: 'imp_01k9m0v6f8e2r4t7w3y5z1a2b6',
-    ...{dryRun: false, state: 'done', stop: null, counts: {Accounts: {created: 310, updated: 84, refused: 2}}},
+    dryRun: false,
+    state: 'done',
+    stop: null,
+    counts: {Accounts: {created: 310, updated: 84, refused: 2}},
   },
 }
 

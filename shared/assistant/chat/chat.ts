@@ -63,7 +63,7 @@ const converse = async (deps: ChatDeps, {context, question}: ConverseInput, list
     const value = {notes, samples: out.sent(), turn: null as ChatDone['turn']}
     const keep = async (tx: Parameters<typeof keepTurn>[0]) => {
       const {answer, targets} = heard
-      const said = {...{route: 'chat' as const, question: question.message, answer, notes, targets}, samples: value.samples, sent, ground}
+      const said = {route: 'chat' as const, question: question.message, answer, notes, targets, samples: value.samples, sent, ground}
       if (asking) value.turn = await keepTurn(tx, asking, said)
     }
     return {value, usage: heard.usage, keep}

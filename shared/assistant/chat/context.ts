@@ -66,7 +66,11 @@ export const readContext = async ({db, parsing}: {db: Pool; parsing: Parsing}, c
   const judged = chatAsked.sample || !source ? await judge(columns) : files.get(source.id)!
   const out = await openOutputMask(policy, judged, [...files.values()].filter(one => one !== judged).flat())
   return {
-    ...{...stored, judged, files, rows, out},
+    ...stored,
+    judged,
+    files,
+    rows,
+    out,
     modules: chatAsked.modules.length > 0 ? [...chatAsked.modules] : [...new Set(flows.map(({module}) => module))],
     history: logReplay(turns, out.said),
   }
@@ -86,7 +90,17 @@ const readStored = async (tx: Tx, chatAsked: ChatAsked) => {
   const flows = (found?.flows ?? []) as Flow[]
   const personal = await readPersonalFields(tx, org, registry)
   return {
-    ...{org, import: found, place, connectorId, registry, everything, personal, asking, sources, source, flows},
+    org,
+    import: found,
+    place,
+    connectorId,
+    registry,
+    everything,
+    personal,
+    asking,
+    sources,
+    source,
+    flows,
     isSource: await readPersonalColumns(tx, {org, personal, flows}),
     policy: await readSamplePolicy(tx, org),
     turns: asking && found ? await readReplay(tx, {org, importNo: found.no, place: asking.place}) : [],

@@ -38,7 +38,9 @@ export const explainIssue = (db: Pool) =>
       const {some, more} = takeFitting(await describeProblems(context, problems), 4_000)
       return {
         checked: check ? {at: check.endedAt, rows: check.rows} : null,
-        ...{problems: some, more, ...(problems.length === 0 && {note: nowhere})},
+        problems: some,
+        more,
+        ...(problems.length === 0 && {note: nowhere}),
         run: await describeRunProblems(db, found.no, asked),
       }
     },
@@ -66,7 +68,13 @@ const describeProblems = async ({files, personal, out}: ChatContext, problems: r
     // Some fixes quote the column name, which in a file without a header is a cell.
     const told = column === null ? fix : fix.replaceAll(`"${column}"`, () => `"${name}"`)
     return {
-      ...{severity, kind, module, field, column: name || null, rows: count, fix: told},
+      severity,
+      kind,
+      module,
+      field,
+      column: name || null,
+      rows: count,
+      fix: told,
       ...(samples.length > 0 && {[isShapes ? 'shapes' : 'values']: samples}),
     }
   })
@@ -79,7 +87,10 @@ const describeRunProblems = async (db: Pool, importNo: number, {module}: IssueQu
   const {state, outcome, counts, stop} = describeRun({run, importId: null, ...read})
   const failures = await countFailures(db, {run: run.no, most: mostEntries, limit: mostFailures})
   const told = failures.map(({module: no, outcome: what, code, count}) => ({
-    ...{module: read.names.modules.find(one => one.no === no)?.apiName ?? null, outcome: what, code, count},
+    module: read.names.modules.find(one => one.no === no)?.apiName ?? null,
+    outcome: what,
+    code,
+    count,
   }))
   return {state, outcome, counts, stop: stop?.message ?? null, failures: told.filter(one => !module || one.module === module)}
 }

@@ -36,7 +36,9 @@ const describe = ({apiName, label, type, required, unique, creatable, readOnly, 
   const isPersonal = annotation?.pii === true
   const options = isPersonal ? [] : picklist.slice(0, mostOptions).map(({display}) => display.slice(0, 60))
   return {
-    ...{field: apiName, label, type},
+    field: apiName,
+    label,
+    type,
     ...(required && {required}),
     ...(unique !== null && {unique: true}),
     ...((!creatable || readOnly) && {readOnly: true}),

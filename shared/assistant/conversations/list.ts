@@ -44,8 +44,13 @@ export const readConversations = async (
       as: String,
       read: ({place: before, limit: most}) =>
         listTurns(db, {
-          ...{importNo: found.no, sourceId: source ?? null, place, keptAfter: keptAfter ?? null},
-          ...{before: before === null ? null : placeIn(before), limit: most, mostNewer: mostReplayed},
+          importNo: found.no,
+          sourceId: source ?? null,
+          place,
+          keptAfter: keptAfter ?? null,
+          before: before === null ? null : placeIn(before),
+          limit: most,
+          mostNewer: mostReplayed,
         }),
       placeOf: ({askedAt, id}) => `${askedAt} ${id}`,
     },

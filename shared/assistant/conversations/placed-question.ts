@@ -40,7 +40,7 @@ export type PlacedQuestion = Pick<TurnQuestion, 'org' | 'person' | 'via' | 'draf
 
 export const placedQuestionOf = ({org, person, via}: Pick<PlacedQuestion, 'org' | 'person' | 'via'>, body: Body): PlacedQuestion => {
   const {import: importId = null, place, draft, draftId = null, draftScope = null} = body
-  return {...{org, person, via, importId}, place: place === undefined ? null : readPlace(place), draft: {draft, draftId, draftScope}}
+  return {org, person, via, importId, place: place === undefined ? null : readPlace(place), draft: {draft, draftId, draftScope}}
 }
 
 /**

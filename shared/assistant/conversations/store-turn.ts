@@ -40,7 +40,8 @@ export const keepTurn = async (
   const {position, lastId} = await findNextPlace(tx, {importNo, place: key})
   const id = newIdAfter('trn', lastId)
   const body: TurnBody = {
-    ...{...turnContent, ...draft},
+    ...turnContent,
+    ...draft,
     question: storable(turnContent.question, longestQuestion),
     answer: storable(turnContent.answer, longestAnswer),
     sent: turnContent.sent === null ? null : storable(turnContent.sent, longestQuestion),
@@ -48,7 +49,17 @@ export const keepTurn = async (
     targets: plain(turnContent.targets.slice(0, mostTargets)),
   }
   await insertTurn(tx, {
-    ...{id, org, importNo, sourceId, place: key, position, format: TURN_FORMAT, askedAt, askedBy: person, askedVia: VIA[via], body},
+    id,
+    org,
+    importNo,
+    sourceId,
+    place: key,
+    position,
+    format: TURN_FORMAT,
+    askedAt,
+    askedBy: person,
+    askedVia: VIA[via],
+    body,
   })
   return {id, position}
 }

@@ -48,8 +48,22 @@ export const describeTurn = (turn: Turn, ground: string) => {
   const {id, place, position, askedAt, askedBy, askedVia, body} = turn
   const {route, question, answer, notes, targets, samples, draft, draftId, draftScope} = body
   return {
-    ...{id, place: readPlaceKey(place), route, position, question, answer, notes, targets, samples, askedAt, askedBy, askedVia},
-    ...{replayed: isReplayed(turn, ground), draft, draftId, draftScope},
+    id,
+    place: readPlaceKey(place),
+    route,
+    position,
+    question,
+    answer,
+    notes,
+    targets,
+    samples,
+    askedAt,
+    askedBy,
+    askedVia,
+    replayed: isReplayed(turn, ground),
+    draft,
+    draftId,
+    draftScope,
   }
 }
 export type DescribedTurn = ReturnType<typeof describeTurn>

@@ -54,7 +54,10 @@ export const readFields = (fields: readonly MatchField[], accepted: readonly Acc
     const module = field.module ?? ''
     const names = namesOf(field)
     return {
-      ...{field, names, isClosed: isClosed(field), records: recordsOf.get(module)!},
+      field,
+      names,
+      isClosed: isClosed(field),
+      records: recordsOf.get(module)!,
       accepted:
         (isClosed(field) ? undefined : (taken.get(placeOf(module, field.apiName)) ?? taken.get(placeOf('', field.apiName)))) ?? nothing,
       readings: names.size === 0 ? [] : readField(field, beside.get(module)!),
@@ -94,8 +97,16 @@ const readField = ({label, apiName, localLabels = []}: MatchField, neighbours: N
 const readModules = (fields: readonly MatchField[]): Map<string, Records> => {
   const modules = new Map<string, Records>()
   const alone: Neighbours = {
-    ...{firstname: false, lastname: false, jobtitle: false, source: false, owner: false, stage: false, place: false},
-    ...{person: false, languages: 0, spoken: 0},
+    firstname: false,
+    lastname: false,
+    jobtitle: false,
+    source: false,
+    owner: false,
+    stage: false,
+    place: false,
+    person: false,
+    languages: 0,
+    spoken: 0,
   }
   for (const {module = ''} of fields) {
     if (!modules.has(module)) modules.set(module, new Set(readMeanings(module, alone)[0]?.of ?? []))

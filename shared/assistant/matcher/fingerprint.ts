@@ -63,18 +63,20 @@ const ofKind = (type: string | undefined): Fingerprint => {
   const is = (...wanted: CellKind[]) => (kind && wanted.includes(kind) ? 1 : 0)
   const number = is('integer', 'decimal')
   return {
-    ...{count: kind && kind !== 'text' ? 1 : 0, email: is('email'), url: is('url'), phone: is('phone', 'integer'), date: is('date')},
-    ...{
-      number,
-      boolean: is('boolean'),
-      digits: is('integer', 'decimal', 'date', 'phone'),
-      profile: 0,
-      percent: 0,
-      money: 0,
-      line: 0,
-      different: () => none,
-      longest: 0,
-    },
+    count: kind && kind !== 'text' ? 1 : 0,
+    email: is('email'),
+    url: is('url'),
+    phone: is('phone', 'integer'),
+    date: is('date'),
+    number,
+    boolean: is('boolean'),
+    digits: is('integer', 'decimal', 'date', 'phone'),
+    profile: 0,
+    percent: 0,
+    money: 0,
+    line: 0,
+    different: () => none,
+    longest: 0,
   }
 }
 

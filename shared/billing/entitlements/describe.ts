@@ -48,7 +48,8 @@ export const usageOf = async (tx: Tx, {org, plan, window}: PlanStatus) => {
   const {rowsLimit: limit, used, reserved, overage} = period
   const {modules, schedules} = await countUsed(tx, org)
   return {
-    ...{periodStart: startsAt, periodEnd: endsAt},
+    periodStart: startsAt,
+    periodEnd: endsAt,
     rows: {limit, used, reserved, remaining: roomIn(period), overage},
     modules: {limit: plan.limits.modules, used: modules},
     schedules: {limit: plan.limits.schedules, used: schedules},
@@ -58,8 +59,4 @@ export const usageOf = async (tx: Tx, {org, plan, window}: PlanStatus) => {
 const describeCredits = (
   {included, purchased, reserved, available}: Balance,
   byFeature: readonly {feature: string; credits: number}[],
-) => ({
-  ...{included, purchased, reserved, available},
-  spent: byFeature.reduce((sum, {credits}) => sum + credits, 0),
-  byFeature,
-})
+) => ({included, purchased, reserved, available, spent: byFeature.reduce((sum, {credits}) => sum + credits, 0), byFeature})

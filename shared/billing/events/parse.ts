@@ -49,13 +49,19 @@ export const parseHint = (event: Stripe.Event): EventHint => {
   const details = thing.parent?.subscription_details
   const metadata = thing.metadata?.app === undefined ? (details?.metadata ?? thing.metadata) : thing.metadata
   return {
-    ...{object, id},
+    object,
+    id,
     // An event about a detached card names the customer only in its previous attributes.
     customer: object === 'customer' ? id : (thing.customer ?? before.customer ?? null),
     subscription: object === 'subscription' ? id : (thing.subscription ?? details?.subscription ?? thing.released_subscription ?? null),
     charge: object === 'charge' ? id : (thing.charge ?? null),
-    ...{app: metadata?.app ?? null, env: metadata?.env ?? null, org: metadata?.org_id ?? null},
-    ...{kind: metadata?.kind ?? null, attempt: metadata?.attempt_id ?? null},
-    ...{key: Word.parse(event.request?.idempotency_key) ?? null, created: event.created, live: event.livemode},
+    app: metadata?.app ?? null,
+    env: metadata?.env ?? null,
+    org: metadata?.org_id ?? null,
+    kind: metadata?.kind ?? null,
+    attempt: metadata?.attempt_id ?? null,
+    key: Word.parse(event.request?.idempotency_key) ?? null,
+    created: event.created,
+    live: event.livemode,
   }
 }

@@ -54,7 +54,10 @@ export const keepProduct = async (deps: SetupDeps, {key, name}: {key: string; na
   if (found) return id
   const params = {id, name, metadata: setupMetadata(deps)}
   await createOnce(deps, {
-    ...{kind: 'product', facts: params, read, isUsable: () => true},
+    kind: 'product',
+    facts: params,
+    read,
+    isUsable: () => true,
     create: idempotencyKey => payment.ask('product', stripe => stripe.products.create(params, {idempotencyKey})),
   })
   return id
@@ -66,11 +69,15 @@ export const keepMeter = async (deps: SetupDeps): Promise<string> => {
   const found = data.find(meter => meter.event_name === event_name)
   if (found) return found.id
   const params: Stripe.Billing.MeterCreateParams = {
-    ...{display_name: 'Rows beyond the plan', event_name, default_aggregation: {formula: 'sum'}},
-    ...{customer_mapping: {type: 'by_id', event_payload_key: 'stripe_customer_id'}, value_settings: {event_payload_key: 'value'}},
+    display_name: 'Rows beyond the plan',
+    event_name,
+    default_aggregation: {formula: 'sum'},
+    customer_mapping: {type: 'by_id', event_payload_key: 'stripe_customer_id'},
+    value_settings: {event_payload_key: 'value'},
   }
   const {id} = await createOnce(deps, {
-    ...{kind: 'meter', facts: params},
+    kind: 'meter',
+    facts: params,
     create: idempotencyKey => deps.payment.ask('billing.meter', stripe => stripe.billing.meters.create(params, {idempotencyKey})),
     read: made => deps.payment.ask('billing.meter', stripe => stripe.billing.meters.retrieve(made)),
     isUsable: ({status}) => status === 'active',
@@ -100,13 +107,18 @@ export const keepPrice = async (deps: SetupDeps, wantedPrice: WantedPrice): Prom
   if (found && isSame(found, wantedPrice)) return found.id
   const {Stripe: Sdk} = await import('stripe')
   const params: Stripe.PriceCreateParams = {
-    ...{product: wantedPrice.product, currency: wantedPrice.currency, unit_amount_decimal: Sdk.Decimal.from(wantedPrice.amount)},
+    product: wantedPrice.product,
+    currency: wantedPrice.currency,
+    unit_amount_decimal: Sdk.Decimal.from(wantedPrice.amount),
     ...(wantedPrice.recurring && {recurring: wantedPrice.recurring}),
     ...(wantedPrice.taxBehavior && {tax_behavior: wantedPrice.taxBehavior}),
-    ...{lookup_key, transfer_lookup_key: true, metadata: setupMetadata(deps)},
+    lookup_key,
+    transfer_lookup_key: true,
+    metadata: setupMetadata(deps),
   }
   const {id} = await createOnce(deps, {
-    ...{kind: 'price', facts: [wantedPrice, found?.id ?? null]},
+    kind: 'price',
+    facts: [wantedPrice, found?.id ?? null],
     create: idempotencyKey => payment.ask('price', stripe => stripe.prices.create(params, {idempotencyKey})),
     read: made => payment.ask('price', stripe => stripe.prices.retrieve(made)),
     isUsable: price => price.active && price.lookup_key === lookup_key,
@@ -138,7 +150,8 @@ export const keepPortalConfiguration = async (deps: SetupDeps): Promise<string> 
   if (found) return (await payment.ask(of, stripe => stripe.billingPortal.configurations.update(found.id, {features}))).id
   const params = {features, metadata: setupMetadata(deps)}
   const {id} = await createOnce(deps, {
-    ...{kind: 'portal', facts: params},
+    kind: 'portal',
+    facts: params,
     create: idempotencyKey => payment.ask(of, stripe => stripe.billingPortal.configurations.create(params, {idempotencyKey})),
     read: made => payment.ask(of, stripe => stripe.billingPortal.configurations.retrieve(made)),
     isUsable: ({active}) => active,

@@ -20,7 +20,8 @@ export const keepEndpoint = async (deps: SetupDeps, url: string): Promise<KeptEn
   }
   const params = {url, enabled_events: [...EVENT_TYPES], api_version: Sdk.API_VERSION, metadata: setupMetadata(deps)}
   const {id, secret = null} = await createOnce(deps, {
-    ...{kind: 'endpoint', facts: params},
+    kind: 'endpoint',
+    facts: params,
     create: idempotencyKey => payment.ask('webhook_endpoint', stripe => stripe.webhookEndpoints.create(params, {idempotencyKey})),
     read: made => payment.ask('webhook_endpoint', stripe => stripe.webhookEndpoints.retrieve(made)),
     isUsable: endpoint => endpoint.url === url,

@@ -7,7 +7,9 @@ const kinds: Record<string, BulkColumn['kind']> = {
   ...Object.fromEntries(['text', 'textarea', 'website', 'phone', 'email', 'picklist', 'bigint'].map(type => [type, 'text'])),
   ...Object.fromEntries(['integer', 'double', 'percent', 'currency'].map(type => [type, 'number'])),
   ...Object.fromEntries(['lookup', 'ownerlookup', 'userlookup'].map(type => [type, 'link'])),
-  ...{boolean: 'boolean', date: 'date', multiselectpicklist: 'list'},
+  boolean: 'boolean',
+  date: 'date',
+  multiselectpicklist: 'list',
 }
 
 export const idColumn: BulkColumn = {apiName: 'id', kind: 'id'}
@@ -45,7 +47,8 @@ export const writeBulkCell = ({kind}: BulkColumn, value: unknown): string | null
 
 /** How the CRM reads the column. The pattern of dates is not the CRM's default, which has the month first. */
 export const mapBulkColumn = ({apiName, kind}: BulkColumn, index: number) => ({
-  ...{api_name: apiName, index},
+  api_name: apiName,
+  index,
   ...(kind === 'date' && {format: 'yyyy-MM-dd'}),
   ...(kind === 'link' && {find_by: 'id'}),
 })

@@ -9,7 +9,10 @@ export type BulkRowResult = {
 }
 
 const statuses: Record<string, BulkRowResult['status']> = {
-  ...{ADDED: 'created', UPDATED: 'updated', SKIPPED: 'skipped', UNPROCESSED: 'unprocessed'},
+  ADDED: 'created',
+  UPDATED: 'updated',
+  SKIPPED: 'skipped',
+  UNPROCESSED: 'unprocessed',
 }
 
 /**

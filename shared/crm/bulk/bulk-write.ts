@@ -118,12 +118,17 @@ const multipart = (zip: Buffer) => {
 
 /** The vendor's pages and its OpenAPI have `ignore_empty` in different places. Without it, empty cells clear fields. */
 const bodyOf = ({operation, module, fileId, fileName, findBy, columns, layout, callbackUrl, ignoresEmpty = false}: BulkWriteRequest) => ({
-  ...{operation, character_encoding: 'UTF-8'},
+  operation,
+  character_encoding: 'UTF-8',
   ...(ignoresEmpty && {ignore_empty: true}),
   ...(callbackUrl != null && {callback: {url: callbackUrl, method: 'post'}}),
   resource: [
     {
-      ...{type: 'data', module: {api_name: module}, file_id: fileId, file_names: [fileName], find_by: findBy},
+      type: 'data',
+      module: {api_name: module},
+      file_id: fileId,
+      file_names: [fileName],
+      find_by: findBy,
       ...(ignoresEmpty && {ignore_empty: true}),
       field_mappings: [...columns.map(mapBulkColumn), ...(layout == null ? [] : [{api_name: 'Layout', default_value: {value: layout}}])],
     },

@@ -6,8 +6,16 @@ import {CrmError} from '../error.ts'
 import {unanswered} from '../outcome.ts'
 
 const reader: CsvReader = {
-  ...{format: 'csv', encoding: 'utf-8', badBytes: 'replace', delimiter: ',', quote: '"', strictQuotes: false},
-  ...{headerRow: true, skipRows: 0, comment: null, shortRows: 'refuse'},
+  format: 'csv',
+  encoding: 'utf-8',
+  badBytes: 'replace',
+  delimiter: ',',
+  quote: '"',
+  strictQuotes: false,
+  headerRow: true,
+  skipRows: 0,
+  comment: null,
+  shortRows: 'refuse',
 }
 const unpackedLimit = 4 * 1024 ** 3
 

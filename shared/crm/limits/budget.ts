@@ -114,8 +114,15 @@ const openShareHolder = ({db, config, log}: BudgetDeps, org: CrmOrg, holder: str
 
 /** The concurrent calls that the CRM allows, by edition. Source: zoho.com/crm/developer/docs/api/v8/api-limits.html. */
 const slotsOf: Record<string, number> = {
-  ...{free: 5, standard: 10, crmplusstarter: 10, zohoonestandard: 10, professional: 15},
-  ...{enterprise: 20, zohooneenterprise: 20, ultimate: 25, crmplus: 25},
+  free: 5,
+  standard: 10,
+  crmplusstarter: 10,
+  zohoonestandard: 10,
+  professional: 15,
+  enterprise: 20,
+  zohooneenterprise: 20,
+  ultimate: 25,
+  crmplus: 25,
 }
 /** Returns the concurrent calls of an edition; undefined for an unknown one. */
 export const slotsOfEdition = (edition: string | null | undefined): number | undefined => slotsOf[edition?.toLowerCase() ?? '']
@@ -152,8 +159,14 @@ const renewShares = (db: Pool, {org, holder, cap, reports}: Renewal) =>
     const mine = reports.map(({share, run, want, held}): SlotClaim => ({key: keyOf({holder, share, run}), demand: want, held}))
     const allotted = allocateSlots(budget, others, mine)
     const shares = reports.map(({share, run, want, inUse}, at) => ({
-      ...{holder, share, run, inUse, want: want.large + want.small, wantLarge: want.large},
-      ...{got: allotted[at]!.held.total, gotLarge: allotted[at]!.held.large},
+      holder,
+      share,
+      run,
+      inUse,
+      want: want.large + want.small,
+      wantLarge: want.large,
+      got: allotted[at]!.held.total,
+      gotLarge: allotted[at]!.held.large,
     }))
     await insertShares(tx, org, shares)
     const wanting = [...others, ...mine].filter(({demand: want}) => want.large + want.small > 0)

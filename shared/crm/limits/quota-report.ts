@@ -15,7 +15,13 @@ export const QuotaCheck = z.object({
 export type QuotaCheck = z.output<typeof QuotaCheck>
 
 const unknown: CrmQuotaRow = {
-  ...{remaining: null, remainingAt: null, allowance: null, allowanceAtLeast: false, edition: null, spent: false, spentAt: null},
+  remaining: null,
+  remainingAt: null,
+  allowance: null,
+  allowanceAtLeast: false,
+  edition: null,
+  spent: false,
+  spentAt: null,
 }
 
 /** Whether the destination of a connection of this kind counts API credits. */

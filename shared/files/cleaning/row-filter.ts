@@ -45,7 +45,8 @@ export const openRowFilter = (expression: string, columns: string[]): RowFilter 
           expressions: {struck: expression},
           rows: some.map(({cells}) => Object.fromEntries(read.map(({name, at}) => [name, cells[at] ?? '']))),
           numbers: some.map(({rowNumber}) => rowNumber),
-          ...{clock: 0, seed: ''},
+          clock: 0,
+          seed: '',
         })
         spentMs += performance.now() - since
         if (spentMs > mostMs) throw tooSlow(some[0]!)

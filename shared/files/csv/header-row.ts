@@ -69,7 +69,9 @@ export const readCsvRecords = (text: string, reader: CsvReader): InfoRecord[] =>
   const records: InfoRecord[] = []
   parse(text, {
     ...parserOptionsOf(reader),
-    ...{relax_quotes: true, info: true, to: mostHeaderRows},
+    relax_quotes: true,
+    info: true,
+    to: mostHeaderRows,
     // The last record may be cut off and proves nothing. A faulty record is reported when the file is read.
     skip_records_with_error: true,
     on_record: (record: unknown) => {

@@ -8,8 +8,23 @@ export type EncodingCandidate = {encoding: string; samples: string[]}
 
 /** Single-byte encodings, in the order in which they are offered if the bytes do not distinguish them. */
 const singleByte = [
-  ...['windows-1252', 'windows-1250', 'windows-1251', 'iso-8859-15', 'iso-8859-2', 'windows-1254', 'windows-1253', 'windows-1257'],
-  ...['windows-1255', 'windows-1256', 'windows-1258', 'windows-874', 'iso-8859-5', 'iso-8859-7', 'koi8-r', 'ibm866', 'macintosh'],
+  'windows-1252',
+  'windows-1250',
+  'windows-1251',
+  'iso-8859-15',
+  'iso-8859-2',
+  'windows-1254',
+  'windows-1253',
+  'windows-1257',
+  'windows-1255',
+  'windows-1256',
+  'windows-1258',
+  'windows-874',
+  'iso-8859-5',
+  'iso-8859-7',
+  'koi8-r',
+  'ibm866',
+  'macintosh',
 ]
 const multiByte = ['shift_jis', 'euc-jp', 'gb18030', 'big5', 'euc-kr']
 

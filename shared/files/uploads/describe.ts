@@ -9,6 +9,15 @@ export const leastPartBytes = 1024 ** 2
  * upload became.
  */
 export const describeUpload = ({id, name, label, slot, bytes, kept, sourceId, createdAt, expiresAt}: UploadRow) => ({
-  ...{id, name, label, slot, size: bytes, offset: kept},
-  ...{partBytes, leastPartBytes, source: sourceId, createdAt, expiresAt},
+  id,
+  name,
+  label,
+  slot,
+  size: bytes,
+  offset: kept,
+  partBytes,
+  leastPartBytes,
+  source: sourceId,
+  createdAt,
+  expiresAt,
 })

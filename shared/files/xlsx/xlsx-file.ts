@@ -76,9 +76,17 @@ export const openXlsx = async (object: StoredObject, reader: Options, limits: Wo
     const {path, ...sheet} = await firstWithRows(candidates, rowsIn => countRows(readSheet(zip, rowsIn, {merged: 0}), reader, cells))
     const first = candidates[0]!.name
     const file: XlsxFile = {
-      ...{columns: [], rows: null as never, sheet, passed: first === sheet.name ? null : first, sheets},
-      ...{evidence: end, stored: [], formatted: [], guards},
-      ...{proposeHeader: () => null, firstRows: () => []},
+      columns: [],
+      rows: null as never,
+      sheet,
+      passed: first === sheet.name ? null : first,
+      sheets,
+      evidence: end,
+      stored: [],
+      formatted: [],
+      guards,
+      proposeHeader: () => null,
+      firstRows: () => [],
     }
     file.rows = rowsOf(readSheet(zip, path, end), {reader, cells: {...cells, guards}, file, close})
     // The first step ends at the header. So the generator has started when `return()` is called, and `return()` closes the workbook.

@@ -38,7 +38,10 @@ export const keepAcceptedFiles = async (tx: Tx, {org, found}: {org: string; foun
     const names = new Set([...known, ...cleaning.flatMap(step => (step.step === 'split' ? step.into : []))])
     const columns = source.evidence.columns.filter(({name}) => names.has(name)).slice(0, mostColumns)
     await insertAcceptedFile(tx, {
-      ...{org, template: found.templateId, slot, sourceId: source.id},
+      org,
+      template: found.templateId,
+      slot,
+      sourceId: source.id,
       rows: source.rows - (source.evidence.struck?.count ?? 0),
       columns: columns.map(shapeColumn),
     })
@@ -50,7 +53,10 @@ type SeenColumn = Awaited<
 >[number]['evidence']['columns'][number]
 
 const shapeColumn = ({name, kinds, empties, distinct}: SeenColumn): ColumnShape => ({
-  ...{name, kinds: Object.keys(kinds), empties},
+  name,
+  kinds: Object.keys(kinds),
+  empties,
   filled: Object.values(kinds).reduce((sum, cells) => sum + cells, 0),
-  ...{distinct: distinct.about ?? distinct.count, exact: !distinct.more},
+  distinct: distinct.about ?? distinct.count,
+  exact: !distinct.more,
 })

@@ -45,7 +45,12 @@ export const findMissingColumns = ({slot, columns, otherColumns}: SourceContract
   return [
     ...missing.map(
       ({name}): Breach => ({
-        ...{slot, label, column: name, expectation: 'column', expected: {present: true}, actual: {present: false}},
+        slot,
+        label,
+        column: name,
+        expectation: 'column',
+        expected: {present: true},
+        actual: {present: false},
         message: `${label} has no column "${name}"`,
       }),
     ),
@@ -53,7 +58,11 @@ export const findMissingColumns = ({slot, columns, otherColumns}: SourceContract
       ? []
       : [
           {
-            ...{slot, label, column: null, expectation: 'other_columns' as const, expected: {columns: columns.length}},
+            slot,
+            label,
+            column: null,
+            expectation: 'other_columns' as const,
+            expected: {columns: columns.length},
             actual: {columns: others.length, names: others.slice(0, mostNames)},
             message: `${label} has ${counted(others.length, 'column')} that the contract does not name, such as "${others[0]}"`,
           },
@@ -72,7 +81,10 @@ const judgeColumn = ({slot, label}: BreachPlace, column: ColumnExpectations, mea
     ...(other
       ? [
           {
-            ...{...at, expectation: 'type' as const, expected: {type: column.type}, actual: other},
+            ...at,
+            expectation: 'type' as const,
+            expected: {type: column.type},
+            actual: other,
             message: `${named}: ${counted(other.cells, 'cell')} ${other.cells === 1 ? 'is' : 'are'} not of type ${column.type}, first in row ${other.firstRow}`,
           },
         ]
@@ -80,7 +92,10 @@ const judgeColumn = ({slot, label}: BreachPlace, column: ColumnExpectations, mea
     ...(column.unique && repeated && repeated.cells > 0
       ? [
           {
-            ...{...at, expectation: 'unique' as const, expected: {repeated: 0}, actual: {...repeated}},
+            ...at,
+            expectation: 'unique' as const,
+            expected: {repeated: 0},
+            actual: {...repeated},
             message: `${named}: values of earlier rows repeat in ${counted(repeated.cells, 'cell')}, first in row ${repeated.firstRow}`,
           },
         ]
@@ -106,7 +121,10 @@ const judgeValues = (at: ColumnPlace, {values, picklist}: ColumnExpectations, ot
   others && others.cells > 0
     ? [
         {
-          ...{...at, expectation: 'values', expected: picklist ? {picklist} : {values: values?.length ?? 0}, actual: {...others}},
+          ...at,
+          expectation: 'values',
+          expected: picklist ? {picklist} : {values: values?.length ?? 0},
+          actual: {...others},
           message: `${named}: ${counted(others.cells, 'cell')} with a value that is not allowed, first in row ${others.firstRow}`,
         },
       ]
@@ -117,12 +135,10 @@ const judgeEmpties = (at: ColumnPlace, {emptyShare}: ColumnExpectations, {filled
   return emptyShare !== null && share > emptyShare
     ? [
         {
-          ...{
-            ...at,
-            expectation: 'empty',
-            expected: {share: emptyShare},
-            actual: {share: Math.ceil(share * 10_000) / 10_000, cells: empties},
-          },
+          ...at,
+          expectation: 'empty',
+          expected: {share: emptyShare},
+          actual: {share: Math.ceil(share * 10_000) / 10_000, cells: empties},
           message: `${named}: ${percent(share)} of the cells are empty, and at most ${percent(emptyShare)} may be`,
         },
       ]
@@ -147,7 +163,12 @@ const judgeRows = (
         : `${least.toLocaleString('en')} to ${most.toLocaleString('en')}`
   return [
     {
-      ...{slot, label, column: null, expectation: 'rows', expected: {least, most, median}, actual: {rows}},
+      slot,
+      label,
+      column: null,
+      expectation: 'rows',
+      expected: {least, most, median},
+      actual: {rows},
       message: `${label} has ${counted(rows, 'row')}, and ${range} are expected${compared}`,
     },
   ]

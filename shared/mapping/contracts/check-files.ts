@@ -33,7 +33,9 @@ type Modules = Map<string, DiscoveredModule>
 
 const measuredColumns = ({columns}: SourceContract, modules: Modules): MeasuredColumn[] =>
   columns.map(column => ({
-    ...{name: column.name, unique: column.unique, values: allowedValues(column, modules)},
+    name: column.name,
+    unique: column.unique,
+    values: allowedValues(column, modules),
     // A run finds the option of a picklist in any letter case.
     anyCase: column.picklist !== null,
   }))

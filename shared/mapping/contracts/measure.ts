@@ -108,8 +108,13 @@ const openColumn = ({name, unique, values, anyCase}: MeasuredColumn, {at, group,
     }
   }
   const end = (repeated: CellCount): ColumnMeasure => ({
-    ...{name, filled, empties, firstEmpty, kinds},
-    ...{repeated: unique ? repeated : null, others: allowed && others},
+    name,
+    filled,
+    empties,
+    firstEmpty,
+    kinds,
+    repeated: unique ? repeated : null,
+    others: allowed && others,
   })
   return {add, end}
 }

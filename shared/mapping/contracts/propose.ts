@@ -28,7 +28,10 @@ export const proposeSource = ({slot, files, measured, picklists}: ProposeInput):
     columns: common.map(name => {
       const measure = measured.find(column => column.name === name)
       return {
-        ...{name, present: true, type: proposeType(shapes(name)), values: null},
+        name,
+        present: true,
+        type: proposeType(shapes(name)),
+        values: null,
         unique: mayBeUnique(shapes(name)) && measure?.repeated?.cells === 0 && measure.filled > 1,
         picklist: measure?.others?.cells === 0 && measure.filled > 0 ? (picklists.get(name) ?? null) : null,
         emptyShare: proposeEmptyShare(shapes(name)),

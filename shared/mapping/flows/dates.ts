@@ -100,7 +100,11 @@ type ReadMoment = Record<'year' | 'month' | 'day' | 'hour', string | undefined> 
 const checked = ({year, month, day, hour, minute, second}: ReadMoment, zone: string | undefined): Moment | null => {
   if (year === undefined) return null
   const moment = {
-    ...{year: Number(year), month: Number(month), day: Number(day), minute: Number(minute), second: Number(second)},
+    year: Number(year),
+    month: Number(month),
+    day: Number(day),
+    minute: Number(minute),
+    second: Number(second),
     ...(hour !== undefined && {hour: Number(hour)}),
     ...(zone !== undefined && {offset: offsetIn(zone)}),
   }

@@ -14,8 +14,26 @@ export type OnEdited = z.infer<typeof OnEdited>
 
 /** Field types whose values in the CRM can be compared with values of a file. */
 export const COMPARABLE_TYPES: ReadonlySet<string> = new Set([
-  ...['text', 'email', 'phone', 'website', 'textarea', 'boolean', 'picklist', 'multiselectpicklist'],
-  ...['integer', 'double', 'percent', 'currency', 'bigint', 'long', 'date', 'datetime', 'time', 'lookup', 'ownerlookup', 'userlookup'],
+  'text',
+  'email',
+  'phone',
+  'website',
+  'textarea',
+  'boolean',
+  'picklist',
+  'multiselectpicklist',
+  'integer',
+  'double',
+  'percent',
+  'currency',
+  'bigint',
+  'long',
+  'date',
+  'datetime',
+  'time',
+  'lookup',
+  'ownerlookup',
+  'userlookup',
 ])
 
 /** How a flow treats edited values, in a snapshot. Fields that are not listed are overwritten. `onUnknown`: for values without a mark. */

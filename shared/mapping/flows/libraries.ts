@@ -15,7 +15,10 @@ export type SnapshotLibrary = z.infer<typeof SnapshotLibrary>
 type PublishedVersion = {id: string; namespace: string; versionNumber: number; manifest: unknown; source: string}
 
 export const shapeLibrary = ({id, namespace, versionNumber, manifest, source}: PublishedVersion): SnapshotLibrary => ({
-  ...{namespace, libraryId: id, versionNumber, source},
+  namespace,
+  libraryId: id,
+  versionNumber,
+  source,
   manifest: Manifest.parse(manifest),
 })
 

@@ -269,7 +269,12 @@ const isReadable = ({subform, visible}: DiscoveredField) => visible && subform =
 export const shapeField = (field: DiscoveredField): SnapshotModule['fields'][number] => {
   const {apiName, label, length, decimalPlaces, unique, required, hasDefault, picklist} = field
   return {
-    ...{apiName, label, type: conversionTypeOf(field), length, decimalPlaces, unique: unique !== null},
+    apiName,
+    label,
+    type: conversionTypeOf(field),
+    length,
+    decimalPlaces,
+    unique: unique !== null,
     ...(required && {required: true as const, ...(hasDefault && {hasDefault})}),
     picklist,
   }

@@ -43,13 +43,19 @@ export const readQuestions = async (
 const describe = (question: OpenRowQuestion, read: ReadModule | undefined, urlOf: RecordUrls) => {
   const {key, kind, flowId, module, field, found: foundRun, rows, numbers, choice, recordId, decidedBy, decidedAt} = question
   return {
-    ...{key, kind, flowId, module, field, found: foundRun},
+    key,
+    kind,
+    flowId,
+    module,
+    field,
+    found: foundRun,
     candidates: question.candidates.flatMap(id => {
       const record = read?.records.get(id)
       return record ? [{...record, $url: urlOf(module, id)}] : []
     }),
     fields: read?.fields ?? [],
-    ...{rows, rowNumbers: numbers},
+    rows,
+    rowNumbers: numbers,
     answer: choice && {choice, recordId, by: decidedBy, at: decidedAt},
   }
 }

@@ -47,7 +47,15 @@ const isFinal = ({outcome, phase = 'write'}: Entry) => phase === 'write' && (out
 const isUnchanged = ({outcome, code}: Entry) => outcome === 'skipped' && code === 'UNCHANGED'
 
 const logOf = ({entry, module, flow}: NumberedEntry): LogRow => ({
-  ...{key: entry.rowKey, flow, number: entry.rowNumber ?? null, module, phase: PHASES.indexOf(entry.phase ?? PHASE[entry.outcome])},
-  ...{target: entry.target ?? null, attempt: 0, recordId: entry.recordId ?? null, outcome: outcomeNo(entry.outcome)},
-  ...{code: entry.code ?? null, message: entry.message ?? null},
+  key: entry.rowKey,
+  flow,
+  number: entry.rowNumber ?? null,
+  module,
+  phase: PHASES.indexOf(entry.phase ?? PHASE[entry.outcome]),
+  target: entry.target ?? null,
+  attempt: 0,
+  recordId: entry.recordId ?? null,
+  outcome: outcomeNo(entry.outcome),
+  code: entry.code ?? null,
+  message: entry.message ?? null,
 })

@@ -16,7 +16,15 @@ export const logInherited = async (
   for (const _ of rows) counts.add(module, 'inherited', 1)
   const outcome = outcomeNo('inherited')
   const log = rows.map(row => ({
-    ...{...row, flow, module, phase: PHASES.indexOf('write'), target: null, attempt: 0, outcome, code: null, message: null},
+    ...row,
+    flow,
+    module,
+    phase: PHASES.indexOf('write'),
+    target: null,
+    attempt: 0,
+    outcome,
+    code: null,
+    message: null,
   }))
   await writeSettlement(tx, run, {batches: [], log, released: [], kept: [], opened: [], closed: [], counts: counts.list()})
   await putReleased(tx, {run: run.no, rows: rows.map(({key}) => ({module, key, attempt: 0, outcome}))})

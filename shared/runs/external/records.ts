@@ -129,7 +129,11 @@ export const submitRecords = (
     tx,
     {queue, job: writeRecords},
     {
-      ...{asker, runId, connector, module, kind},
+      asker,
+      runId,
+      connector,
+      module,
+      kind,
       items: items.map(({writeId = null, ...item}) => ({
         rowKey: item.rowKey,
         writeId,

@@ -115,7 +115,10 @@ type SubmitRowsInput = {asker: RunCaller; place: RowsTarget; body: RowsBody}
 export const submitRows = (tx: Tx, queue: Queue, {asker, place: {connector, module}, body}: SubmitRowsInput): Promise<Submission> => {
   const {runId, items, flowId = null, field, child, automations} = body
   const requestOf = async (ats: number[], run: number): Promise<RowsRequest> => ({
-    ...{module, field, child, automations},
+    module,
+    field,
+    child,
+    automations,
     childNo: await numberName(tx, {run, kind: 'module', name: child}),
     flowNo: await numberFlow(tx, {run, flow: flowId}),
     items: ats.map(at => ({...items[at]!, at})),
@@ -124,7 +127,11 @@ export const submitRows = (tx: Tx, queue: Queue, {asker, place: {connector, modu
     tx,
     {queue, job: replaceRows},
     {
-      ...{asker, runId, connector, module, kind: 'replace'},
+      asker,
+      runId,
+      connector,
+      module,
+      kind: 'replace',
       items: items.map(({writeId, ...item}) => ({writeId, body: {module, field, child, automations, flowId, ...item}})),
       requestOf: (ats, run) => requestOf(ats, run.no),
     },
@@ -157,6 +164,8 @@ const longestWait = (results: Result[]) => {
 }
 
 const underWay = {
-  ...{ok: false, code: 'WRITE_UNDER_WAY', crm: noAnswer},
+  ok: false,
+  code: 'WRITE_UNDER_WAY',
+  crm: noAnswer,
   error: 'The CRM has not answered yet. Send the same item again under the same writeId to get its result',
 }

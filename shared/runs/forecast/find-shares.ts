@@ -33,8 +33,11 @@ export const findShares = async (db: Db, {org, found}: {org: string; found: Impo
   const [match = 'query', ...others] = [...new Set(run.routes.map(one => one.match))]
   const isOne = others.length === 0
   return {
-    ...{modules: new Map(modules), isDryRun: isCurrent, dryRun: isCurrent ? run.no : null},
-    ...{cost: isOne ? run.cost : null, match: isOne ? match : null},
+    modules: new Map(modules),
+    isDryRun: isCurrent,
+    dryRun: isCurrent ? run.no : null,
+    cost: isOne ? run.cost : null,
+    match: isOne ? match : null,
   }
 }
 

@@ -107,7 +107,9 @@ export const isHeldElsewhere = async (tx: Tx, {dc, crmOrgId, chain, recordId, na
 }
 
 const placeOf = async (tx: Tx, {no, chainNo}: ExternalRun, {module, recordId, rowKey}: ClaimInput) => ({
-  ...{chain: chainNo ?? no, key: rowKey, recordId},
+  chain: chainNo ?? no,
+  key: rowKey,
+  recordId,
   module: await numberName(tx, {run: no, kind: 'module', name: module.apiName}),
 })
 

@@ -56,7 +56,8 @@ const unlessStopped = (answer: ClaimAnswer | ClaimStop): ClaimAnswer => {
 
 /** Returns how long to wait for open creates. `reservedSeconds` is longer than a create can take. */
 const waitOptions = ({signal}: ClaimOptions) => ({
-  ...{seconds: reservedSeconds, maxPauseMs: 1_000},
+  seconds: reservedSeconds,
+  maxPauseMs: 1_000,
   wait: (ms: number) => sleep(ms, undefined, {signal}),
 })
 

@@ -51,15 +51,28 @@ const commitRecord = async (tx: Tx, run: ExternalRun, row: ExternalRowState, res
   const flow = await numberFlow(tx, {run: run.no, flow: place?.flow ?? null})
   const attempt = row.lastAttempt + 1
   const entry = {
-    ...{key, flow, number: place?.number ?? null, module, phase: 0, target: null, attempt, recordId},
-    ...{outcome: outcomeNo('created'), ...madeEarlier},
+    key,
+    flow,
+    number: place?.number ?? null,
+    module,
+    phase: 0,
+    target: null,
+    attempt,
+    recordId,
+    outcome: outcomeNo('created'),
+    ...madeEarlier,
   }
   const leaseUntil = await renewExternalRunLease(tx, {no: run.no, seconds: leaseSeconds, taken: false})
   await writeSettlement(
     tx,
     {...run, leaseUntil},
     {
-      ...{batches: [], log: [entry], released: [], opened: [], closed: [{module, key}], counts: countsOf(module, row)},
+      batches: [],
+      log: [entry],
+      released: [],
+      opened: [],
+      closed: [{module, key}],
+      counts: countsOf(module, row),
       kept: [{module, key, recordId, how: HOW.taken, matchKey}],
     },
   )

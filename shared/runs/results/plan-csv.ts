@@ -75,8 +75,15 @@ const planOf = (entries: OutcomeEntry[], {rowNumber, source, modules, values}: P
     const why = told.map(describeStep).filter(Boolean)
     const module = modules.get(entry.module)
     const line = (field: string, old: string, now: string, more: string[] = []) => [
-      ...[String(rowNumber), source, module?.label ?? entry.module, stepOf(entry), entry.recordId ?? ''],
-      ...[field, old, now, [...more, ...why].join('; ')],
+      String(rowNumber),
+      source,
+      module?.label ?? entry.module,
+      stepOf(entry),
+      entry.recordId ?? '',
+      field,
+      old,
+      now,
+      [...more, ...why].join('; '),
     ]
     if (entry.outcome !== 'planned') return [line('', '', '')]
     const of = values.find(({flow, phase}) => flow === entry.flow && phase === (entry.phase ?? 'write'))

@@ -141,8 +141,15 @@ const describeIn = ({modules}: Snapshot) => {
     // If the message already names the field, as most messages about a value do, the field is left out.
     const field = phase === WRITE && target && message?.includes(target) ? null : target
     return {
-      ...{module: module?.apiName ?? '', flow, outcome: OUTCOMES[outcome] as RowOutcomeName, recordId, code, message, disclosed},
-      ...{phase: PHASES[phase]!, target: field && (module?.labels.get(field) ?? field)},
+      module: module?.apiName ?? '',
+      flow,
+      outcome: OUTCOMES[outcome] as RowOutcomeName,
+      recordId,
+      code,
+      message,
+      disclosed,
+      phase: PHASES[phase]!,
+      target: field && (module?.labels.get(field) ?? field),
     }
   }
 }

@@ -8,9 +8,12 @@ export const describePlan = ({stale}: Run, plan: SealedPlan | null, approvalAbov
     rows: plan.rows,
     chunks: plan.chunks,
     state: stateOf(plan, stale),
-    ...{sealedAt: plan.sealedAt, sealedBy: plan.sealedBy, expiresAt: plan.expiresAt},
+    sealedAt: plan.sealedAt,
+    sealedBy: plan.sealedBy,
+    expiresAt: plan.expiresAt,
     needsApproval: approvalAbove !== null && plan.rows > approvalAbove,
-    ...{approvedAt: plan.approvedAt, approvedBy: plan.approvedBy},
+    approvedAt: plan.approvedAt,
+    approvedBy: plan.approvedBy,
   }
 
 const stateOf = ({sealedAt, isExpired}: SealedPlan, stale: boolean | null) => {

@@ -32,7 +32,13 @@ export const lineOfStep = ({flow, row, phase, kind, target, valuesHash, modified
 ]
 
 export const stepOfLine = ([flow, row, phase, kind, target, valuesHash, modifiedAt]: StepLine): PlanStep => ({
-  ...{flow, row, phase, kind, target, valuesHash, modifiedAt},
+  flow,
+  row,
+  phase,
+  kind,
+  target,
+  valuesHash,
+  modifiedAt,
 })
 
 /** Returns the hash of a chunk. It covers the previous chunk's hash and this chunk's lines as stored. */

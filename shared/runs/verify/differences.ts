@@ -25,7 +25,8 @@ export const readVerify = async (deps: DifferenceDeps, {run, names}: FoundRun, {
   assertKept(run)
   const fields = (await listFieldCounts(deps.db, run.no)).map(({flow, as_sent: asSent, ...counts}) => ({
     flowId: names.flows.find(({no}) => no === flow)?.id ?? null,
-    ...{asSent, ...counts},
+    asSent,
+    ...counts,
   }))
   const page: Difference[] = []
   for await (const {differences} of readDifferences(deps, run, after)) {

@@ -23,8 +23,14 @@ async function* piecesOf(deps: DifferenceDeps, {run, names}: FoundRun) {
   for await (const {differences} of readDifferences(deps, run)) {
     const lines = differences.map(({row, flow, module, recordId, field, result, sent, read}) =>
       lineOf([
-        ...[row ? String(row) : '', flows.get(flow) ?? '', modules.get(module) ?? '', recordId],
-        ...[field, result, textOf(sent) ?? '', textOf(read) ?? ''],
+        row ? String(row) : '',
+        flows.get(flow) ?? '',
+        modules.get(module) ?? '',
+        recordId,
+        field,
+        result,
+        textOf(sent) ?? '',
+        textOf(read) ?? '',
       ]),
     )
     yield {rows: lines.length, text: lines.map(line => `${line}\r\n`).join('')}

@@ -1,7 +1,10 @@
 import {type OutboundCode, OutboundFailure} from '../outbound/failure.ts'
 
-/** The causes of a failed fetch: those of any outbound call, refused credentials, a missing file, or an unexpected host key. */
-export type SourceCode = OutboundCode | 'SIGN_IN_REFUSED' | 'NOT_FOUND' | 'HOST_KEY'
+/**
+ * The causes of a failed fetch: those of any outbound call, refused credentials, a missing file, an unexpected host key, a query that the database
+ * refuses, or too many rows.
+ */
+export type SourceCode = OutboundCode | 'SIGN_IN_REFUSED' | 'NOT_FOUND' | 'HOST_KEY' | 'QUERY_FAILED' | 'TOO_MANY_ROWS'
 
 /**
  * The reason why a file could not be fetched, in words for the person who configured the source. `UNREACHABLE` and `TIMED_OUT` may be temporary; the

@@ -3,6 +3,7 @@ import {fits, hostOf, readHost} from '../outbound/hosts.ts'
 import type {Outbound} from '../outbound/outbound.ts'
 import {asSourceFailure, tooLarge} from './failure.ts'
 import {fetchHttps} from './https.ts'
+import {fetchQuery} from './query.ts'
 import {fetchS3} from './s3.ts'
 import {fetchSftp} from './sftp.ts'
 import type {FileSource} from './source.ts'
@@ -12,7 +13,8 @@ import type {FileSource} from './source.ts'
  * as `fetchSource`. `charset`: the encoding that the server names for the file.
  */
 export type FetchResult = {name: string; contentType?: string | undefined; charset?: string | undefined; stream: AsyncIterable<Uint8Array>}
-export type Bounds = {limitBytes: number; timeoutSeconds: number; signal?: AbortSignal | undefined}
+/** `mostRows`: of a query's result. */
+export type Bounds = {limitBytes: number; mostRows?: number; timeoutSeconds: number; signal?: AbortSignal | undefined}
 
 /** The time-out from the name lookup to the last byte, enough for a gigabyte at 5 Mbit/s. */
 const usualSeconds = 30 * 60
@@ -40,7 +42,8 @@ const logged = (error: unknown, {limitBytes}: Pick<Bounds, 'limitBytes'>) =>
 
 const fetchKind = (outbound: Outbound, source: FileSource, bounds: Bounds): Promise<FetchResult> => {
   if (source.kind === 'https') return fetchHttps(outbound, source, bounds)
-  return source.kind === 's3' ? fetchS3(outbound, source, bounds) : fetchSftp(outbound, source, bounds)
+  if (source.kind === 's3') return fetchS3(outbound, source, bounds)
+  return source.kind === 'sftp' ? fetchSftp(outbound, source, bounds) : fetchQuery(outbound, source, bounds)
 }
 
 /** Limits the outbound access to one org, and to the hosts from which the operator allows fetching. */

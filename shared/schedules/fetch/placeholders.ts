@@ -7,12 +7,13 @@ const placeholder = /\{date(?:-(\d{1,2})d)?:((?:yyyy|YYYY|MM|dd|DD|HH|mm|[._-]){
 const dayMs = 24 * 60 * 60 * 1000
 
 /**
- * Inserts the due time, in the schedule's time zone, into a path: `{date:yyyy-MM-dd}` (also `HH`, `mm`), or `{date-1d:yyyyMMdd}` for a day before, up
+ * Inserts the due time, in the schedule's time zone, into a path or a database query: `{date:yyyy-MM-dd}` (also `HH`, `mm`), or `{date-1d:yyyyMMdd}` for a day before, up
  * to 99. Hosts and buckets take no placeholder, so that the target is fixed.
  */
 export const fillPlaceholders = (source: FileSource, due: Due): FileSource => {
   const fill = (text: string) => fillText(text, due)
   if (source.kind === 's3') return {...source, key: fill(source.key)}
+  if (source.kind === 'postgres') return {...source, query: fill(source.query)}
   if (source.kind === 'sftp') return {...source, path: fill(source.path)}
   return {...source, url: fill(source.url), ...(source.query !== undefined && {query: fill(source.query)})}
 }

@@ -8,6 +8,7 @@ const credentials = {
   https: ['query', 'headers', 'basic', 'bearer'],
   s3: ['secretAccessKey'],
   sftp: ['password', 'privateKey', 'passphrase'],
+  postgres: ['password'],
 } as const
 
 type Fields = Record<string, unknown>
@@ -85,12 +86,13 @@ const isSamePlace = (old: FileSource, change: SourceChange): boolean => JSON.str
 
 /**
  * Returns the place to which credentials may be sent. Over https, the server receives the credential and one host may have many tenants, so the place
- * is the whole path without its dates. A bucket's secret key is never sent. A password over SSH is sent only to the host with the named key.
+ * is the whole path without its dates. A bucket's secret key is never sent. A password over SSH is sent only to the host with the named key, and a password of a database only with the same encryption.
  */
 const placeOf = (source: FileSource | SourceChange) => {
   if (source.kind === 'https') return new URL(blankText(source.url)).href
   if (source.kind === 's3') return [source.endpoint, source.region, source.accessKeyId]
-  return [source.host.toLowerCase(), source.port, source.user, source.hostKey]
+  const {host, port, user} = source
+  return [host.toLowerCase(), port, user, ...(source.kind === 'sftp' ? [source.hostKey] : [source.database, source.tls, source.ca])]
 }
 
 const split = (source: FileSource) => {

@@ -88,6 +88,31 @@ const Sftp = z.strictObject({
     .describe('The digest of the host key. It ensures that credentials are sent only to this host'),
 })
 
+const pem = /^\s*-----BEGIN CERTIFICATE-----\s[^\0]*-----END CERTIFICATE-----\s*$/
+
+const Postgres = z.strictObject({
+  kind: z.literal('postgres').describe('From a query of a PostgreSQL database'),
+  host: line(253)
+    .refine(host => readHost(host) !== null, 'The name of a host, e.g. db.example.com')
+    .describe('The host'),
+  port: z.number().int().min(1).max(65_535).default(5432).describe('The port'),
+  database: line(63).describe('The database'),
+  user: line(63).describe('The user. Give it the right to read what the query names, and no other'),
+  password: line(2_000).describe('The password. A credential: never returned'),
+  query: text(20_000)
+    .refine(written => !written.includes('\0'), 'Without control characters')
+    .refine(isFillable, 'Write the due date as {date:yyyy-MM-dd} or {date-1d:yyyyMMdd_HHmm}')
+    .describe('One statement that returns rows, such as a SELECT. It may contain the due date, as `{date:yyyy-MM-dd}`'),
+  tls: z
+    .boolean()
+    .default(true)
+    .describe('Whether the connection is encrypted and the certificate of the server is verified. Required for public hosts'),
+  ca: text(65_536)
+    .regex(pem, 'Certificates in PEM format')
+    .optional()
+    .describe('The certificate authority, if it is not a public one (PEM)'),
+})
+
 /** Moves the query out of the URL, into the field that is stored encrypted. The link of a Google sheet becomes the address of its export. */
 const apart = <S extends {kind: string}>(source: S): S => {
   if (!('url' in source) || typeof source.url !== 'string') return source
@@ -100,7 +125,7 @@ const isLetInOnce = (source: {kind: string; basic?: unknown; bearer?: unknown; h
   [source.basic, source.bearer, Object.keys(source.headers ?? {}).find(name => /^authorization$/i.test(name))].filter(Boolean).length <= 1
 
 export const FileSource = z
-  .discriminatedUnion('kind', [Https, S3, Sftp])
+  .discriminatedUnion('kind', [Https, S3, Sftp, Postgres])
   .transform(apart)
   .refine(source => source.kind !== 'https' || isLetInOnce(source), {
     path: ['basic'],
@@ -129,6 +154,7 @@ const Changed = [
     privateKey: clearable(Sftp.shape.privateKey),
     passphrase: clearable(Sftp.shape.passphrase),
   }),
+  Postgres.extend({password: Postgres.shape.password.optional()}),
 ] as const
 
 /** A source as sent in a change: a credential that is left out stays, null removes it (`mergeCredentials`). */

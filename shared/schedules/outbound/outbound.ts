@@ -34,8 +34,11 @@ export type OutboundAnswer = {
 export type Outbound = {
   /** Sends one request once. The call and the reading of the body throw OutboundFailure, or the reason of the caller's signal. */
   request(url: string, outboundRequest?: OutboundRequest): Promise<OutboundAnswer>
-  /** Opens an unencrypted connection, for protocols with their own encryption. Throws the same errors. */
-  connect(place: OutboundPlace & {org?: string | undefined}): Promise<Socket>
+  /**
+   * Opens an unencrypted connection, for protocols with their own encryption. `isPlain`: the protocol has none, which only a host of PRIVATE_HOSTS
+   * allows. Throws the same errors.
+   */
+  connect(place: OutboundPlace & {org?: string | undefined; isPlain?: boolean}): Promise<Socket>
   /** The hosts from which the operator lets schedules fetch. */
   sourceHosts: string[]
   close(): Promise<void>
@@ -57,9 +60,10 @@ export const openOutbound = (
       const own = {...guard, org}
       return send(own, readUrl(own, url), {...outboundRequest, signal: within(outboundRequest.signal)})
     },
-    async connect({host, port, signal, org}) {
+    async connect({host, port, signal, org, isPlain = false}) {
       const known = readHost(host)
       if (known === null) throw new OutboundFailure('HOST_REFUSED', 'This is not a valid host name')
+      if (isPlain) assertPrivate({privateHosts, org}, known, port)
       return connectGuarded({...guard, org}, {host: known, port, signal: within(signal)})
     },
     close: async () => closing.abort(new OutboundFailure('UNREACHABLE', 'This process is stopping')),
@@ -88,6 +92,12 @@ export const readUrl = (guard: Pick<Guard, 'privateHosts' | 'org'>, text: string
     throw new OutboundFailure('HOST_REFUSED', 'The URL must not contain a user or a password. Enter them separately')
   if (url.protocol === 'https:' || (url.protocol === 'http:' && isPrivateAt(guard, url))) return url
   throw new OutboundFailure('HOST_REFUSED', 'Only https is allowed. The URL must start with https://')
+}
+
+/** Refuses an unencrypted connection to a host that is not in the operator's network. */
+export const assertPrivate = ({privateHosts, org = null}: Pick<Guard, 'privateHosts' | 'org'>, host: string, port: number): void => {
+  if (!isPrivateHost(privateHosts, placeOf(host, port), org))
+    throw new OutboundFailure('HOST_REFUSED', `Only an encrypted connection to ${host} is allowed. Turn TLS on`)
 }
 
 const isPrivateAt = ({privateHosts, org = null}: Pick<Guard, 'privateHosts' | 'org'>, url: URL) =>

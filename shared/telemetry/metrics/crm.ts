@@ -2,9 +2,22 @@ import {BRIEF, counter, gauge, histogram} from './registry.ts'
 
 /** The kinds of calls, named independently of the destination. */
 const OPERATIONS = [
-  ...['create', 'update', 'replace_rows', 'tag', 'read', 'search', 'query'],
-  ...['metadata', 'delete', 'restore', 'users', 'licence', 'token', 'revoke'],
-  ...['bulk_read', 'bulk_write'],
+  'create',
+  'update',
+  'replace_rows',
+  'tag',
+  'read',
+  'search',
+  'query',
+  'metadata',
+  'delete',
+  'restore',
+  'users',
+  'licence',
+  'token',
+  'revoke',
+  'bulk_read',
+  'bulk_write',
 ] as const
 export type CrmOperation = (typeof OPERATIONS)[number]
 

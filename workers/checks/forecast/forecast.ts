@@ -57,7 +57,10 @@ export const forecastImport = async (work: Work, forecastRef: ForecastRef): Prom
   const pricing = {quota, slots, paces: await listPaces(db, connector.id)}
   const usual = priceCalls({plan, ...pricing})
   const exported = forecastSnapshotRoute({
-    ...{flows, connector, sizes: await listModuleSizes(db, connector.id), queried: usual},
+    flows,
+    connector,
+    sizes: await listModuleSizes(db, connector.id),
+    queried: usual,
     priceWith: exports => {
       const exporting = planCalls(flows, {...facts, exports})
       takeQueriesOf(exporting, {...shares, flows}, 'snapshot')
@@ -65,7 +68,9 @@ export const forecastImport = async (work: Work, forecastRef: ForecastRef): Prom
     },
   })
   const inBulk = forecastBulkRoute({
-    ...{flows, connector, byRecords: usual},
+    flows,
+    connector,
+    byRecords: usual,
     priceWith: bulkFlows => {
       const inJobs = planCalls(flows, {...facts, bulkFlows})
       takeQueriesOf(inJobs, {...shares, flows}, 'query')
@@ -73,7 +78,10 @@ export const forecastImport = async (work: Work, forecastRef: ForecastRef): Prom
     },
   })
   const forecast = priceRun({
-    ...{plan, ...pricing, now: Date.now(), others: [exported, inBulk]},
+    plan,
+    ...pricing,
+    now: Date.now(),
+    others: [exported, inBulk],
     rows: flows.reduce((sum, {tally}) => sum + tally.rows, 0),
     basis: shares.modules ? (shares.isDryRun ? 'dry_run' : 'last_run') : 'file',
     verifyAll: countsCredits(connector.kind) ? priceVerification(flows, facts) : spanOf(0),
@@ -128,7 +136,9 @@ const tallyFlows = async (work: Work, {snapshot, connector, shares}: ForecastInp
       const share = shares.modules?.get(flow.module.apiName) ?? null
       const own = steps?.get(flow.no) ?? null
       planned.push({
-        ...{flow, tally: rows, steps: own},
+        flow,
+        tally: rows,
+        steps: own,
         written: countWritten(flow, rows, {share, isDryRun: shares.isDryRun, isOnlyFlow, steps: own}),
         patch: late && {flow: late, tally: await tally(late, async () => {})},
         tags: (snapshotFlow.flow.tags?.length ?? 0) > 0 && countsCredits(connector.kind),

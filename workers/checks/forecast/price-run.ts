@@ -30,7 +30,8 @@ export const priceRun = ({others, verifyAll, ...input}: PriceInput): Forecast =>
   const pausesAtRow = isEnough === false ? Math.min(rows, Math.max(1, Math.floor((rows * remaining!) / credits.max))) : null
   return {
     credits: {...credits, byKind: quota ? byKindOf(plan) : {}},
-    ...{verifyAll, seconds},
+    verifyAll,
+    seconds,
     finishesAt: finishOf({now, credits, seconds, quota, isEnough}),
     pausesAtRow,
     quota: quota && {remaining, allowance, isEnough},

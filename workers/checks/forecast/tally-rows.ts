@@ -44,7 +44,14 @@ type TallyInput = {
 export const tallyRows = async (input: TallyInput): Promise<FlowTally> => {
   const {place, flow, signal, onRead} = input
   const tally: FlowTally = {
-    ...{rows: 0, keyed: 0, repeated: 0, mayEnd: 0, longTexts: 0, queries: 0, queryCredits: 0, parents: 0},
+    rows: 0,
+    keyed: 0,
+    repeated: 0,
+    mayEnd: 0,
+    longTexts: 0,
+    queries: 0,
+    queryCredits: 0,
+    parents: 0,
     lookups: new Map(),
   }
   const seen = {keys: new Set<string>(), parents: new Set<string>(), links: new Set<string>()}

@@ -5,7 +5,9 @@ import {clean} from '../phrases.ts'
 export type Difference = {module: string | null; field: string | null; row: number | null; message: string}
 
 export const differ = (message: string, {module = null, field = null, row = null}: Partial<Difference> = {}): Difference => ({
-  ...{module, field, row},
+  module,
+  field,
+  row,
   message,
 })
 

@@ -32,10 +32,7 @@ const resultOf = (
   {directory}: Suite,
   {name}: ImportCase,
   {since, differences}: {since: number; differences: Difference[]},
-): CaseResult => ({
-  ...{suite: directory, name, ms: Date.now() - since},
-  ...{passed: differences.length === 0, differences},
-})
+): CaseResult => ({suite: directory, name, ms: Date.now() - since, passed: differences.length === 0, differences})
 
 /** Pushes the configuration with the ids of the new connections. Writing is not paused in a test. */
 const push = async ({session: {client, path}, connections}: TestOrg, bundle: Json) => {

@@ -75,8 +75,14 @@ export const ColumnRow = (props: Props) => {
 
 /** Field types that are parsed from the cell. Only for these does it matter how an ambiguous value is read. */
 const parsed: Record<string, 'date' | 'number'> = {
-  ...{integer: 'number', bigint: 'number', long: 'number', double: 'number', percent: 'number', currency: 'number'},
-  ...{date: 'date', datetime: 'date'},
+  integer: 'number',
+  bigint: 'number',
+  long: 'number',
+  double: 'number',
+  percent: 'number',
+  currency: 'number',
+  date: 'date',
+  datetime: 'date',
 }
 
 /** Returns the questions about a column whose answers change what is written. */
@@ -91,11 +97,13 @@ const FieldSelect = ({flow, column, writable, proposal, mapping, change}: Props 
     apiName === mapping?.field ||
     (flow.parent?.field !== apiName && !flow.fields.some(({field, mode}) => field === apiName && mode !== 'skip'))
   const likely = choicesFor(flow, proposal, writable).map(({known, confidence}) => ({
-    ...{value: known.apiName, label: `${known.label} (${percent(confidence)})`, group: t.suggestions},
+    value: known.apiName,
+    label: `${known.label} (${percent(confidence)})`,
+    group: t.suggestions,
   }))
-  const free = writable.filter(isFree).map(({apiName, label, required}) => ({
-    ...{value: apiName, label: `${label}${required ? ' *' : ''}`, group: t.fields},
-  }))
+  const free = writable
+    .filter(isFree)
+    .map(({apiName, label, required}) => ({value: apiName, label: `${label}${required ? ' *' : ''}`, group: t.fields}))
   const listed =
     free.some(({value}) => value === mapping?.field) || !mapping
       ? free

@@ -61,7 +61,11 @@ export const ExistingRecords = ({flow: given, fields, source, module, change}: P
 
 /** Returns a copy of the flow without the settings that a flow with `action: delete` does not support. */
 const deleting = ({id, sourceId, module, filter, guard, fields, automations}: Flow, by: string[]): Flow => ({
-  ...{id, sourceId, module, action: 'delete', match: {by, onOne: 'update', onMany: 'skip'}},
+  id,
+  sourceId,
+  module,
+  action: 'delete',
+  match: {by, onOne: 'update', onMany: 'skip'},
   fields: fields.filter(({field}) => by.includes(field)).map(({patch: _, ...mapping}) => mapping),
   ...(filter != null && {filter}),
   ...(guard != null && {guard}),

@@ -22,7 +22,13 @@ const advice: Record<string, string> = {
 /** Refusals of the file itself. Sending the same file again changes nothing. */
 const ofFile = new Set([
   ...Object.keys(advice),
-  ...['FILE_FORMAT', 'NOT_A_TABLE', 'FILE_ENCRYPTED', 'FILE_CORRUPT', 'FILE_TOO_LARGE', 'WORKBOOK_TOO_LARGE', 'FAILED_FILE'],
+  'FILE_FORMAT',
+  'NOT_A_TABLE',
+  'FILE_ENCRYPTED',
+  'FILE_CORRUPT',
+  'FILE_TOO_LARGE',
+  'WORKBOOK_TOO_LARGE',
+  'FAILED_FILE',
 ])
 
 /** Whether sending the same file again may succeed. */

@@ -17,6 +17,7 @@ import {type Live, useSpoken} from './live.ts'
 import {Outcomes} from './outcomes.ts'
 import {etaOf} from './rate.ts'
 import {kindOf, type Run, sayRange, sayState} from './run.ts'
+import {StopAndUndo} from './stop-and-undo.ts'
 import {whyOf} from './why.ts'
 
 /** Shows the kind, state and times of a run in one line. */
@@ -66,7 +67,7 @@ export const LiveSheet = ({importId, run, live}: {importId: string; run: Run; li
       <${Progress} label=${t.rowsDone} done=${done} total=${progress?.total ?? null} text=${sayProgress(run, live)} />
       ${live.isPolled && html`<p class="hint">${t.liveUpdatesAreNotAvailableSoThis}</p>`}
       ${!isHeld && html`<${LeaveNotice} run=${run} />`}
-      <${WhyNotice} run=${run} actions=${isHeld && may('builder') ? html`<${Resume} importId=${importId} run=${run} />` : undefined} />
+      <${WhyNotice} run=${run} actions=${isHeld && may('builder') ? html`<${Resume} importId=${importId} run=${run} /><${StopAndUndo} importId=${importId} run=${run} />` : undefined} />
       <div class="live-picture">
         ${live.samples.some(({parts}) => parts.some(rows => rows > 0)) ? html`<${OutcomeChart} samples=${live.samples} />` : html`<p class="chart-frame quiet">${t.theChartStartsWithTheFirstRows}</p>`}
         <${Outcomes} run=${run} importId=${null} />

@@ -21,7 +21,7 @@ type OnStarted = (run: string) => void
 export const binDays = 60
 
 /** Starts an undo of a run, or a dry run of that undo. Returns the id of the new run. */
-const startUndo = async (importId: string, run: string, body: {dryRun?: true}) => {
+export const startUndo = async (importId: string, run: string, body: {dryRun?: true}) => {
   const {run: begun} = await client.post<{run: Run}>(inOrg(`/imports/${importId}/runs/${run}/undo`), body)
   return begun.id
 }

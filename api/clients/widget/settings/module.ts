@@ -96,7 +96,8 @@ const Values = ({read: {module, fields, registryVersion}, again}: Part) => {
   const save = useDoing(async () => {
     const {by, onOne, onMany, unique: uniqueFields, exclusions} = draft
     await patchModule(module, registryVersion, {
-      ...{uniqueFields, exclusions},
+      uniqueFields,
+      exclusions,
       singular: draft.singular.trim() || null,
       match: by.length ? {by, onOne, onMany} : null,
       onEdited: draft.onEdited || null,

@@ -12,6 +12,8 @@ const advice: Record<string, string> = {
   NOT_A_TABLE: t.theServerSentSomethingElseThanA,
   FILE_NO_ROWS: t.theScheduleSkipsAFileWithoutRows,
   FILE_EMPTY: t.checkThatTheFileIsCompleteWhen,
+  QUERY_FAILED: t.correctTheQueryBelowSaveAnd,
+  TOO_MANY_ROWS: t.narrowTheQueryForExample,
   TOO_LARGE: t.splitTheFileOrChooseAPlan,
 }
 

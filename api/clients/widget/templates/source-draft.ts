@@ -1,6 +1,6 @@
 /** The typed values of a schedule's source. An empty text means no value. */
 export type SourceDraft = {
-  kind: 'https' | 's3' | 'sftp'
+  kind: 'https' | 's3' | 'sftp' | 'postgres'
   url: string
   letIn: 'open' | 'bearer' | 'basic'
   bearer: string
@@ -18,7 +18,13 @@ export type SourceDraft = {
   privateKey: string
   passphrase: string
   hostKey: string
+  database: string
+  query: string
+  tls: string
+  ca: string
 }
+
+export const usualPorts: Record<string, string> = {sftp: '22', postgres: '5432'}
 
 type ShownSource = {kind: SourceDraft['kind']; credentials: string[]; [name: string]: unknown}
 
@@ -41,6 +47,10 @@ const blank: SourceDraft = {
   privateKey: '',
   passphrase: '',
   hostKey: '',
+  database: '',
+  query: '',
+  tls: 'true',
+  ca: '',
 }
 
 /** Converts a source of the API to typed values. The API does not return credentials. */
@@ -61,6 +71,10 @@ export const toSourceRequest = (draft: SourceDraft, kept: readonly string[] = []
   const given = <N extends keyof SourceDraft>(...names: N[]) =>
     Object.fromEntries(names.filter(name => draft[name] !== '').map(name => [name, draft[name]]))
   if (draft.kind === 's3') return {kind: 's3', ...given('endpoint', 'region', 'bucket', 'key', 'accessKeyId', 'secretAccessKey')}
+  if (draft.kind === 'postgres') {
+    const open = {kind: 'postgres', port: Number(draft.port), tls: draft.tls === 'true'}
+    return {...open, ...given('host', 'database', 'user', 'query', 'password'), ...(open.tls && given('ca'))}
+  }
   return {kind: 'sftp', port: Number(draft.port), ...given('host', 'user', 'path', 'hostKey', 'password', 'privateKey', 'passphrase')}
 }
 

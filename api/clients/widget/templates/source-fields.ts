@@ -1,7 +1,7 @@
 import {html} from '../html.ts'
 import {t} from '../text/schedules.ts'
 import {Select, TextArea, TextField} from '../ui/field.ts'
-import type {SourceDraft} from './source-draft.ts'
+import {type SourceDraft, usualPorts} from './source-draft.ts'
 
 type FieldsProps = {draft: SourceDraft; kept: readonly string[]; set: (change: Partial<SourceDraft>) => void}
 
@@ -9,16 +9,18 @@ const kinds = [
   {value: 'https', label: t.webServerHttps},
   {value: 's3', label: t.bucketS3},
   {value: 'sftp', label: t.sftpServer},
+  {value: 'postgres', label: t.postgresqlQuery},
 ]
 
 /** Input fields for the source of the file. Stored credentials are never shown; an empty field keeps the stored one. */
 export const SourceFields = ({draft, kept, set}: FieldsProps) => html`
   <fieldset>
     <legend>${t.fileSource}</legend>
-    <${Select} label=${t.type} value=${draft.kind} options=${kinds} onChange=${(kind: string) => set({kind: kind as SourceDraft['kind']})} />
+    <${Select} label=${t.type} value=${draft.kind} options=${kinds} onChange=${(kind: string) => set({kind: kind as SourceDraft['kind'], port: usualPorts[kind] ?? ''})} />
     ${draft.kind === 'https' && html`<${Https} draft=${draft} kept=${kept} set=${set} />`}
     ${draft.kind === 's3' && html`<${S3} draft=${draft} kept=${kept} set=${set} />`}
     ${draft.kind === 'sftp' && html`<${Sftp} draft=${draft} kept=${kept} set=${set} />`}
+    ${draft.kind === 'postgres' && html`<${Postgres} draft=${draft} kept=${kept} set=${set} />`}
   </fieldset>
 `
 
@@ -59,4 +61,20 @@ const Sftp = ({draft, kept, set}: FieldsProps) => html`
   <${TextField} label=${t.user} required autocomplete="off" value=${draft.user} onInput=${(user: string) => set({user})} />
   <${TextField} label=${t.password} hint=${keptHint(kept, 'password') ?? t.orAPrivateKey} type="password" autocomplete="new-password" value=${draft.password} onInput=${(password: string) => set({password})} />
   <${TextArea} label=${t.privateKey} hint=${keptHint(kept, 'privateKey') ?? t.inOpensshFormat} value=${draft.privateKey} onInput=${(privateKey: string) => set({privateKey})} />
+`
+
+const Postgres = ({draft, kept, set}: FieldsProps) => html`
+  <${TextField} label=${t.host} required value=${draft.host} onInput=${(host: string) => set({host})} />
+  <${TextField} label=${t.port} type="number" min="1" max="65535" required value=${draft.port} onInput=${(port: string) => set({port})} />
+  <${TextField} label=${t.database} required value=${draft.database} onInput=${(database: string) => set({database})} />
+  <${TextField} label=${t.user} hint=${t.aUserThatMayOnlyRead} required autocomplete="off" value=${draft.user} onInput=${(user: string) => set({user})} />
+  <${TextField} label=${t.password} hint=${keptHint(kept, 'password')} type="password" autocomplete="new-password" value=${draft.password} onInput=${(password: string) => set({password})} />
+  <${TextArea} label=${t.query} hint=${t.oneSelectStatement} required value=${draft.query} onInput=${(query: string) => set({query})} />
+  <${Select}
+    label=${t.encryption}
+    value=${draft.tls}
+    options=${[{value: 'true', label: t.tlsWithAVerifiedCertificate}, {value: 'false', label: t.noneInThePrivateNetwork}]}
+    onChange=${(tls: string) => set({tls})}
+  />
+  ${draft.tls === 'true' && html`<${TextArea} label=${t.certificateAuthority} hint=${t.onlyIfItIsNotPublic} value=${draft.ca} onInput=${(ca: string) => set({ca})} />`}
 `

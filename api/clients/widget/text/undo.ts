@@ -15,6 +15,10 @@ export const t = translate('undo', {
   writesTheValuesOfTheImportAgain: 'Writes the values of the import again, and restores deleted records from the recycle bin of the CRM.',
   restoresTheValuesThatThisRun: 'Restores the values that this run replaced, and deletes the records that it created.',
   previewTheUndo: 'Preview the undo',
+  stopAndUndo: 'Stop and undo',
+  stopAndUndoQuestion: 'Stop the run and undo it?',
+  writtenRowsAreUndone: (rows: number) =>
+    `The run has written ${plural(rows, 'row')}. Created records are deleted, and replaced values return. What people changed since is kept.`,
   viewTheUndoneRun: 'View the undone run',
   rowsSaid: (said: Part) => `Rows: ${said}`,
   undoRows: (restored: number) => `Undo ${plural(restored, 'row')}`,

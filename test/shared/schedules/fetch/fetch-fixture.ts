@@ -11,7 +11,10 @@ export const openDoor = (t: ExecutionContext<any>, {privateHosts = '', sourceHos
   const config = readConfig({PRIVATE_HOSTS: privateHosts, SOURCE_HOSTS: sourceHosts})
   const outbound = openOutbound(config, {resolve: async () => ['127.0.0.1'], ...(ca !== undefined && {ca})})
   t.teardown(outbound.close)
-  const fetch = async (source: FileSource, bounds: {limitBytes?: number; timeoutSeconds?: number; signal?: AbortSignal} = {}) => {
+  const fetch = async (
+    source: FileSource,
+    bounds: {limitBytes?: number; mostRows?: number; timeoutSeconds?: number; signal?: AbortSignal} = {},
+  ) => {
     const {name, stream} = await fetchSource(outbound, source, {limitBytes: 100_000_000, ...bounds})
     return {name, content: await collect(stream)}
   }

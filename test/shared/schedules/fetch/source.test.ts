@@ -34,6 +34,10 @@ const given = {
     passphrase: 'pass-secret',
     hostKey,
   },
+  postgres: {
+    ...{kind: 'postgres', host: 'db.example', database: 'shop', user: 'ana', password: 'db-secret'},
+    query: "select *\nfrom orders where day = '{date-1d:yyyy-MM-dd}'",
+  },
 } as const
 const ring = [{id: 'k1', key: randomBytes(32)}]
 
@@ -70,6 +74,8 @@ test('a description names the stored credentials without their values', t => {
       credentials: ['privateKey', 'passphrase'],
     },
   })
+  const {password: _, ...shown} = given.postgres
+  t.deepEqual(describeSource(read('postgres')), {...shown, port: 5432, tls: true, credentials: ['password']})
 })
 
 const change = (name: keyof typeof given, changes: object) => {
@@ -86,6 +92,7 @@ test('unsent credentials are kept, null removes one, and a new one replaces anot
   t.deepEqual(change('basic', {bearer: 'new'}), {kind: 'https', url: 'https://files.example/orders.csv', bearer: 'new'})
   t.false('password' in change('sftp', {privateKey: 'new'}))
   t.false('passphrase' in change('key', {privateKey: 'new'}))
+  t.like(change('postgres', {query: 'select 1'}), {query: 'select 1', password: 'db-secret'})
   t.like(change('s3', {key: 'in/other.csv'}), {key: 'in/other.csv', secretAccessKey: 's3-secret'})
 })
 
@@ -106,6 +113,12 @@ test('stored credentials are not sent to another host, path, user or key', t => 
     ['sftp', {user: 'root'}],
     ['sftp', {hostKey: `SHA256:${'b'.repeat(43)}`}],
     ['key', {host: 'evil.example'}],
+    ['postgres', {host: 'evil.example'}],
+    ['postgres', {port: 5433}],
+    ['postgres', {database: 'other'}],
+    ['postgres', {user: 'root'}],
+    ['postgres', {tls: false}],
+    ['postgres', {ca: '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n'}],
   ]
   for (const [name, changes] of moved) {
     const refused = t.throws<Refusal>(() => change(name, changes), {instanceOf: Refusal}, JSON.stringify(changes))
@@ -149,6 +162,11 @@ test('a source that cannot be fetched or would leak secrets is refused when it i
     {...given.sftp, hostKey: 'MD5:16:27:ac:a5'},
     {...given.sftp, path: 'a\0b'},
     {...given.sftp, more: 1},
+    ...['a b', 'postgres://a.example', 'a.example:22', ''].map(host => ({...given.postgres, host})),
+    ...['', 'select \0', "select '{date:}'", 'x'.repeat(20_001)].map(query => ({...given.postgres, query})),
+    {...given.postgres, password: undefined},
+    {...given.postgres, password: null},
+    {...given.postgres, ca: '/etc/passwd'},
   ]
   for (const source of bad) t.false(FileSource.safeParse(source).success, JSON.stringify(source))
   for (const name of Object.keys(given)) t.true(FileSource.safeParse(given[name as keyof typeof given]).success, name)
@@ -166,6 +184,7 @@ test('the due time is inserted in a path in its time zone', t => {
     t.false(FileSource.safeParse({...given.s3, key}).success, key)
   const web = FileSource.parse({kind: 'https', url: 'https://files.example/{date:yyyy}/a.csv?day={date:dd}'})
   t.like(fillPlaceholders(web, due), {url: 'https://files.example/2027/a.csv', query: 'day=28'})
+  t.like(fillPlaceholders(read('postgres'), due), {query: "select *\nfrom orders where day = '2027-03-27'"})
   t.like(fillPlaceholders(read('sftp'), due), {path: '/out/orders.csv'})
 })
 

@@ -20,6 +20,10 @@ export const undo: typeof t = {
     'Schreibt die Werte des Imports noch einmal und stellt gelöschte Datensätze aus dem Papierkorb des CRM wieder her.',
   restoresTheValuesThatThisRun: 'Stellt die Werte wieder her, die dieser Lauf ersetzt hat, und löscht die Datensätze, die er angelegt hat.',
   previewTheUndo: 'Vorschau des Rückgängigmachens',
+  stopAndUndo: 'Beenden und rückgängig machen',
+  stopAndUndoQuestion: 'Lauf beenden und rückgängig machen?',
+  writtenRowsAreUndone: rows =>
+    `Der Lauf hat ${rowWords(rows)} geschrieben. Angelegte Datensätze werden gelöscht, ersetzte Werte kehren zurück. Was Personen seither geändert haben, bleibt.`,
   viewTheUndoneRun: 'Rückgängig gemachten Lauf ansehen',
   rowsSaid: said => `Zeilen: ${said}`,
   undoRows: restored => `${rowWords(restored)} rückgängig machen`,

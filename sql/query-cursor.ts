@@ -1,0 +1,106 @@
+import type {Socket} from 'node:net'
+import type {Duplex} from 'node:stream'
+import pg from 'pg'
+import {type ArrayTypes, cellsOf, type QueryCell} from './query-values.ts'
+
+export type QueryInput = {
+  /** A connection to the server, on which nothing was sent. */
+  socket: Socket
+  host: string
+  user: string
+  password: string
+  database: string
+  query: string
+  /** `ca`: the authorities that are trusted instead of the public ones. Null: no encryption. */
+  tls: {ca?: string | undefined} | null
+  statementSeconds: number
+}
+
+/** The result of a query in batches. `end` closes the transaction and the connection. */
+export type QueryRows = {columns: string[]; batches: AsyncIterable<QueryCell[][]>; end(): Promise<void>}
+
+/** One answer of the server has more bytes than fit in memory. */
+class BatchTooLarge extends Error {
+  override name = 'BatchTooLarge'
+}
+
+const connectSeconds = 20
+const batchRows = 500
+const mostBatchBytes = 64 * 1024 * 1024
+
+/**
+ * Runs a query of another database, in a read-only transaction and through a cursor. The cursor takes one statement that returns rows. No value becomes a
+ * JavaScript number or date. Throws errors of pg, and BatchTooLarge.
+ */
+export const openQuery = async ({query, statementSeconds, ...input}: QueryInput): Promise<QueryRows> => {
+  const client = openClient(input)
+  await client.connect()
+  await client.query(
+    `begin read only; set local statement_timeout = ${Math.ceil(statementSeconds * 1000)};
+     set local datestyle = iso; set local intervalstyle = iso_8601; set local timezone = 'UTC'; set local bytea_output = hex;
+     set local extra_float_digits = 1`,
+  )
+  await client.query(oneStatement(`declare lading_rows no scroll cursor for ${query}`))
+  const first = await fetchBatch(client, 1)
+  const convert = cellsOf(first.fields, await findArrayTypes(client, first.fields))
+  async function* batches() {
+    for (let {rows} = first; rows.length > 0; {rows} = await fetchBatch(client, batchRows)) yield rows.map(convert)
+  }
+  return {columns: first.fields.map(({name}) => name), batches: batches(), end: () => client.end()}
+}
+
+/** The extended protocol refuses a second statement. The types of pg do not know this option. */
+const oneStatement = (text: string): pg.QueryConfig => Object.assign({text}, {queryMode: 'extended'})
+
+type ClientInput = Omit<QueryInput, 'query' | 'statementSeconds'>
+
+/** Every setting is given, because pg takes the others from the environment of the process. */
+const openClient = ({socket, tls, host, user, password, database}: ClientInput): pg.Client => {
+  const client = new pg.Client({
+    ...{host, user, password, database, options: '', application_name: 'lading', connectionTimeoutMillis: connectSeconds * 1000},
+    ssl: tls === null ? false : {rejectUnauthorized: true, ...(tls.ca !== undefined && {ca: tls.ca})},
+    stream: () => withoutConnect(socket),
+  })
+  // The query under way fails with the same error.
+  client.on('error', () => {})
+  if (tls === null) limitBytes(socket, client)
+  else client.connection.once('sslconnect', () => limitBytes(client.connection.stream, client))
+  return client
+}
+
+/** pg connects the stream that it is given. This one is connected already, to an address that was checked. */
+const withoutConnect = (socket: Socket): Socket =>
+  Object.assign(socket, {
+    connect() {
+      process.nextTick(() => socket.emit('connect'))
+      return socket
+    },
+  })
+
+/** Ends the connection when one answer exceeds the limit, because pg holds a whole answer in memory. */
+const limitBytes = (stream: Duplex, client: pg.Client) => {
+  let bytes = 0
+  client.connection.on('readyForQuery', () => {
+    bytes = 0
+  })
+  stream.on('data', (chunk: Uint8Array) => {
+    bytes += chunk.length
+    if (bytes > mostBatchBytes) stream.destroy(new BatchTooLarge(`More than ${mostBatchBytes} bytes in one answer`))
+  })
+}
+
+const fetchBatch = (client: pg.Client, rows: number) =>
+  client.query<QueryCell[]>({text: `fetch ${rows} from lading_rows`, rowMode: 'array', types: asText})
+
+const asText = {getTypeParser: () => (text: string) => text}
+
+/** Finds the array types of the result. The elements of a `box[]` have another separator, so it stays text. */
+const findArrayTypes = async (client: pg.Client, fields: readonly pg.FieldDef[]): Promise<ArrayTypes> => {
+  const {rows} = await client.query<[string, string]>({
+    text: `select a.oid, e.oid from pg_catalog.pg_type a join pg_catalog.pg_type e on e.oid = a.typelem and e.typarray = a.oid
+           where e.typdelim = ',' and a.oid = any($1::oid[])`,
+    values: [fields.map(({dataTypeID}) => dataTypeID)],
+    ...{rowMode: 'array', types: asText},
+  })
+  return new Map(rows.map(([array, element]) => [Number(array), Number(element)]))
+}
