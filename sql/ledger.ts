@@ -164,7 +164,7 @@ export type OpenQuestion = {
 export type RecordMarks = {module: string; recordId: string; marks: Buffer; isSure: boolean}
 type RowName = {module: number; key: string}
 /** A row that is no longer counted. `flow`, `number`: null for a row of an external engine, whose admissions are never packed. */
-export type ReleasedRow = RowName & {flow: number | null; number: number | null}
+export type FreedRow = RowName & {flow: number | null; number: number | null}
 
 export type Settlement = {
   run: number
@@ -176,7 +176,7 @@ export type Settlement = {
   settleNo: number
   batches: number[]
   log: LogRow[]
-  released: ReleasedRow[]
+  released: FreedRow[]
   kept: ChainRow[]
   opened: OpenQuestion[]
   closed: RowName[]
@@ -210,7 +210,7 @@ export const settle = async (hot: Hot, s: Settlement): Promise<RunHold | null> =
 export const settleIn = async (tx: Tx, s: Settlement): Promise<RunHold | null> =>
   ((await statementsIn(tx).executeSql(settleNamed.text, valuesOf(s))).rows[0] as {held: RunHold | null} | undefined)?.held ?? null
 
-const isNumbered = <Row extends ReleasedRow>(row: Row): row is Row & NumberedRow => row.flow !== null && row.number !== null
+const isNumbered = <Row extends FreedRow>(row: Row): row is Row & NumberedRow => row.flow !== null && row.number !== null
 
 const valuesOf = (s: Settlement) => {
   const log = sortByBlock(s.log)
