@@ -44,6 +44,17 @@ export const runImport = job({
   key: ({run}) => run,
 })
 
+/** The policy of jobs that read every row of an import. */
+const wholeImport = {
+  policy: 'exclusive',
+  retryLimit: 3,
+  retryDelay: 2,
+  retryBackoff: true,
+  expireInSeconds: 43_200,
+  heartbeatSeconds: 60,
+  deleteAfterSeconds: 86_400,
+} as const
+
 /**
  * Reads every row of an import as a run would, and stores the findings. One such job runs at a time per import. After a crash, the job starts again.
  */
@@ -51,15 +62,7 @@ export const checkImport = job({
   name: 'import.check',
   payload: z.object({org: z.string(), import: z.string()}),
   answer: z.object({rows: z.number(), errors: z.number(), warnings: z.number()}),
-  policy: {
-    policy: 'exclusive',
-    retryLimit: 3,
-    retryDelay: 2,
-    retryBackoff: true,
-    expireInSeconds: 43_200,
-    heartbeatSeconds: 60,
-    deleteAfterSeconds: 86_400,
-  },
+  policy: wholeImport,
   key: payload => payload.import,
 })
 
@@ -80,15 +83,7 @@ export const forecastImport = job({
   name: 'import.forecast',
   payload: z.object({org: z.string(), import: z.string()}),
   answer: Forecast,
-  policy: {
-    policy: 'exclusive',
-    retryLimit: 3,
-    retryDelay: 2,
-    retryBackoff: true,
-    expireInSeconds: 43_200,
-    heartbeatSeconds: 60,
-    deleteAfterSeconds: 86_400,
-  },
+  policy: wholeImport,
   key: payload => payload.import,
 })
 

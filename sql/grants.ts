@@ -14,19 +14,13 @@ export type GrantRow = z.output<typeof Grant>
 const columns = sql.fragment`refresh_sealed as "refreshSealed", access_sealed as "accessSealed", ended_at is not null as ended,
   (extract(epoch from access_expires_at - lading_now()) * 1000)::float8 as "accessLeftMs"`
 
+type SealedTokens = {connector: string; refreshSealed: string; accessSealed: string; accessSeconds: number}
+
 /**
  * Stores the sealed tokens of a new consent, replacing those of an earlier one, and deletes its minted tokens. `accessSeconds` is the CRM's
  * `expires_in`.
  */
-export const keepGrant = (
-  tx: Tx,
-  {
-    connector,
-    refreshSealed,
-    accessSealed,
-    accessSeconds,
-  }: {connector: string; refreshSealed: string; accessSealed: string; accessSeconds: number},
-) =>
+export const keepGrant = (tx: Tx, {connector, refreshSealed, accessSealed, accessSeconds}: SealedTokens) =>
   tx.query(sql.type(Empty)`
     with forgotten as (delete from grant_mints where connector_id = ${connector})
     insert into grants (connector_id, refresh_sealed, access_sealed, access_expires_at)
@@ -49,15 +43,7 @@ export const lockGrant = async (tx: Tx, {connector, waitSeconds}: {connector: st
 /** Whether another process held the grant for the whole wait (SQLSTATE lock_not_available). */
 export const isLockTimeout = (error: unknown) => error instanceof Error && 'code' in error && error.code === '55P03'
 
-export const keepAccess = (
-  tx: Tx,
-  {
-    connector,
-    refreshSealed,
-    accessSealed,
-    accessSeconds,
-  }: {connector: string; refreshSealed: string; accessSealed: string; accessSeconds: number},
-) =>
+export const keepAccess = (tx: Tx, {connector, refreshSealed, accessSealed, accessSeconds}: SealedTokens) =>
   tx.query(sql.type(Empty)`
     update grants set refresh_sealed = ${refreshSealed}, access_sealed = ${accessSealed},
       access_expires_at = lading_now() + make_interval(secs => ${accessSeconds})

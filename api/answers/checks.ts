@@ -8,7 +8,7 @@ const CheckResult = Answer({
   warnings: Count('Problems by which rows may fail or be refused'),
 })
 
-export const CheckBegun = Answer({job: JobWith(CheckResult).describe('The job of the check')})
+export const QueuedCheck = Answer({job: JobWith(CheckResult).describe('The job of the check')})
 
 const CheckProblem = Answer({
   severity: z

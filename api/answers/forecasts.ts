@@ -4,7 +4,7 @@ import {Answer, JobWith, Moment} from './common.ts'
 
 const ForecastAnswer = Forecast.meta({id: 'Forecast', description: 'What a run of the import would cost at the CRM'})
 
-export const ForecastBegun = Answer({job: JobWith(ForecastAnswer).describe('The job of the forecast')})
+export const QueuedForecast = Answer({job: JobWith(ForecastAnswer).describe('The job of the forecast')})
 
 export const LastForecast = Answer({
   forecast: ForecastAnswer.nullable().describe('The last forecast. Null: none was made'),

@@ -207,7 +207,7 @@ const RunEnd = Answer({
     .describe('`ended`: the run ended. `held`: another worker executes it. `released`: this worker released it'),
 })
 
-export const RunBegun = Answer({run: Run, job: JobWith(RunEnd).describe('The job, which ends with the run')})
+export const QueuedRun = Answer({run: Run, job: JobWith(RunEnd).describe('The job, which ends with the run')})
 
 export const LogRecord = Answer({
   seq: z.int().positive().describe("Position in the run's log, from 1, without gaps"),

@@ -8,7 +8,7 @@ const TemplateApproval = Answer({
     .nullable()
     .describe('The most rows that a schedule may write without an approved version. Null: no run of the org needs approval'),
   isApproved: z.boolean().describe('Whether the current version is approved for schedules'),
-  isOwn: z.boolean().describe('Whether you changed the template since its last approval, so that another admin must approve it'),
+  isAuthor: z.boolean().describe('Whether you changed the template since its last approval, so that another admin must approve it'),
   approved: Answer({
     version: Version('The approved version'),
     digest: z.string().meta({description: 'The digest of the approved files and flows, in hex', examples: ['5f2b…']}),

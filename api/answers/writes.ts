@@ -58,7 +58,7 @@ const Write = Answer({
   createdAt: Moment('When it was sent'),
 }).meta({id: 'Write', description: 'A write request. Readable until a week after its run ended'})
 
-export const WriteBegun = Answer({write: Write, job: JobWith(Answer({write: Id('wrt', 'The write')})).describe('The job of the write')})
+export const QueuedWrite = Answer({write: Write, job: JobWith(Answer({write: Id('wrt', 'The write')})).describe('The job of the write')})
 
 export const WriteAnswer = Answer({
   write: Write,

@@ -2,7 +2,7 @@ import {z} from 'zod'
 import {checkImport} from '../../shared/jobs.ts'
 import {readChecks} from '../../shared/mapping/checks/read.ts'
 import {requestCheck} from '../../shared/mapping/checks/request.ts'
-import {CheckBegun, Checks} from '../answers/checks.ts'
+import {Checks, QueuedCheck} from '../answers/checks.ts'
 import {job, sourceId} from '../answers/examples.ts'
 import {answerJob} from '../job-response.ts'
 import {Cursor, limitOf} from '../paging.ts'
@@ -36,7 +36,7 @@ export default [
     access: {role: 'operator', embed: 'own'},
     summary: 'Check every row of an import',
     description: 'Reads all rows as a run would, without calling the CRM. If a check is already running, its job is returned.',
-    answers: {200: CheckBegun, 202: CheckBegun},
+    answers: {200: QueuedCheck, 202: QueuedCheck},
     refusals: ['IMPORT_NOT_FOUND', 'FILE_GONE', 'NOT_READY', 'NO_DISCOVERY', 'BUSY'],
     example: {answer: {job: job('import.check')}},
     params: OfImport,

@@ -2,7 +2,7 @@ import {forecastImport} from '../../shared/jobs.ts'
 import {readForecast} from '../../shared/runs/forecast/read.ts'
 import {requestForecast} from '../../shared/runs/forecast/request.ts'
 import {job} from '../answers/examples.ts'
-import {ForecastBegun, LastForecast} from '../answers/forecasts.ts'
+import {LastForecast, QueuedForecast} from '../answers/forecasts.ts'
 import {answerJob} from '../job-response.ts'
 import {OfImport} from '../params.ts'
 import {route} from '../route.ts'
@@ -30,7 +30,7 @@ export default [
     summary: 'Forecast the cost of a run',
     description: `Reads all rows as a run would, without calling the CRM. The result says how many API credits of the CRM and how much time a run would take. A dry run
 makes the forecast narrower. If a forecast is already running, its job is returned.`,
-    answers: {200: ForecastBegun, 202: ForecastBegun},
+    answers: {200: QueuedForecast, 202: QueuedForecast},
     refusals: ['IMPORT_NOT_FOUND', 'FILE_GONE', 'NOT_READY', 'NO_DISCOVERY', 'BUSY'],
     example: {answer: {job: job('import.forecast')}},
     params: OfImport,

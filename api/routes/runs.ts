@@ -12,7 +12,7 @@ import {findImport} from '../../sql/imports.ts'
 import {listRuns} from '../../sql/runs.ts'
 import {actorOf} from '../actor.ts'
 import {job, run} from '../answers/examples.ts'
-import {RunAnswer, RunBegun, Runs} from '../answers/runs.ts'
+import {QueuedRun, RunAnswer, Runs} from '../answers/runs.ts'
 import {answerJob} from '../job-response.ts'
 import {limitOf} from '../paging.ts'
 import {OfImport, OfImportRun} from '../params.ts'
@@ -43,7 +43,7 @@ export default [
     summary: 'Run an import',
     description: `Starts a run, a dry run (\`dryRun\`) or a retry (\`retryOf\`). The run uses a snapshot of the import; later changes to the import do not affect it. A run that deletes records needs \`confirmDeletes\`. The job
 ends with the run. To follow the run, use \`GET …/events\`.`,
-    answers: {200: RunBegun, 202: RunBegun},
+    answers: {200: QueuedRun, 202: QueuedRun},
     refusals: [
       ...(['IMPORT_NOT_FOUND', 'IMPORT_RUNNING', 'FILE_GONE', 'NOT_READY', 'WRITES_PAUSED', 'NO_DISCOVERY', 'RUN_NOT_FOUND'] as const),
       ...(['MODULE_DISABLED', 'LIMIT_MODULES'] as const),

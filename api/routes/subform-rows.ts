@@ -1,7 +1,7 @@
 import {replaceRows} from '../../shared/jobs.ts'
 import {answerRows, assertRows, assertSubform, RowsBody, submitRows} from '../../shared/runs/external/rows.ts'
 import {runId} from '../answers/examples.ts'
-import {RowsResults, WriteBegun} from '../answers/writes.ts'
+import {QueuedWrite, RowsResults} from '../answers/writes.ts'
 import {runAskerOf} from '../callers.ts'
 import {handleWrite} from '../handle-write.ts'
 import {OfModule} from '../params.ts'
@@ -21,7 +21,7 @@ export default [
     summary: 'Replace the subform rows of records',
     description: `For external engines that have authorised a run. For each parent record, all existing rows are replaced by the rows sent, or none are. An error common
 to all parents becomes the error of the response; other errors are in \`results\`.`,
-    answers: {200: RowsResults, 202: WriteBegun},
+    answers: {200: RowsResults, 202: QueuedWrite},
     refusals: [
       ...(['BATCH_SIZE', 'RECORD_REPEATED', 'ROW_KEY_REPEATED', 'NOT_FOUND', 'MODULE_NOT_FOUND', 'NOT_A_SUBFORM', 'NOT_OFFERED'] as const),
       ...ofExternalWrite,

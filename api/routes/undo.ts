@@ -6,7 +6,7 @@ import {findImportRun} from '../../shared/runs/find.ts'
 import {startUndo} from '../../shared/runs/undo/start-undo.ts'
 import {describeUndo} from '../../shared/runs/undo/undo-status.ts'
 import {job, run} from '../answers/examples.ts'
-import {RunBegun, UndoStatus} from '../answers/runs.ts'
+import {QueuedRun, UndoStatus} from '../answers/runs.ts'
 import {answerJob} from '../job-response.ts'
 import {OfImportRun} from '../params.ts'
 import {route} from '../route.ts'
@@ -23,7 +23,7 @@ export default [
     summary: 'Undo a run',
     description: `Starts a run that restores the values which this run replaced, and deletes the records which it created. Values and records that were changed since are
 kept and logged as \`CHANGED_SINCE\`. With \`dryRun\`, nothing is written. To take an undo back, undo the undo: deleted records return from the recycle bin of the CRM.`,
-    answers: {200: RunBegun, 202: RunBegun},
+    answers: {200: QueuedRun, 202: QueuedRun},
     refusals: [
       ...(['IMPORT_NOT_FOUND', 'RUN_NOT_FOUND', 'IMPORT_RUNNING', 'FILE_GONE', 'WRITES_PAUSED', 'DRY_RUN', 'ADMIN_REQUIRED'] as const),
       ...(['RUN_RETRIED', 'UNDO_NOT_KEPT', 'UNDO_DONE', 'UNDO_EXPIRED', 'FROM_FUTURE', 'UNREADABLE'] as const),

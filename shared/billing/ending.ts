@@ -44,7 +44,7 @@ export const endBillingOf = async (deps: EndBillingDeps, org: string, {when}: {w
   return true
 }
 
-/** Expires the customer's open pages, those for packs included. If a page was just paid, it stays paid, and its event applies the purchase. */
+/** Expires the customer's open payment pages, including those for packs. A page that was just paid stays paid, and its event applies the purchase. */
 const expireAll = async (deps: EndBillingDeps, customer: string) => {
   const {data} = await deps.payment.ask('list', stripe => stripe.checkout.sessions.list({customer, status: 'open', limit: 100}))
   for (const {id} of data) await expireSession(deps, id)

@@ -5,11 +5,11 @@ import {type Author, recordChanges} from '../configuration/change.ts'
 import {KINDS} from './kind.ts'
 import {keepNotify, type Notify, readNotify} from './notify.ts'
 
-const nobody: Notify = {emails: [], endpoints: [], on: [...KINDS]}
+const noRecipients: Notify = {emails: [], endpoints: [], on: [...KINDS]}
 
 /** Returns the recipients of all notifications of the org, and whether this deployment sends e-mail. */
 export const describeNotices = async (db: Db, {SMTP_URL}: Pick<Config, 'SMTP_URL'>, org: string) => ({
-  notices: (await readNotify(db, {org, schedule: null})) ?? nobody,
+  notices: (await readNotify(db, {org, schedule: null})) ?? noRecipients,
   mail: {configured: Boolean(SMTP_URL)},
 })
 
@@ -25,7 +25,7 @@ export const keepNotices = ({db, config}: {db: Pool; config: Config}, author: Au
     const isNobody = notify.emails.length === 0 && notify.endpoints.length === 0
     await keepNotify(tx, config, {org, schedule: null, notify: isNobody ? null : notify})
     const answer = await describeNotices(tx, config, org)
-    const [was, is] = [toldOf(before ?? nobody), toldOf(answer.notices)]
+    const [was, is] = [toldOf(before ?? noRecipients), toldOf(answer.notices)]
     await recordChanges(tx, author, [{page: 'notices', subject: 'notices', before: was, after: is}])
     return answer
   })

@@ -7,6 +7,8 @@ import type {FoundRun} from './find.ts'
 import {readRun} from './names.ts'
 
 const everyMs = 1_000
+/** The first wait. It doubles up to the interval, so that a client hears of a short run at once. */
+const firstMs = 100
 /** Maximum of failed reads, one per second. After 30 s without the database, the streams end and the clients reconnect. */
 const mostFailures = 30
 
@@ -21,7 +23,7 @@ type RunWatch = {
   change: PromiseWithResolvers<void>
 }
 
-/** The watched runs of this process by database. Each run is read once a second, however many clients watch it. */
+/** The watched runs of this process by database. After the first second, each run is read once a second, however many clients watch it. */
 const watches = new WeakMap<Pool, Map<string, RunWatch>>()
 
 /**
@@ -68,12 +70,13 @@ const join = (deps: WatchDeps, found: FoundRun): RunWatch => {
 }
 
 /**
- * Reads the run every second while it has watchers. `end` is called in the same tick in which the loop stops, so a later watcher starts a
+ * Reads the run every second, and more often at first, while it has watchers. `end` is called in the same tick in which the loop stops, so a later watcher starts a
  * new loop.
  */
 const readOnce = async ({db, log}: WatchDeps, found: FoundRun, watch: RunWatch, end: () => void) => {
-  for (let failures = 0; watch.watchers > 0 && !watch.isOver; ) {
-    await sleep(everyMs, undefined, {ref: false})
+  let failures = 0
+  for (let waitMs = firstMs; watch.watchers > 0 && !watch.isOver; waitMs = Math.min(2 * waitMs, everyMs)) {
+    await sleep(waitMs, undefined, {ref: false})
     try {
       publish(watch, await readAgain(db, found))
       failures = 0

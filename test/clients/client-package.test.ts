@@ -85,8 +85,8 @@ test('a file is uploaded in parts, imported and followed to its end, and the log
   const sent: number[] = []
   let upload = ''
   const file = new Blob([accountRows(1200, 'client-')])
-  const onBegun = (id: string) => void (upload = id)
-  const {source} = await lading.uploadFile({...at, file, name: 'rows.csv'}, {onBegun, onSent: (bytes: number) => sent.push(bytes)})
+  const onStarted = (id: string) => void (upload = id)
+  const {source} = await lading.uploadFile({...at, file, name: 'rows.csv'}, {onStarted, onSent: (bytes: number) => sent.push(bytes)})
   t.is(source.rows, 1200)
   t.regex(upload, /^upl_/)
   t.is(sent.at(-1), file.size)
@@ -114,7 +114,7 @@ test('an upload that broke continues with its id, and sends no part twice', asyn
   }
   const input = {...at, file, name: 'large.csv'}
   await t.throwsAsync(
-    lading.uploadFile(input, {signal: stop.signal, partBytes: 2 ** 20, onBegun: (id: string) => void (upload = id), onSent}),
+    lading.uploadFile(input, {signal: stop.signal, partBytes: 2 ** 20, onStarted: (id: string) => void (upload = id), onSent}),
     {
       message: 'The lid of the laptop is closed',
     },

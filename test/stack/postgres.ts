@@ -1,4 +1,4 @@
-import {type ChildProcess, spawn, spawnSync} from 'node:child_process'
+import {type ChildProcess, spawn} from 'node:child_process'
 import {randomBytes} from 'node:crypto'
 import fs from 'node:fs'
 import {dirname, join} from 'node:path'
@@ -38,7 +38,7 @@ export const startPostgres = async ({directory, keep, flags}: {directory: string
     if (!keep) keeper.remove(place.directory)
     await endOrphan(join(place.directory, 'data'))
     if (keep && place.directory !== directory) link(directory, place.directory)
-    const password = initialise(place, keep)
+    const password = await initialise(place, {keep, keeper})
     const {port, ended} = await launch(place, flags ?? (keep ? [] : throwaway), keeper)
     return {url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres`, port, directory: place.directory, ended, stop}
   } catch (error) {
@@ -59,7 +59,7 @@ const link = (from: string, to: string) => {
  * The password is random because every user of the machine can reach the port, and the superuser can run programs as our user. One SCRAM
  * iteration is enough for 192 random bits, and every connection would pay for more.
  */
-const initialise = ({account, directory, binaries}: PostgresPlace, keep: boolean) => {
+const initialise = async ({account, directory, binaries}: PostgresPlace, {keep, keeper}: {keep: boolean; keeper: Keeper}) => {
   const passwordFile = join(directory, 'password')
   const data = join(directory, 'data')
   if (fs.existsSync(passwordFile) && fs.existsSync(join(data, 'PG_VERSION'))) return fs.readFileSync(passwordFile, 'utf8').trim()
@@ -73,13 +73,24 @@ const initialise = ({account, directory, binaries}: PostgresPlace, keep: boolean
   const locale = ['--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8']
   const access = ['--username=postgres', '--auth=scram-sha-256', `--pwfile=${draft}`, '--set=scram_iterations=1']
   const args = [`--pgdata=${data}`, ...locale, ...access, ...(keep ? [] : ['--no-sync'])]
-  const {status, stderr, error} = spawnSync(join(binaries, 'initdb'), args, {...account, cwd: '/', env: environment(), encoding: 'utf8'})
-  if (status !== 0) throw new Error(`initdb failed: ${error?.message ?? stderr.trim()}`)
+  const child = spawn(join(binaries, 'initdb'), args, {...account, cwd: '/', env: environment(), stdio: ['ignore', 'ignore', 'pipe']})
+  if (child.pid) keeper.run(child.pid, ['SIGINT', 'SIGKILL'])
+  await succeed(child)
+  if (child.pid) keeper.end(child.pid)
   fs.renameSync(draft, passwordFile)
   return password
 }
 
 /** Nothing is inherited from the caller: PGDATA, PGPORT or a missing locale would mislead the programs. */
+const succeed = async (child: ChildProcess) => {
+  let said = ''
+  child.stderr!.on('data', text => {
+    said += text
+  })
+  const status = await new Promise<number | null>((resolve, reject) => child.once('error', reject).once('close', resolve))
+  if (status !== 0) throw new Error(`initdb failed: ${said.trim()}`)
+}
+
 const environment = () => ({PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC'})
 
 /** Another process may have taken the free port meanwhile, so another port is tried. */

@@ -34,52 +34,52 @@ const worker = openLongLivedWorker(() => ({...here.config, PUBLIC_URL: here.url}
 const updates = {method: 'PUT', path: '/crm/v8/Accounts'}
 const changed = (prefix: string) => imports.list(prefix).filter(({Account_Name}) => String(Account_Name).startsWith('Company'))
 
-/** Begins a run and waits until the CRM has its first job, which it does not execute yet. */
-const beginHeld = async (prefix: string, start: object = {write: 'bulk'}, csv = accountRows(rows, prefix)) => {
+/** Starts a run and waits until the CRM has its first job, which it does not execute yet. */
+const startRunWithHeldJob = async (prefix: string, start: object = {write: 'bulk'}, csv = accountRows(rows, prefix)) => {
   here.crm.setSwitches({bulkHold: true})
-  const begun = await imports.begin(csv, start)
-  await untilStarted(begun)
-  return begun
+  const started = await imports.begin(csv, start)
+  await untilStarted(started)
+  return started
 }
-type Begun = {path: string}
-const idOf = ({path}: Begun) => path.split('/').at(-1)!
+type StartedRun = {path: string}
+const idOf = ({path}: StartedRun) => path.split('/').at(-1)!
 /** Waits until the CRM has accepted a job of the run. */
-const untilStarted = async (begun: Begun) => {
+const untilStarted = async (started: StartedRun) => {
   const [key] = await until(
     async () =>
       here.db.anyFirst(
-        sql.unsafe`select key from bulk_jobs b where state = 'started' and run_no = (select run_no from runs where id = ${idOf(begun)})`,
+        sql.unsafe`select key from bulk_jobs b where state = 'started' and run_no = (select run_no from runs where id = ${idOf(started)})`,
       ),
     keys => keys.length === 1,
   )
   return key as string
 }
 /** Makes the open job of a run older. */
-const age = (begun: Begun, interval: string) =>
+const age = (started: StartedRun, interval: string) =>
   here.db.query(sql.unsafe`
     update bulk_jobs set sent_at = sent_at - ${interval}::text::interval
-    where state <> 'done' and run_no = (select run_no from runs where id = ${idOf(begun)})`)
-const cancel = ({path}: Begun) => ok(org.call('POST', `${path}/cancel`, {}), 200)
+    where state <> 'done' and run_no = (select run_no from runs where id = ${idOf(started)})`)
+const cancel = ({path}: StartedRun) => ok(org.call('POST', `${path}/cancel`, {}), 200)
 /** Ends the pauses of runs. */
 const wake = () => here.db.query(sql.unsafe`update runs set resume_at = lading_now() where state = 'paused'`)
-const untilPaused = ({path}: Begun, code: string) => untilRun(org.call, path, ({pause}) => pause?.code === code, 60)
+const untilPaused = ({path}: StartedRun, code: string) => untilRun(org.call, path, ({pause}) => pause?.code === code, 60)
 
 test.serial('a cancelled run with an open job ends while writes are paused, and sends nothing', async t => {
   imports.create('Ea-')
-  const begun = await beginHeld('Ea-')
+  const started = await startRunWithHeldJob('Ea-')
   // A worker that stops leaves the job to the next one.
   await worker.stop()
   const pause = (paused: boolean) => here.db.transaction(tx => setWritesPaused(tx, {org: org.org, id: org.connector, paused}))
   await pause(true)
   t.teardown(() => pause(false))
   await worker.start()
-  await untilPaused(begun, 'WRITES_PAUSED')
-  await cancel(begun)
+  await untilPaused(started, 'WRITES_PAUSED')
+  await cancel(started)
   here.crm.clearJournal()
   here.crm.setSwitches({bulkHold: false})
-  const run = await begun.end()
+  const run = await started.end()
   t.is(run.stop.stopped, 'CANCELLED')
-  const log = await readLog(org.call, begun.path)
+  const log = await readLog(org.call, started.path)
   t.is(log.length, 10, 'the rows of the job')
   t.true(log.every(({outcome}) => ['created', 'updated'].includes(outcome)))
   t.is(changed('Ea-').length, 10)
@@ -91,18 +91,18 @@ test.serial('a cancelled run with an open job ends while writes are paused, and 
 
 test.serial('a cancelled run that its guard holds ends with what its open job wrote', async t => {
   imports.create('Eb-')
-  const begun = await beginHeld('Eb-')
+  const started = await startRunWithHeldJob('Eb-')
   await worker.stop()
   const held = JSON.stringify({outcome: 'refused', rows: 1, settled: 10, limit: 0.05})
   await here.db.query(sql.unsafe`
-    update run_heads set held = ${held}::jsonb where run_no = (select run_no from runs where id = ${idOf(begun)})`)
+    update run_heads set held = ${held}::jsonb where run_no = (select run_no from runs where id = ${idOf(started)})`)
   await worker.start()
-  t.like(await untilPaused(begun, 'GUARD'), {stop: null})
-  await cancel(begun)
+  t.like(await untilPaused(started, 'GUARD'), {stop: null})
+  await cancel(started)
   here.crm.setSwitches({bulkHold: false})
-  const run = await begun.end()
+  const run = await started.end()
   t.is(run.stop.stopped, 'CANCELLED')
-  const log = await readLog(org.call, begun.path)
+  const log = await readLog(org.call, started.path)
   t.is(log.length, 10)
   t.true(log.every(({outcome}) => ['created', 'updated'].includes(outcome)))
   t.is(changed('Eb-').length, 10)
@@ -113,15 +113,15 @@ test.serial('a run that is stopped from outside reports the rows of its open job
   const theirs = openBulkImports(here, other)
   here.crm.setSwitches({bulkHold: true})
   here.crm.faults.add({match: {path: '/oauth/v2/token/revoke'}, action: 'dropBefore'})
-  const begun = await theirs.begin(accountRows(rows, 'Ec-'))
-  const key = await untilStarted(begun)
+  const started = await theirs.begin(accountRows(rows, 'Ec-'))
+  const key = await untilStarted(started)
   t.is(typeof key, 'string')
   await worker.stop()
   await ok(other.call('DELETE', `/orgs/${other.org}/connectors/${other.connector}`), 200)
   await worker.start()
-  const run = await begun.end()
+  const run = await started.end()
   t.is(run.stop.stopped, 'GRANT_ENDED')
-  t.true((await readLog(other.call, begun.path)).every(({outcome}) => outcome === 'unanswered'))
+  t.true((await readLog(other.call, started.path)).every(({outcome}) => outcome === 'unanswered'))
   const [job] = await here.db.any(sql.unsafe`
     select b.state, key, sealed, left_at is not null as "isAbandoned" from bulk_jobs b join runs using (run_no) where runs.id = ${run.id}`)
   t.deepEqual(job, {state: 'done', key: null, sealed: null, isAbandoned: true})
@@ -130,12 +130,12 @@ test.serial('a run that is stopped from outside reports the rows of its open job
 
 test.serial('a run pauses while the CRM executes a job for more than an hour, and writes every row once when it ends', async t => {
   imports.create('Ed-')
-  const begun = await beginHeld('Ed-')
-  await age(begun, '2 hours')
-  t.like(await untilPaused(begun, 'BULK_JOB_OPEN'), {stop: null})
+  const started = await startRunWithHeldJob('Ed-')
+  await age(started, '2 hours')
+  t.like(await untilPaused(started, 'BULK_JOB_OPEN'), {stop: null})
   here.crm.setSwitches({bulkHold: false})
   await wake()
-  const {log} = await imports.check(t, 'Ed-', begun)
+  const {log} = await imports.check(t, 'Ed-', started)
   t.true(log.every(({outcome}) => outcome !== 'unanswered'))
   t.is(here.crm.journal(jobs).length, 2)
 })
@@ -143,10 +143,10 @@ test.serial('a run pauses while the CRM executes a job for more than an hour, an
 test.serial('a job that runs for a day is left, and record calls write its rows', async t => {
   imports.create('Ee-')
   here.crm.faults.add({match: jobs, times: 1, action: 'bulkStuck'})
-  const begun = await imports.begin(accountRows(rows, 'Ee-'))
-  await untilStarted(begun)
-  await age(begun, '25 hours')
-  const {log} = await imports.check(t, 'Ee-', begun)
+  const started = await imports.begin(accountRows(rows, 'Ee-'))
+  await untilStarted(started)
+  await age(started, '25 hours')
+  const {log} = await imports.check(t, 'Ee-', started)
   t.is(log.filter(({outcome}) => outcome === 'unanswered').length, 10)
 })
 
@@ -155,14 +155,14 @@ test.serial(
   async t => {
     const csv = accountRows(rows, 'Ef-')
     imports.create('Ef-', rows)
-    const begun = await beginHeld('Ef-', {write: 'bulk'}, csv)
-    await age(begun, '2 hours')
-    await untilPaused(begun, 'BULK_JOB_OPEN')
-    await cancel(begun)
-    const stopped = await begun.end()
+    const started = await startRunWithHeldJob('Ef-', {write: 'bulk'}, csv)
+    await age(started, '2 hours')
+    await untilPaused(started, 'BULK_JOB_OPEN')
+    await cancel(started)
+    const stopped = await started.end()
     t.is(stopped.stop.stopped, 'CANCELLED')
     t.like(stopped.counts.Accounts, {unanswered: rows, updated: 0})
-    const path = begun.path.slice(0, begun.path.lastIndexOf('/runs/'))
+    const path = started.path.slice(0, started.path.lastIndexOf('/runs/'))
     const {run} = await ok(org.call('POST', `${path}/runs`, {retryOf: stopped.id}), 202)
     const retry = {path: `${path}/runs/${run.id}`}
     t.like(await untilPaused(retry, 'BULK_JOB_OPEN'), {stop: null})
@@ -182,7 +182,7 @@ test.serial('a stopped run ends although an abandoned batch may still write a re
     times: 99,
     action: {type: 'slow', ms: 400, when: 'before'},
   })
-  const begun = await imports.begin(accountRows(6_000, 'Eg-'), {verify: 'all'}, accounts)
+  const started = await imports.begin(accountRows(6_000, 'Eg-'), {verify: 'all'}, accounts)
   const target = await until(
     () => imports.list('Eg-').find(({Account_Number}) => Account_Number === 'Eg-3')?.id as string | undefined,
     id => id !== undefined,
@@ -190,12 +190,12 @@ test.serial('a stopped run ends although an abandoned batch may still write a re
   await here.db.query(sql.unsafe`
     insert into sends (run_no, batch_no, fence, flow_no, module_no, kind, row_keys, row_numbers, attempts, targets, witness, sent_at, deadline_at)
     select run_no, 1000, fence, 1, 1, 1, '{f.3}', '{3}', '{2}', ${sql.array([target!], 'text')}, '{false}', lading_now(), lading_now()
-    from runs join run_heads using (run_no) where id = ${idOf(begun)}`)
-  await cancel(begun)
-  const run = await untilEnded(org.call, begun.path, 60)
+    from runs join run_heads using (run_no) where id = ${idOf(started)}`)
+  await cancel(started)
+  const run = await untilEnded(org.call, started.path, 60)
   t.is(run.stop.stopped, 'CANCELLED')
   t.is(run.verify.unverified, 100, 'the rows of the batch were not read')
-  const log = await readLog(org.call, begun.path)
+  const log = await readLog(org.call, started.path)
   t.like(
     log.find(({rowNumber, attempt}) => rowNumber === 3 && attempt === 2),
     {outcome: 'unanswered'},

@@ -30,8 +30,8 @@ test.serial('a schedule writes more rows than the setting only with the approved
   const {template, path} = await makeSchedule(org, host)
   const other = await join('admin')
   t.like(await fire(org, path), {outcome: 'failed', reason: {code: 'APPROVAL_REQUIRED', approvalAbove: 3}, runId: null})
-  t.like(await readApproval(template), {version: 1, approvalAbove: 3, isApproved: false, isOwn: true, approved: null})
-  t.like(await readApproval(template, other), {isOwn: false})
+  t.like(await readApproval(template), {version: 1, approvalAbove: 3, isApproved: false, isAuthor: true, approved: null})
+  t.like(await readApproval(template, other), {isAuthor: false})
 
   const approve = `${template}/approve`
   t.like(await org.call('POST', approve, {version: 1}), isRefused(403, 'SELF_APPROVAL'))
@@ -65,7 +65,7 @@ test.serial('a changed template needs a new approval, which its last authors can
   await rename(template, first, 'Companies of the week')
   host.serve(accountRows(4, 'Sc-'))
   t.like(await fire(org, path), {outcome: 'failed', reason: {code: 'APPROVAL_REQUIRED'}})
-  t.like(await readApproval(template), {version: 2, isApproved: false, isOwn: false, approved: {version: 1}})
+  t.like(await readApproval(template), {version: 2, isApproved: false, isAuthor: false, approved: {version: 1}})
   t.like(await first('POST', `${template}/approve`, {version: 2}), isRefused(403, 'SELF_APPROVAL'))
   await ok(second('POST', `${template}/approve`, {version: 2}), 200)
   t.like(await fire(org, path), {outcome: 'done', counts: {rowsWritten: 4}})

@@ -109,14 +109,14 @@ const ofKnown = async (told: Promise<EventEffect>): Promise<EventEffect> =>
 
 /** Writes the subscription and the notice that `tell` makes. If either is ignored, so is the event. */
 const andThen = async (applying: ApplyEventInput, tell: (applying: ApplyEventInput) => Promise<EventEffect>): Promise<EventEffect> => {
-  const stands = await applySubscription(applying)
-  if ('ignoredFor' in stands) return stands
+  const applied = await applySubscription(applying)
+  if ('ignoredFor' in applied) return applied
   const told = await ofKnown(tell(applying))
   if ('ignoredFor' in told) return told
   return {
-    ...stands,
+    ...applied,
     async write(tx) {
-      await stands.write(tx)
+      await applied.write(tx)
       await told.write(tx)
     },
   }

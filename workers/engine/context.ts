@@ -54,7 +54,7 @@ export type LedgerContext = {
   run: Run
   /** The retry chain in which the results of the run's rows are stored. */
   chain: number
-  /** The retry chain that the run continues, or null. A dry run stores its rows under a chain of its own, so its `chain` differs. */
+  /** The retry chain that the run continues, or null. A dry run stores its rows under a separate chain, so its `chain` differs. */
   retried: number | null
   planned: {count: number}
   lease: Lease

@@ -31,7 +31,7 @@ export const sendFile = async (sending: SendFileInput): Promise<Json> => {
   const {session, importId, file, slot, remember, onSent, signal} = sending
   const {client} = session
   const path = session.path(`imports/${importId}/uploads`)
-  let upload = await findBegun(sending, path)
+  let upload = await findStartedUpload(sending, path)
   if (!upload) {
     upload = await beginUpload(client, path, {name: file.name, size: file.bytes, slot})
     await remember(upload.id)
@@ -55,7 +55,7 @@ export const sendFile = async (sending: SendFileInput): Promise<Json> => {
 }
 
 /** Returns the upload that an earlier command started, or null if it expired or belongs to another file. */
-const findBegun = async ({session, begun, file}: SendFileInput, path: string): Promise<Upload | null> => {
+const findStartedUpload = async ({session, begun, file}: SendFileInput, path: string): Promise<Upload | null> => {
   if (begun === null) return null
   try {
     const {upload} = await session.client.get(`${path}/${begun}`)

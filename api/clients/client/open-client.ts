@@ -11,7 +11,7 @@ export type ApiClient<T extends Record<keyof T, OperationTypes>> = Operations<T>
   each: Lists<T>
   /** Yields the events of a run until its end. */
   followRun(input: FollowRunInput, options?: {signal?: AbortSignal}): AsyncGenerator<RunEvent>
-  /** Uploads a file in parts. A broken upload continues with the id that `onBegun` got. */
+  /** Uploads a file in parts. A broken upload continues with the id that `onStarted` got. */
   uploadFile(input: UploadFileInput, options?: UploadOptions): Promise<Json>
   /** The calls below the operations, for paths that this release does not know. */
   http: Client

@@ -10,14 +10,14 @@ export type UploadFileInput = {
   slot?: string
   /** How to read the file. What is left out is detected. */
   reader?: object
-  /** The upload of an earlier call, from `onBegun`, to resume. One that has expired begins anew. */
+  /** The upload of an earlier call, from `onStarted`, to resume. One that has expired begins anew. */
   upload?: string
 }
 
 export type UploadOptions = {
   signal?: AbortSignal
   /** Gets the id of the upload before its first byte is sent. Keep it to resume. */
-  onBegun?(upload: string): void
+  onStarted?(upload: string): void
   onSent?(bytes: number): void
   /** The most bytes of a part, if the server's usual size is too large for the connection. */
   partBytes?: number
@@ -28,7 +28,7 @@ export const uploadFile = async (client: Client, input: UploadFileInput, options
   const {org, id, file, name, slot, reader} = input
   const path = `/orgs/${encodeURIComponent(org)}/imports/${encodeURIComponent(id)}/uploads`
   const begun = (await findUpload(client, path, input)) ?? (await beginUpload(client, path, {name, size: file.size, slot}))
-  options.onBegun?.(begun.id)
+  options.onStarted?.(begun.id)
   const {signal, onSent = () => {}, partBytes = Infinity} = options
   const sendPart = (part: Part) => putPart(client, file, part, signal)
   return sendUpload({client, path, reader, sendPart, onSent, signal}, {...begun, partBytes: Math.min(partBytes, begun.partBytes)})

@@ -157,7 +157,7 @@ const readHints = (hints: string[], said: PartialReading[], neighbours: Neighbou
 const longestAt = (words: string[], at: number): [Sense[] | undefined, number] => {
   for (let length = Math.min(longestPhrase, words.length - at); length > 0; length--) {
     const window = words.slice(at, at + length)
-    const senses = sensesOf(window.join(' ')) ?? (length === 1 || isBegun(words, at + 1) ? undefined : inAnyOrder(window))
+    const senses = sensesOf(window.join(' ')) ?? (length === 1 || startsPhrase(words, at + 1) ? undefined : inAnyOrder(window))
     if (senses) return [senses, length]
     if (length < 3) continue
     const bare = window.filter((word, index) => index === 0 || !isFiller(word))
@@ -169,7 +169,7 @@ const longestAt = (words: string[], at: number): [Sense[] | undefined, number] =
 }
 
 /** Whether a known phrase of two words begins at this word: in `address postal code`, `postal` belongs to `code`, not to `address`. */
-const isBegun = (words: string[], at: number) => words.length > at + 1 && sensesOf(`${words[at]} ${words[at + 1]}`) !== undefined
+const startsPhrase = (words: string[], at: number) => words.length > at + 1 && sensesOf(`${words[at]} ${words[at + 1]}`) !== undefined
 
 /** Returns the meanings of the words in reverse order (`price net`) or joined (`Mw St`). */
 const inAnyOrder = (words: string[]) =>

@@ -40,7 +40,7 @@ export const describePlanStatus = ({
   overageEnabled,
 })
 
-/** Returns the usage of rows, modules and schedules. After an upgrade in mid-period, the row limit lies between the limits of both plans. */
+/** Returns the usage of rows, modules and schedules. After an upgrade in mid-period, the row limit is between the limits of both plans. */
 export const usageOf = async (tx: Tx, {org, plan, window}: PlanStatus) => {
   const {startsAt, endsAt} = window
   const fresh = {rowsLimit: plan.limits.rowsPerPeriod, used: 0, reserved: 0, overage: 0}

@@ -13,7 +13,7 @@ const mostUnfinished = 10
 /** Maximum size of all unfinished uploads of an org together, as a multiple of the largest file that its plan allows. */
 const mostLargestFiles = 20
 
-type BegunUpload = {
+type BeginUploadInput = {
   org: string
   importId: string
   name: string
@@ -29,7 +29,7 @@ type BegunUpload = {
  */
 export const beginUpload = async (
   {db, config}: Pick<SourceDeps, 'db' | 'config'>,
-  {org, importId, name, label, slot, reader, size}: BegunUpload,
+  {org, importId, name, label, slot, reader, size}: BeginUploadInput,
 ): Promise<UploadRow> => {
   const {limits} = await findPlan(db, org)
   const maxBytes = mostBytesOf(config, limits)

@@ -46,7 +46,7 @@ export const readTemplateApproval = async (db: Db, template: TemplateRow, person
   const isApproved = approval?.version === version && approval.content === digestOf(documentOf(template))
   return {
     ...{version, approvalAbove: above, isApproved},
-    isOwn: !isApproved && (await listUnapprovedAuthors(db, template)).includes(person),
+    isAuthor: !isApproved && (await listUnapprovedAuthors(db, template)).includes(person),
     approved: approval && {version: approval.version, digest: approval.content, at: approval.approvedAt, by: approval.approvedBy},
   }
 }

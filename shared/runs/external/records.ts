@@ -11,14 +11,10 @@ import {numberFlow} from '../names.ts'
 import {Payload} from './payload.ts'
 import type {RunCaller} from './run.ts'
 import {type Submission, submitWrite} from './submit.ts'
+import {refuseRepeatedWrites, repeated, rowFields, runId, writeFields} from './write-body.ts'
 
 const Item = z.strictObject({
-  rowKey: z
-    .string()
-    .min(1)
-    .max(200)
-    .describe('Your key of the row. Use the same key for the same row in every request, so that the row is metered once'),
-  rowNumber: z.int().min(1).max(1_000_000_000).optional().describe('Number of the row in its file, from 1'),
+  ...rowFields,
   writeId: z
     .string()
     .min(1)
@@ -33,16 +29,9 @@ const Unchanged = z.enum(['skip', 'write']).default('write')
 
 const bodyOf = <I extends typeof Item | typeof Target>(item: I) =>
   z.strictObject({
-    runId: z.string().min(1).describe('The run that the writes belong to'),
-    automations: z.boolean().default(false).describe("Whether the CRM's workflows, approvals and blueprints run"),
-    flowId: z.string().min(1).max(100).optional().describe('The flow of the rows'),
-    items: z
-      .array(item)
-      .superRefine((items, ctx) => {
-        for (const at of repeated(items.map(({writeId}) => writeId)))
-          ctx.addIssue({code: 'custom', path: [at, 'writeId'], message: 'Another item of this request has this writeId'})
-      })
-      .describe('1 to 100 records'),
+    runId,
+    ...writeFields,
+    items: z.array(item).superRefine(refuseRepeatedWrites).describe('1 to 100 records'),
   })
 
 /**
@@ -81,12 +70,6 @@ export const assertRecords = ({items}: {items: Items}) => {
   const [record] = repeated(items.map(({recordId}) => recordId))
   if (record !== undefined)
     throw new Refusal('RECORD_REPEATED', `Record ${items[record]!.recordId} is named twice. Send the second change in a later request`)
-}
-
-/** Returns the indexes of values that are repeated from earlier in the list. */
-const repeated = (values: (string | undefined)[]) => {
-  const seen = new Set<string>()
-  return values.flatMap((value, at) => (value !== undefined && seen.size === seen.add(value).size ? [at] : []))
 }
 
 type RecordsTarget = {org: string; connector: string; module: string}

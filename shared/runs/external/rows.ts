@@ -12,6 +12,7 @@ import {Payload} from './payload.ts'
 import type {RunCaller} from './run.ts'
 import {noAnswer} from './settle.ts'
 import {type Submission, submitWrite} from './submit.ts'
+import {refuseRepeatedWrites, repeated, rowFields, runId, writeFields} from './write-body.ts'
 
 const parentsAtOnce = 10
 
@@ -22,12 +23,7 @@ const Columns = Payload.refine(
 )
 
 const Row = z.strictObject({
-  rowKey: z
-    .string()
-    .min(1)
-    .max(200)
-    .describe('Your key of the row. Use the same key for the same row in every request, so that the row is metered once'),
-  rowNumber: z.int().min(1).max(1_000_000_000).optional().describe('Number of the row in its file, from 1'),
+  ...rowFields,
   payload: Columns,
 })
 
@@ -47,26 +43,13 @@ const Parent = z.strictObject({
  * each is refused under its own code.
  */
 export const RowsBody = z.strictObject({
-  runId: z.string().min(1).describe('The run that the writes belong to'),
+  runId,
   field: z.string().min(1).describe("API name of the parent's field that holds the rows"),
   child: z.string().min(1).describe("API name of the subform's own module"),
-  automations: z.boolean().default(false).describe("Whether the CRM's workflows, approvals and blueprints run"),
-  flowId: z.string().min(1).max(100).optional().describe('The flow of the rows'),
-  items: z
-    .array(Parent)
-    .superRefine((items, ctx) => {
-      for (const at of repeated(items.map(({writeId}) => writeId)))
-        ctx.addIssue({code: 'custom', path: [at, 'writeId'], message: 'Another item of this request has this writeId'})
-    })
-    .describe('1 to 10 parents, with at most 2,000 rows together'),
+  ...writeFields,
+  items: z.array(Parent).superRefine(refuseRepeatedWrites).describe('1 to 10 parents, with at most 2,000 rows together'),
 })
 export type RowsBody = z.output<typeof RowsBody>
-
-/** Returns the indexes of values that are repeated from earlier in the list. */
-const repeated = (values: string[]) => {
-  const seen = new Set<string>()
-  return values.flatMap((value, at) => (seen.size === seen.add(value).size ? [at] : []))
-}
 
 /**
  * The request that the worker gets: parents in the order sent, with their indexes in the request. `childNo` and `flowNo` are numbers of the

@@ -35,8 +35,8 @@ export const openSnapshotMatches = async (ctx: Context, flow: CompiledFlow): Pro
   if (flow.matchFields.length === 0) return null
   const place = {run: run.no, flow: flow.no}
   // A successor continues with the export of the earlier owner.
-  const isBegun = run.matchBy !== 'query' && (await listExportParts(db, place)).length > 0
-  const route = isBegun ? null : await chooseMatchRoute(ctx, flow)
+  const hasStarted = run.matchBy !== 'query' && (await listExportParts(db, place)).length > 0
+  const route = hasStarted ? null : await chooseMatchRoute(ctx, flow)
   if (route) await keepRoute(db, {...place, ...route})
   if (route?.match === 'query') return null
   for (let tried = 1; ; tried++) {

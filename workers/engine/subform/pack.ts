@@ -25,7 +25,7 @@ export type ReadyPack = {
 
 /** The CRM's limit on records in one request. Source: zoho.com/crm/developer/docs/api/v8/update-records.html. */
 const recordsAtOnce = 100
-/** The limit on concurrent reads. A request waits for all of its own. */
+/** The limit on concurrent reads. A request waits for all reads that it started. */
 export const readsAtOnce = 30
 /**
  * The time in ms for which rows that were read count as current. Older rows may have changed and are read again. Each round without a

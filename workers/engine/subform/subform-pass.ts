@@ -180,7 +180,7 @@ const processGroup = async (pipeline: SubformPipeline, groups: ParentedGroup[]):
 
 const emptySendResult: SubformSendResult = {done: [], again: [], ending: null}
 
-/** Sends groups again, as a step of its own. At the row limit, other groups wait for these rows, which are already counted. */
+/** Sends groups again, in a separate step. At the row limit, other groups wait for these rows, which are already counted. */
 const resendGroups = (pipeline: SubformPipeline, groups: ParentedGroup[]) => {
   for (const group of groups) pipeline.resending.add(group)
   const waitMs = backOffMs(Math.max(...groups.map(({rows}) => rows[0]!.unansweredSends)))

@@ -130,7 +130,7 @@ async function* tracesOf({db, storage}: Context, source: UndoSource): AsyncGener
   const {run, chain, seal} = source
   const rankOf = rankModules(source)
   const subforms = source.flows.filter(isSubform)
-  // The rows of a record are undone together with the record, which is in the module of their parents.
+  // Subform rows are undone with their parent record, so the module of the parent applies.
   const moduleOf = (image: BeforeImage) =>
     (image.subform && subforms.find(({module}) => module.no === image.module)?.subform.link.flow.moduleNo) ?? image.module
   const named = async function* (kind: Trace['kind'], list: typeof listMadeRows): AsyncGenerator<Trace[]> {

@@ -18,7 +18,9 @@ export const classifyValue = (
   {sent, read}: {sent: unknown; read: unknown},
   {isByOther, isTouched}: RecordTraces,
 ): Exclude<VerifyResult, 'missing'> => {
-  const [ours, theirs] = [formOf(field, sent), wholeFormOf(field, read)]
+  const ours = formOf(field, sent)
+  // Most values are as they were sent, so the form of an identical value is computed once.
+  const theirs = read !== undefined && read === sent ? ours : wholeFormOf(field, read)
   if (field.type === 'boolean' && sent === false && (read === null || read === undefined)) return 'as_sent'
   if (ours === undefined || theirs === undefined) return 'uncompared'
   if (ours === theirs) return 'as_sent'

@@ -3,7 +3,8 @@ import type {Difference} from '../../../shared/runs/verify/difference.ts'
 import type {FieldCounts, ReadMarks, RowCounts, VerifyResult} from '../../../sql/verify-results.ts'
 import type {CompiledFlow} from '../model.ts'
 import {isLastChangedBy} from '../undo/decide-undo.ts'
-import {classifyValue} from './classify-value.ts'
+import {classifyValue, type RecordTraces} from './classify-value.ts'
+import {findModuleField} from './module-field.ts'
 import type {WrittenRow} from './written-rows.ts'
 
 export type FlowOf = (row: Pick<WrittenRow, 'flow' | 'phase'>) => CompiledFlow
@@ -15,53 +16,62 @@ export type ReadRows = {rows: WrittenRow[]; records: ReadonlyMap<string, CrmReco
 export const STAMPS = ['Modified_Time', 'Modified_By']
 
 /** What was found when rows were read back. */
-export type Findings = {fields: Map<string, FieldCounts>; rows: RowCounts; differences: Difference[]; marks: ReadMarks[]}
+export type Findings = {fields: FieldCounts[]; rows: RowCounts; differences: Difference[]; marks: ReadMarks[]}
 
-const noFindings = (): Findings => ({
-  fields: new Map(),
-  rows: {rows: 0, coerced: 0, changed: 0, missing: 0, unread: 0},
-  differences: [],
-  marks: [],
-})
+/** The counts of each field, by flow and by name. */
+type CountsByFlow = Map<number, Map<string, FieldCounts>>
+/** `byRow`: the differences of a row of a flow, in all phases. */
+type OpenFindings = Omit<Findings, 'fields'> & {counts: CountsByFlow; byRow: Map<string, Difference[]>}
 
 /** Judges rows whose values no other row of the run wrote later. `user`: the connection's user. */
 export const judgeRows = (flowOf: FlowOf, user: string, read: readonly ReadRows[]): Findings => {
-  const findings = noFindings()
+  const findings: OpenFindings = {
+    counts: new Map(),
+    rows: {rows: 0, coerced: 0, changed: 0, missing: 0, unread: 0},
+    differences: [],
+    marks: [],
+    byRow: new Map(),
+  }
   for (const {rows, records} of read) for (const row of rows) judgeRow(findings, {flow: flowOf(row), user, row, records})
-  return findings
+  const {counts, byRow: _, ...found} = findings
+  return {...found, fields: [...counts.values()].flatMap(fields => [...fields.values()])}
 }
 
 type JudgedRow = {flow: CompiledFlow; user: string; row: WrittenRow; records: ReadRows['records']}
 
-const judgeRow = (findings: Findings, {flow, user, row, records}: JudgedRow) => {
+const judgeRow = (findings: OpenFindings, {flow, user, row, records}: JudgedRow) => {
+  const {rows} = findings
   const record = records?.get(row.recordId)
-  const found = new Set<VerifyResult>()
+  const isOther = record !== undefined && isByOther(record, user)
+  const traces = record && {isByOther: isOther, isTouched: isLater(row, record) || runsAutomations(flow)}
+  const counts = countsOf(findings.counts, row.flow)
+  const own: Difference[] = []
   for (const [name, sent] of Object.entries(row.sent)) {
-    const result = records === null ? 'uncompared' : record ? resultOf(flow, {user, row, record}, name) : 'missing'
-    found.add(result)
-    countField(findings, {flow: row.flow, field: name}, result)
+    const value = record && {sent, read: record[name]}
+    const result = records === null ? 'uncompared' : value ? resultOf(flow, name, value, traces!) : 'missing'
+    countField(counts, {flow: row.flow, field: name}, result)
     if (result === 'as_sent' || result === 'uncompared') continue
     const {sent: _, writtenAt: __, isSure: ___, ...place} = row
-    findings.differences.push({...place, field: name, result, sent, ...(record && {read: record[name] ?? null})})
+    own.push({...place, field: name, result, sent, ...(record && {read: record[name] ?? null})})
   }
-  const {rows} = findings
+  findings.differences.push(...own)
   rows.rows++
   if (records === null) rows.unread++
   else if (!record) rows.missing++
-  if (found.has('truncated') || found.has('coerced')) rows.coerced++
-  if (found.has('changed')) rows.changed++
-  if (record && !isByOther(record, user)) markRead(findings, flow, row)
+  if (own.some(({result}) => result === 'truncated' || result === 'coerced')) rows.coerced++
+  if (own.some(({result}) => result === 'changed')) rows.changed++
+  if (record && !isOther) markRead(findings, flow, row, own)
 }
 
-type ReadRow = Pick<JudgedRow, 'user' | 'row'> & {record: CrmRecord}
+type ReadValue = {sent: unknown; read: unknown}
 
-const resultOf = (flow: CompiledFlow, {user, row, record}: ReadRow, name: string): Exclude<VerifyResult, 'missing'> => {
-  const field = flow.module.fields.find(({apiName}) => apiName === name)
-  if (!field) return 'uncompared'
-  const isLater = row.writtenAt !== null && Date.parse(String(record.Modified_Time)) > Date.parse(row.writtenAt)
-  const traces = {isByOther: isByOther(record, user), isTouched: isLater || runsAutomations(flow)}
-  return classifyValue(field, {sent: row.sent[name], read: record[name]}, traces)
+const resultOf = (flow: CompiledFlow, name: string, value: ReadValue, traces: RecordTraces): Exclude<VerifyResult, 'missing'> => {
+  const field = findModuleField(flow.module, name)
+  return field ? classifyValue(field, value, traces) : 'uncompared'
 }
+
+const isLater = ({writtenAt}: WrittenRow, {Modified_Time: modified}: CrmRecord) =>
+  writtenAt !== null && modified !== writtenAt && Date.parse(String(modified)) > Date.parse(writtenAt)
 
 const runsAutomations = ({options}: CompiledFlow) =>
   Array.isArray(options?.automations) ? options.automations.length > 0 : options?.automations === true
@@ -69,20 +79,30 @@ const runsAutomations = ({options}: CompiledFlow) =>
 /** Whether another user changed the record last. */
 const isByOther = (record: CrmRecord, user: string) => record.Modified_By != null && !isLastChangedBy(record, user)
 
-const countField = ({fields}: Findings, {flow, field}: Pick<FieldCounts, 'flow' | 'field'>, result: VerifyResult) => {
-  const key = `${flow} ${field}`
-  const counts = fields.get(key) ?? {flow, field, as_sent: 0, truncated: 0, coerced: 0, changed: 0, missing: 0, uncompared: 0}
-  counts[result]++
-  fields.set(key, counts)
+const countsOf = (counts: CountsByFlow, flow: number): Map<string, FieldCounts> => {
+  const found = counts.get(flow) ?? new Map<string, FieldCounts>()
+  counts.set(flow, found)
+  return found
+}
+
+const countField = (counts: Map<string, FieldCounts>, {flow, field}: Pick<FieldCounts, 'flow' | 'field'>, result: VerifyResult) => {
+  let found = counts.get(field)
+  if (!found) {
+    found = {flow, field, as_sent: 0, truncated: 0, coerced: 0, changed: 0, missing: 0, uncompared: 0}
+    counts.set(field, found)
+  }
+  found[result]++
 }
 
 /**
  * Makes the values that were read the base for detecting later edits. Thus the next run does not take a value of the CRM or its automations
- * for an edit. Values that another user changed still count as edits.
+ * for an edit. Values that another user changed still count as edits. `own`: the differences of the row in this phase.
  */
-const markRead = ({differences, marks}: Findings, flow: CompiledFlow, {key, recordId}: WrittenRow) => {
-  const own = differences.filter(difference => difference.key === key && difference.recordId === recordId && difference.flow === flow.no)
+const markRead = ({marks, byRow}: OpenFindings, flow: CompiledFlow, {key, recordId}: WrittenRow, own: readonly Difference[]) => {
   if (!flow.marks || own.length === 0) return
-  const values = Object.fromEntries(own.map(({field, read}) => [field, read]))
+  const name = `${flow.no} ${key} ${recordId}`
+  const all = [...(byRow.get(name) ?? []), ...own]
+  byRow.set(name, all)
+  const values = Object.fromEntries(all.map(({field, read}) => [field, read]))
   marks.push({module: flow.module.apiName, recordId, marks: flow.marks.pack(recordId, values)})
 }

@@ -4,6 +4,7 @@ import type {Context} from '../context.ts'
 import {formOf} from '../match/compare-values.ts'
 import {readWholeUnlessRefused} from '../match/read-by-id.ts'
 import {type FlowOf, type ReadRows, STAMPS} from './judge-rows.ts'
+import {findModuleField} from './module-field.ts'
 import {unpackWritten, type WrittenRow} from './written-rows.ts'
 
 type ReadContext = {ctx: Context; flowOf: FlowOf; seal: RunSeal}
@@ -47,10 +48,12 @@ const readRecords = ({ctx, flowOf}: ReadContext, rows: WrittenRow[]): Promise<Re
 const differs = ({flowOf}: ReadContext, row: WrittenRow, records: ReadRows['records']): boolean => {
   const record = records?.get(row.recordId)
   if (!record) return records !== null
-  const {fields} = flowOf(row).module
+  const {module} = flowOf(row)
   return Object.entries(row.sent).some(([name, sent]) => {
-    const field = fields.find(({apiName}) => apiName === name)
-    return field && formOf(field, sent) !== formOf(field, record[name])
+    const read = record[name]
+    if (read !== undefined && read === sent) return false
+    const field = findModuleField(module, name)
+    return field && formOf(field, sent) !== formOf(field, read)
   })
 }
 

@@ -52,8 +52,7 @@ type CommitInput = {findings: Findings; readAt: string}
 /** Commits the findings once, with an object that holds the values that differ. */
 const commit = async ({ctx, seal}: VerifyContext, entries: readonly QueueEntry[], {findings, readAt}: CommitInput) => {
   const {run, lease, config} = ctx
-  const {rows, marks, differences} = findings
-  const fields = [...findings.fields.values()]
+  const {fields, rows, marks, differences} = findings
   const since = performance.now()
   const verified = {run: run.no, fence: lease.fence, leaseSeconds: config.LEASE_SECONDS, entries, fields, rows, marks, readAt}
   const within = (tx: Tx) => commitOnce(ctx, tx, verified)

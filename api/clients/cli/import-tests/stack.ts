@@ -1,6 +1,7 @@
 import {type ChildProcess, spawn} from 'node:child_process'
 import {existsSync} from 'node:fs'
-import {join} from 'node:path'
+import {getCompileCacheDir} from 'node:module'
+import {dirname, join} from 'node:path'
 import {type Client, type Json, openClient} from '../../http.ts'
 import {EXIT} from '../exit-codes.ts'
 import {Failure, usage} from '../failure.ts'
@@ -20,7 +21,9 @@ const script = join('test', 'stack', 'import-tests.ts')
 export const startTestStack = async (directory: string, signal: AbortSignal): Promise<TestStack> => {
   if (!existsSync(join(packageFolder, script)))
     throw usage('This installation has no service', 'Install the whole package, or run it in a checkout')
-  const child = spawn(process.execPath, [join(openProgram(directory), script)], {stdio: ['ignore', 2, 2, 'ipc']})
+  const compiled = getCompileCacheDir()
+  const args = [join(openProgram(directory), script), ...(compiled ? [dirname(compiled)] : [])]
+  const child = spawn(process.execPath, args, {stdio: ['ignore', 2, 2, 'ipc']})
   const stop = () => stopChild(child)
   signal.addEventListener('abort', () => void stop(), {once: true})
   const {apiUrl, crmUrl} = await nextMessage(child, () => true)

@@ -84,5 +84,5 @@ const pick = (all: Suggestion[], typed: string): Suggestion[] => {
 /** Returns how many characters after the caret close a cell, such as `']`. They are replaced with it. */
 const closingAfter = (source: string, caret: number): number => /^['"]?\]?/.exec(source.slice(caret))![0].length
 
-/** Whether the caret is inside a text. An odd number of quotes stands before it. */
+/** Whether the caret is inside a text. An odd number of quotes precedes it. */
 const isInText = (before: string): boolean => ['"', "'"].some(quote => before.split(quote).length % 2 === 0)

@@ -33,7 +33,7 @@ export const dropMapping = (flow: Flow, field: string): Flow => {
   )
 }
 
-/** Sets the match fields. Without any, what happens to existing records is undecided again. */
+/** Sets the match fields. Without match fields, the choice about existing records is open again. */
 export const withMatchFields = ({match, ...flow}: Flow, by: string[]): Flow => {
   if (by.length === 0) return flow
   return {...flow, match: {onOne: 'update', onMany: 'ask', ...match, by}}

@@ -11,7 +11,7 @@ type Approval = {
   version: number
   approvalAbove: number | null
   isApproved: boolean
-  isOwn: boolean
+  isAuthor: boolean
   approved: {version: number; at: string; by: {name: string} | null} | null
 }
 
@@ -26,15 +26,15 @@ export const ApprovalSection = ({template: {id, version}}: {template: Template})
   })
   const approval = loaded.data
   if (!approval) return html`<${Problem} error=${loaded.error} again=${loaded.again} />`
-  const {approvalAbove, isApproved, isOwn, approved} = approval
+  const {approvalAbove, isApproved, isAuthor, approved} = approval
   if (approvalAbove === null) return null
   return html`
     <section aria-labelledby="template-approval">
       <h2 id="template-approval">${t.approvalForSchedules}</h2>
       ${isApproved ? html`<p>${t.versionApproved(version, approved?.by?.name ?? t.aDeletedPerson, at(approved!.at))}</p>` : html`<p>${t.schedulesNeedApproval(approvalAbove, version)}</p>`}
-      ${!isApproved && isOwn && html`<p>${t.anotherAdminApprovesTemplate}</p>`}
+      ${!isApproved && isAuthor && html`<p>${t.anotherAdminApprovesTemplate}</p>`}
       <${Problem} error=${approve.error} />
-      ${!isApproved && !isOwn && may('admin') && html`<${Button} onClick=${approve.run} isBusy=${approve.isBusy}>${t.approveVersion(version)}<//>`}
+      ${!isApproved && !isAuthor && may('admin') && html`<${Button} onClick=${approve.run} isBusy=${approve.isBusy}>${t.approveVersion(version)}<//>`}
     </section>
   `
 }

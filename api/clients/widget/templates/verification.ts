@@ -30,7 +30,7 @@ export const VerificationSection = ({template: {id, verify, mayEdit}, again}: Pr
             <form onSubmit=${submit}>
               <${VerifySelect} mode=${form.draft.verify} isOfTemplate=${false} onChange=${(mode: VerifyMode) => form.set({verify: mode})} />
               <${Problem} error=${save.error} />
-              <${SaveActions} of=${form} isBusy=${save.isBusy} />
+              <${SaveActions} of=${form} isBusy=${save.isBusy} isMain=${false} />
             </form>
           `
         : html`<p>${t.verifyModes[verify]}</p>`

@@ -27,12 +27,13 @@ const askBeforeLink = (event: MouseEvent) => {
   event.stopPropagation()
 }
 
-type SaveProps = {of: Draft<never>; isBusy: boolean}
+/** `isMain`: whether saving is the main action of the page. */
+type SaveProps = {of: Draft<never>; isBusy: boolean; isMain?: boolean}
 
 /** The buttons of such a form. Nothing can be saved before something is changed. */
-export const SaveActions = ({of: {isDirty, reset}, isBusy}: SaveProps) => html`
+export const SaveActions = ({of: {isDirty, reset}, isBusy, isMain = true}: SaveProps) => html`
   <div class="actions">
-    <${Button} kind="main" type="submit" isBusy=${isBusy} disabled=${!isDirty}>${t.save}<//>
+    <${Button} kind=${isMain ? 'main' : 'plain'} type="submit" isBusy=${isBusy} disabled=${!isDirty}>${t.save}<//>
     ${isDirty && html`<${Button} disabled=${isBusy} onClick=${reset}>${t.discardChanges}<//>`}
     <span class="quiet" role="status">${isDirty && t.unsavedChanges}</span>
   </div>
