@@ -4,6 +4,7 @@ import {type Db, sql, type Tx} from './database.ts'
 /** Large tables with the data of an org's runs, and the column that names the run or the chain. A chain is named by its first run. */
 export const OF_RUNS = {
   ...{run_log: 'run_no', log_batches: 'run_no', chain_rows: 'chain_no', unsettled: 'run_no', sends: 'run_no', admissions: 'run_no'},
+  ...{admitted_blocks: 'run_no'},
   ...{
     released_attempts: 'run_no',
     unsent_rows: 'run_no',

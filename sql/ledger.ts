@@ -1,3 +1,4 @@
+import {blocksOf, type NumberedRow} from './admitted-blocks.ts'
 import {arrayLiteral, columnLiteral} from './array-literal.ts'
 import {type Hot, prepare, statementsIn, type Tx} from './database.ts'
 import {countEmptyLinks, type EmptyLink, joinFields} from './empty-links.ts'
@@ -48,14 +49,17 @@ export type Intent = {
  */
 export const admit = async (hot: Hot, ...intents: [Intent, ...Intent[]]) => {
   const [{run, fence, answerSeconds, leaseSeconds}] = intents
-  const rows = intents.flatMap(({rows, module}) =>
-    rows.map(({key, attempt, isMetered = true, parent = null}) => ({key, attempt, isMetered, parent, module})),
+  const rows = intents.flatMap(({rows, module, flow}) =>
+    rows
+      .filter(({isMetered = true}) => isMetered)
+      .map(({key, number, attempt, parent = null}) => ({key, number, attempt, parent, module, flow})),
   )
   const sentColumn = (name: keyof Intent['rows'][number]) => arrayLiteral(intents.map(({rows}) => columnLiteral(rows, name)))
   const values = {
     ...{run, fence, answerSeconds, leaseSeconds},
     ...Object.fromEntries((['batch', 'flow', 'module', 'kind', 'bulkJob'] as const).map(name => [name, columnLiteral(intents, name)])),
-    ...columnsOf('row', rows, ['module', 'key', 'attempt', 'isMetered', 'parent']),
+    ...columnsOf('row', rows, ['module', 'key', 'attempt', 'parent']),
+    ...columnsOf('block', blocksOf(rows), ['module', 'flow', 'block', 'bits']),
     ...Object.fromEntries(sentColumns.map(name => [`sent.${name}`, sentColumn(name)])),
   }
   await admitStatement(hot, admitNamed.listValues(values))
@@ -67,22 +71,31 @@ const sentColumns = ['key', 'attempt', 'number', 'target', 'witness', 'digest'] 
 const columnsOf = <T extends object>(prefix: string, rows: readonly T[], columns: readonly (keyof T & string)[]): Record<string, unknown> =>
   Object.fromEntries(columns.map(column => [`${prefix}.${column}`, columnLiteral(rows, column)]))
 
-const admitNamed = nameStatement(`with admitted as (
+const admitNamed = nameStatement(`with gate as (select is_packed from run_heads where run_no = @run::bigint for update),
+   admitted as (
      insert into admissions (run_no, module_no, row_key, last_attempt, parent_key)
-     select @run::bigint, module, key, attempt, parent
-     from unnest(@row.module::smallint[], @row.key::text[], @row.attempt::smallint[], @row.isMetered::boolean[], @row.parent::text[]) as r(module, key, attempt, metered, parent)
-     where metered order by module, key
+     select @run, module, key, attempt, parent
+     from gate, unnest(@row.module::smallint[], @row.key::text[], @row.attempt::smallint[], @row.parent::text[]) as r(module, key, attempt, parent)
+     where not is_packed order by module, key
      on conflict (run_no, module_no, row_key) do update set last_attempt = excluded.last_attempt
        where admissions.last_attempt < excluded.last_attempt
      returning (xmax = 0) as fresh),
+   marked as (
+     insert into admitted_blocks as a (run_no, module_no, flow_no, block, bits, fresh)
+     select @run, module, flow, block, bits::bit(1024), bit_count(bits::bit(1024))
+     from gate, unnest(@block.module::smallint[], @block.flow::smallint[], @block.block::int[], @block.bits::text[]) as b(module, flow, block, bits)
+     where is_packed
+     on conflict (run_no, module_no, flow_no, block) do update set bits = a.bits | excluded.bits, fresh = bit_count(excluded.bits & ~a.bits)
+     returning fresh),
+   new as (select (select count(*) from admitted where fresh) + (select coalesce(sum(fresh), 0) from marked) as rows),
    head as (
-     update run_heads set counted = counted + (select count(*) from admitted where fresh),
+     update run_heads set counted = counted + (select rows from new),
        next_batch = greatest(next_batch, (select max(batch) + 1 from unnest(@batch::bigint[]) as b(batch))),
        lease_until = lading_now() + make_interval(secs => @leaseSeconds::float8)
      where run_no = @run and fence = @fence::bigint and lease_until > lading_now() and stop is null and held is null
        and not exists (
          select from runs r join connectors c on c.id = r.connector_id where r.run_no = @run and (c.writes_paused or c.state <> 'connected'))
-       and counted + (select count(*) from admitted where fresh) <= rows_limit
+       and counted + (select rows from new) <= rows_limit
      returning 1),
    sent as (
      insert into sends (run_no, batch_no, fence, flow_no, module_no, kind, row_keys, attempts, row_numbers, targets, witness, digests, bulk_job, sent_at,
@@ -150,6 +163,8 @@ export type OpenQuestion = {
  */
 export type RecordMarks = {module: string; recordId: string; marks: Buffer; isSure: boolean}
 type RowName = {module: number; key: string}
+/** A row that is no longer counted. `flow`, `number`: null for a row of an external engine, whose admissions are never packed. */
+export type FreedRow = RowName & {flow: number | null; number: number | null}
 
 export type Settlement = {
   run: number
@@ -161,7 +176,7 @@ export type Settlement = {
   settleNo: number
   batches: number[]
   log: LogRow[]
-  released: RowName[]
+  released: FreedRow[]
   kept: ChainRow[]
   opened: OpenQuestion[]
   closed: RowName[]
@@ -195,6 +210,8 @@ export const settle = async (hot: Hot, s: Settlement): Promise<RunHold | null> =
 export const settleIn = async (tx: Tx, s: Settlement): Promise<RunHold | null> =>
   ((await statementsIn(tx).executeSql(settleNamed.text, valuesOf(s))).rows[0] as {held: RunHold | null} | undefined)?.held ?? null
 
+const isNumbered = <Row extends FreedRow>(row: Row): row is Row & NumberedRow => row.flow !== null && row.number !== null
+
 const valuesOf = (s: Settlement) => {
   const log = sortByBlock(s.log)
   return settleNamed.listValues({
@@ -204,6 +221,7 @@ const valuesOf = (s: Settlement) => {
     ...columnsOf('pack', packsOf(log), ['first', 'last', 'block']),
     ...columnsOf('log', log, ['key', 'flow', 'number', 'module', 'phase', 'target', 'attempt', 'recordId', 'outcome', 'code', 'message']),
     ...columnsOf('released', s.released, ['module', 'key']),
+    ...columnsOf('freed', blocksOf(s.released.filter(isNumbered)), ['module', 'flow', 'block', 'bits']),
     ...columnsOf('kept', s.kept, ['module', 'key', 'recordId', 'how', 'matchKey']),
     'kept.writtenAt': s.kept.map(({writtenAt = null}) => writtenAt),
     'kept.emptyLinks': s.kept.map(({emptyLinks = []}) => joinFields(emptyLinks)),

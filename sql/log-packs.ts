@@ -1,7 +1,7 @@
 import type {LogRow} from './ledger.ts'
 
-/** The number of row numbers of a block, as in the view `log_entries`. */
-const blockRows = 1_024
+/** The number of row numbers of a block, as in the view `log_entries` and the table `admitted_blocks`. */
+export const BLOCK_ROWS = 1_024
 /** The most entries of one row of `log_batches`. It bounds what a reader unpacks for one entry. */
 export const MOST_PACKED = 1_000
 
@@ -9,7 +9,7 @@ export const MOST_PACKED = 1_000
 export type LogPack = {first: number; last: number; block: number}
 
 /** Returns the block of a row number: entries of nearby rows share it. Entries without a row number are in block -1. */
-export const blockOf = (row: number | null) => (row === null ? -1 : Math.floor(row / blockRows))
+export const blockOf = (row: number | null) => (row === null ? -1 : Math.floor(row / BLOCK_ROWS))
 
 /** Sorts entries by block, so that each block is one pack. Entries of one row keep their order, which decides its final outcome. */
 export const sortByBlock = (log: readonly LogRow[]): readonly LogRow[] => {

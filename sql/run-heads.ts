@@ -67,8 +67,8 @@ export const passCanary = async (db: Db, {run, fence, kind}: {run: number; fence
 
 export const insertHead = (tx: Tx, {run, rowsLimit, limitBy}: {run: number; rowsLimit: number; limitBy: string}) =>
   tx.query(sql.type(z.object({}))`
-    insert into run_heads (run_no, rows_limit, limit_by, packs_log)
-    values (${run}, ${rowsLimit}, ${limitBy}, coalesce((select is_on from release_switches where name = 'packed log'), false))`)
+    insert into run_heads (run_no, rows_limit, limit_by, is_packed)
+    values (${run}, ${rowsLimit}, ${limitBy}, coalesce((select is_on from release_switches where name = 'packed ledger'), false))`)
 
 /** Lowers the row limit of a run that was not started. */
 export const lowerRowsLimit = (tx: Tx, {run, rows}: {run: number; rows: number}) =>
@@ -143,12 +143,35 @@ export const listFreshKeys = (db: Db, {run, module, keys}: {run: number; module:
     select key from unnest(${sql.array(keys, 'text')}) as key
     where not exists (select from admissions a where a.run_no = ${run} and a.module_no = ${module} and a.row_key = key)`)
 
+/** Returns the keys of rows of the engine that the run has not counted yet. */
+export const listFreshRows = (db: Db, {run, module, flow, rows}: FreshRowsQuery) =>
+  db.anyFirst(sql.type(z.object({key: z.string()}))`
+    select key from unnest(${sql.array(
+      rows.map(({key}) => key),
+      'text',
+    )}, ${sql.array(
+      rows.map(({number}) => number),
+      'int8',
+    )}) as r(key, number)
+    where not exists (select from admissions a where a.run_no = ${run} and a.module_no = ${module} and a.row_key = r.key)
+      and not exists (
+        select from admitted_blocks b where b.run_no = ${run} and b.module_no = ${module} and b.flow_no = ${flow} and b.block = r.number / 1024
+          and get_bit(bits, (r.number % 1024)::int) = 1)`)
+
+type FreshRowsQuery = {run: number; module: number; flow: number; rows: {key: string; number: number}[]}
+
 export const countAdmissions = (db: Db, run: number) =>
-  db.oneFirst(sql.type(z.object({count: z.number()}))`select count(*) from admissions where run_no = ${run}`)
+  db.oneFirst(sql.type(z.object({count: z.number()}))`
+    select (select count(*) from admissions where run_no = ${run})
+      + (select coalesce(sum(bit_count(bits)), 0)::bigint from admitted_blocks where run_no = ${run}) as count`)
 
 /** Deletes a run's admissions in pieces, so that the end of a long run blocks nothing. Returns the number of deleted rows. */
 export const deleteAdmissions = async (db: Db, {run, limit}: {run: number; limit: number}) => {
   const {rowCount} = await db.query(sql.type(z.object({}))`
-    delete from admissions where ctid = any(array(select ctid from admissions where run_no = ${run} limit ${limit}))`)
+    with rows as (
+      delete from admissions where ctid = any(array(select ctid from admissions where run_no = ${run} limit ${limit})) returning 1),
+    blocks as (
+      delete from admitted_blocks where ctid = any(array(select ctid from admitted_blocks where run_no = ${run} limit ${limit})) returning 1)
+    select 1 from rows union all select 1 from blocks`)
   return rowCount
 }

@@ -1,2 +1,2 @@
--- Whether the settlements of a run store log entries packed, in `log_batches`. Processes of the release before this one start runs without it.
-alter table run_heads add column packs_log boolean not null default false;
+-- Whether a run stores its log entries and admissions packed. Processes of the release before this one start runs that do not.
+alter table run_heads add column is_packed boolean not null default false;

@@ -33,12 +33,10 @@ export type RunEnds = {ends: Record<string, number>; digest: string}
 
 /** Reads how each row ended. Throws if a row has no record. */
 export const readEnds = async ({place, path}: PreparedImport, run: string): Promise<RunEnds> => {
-  const answer = await fetchFresh(`${place.apiUrl}${path}/results.csv?run=${run}`, {headers: {authorization: `Bearer ${place.token}`}})
-  if (!answer.ok) throw new Error(`The results were not given: ${answer.status} ${await answer.text()}`)
   const ends: Record<string, number> = {}
   const digest = createHash('sha1')
   let no = 0
-  for await (const row of readCsv(Readable.fromWeb(answer.body as import('node:stream/web').ReadableStream))) {
+  for await (const row of readRows(place, `${path}/results.csv?run=${run}&from=1`)) {
     no++
     const record = row[recordColumn]
     if (!record) throw new Error(`Row ${no} has no record: ${JSON.stringify(row)}`)
@@ -46,6 +44,16 @@ export const readEnds = async ({place, path}: PreparedImport, run: string): Prom
     digest.update(`${no} ${record}\n`)
   }
   return {ends, digest: digest.digest('hex')}
+}
+
+/** Reads a file of results in its parts, because a million rows are more than one answer may hold. */
+async function* readRows({apiUrl, token}: PreparedImport['place'], first: string) {
+  for (let at: string | undefined = first; at; ) {
+    const answer = await fetchFresh(new URL(at, apiUrl), {headers: {authorization: `Bearer ${token}`}})
+    if (!answer.ok) throw new Error(`The results were not given: ${answer.status} ${await answer.text()}`)
+    yield* readCsv(Readable.fromWeb(answer.body as import('node:stream/web').ReadableStream))
+    at = /<([^>]+)>; rel="?next/.exec(answer.headers.get('link') ?? '')?.[1]
+  }
 }
 
 const readCsv = (stream: Readable): AsyncIterable<Record<string, string>> => stream.pipe(parse({columns: true, bom: true}))

@@ -82,7 +82,7 @@ const readWhy = async (page: Page) => {
   await person.onPage(page, 'Results')
   await page.getByLabel('Outcome').selectOption({label: 'Failed (7)'})
   await page.getByText('7 rows shown').waitFor()
-  await picture(page, 'results')
+  await picture(page, 'results', {height: 1300})
 }
 
 /** Replaces the unknown industry in all rows, in the review. */

@@ -109,7 +109,7 @@ const judgeBooks = async ({db}: Deployment, chain: EndedRunState[], find: Find) 
   const {run, log} = chain.at(-1)!
   const books = await db.one(sql.type(Books)`
     select (select coalesce(sum(cardinality(row_keys)), 0) from sends where run_no = r.run_no)::int as sends,
-      (select count(*) from admissions where run_no = r.run_no) as admissions,
+      (select count(*) from admissions where run_no = r.run_no) + (select count(*) from admitted_blocks where run_no = r.run_no) as admissions,
       (select count(*) from run_cursors where run_no = r.run_no) as cursors, h.counted, h.rows_limit as "rowsLimit",
       (select coalesce(jsonb_agg(jsonb_build_object('key', row_key, 'kind', kind)), '[]') from unsettled where run_no = r.run_no) as open
     from runs r join run_heads h using (run_no) where id = ${run.id}`)

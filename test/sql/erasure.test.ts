@@ -36,7 +36,7 @@ const nobodys: Record<string, string> = {
 }
 
 /** Tables written for every row of a batch have no foreign keys: a trigger deletes their rows with the run (`leave_no_rows`). */
-const ofBatches = ['run_log', 'log_batches', 'admissions', 'sends', 'unsettled', 'chain_rows']
+const ofBatches = ['run_log', 'log_batches', 'admissions', 'admitted_blocks', 'sends', 'unsettled', 'chain_rows']
 
 test('every table is deleted with its org, or is listed with its owner', async t => {
   const {hot, close} = await openLedger(t.title)
@@ -80,7 +80,7 @@ const ends = (run: Awaited<ReturnType<typeof beginRun>>) => [
   settlement(run, 1, {batches: [], log: [created(1)], kept: [chained], opened: [question], counts: [1]}),
   settlement(run, 1, {
     batches: [2],
-    released: [{module: 1, key: 'f.3'}],
+    released: [{module: 1, flow: 1, key: 'f.3', number: 3}],
     closed: [{module: 1, key: 'f.2'}],
     patched: [{module: 1, key: 'f.1', filled: [], isWhole: true}],
   }),
@@ -91,7 +91,8 @@ const beginHot = async (here: Ledger) => {
   const run = await beginRun(here)
   await admit(here.hot, intents(run)[0]!)
   await settle(here.hot, ends(run)[0]!)
-  await here.hot.query('update run_heads set packs_log = false where run_no = $1', [run.run])
+  await here.hot.query('update run_heads set is_packed = false where run_no = $1', [run.run])
+  await admit(here.hot, intent(run, 9, 20, 1))
   await settle(here.hot, settlement(run, 2, {log: [created(2)]}))
   return run
 }

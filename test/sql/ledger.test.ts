@@ -119,7 +119,7 @@ test.serial('T2 changes nothing under an expired lease, a moved fence, or for a 
   const settled = settlement({run, fence}, 1, {
     batches: [1],
     log: [created(1), created(2)],
-    released: [{module: 1, key: 'f.1'}],
+    released: [{module: 1, flow: 1, key: 'f.1', number: 1}],
     kept: [{module: 1, key: 'f.2', recordId: 'r2', how: 1, matchKey: null}],
     opened: [{module: 1, key: 'f.1', flow: 1, number: 1, kind: 0, target: null, witness: true, attempt: 1}],
     counts: [2],
@@ -162,8 +162,11 @@ test.serial('released rows are no longer counted, and make room for others', asy
   const {run, fence} = await beginRun(here, {rowsLimit: 3})
   await admit(here.hot, intent({run, fence}, 1, 1, 3))
   await assertShut(t, 'full', () => admit(here.hot, intent({run, fence}, 2, 4, 1)))
-  const released = [1, 2].map(number => ({module: 1, key: `f.${number}`}))
-  await settle(here.hot, settlement({run, fence}, 1, {batches: [1], log: [created(1)], released: [...released, {module: 2, key: 'f.3'}]}))
+  const released = [1, 2].map(number => ({module: 1, flow: 1, key: `f.${number}`, number}))
+  await settle(
+    here.hot,
+    settlement({run, fence}, 1, {batches: [1], log: [created(1)], released: [...released, {module: 2, flow: 1, key: 'f.3', number: 3}]}),
+  )
   t.is((await findHead(here.db, run))!.counted, 1)
   t.is(await countAdmissions(here.db, run), 1)
   await admit(here.hot, intent({run, fence}, 2, 4, 2))
@@ -236,7 +239,7 @@ test.serial('eight batches in flight and a thousand settlements cause no deadloc
         await admit(here.hot, intent({run, fence}, mine, from, size))
         const rows = Array.from({length: size}, (_, n) => from + n)
         // Every tenth row is refused, and released by the same statement.
-        const released = rows.filter(number => number % 10 === 0).map(number => ({module: 1, key: `f.${number}`}))
+        const released = rows.filter(number => number % 10 === 0).map(number => ({module: 1, flow: 1, key: `f.${number}`, number}))
         const kept = rows.map(number => ({
           module: 1,
           key: `f.${number}`,

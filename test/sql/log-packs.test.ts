@@ -65,7 +65,7 @@ const settlements: LogRow[][] = [
 const beginFilled = async (packs: boolean[]) => {
   const begun = await beginRun(here)
   for (const [at, log] of settlements.entries()) {
-    await here.db.query(sql.unsafe`update run_heads set packs_log = ${packs[at]!} where run_no = ${begun.run}`)
+    await here.db.query(sql.unsafe`update run_heads set is_packed = ${packs[at]!} where run_no = ${begun.run}`)
     await settle(here.hot, settlement(begun, at + 1, {log}))
   }
   return begun.run
@@ -126,6 +126,6 @@ test('a run stores its entries packed if the switch was on when it began', async
     return begun.run
   }
   t.deepEqual(await countTables(await begin()), {rows: 0, packs: 1})
-  await own.hot.query(`update release_switches set is_on = false where name = 'packed log'`)
+  await own.hot.query(`update release_switches set is_on = false where name = 'packed ledger'`)
   t.deepEqual(await countTables(await begin()), {rows: 2, packs: 0})
 })

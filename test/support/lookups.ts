@@ -87,7 +87,7 @@ export const assertLinked = async ({db}: TestDeployment, {run, log, rows}: Ended
   const left = await db.one(sql.type(
     z.object({sends: z.number(), admissions: z.number(), cursors: z.number(), keys: z.number(), counted: z.number()}),
   )`
-    select (select count(*) from sends where run_no = r.run_no) as sends, (select count(*) from admissions where run_no = r.run_no) as admissions,
+    select (select count(*) from sends where run_no = r.run_no) as sends, (select count(*) from admissions where run_no = r.run_no) + (select count(*) from admitted_blocks where run_no = r.run_no) as admissions,
       (select count(*) from run_cursors where run_no = r.run_no) as cursors, (select count(*) from run_parent_keys where run_no = r.run_no) as keys,
       h.counted
     from runs r join run_heads h using (run_no) where id = ${run.id}`)

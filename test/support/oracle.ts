@@ -61,7 +61,7 @@ const assertAttempts = (log: any[]) => {
 /** Asserts that nothing is in flight, that nothing was admitted twice or kept too long, and that the import is free for another run. */
 const assertClosed = async (db: TestDeployment['db'], run: any) => {
   const left = await db.one(sql.type(z.object({sends: z.number(), admissions: z.number(), cursors: z.number(), counted: z.number()}))`
-    select (select count(*) from sends where run_no = r.run_no) as sends, (select count(*) from admissions where run_no = r.run_no) as admissions,
+    select (select count(*) from sends where run_no = r.run_no) as sends, (select count(*) from admissions where run_no = r.run_no) + (select count(*) from admitted_blocks where run_no = r.run_no) as admissions,
       (select count(*) from run_cursors where run_no = r.run_no) as cursors, h.counted
     from runs r join run_heads h using (run_no) where id = ${run.id}`)
   assert.deepEqual({sends: left.sends, admissions: left.admissions, cursors: left.cursors}, {sends: 0, admissions: 0, cursors: 0})

@@ -55,7 +55,17 @@ const content = [
   'questions',
   'question_rows',
 ]
-const tables = [...content, 'checks', 'check_problems', 'admissions', 'sends', 'run_cursors', 'run_lookups', 'loose_objects']
+const tables = [
+  ...content,
+  'checks',
+  'check_problems',
+  'admissions',
+  'admitted_blocks',
+  'sends',
+  'run_cursors',
+  'run_lookups',
+  'loose_objects',
+]
 
 /** Counts the rows of these tables. Empty tables are omitted. */
 export const countAll = async ({hot}: TestDeployment, names = tables) => {

@@ -56,7 +56,7 @@ export const settlement = ({run, fence}: {run: number; fence: number}, settleNo:
   ...more,
 })
 
-const tables = ['run_heads', 'run_cursors', 'admissions', 'sends', 'unsettled', 'run_log', 'log_batches', 'chain_rows']
+const tables = ['run_heads', 'run_cursors', 'admissions', 'admitted_blocks', 'sends', 'unsettled', 'run_log', 'log_batches', 'chain_rows']
 
 /** Reads every row of the engine's run tables. */
 export const readAll = async ({hot}: {hot: Hot}) => {

@@ -34,7 +34,7 @@ const rehearse = async (t: ExecutionContext, path: string, start: object = {}) =
   t.is((await ok(org.call('GET', path), 200)).import.state, state, 'the import is not touched')
   const left = await here.db.one(sql.type(z.object({chain: z.number(), admissions: z.number(), sends: z.number(), open: z.number()}))`
     select (select count(*) from chain_rows c where c.run_no = r.run_no) as chain, (select count(*) from unsettled u where u.run_no = r.run_no) as open,
-      (select count(*) from admissions a where a.run_no = r.run_no) as admissions, (select count(*) from sends s where s.run_no = r.run_no) as sends
+      (select count(*) from admissions a where a.run_no = r.run_no) + (select count(*) from admitted_blocks a where a.run_no = r.run_no) as admissions, (select count(*) from sends s where s.run_no = r.run_no) as sends
     from runs r where id = ${ended.id}`)
   t.deepEqual(left, {chain: 0, open: 0, admissions: 0, sends: 0})
   t.is((await ok(org.call('GET', `${path}/results.csv?run=${ended.id}`), 409)).code, 'DRY_RUN')

@@ -99,7 +99,7 @@ const addFollowing = (cli: Cli, program: Command) => {
   program
     .command('resume')
     .summary('resume a run that its guard holds')
-    .description('Continues the run. Its guard counts anew from here.')
+    .description('Continues the run. Its guard starts to count again from here.')
     .argument('<run>', 'id of a run, or id or name of an import (its active run)')
     .addHelpText('after', '\nExample:\n  lading resume run_01k9…\n\nNext: lading watch RUN')
     .action(async (given: string) => {

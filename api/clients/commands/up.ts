@@ -57,7 +57,7 @@ const readPort = (text: string): number => {
 }
 
 const UP_HELP = `
-The data stays in the folder, and the next start resumes it. Delete the folder to start anew. The
+The data stays in the folder, and the next start resumes it. Delete the folder to begin again. The
 stand-in of the CRM has sample users; nothing leaves this machine.
 
 Examples:

@@ -17,11 +17,11 @@ const pages: Record<string, {areas: Area[]; load: Load}> = {
     load: async () => (await import('./runs/run-page.ts')).RunPage,
   },
   'imports/:id/results': {
-    areas: ['decide', 'files', 'reasons', 'runs', 'verification'],
+    areas: ['decide', 'files', 'reasons', 'runs', 'undo', 'verification'],
     load: async () => (await import('./runs/results.ts')).Results,
   },
   'imports/:id/questions': {
-    areas: ['decide', 'files', 'reasons', 'runs'],
+    areas: ['decide', 'files', 'reasons', 'runs', 'undo'],
     load: async () => (await import('./runs/questions.ts')).Questions,
   },
   'imports/:id/runs': {areas: ['files', 'reasons', 'runs', 'undo'], load: async () => (await import('./runs/import-runs.ts')).ImportRuns},

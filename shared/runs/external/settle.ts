@@ -177,7 +177,7 @@ export const noAnswer = {
 type Sheet = {
   batch: Batch
   log: LogRow[]
-  released: {module: number; key: string}[]
+  released: Settlement['released']
   attempts: ReleasedRow[]
   outcomes: {module: number; key: string; outcome: number}[]
   /** Rows that stay metered although this attempt was not sent, because they were metered before. */
@@ -217,7 +217,7 @@ const enterEnd = (sheet: Sheet, sheetEntry: SheetEntry, end: WriteEnd) => {
   const isFirst = batch.fresh[at]!
   const isPatch = batch.patches?.[at] === true
   if (end.outcome === 'unsent') {
-    if (isFirst) released.push(name)
+    if (isFirst) released.push({...name, flow: null, number: null})
     else lowered.push({...name, patch: isPatch})
     return
   }
@@ -230,7 +230,7 @@ const enterEnd = (sheet: Sheet, sheetEntry: SheetEntry, end: WriteEnd) => {
   if (end.outcome === 'refused') {
     // A refusal after an unanswered send does not prove that the first send failed. So the row stays counted and its question stays open.
     if (isOpen) return openQuestion(sheet, sheetEntry, EXTERNAL_STEP_CODES.again)
-    if (isFirst) released.push(name)
+    if (isFirst) released.push({...name, flow: null, number: null})
     if (isFirst) attempts.push({...name, attempt, outcome: outcomeNo('refused')})
     return
   }

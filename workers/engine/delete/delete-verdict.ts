@@ -6,7 +6,7 @@ import {type CompiledFlow, type ImportRow, STEP_CODES} from '../model.ts'
 import {countDeleted, logOutcome} from '../settle/log-entries.ts'
 import {sayRefusal} from '../settle/refusal-words.ts'
 import type {SettlementParts} from '../settle/settler.ts'
-import {countUnanswered, maySendAgain, type NextStep, type Op, questionOf} from '../settle/verdict.ts'
+import {admissionOf, countUnanswered, maySendAgain, type NextStep, type Op, questionOf} from '../settle/verdict.ts'
 
 type DeleteBatch = {flow: CompiledFlow; settled: SettlementParts; patienceMs: number}
 
@@ -33,7 +33,7 @@ export const judgeDelete = (
     settled.opened.push(questionOf(flow, row, {kind: STEP_CODES.delete, target, attempt: row.attempt}))
     return maySendAgain(row, patienceMs) ? 'again' : 'end'
   }
-  if (row.unansweredSends === 0) settled.released.push({module: flow.module.no, key: row.key})
+  if (row.unansweredSends === 0) settled.released.push(admissionOf(flow, row))
   if (isGone(crm, target!) && !row.isGone) {
     row.isGone = true
     return 'replan'

@@ -6,7 +6,7 @@ import type {LateUpdates} from '../recover/late-updates.ts'
 import {countEmptyLinks, logOutcome} from '../settle/log-entries.ts'
 import {sayRefusal} from '../settle/refusal-words.ts'
 import type {SettlementParts} from '../settle/settler.ts'
-import {countUnanswered, maySendAgain, type NextStep, type Op} from '../settle/verdict.ts'
+import {admissionOf, countUnanswered, maySendAgain, type NextStep, type Op} from '../settle/verdict.ts'
 import {noteWritten} from '../verify/written-rows.ts'
 
 type PatchBatch = {flow: CompiledFlow; settled: SettlementParts; patienceMs: number; lateUpdates: Pick<LateUpdates, 'add'>}
@@ -49,6 +49,6 @@ export const judgePatch = (
   }
   const code = crm.code ?? `HTTP_${crm.status}`
   logOutcome({flow, settled}, row, 'refused', {attempt, recordId: target, code, message: `The patch was refused: ${sayRefusal(crm)}`})
-  if (row.isMetered && row.unansweredSends === 0) settled.released.push(name)
+  if (row.isMetered && row.unansweredSends === 0) settled.released.push(admissionOf(flow, row))
   return 'end'
 }

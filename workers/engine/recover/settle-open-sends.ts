@@ -29,8 +29,12 @@ export const settleOpenSends = async (ctx: LedgerContext, {piecewise = false, ke
 }
 
 /** Settles the batch of a bulk job that was never requested: its rows count as never sent. */
-const putBack = (ctx: LedgerContext, {batch, module, keys}: Send) =>
-  ctx.settler.settle({...emptySettlement(batch), released: keys.map(key => ({module, key})), isProgress: false})
+const putBack = (ctx: LedgerContext, {batch, module, flow, keys, numbers}: Send) =>
+  ctx.settler.settle({
+    ...emptySettlement(batch),
+    released: keys.map((key, at) => ({module, flow, key, number: numbers[at]!})),
+    isProgress: false,
+  })
 
 const settleSend = async (ctx: LedgerContext, send: Send, places: number[], batch: number | null): Promise<number> => {
   const {flow, module, kind, keys, numbers, attempts, targets, witness, digests} = send

@@ -3,10 +3,10 @@ import {limitStop} from '../../../shared/runs/stop.ts'
 import {findWriteStatus} from '../../../sql/connectors.ts'
 import {isFateUnknown, isPassing, sqlStateOf} from '../../../sql/database.ts'
 import {GATE_SHUT, type Intent} from '../../../sql/ledger.ts'
-import {listFreshKeys, lockHead, type RunStop, writeStop} from '../../../sql/run-heads.ts'
+import {listFreshRows, lockHead, type RunStop, writeStop} from '../../../sql/run-heads.ts'
 import {findSend} from '../../../sql/sends.ts'
 import type {Context} from '../context.ts'
-import {type BatchKind, type CompiledFlow, STEP_CODES} from '../model.ts'
+import {type BatchKind, type CompiledFlow, type ImportRow, STEP_CODES} from '../model.ts'
 import {handoverSecondsOf} from '../recover/lease.ts'
 import {LeaseLost, RunStopped} from '../run-endings.ts'
 import type {Op} from '../settle/verdict.ts'
@@ -152,11 +152,13 @@ const findRoom = (ctx: Context, flow: CompiledFlow, ops: Op[], {resending}: Admi
     if (head.held) throw runHeld(head.held)
     const shut = findWriteBlock(await findWriteStatus(tx, ctx.run.no), ctx.run)
     if (shut) throw shut
-    const metered = ops.filter(({row}) => row.isMetered !== false).map(({row}) => row.key)
-    const fresh = new Set(await listFreshKeys(tx, {run: ctx.run.no, module: flow.module.no, keys: metered}))
+    const listFresh = ({no, module}: CompiledFlow, rows: ImportRow[]) =>
+      listFreshRows(tx, {run: ctx.run.no, module: module.no, flow: no, rows})
+    const metered = ops.flatMap(({row}) => (row.isMetered === false ? [] : row))
+    const fresh = new Set(await listFresh(flow, metered))
     for (const nest of flow.nestedFlows ?? []) {
-      const keys = nestedIn(ops, nest).map(({row}) => row.key)
-      for (const key of await listFreshKeys(tx, {run: ctx.run.no, module: nest.module.no, keys})) fresh.add(key)
+      const rows = nestedIn(ops, nest).map(({row}) => row)
+      for (const key of await listFresh(nest, rows)) fresh.add(key)
     }
     const room = head.rowsLimit - head.counted
     const fitting = countFitting(ops, fresh, room)

@@ -5,7 +5,7 @@ import {type ImportRow, STEP_CODES} from '../model.ts'
 import {logOutcome} from './log-entries.ts'
 import {findRefusedRow, sayRefusal} from './refusal-words.ts'
 import type {SettlementParts} from './settler.ts'
-import {countUnanswered, type NextStep, resendSafe} from './verdict.ts'
+import {admissionOf, countUnanswered, type NextStep, resendSafe} from './verdict.ts'
 
 /**
  * Settles the nested rows of a create, which share the outcome of the record. `next`: the next step of the record's own row. If the record
@@ -17,7 +17,7 @@ export const judgeNested = (settled: SettlementParts, parent: ImportRow, answer:
   for (const {flow, rows} of parent.nested ?? [])
     for (const row of rows) {
       const name = {module: flow.module.no, key: row.key}
-      if ((isLeft || isRefused) && row.unansweredSends === 0) settled.released.push(name)
+      if ((isLeft || isRefused) && row.unansweredSends === 0) settled.released.push(admissionOf(flow, row))
       if (isLeft) continue
       row.attempt++
       const {attempt} = row

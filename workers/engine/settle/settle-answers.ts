@@ -11,7 +11,7 @@ import {judgeTag} from '../tag/tag-verdict.ts'
 import {judgeUndo} from '../undo/undo-verdict.ts'
 import {judgeNested} from './nested-verdict.ts'
 import {emptySettlement} from './settler.ts'
-import {findClaimedRecord, judgeAnswer, type NextStep, type Op} from './verdict.ts'
+import {admissionOf, findClaimedRecord, judgeAnswer, type NextStep, type Op} from './verdict.ts'
 
 /** The answers to a batch, in the order of its operations. */
 export type Answers = {answers: RecordAnswer[]; clockOffsetMs: number | null}
@@ -25,7 +25,7 @@ const releasedBy = (flow: CompiledFlow, ops: Op[]) =>
   ops
     .flatMap(({row}) => [{row, flow}, ...(row.nested ?? []).flatMap(({flow, rows}) => rows.map(row => ({row, flow})))])
     .filter(({row}) => row.unansweredSends === 0 && row.isMetered !== false)
-    .map(({row, flow}) => ({module: flow.module.no, key: row.key}))
+    .map(({row, flow}) => admissionOf(flow, row))
 
 /**
  * Settles the answers of a batch. `leave`: called for each row that is settled, or is to be searched for. `unsent`: rows of the batch that were

@@ -5,6 +5,7 @@ import {type Hot, isFateUnknown, isPassing, type Pool, sqlStateOf} from '../../.
 import type {EmptyLink} from '../../../sql/empty-links.ts'
 import {
   type ChainRow,
+  type FreedRow,
   GATE_SHUT,
   type LogRow,
   type OpenQuestion,
@@ -30,7 +31,7 @@ import {openStatistics} from './statistics.ts'
 export type SettlementParts = {
   batches: number[]
   log: LogRow[]
-  released: {module: number; key: string}[]
+  released: FreedRow[]
   kept: KeptRow[]
   opened: OpenQuestion[]
   closed: {module: number; key: string}[]

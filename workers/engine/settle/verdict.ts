@@ -66,7 +66,7 @@ export const judgeAnswer = (
   if (take?.taken) return settleClaimed(judgedBatch, op, answer.crm, findClaimedRecord(judgedBatch.kind, op, answer)!)
   if (isMatchFound(judgedBatch, row, answer.crm) && answer.duplicateOf) {
     logAttempt(judgedBatch, row, 'refused', {recordId: op.target, code, message: sayRowRefusal(row, answer.crm)})
-    judgedBatch.settled.released.push(nameOf(judgedBatch, row))
+    judgedBatch.settled.released.push(admissionOf(judgedBatch.flow, row))
     openQuestion(judgedBatch, op, STEP_CODES.again)
     row.matches = [answer.duplicateOf]
     return 'replan'
@@ -77,7 +77,7 @@ export const judgeAnswer = (
     ? `${plain(logDetails, longestMessage - mayExist.length - 2)}. ${mayExist}`
     : logDetails
   logAttempt(judgedBatch, row, 'refused', {recordId: op.target, code, message})
-  if (row.unansweredSends === 0) judgedBatch.settled.released.push(nameOf(judgedBatch, row))
+  if (row.unansweredSends === 0) judgedBatch.settled.released.push(admissionOf(judgedBatch.flow, row))
   if (!take && judgedBatch.kind === 'create' && (row.unansweredSends > 0 || row.hasLostCreate))
     openQuestion(judgedBatch, op, STEP_CODES.again, {ended: true})
   else closeQuestion(judgedBatch, row)
@@ -134,7 +134,7 @@ const settleClaimed = (judgedBatch: JudgedBatch, {row}: Op, crm: CrmProblem, rec
   logAttempt(judgedBatch, row, 'created', {recordId, ...madeEarlier})
   keepRecord(judgedBatch, row, recordId, HOW.taken)
   // A claim counts nothing, because the run that sent the create counts the row.
-  if (row.unansweredSends === 0 && row.hasLostCreate) judgedBatch.settled.released.push(nameOf(judgedBatch, row))
+  if (row.unansweredSends === 0 && row.hasLostCreate) judgedBatch.settled.released.push(admissionOf(judgedBatch.flow, row))
   closeQuestion(judgedBatch, row)
   return 'end'
 }
@@ -197,6 +197,11 @@ const isMatchFound = ({kind, flow}: JudgedBatch, row: ImportRow, crm: CrmProblem
   errorsOf(crm).every(({code, field}) => code === 'DUPLICATE_DATA' && field === flow.matchFields[0]!.apiName)
 
 const nameOf = ({flow}: JudgedBatch, {key}: ImportRow) => ({module: flow.module.no, key})
+
+/** Names a row whose admission is released. */
+export const admissionOf = ({no, module}: Pick<CompiledFlow, 'no' | 'module'>, {key, number}: Pick<ImportRow, 'key' | 'number'>) => ({
+  ...{module: module.no, flow: no, key, number},
+})
 
 /** Stores the row's record. `doubt` builds the unsettled entry that is stored instead if another row already holds the record. */
 const keepRecord = (

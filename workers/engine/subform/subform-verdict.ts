@@ -5,7 +5,7 @@ import {describeRefused, mayGoOn} from '../../writes/row-verdict.ts'
 import {type CompiledFlow, STEP_CODES} from '../model.ts'
 import {logOutcome} from '../settle/log-entries.ts'
 import type {SettlementParts} from '../settle/settler.ts'
-import {countUnanswered, maySendAgain, type NextStep, type Op} from '../settle/verdict.ts'
+import {admissionOf, countUnanswered, maySendAgain, type NextStep, type Op} from '../settle/verdict.ts'
 
 export type ReplaceUnit = {
   /** The record's position in the request. */
@@ -69,7 +69,7 @@ export const judgeReplaced = (
     const {crm} = answer
     const [code, message] = [crm.code ?? `HTTP_${crm.status}`, describeRefused(crm, keys, deletes.length)(row.key)]
     logOutcome({flow, settled}, row, 'refused', {attempt, recordId: record, code, message})
-    if (row.unansweredSends === 0 && row.isMetered !== false) settled.released.push(name)
+    if (row.unansweredSends === 0 && row.isMetered !== false) settled.released.push(admissionOf(flow, row))
   }
   if (row.open) settled.closed.push(name)
   row.open = false

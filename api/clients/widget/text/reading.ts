@@ -224,7 +224,7 @@ export const t = translate('reading', {
   next: 'Next',
   changeHeaderRow: 'Change header row',
   row: 'Row',
-  ragged: 'ragged',
+  ragged: 'wrong number of cells',
   noRows: 'No rows.',
   rowsOf: (label: Part) => `Rows of ${label}`,
   showMoreColumns: 'Show more columns',

@@ -194,7 +194,7 @@ export const t = translate('runs', {
   theCrmDidNotConfirmWhetherIt:
     'The CRM did not confirm whether it wrote them. A retry searches for each record first, so nothing is created twice.',
   startANewRunWithAllRows: 'Start a new run with all rows',
-  aNewRunWouldCreateWrittenRecords: 'A new run would create written records again. To run all rows anew,',
+  aNewRunWouldCreateWrittenRecords: 'A new run would create written records again. To run all rows again,',
   matchExistingRecords: 'match existing records',
   first: 'first.',
   resultsBeforeTheRunStopped: 'Results before the run stopped',

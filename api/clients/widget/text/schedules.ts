@@ -35,7 +35,7 @@ export const t = translate('schedules', {
   theCrmAccountsThatImportsWriteTo: 'The CRM accounts that imports write to. A connection acts as the person who gave consent.',
   noConnectionsYetConnectYourCrmTo: 'No connections yet. Connect your CRM to read its modules and fields.',
   noConnectionsYetAskAnAdminTo: 'No connections yet. Ask an admin to connect the CRM.',
-  actsAs: 'Acts as',
+  actsAs: 'Connected as',
   since: (dc: Part, createdAt: Part) => `(${dc}), since ${createdAt}`,
   theCrmRevokedTheConsent: 'The CRM revoked the consent',
   connectItAgainToResumeReadingAnd: 'Connect it again to resume reading and writing.',

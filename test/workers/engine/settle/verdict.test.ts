@@ -67,7 +67,7 @@ test('a created record is logged, kept with its match key and counted', t => {
 test('a refused row is final and no longer counted against the row limit', t => {
   const {next, settled, counts, log} = judge(row(1), 'create', [refused()])
   t.deepEqual([next, log, counts], [['end'], [['refused', 1, 'INVALID_DATA', null]], {refused: 1}])
-  t.deepEqual(settled.released, [{module: 1, key: 'f.1'}])
+  t.deepEqual(settled.released, [{module: 1, flow: 1, key: 'f.1', number: 1}])
 })
 
 test('a refusal without a code carries its HTTP status', t => {
@@ -154,7 +154,7 @@ test('a duplicate of the match field is planned again with the record that the C
     settled.opened.map(({kind}) => kind),
     [STEP_CODES.again],
   )
-  t.deepEqual(settled.released, [{module: 1, key: 'f.1'}])
+  t.deepEqual(settled.released, [{module: 1, flow: 1, key: 'f.1', number: 1}])
 })
 
 test('a duplicate of any other field is refused', t => {
@@ -196,7 +196,7 @@ test('a create lost by an earlier run may claim its record, which does not count
     ['created', 2, 'MADE_EARLIER', '7'],
   ])
   t.deepEqual([counts, next, settled.closed.length], [{created: 1}, ['end'], 1])
-  t.deepEqual(settled.released, [{module: 1, key: 'f.1'}], 'the run that sent it counts it')
+  t.deepEqual(settled.released, [{module: 1, flow: 1, key: 'f.1', number: 1}], 'the run that sent it counts it')
 })
 
 test('a create lost by an earlier run and refused in the current one is not counted, and its message says it may exist', t => {
@@ -204,7 +204,7 @@ test('a create lost by an earlier run and refused in the current one is not coun
   const {settled, log} = judge(one, 'create', [duplicate('7')], {take: {taken: false, why: 'another'}})
   t.deepEqual(log, [['refused', 1, 'DUPLICATE_DATA', null]], 'it is not planned again with a record that may be its own')
   t.regex(settled.log[0]!.message!, /another user created it\. An earlier create of this row was never answered/)
-  t.deepEqual(settled.released, [{module: 1, key: 'f.1'}])
+  t.deepEqual(settled.released, [{module: 1, flow: 1, key: 'f.1', number: 1}])
 })
 
 test('messages of the CRM are cleaned of NUL characters and truncated for the database', t => {

@@ -226,7 +226,7 @@ export const reading: typeof t = {
   next: 'Weiter',
   changeHeaderRow: 'Kopfzeile ändern',
   row: 'Zeile',
-  ragged: 'ungleich',
+  ragged: 'falsche Zahl von Zellen',
   exclusions: {
     'The row is empty': 'leer',
     'The row was excluded by an expression': 'durch einen Ausdruck ausgeschlossen',

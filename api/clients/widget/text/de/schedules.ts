@@ -36,7 +36,7 @@ export const schedules: typeof t = {
   theCrmAccountsThatImportsWriteTo: 'Die CRM-Konten, in die Importe schreiben. Eine Verbindung handelt als die Person, die zugestimmt hat.',
   noConnectionsYetConnectYourCrmTo: 'Noch keine Verbindungen. Verbinden Sie Ihr CRM, um seine Module und Felder zu lesen.',
   noConnectionsYetAskAnAdminTo: 'Noch keine Verbindungen. Bitten Sie einen Admin, das CRM zu verbinden.',
-  actsAs: 'Handelt als',
+  actsAs: 'Verbunden als',
   since: (dc, createdAt) => `(${dc}), seit ${createdAt}`,
   theCrmRevokedTheConsent: 'Das CRM hat die Zustimmung widerrufen',
   connectItAgainToResumeReadingAnd: 'Verbinden Sie es neu, um wieder zu lesen und zu schreiben.',

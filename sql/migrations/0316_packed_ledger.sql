@@ -33,6 +33,18 @@ create view log_entries as
   from log_batches cross join lateral unnest(row_keys, flows, row_numbers, modules, phases, targets, attempts, record_ids, outcomes, codes, messages)
     with ordinality as e(row_key, flow_no, row_number, module_no, phase, target, attempt, record_id, outcome, code, message, n);
 
+-- Admitted rows of a flow, packed: one bit per row number of a block, so that a row counts once however often it is sent. `fresh`: by how many
+-- rows the last statement changed the count. Rows of external engines stay in `admissions`.
+create table admitted_blocks (
+  run_no bigint not null,
+  module_no smallint not null,
+  flow_no smallint not null,
+  block int not null,
+  bits bit(1024) not null,
+  fresh int not null,
+  primary key (run_no, module_no, flow_no, block)
+) with (fillfactor = 50);
+
 create or replace function leave_no_rows() returns trigger language plpgsql as $$
   declare chain bigint := coalesce(old.chain_no, old.run_no);
   begin
@@ -40,6 +52,7 @@ create or replace function leave_no_rows() returns trigger language plpgsql as $
     delete from run_log where run_no = old.run_no;
     delete from log_batches where run_no = old.run_no;
     delete from admissions where run_no = old.run_no;
+    delete from admitted_blocks where run_no = old.run_no;
     delete from sends where run_no = old.run_no;
     delete from unsettled where run_no = old.run_no;
     if not exists (select from runs where chain_no = chain) then delete from chain_rows where chain_no = chain; end if;
