@@ -34,7 +34,7 @@ export const MatchFiles = ({known: {import: found, again}}: {known: LoadedImport
         html`
         <${DropZone} label=${t.chooseFiles} onFiles=${sendAll}>
           <p><strong>${t.dropOneOrMoreFilesHere}</strong></p>
-          <p class="quiet">${t.csvOrExcelXlsxInterruptedUploadsOf}</p>
+          <p class="quiet">${t.kindsOfFilesAndUploads}</p>
         <//>
       `
       }

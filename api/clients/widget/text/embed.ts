@@ -14,7 +14,7 @@ export const t = translate('embed', {
   chooseFile: 'Choose file',
   creating: 'Creating the import …',
   dropAFile: 'Drop a file here',
-  kindsOfFiles: 'CSV or Excel (.xlsx)',
+  kindsOfFiles: 'CSV, Excel (.xlsx), OpenDocument (.ods) or JSON',
   notConnected: 'No CRM is connected yet',
   anAdminConnects: (org: Part) => `An admin of ${org} can connect it now. A new window opens.`,
   connectCrm: 'Connect CRM',

@@ -71,7 +71,7 @@ export const t = translate('files', {
   uploaded: (name: Part) => `Uploaded ${name}`,
   chooseFiles: 'Choose files',
   dropOneOrMoreFilesHere: 'Drop one or more files here',
-  csvOrExcelXlsxInterruptedUploadsOf: 'CSV or Excel (.xlsx). Interrupted uploads of large files can be resumed.',
+  kindsOfFilesAndUploads: 'CSV, Excel (.xlsx), OpenDocument (.ods) or JSON. Interrupted uploads of large files can be resumed.',
   doesNotFitTheTemplate: (name: Part) => `${name} does not fit the template`,
   addAnotherFile: 'Add another file',
   pageNotFound: 'Page not found',

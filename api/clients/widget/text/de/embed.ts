@@ -14,7 +14,7 @@ export const embed: typeof t = {
   chooseFile: 'Datei wählen',
   creating: 'Der Import wird angelegt …',
   dropAFile: 'Legen Sie eine Datei hier ab',
-  kindsOfFiles: 'CSV oder Excel (.xlsx)',
+  kindsOfFiles: 'CSV, Excel (.xlsx), OpenDocument (.ods) oder JSON',
   notConnected: 'Noch ist kein CRM verbunden',
   anAdminConnects: org => `Ein Admin von ${org} kann es jetzt verbinden. Ein neues Fenster öffnet sich.`,
   connectCrm: 'CRM verbinden',
