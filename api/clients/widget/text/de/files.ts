@@ -71,7 +71,8 @@ export const files: typeof t = {
   uploaded: name => `${name} hochgeladen`,
   chooseFiles: 'Dateien auswählen',
   dropOneOrMoreFilesHere: 'Ziehen Sie eine oder mehrere Dateien hierher',
-  kindsOfFilesAndUploads: 'CSV, Excel (.xlsx), OpenDocument (.ods) oder JSON. Unterbrochene Uploads großer Dateien können fortgesetzt werden.',
+  kindsOfFilesAndUploads:
+    'CSV, Excel (.xlsx), OpenDocument (.ods) oder JSON. Unterbrochene Uploads großer Dateien können fortgesetzt werden.',
   doesNotFitTheTemplate: name => `${name} passt nicht zur Vorlage`,
   addAnotherFile: 'Weitere Datei hinzufügen',
   pageNotFound: 'Seite nicht gefunden',
