@@ -1,6 +1,6 @@
-import {BLOCK_ROWS, blockOf} from './log-packs.ts'
+import {BLOCK_ROWS, blockOf} from './log-chunks.ts'
 
-/** A row of the engine, which its flow and its number name. */
+/** A row of an import, identified by its flow and its row number. Rows of external engines have keys instead. */
 export type NumberedRow = {module: number; flow: number; number: number}
 /** Rows of one flow in one block. `bits`: the text form of `bit(1024)`, in which bit n is row number `block * 1024 + n`. */
 export type RowBlock = {module: number; flow: number; block: number; bits: string}

@@ -2,7 +2,7 @@ import {blocksOf, type NumberedRow} from './admitted-blocks.ts'
 import {arrayLiteral, columnLiteral} from './array-literal.ts'
 import {type Hot, prepare, statementsIn, type Tx} from './database.ts'
 import {countEmptyLinks, type EmptyLink, joinFields} from './empty-links.ts'
-import {packsOf, sortByBlock} from './log-packs.ts'
+import {chunksOf, sortByBlock} from './log-chunks.ts'
 import {nameStatement} from './named-statement.ts'
 import type {RunHold} from './run-heads.ts'
 import {settleNamed} from './settle-statement.ts'
@@ -163,8 +163,8 @@ export type OpenQuestion = {
  */
 export type RecordMarks = {module: string; recordId: string; marks: Buffer; isSure: boolean}
 type RowName = {module: number; key: string}
-/** A row that is no longer counted. `flow`, `number`: null for a row of an external engine, whose admissions are never packed. */
-export type FreedRow = RowName & {flow: number | null; number: number | null}
+/** The admission of a row that is not counted any more. `flow`, `number`: null for a row of an external engine, whose admissions are never packed. */
+export type ReleasedAdmission = RowName & {flow: number | null; number: number | null}
 
 export type Settlement = {
   run: number
@@ -176,7 +176,7 @@ export type Settlement = {
   settleNo: number
   batches: number[]
   log: LogRow[]
-  released: FreedRow[]
+  released: ReleasedAdmission[]
   kept: ChainRow[]
   opened: OpenQuestion[]
   closed: RowName[]
@@ -210,7 +210,7 @@ export const settle = async (hot: Hot, s: Settlement): Promise<RunHold | null> =
 export const settleIn = async (tx: Tx, s: Settlement): Promise<RunHold | null> =>
   ((await statementsIn(tx).executeSql(settleNamed.text, valuesOf(s))).rows[0] as {held: RunHold | null} | undefined)?.held ?? null
 
-const isNumbered = <Row extends FreedRow>(row: Row): row is Row & NumberedRow => row.flow !== null && row.number !== null
+const isNumbered = <Row extends ReleasedAdmission>(row: Row): row is Row & NumberedRow => row.flow !== null && row.number !== null
 
 const valuesOf = (s: Settlement) => {
   const log = sortByBlock(s.log)
@@ -218,10 +218,10 @@ const valuesOf = (s: Settlement) => {
     ...{run: s.run, fence: s.fence, settleNo: s.settleNo, chain: s.chain, answerSeconds: s.answerSeconds, leaseSeconds: s.leaseSeconds},
     ...{batches: arrayLiteral(s.batches), counts: arrayLiteral(s.counts), logLength: log.length, isProgress: s.isProgress ?? true},
     ...{'cursor.flow': s.cursor.flow, 'cursor.lowWater': s.cursor.lowWater, 'cursor.pass': s.cursor.pass ?? 0},
-    ...columnsOf('pack', packsOf(log), ['first', 'last', 'block']),
+    ...columnsOf('chunk', chunksOf(log), ['first', 'last', 'block']),
     ...columnsOf('log', log, ['key', 'flow', 'number', 'module', 'phase', 'target', 'attempt', 'recordId', 'outcome', 'code', 'message']),
     ...columnsOf('released', s.released, ['module', 'key']),
-    ...columnsOf('freed', blocksOf(s.released.filter(isNumbered)), ['module', 'flow', 'block', 'bits']),
+    ...columnsOf('releasedBlock', blocksOf(s.released.filter(isNumbered)), ['module', 'flow', 'block', 'bits']),
     ...columnsOf('kept', s.kept, ['module', 'key', 'recordId', 'how', 'matchKey']),
     'kept.writtenAt': s.kept.map(({writtenAt = null}) => writtenAt),
     'kept.emptyLinks': s.kept.map(({emptyLinks = []}) => joinFields(emptyLinks)),

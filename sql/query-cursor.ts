@@ -54,14 +54,14 @@ const oneStatement = (text: string): pg.QueryConfig => Object.assign({text}, {qu
 
 type ClientInput = Omit<QueryInput, 'query' | 'statementSeconds'>
 
-/** Every setting is given, because pg takes the others from the environment of the process. */
+/** pg reads settings that are not given from the environment of the process. So each setting that affects the connection is given here. */
 const openClient = ({socket, tls, host, user, password, database}: ClientInput): pg.Client => {
   const client = new pg.Client({
     ...{host, user, password, database, options: '', application_name: 'lading', connectionTimeoutMillis: connectSeconds * 1000},
     ssl: tls === null ? false : {rejectUnauthorized: true, ...(tls.ca !== undefined && {ca: tls.ca})},
     stream: () => withoutConnect(socket),
   })
-  // The query under way fails with the same error.
+  // Without a listener, Node would end the process. The running query fails with the same error.
   client.on('error', () => {})
   if (tls === null) limitBytes(socket, client)
   else client.connection.once('sslconnect', () => limitBytes(client.connection.stream, client))

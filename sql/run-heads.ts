@@ -143,7 +143,7 @@ export const listFreshKeys = (db: Db, {run, module, keys}: {run: number; module:
     select key from unnest(${sql.array(keys, 'text')}) as key
     where not exists (select from admissions a where a.run_no = ${run} and a.module_no = ${module} and a.row_key = key)`)
 
-/** Returns the keys of rows of the engine that the run has not counted yet. */
+/** Returns the keys of an import's rows that the run has not counted yet. */
 export const listFreshRows = (db: Db, {run, module, flow, rows}: FreshRowsQuery) =>
   db.anyFirst(sql.type(z.object({key: z.string()}))`
     select key from unnest(${sql.array(

@@ -1,6 +1,6 @@
 import {z} from 'zod'
 import {type Db, type Hot, prepare, sql} from './database.ts'
-import {blockOf, MOST_PACKED} from './log-packs.ts'
+import {blockOf, MOST_IN_CHUNK} from './log-chunks.ts'
 
 /** The log stores phases as small numbers: positions in this list. Only append to the list. */
 export const PHASES = ['write', 'patch', 'match', 'lookup', 'tag', 'edit'] as const
@@ -72,7 +72,7 @@ export const listLog = (db: Db, {run, after, limit}: {run: number; after: number
     select seq, row_key as "rowKey", flow_no as flow, row_number as "rowNumber", module_no as module, phase, target, attempt,
       record_id as "recordId", outcome, code, message, at
     from log_entries where run_no = ${run} and seq > ${after} and seq <= ${after + limit}
-      and first_seq <= ${after + limit} and last_seq > ${after} and last_seq < ${after + limit + MOST_PACKED} order by seq`)
+      and first_seq <= ${after + limit} and last_seq > ${after} and last_seq < ${after + limit + MOST_IN_CHUNK} order by seq`)
 
 /** Lists all log entries of one row of a file, in order of `seq`. `flows`: the flows that read the file. */
 export const listRowLog = (db: Db, {run, flows, row}: {run: number; flows: number[]; row: number}) =>
@@ -82,7 +82,7 @@ export const listRowLog = (db: Db, {run, flows, row}: {run: number; flows: numbe
     from log_entries where run_no = ${run} and flow_no = any(${sql.array(flows, 'int2')}) and block = ${blockOf(row)} and row_number = ${row}
     order by seq limit 1000`)
 
-const blocksOf = (numbers: readonly number[]) => sql.array([...new Set(numbers.map(blockOf))], 'int4')
+const blockArray = (numbers: readonly number[]) => sql.array([...new Set(numbers.map(blockOf))], 'int4')
 
 const LateUpdate = z.object({recordId: z.string(), rowKey: z.string(), leftMs: z.number()})
 
@@ -106,7 +106,7 @@ export const listLoggedRows = (db: Db, {run, flow, after}: {run: number; flow: n
 export const listEnds = (db: Db, {run, flow, numbers}: {run: number; flow: number; numbers: number[]}) =>
   db.any(sql.type(z.object({number: z.number(), outcome: z.number(), code: z.string().nullable(), attempt: z.number()}))`
     select distinct on (row_number) row_number as number, outcome, code, attempt from log_entries
-    where run_no = ${run} and flow_no = ${flow} and block = any(${blocksOf(numbers)}) and row_number = any(${sql.array(numbers, 'int8')}) and phase = 0 and outcome < 8
+    where run_no = ${run} and flow_no = ${flow} and block = any(${blockArray(numbers)}) and row_number = any(${sql.array(numbers, 'int8')}) and phase = 0 and outcome < 8
     order by row_number, attempt desc, (outcome = 3), seq desc`)
 
 /**
@@ -134,7 +134,7 @@ const readPageStatement = prepare<Omit<LogEntry, 'at'> & {at: Date; recordsAt: '
      select seq, row_key as "rowKey", flow_no as flow, row_number as "rowNumber", module_no as module, phase, target, attempt,
        record_id as "recordId", outcome, code, message, at
      from log_entries where r.records_at = 'db' and run_no = r.run_no and seq > $2::bigint and seq <= $2 + $3::bigint
-       and first_seq <= $2 + $3 and last_seq > $2 and last_seq < $2 + $3 + ${MOST_PACKED}) l on true
+       and first_seq <= $2 + $3 and last_seq > $2 and last_seq < $2 + $3 + ${MOST_IN_CHUNK}) l on true
    where r.run_no = $1::bigint order by seq`,
 )
 
@@ -162,7 +162,7 @@ type NotedFieldsQuery = {run: number; flow: number; numbers: number[]; phase: 'l
 export const listNotedFields = (db: Db, {run, flow, numbers, phase}: NotedFieldsQuery) =>
   db.any(sql.type(z.object({number: z.number(), field: z.string()}))`
     select row_number as number, target as field from log_entries
-    where run_no = ${run} and flow_no = ${flow} and block = any(${blocksOf(numbers)}) and row_number = any(${sql.array(numbers, 'int8')}) and phase = ${PHASES.indexOf(phase)}`)
+    where run_no = ${run} and flow_no = ${flow} and block = any(${blockArray(numbers)}) and row_number = any(${sql.array(numbers, 'int8')}) and phase = ${PHASES.indexOf(phase)}`)
 
 /** A row's final outcome in one module. For a patch, match, lookup or edit, `target` names the field. */
 export type FinalEntry = {

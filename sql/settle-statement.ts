@@ -1,19 +1,22 @@
 import {nameStatement} from './named-statement.ts'
 
-/** The settlement (T2) in one statement. Its parameters are the columns of a `Settlement`. */
+/**
+ * The settlement (T2) in one statement. Its parameters are the columns of a `Settlement`. `gate` locks the run's head first, so that intents and
+ * settlements that change the same admissions cannot deadlock.
+ */
 export const settleNamed =
   nameStatement(`with gone as (delete from sends where run_no = @run::bigint and batch_no = any(@batches::bigint[]) and fence <= @fence::bigint returning 1),
    gate as (select from run_heads where run_no = @run for update),
-   freed as (
+   released_rows as (
      delete from admissions a using gate, unnest(@released.module::smallint[], @released.key::text[]) as r(module_no, row_key)
      where a.run_no = @run and a.module_no = r.module_no and a.row_key = r.row_key returning 1),
-   cleared as (
+   released_blocks as (
      update admitted_blocks a set bits = a.bits & ~r.bits::bit(1024), fresh = -bit_count(a.bits & r.bits::bit(1024))
-     from gate, unnest(@freed.module::smallint[], @freed.flow::smallint[], @freed.block::int[], @freed.bits::text[]) as r(module_no, flow_no, block, bits)
+     from gate, unnest(@releasedBlock.module::smallint[], @releasedBlock.flow::smallint[], @releasedBlock.block::int[], @releasedBlock.bits::text[]) as r(module_no, flow_no, block, bits)
      where a.run_no = @run and a.module_no = r.module_no and a.flow_no = r.flow_no and a.block = r.block
      returning fresh),
    head as (
-     update run_heads set settle_no = @settleNo::bigint, takeovers = case when @isProgress::boolean then 0 else takeovers end, next_seq = next_seq + @logLength::int, counted = counted - (select count(*) from freed) + (select coalesce(sum(fresh), 0) from cleared),
+     update run_heads set settle_no = @settleNo::bigint, takeovers = case when @isProgress::boolean then 0 else takeovers end, next_seq = next_seq + @logLength::int, counted = counted - (select count(*) from released_rows) + (select coalesce(sum(fresh), 0) from released_blocks),
        counts = add_counts(counts, @counts::bigint[]),
        held = case when guard is null or held is not null then held else guard_breach(guard, add_counts(counts, @counts), guard_since) end,
        lease_until = lading_now() + make_interval(secs => @leaseSeconds::float8)
@@ -32,7 +35,7 @@ export const settleNamed =
      select @run, base + first - 1, base + last - 1, block, at, (@log.key::text[])[first:last], (@log.flow::smallint[])[first:last], (@log.number::bigint[])[first:last],
        (@log.module::smallint[])[first:last], (@log.phase::smallint[])[first:last], (@log.target::text[])[first:last], (@log.attempt::smallint[])[first:last],
        (@log.recordId::text[])[first:last], (@log.outcome::smallint[])[first:last], (@log.code::text[])[first:last], (@log.message::text[])[first:last]
-     from head, unnest(@pack.first::int[], @pack.last::int[], @pack.block::int[]) as p(first, last, block)
+     from head, unnest(@chunk.first::int[], @chunk.last::int[], @chunk.block::int[]) as p(first, last, block)
      where is_packed),
    kept as (
      insert into chain_rows (chain_no, module_no, row_key, record_id, how, match_key, run_no, may_exist_twice, empty_links, written_at)

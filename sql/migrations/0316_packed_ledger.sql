@@ -1,6 +1,6 @@
--- Log entries, packed: one row per settlement and block, which is a range of 1,024 row numbers. Entry n has the sequence number
--- first_seq + n - 1, and position n of each array. Entries without a row number are in block -1. Postgres compresses the arrays inside the row.
--- Like `run_log`, the table references no other: `leave_no_rows` deletes its rows.
+-- Packed log entries. A settlement writes one row per block of 1,024 row numbers, or several if a block has more than 1,000 entries. Entry n has
+-- the sequence number first_seq + n - 1, and position n of each array. Entries without a row number are in block -1. Postgres compresses the
+-- arrays inside the row. Like `run_log`, the table references no other: `leave_no_rows` deletes its rows.
 create table log_batches (
   run_no bigint not null,
   first_seq bigint not null check (first_seq > 0),
@@ -22,7 +22,8 @@ create table log_batches (
 ) with (autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 5000);
 create index log_batches_blocks on log_batches (run_no, block);
 
--- All log entries, of both tables. A reader that names `first_seq` and `last_seq`, or `block`, unpacks only the batches that it needs.
+-- All log entries, of both tables. A reader that names `first_seq` and `last_seq`, or `block`, unpacks only the rows of `log_batches` that it
+-- needs.
 create view log_entries as
   select run_no, seq, row_key, flow_no, row_number, module_no, phase, target, attempt, record_id, outcome, code, message, at,
     seq as first_seq, seq as last_seq, coalesce((row_number / 1024)::int, -1) as block
@@ -33,8 +34,8 @@ create view log_entries as
   from log_batches cross join lateral unnest(row_keys, flows, row_numbers, modules, phases, targets, attempts, record_ids, outcomes, codes, messages)
     with ordinality as e(row_key, flow_no, row_number, module_no, phase, target, attempt, record_id, outcome, code, message, n);
 
--- Admitted rows of a flow, packed: one bit per row number of a block, so that a row counts once however often it is sent. `fresh`: by how many
--- rows the last statement changed the count. Rows of external engines stay in `admissions`.
+-- Packed admissions of a flow: one bit per row number of a block, so that a row counts once however often it is sent. `fresh`: by how many
+-- rows the last statement changed the count. Admissions of external engines stay in `admissions`.
 create table admitted_blocks (
   run_no bigint not null,
   module_no smallint not null,

@@ -9,10 +9,10 @@ import {corrupt, type Zip} from './zip.ts'
 const percentStyle = 1
 const content = 'content.xml'
 const rowsAtOnce = 500
-/** The most cells that one piece of XML may make by repetition. They are in memory together. */
+/** The most cells that one piece of XML may make. They are in memory together. */
 const mostCellsAtOnce = 1_000_000
 
-/** Whether the file is an OpenDocument file. Source: OpenDocument 1.3, part 2 (packages) and part 3 (schema). */
+/** Whether the ZIP file looks like an OpenDocument file. A text document does too, and then has no tables. Source: OpenDocument 1.3, part 2 (packages) and part 3 (schema). */
 export const isOds = (zip: Zip): boolean => zip.has('mimetype') && zip.has(content)
 
 /** Lists the tables of a spreadsheet. The path of a table ends with its position. */
@@ -67,7 +67,7 @@ function* copiesOf({number, cells, repeated}: RepeatedRow, zip: Zip) {
 }
 
 /** Elements in a cell whose text is not the value of the cell. */
-const besides = new Set(['annotation', 'table', 'frame', 'custom-shape', 'rect', 'line', 'ellipse', 'control', 'ruby-text'])
+const otherElements = new Set(['annotation', 'table', 'frame', 'custom-shape', 'rect', 'line', 'ellipse', 'control', 'ruby-text'])
 
 type OpenCell = {attributes: Attributes; paragraphs: string[]; isCovered: boolean}
 
@@ -82,7 +82,7 @@ const openTable = (wanted: number, end: SheetEnd) => {
   let cell: OpenCell | null = null
   let [table, depth, inSpreadsheet, skipped, column, next, inText, made] = [-1, 0, false, 0, 0, 1, 0, 0]
   const openInCell = (of: OpenCell, name: string, attributes: Attributes) => {
-    if (skipped > 0 || besides.has(name)) skipped++
+    if (skipped > 0 || otherElements.has(name)) skipped++
     else if (name === 'p') {
       of.paragraphs.push('')
       inText++
@@ -96,7 +96,7 @@ const openTable = (wanted: number, end: SheetEnd) => {
     const read = of.isCovered ? null : readCell(of)
     for (let at = column; read && at < column + repeated; at++) {
       if (at >= maxRowCells) throw tooWide(next)
-      if (++made > mostCellsAtOnce) throw corrupt('a few cells are repeated too often')
+      if (++made > mostCellsAtOnce) throw corrupt('it has too many cells in one place, usually because cells are repeated')
       row!.cells.push({...read, column: at})
     }
     if (isMerged(of.attributes)) end.merged++
@@ -146,7 +146,7 @@ const countOf = (text: string | undefined, most: number): number => {
 const isMerged = (attributes: Attributes) =>
   ['table:number-columns-spanned', 'table:number-rows-spanned'].some(name => Number(attributes[name] ?? 1) > 1)
 
-/** Returns the cell as its like in a sheet of .xlsx, or null if it is empty. */
+/** Converts the cell to the form that the reader of .xlsx yields. Returns null for an empty cell without a formula. */
 const readCell = ({attributes, paragraphs}: OpenCell): Omit<SheetCell, 'column'> | null => {
   const formula = attributes['table:formula'] !== undefined
   const kind = attributes['office:value-type']

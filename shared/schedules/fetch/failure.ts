@@ -7,8 +7,8 @@ import {type OutboundCode, OutboundFailure} from '../outbound/failure.ts'
 export type SourceCode = OutboundCode | 'SIGN_IN_REFUSED' | 'NOT_FOUND' | 'HOST_KEY' | 'QUERY_FAILED' | 'TOO_MANY_ROWS'
 
 /**
- * The reason why a file could not be fetched, in words for the person who configured the source. `UNREACHABLE` and `TIMED_OUT` may be temporary; the
- * other causes are permanent.
+ * The reason why a fetch failed, in words for the person who configured the source. `UNREACHABLE`, `TIMED_OUT` and `NOT_FOUND` may be temporary,
+ * so the worker retries them. The other causes are permanent.
  */
 export class SourceFailure extends Error {
   override name = 'SourceFailure'

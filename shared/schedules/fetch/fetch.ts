@@ -13,7 +13,7 @@ import type {FileSource} from './source.ts'
  * as `fetchSource`. `charset`: the encoding that the server names for the file.
  */
 export type FetchResult = {name: string; contentType?: string | undefined; charset?: string | undefined; stream: AsyncIterable<Uint8Array>}
-/** `mostRows`: of a query's result. */
+/** `mostRows`: the limit of the rows that a query may return. */
 export type Bounds = {limitBytes: number; mostRows?: number; timeoutSeconds: number; signal?: AbortSignal | undefined}
 
 /** The time-out from the name lookup to the last byte, enough for a gigabyte at 5 Mbit/s. */

@@ -7,8 +7,8 @@ const placeholder = /\{date(?:-(\d{1,2})d)?:((?:yyyy|YYYY|MM|dd|DD|HH|mm|[._-]){
 const dayMs = 24 * 60 * 60 * 1000
 
 /**
- * Inserts the due time, in the schedule's time zone, into a path or a database query: `{date:yyyy-MM-dd}` (also `HH`, `mm`), or `{date-1d:yyyyMMdd}` for a day before, up
- * to 99. Hosts and buckets take no placeholder, so that the target is fixed.
+ * Inserts the due time into a path or a query, in the schedule's time zone. `{date:yyyy-MM-dd}` is the due day (also `HH`, `mm`), and
+ * `{date-1d:yyyyMMdd}` a day up to 99 days earlier. Hosts and buckets take no placeholder, so that the target is fixed.
  */
 export const fillPlaceholders = (source: FileSource, due: Due): FileSource => {
   const fill = (text: string) => fillText(text, due)

@@ -14,8 +14,8 @@ const codes: Record<string, SourceFailure['code']> = {
 type PostgresError = Error & {code?: unknown; severity?: unknown}
 
 /**
- * Returns a function that converts an error of pg. Only words of the server that cannot contain a value of a row are shown: syntax, missing rights
- * (class 42) and missing features (0A) name parts of the query. Of other errors, only the state is shown.
+ * Returns a function that converts an error of pg. The server's sentence is shown only for SQL states of classes 42 and 0A, which name parts of
+ * the query. Other sentences may quote values of rows, so only their state is shown.
  */
 export const queryFailureOf =
   ({host, database}: QuerySource, {signal, timeoutSeconds}: Bounds) =>
@@ -32,10 +32,10 @@ export const queryFailureOf =
     if (typeof code === 'string' && /CERT|TLS|SSL|SIGNATURE|VERIFY/.test(code))
       return failed(
         'UNREACHABLE',
-        `${host} has no trusted certificate (${code}). Enter its certificate authority, if it is not a public one`,
+        `The certificate of ${host} could not be verified (${code}). If a private authority issued it, enter that authority`,
       )
     if (message === 'timeout expired') return failed('TIMED_OUT', `${host} does not answer as a PostgreSQL server does`)
-    return failed('UNREACHABLE', `The connection to ${host} broke`)
+    return failed('UNREACHABLE', `The connection to ${host} was lost. Check the server, then test again`)
   }
 
 type ServerRefusal = {host: string; database: string; code: string; message: string}
@@ -46,7 +46,7 @@ const refusalOf = ({host, database, code: state, message}: ServerRefusal): [Sour
   if (state === '42501') return [code, `The user may not run this query: ${said}`]
   if (code === 'SIGN_IN_REFUSED') return [code, `${host} refused the user, the password or this connection (${state})`]
   if (code === 'NOT_FOUND') return [code, `${host} has no database ${database}`]
-  if (code === 'TIMED_OUT') return [code, `${host} ended the query, because it took too long (${state})`]
+  if (code === 'TIMED_OUT') return [code, `${host} cancelled the query, usually because it took too long (${state}). Narrow the query`]
   if (code === 'UNREACHABLE') return [code, `${host} cannot run the query at the moment (${state})`]
   if (state === '25006') return [code, 'The query changes data. Enter a query that only reads']
   if (/^(42|0A)/.test(state)) return [code, `The database refused the query: ${said}`]

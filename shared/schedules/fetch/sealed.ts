@@ -86,7 +86,8 @@ const isSamePlace = (old: FileSource, change: SourceChange): boolean => JSON.str
 
 /**
  * Returns the place to which credentials may be sent. Over https, the server receives the credential and one host may have many tenants, so the place
- * is the whole path without its dates. A bucket's secret key is never sent. A password over SSH is sent only to the host with the named key, and a password of a database only with the same encryption.
+ * is the whole path without its dates. A bucket's secret key is never sent. A password over SSH is sent only to the host with the named key.
+ * The password of a database stays only with the same encryption.
  */
 const placeOf = (source: FileSource | SourceChange) => {
   if (source.kind === 'https') return new URL(blankText(source.url)).href

@@ -100,7 +100,7 @@ const Postgres = z.strictObject({
   user: line(63).describe('The user. Give it the right to read what the query names, and no other'),
   password: line(2_000).describe('The password. A credential: never returned'),
   query: text(20_000)
-    .refine(written => !written.includes('\0'), 'Without control characters')
+    .refine(written => !written.includes('\0'), 'The query contains a NUL character. Remove it')
     .refine(isFillable, 'Write the due date as {date:yyyy-MM-dd} or {date-1d:yyyyMMdd_HHmm}')
     .describe('One statement that returns rows, such as a SELECT. It may contain the due date, as `{date:yyyy-MM-dd}`'),
   tls: z

@@ -5,12 +5,12 @@ import {type Hot, isFateUnknown, isPassing, type Pool, sqlStateOf} from '../../.
 import type {EmptyLink} from '../../../sql/empty-links.ts'
 import {
   type ChainRow,
-  type FreedRow,
   GATE_SHUT,
   type LogRow,
   type OpenQuestion,
   type PatchedRow,
   type RecordMarks,
+  type ReleasedAdmission,
   type Settlement,
   settle,
   settleIn,
@@ -31,7 +31,7 @@ import {openStatistics} from './statistics.ts'
 export type SettlementParts = {
   batches: number[]
   log: LogRow[]
-  released: FreedRow[]
+  released: ReleasedAdmission[]
   kept: KeptRow[]
   opened: OpenQuestion[]
   closed: {module: number; key: string}[]

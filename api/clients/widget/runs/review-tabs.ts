@@ -31,8 +31,8 @@ export const tabOfGroup = ({phase, action}: Group): ReviewTab => {
 }
 
 /**
- * Counts the rows of a tab. A row that several flows read counts once for each. A patch counts only in its own tab, as it does in the run's
- * counts, so that the tabs and the headline agree.
+ * Counts the rows of a tab. A row that several flows read counts once for each. A patch counts in no tab of written rows, as in the
+ * run's counts.
  */
 export const countTab = (tab: ReviewTab, groups: readonly Group[]): number => {
   const {action, code, phase} = REVIEW_TABS[tab].filter as Filter

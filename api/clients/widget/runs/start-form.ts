@@ -33,7 +33,7 @@ type FormProps = {
 /** The form to start a run. The review above it is the confirmation, unless the run would write records a second time. */
 export const StartForm = ({importId, templateId, sources, isHindered, warning, expected, mayUseJobs, onStarted}: FormProps) => {
   const [draft, setDraft, forget] = useKept<Draft>(`start ${importId} real`, noDraft)
-  // Imports of one template keep the choice of the last one.
+  // The tab remembers the choice for the next import of the same template.
   const [verify, setVerify] = useKept<VerifyDraft>(`compare ${templateId ?? importId}`, templateId ? 'inherited' : 'off')
   const [isAsking, setAsking] = useState(false)
   const {body, problems} = draftOf(mayUseJobs ? draft : {...draft, write: ''})
@@ -71,7 +71,7 @@ export const StartForm = ({importId, templateId, sources, isHindered, warning, e
         </div>
       </details>
       ${mayUseJobs && html`<${Select} label=${t.writeRecordsBy} hint=${t.bulkJobsCostLess} value=${draft.write ?? ''} options=${writeRoutes} onChange=${set('write')} />`}
-      ${!embed.value && html`<${VerifyChoice} mode=${verify} isOfTemplate=${templateId !== null} onChange=${setVerify} />`}
+      ${!embed.value && html`<${VerifyChoice} mode=${verify} canInherit=${templateId !== null} onChange=${setVerify} />`}
       ${planned === 0 && html`<p class="wrong">${t.noFileOfThisImportHasThese}</p>`}
       <${StartProblem} error=${starting.error} importId=${importId} onFewer=${(rows: number) => set('most')(String(rows))} />
       <div class="actions">

@@ -5,11 +5,11 @@ import {Select} from '../ui/field.ts'
 export type VerifyMode = 'off' | 'sample' | 'all'
 /** `inherited`: as the template says. */
 export type VerifyDraft = VerifyMode | 'inherited'
-type Props = {mode: VerifyDraft; isOfTemplate: boolean; onChange: (mode: VerifyDraft) => void}
+type Props = {mode: VerifyDraft; canInherit: boolean; onChange: (mode: VerifyDraft) => void}
 
-/** Lets the user choose which written rows a run reads back. `isOfTemplate`: the choice may be left to the template. */
-export const VerifySelect = ({mode, isOfTemplate, onChange}: Props) => {
-  const modes = [...(isOfTemplate ? (['inherited'] as const) : []), 'off', 'sample', 'all'] as const
+/** Lets the user choose which written rows a run reads back. `canInherit`: the choice may be left to the template. */
+export const VerifySelect = ({mode, canInherit, onChange}: Props) => {
+  const modes = [...(canInherit ? (['inherited'] as const) : []), 'off', 'sample', 'all'] as const
   return html`
     <${Select}
       label=${t.rowsToCompare}
@@ -21,9 +21,9 @@ export const VerifySelect = ({mode, isOfTemplate, onChange}: Props) => {
   `
 }
 
-/** The choice for one run. Starts closed while the mode is the usual one. */
+/** The choice for one run. Starts open if it differs from the usual one. */
 export const VerifyChoice = (props: Props) => html`
-  <details open=${props.mode === 'sample' || props.mode === 'all'}>
+  <details open=${props.mode !== (props.canInherit ? 'inherited' : 'off')}>
     <summary>${t.compareWithTheCrm}</summary>
     <div class="opened"><${VerifySelect} ...${props} /></div>
   </details>

@@ -74,7 +74,7 @@ export const ScheduleForm = ({schedule, save, saveForTest, ...given}: FormProps)
       <${SourceFields} draft=${draft.source} kept=${kept} set=${(change: Partial<SourceDraft>) => set({source: {...draft.source, ...change}})} />
       <${TextField} label=${t.maximumRowsPerRun} hint=${t.leaveEmptyForAllRows} type="number" min="1" value=${draft.declaredRows} onInput=${(declaredRows: string) => set({declaredRows})} />
       <${Select} label=${t.ifTheFileOrTheCrmNo} value=${draft.onDrift} options=${drifts} onChange=${(onDrift: string) => set({onDrift: onDrift as 'stop' | 'warn'})} />
-      <${VerifySelect} mode=${draft.verify} isOfTemplate=${true} onChange=${(verify: VerifyDraft) => set({verify})} />
+      <${VerifySelect} mode=${draft.verify} canInherit=${true} onChange=${(verify: VerifyDraft) => set({verify})} />
       <${Problem} error=${doing.error} />
       <${FrequencyAdvice} code=${codeOf(doing.error)} />
       ${

@@ -28,7 +28,7 @@ export const VerificationSection = ({template: {id, verify, mayEdit}, again}: Pr
       mayEdit
         ? html`
             <form onSubmit=${submit}>
-              <${VerifySelect} mode=${form.draft.verify} isOfTemplate=${false} onChange=${(mode: VerifyMode) => form.set({verify: mode})} />
+              <${VerifySelect} mode=${form.draft.verify} canInherit=${false} onChange=${(mode: VerifyMode) => form.set({verify: mode})} />
               <${Problem} error=${save.error} />
               <${SaveActions} of=${form} isBusy=${save.isBusy} isMain=${false} />
             </form>

@@ -4,7 +4,7 @@ export const t = translate('comparing', {
   compareWithTheCrm: 'Compare written rows with the CRM',
   rowsToCompare: 'Rows to compare',
   comparesWhatTheCrmStored:
-    'Reads written records again and reports values that the CRM cut, converted or changed. Costs one CRM call per hundred rows.',
+    'Reads written records again and reports values that the CRM cut, converted or changed. Costs at least one CRM call per hundred compared rows.',
   verifyModes: {
     inherited: 'As the template says',
     off: 'None',
@@ -12,5 +12,5 @@ export const t = translate('comparing', {
     all: 'All written rows',
   },
   appliesToRuns: 'Applies to imports and schedules of this template, unless they say otherwise.',
-  comparisonSaved: 'Comparison saved',
+  comparisonSaved: 'Setting saved',
 })

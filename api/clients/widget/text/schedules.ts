@@ -176,7 +176,7 @@ export const t = translate('schedules', {
   postgresqlQuery: 'PostgreSQL query',
   database: 'Database',
   query: 'Query',
-  oneSelectStatement: 'One SELECT statement. It may contain the due date, for example ‘{date-1d:yyyy-MM-dd}’',
+  oneSelectStatement: "One SELECT statement. It may contain the due date, for example: where day = '{date-1d:yyyy-MM-dd}'",
   aUserThatMayOnlyRead: 'Use a user that may only read what the query needs',
   encryption: 'Encryption',
   tlsWithAVerifiedCertificate: 'TLS with a verified certificate',

@@ -4,7 +4,7 @@ export const comparing: typeof t = {
   compareWithTheCrm: 'Geschriebene Zeilen mit dem CRM vergleichen',
   rowsToCompare: 'Zu vergleichende Zeilen',
   comparesWhatTheCrmStored:
-    'Liest geschriebene Datensätze erneut und meldet Werte, die das CRM gekürzt, umgewandelt oder geändert hat. Kostet einen CRM-Aufruf je hundert Zeilen.',
+    'Liest geschriebene Datensätze erneut und meldet Werte, die das CRM gekürzt, umgewandelt oder geändert hat. Kostet mindestens einen CRM-Aufruf je hundert verglichene Zeilen.',
   verifyModes: {
     inherited: 'Wie in der Vorlage festgelegt',
     off: 'Keine',
@@ -12,5 +12,5 @@ export const comparing: typeof t = {
     all: 'Alle geschriebenen Zeilen',
   },
   appliesToRuns: 'Gilt für Importe und Zeitpläne dieser Vorlage, wenn sie nichts anderes festlegen.',
-  comparisonSaved: 'Vergleich gespeichert',
+  comparisonSaved: 'Einstellung gespeichert',
 }

@@ -179,7 +179,7 @@ export const schedules: typeof t = {
   postgresqlQuery: 'PostgreSQL-Abfrage',
   database: 'Datenbank',
   query: 'Abfrage',
-  oneSelectStatement: 'Eine SELECT-Anweisung. Sie kann das Fälligkeitsdatum enthalten, zum Beispiel ‘{date-1d:yyyy-MM-dd}’',
+  oneSelectStatement: "Eine SELECT-Anweisung. Sie kann das Fälligkeitsdatum enthalten, zum Beispiel: where tag = '{date-1d:yyyy-MM-dd}'",
   aUserThatMayOnlyRead: 'Verwenden Sie einen Benutzer, der nur lesen darf, was die Abfrage braucht',
   encryption: 'Verschlüsselung',
   tlsWithAVerifiedCertificate: 'TLS mit geprüftem Zertifikat',

@@ -1,7 +1,7 @@
 import test from 'ava'
 import {sql} from '../../sql/database.ts'
 import {type LogRow, settle} from '../../sql/ledger.ts'
-import {blockOf, packsOf, sortByBlock} from '../../sql/log-packs.ts'
+import {blockOf, chunksOf, sortByBlock} from '../../sql/log-chunks.ts'
 import {
   listEnds,
   listEndsOfKeys,
@@ -20,7 +20,7 @@ import {beginRun, created, openLedger, settlement} from '../support/running.ts'
 
 let here: Awaited<ReturnType<typeof openLedger>>
 test.before(async () => {
-  here = await openLedger('log-packs')
+  here = await openLedger('log-chunks')
 })
 test.after.always(() => here?.close())
 
@@ -33,15 +33,15 @@ test('entries are sorted by block, and entries of one block keep their order', t
   t.deepEqual([null, 0, 1_023, 1_024].map(blockOf), [-1, 0, 0, 1])
 })
 
-test('a pack holds entries of one block, at most a thousand', t => {
-  t.deepEqual(packsOf([]), [])
-  t.deepEqual(packsOf([1, 2, 1_023, 1_024, 5_000].map(number => created(number))), [
+test('a chunk holds entries of one block, at most a thousand', t => {
+  t.deepEqual(chunksOf([]), [])
+  t.deepEqual(chunksOf([1, 2, 1_023, 1_024, 5_000].map(number => created(number))), [
     {first: 1, last: 3, block: 0},
     {first: 4, last: 4, block: 1},
     {first: 5, last: 5, block: 4},
   ])
   const many = Array.from({length: 2_100}, () => created(7))
-  t.deepEqual(packsOf(many), [
+  t.deepEqual(chunksOf(many), [
     {first: 1, last: 1_000, block: 0},
     {first: 1_001, last: 2_000, block: 0},
     {first: 2_001, last: 2_100, block: 0},

@@ -1,0 +1,33 @@
+import type {LogRow} from './ledger.ts'
+
+/** The number of row numbers of a block, as in the view `log_entries` and the table `admitted_blocks`. */
+export const BLOCK_ROWS = 1_024
+/** The most entries of one row of `log_batches`, which is a chunk. It limits what a reader unpacks for one entry. */
+export const MOST_IN_CHUNK = 1_000
+
+/** Positions of the entries of one chunk in the list, from 1, both included. */
+export type LogChunk = {first: number; last: number; block: number}
+
+/** Returns the block of a row number: entries of nearby rows share it. Entries without a row number are in block -1. */
+export const blockOf = (row: number | null) => (row === null ? -1 : Math.floor(row / BLOCK_ROWS))
+
+/**
+ * Sorts entries by block, so that entries of one block share as few chunks as possible. Entries of one row keep their order, which may decide
+ * its final outcome.
+ */
+export const sortByBlock = (log: readonly LogRow[]): readonly LogRow[] => {
+  const isSorted = log.every(({number}, at) => at === 0 || blockOf(log[at - 1]!.number) <= blockOf(number))
+  return isSorted ? log : log.toSorted((a, b) => blockOf(a.number) - blockOf(b.number))
+}
+
+/** Divides entries sorted by block into chunks. */
+export const chunksOf = (log: readonly LogRow[]): LogChunk[] => {
+  const chunks: LogChunk[] = []
+  for (const [at, {number}] of log.entries()) {
+    const block = blockOf(number)
+    const chunk = chunks.at(-1)
+    if (chunk?.block === block && at + 1 - chunk.first < MOST_IN_CHUNK) chunk.last = at + 1
+    else chunks.push({first: at + 1, last: at + 1, block})
+  }
+  return chunks
+}
