@@ -99,12 +99,16 @@ type DoneStatus = Extract<BulkReadStatus, {state: 'done'}>
 /** Polls the job without holding a slot. */
 const waitForJob = async (ctx: Context, job: string): Promise<DoneStatus> => {
   const since = performance.now()
-  for (let waitMs: number = firstPollMs; ; waitMs = Math.min(longestPollMs, waitMs * 1.5)) {
+  for (;;) {
     const status = await readUnlessRefused(ctx, () => bulkReadOf(ctx).check(job, {signal: ctx.lease.lost}), ctx.slots.small)
     if (status?.state === 'done') return status
     if (status === null) throw new ExportUnusable('The CRM no longer has the job of the export')
     if (status.state === 'failed') throw new ExportUnusable('The export failed at the CRM')
-    if (performance.now() - since > longestJobMs) throw new ExportUnusable('The CRM did not finish the export within an hour')
-    await sleep(waitMs, undefined, {signal: ctx.signal})
+    const passedMs = performance.now() - since
+    if (passedMs > longestJobMs) throw new ExportUnusable('The CRM did not finish the export within an hour')
+    await sleep(pollDelayOf(passedMs), undefined, {signal: ctx.signal})
   }
 }
+
+/** Returns a tenth of the time that passed, within the limits of a poll. So a job is noticed within a tenth of its time. */
+const pollDelayOf = (passedMs: number) => Math.min(longestPollMs, Math.max(firstPollMs, passedMs / 10))
