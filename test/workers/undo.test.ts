@@ -1,5 +1,5 @@
 import test from 'ava'
-import {accountRows, accounts, type Org, ok, openOrg, readLog, runImport, untilEnded} from '../support/importing.ts'
+import {accountRows, accounts, type Org, ok, openOrg, prepareImport, readLog, runImport, untilEnded} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
 
@@ -172,6 +172,24 @@ test.serial('an undo of an undo brings deleted records back and writes the impor
   t.deepEqual(valuesOf('R-'), after)
   t.like(await statusOf(again), {available: false, why: 'UNDO_NOT_KEPT'})
   t.like(await statusOf(imported), {available: true})
+})
+
+test.serial('a run says before its end whether it will be possible to undo it', async t => {
+  const settings = (undo: 'off' | null) => ok(org.call('PATCH', `/orgs/${org.org}/config/settings`, {undo}), 200)
+  for (const [setting, why] of [
+    ['off', 'UNDO_NOT_KEPT'],
+    [null, 'RUN_ACTIVE'],
+  ] as const) {
+    await settings(setting)
+    const {path} = await prepareImport(org, {csv: accountRows(1, 'B-'), flow: accounts})
+    here.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts/upsert'}, times: 50, action: {type: 'rateLimit', retryAfter: 1}})
+    here.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, times: 50, action: {type: 'rateLimit', retryAfter: 1}})
+    here.crm.faults.add({match: {method: 'POST', path: '/crm/v8/coql'}, times: 50, action: {type: 'rateLimit', retryAfter: 1}})
+    const {run} = await ok(org.call('POST', `${path}/runs`, {}), 202)
+    t.like(await statusOf({path, run}), {available: false, why})
+    here.crm.faults.clear()
+    await untilEnded(org.call, `${path}/runs/${run.id}`)
+  }
 })
 
 test.serial('a lost answer to a restore or a delete is settled by reading the records again', async t => {

@@ -32,10 +32,11 @@ const readUndo = async (db: Db, run: Run) => {
 
 const findBlock = (run: Run, state: Awaited<ReturnType<typeof findUndoState>>): UndoBlock | null => {
   if (run.dryRun) return 'DRY_RUN'
-  if (run.state !== 'ended') return 'RUN_ACTIVE'
+  const isNeverKept = run.undoDays === null || state.isSecondUndo
+  if (run.state !== 'ended') return isNeverKept ? 'UNDO_NOT_KEPT' : 'RUN_ACTIVE'
   if (state.undoneBy !== null) return 'UNDO_DONE'
   if (state.retriedBy !== null) return 'RUN_RETRIED'
-  if (run.undoDays === null || state.isSecondUndo) return 'UNDO_NOT_KEPT'
+  if (isNeverKept) return 'UNDO_NOT_KEPT'
   if (state.isOver || run.expiredAt !== null) return 'UNDO_EXPIRED'
   return state.hasKey ? null : 'UNDO_NOT_KEPT'
 }

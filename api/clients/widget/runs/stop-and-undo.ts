@@ -1,19 +1,21 @@
 import {useState} from 'preact/hooks'
 import {pause} from '../../pause.ts'
 import {html} from '../html.ts'
+import {useLoad} from '../state/load.ts'
 import {goIfHere, to} from '../state/place.ts'
 import {client, inOrg} from '../state/session.ts'
 import {t} from '../text/undo.ts'
 import {Button} from '../ui/button.ts'
 import {Confirm} from '../ui/dialog.ts'
 import type {Run} from './run.ts'
-import {startUndo} from './undo.ts'
+import {readUndo, startUndo} from './undo.ts'
 
 const lookMs = 500
 
-/** Stops a run that its guard holds, and undoes what it wrote once it has ended. */
+/** Stops a run that its guard holds, and undoes what it wrote once it has ended. Shows nothing for a run that keeps no replaced values. */
 export const StopAndUndo = ({importId, run}: {importId: string; run: Run}) => {
   const [isAsking, setAsking] = useState(false)
+  const {data: undo} = useLoad(signal => readUndo(importId, run.id, signal), [run.id])
   const stopAndUndo = async () => {
     const goOn = goIfHere()
     const path = inOrg(`/imports/${importId}/runs/${run.id}`)
@@ -21,6 +23,7 @@ export const StopAndUndo = ({importId, run}: {importId: string; run: Run}) => {
     while ((await client.get<{run: Run}>(path)).run.state !== 'ended') await pause(lookMs)
     goOn(to('imports', importId, 'run', {run: await startUndo(importId, run.id, {})}))
   }
+  if (undo?.why !== 'RUN_ACTIVE') return null
   return html`
     <${Button} kind="danger" onClick=${() => setAsking(true)}>${t.stopAndUndo}<//>
     ${

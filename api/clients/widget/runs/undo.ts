@@ -27,7 +27,7 @@ export const startUndo = async (importId: string, run: string, body: {dryRun?: t
 }
 
 /** Asks whether a run can be undone. */
-const readUndo = async (importId: string, run: string, signal?: AbortSignal): Promise<UndoStatus> =>
+export const readUndo = async (importId: string, run: string, signal?: AbortSignal): Promise<UndoStatus> =>
   (await client.get<{undo: UndoStatus}>(inOrg(`/imports/${importId}/runs/${run}/undo`), {}, signal)).undo
 
 /** Whether a run is of the kind that can be undone. */
