@@ -132,7 +132,7 @@ const intentsStored = (id: string) =>
 
 const intentsWaiting = async () => {
   const {rows} = await here.hot.query(
-    `select from pg_stat_activity where wait_event_type = 'Lock' and query like 'with admitted%' and datname = current_database()`,
+    `select from pg_stat_activity where wait_event_type = 'Lock' and query like 'with gate as (select is_packed%' and datname = current_database()`,
   )
   return rows.length
 }
