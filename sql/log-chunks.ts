@@ -13,11 +13,12 @@ export const blockOf = (row: number | null) => (row === null ? -1 : Math.floor(r
 
 /**
  * Sorts entries by block, so that entries of one block share as few chunks as possible. Entries of one row keep their order, which may decide
- * its final outcome.
+ * its final outcome. Rows without numbers are those of an external engine, whose entries stay in the order in which it reported them.
  */
 export const sortByBlock = (log: readonly LogRow[]): readonly LogRow[] => {
-  const isSorted = log.every(({number}, at) => at === 0 || blockOf(log[at - 1]!.number) <= blockOf(number))
-  return isSorted ? log : log.toSorted((a, b) => blockOf(a.number) - blockOf(b.number))
+  const keepsOrder =
+    log.some(({number}) => number === null) || log.every(({number}, at) => at === 0 || blockOf(log[at - 1]!.number) <= blockOf(number))
+  return keepsOrder ? log : log.toSorted((a, b) => blockOf(a.number) - blockOf(b.number))
 }
 
 /** Divides entries sorted by block into chunks. */
