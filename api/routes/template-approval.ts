@@ -10,7 +10,7 @@ const approval = {
   version: 3,
   approvalAbove: 10_000,
   isApproved: true,
-  isOwn: false,
+  isAuthor: false,
   approved: {
     version: 3,
     digest: '5f2b8a1c9d3e4f60718293a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c6d7e8',
