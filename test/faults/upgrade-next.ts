@@ -54,6 +54,7 @@ const CODE: Edit[] = [
   {file: imports, from: 'connector_id, name, created_by, template_id', to: 'connector_id, title, created_by, template_id'},
   {file: imports, from: 'select import_no as no, id, name from imports', to: 'select import_no as no, id, title as name from imports'},
   {file: imports, from: 'set name = $', to: 'set title = $'},
+  {file: imports, from: 'strpos(lower(name)', to: 'strpos(lower(title)'},
   {file: imports, from: '(name <> $', to: '(title <> $'},
   {file: 'api/clients/widget/next.ts', text: "export const next = 'a file that the build before has not got'\n"},
 ]
