@@ -54,7 +54,7 @@ const oneStatement = (text: string): pg.QueryConfig => Object.assign({text}, {qu
 
 type ClientInput = Omit<QueryInput, 'query' | 'statementSeconds'>
 
-/** pg reads settings that are not given from the environment of the process. So each setting that affects the connection is given here. */
+/** The settings that are given here would otherwise come from the environment of the process. */
 const openClient = ({socket, tls, host, user, password, database}: ClientInput): pg.Client => {
   const client = new pg.Client({
     ...{host, user, password, database, options: '', application_name: 'lading', connectionTimeoutMillis: connectSeconds * 1000},

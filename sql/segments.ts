@@ -95,18 +95,21 @@ export const lockEnded = (tx: Tx, run: number) =>
 export const flipToStorage = (tx: Tx, run: number) =>
   tx.query(sql.type(Empty)`update runs set records_at = 'storage' where run_no = ${run}`)
 
-/** Deletes at most `limit` log entries, or packs of entries, of a run whose records are read from storage. Returns the number of deleted rows. */
+/**
+ * Deletes log entries of a run whose records are read from storage: at most `limit` of each table, by `seq`. Returns the number of deleted rows of
+ * the tables, which is 0 once none is left.
+ */
 export const deleteMoved = async (db: Db, {run, limit}: {run: number; limit: number}) => {
   const {rowCount} = await db.query(sql.type(Empty)`
     with moved as (select run_no from runs where run_no = ${run} and records_at = 'storage'),
     entries as (
       delete from run_log using moved where run_log.run_no = moved.run_no and seq <= (select min(seq) + ${limit - 1} from run_log where run_no = ${run})
       returning 1),
-    packs as (
+    batches as (
       delete from log_batches using moved where log_batches.run_no = moved.run_no
         and last_seq <= (select min(last_seq) + ${limit - 1} from log_batches where run_no = ${run})
       returning 1)
-    select 1 from entries union all select 1 from packs`)
+    select 1 from entries union all select 1 from batches`)
   return rowCount
 }
 

@@ -22,7 +22,7 @@ test('a record holds exactly its own values, and no field that is not compared',
   t.deepEqual(index.find(keyOf('a')), [])
 })
 
-test('similar values are told apart', t => {
+test('a record does not hold a value that only resembles its own', t => {
   const index = openMatchIndex([key], [name])
   t.teardown(index.close)
   const texts = Array.from({length: 20_000}, (_, n) => `Value ${n}`)
