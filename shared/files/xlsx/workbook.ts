@@ -44,7 +44,8 @@ const readOds = async (zip: Zip): Promise<Workbook> => {
   const sheets = (await listTables(zip, mostSheets)).map(({name, isHidden, path}) => ({
     ...{name, path, state: isHidden ? ('hidden' as const) : ('visible' as const)},
   }))
-  if (!sheets.length) throw corrupt('it has no sheet of cells')
+  if (!sheets.length)
+    throw new Refusal('FILE_FORMAT', 'The file is an OpenDocument file without tables. Save it as .xlsx, .ods or CSV (UTF-8) and send that')
   return {sheets, epoch: 1900, styles: null, strings: null}
 }
 

@@ -101,5 +101,5 @@ test('a file that only looks small, is protected, or is no spreadsheet is refuse
   const manifest = '<manifest:manifest><manifest:file-entry><manifest:encryption-data/></manifest:file-entry></manifest:manifest>'
   await refused(t, await ods('', {'META-INF/manifest.xml': manifest}), 'FILE_ENCRYPTED')
   const letter = `<office:document-content><office:body><office:text>${table(row(text('a')))}</office:text></office:body></office:document-content>`
-  await refused(t, await zip({mimetype: 'application/vnd.oasis.opendocument.text', 'content.xml': letter}), 'FILE_CORRUPT')
+  await refused(t, await zip({mimetype: 'application/vnd.oasis.opendocument.text', 'content.xml': letter}), 'FILE_FORMAT')
 })
