@@ -1,9 +1,12 @@
 import {z} from 'zod'
 import {switchOverage} from '../../shared/billing/overage-switch.ts'
 import {describeTopup, keepTopup, TopupBody} from '../../shared/billing/topup-settings.ts'
-import {Overage, Topup} from '../answers/billing.ts'
+import {Topup} from '../answers/billing.ts'
+import {Answer} from '../answers/common.ts'
 import {ofPayment} from '../refusal-lists.ts'
 import {route} from '../route.ts'
+
+const Overage = Answer({overageEnabled: z.boolean().describe('Whether rows beyond the plan are imported and billed')})
 
 const topup = {
   enabled: true,

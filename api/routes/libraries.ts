@@ -6,22 +6,44 @@ import {publishLibrary, removeLibrary, restoreLibrary} from '../../shared/expres
 import {readPage} from '../../shared/security/cursor.ts'
 import {listVersions} from '../../sql/libraries.ts'
 import {impersonationRefused} from '../access.ts'
-import {
-  LibraryChanged,
-  LibraryList,
-  LibraryMoved,
-  LibraryRead,
-  libraryExample,
-  ofLoading,
-  publishedExample,
-  VersionPage,
-  versionExample,
-} from '../answers/libraries.ts'
+import {Answer, Moment, NextCursor, registryVersion} from '../answers/common.ts'
+import {Library, libraryExample, publishedExample} from '../answers/libraries.ts'
 import {answerEdit, ofCondition, ofEdit, proposed} from '../config-edit.ts'
 import {conditionOf} from '../if-match.ts'
 import {Cursor, limitOf} from '../paging.ts'
 import {OfOrg} from '../params.ts'
+import {ofLoading} from '../refusal-lists.ts'
 import {route} from '../route.ts'
+
+const LibraryList = Answer({libraries: z.array(Library).describe('By namespace')})
+const LibraryRead = Answer({library: Library})
+const LibraryChanged = Answer({library: Library, registryVersion})
+const LibraryMoved = Answer({library: Library, changed: z.boolean().describe('Whether this changed who manages it')})
+
+const {version, versionNumber} = Library.shape
+
+const VersionPage = Answer({
+  versions: z
+    .array(
+      Answer({
+        versionNumber,
+        version,
+        restoredFrom: z.int().positive().nullable().describe('The older version that it restores. Null: newly published'),
+        publishedBy: z.string().nullable().describe('Current name of the publisher. Null: deleted'),
+        publishedAt: Moment('When it was published'),
+      }),
+    )
+    .describe('Newest first'),
+  nextCursor: NextCursor,
+})
+
+const versionExample = {
+  versionNumber: 3,
+  version: '1.2.0',
+  restoredFrom: null,
+  publishedBy: 'Ana Example',
+  publishedAt: '2026-03-01T08:30:00.000Z',
+}
 
 const OfLibrary = OfOrg.extend({namespace: z.string().describe('The name by which expressions use the library')})
 const OfVersion = OfLibrary.extend({

@@ -5,11 +5,31 @@ import {describeModule, orderModules, patchModule} from '../../shared/configurat
 import {assertOwn, findModules} from '../../shared/configuration/name.ts'
 import {loadRegistry} from '../../shared/configuration/store.ts'
 import {findRegistryVersion, readAtOnce} from '../../sql/registry.ts'
-import {ChangedModule, ModuleList, ModuleOrder, moduleExample} from '../answers/modules.ts'
+import {Answer, registryVersion} from '../answers/common.ts'
+import {ConfiguredModule, moduleExample} from '../answers/modules.ts'
 import {answerEdit, ofCondition, ofEdit, proposed} from '../config-edit.ts'
 import {conditionOf} from '../if-match.ts'
 import {connector, moduleName, OfOrg, ofNaming} from '../params.ts'
 import {route} from '../route.ts'
+
+const ModuleList = Answer({
+  modules: z.array(ConfiguredModule).describe('Configured modules first, in their order, then the others'),
+  registryVersion: z.int().nonnegative().describe("The version of the org's configuration"),
+})
+
+const ChangedModule = Answer({module: ConfiguredModule, registryVersion})
+
+const ModuleOrder = Answer({
+  modules: z
+    .array(
+      Answer({
+        key: z.string().describe('Key in the configuration'),
+        order: z.int().positive().describe('Position in the order'),
+      }),
+    )
+    .describe('All configured modules, in writing order'),
+  registryVersion,
+})
 
 const query = z.object({connector, proposedBy: proposed})
 

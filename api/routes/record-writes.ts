@@ -1,11 +1,15 @@
+import {z} from 'zod'
 import {assertRecords, assertWhole, CreateBody, submitRecords, UpdateBody} from '../../shared/runs/external/records.ts'
+import {Answer} from '../answers/common.ts'
 import {runId} from '../answers/examples.ts'
-import {QueuedWrite, RecordResults} from '../answers/writes.ts'
+import {QueuedWrite, RecordResult} from '../answers/writes.ts'
 import {runAskerOf} from '../callers.ts'
 import {handleWrite} from '../handle-write.ts'
 import {OfModule} from '../params.ts'
 import {ofExternalWrite} from '../refusal-lists.ts'
 import {route} from '../route.ts'
+
+const RecordResults = Answer({results: z.array(RecordResult).describe('One result per item, in the order sent')})
 
 /** Limit on the body: 100 records of 80,000 bytes each. */
 const mostBytes = 8 * 1024 ** 2

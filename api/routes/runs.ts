@@ -11,13 +11,16 @@ import {StartBody} from '../../shared/runs/start-body.ts'
 import {findImport} from '../../sql/imports.ts'
 import {listRuns} from '../../sql/runs.ts'
 import {actorOf} from '../actor.ts'
+import {Answer} from '../answers/common.ts'
 import {job, run} from '../answers/examples.ts'
-import {QueuedRun, RunAnswer, Runs} from '../answers/runs.ts'
+import {QueuedRun, Run, RunAnswer} from '../answers/runs.ts'
 import {answerJob} from '../job-response.ts'
 import {limitOf} from '../paging.ts'
 import {OfImport, OfImportRun} from '../params.ts'
 import {ofPlan} from '../refusal-lists.ts'
 import {route} from '../route.ts'
+
+const Runs = Answer({runs: z.array(Run).describe('Newest first')})
 
 const nothing = Object.fromEntries(Object.keys(run.counts.Accounts).map(outcome => [outcome, 0]))
 const begun = {

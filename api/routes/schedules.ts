@@ -10,16 +10,7 @@ import type {Db} from '../../sql/database.ts'
 import {listFirings} from '../../sql/firings.ts'
 import {listSchedules, type Schedule} from '../../sql/schedules.ts'
 import type {MemberCaller} from '../access.ts'
-import {
-  Fired,
-  FiringPage,
-  firingExample,
-  newScheduleExample,
-  SchedulePage,
-  ScheduleRead,
-  ScheduleRemoved,
-  scheduleExample,
-} from '../answers/schedules.ts'
+import {firingExample} from '../answers/examples.ts'
 import {templateAskerOf} from '../callers.ts'
 import {conditionOf} from '../if-match.ts'
 import {answerJob} from '../job-response.ts'
@@ -27,6 +18,7 @@ import {Cursor, limitOf} from '../paging.ts'
 import {OfSchedule, OfTemplate} from '../params.ts'
 import {reply} from '../reply.ts'
 import {route} from '../route.ts'
+import {Fired, FiringPage, newScheduleExample, SchedulePage, ScheduleRead, ScheduleRemoved, scheduleExample} from './schedules.answers.ts'
 
 const Page = z.object({limit: limitOf({usual: 50, most: 200}), cursor: Cursor})
 

@@ -1,12 +1,25 @@
+import {z} from 'zod'
 import {replaceRows} from '../../shared/jobs.ts'
 import {answerRows, assertRows, assertSubform, RowsBody, submitRows} from '../../shared/runs/external/rows.ts'
+import {Answer} from '../answers/common.ts'
 import {runId} from '../answers/examples.ts'
-import {QueuedWrite, RowsResults} from '../answers/writes.ts'
+import {failed, QueuedWrite, replaced} from '../answers/writes.ts'
 import {runAskerOf} from '../callers.ts'
 import {handleWrite} from '../handle-write.ts'
 import {OfModule} from '../params.ts'
 import {ofExternalWrite} from '../refusal-lists.ts'
 import {route} from '../route.ts'
+
+const ofParent = {
+  parentId: z.string().describe("The CRM's id of the parent"),
+  writeId: z.string().describe('The idempotency key it was sent with'),
+}
+
+const RowsResult = z
+  .union([Answer({...ofParent, ...replaced}), Answer({...ofParent, ...failed})])
+  .meta({id: 'RowsResult', description: 'The result for the rows of one parent'})
+
+const RowsResults = Answer({results: z.array(RowsResult).describe('One result per parent, in the order sent')})
 
 const parent = {parentId: '5725767000000411001', writeId: 'quote-17-rows'}
 

@@ -14,6 +14,12 @@ import {readPage} from '../../shared/security/cursor.ts'
 import {VerifyMode} from '../../sql/runs.ts'
 import {findRecheck} from '../../sql/template-rechecks.ts'
 import {listTemplates, type TemplateRow} from '../../sql/templates.ts'
+import {templateAskerOf} from '../callers.ts'
+import {conditionOf} from '../if-match.ts'
+import {Cursor, limitOf} from '../paging.ts'
+import {OfTemplate} from '../params.ts'
+import {reply} from '../reply.ts'
+import {route} from '../route.ts'
 import {
   checkExample,
   outlineExample,
@@ -26,13 +32,7 @@ import {
   TemplateShown,
   templateBodyExample,
   templateExample,
-} from '../answers/templates.ts'
-import {templateAskerOf} from '../callers.ts'
-import {conditionOf} from '../if-match.ts'
-import {Cursor, limitOf} from '../paging.ts'
-import {OfTemplate} from '../params.ts'
-import {reply} from '../reply.ts'
-import {route} from '../route.ts'
+} from './templates.answers.ts'
 
 /** The input to save a template from an import. A template may also be sent as a document. */
 const FromImport = z.strictObject({
