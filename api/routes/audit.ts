@@ -34,8 +34,6 @@ export const AuditEntry = Answer({
 
 const fields = Object.entries(AuditEntry.shape).map(([name, {description}]) => `\`${name}\`: ${description}`)
 
-const AuditFile = File('application/x-ndjson', `One JSON object per line. ${fields.join('. ')}`)
-
 const moment = (what: string) =>
   Instant.optional().meta({description: `${what}. ISO 8601 with a time zone`, examples: ['2026-03-01T00:00:00Z']})
 
@@ -50,7 +48,7 @@ export default [
     description: `One JSON object per line, the oldest first: changes of settings, members, tokens, connections, templates and imports; sign-ins and their ends;
 runs authorised, started, cancelled and ended; what staff did in the org. Entries are kept for as long as the operator sets (\`AUDIT_DAYS\`), runs for the
 history window of the plan. The download itself is recorded.`,
-    answers: {200: AuditFile},
+    answers: {200: File('application/x-ndjson', `One JSON object per line. ${fields.join('. ')}`)},
     refusals: [],
     example: {query: {from: '2026-03-01T00:00:00Z'}},
     params: OfOrg,

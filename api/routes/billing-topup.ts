@@ -6,8 +6,6 @@ import {Answer} from '../answers/common.ts'
 import {ofPayment} from '../refusal-lists.ts'
 import {route} from '../route.ts'
 
-const Overage = Answer({overageEnabled: z.boolean().describe('Whether rows beyond the plan are imported and billed')})
-
 const topup = {
   enabled: true,
   packKey: 'credits_500',
@@ -59,7 +57,7 @@ export default [
     effect: 'money',
     summary: 'Enable or disable overage',
     description: 'With overage, rows beyond the plan are imported and billed per row, together with the plan.',
-    answers: {200: Overage},
+    answers: {200: Answer({overageEnabled: z.boolean().describe('Whether rows beyond the plan are imported and billed')})},
     refusals: ['SANDBOX_ORG', 'NOT_SUBSCRIBED', 'NOT_SOLD', 'CHANGE_IN_PROGRESS', ...ofPayment],
     example: {body: {enabled: true}, answer: {overageEnabled: true}},
     body: z.strictObject({enabled: z.boolean().describe('Whether rows beyond the plan are imported')}),

@@ -6,8 +6,6 @@ import {Answer, Id, Moment} from '../answers/common.ts'
 import {Cursor, limitOf} from '../paging.ts'
 import {route} from '../route.ts'
 
-const Received = Answer({received: z.literal(true).describe('The event is stored, and a worker will apply it')})
-
 const PaymentEvent = Answer({
   id: z.string().describe("The payment provider's id of the event"),
   type: z.string().meta({description: "The payment provider's event type", examples: ['invoice.paid']}),
@@ -25,8 +23,6 @@ const PaymentEvents = Answer({
   nextCursor: z.string().nullable().describe('The `cursor` of the next page. Null: this is the last page'),
 })
 
-const RetriedEvent = Answer({event: PaymentEvent.describe('The event in its current state')})
-
 /** Routes for events of the payment provider, and for the operator's view of them. */
 export default [
   route({
@@ -38,7 +34,7 @@ export default [
     summary: 'Receive an event of the payment provider',
     description: `Only for the payment provider, which signs the body (\`Stripe-Signature\`). While a plan change of the org is in progress, the event is stored and the
 provider is asked to send it again.`,
-    answers: {200: Received},
+    answers: {200: Answer({received: z.literal(true).describe('The event is stored, and a worker will apply it')})},
     refusals: ['NOT_CONFIGURED', 'SIGNATURE_INVALID', 'CHANGE_IN_PROGRESS', 'UNAVAILABLE'],
     sends: {type: 'application/json', what: 'The event, byte for byte as signed'},
     example: {answer: {received: true}},
@@ -75,7 +71,7 @@ provider is asked to send it again.`,
     access: {backoffice: true},
     summary: 'Apply an event again',
     description: 'Retries at once and resets the attempt count. A processed or ignored event is left unchanged.',
-    answers: {200: RetriedEvent},
+    answers: {200: Answer({event: PaymentEvent.describe('The event in its current state')})},
     refusals: ['NOT_FOUND'],
     params: z.object({id: z.string().max(255).describe("The payment provider's id of the event")}),
     handle: ({db, queue, caller: {staff}, params: {id}}) => retryEvent({db, queue}, staff, id),

@@ -32,8 +32,6 @@ const Change = Answer({
   createdAt: Moment('When it changed. The same for all changes of one request'),
 }).meta({id: 'Change', description: 'A changed value of the settings'})
 
-const ChangePage = Answer({changes: z.array(Change).describe('Newest first'), nextCursor: NextCursor})
-
 const changeExample = {
   id: 'chg_01k9m0v6f8e2r4t7w3y5z1a2b3',
   page: 'members',
@@ -70,7 +68,7 @@ export default [
     summary: 'Read the history of the settings',
     description:
       'Every changed value, who changed it and how. Changes of modules, fields and write pauses are included only for the connection given in `connector`.',
-    answers: {200: ChangePage},
+    answers: {200: Answer({changes: z.array(Change).describe('Newest first'), nextCursor: NextCursor})},
     refusals: ['CONNECTION_NOT_FOUND', 'CONNECTION_REQUIRED', 'INVALID_CURSOR'],
     example: {query: {page: 'members', limit: '50'}, answer: {changes: [changeExample], nextCursor: null}},
     query: z.object({

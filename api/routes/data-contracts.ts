@@ -43,8 +43,6 @@ const FileAccepted = Answer({
   left: z.array(Breach).describe('With `adapt`: breaches that stay, because an editor must state the allowed values. Otherwise empty'),
 })
 
-const FileDiscarded = Answer({discarded: Id('fir', 'The firing')})
-
 const sourceContractExample = {
   slot: 'file1',
   columns: [
@@ -170,7 +168,7 @@ export default [
     summary: 'Discard the file of a held firing',
     description:
       'Deletes its import and its file. The same file is not checked again until the template or its contract changes, or a person fires the schedule with `again`.',
-    answers: {200: FileDiscarded},
+    answers: {200: Answer({discarded: Id('fir', 'The firing')})},
     refusals: ['NOT_FOUND', 'FILE_NOT_HELD', 'FILE_GONE', 'IMPORT_NOT_FOUND', 'IMPORT_RUNNING'],
     example: {answer: {discarded: firingExample.id}},
     params: OfFiring,

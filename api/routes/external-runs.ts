@@ -22,8 +22,6 @@ const Lease = Answer({
   leaseSeconds: Seconds('Duration of the lease from each call'),
 })
 
-const Logged = Answer({logged: Count('Entries that were logged')})
-
 /** Routes by which an external engine reports on its run. Each report and each write renews the lease. */
 export default [
   route({
@@ -52,7 +50,7 @@ run has the import.`,
     access: {role: 'operator'},
     summary: 'Log rows that were settled without a write',
     description: 'Failed and unchanged rows are counted in the run, unless they have already been sent.',
-    answers: {200: Logged},
+    answers: {200: Answer({logged: Count('Entries that were logged')})},
     refusals: [...(['BATCH_SIZE', 'WRITE_ID_REUSED', 'CONNECTION_REQUIRED', 'MODULE_NOT_FOUND'] as const), ...ofExternalRun],
     example: {
       body: {

@@ -17,8 +17,6 @@ const parts = {
     .describe('Only with `deep=1`, and if the database answers'),
 }
 
-const Well = Answer({status: z.literal('ok').describe('All parts are up'), ...parts}).meta({id: 'Health'})
-
 const Unwell = Answer({
   error: z.string().describe('What happened, for people'),
   code: z.literal('UNAVAILABLE').describe('The error code, for programs'),
@@ -35,7 +33,7 @@ export default [
     access: {public: true},
     summary: 'Check the health of the service',
     description: 'For probes. Exempt from rate limits and available in maintenance mode.',
-    answers: {200: Well, 503: Unwell},
+    answers: {200: Answer({status: z.literal('ok').describe('All parts are up'), ...parts}).meta({id: 'Health'}), 503: Unwell},
     refusals: [],
     example: {answer: {status: 'ok', database: 'ok', queue: 'ok'}},
     query: z.object({deep: z.string().optional().catch(undefined).describe('`1`: include the state of the migrations')}),

@@ -15,10 +15,7 @@ import {OfOrg} from '../params.ts'
 import {ofLoading} from '../refusal-lists.ts'
 import {route} from '../route.ts'
 
-const LibraryList = Answer({libraries: z.array(Library).describe('By namespace')})
-const LibraryRead = Answer({library: Library})
 const LibraryChanged = Answer({library: Library, registryVersion})
-const LibraryMoved = Answer({library: Library, changed: z.boolean().describe('Whether this changed who manages it')})
 
 const {version, versionNumber} = Library.shape
 
@@ -61,7 +58,7 @@ export default [
     tag: 'Expressions',
     access: {role: 'operator'},
     summary: 'List the helper libraries',
-    answers: {200: LibraryList},
+    answers: {200: Answer({libraries: z.array(Library).describe('By namespace')})},
     refusals: [],
     example: {answer: {libraries: [libraryExample]}},
     query: z.object({source: z.string().optional().describe('`true`: include the source code')}),
@@ -75,7 +72,7 @@ export default [
     tag: 'Expressions',
     access: {role: 'operator'},
     summary: 'Read a helper library with its source',
-    answers: {200: LibraryRead},
+    answers: {200: Answer({library: Library})},
     refusals: ['NOT_FOUND'],
     example: {answer: {library: {...libraryExample, source: publishedExample.source}}},
     params: OfLibrary,
@@ -177,7 +174,7 @@ export default [
     summary: 'Change who manages a helper library',
     description:
       'Publishes nothing and creates no version. With `libraryId`, it is refused if the library was removed and published again since it was read.',
-    answers: {200: LibraryMoved},
+    answers: {200: Answer({library: Library, changed: z.boolean().describe('Whether this changed who manages it')})},
     refusals: ['NOT_FOUND', 'LIBRARY_REPLACED', 'IMPERSONATION_REFUSED'],
     example: {
       body: {managedBy: 'sdk', libraryId: libraryExample.libraryId},

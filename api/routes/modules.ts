@@ -17,8 +17,6 @@ const ModuleList = Answer({
   registryVersion: z.int().nonnegative().describe("The version of the org's configuration"),
 })
 
-const ChangedModule = Answer({module: ConfiguredModule, registryVersion})
-
 const ModuleOrder = Answer({
   modules: z
     .array(
@@ -93,7 +91,7 @@ export default [
     access: {role: 'admin'},
     summary: 'Change the settings of a module',
     description: `Omitted values stay. Field names must exist in the module or have existed there. \`idempotencyField\` must fit: unique text of at least 26 characters, creatable, and mapped by no import or template. ${ofCondition}`,
-    answers: {200: ChangedModule},
+    answers: {200: Answer({module: ConfiguredModule, registryVersion})},
     refusals: [...ofEdit, ...ofNaming, 'LIMIT_MODULES', 'FIELD_NOT_UNIQUE', 'FIELD_MAPPED'],
     example: {
       params: {org: 'org_01k9m0v6f8e2r4t7w3y5z1a2b3', module: 'leads'},

@@ -59,10 +59,6 @@ const rules = z
   )
   .describe('Rules for questions without an answer')
 
-const Questions = Answer({questions: z.array(Question).describe('In a stable order'), rules, nextCursor: NextCursor})
-
-const Answered = Answer({answered: Count('Answers stored'), rules})
-
 const [key, recordId] = ['9a0364b9e99bb480dd25e1f0284c8555', '5725767000000411001']
 const question = {
   key,
@@ -94,7 +90,7 @@ export default [
     access: {role: 'operator'},
     summary: 'List the questions of a run',
     description: 'Each question with its candidate records, read from the CRM now, and the rules in force.',
-    answers: {200: Questions},
+    answers: {200: Answer({questions: z.array(Question).describe('In a stable order'), rules, nextCursor: NextCursor})},
     refusals: [
       ...(['IMPORT_NOT_FOUND', 'RUN_NOT_FOUND', 'FILE_GONE', 'INVALID_CURSOR', 'MODULE_NOT_FOUND'] as const),
       ...(['CONNECTION_UNAVAILABLE', 'CONNECTION_THROTTLED', 'DAILY_ALLOWANCE_SPENT', 'CRM_REFUSED'] as const),
@@ -117,7 +113,7 @@ export default [
     summary: 'Answer questions of a run',
     description:
       'Does not change this run. A retry, or any later run of the import, applies the answers. The last answer to a question wins.',
-    answers: {200: Answered},
+    answers: {200: Answer({answered: Count('Answers stored'), rules})},
     refusals: ['IMPORT_NOT_FOUND', 'RUN_NOT_FOUND', 'FILE_GONE', 'NOT_FOUND'],
     example: {
       body: {answers: [{key, recordId}], rules: [{flowId: 'accounts', kind: 'match', choice: 'first'}]},

@@ -9,8 +9,6 @@ import {OfModule} from '../params.ts'
 import {ofExternalWrite} from '../refusal-lists.ts'
 import {route} from '../route.ts'
 
-const RecordResults = Answer({results: z.array(RecordResult).describe('One result per item, in the order sent')})
-
 /** Limit on the body: 100 records of 80,000 bytes each. */
 const mostBytes = 8 * 1024 ** 2
 
@@ -40,7 +38,7 @@ const writeRoute = (method: 'post' | 'put', kind: 'create' | 'update', body: typ
     summary: kind === 'create' ? 'Create records under a run' : 'Update records under a run',
     description: `For external engines that have authorised a run. Writes are metered, logged and sent once.${kind === 'update' ? ' With `unchanged: skip`, rows whose record already holds every value are not sent and not metered.' : ''} An error common to all items becomes the error of the
 response, with \`results\` beside it. With \`Prefer: respond-async\` the response is 202, and \`GET /orgs/{org}/writes/{id}\` returns the results.`,
-    answers: {200: RecordResults, 202: QueuedWrite},
+    answers: {200: Answer({results: z.array(RecordResult).describe('One result per item, in the order sent')}), 202: QueuedWrite},
     refusals: [
       ...([
         'BATCH_SIZE',

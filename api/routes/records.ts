@@ -30,7 +30,6 @@ const OfModule = z.object({
   module: z.string().describe("The module's API name"),
 })
 const ofRecords = Answer({records: z.array(CrmRecord).describe('The records found')})
-const OfRecord = OfModule.extend({recordId: z.string().describe("The record's id at the CRM")})
 const list = (what: string) =>
   z
     .string()
@@ -128,7 +127,7 @@ export default [
     summary: 'Read one record with all its fields',
     answers: {200: Answer({record: CrmRecord})},
     refusals: ['NOT_FOUND', 'MODULE_NOT_FOUND', ...ofCrm],
-    params: OfRecord,
+    params: OfModule.extend({recordId: z.string().describe("The record's id at the CRM")}),
     handle: async input => ({record: await readOne(await open(input), input.params.recordId, input.request)}),
   }),
 ]

@@ -29,8 +29,6 @@ const Resolved = Answer({
   libraries: z.array(Library).describe('The helper libraries, by namespace, without their sources'),
 }).meta({id: 'ResolvedConfiguration', description: 'A consistent snapshot of all a client needs to prepare an import'})
 
-const Replaced = Answer({ok: z.literal(true).describe('Always true'), registryVersion})
-
 const Pushed = Answer({
   ok: z.literal(true).describe('Always true'),
   warnings: z.array(z.string()).describe('What was skipped or is no longer in the CRM, one sentence each. Empty: nothing'),
@@ -121,7 +119,7 @@ export default [
     access: {role: 'admin'},
     summary: 'Replace the registry',
     description: `Replaces the whole document; omitted parts are removed. Modules and fields need not exist in the CRM, except a new \`idempotencyField\`. ${ofCondition}`,
-    answers: {200: Replaced},
+    answers: {200: Answer({ok: z.literal(true).describe('Always true'), registryVersion})},
     refusals: [...ofEdit, 'LIMIT_MODULES', 'FIELD_NOT_UNIQUE', 'FIELD_MAPPED'],
     example: {body: registryExample, answer: {ok: true, registryVersion: 8}},
     query: z.object({proposedBy: proposed}),

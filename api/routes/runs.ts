@@ -20,8 +20,6 @@ import {OfImport, OfImportRun} from '../params.ts'
 import {ofPlan} from '../refusal-lists.ts'
 import {route} from '../route.ts'
 
-const Runs = Answer({runs: z.array(Run).describe('Newest first')})
-
 const nothing = Object.fromEntries(Object.keys(run.counts.Accounts).map(outcome => [outcome, 0]))
 const begun = {
   ...run,
@@ -87,7 +85,7 @@ ends with the run. To follow the run, use \`GET …/events\`.`,
     tag: 'Runs',
     access: {role: 'operator', embed: 'own'},
     summary: 'List the runs of an import',
-    answers: {200: Runs},
+    answers: {200: Answer({runs: z.array(Run).describe('Newest first')})},
     refusals: ['IMPORT_NOT_FOUND'],
     example: {query: {limit: '50'}, answer: {runs: [run]}},
     params: OfImport,

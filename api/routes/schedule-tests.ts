@@ -37,8 +37,6 @@ const TestFetch = Answer({
     .describe('Why the file could not be fetched or read. Null: it could'),
 }).meta({id: 'TestFetch', description: 'The result of a test fetch'})
 
-const TestFetchRead = Answer({test: TestFetch.nullable().describe('The newest test fetch of the last day. Null: none')})
-
 const TestFetchStarted = Answer({
   job: JobWith(Answer({fetched: z.boolean().describe('Whether the file could be fetched and read. `GET …/test` has the details')})),
 })
@@ -86,7 +84,7 @@ export default [
     access: {role: 'builder'},
     summary: 'Read the newest test fetch of a schedule',
     description: 'A result is kept for about a day, because it contains rows of the file.',
-    answers: {200: TestFetchRead},
+    answers: {200: Answer({test: TestFetch.nullable().describe('The newest test fetch of the last day. Null: none')})},
     refusals: ['NOT_FOUND'],
     example: {answer: {test: testFetchExample}},
     params: OfSchedule,

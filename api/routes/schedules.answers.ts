@@ -130,7 +130,6 @@ const Schedule = Answer({
 
 export const SchedulePage = Answer({schedules: z.array(Schedule).describe('Oldest first'), nextCursor: NextCursor})
 export const ScheduleRead = Answer({schedule: Schedule})
-export const ScheduleRemoved = Answer({removed: Id('sch', 'The schedule that was deleted')})
 export const FiringPage = Answer({firings: z.array(Firing).describe('Newest first'), nextCursor: NextCursor})
 export const Fired = Answer({firing: Firing, job: JobAnswer.describe('The job of the firing')})
 

@@ -26,7 +26,6 @@ const SealedPlan = Answer({
 }).meta({id: 'SealedPlan', description: 'The plan of a dry run: what its run would do to each row'})
 
 const PlanAnswer = Answer({plan: SealedPlan})
-const PlanOrNone = Answer({plan: SealedPlan.nullable().describe('The plan. Null: the dry run has no complete plan')})
 
 const plan = {
   digest: '5f2b8a1c9d3e4f60718293a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c6d7e8',
@@ -96,7 +95,7 @@ same digest. The digest covers row, phase, kind, record, a digest of the values,
     access: {role: 'operator'},
     summary: 'Read the plan of a dry run',
     description: 'Answers the digest and the state of the plan, not its rows. `plan.csv` has these.',
-    answers: {200: PlanOrNone},
+    answers: {200: Answer({plan: SealedPlan.nullable().describe('The plan. Null: the dry run has no complete plan')})},
     refusals: ['IMPORT_NOT_FOUND', 'RUN_NOT_FOUND'],
     example: {answer: {plan}},
     params: OfImportRun,

@@ -22,8 +22,6 @@ const SettingsRead = Answer({
   registryVersion: z.int().nonnegative().describe("The version of the org's configuration"),
 })
 
-const SettingsChanged = Answer({settings: Told, registryVersion})
-
 const WritingChanged = Answer({
   writing: ByName(
     Answer({paused: z.literal(true).describe('Always true')}),
@@ -68,7 +66,7 @@ export default [
     access: {role: 'admin'},
     summary: 'Change settings of the org',
     description: `Omitted values stay. Changing \`followsCrmRoles\` requires the same role as changing members. ${ofCondition}`,
-    answers: {200: SettingsChanged},
+    answers: {200: Answer({settings: Told, registryVersion})},
     refusals: [...ofEdit, 'ROLE_REQUIRED', 'MEMBERSHIP_GONE'],
     example: {body: {timezone: 'Europe/Berlin'}, answer: {settings: settingsExample}},
     query: z.object({proposedBy: proposed}),

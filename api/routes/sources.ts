@@ -39,8 +39,6 @@ const HeaderCandidate = Answer({
   reader: ReaderOptions.describe('The options that make this row the header. Send them as `reader` of the file'),
 })
 
-const HeaderCandidates = Answer({rows: z.array(HeaderCandidate).describe('The first non-empty rows of the file, at most 30')})
-
 const PreviewRows = Answer({
   columns: z.array(z.string()).describe('Columns after cleaning'),
   fileColumns: z.array(z.string()).describe('Columns of the file'),
@@ -222,7 +220,7 @@ file itself is not changed. A file can have 10,000 edited cells. Templates do no
     access: {role: 'operator', embed: 'own'},
     summary: 'Read the first rows of a file, to choose its header',
     description: 'Returns rows above the header too, as the file holds them. Cleaning is not applied.',
-    answers: {200: HeaderCandidates},
+    answers: {200: Answer({rows: z.array(HeaderCandidate).describe('The first non-empty rows of the file, at most 30')})},
     refusals: ['IMPORT_NOT_FOUND', 'FILE_GONE', 'SOURCE_NOT_FOUND', 'BUSY', ...ofReadingAgain],
     example: {
       answer: {

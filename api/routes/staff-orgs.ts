@@ -22,8 +22,6 @@ const StaffView = Answer({
   expiresAt: Moment('When the view ends: after one hour'),
 })
 
-const ErasureResult = Answer({rows: Count('Rows deleted')})
-
 const params = z.object({org: z.string().describe('The org (`org_`)')})
 
 const readErasure = async (queue: Queue, org: string) => {
@@ -33,7 +31,7 @@ const readErasure = async (queue: Queue, org: string) => {
 }
 
 const ofClosing = Answer({org: OrgClosing})
-const ofErasure = Answer({job: JobOf(ErasureResult)})
+const ofErasure = Answer({job: JobOf(Answer({rows: Count('Rows deleted')}))})
 
 export default [
   route({

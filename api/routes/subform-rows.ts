@@ -19,8 +19,6 @@ const RowsResult = z
   .union([Answer({...ofParent, ...replaced}), Answer({...ofParent, ...failed})])
   .meta({id: 'RowsResult', description: 'The result for the rows of one parent'})
 
-const RowsResults = Answer({results: z.array(RowsResult).describe('One result per parent, in the order sent')})
-
 const parent = {parentId: '5725767000000411001', writeId: 'quote-17-rows'}
 
 /** Routes that replace the subform rows of records, under the run of an external engine. */
@@ -34,7 +32,7 @@ export default [
     summary: 'Replace the subform rows of records',
     description: `For external engines that have authorised a run. For each parent record, all existing rows are replaced by the rows sent, or none are. An error common
 to all parents becomes the error of the response; other errors are in \`results\`.`,
-    answers: {200: RowsResults, 202: QueuedWrite},
+    answers: {200: Answer({results: z.array(RowsResult).describe('One result per parent, in the order sent')}), 202: QueuedWrite},
     refusals: [
       ...(['BATCH_SIZE', 'RECORD_REPEATED', 'ROW_KEY_REPEATED', 'NOT_FOUND', 'MODULE_NOT_FOUND', 'NOT_A_SUBFORM', 'NOT_OFFERED'] as const),
       ...ofExternalWrite,

@@ -68,8 +68,6 @@ export const TemplateMade = Answer({
     .describe('What the template could not keep of the import, one sentence each. Only if saved from an import'),
 })
 
-export const TemplateRemoved = Answer({removed: Id('tpl', 'The template that was deleted')})
-
 export const TemplateCheck = Answer({
   connectorId: Id('con', 'The connection it was compared with'),
   discovery: Answer({id: Id('dis', 'The discovery'), createdAt: Moment('When this state of the CRM was first read')}).describe(

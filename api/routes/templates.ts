@@ -14,6 +14,7 @@ import {readPage} from '../../shared/security/cursor.ts'
 import {VerifyMode} from '../../sql/runs.ts'
 import {findRecheck} from '../../sql/template-rechecks.ts'
 import {listTemplates, type TemplateRow} from '../../sql/templates.ts'
+import {Removed} from '../answers/common.ts'
 import {templateAskerOf} from '../callers.ts'
 import {conditionOf} from '../if-match.ts'
 import {Cursor, limitOf} from '../paging.ts'
@@ -27,7 +28,6 @@ import {
   TemplateMade,
   TemplatePage,
   TemplateRead,
-  TemplateRemoved,
   TemplateRuns,
   TemplateShown,
   templateBodyExample,
@@ -169,7 +169,7 @@ export default [
     access: {role: 'builder'},
     summary: 'Delete a template with its schedules',
     description: 'Imports created from it and their runs stay. With `If-Match: "3"`, applies only if 3 is still the newest version.',
-    answers: {200: TemplateRemoved},
+    answers: {200: Removed('tpl', 'The template that was deleted')},
     refusals: ['BAD_IF_MATCH', 'NOT_FOUND', 'TEMPLATE_CONFLICT'],
     example: {answer: {removed: templateExample.id}},
     params: OfTemplate,

@@ -53,7 +53,6 @@ const Delivery = Answer({
   deliveredAt: Moment('When it was delivered').nullable().describe('When it was delivered. Null: it was not'),
 }).meta({id: 'Delivery', description: 'The delivery of a notice to an endpoint'})
 
-const EndpointList = Answer({webhooks: z.array(Endpoint).describe('Oldest first; at most 20')})
 const EndpointRead = Answer({webhook: Endpoint})
 
 const EndpointWithSecret = Answer({
@@ -108,7 +107,7 @@ export default [
     tag: 'Notices',
     access: {role: 'admin'},
     summary: 'List the webhook endpoints',
-    answers: {200: EndpointList},
+    answers: {200: Answer({webhooks: z.array(Endpoint).describe('Oldest first; at most 20')})},
     refusals: [],
     example: {answer: {webhooks: [endpointExample]}},
     handle: async ({db, caller}) => ({webhooks: await listEndpoints(db, caller.org)}),
