@@ -7,6 +7,7 @@ import {client, inOrg, may} from '../state/session.ts'
 import {t} from '../text/settings.ts'
 import {Button} from '../ui/button.ts'
 import {Select, TextField} from '../ui/field.ts'
+import {sayName} from '../ui/labels.ts'
 import {Problem, say} from '../ui/notice.ts'
 import {Shown} from '../ui/page.ts'
 import {Pill} from '../ui/pill.ts'
@@ -53,7 +54,7 @@ const OfConnection = ({connectors}: {connectors: Connector[]}) => {
 const ModuleTable = ({read: {modules, registryVersion}, all, again}: {read: ModulesInput; all: ConfiguredModule[]; again: () => void}) => {
   const change = useDoing(async (module: ConfiguredModule, enabled: boolean) => {
     await patchModule(module, registryVersion, {enabled})
-    say(`${module.label ?? module.apiName} ${enabled ? 'enabled' : 'disabled'}`)
+    say((enabled ? t.moduleEnabled : t.moduleDisabled)(module.label ?? module.apiName))
     again()
   })
   const ordered = all.filter(({key}) => key !== null)
@@ -81,7 +82,7 @@ const ModuleTable = ({read: {modules, registryVersion}, all, again}: {read: Modu
       cell: (module: ConfiguredModule) =>
         html`<${Select} label=${html`<span class="unseen">${t.importsInto} ${module.label ?? module.apiName}</span>`} value=${String(module.enabled)} options=${statesOf(module)} disabled=${!mayChange} onChange=${(value: string) => change.run(module, value === 'true')} />`,
     },
-    {head: t.matchedBy, cell: ({match}: ConfiguredModule) => match?.by.join(' + ') ?? html`<span class="quiet">${t.notSet}</span>`},
+    {head: t.matchedBy, cell: ({match}: ConfiguredModule) => match?.by.map(sayName).join(' + ') ?? html`<span class="quiet">${t.notSet}</span>`},
     ...(mayChange && ordered.length > 1
       ? [
           {
