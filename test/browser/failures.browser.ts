@@ -198,7 +198,10 @@ test('a retry refuses a file that replaced the first one, and its advice leads t
   const {path, source, run} = await runImport(org, {csv: fileOf(''), flow: accounts})
   const count = () => here.world.crm.records('example', 'Accounts').filter(record => /^RP-/.test(String(record.Account_Number))).length
   assert.deepEqual([run.counts.Accounts.created, run.counts.Accounts.refused, count()], [2, 1, 2])
-  const {source: corrected} = await ok(org.call('POST', `${path}/sources?name=b.csv`, fileOf('Petit Atelier'), {'content-type': 'text/csv'}), 201)
+  const {source: corrected} = await ok(
+    org.call('POST', `${path}/sources?name=b.csv`, fileOf('Petit Atelier'), {'content-type': 'text/csv'}),
+    201,
+  )
   await ok(org.call('PUT', `${path}/flows`, [{...accounts, id: 'f', sourceId: corrected.id}]), 200)
   await ok(org.call('DELETE', `${path}/sources/${source.id}`), 200)
 

@@ -57,7 +57,10 @@ test('a message stays four seconds, and a newer message replaces it', async () =
   await enter(visitor, org.session)
   await page.clock.install()
   await page.goto(`${here.world.url}/#/settings/modules`)
-  const choice = page.getByRole('row').filter({has: page.getByRole('link', {name: 'Leads', exact: true})}).getByRole('combobox')
+  const choice = page
+    .getByRole('row')
+    .filter({has: page.getByRole('link', {name: 'Leads', exact: true})})
+    .getByRole('combobox')
   const toasts = page.locator('.toast')
   await choice.selectOption('true')
   await toasts.filter({hasText: 'Leads enabled'}).waitFor()

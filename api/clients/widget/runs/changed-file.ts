@@ -15,9 +15,9 @@ export const ChangedFile = ({importId}: {importId: string}) => {
     async signal => (await client.get<{import: Imported}>(inOrg(`/imports/${importId}`), {}, signal)).import,
     [importId],
   )
-  const files = html`<a href=${to('imports', importId, 'match')}>${stepLabels.match}</a>`
+  const match = html`<a href=${to('imports', importId, 'match')}>${stepLabels.match}</a>`
   return html`
-    <span>${t.aRetryNeedsTheSameFileAnd(files)} ${found && html`<${OtherWays} found=${found} />`}</span>
+    <span>${t.aRetryNeedsTheSameFileAnd(match)} ${found && html`<${OtherWays} found=${found} />`}</span>
   `
 }
 

@@ -16,7 +16,8 @@ export const chooseRun = (loadedImport: LoadedImport, {dryRun}: {dryRun: boolean
 }
 
 /** Returns the newest dry run over all rows that has ended, or null. */
-export const newestPreview = (loadedImport: LoadedImport): Run | null => previewsOf(loadedImport).find(({endedAt}) => endedAt !== null) ?? null
+export const newestPreview = (loadedImport: LoadedImport): Run | null =>
+  previewsOf(loadedImport).find(({endedAt}) => endedAt !== null) ?? null
 
 /** Returns the dry runs over all rows of the import, newest first. */
 export const previewsOf = (loadedImport: LoadedImport): Run[] =>

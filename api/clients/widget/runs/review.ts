@@ -51,7 +51,9 @@ const ReviewReady = (props: ReadyProps) => {
   const named = place.value.query.get('run')
   const run = runsOf(props.known).find(({id}) => id === named)
   if (named !== null && !run) return html`<${OlderPreview} ...${props} runId=${named} />`
-  return run && isEndedPreview(run) && run.id !== newestPreview(props.known)?.id ? html`<${EarlierPreview} ...${props} run=${run} />` : html`<${CurrentReview} ...${props} />`
+  return run && isEndedPreview(run) && run.id !== newestPreview(props.known)?.id
+    ? html`<${EarlierPreview} ...${props} run=${run} />`
+    : html`<${CurrentReview} ...${props} />`
 }
 
 const isEndedPreview = ({dryRun, endedAt}: Run) => dryRun && endedAt !== null

@@ -109,4 +109,6 @@ const FoundValues = ({run, found, hasDifferences}: FoundValuesProps) => {
 }
 
 const cells = (given: [label: string, value: string | number][]) =>
-  given.map(([label, value]) => html`<td data-label=${label}><div class="cell">${typeof value === 'number' ? count(value) : value}</div></td>`)
+  given.map(
+    ([label, value]) => html`<td data-label=${label}><div class="cell">${typeof value === 'number' ? count(value) : value}</div></td>`,
+  )

@@ -82,7 +82,10 @@ const ModuleTable = ({read: {modules, registryVersion}, all, again}: {read: Modu
       cell: (module: ConfiguredModule) =>
         html`<${Select} label=${html`<span class="unseen">${t.importsInto} ${module.label ?? module.apiName}</span>`} value=${String(module.enabled)} options=${statesOf(module)} disabled=${!mayChange} onChange=${(value: string) => change.run(module, value === 'true')} />`,
     },
-    {head: t.matchedBy, cell: ({match}: ConfiguredModule) => match?.by.map(sayName).join(' + ') ?? html`<span class="quiet">${t.notSet}</span>`},
+    {
+      head: t.matchedBy,
+      cell: ({match}: ConfiguredModule) => match?.by.map(sayName).join(' + ') ?? html`<span class="quiet">${t.notSet}</span>`,
+    },
     ...(mayChange && ordered.length > 1
       ? [
           {
