@@ -68,5 +68,13 @@ test('rows with questions are counted as such, and an earlier preview says that 
   await page.getByRole('link', {name: 'Questions 3'}).waitFor()
   const {runs} = await ok(org.call('GET', `${path}/runs`), 200)
   assert.equal(runs.length, 2, 'viewing an earlier preview makes no new one')
+
+  const {run: real} = await ok(org.call('POST', `${path}/runs`, {}), 202)
+  await untilEnded(org.call, `${path}/runs/${real.id}`)
+  await page.goto(`${review}?run=${newer.id}`)
+  await page.reload()
+  await page.getByText('You are viewing an earlier preview').waitFor()
+  await page.getByRole('heading', {name: '2 ready · 3 need your answer', exact: true}).waitFor()
+  await page.getByRole('link', {name: 'Ready 2'}).waitFor()
   assert.deepEqual(visitor.complaints, [])
 })

@@ -13,7 +13,7 @@ import {count} from '../ui/format.ts'
 import {Notice, Problem} from '../ui/notice.ts'
 import {Shown} from '../ui/page.ts'
 import {Progress} from '../ui/progress.ts'
-import {newestPreview, readByFlows, runsOf} from './choose.ts'
+import {isCurrentPreview, readByFlows, runsOf} from './choose.ts'
 import {expectRows, rowsOfPreview} from './expected-rows.ts'
 import {expectFocus} from './focus.ts'
 import {ActiveDryRun} from './review-dry-run.ts'
@@ -51,7 +51,7 @@ const ReviewReady = (props: ReadyProps) => {
   const named = place.value.query.get('run')
   const run = runsOf(props.known).find(({id}) => id === named)
   if (named !== null && !run) return html`<${OlderPreview} ...${props} runId=${named} />`
-  return run && isEndedPreview(run) && run.id !== newestPreview(props.known)?.id
+  return run && isEndedPreview(run) && !isCurrentPreview(props.known, run)
     ? html`<${EarlierPreview} ...${props} run=${run} />`
     : html`<${CurrentReview} ...${props} />`
 }
@@ -85,7 +85,7 @@ const CurrentReview = ({id, known: loadedImport}: ReadyProps) => {
   `
 }
 
-/** A preview that is no longer the newest. The page counts only its rows, and neither checks nor previews the import again. */
+/** A preview that is out of date. The page counts only its rows, and neither checks nor previews the import again. */
 const EarlierPreview = ({id, known: loadedImport, run}: ReadyProps & {run: Run}) => {
   const tally = useTally(id, run.expiredAt ? null : run.id)
   const expected = rowsOfPreview(run)

@@ -1,4 +1,4 @@
-import {useState} from 'preact/hooks'
+import {useRef, useState} from 'preact/hooks'
 import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
 import {useDoing, useLoad} from '../state/load.ts'
@@ -52,8 +52,12 @@ const OfConnection = ({connectors}: {connectors: Connector[]}) => {
 }
 
 const ModuleTable = ({read: {modules, registryVersion}, all, again}: {read: ModulesInput; all: ConfiguredModule[]; again: () => void}) => {
+  // A change that follows before the list is loaded again is made to the version that the previous change returned.
+  const version = useRef(registryVersion)
+  version.current = Math.max(version.current, registryVersion)
   const change = useDoing(async (module: ConfiguredModule, enabled: boolean) => {
-    await patchModule(module, registryVersion, {enabled})
+    const changed = await patchModule(module, version.current, {enabled})
+    version.current = changed.registryVersion
     say((enabled ? t.moduleEnabled : t.moduleDisabled)(module.label ?? module.apiName))
     again()
   })
@@ -62,7 +66,7 @@ const ModuleTable = ({read: {modules, registryVersion}, all, again}: {read: Modu
     const keys = ordered.map(({key}) => key!)
     const from = keys.indexOf(module.key!)
     keys.splice(from + by, 0, ...keys.splice(from, 1))
-    await client.put(`${inOrg('/config/modules/order')}?connector=${module.connectorId}`, {modules: keys}, ifVersion(registryVersion))
+    await client.put(`${inOrg('/config/modules/order')}?connector=${module.connectorId}`, {modules: keys}, ifVersion(version.current))
     say(t.movedToPosition(module.label ?? module.apiName, from + by + 1))
     again()
   })
