@@ -35,3 +35,18 @@ export const ofExternalWrite = [
 
 /** Refusals of requests that call the payment provider. */
 export const ofPayment = ['NOT_CONFIGURED', 'PAYMENT_PROVIDER_REFUSED', 'PAYMENT_PROVIDER_UNAVAILABLE'] as const satisfies readonly Code[]
+
+/** Refusals of the routes that call the AI model. Failures of the model cost nothing. */
+export const ofModel = [
+  ...(['NOT_CONFIGURED', 'CREDITS_EXHAUSTED', 'STATUS_SUSPENDED', 'STATUS_PAST_DUE'] as const),
+  ...(['MODEL_ANSWER_INVALID', 'MODEL_UNAVAILABLE'] as const),
+] as const satisfies readonly Code[]
+
+/** Refusals of routes that accept a place in an import. */
+export const ofPlace = ['INVALID_PLACE', 'IMPORT_NOT_FOUND', 'FILE_GONE'] as const satisfies readonly Code[]
+
+/** Refusals of routes that load a library and run its examples. */
+export const ofLoading = [
+  ...(['NAMESPACE_RESERVED', 'LIBRARY_SCOPE', 'LIBRARY_LOAD', 'LIBRARY_EXPORTS', 'LIBRARY_EXAMPLE'] as const),
+  ...(['SANDBOX_UNAVAILABLE', 'BUSY'] as const),
+] as const satisfies readonly Code[]

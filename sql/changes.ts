@@ -1,7 +1,7 @@
 import {z} from 'zod'
 import {type Db, sql, type Tx} from './database.ts'
 
-const Via = z.enum(['session', 'token', 'oauth', 'payment', 'schedule', 'staff'])
+export const Via = z.enum(['session', 'token', 'oauth', 'payment', 'schedule', 'staff'])
 export type Via = z.output<typeof Via>
 
 const Change = z.object({

@@ -7,7 +7,7 @@ export type ConnectorWarning = z.output<typeof Warning>
 /** Warnings of a connection. During a rolling upgrade, a newer build may store warnings that this build does not know. They are left out. */
 const Warnings = z.array(z.unknown()).transform(warnings => warnings.flatMap(one => Warning.safeParse(one).data ?? []))
 
-const Connector = z.object({
+export const Connector = z.object({
   id: z.string(),
   org: z.string(),
   name: z.string(),

@@ -4,7 +4,7 @@ import {ENDPOINT_KINDS} from './endpoints.ts'
 
 const Empty = z.object({})
 
-const Delivery = z.object({
+export const Delivery = z.object({
   id: z.string(),
   notice: z.string(),
   kind: z.string(),

@@ -3,7 +3,7 @@ import {type Db, sql, type Tx} from './database.ts'
 
 const Reason = z.looseObject({code: z.string(), message: z.string()})
 
-const Firing = z.object({
+export const Firing = z.object({
   id: z.string(),
   scheduleId: z.string(),
   org: z.string(),

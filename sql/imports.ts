@@ -1,7 +1,7 @@
 import {z} from 'zod'
 import {type Db, sql, type Tx} from './database.ts'
 
-const Import = z.object({
+export const Import = z.object({
   no: z.number(),
   id: z.string(),
   name: z.string(),

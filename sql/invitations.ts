@@ -3,7 +3,7 @@ import {type Db, sql, type Tx} from './database.ts'
 import {Role} from './members.ts'
 
 const State = z.enum(['pending', 'expired', 'withdrawn', 'used'])
-const Invitation = z.object({
+export const Invitation = z.object({
   id: z.string(),
   email: z.string(),
   role: Role,

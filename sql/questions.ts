@@ -41,7 +41,7 @@ export const insertQuestions = (tx: Tx, {run, asked}: {run: number; asked: NewQu
     on conflict do nothing`)
 }
 
-const OpenRowQuestion = z.object({
+export const OpenRowQuestion = z.object({
   key: z.string(),
   kind: z.enum(['match', 'lookup', 'edit']),
   flowId: z.string(),

@@ -5,7 +5,7 @@ import {VerifyMode} from './runs.ts'
 const Reason = z.looseObject({code: z.string(), message: z.string()})
 export type Reason = z.output<typeof Reason>
 
-const Schedule = z.object({
+export const Schedule = z.object({
   id: z.string(),
   org: z.string(),
   templateId: z.string(),

@@ -10,7 +10,7 @@ const Empty = z.object({})
 const Problem = z.object({crm: z.looseObject({}), renews: z.boolean(), retryAfterMs: z.number().optional()})
 type Problem = z.infer<typeof Problem>
 
-const Write = z.object({
+export const Write = z.object({
   id: z.string(),
   org: z.string(),
   runNo: z.number(),

@@ -1,6 +1,6 @@
 import {z} from 'zod'
 import {ROLES} from '../../shared/accounts/roles.ts'
-import {type Code, codes} from '../../shared/errors.ts'
+import {codes} from '../../shared/errors.ts'
 
 /** Creates the schema of a response object. It is strict, so tests fail on keys that are not declared. */
 export const Answer = z.strictObject
@@ -20,10 +20,10 @@ export const Count = (what: string) => z.int().nonnegative().describe(what)
 
 /** Creates the schema of a whole number from 0, and names the unit in its description. */
 export const Bytes = (what: string) => z.int().nonnegative().describe(`${what}, in bytes`)
-export const Seconds = (what: string) => z.int().nonnegative().describe(`${what}, in seconds`)
 
 /** Creates the schema of an amount of money. It may be negative only where the description says so. */
 export const Amount = (what: string) => z.int().describe(`${what}, in the smallest unit of the currency (cents for EUR and USD)`)
+
 export const Currency = z.string().meta({description: 'ISO 4217, lower case', examples: ['eur']})
 
 export const RoleName = z.enum(ROLES).describe('A role in an org, from the least to the most: operator, builder, admin, owner')
@@ -41,6 +41,7 @@ export const ByName = <V extends z.ZodType>(value: V, what: string) => z.record(
 
 /** Describes a response that is a file or a stream. */
 export const File = (type: string, what: string) => ({type, what})
+
 /** Describes a response without a body, such as a redirect or 304. */
 export const Nothing = (what: string) => ({type: null, what})
 
@@ -116,11 +117,5 @@ export const registryVersion = z
 /** Creates the schema of the version of a template, schedule or import. */
 export const Version = (what: string) => z.int().nonnegative().describe(`${what}. Send it as \`If-Match\` with a change`)
 
-/** Refusals of routes that call the CRM while the caller waits. */
-export const ofCrm = [
-  'CONNECTION_UNAVAILABLE',
-  'CONNECTION_THROTTLED',
-  'DAILY_ALLOWANCE_SPENT',
-  'CRM_REFUSED',
-  'NOT_OFFERED',
-] as const satisfies readonly Code[]
+/** Creates the schema of the answer of a delete. */
+export const Removed = (prefix: string, what: string) => Answer({removed: Id(prefix, what)})

@@ -1,20 +1,10 @@
 /** Shared example data, all of the same import. */
 export const importId = 'imp_01k9m0v6f8e2r4t7w3y5z1a2b3'
+
 export const sourceId = 'src_01k9m0w1a2b3c4d5e6f7g8h9j0'
 export const runId = 'run_01k9m10q8r7s6t5v4w3x2y1z0a'
 export const connectorId = 'con_01k9kzx4n5m6p7q8r9s0t1v2w3'
 const at = '2026-03-01T08:30:00.000Z'
-
-export const flow = {
-  id: 'accounts',
-  sourceId,
-  module: 'Accounts',
-  match: {by: ['Account_Name'], onOne: 'update', onMany: 'ask'},
-  fields: [
-    {field: 'Account_Name', mode: 'column', source: 'Company', empty: 'leave'},
-    {field: 'Website', mode: 'column', source: 'Web', transform: "value.replace('http://', 'https://')", empty: 'leave'},
-  ],
-}
 
 const column = (name: string, kind: string, samples: string[]) => ({
   name,
@@ -58,23 +48,6 @@ export const source = {
   problems: [],
   createdAt: at,
 }
-
-export const importInList = {
-  id: importId,
-  name: 'Accounts of March',
-  connectorId,
-  state: 'ready',
-  version: 2,
-  templateId: null,
-  templateVersion: null,
-  createdBy: 'per_01k9m0v6f8e2r4t7w3y5z1a2b4',
-  createdAt: at,
-  expiredAt: null,
-  archivedAt: null,
-  flows: [flow],
-}
-
-export const wholeImport = {...importInList, slots: [], sources: [source]}
 
 export const run = {
   id: runId,
@@ -134,8 +107,6 @@ export const run = {
   expiredAt: null,
 }
 
-export const externalRun = {...run, engine: 'outside', importId: null, progress: null, questions: 0}
-
 export const logRecord = {
   seq: 1,
   rowKey: 'accounts:17',
@@ -163,3 +134,26 @@ export const job = (name: string, result: object | null = null) => ({
   endedAt: null,
   progress: null,
 })
+
+export const firingExample = {
+  id: 'fir_01k9m0v6f8e2r4t7w3y5z1a2b3',
+  scheduleId: 'sch_01k9m0v6f8e2r4t7w3y5z1a2b3',
+  dueAt: '2026-03-01T01:30:00.000Z',
+  by: 'clock',
+  person: null,
+  missed: 0,
+  state: 'ended',
+  outcome: 'done',
+  reason: null,
+  drift: [],
+  contract: null,
+  importId: 'imp_01k9m0v6f8e2r4t7w3y5z1a2b3',
+  runId: 'run_01k9m0v6f8e2r4t7w3y5z1a2b3',
+  counts: {rowsWritten: 120, modules: {Leads: {created: 100, updated: 20, refused: 0}}},
+  sha256: 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
+  tries: 0,
+  tryAgainAt: null,
+  createdAt: '2026-03-01T01:30:00.100Z',
+  startedAt: '2026-03-01T01:30:00.200Z',
+  endedAt: '2026-03-01T01:31:10.000Z',
+}

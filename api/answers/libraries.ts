@@ -1,47 +1,18 @@
 import {z} from 'zod'
 import {Manifest} from '../../shared/expressions/manifest.ts'
-import {Answer, Id, Moment, NextCursor, registryVersion} from './common.ts'
-
-const versionNumber = z.int().positive()
-const version = z.string().meta({description: "The author's version label, from the manifest", examples: ['1.2.0']})
+import {Answer, Id, Moment} from './common.ts'
 
 export const Library = Answer({
   namespace: z.string().describe('The name by which expressions use the library'),
   libraryId: Id('lib', 'The library. Removing and publishing again creates a new one'),
-  version,
-  versionNumber: versionNumber.describe('Number of this version, from 1'),
+  version: z.string().meta({description: "The author's version label, from the manifest", examples: ['1.2.0']}),
+  versionNumber: z.int().positive().describe('Number of this version, from 1'),
   scope: z.literal('org').describe('Available to expressions of this org'),
   manifest: Manifest.describe('The manifest of the library'),
   source: z.string().optional().describe('The source: a JavaScript module. Only if requested'),
   managedBy: z.literal('sdk').nullable().describe("`sdk`: published by the org's configuration repository. Null: published by people"),
   updatedAt: Moment('When this version was published'),
 }).meta({id: 'Library', description: 'Functions for expressions of the org'})
-
-export const LibraryList = Answer({libraries: z.array(Library).describe('By namespace')})
-export const LibraryRead = Answer({library: Library})
-export const LibraryChanged = Answer({library: Library, registryVersion})
-export const LibraryMoved = Answer({library: Library, changed: z.boolean().describe('Whether this changed who manages it')})
-
-export const VersionPage = Answer({
-  versions: z
-    .array(
-      Answer({
-        versionNumber: versionNumber.describe('Number of this version, from 1'),
-        version,
-        restoredFrom: versionNumber.nullable().describe('The older version that it restores. Null: newly published'),
-        publishedBy: z.string().nullable().describe('Current name of the publisher. Null: deleted'),
-        publishedAt: Moment('When it was published'),
-      }),
-    )
-    .describe('Newest first'),
-  nextCursor: NextCursor,
-})
-
-/** Refusals of routes that load a library and run its examples. */
-export const ofLoading = [
-  ...(['NAMESPACE_RESERVED', 'LIBRARY_SCOPE', 'LIBRARY_LOAD', 'LIBRARY_EXPORTS', 'LIBRARY_EXAMPLE'] as const),
-  ...(['SANDBOX_UNAVAILABLE', 'BUSY'] as const),
-]
 
 const manifest = {
   namespace: 'names',
@@ -70,12 +41,4 @@ export const libraryExample = {
   manifest,
   managedBy: null,
   updatedAt: '2026-03-01T08:30:00.000Z',
-}
-
-export const versionExample = {
-  versionNumber: 3,
-  version: '1.2.0',
-  restoredFrom: null,
-  publishedBy: 'Ana Example',
-  publishedAt: '2026-03-01T08:30:00.000Z',
 }

@@ -1,7 +1,8 @@
 import {z} from 'zod'
 import {ApiName} from '../../shared/configuration/annotation.ts'
 import {moduleValues} from '../../shared/configuration/document.ts'
-import {Answer, Id, registryVersion} from './common.ts'
+import {DiscoveredModule} from '../../sql/discoveries.ts'
+import {Answer, Id} from './common.ts'
 import {AssignmentRule, LayoutName} from './discovery.ts'
 
 /** A module of the latest discovery, with its configuration. */
@@ -13,8 +14,7 @@ export const ConfiguredModule = Answer({
   ...moduleValues,
   label: z.string().nullable().describe('Label in the CRM, in the plural. Null: no longer part of the latest discovery'),
   crmSingular: z.string().nullable().describe('Label in the CRM, in the singular. Null if `label` is null'),
-  kind: z
-    .enum(['default', 'custom', 'subform'])
+  kind: DiscoveredModule.shape.kind
     .nullable()
     .describe(
       '`default`: built into the CRM. `custom`: added by the CRM org. `subform`: holds the rows of a subform. Null if `label` is null',
@@ -27,25 +27,6 @@ export const ConfiguredModule = Answer({
   hasWriteOptions: z.boolean().describe('Whether the destination has automations, layouts, assignment rules and tags'),
   removed: z.boolean().describe('Whether it is no longer part of the latest discovery'),
 }).meta({id: 'ConfiguredModule', description: 'A module of a connection, with its configuration'})
-
-export const ModuleList = Answer({
-  modules: z.array(ConfiguredModule).describe('Configured modules first, in their order, then the others'),
-  registryVersion: z.int().nonnegative().describe("The version of the org's configuration"),
-})
-
-export const ChangedModule = Answer({module: ConfiguredModule, registryVersion})
-
-export const ModuleOrder = Answer({
-  modules: z
-    .array(
-      Answer({
-        key: z.string().describe('Key in the configuration'),
-        order: z.int().positive().describe('Position in the order'),
-      }),
-    )
-    .describe('All configured modules, in writing order'),
-  registryVersion,
-})
 
 export const moduleExample = {
   key: 'leads',

@@ -1,5 +1,6 @@
 import {z} from 'zod'
-import {Answer, Bytes, Count, Currency, Moment} from './common.ts'
+import {Status} from '../../sql/plans.ts'
+import {Answer, Bytes, Count, Moment} from './common.ts'
 
 export const PlanLimits = Answer({
   rowsPerPeriod: Count('Rows that may be written in a period'),
@@ -12,8 +13,8 @@ export const PlanLimits = Answer({
   aiCredits: Count('AI credits included in a period'),
 }).meta({id: 'PlanLimits'})
 
-const planVersion = z.string().meta({description: 'The version of the plan', examples: ['free.1']})
-const features = z.array(z.string()).meta({description: 'Features of the plan', examples: [['helper_libraries']]})
+export const planVersion = z.string().meta({description: 'The version of the plan', examples: ['free.1']})
+export const features = z.array(z.string()).meta({description: 'Features of the plan', examples: [['helper_libraries']]})
 
 export const PlanStatusAnswer = Answer({
   plan: Answer({
@@ -22,9 +23,7 @@ export const PlanStatusAnswer = Answer({
     version: z.int().positive().describe('The version, from 1'),
     name: z.string().describe('The name'),
   }).describe('The plan in force. A sandbox has the plan of its production org'),
-  status: z
-    .enum(['trialing', 'active', 'past_due', 'suspended'])
-    .describe('`past_due`: a payment failed and the grace period runs. `suspended`: the org cannot start anything metered'),
+  status: Status.describe('`past_due`: a payment failed and the grace period runs. `suspended`: the org cannot start anything metered'),
   limits: PlanLimits,
   features,
   period: Answer({start: Moment('When the period began'), end: Moment('When it ends and the counts restart')}).describe(
@@ -50,41 +49,6 @@ export const TaxBehavior = z
   .nullable()
   .describe('`inclusive`: prices include tax. `exclusive`: tax is added. Null: not specified')
 
-const amounts = Answer({
-  currency: Currency,
-  amounts: z.record(z.string(), z.string()).describe('By `month`, `year`, `overage` or `pack`, as decimals of the smallest unit'),
-  taxBehavior: TaxBehavior.optional(),
-})
-  .nullable()
-  .describe('Prices of the payment provider, as last verified. Null: never verified')
-
-const paymentId = (what: string) => z.string().nullable().describe(`The payment provider's id of ${what}. Null: not on sale`)
-
-export const PricedPlan = Answer({
-  id: planVersion,
-  key: z.string().describe('The plan, independent of its version'),
-  version: z.int().positive().describe('The version, from 1'),
-  name: z.string().describe('The name'),
-  rank: z.int().describe('Rank among the plans. A higher rank is an upgrade'),
-  limits: PlanLimits,
-  features,
-  sold: z.boolean().describe('Whether the plan is offered to orgs'),
-  paymentProductId: paymentId('the product'),
-  paymentPriceMonthlyId: paymentId('the price of a month'),
-  paymentPriceAnnualId: paymentId('the price of a year'),
-  paymentPriceOverageId: paymentId('the price of rows beyond the plan'),
-  amounts,
-}).meta({id: 'PricedPlan'})
-
-export const Pack = Answer({
-  key: z.string().describe('The pack'),
-  name: z.string().describe('The name'),
-  credits: Count('AI credits in the pack'),
-  paymentProductId: paymentId('the product'),
-  paymentPriceId: paymentId('the price'),
-  amounts,
-}).meta({id: 'Pack'})
-
 export const Balance = Answer({
   included: z.number().describe('AI credits of the plan and grants that expire with the period'),
   purchased: z.number().describe('Purchased AI credits, spent last'),
@@ -94,7 +58,18 @@ export const Balance = Answer({
   periodEnd: Moment('When it ends'),
 }).meta({id: 'CreditBalance'})
 
-export const GrantedCredits = Answer({
-  ref: z.string().describe('Idempotency key of the grant: the same `ref` is granted only once'),
-  balance: Balance,
-})
+const Limited = (what: string) => Answer({limit: Count(`Number of ${what} the plan allows`), used: Count('Number in use')})
+
+export const Usage = Answer({
+  periodStart: Moment('When the period began'),
+  periodEnd: Moment('When the period ends, and the counts of rows and credits restart'),
+  rows: Answer({
+    limit: Count('Rows of the plan in this period. Prorated if the plan was upgraded in this period'),
+    used: Count('Rows written, overage included'),
+    reserved: Count('Rows reserved for active runs and unused authorisations'),
+    remaining: Count('Rows left for new runs'),
+    overage: Count('Rows beyond the plan, billed per row'),
+  }).describe('Rows of the period'),
+  modules: Limited('modules').describe('Enabled modules'),
+  schedules: Limited('schedules').describe('Enabled schedules'),
+}).meta({id: 'Usage', description: 'Usage of an org in the current period'})

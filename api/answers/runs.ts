@@ -1,9 +1,11 @@
 import {z} from 'zod'
+import {runImport} from '../../shared/jobs.ts'
 import {RowRange} from '../../shared/mapping/flows/snapshot.ts'
 import {CountSpan} from '../../shared/runs/forecast/forecast.ts'
+import {RunHold, RunStop} from '../../sql/run-heads.ts'
 import {OUTCOMES, PHASES} from '../../sql/run-log.ts'
-import {Answer, ByName, Count, Id, JobWith, Moment, NextCursor, Seconds} from './common.ts'
-import {VerifyCounts} from './verify.ts'
+import {Run as RunRow, VerifyMode} from '../../sql/runs.ts'
+import {Answer, ByName, Count, Id, JobWith, Moment, NextCursor} from './common.ts'
 
 const RunCounts = Answer({
   created: Count('The record was created'),
@@ -34,9 +36,20 @@ export const Stop = Answer({
   }),
   message: z.string().describe('The reason and how to continue, in words'),
   rowsPerRun: Count('For a limit: the rows the run may write').optional(),
-  stoppedBy: z.enum(['plan', 'declaration']).optional().describe('For a limit: whether the plan or the declared rows set it'),
+  stoppedBy: RunStop.shape.stoppedBy.describe('For a limit: whether the plan or the declared rows set it'),
   rowsWrittenTotal: Count('For a limit: the rows written').optional(),
 }).meta({id: 'RunStop', description: 'Why a run stopped writing rows'})
+
+export const VerifyCounts = Answer({
+  mode: VerifyMode.describe('Which written rows are read back, as the run was started'),
+  rows: Count('Rows that were read back'),
+  coerced: Count('Rows of these with values that the CRM cut or stored in another form'),
+  changed: Count('Rows of these with values that a user or an automation of the CRM changed'),
+  missing: Count('Rows of these whose record is gone'),
+  unread: Count('Rows of these that the CRM refused to show'),
+  waiting: Count('Written rows that are still to be read back'),
+  unverified: Count('Rows that were never read back, because the run was stopped'),
+}).meta({id: 'VerifyCounts', description: 'What was found when written rows were read back'})
 
 const progress = Answer({
   done: Count('Rows done, in all flows'),
@@ -50,20 +63,17 @@ const progress = Answer({
     .describe('Seconds left at that rate. Null: nothing is done yet, or the run is not writing (paused, for example)'),
 })
 
+const {shape: route} = RunRow.shape.routes.element
+
 export const Run = Answer({
   id: Id('run', 'The run'),
   importId: Id('imp', 'The import').nullable().describe('The import. Null: a run without an import'),
   connectorId: Id('con', 'The connection').nullable().describe('The connection it writes to. Null: not known yet'),
   templateId: Id('tpl', 'The template').nullable().describe('The template. Null: none'),
-  state: z
-    .enum(['authorised', 'queued', 'writing', 'paused', 'closing', 'ended'])
-    .describe(
-      '`authorised`: not started. `paused`: resumes automatically, unless `held` is set. `closing`: waits for batches in flight. `ended` is final',
-    ),
-  engine: z
-    .enum(['worker', 'outside'])
-    .nullable()
-    .describe('`worker`: executed by this service. `outside`: executed by an external engine. Null: not started'),
+  state: RunRow.shape.state.describe(
+    '`authorised`: not started. `paused`: resumes automatically, unless `held` is set. `closing`: waits for batches in flight. `ended` is final',
+  ),
+  engine: RunRow.shape.engine.describe('`worker`: executed by this service. `outside`: executed by an external engine. Null: not started'),
   dryRun: z.boolean().describe('Whether it is a dry run, which writes nothing'),
   retryOf: Id('run', 'The retried run').nullable().describe('The run that it retries. Null: none'),
   retriedBy: Id('run', 'The run that retries it').nullable().describe('The run that retries it. Null: none, or only a dry run'),
@@ -129,9 +139,9 @@ export const Run = Answer({
     .array(
       Answer({
         flowId: z.string().describe('The flow. Empty: no longer known'),
-        match: z.enum(['query', 'snapshot']).describe('`query`: by queries. `snapshot`: in an export of the module'),
+        match: route.match.describe('`query`: by queries. `snapshot`: in an export of the module'),
         why: z.string().describe('Why, in words'),
-        write: z.enum(['records', 'bulk']).nullable().describe('`records`: by record calls. `bulk`: by jobs of the CRM. Null: a dry run'),
+        write: route.write.describe('`records`: by record calls. `bulk`: by jobs of the CRM. Null: a dry run'),
         writeWhy: z.string().nullable().describe('Why the records are written so, in words'),
       }),
     )
@@ -167,16 +177,16 @@ export const Run = Answer({
     .nullable()
     .describe('Why it is paused. Null: it is not'),
   held: Answer({
-    outcome: z
-      .enum(['refused', 'unanswered', 'failed', 'coerced'])
-      .describe('The outcome of which there are too many rows. `coerced`: the CRM cut values or stored them in another form'),
+    outcome: RunHold.shape.outcome.describe(
+      'The outcome of which there are too many rows. `coerced`: the CRM cut values or stored them in another form',
+    ),
     rows: Count('Rows with this outcome since the run began or was resumed'),
     settled: Count('Rows that were written or ended badly since then; for `coerced`, rows that were read back'),
     limit: z.number().describe('The share that the guard allows, from 0 to 1'),
   })
     .nullable()
     .describe('Why its guard holds the run until `POST …/resume`. Null: it is not held'),
-  stoppedBy: z.enum(['allowance']).nullable().describe("`allowance`: the CRM's daily quota is exhausted. Null: it is not"),
+  stoppedBy: RunRow.shape.stoppedBy.describe("`allowance`: the CRM's daily quota is exhausted. Null: it is not"),
   outcome: z.string().nullable().describe('The result reported by an external engine. Null: none'),
   authorisedAt: Moment('When it was authorised'),
   startedAt: Moment('When it began').nullable().describe('When it began. Null: not yet'),
@@ -184,27 +194,12 @@ export const Run = Answer({
   expiredAt: Moment('When it expired').nullable().describe('When its records and files were deleted. Null: not yet'),
 }).meta({id: 'Run', description: 'A run: its limits, progress and results'})
 
-export const UndoStatus = Answer({
-  undo: Answer({
-    available: z.boolean().describe('Whether the run can be undone now'),
-    until: Moment('Until when it can be undone')
-      .nullable()
-      .describe('Until when it can be undone. Null: it has not ended, or stored no values'),
-    why: z
-      .enum(['RUN_ACTIVE', 'DRY_RUN', 'UNDO_NOT_KEPT', 'UNDO_EXPIRED', 'UNDO_DONE', 'RUN_RETRIED'])
-      .nullable()
-      .describe('Why it cannot be undone. Null: it can'),
-    undoneBy: Id('run', 'The undo').nullable().describe('The run that undid it, or is undoing it. Null: none'),
-  }).describe('Whether and until when the run can be undone'),
-})
-
 export const RunAnswer = Answer({run: Run})
-export const Runs = Answer({runs: z.array(Run).describe('Newest first')})
 
 const RunEnd = Answer({
-  state: z
-    .enum(['ended', 'held', 'released'])
-    .describe('`ended`: the run ended. `held`: another worker executes it. `released`: this worker released it'),
+  state: runImport.answer.shape.state.describe(
+    '`ended`: the run ended. `held`: another worker executes it. `released`: this worker released it',
+  ),
 })
 
 export const QueuedRun = Answer({run: Run, job: JobWith(RunEnd).describe('The job, which ends with the run')})
@@ -235,16 +230,4 @@ export const LogPage = Answer({
     `Send it as \`cursor\` to read the next page. Null: the page reached the end of the log, even if the run has not ended. To follow an active
 run, send the last non-null cursor again (or none), and skip the entries up to the last \`seq\` you have`,
   ),
-})
-
-export const Authorised = Answer({
-  runId: Id('run', 'The run, which can be started within 24 hours'),
-  rowsPerRun: z.int().positive().describe('Rows it may write. They are reserved'),
-  stoppedBy: z.enum(['plan', 'declaration']).describe("Which limit would stop it: the plan's rows per run, or the declared rows"),
-})
-
-export const Lease = Answer({
-  runId: Id('run', 'The run'),
-  leaseUntil: Moment('When the lease expires unless it is renewed'),
-  leaseSeconds: Seconds('Duration of the lease from each call'),
 })

@@ -4,7 +4,7 @@ import {Cleaning} from '../../shared/files/cleaning/cleaning.ts'
 import {Reader, ReaderOptions} from '../../shared/files/reader.ts'
 import {Answer, Bytes, Count, Id, Moment} from './common.ts'
 
-const RowNumber = (what: string) => z.int().positive().describe(`${what}. Rows count from 1, without the header`)
+export const RowNumber = (what: string) => z.int().positive().describe(`${what}. Rows count from 1, without the header`)
 
 const Found = (what: string) =>
   Answer({count: Count('Number of cells'), firstRow: RowNumber('Row of the first of them')})
@@ -165,8 +165,6 @@ export const Source = Answer({
   createdAt: Moment('When it was uploaded'),
 }).meta({id: 'Source', description: 'A file of an import, or one sheet of it, with its columns'})
 
-export const SourceAnswer = Answer({source: Source})
-
 const Issue = Answer({
   path: z.array(z.union([z.string(), z.int()])).meta({description: 'Position in the request', examples: [[0, 'fields', 2, 'source']]}),
   message: z.string().describe('What is wrong, in words'),
@@ -185,27 +183,4 @@ const Filled = Answer({
 export const TakenIn = Answer({
   source: Source,
   filled: Filled.optional().describe('The result of filling a template slot, if the import has a template'),
-})
-
-const PreviewRow = Answer({
-  rowNumber: RowNumber('Number of the row'),
-  values: z.array(z.string()).describe('Its cells after cleaning, in the order of `columns`'),
-  raw: z.array(z.string()).describe('Its cells in the file, in the order of `fileColumns`'),
-  ragged: z.boolean().describe('Whether it does not fit the header'),
-  struck: z.string().nullable().describe('Why cleaning excluded the row. Null: it did not'),
-})
-
-const HeaderCandidate = Answer({
-  cells: z.array(z.string()).describe('Its cells: at most 100, each cut after 100 characters'),
-  header: z.boolean().describe('Whether the file is read with this row as its header'),
-  reader: ReaderOptions.describe('The options that make this row the header. Send them as `reader` of the file'),
-})
-
-export const HeaderCandidates = Answer({rows: z.array(HeaderCandidate).describe('The first non-empty rows of the file, at most 30')})
-
-export const PreviewRows = Answer({
-  columns: z.array(z.string()).describe('Columns after cleaning'),
-  fileColumns: z.array(z.string()).describe('Columns of the file'),
-  rows: z.array(PreviewRow).describe('The rows, in order. Fewer than `limit` if their cells have more than 4,194,304 characters in total'),
-  nextFrom: RowNumber('The next `from`').nullable().describe('Send it as `from` to get the next rows. Null: this is the last page'),
 })

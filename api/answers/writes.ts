@@ -1,17 +1,14 @@
 import {z} from 'zod'
+import {Write as WriteRow} from '../../sql/writes.ts'
 import {Answer, Count, CrmSaid, Id, JobWith, Moment} from './common.ts'
 import {Stop} from './runs.ts'
 
-const named = {
+export const named = {
   rowKey: z.string().optional().describe('Your key of the row. Replaced subform rows have the parent instead'),
   writeId: z.string().optional().describe('The idempotency key it was sent with, if any'),
 }
-const ofParent = {
-  parentId: z.string().describe("The CRM's id of the parent"),
-  writeId: z.string().describe('The idempotency key it was sent with'),
-}
 
-const written = {
+export const written = {
   ok: z.literal(true).describe('The record holds the values'),
   recordId: z.string().describe("The CRM's id of the record"),
   outcome: z
@@ -22,9 +19,9 @@ const written = {
   code: z.literal('UNCHANGED').optional().describe('Why the row was skipped'),
 }
 
-const replaced = {ok: z.literal(true).describe('The rows are replaced'), deleted: Count('Rows deleted'), added: Count('Rows added')}
+export const replaced = {ok: z.literal(true).describe('The rows are replaced'), deleted: Count('Rows deleted'), added: Count('Rows added')}
 
-const failed = {
+export const failed = {
   ok: z.literal(false).describe('Not written, or not known'),
   error: z.string().describe('What happened and what to do'),
   code: z.string().optional().describe('The error code of this service. Errors of the CRM are in `crm`'),
@@ -36,54 +33,17 @@ const failed = {
   connection: z.enum(['ended', 'disconnected']).optional().describe('State of the connection'),
 }
 
-const open = {ok: z.null().describe('No result yet')}
-
 export const RecordResult = z
   .union([Answer({...named, ...written}), Answer({...named, ...failed})])
   .meta({id: 'RecordResult', description: 'The result for one record'})
 
-const RowsResult = z
-  .union([Answer({...ofParent, ...replaced}), Answer({...ofParent, ...failed})])
-  .meta({id: 'RowsResult', description: 'The result for the rows of one parent'})
-
-export const RecordResults = Answer({results: z.array(RecordResult).describe('One result per item, in the order sent')})
-export const RowsResults = Answer({results: z.array(RowsResult).describe('One result per parent, in the order sent')})
-
-const Write = Answer({
+export const Write = Answer({
   id: Id('wrt', 'The write'),
   runId: Id('run', 'The run'),
-  kind: z.enum(['create', 'update', 'replace', 'entries']).describe('The kind of write'),
+  kind: WriteRow.shape.kind.describe('The kind of write'),
   state: z.enum(['writing', 'done']).describe('`done`: every item has a result'),
   crm: CrmSaid.nullable().describe('An error of the CRM that applies to all items. Null: none'),
   createdAt: Moment('When it was sent'),
 }).meta({id: 'Write', description: 'A write request. Readable until a week after its run ended'})
 
 export const QueuedWrite = Answer({write: Write, job: JobWith(Answer({write: Id('wrt', 'The write')})).describe('The job of the write')})
-
-export const WriteAnswer = Answer({
-  write: Write,
-  results: z
-    .array(
-      z.union([
-        Answer({...named, ...written}),
-        Answer({...named, ...replaced}),
-        Answer({...named, ...failed}),
-        Answer({...named, ...open}),
-      ]),
-    )
-    .describe('One result per item, in the order sent'),
-})
-
-export const Logged = Answer({logged: Count('Entries that were logged')})
-
-export const Taken = z.union([
-  Answer({taken: z.literal(true).describe('The record is claimed for the row')}),
-  Answer({
-    taken: z.literal(false).describe('The record is not claimed'),
-    why: z
-      .enum(['another', 'earlier', 'gone', 'unread', 'held', 'reused', 'ended'])
-      .describe(
-        '`another`: another user created it. `earlier`: it is older than the run. `gone`: the CRM does not show it. `unread`: it does not show its creator or creation time. `held`: another row of this or another run on the same CRM org has this record, or this row was sent again. `reused`: the row has another record. `ended`: the run has ended',
-      ),
-  }),
-])

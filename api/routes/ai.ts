@@ -6,11 +6,11 @@ import {assertSample, recordsOf, sampleShape, samplesOf} from '../../shared/assi
 import {readAiUsage} from '../../shared/assistant/usage.ts'
 import {ApiName, listOf} from '../../shared/configuration/annotation.ts'
 import {listAiDays} from '../../sql/ai-usage.ts'
-import {AiDays, AiUsage, AutoMapped, autoMapExample, Formula, formulaExample, ofModel, usageExample} from '../answers/ai.ts'
-import {ofPlace} from '../answers/conversations.ts'
 import {limitOf} from '../paging.ts'
 import {ofNaming} from '../params.ts'
+import {ofModel, ofPlace} from '../refusal-lists.ts'
 import {route} from '../route.ts'
+import {AiDays, AiUsage, AutoMapped, autoMapExample, Formula, formulaExample, usageExample} from './ai.answers.ts'
 
 const connectorId = z
   .string()

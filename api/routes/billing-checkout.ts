@@ -1,8 +1,20 @@
+import {z} from 'zod'
 import {CheckoutBody, openCheckout} from '../../shared/billing/checkout.ts'
 import {openPortal, PortalBody} from '../../shared/billing/portal.ts'
-import {CheckoutAnswer, PortalAnswer} from '../answers/billing.ts'
+import {Answer} from '../answers/common.ts'
 import {ofPayment} from '../refusal-lists.ts'
 import {route} from '../route.ts'
+
+const Url = (what: string) => z.url().describe(what)
+
+const CheckoutAnswer = Answer({
+  kind: z.literal('checkout').describe('A checkout page'),
+  url: Url('The page of the payment provider. Nothing is bought until payment there'),
+})
+
+const PortalAnswer = Answer({
+  url: Url('The portal of the payment provider for cards, invoices and cancelling. Valid for a few minutes'),
+})
 
 const checkout = (path: '/billing/checkout' | '/orgs/:org/billing/checkout', operationId: string) =>
   route({

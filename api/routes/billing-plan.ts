@@ -1,10 +1,51 @@
 import {z} from 'zod'
 import {cancelPending, changePlan} from '../../shared/billing/plan-change.ts'
 import {previewChange} from '../../shared/billing/preview.ts'
-import {PlanChange, PlanPreview} from '../answers/billing.ts'
+import {Interval, PendingChange} from '../answers/billing.ts'
+import {Amount, Answer, Currency, Moment} from '../answers/common.ts'
 import {OfOrg} from '../params.ts'
 import {ofPayment} from '../refusal-lists.ts'
 import {route} from '../route.ts'
+
+const Money = (what: string) => Answer({amount: Amount('The amount'), currency: Currency}).describe(what)
+
+const changeFields = {
+  change: z
+    .enum(['now', 'at_renewal', 'cancel'])
+    .describe(
+      '`now`: takes effect at once; also used when a pending change is cancelled. `at_renewal`, `cancel`: takes effect at the end of the period',
+    ),
+  planKey: z.string().describe('The new plan. `free` if the paid plan ends'),
+  interval: Interval.nullable().describe('The billing period. Null if the paid plan ends'),
+  effectiveAt: Moment('When it takes effect'),
+  replaces: PendingChange.nullable().describe('The pending change that this one replaces. Null: none'),
+  due: Money('Charged now, after discounts, tax included'),
+  tax: Money('Tax within `due`. 0 if no tax is collected'),
+  next: Answer({amount: Amount('The amount'), currency: Currency, at: Moment('When it is charged')})
+    .nullable()
+    .describe('The next charge, before discounts and tax. Null: the plan ends, or the charge is not known'),
+}
+
+const PlanChange = Answer(changeFields).meta({id: 'PlanChange', description: 'The result of a plan change'})
+
+const PlanPreview = Answer({
+  ...changeFields,
+  lines: z
+    .array(
+      Answer({
+        description: z.string().nullable().describe('Description by the payment provider. Null: none'),
+        amount: Amount('The amount; negative for a refund'),
+        tax: Amount('The tax'),
+        taxIncluded: z.boolean().describe('Whether `amount` includes `tax`. If not, `tax` is added'),
+        startsAt: Moment('Start of the time it covers'),
+        endsAt: Moment('End of the time it covers'),
+        proration: z.boolean().describe('Whether it covers part of a period'),
+      }),
+    )
+    .describe('The lines of `due`. Empty if nothing is charged now'),
+  previewToken: z.string().describe('Send it with the change to get exactly this result, or else PREVIEW_STALE'),
+  expiresAt: Moment('When the token expires, after 30 minutes'),
+}).meta({id: 'PlanPreview', description: 'A plan change and its cost'})
 
 /** The access that all routes share. By the specification, only the plan change requires a session, not its preview or the withdrawal of a pending change. */
 const access = {role: 'admin'} as const

@@ -1,7 +1,8 @@
 import {z} from 'zod'
 import {switchOverage} from '../../shared/billing/overage-switch.ts'
 import {describeTopup, keepTopup, TopupBody} from '../../shared/billing/topup-settings.ts'
-import {Overage, Topup} from '../answers/billing.ts'
+import {Topup} from '../answers/billing.ts'
+import {Answer} from '../answers/common.ts'
 import {ofPayment} from '../refusal-lists.ts'
 import {route} from '../route.ts'
 
@@ -56,7 +57,7 @@ export default [
     effect: 'money',
     summary: 'Enable or disable overage',
     description: 'With overage, rows beyond the plan are imported and billed per row, together with the plan.',
-    answers: {200: Overage},
+    answers: {200: Answer({overageEnabled: z.boolean().describe('Whether rows beyond the plan are imported and billed')})},
     refusals: ['SANDBOX_ORG', 'NOT_SUBSCRIBED', 'NOT_SOLD', 'CHANGE_IN_PROGRESS', ...ofPayment],
     example: {body: {enabled: true}, answer: {overageEnabled: true}},
     body: z.strictObject({enabled: z.boolean().describe('Whether rows beyond the plan are imported')}),

@@ -3,8 +3,6 @@ import {receiveCallback} from '../../shared/crm/bulk/receive-callback.ts'
 import {Answer} from '../answers/common.ts'
 import {route} from '../route.ts'
 
-const Received = Answer({received: z.literal(true).describe('The request was read')})
-
 /** The address at which the CRM reports that a bulk job ended. */
 export default [
   route({
@@ -16,7 +14,7 @@ export default [
     summary: 'Receive the end of a bulk job of the CRM',
     description:
       'Only for the CRM. The body is a hint: the run reads the job itself, so a forged request changes nothing. The answer is the same for unknown secrets.',
-    answers: {200: Received},
+    answers: {200: Answer({received: z.literal(true).describe('The request was read')})},
     refusals: [],
     sends: {type: 'application/json', what: 'The job, as the CRM describes it'},
     example: {params: {secret: 'n0t-a-real-secret'}, answer: {received: true}},

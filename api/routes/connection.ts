@@ -4,12 +4,45 @@ import {beginSignIn} from '../../shared/accounts/sign-in.ts'
 import {describeWarning} from '../../shared/crm/visibility.ts'
 import {oneLine} from '../../shared/schema/name.ts'
 import {listConnectors} from '../../sql/connectors.ts'
-import {Answer} from '../answers/common.ts'
-import {CheckedConnection, ConsentUrl} from '../answers/connections.ts'
+import {Answer, CrmSaid, RefusalSaid} from '../answers/common.ts'
+import {Connection} from '../answers/connections.ts'
 import {keepBrowser, readBrowser} from '../browser-cookie.ts'
 import {readHealth} from '../connection-health.ts'
 import {reply} from '../reply.ts'
 import {route} from '../route.ts'
+
+const ConnectionTrouble = z.union([
+  RefusalSaid,
+  Answer({error: z.string().describe('What happened, for people'), crm: CrmSaid.describe('What the CRM answered')}),
+])
+
+const {id, name, dc, state, scopes, warnings} = Connection.shape
+
+const CheckedConnection = Answer({
+  id,
+  name,
+  dc,
+  state,
+  scopes,
+  crmOrgId: z.string().describe("The org's id at the CRM"),
+  crmUser: Answer({
+    id: z.string().describe('Their id at the CRM'),
+    name: z.string().describe('Their name at the CRM. Empty for `generic`'),
+  }).describe('The user who consented'),
+  missingScopes: z
+    .array(z.string())
+    .describe('Required scopes that were not granted; connect again to grant them. Empty if none are missing'),
+  warnings,
+  health: z
+    .enum(['ok', 'ended', 'disconnected', 'unavailable'])
+    .describe('Result of a test call to the CRM. Equals `state` if no call was made'),
+  activeUsers: z.int().nonnegative().nullable().describe('Active users of the CRM org. Null: not known'),
+  problem: ConnectionTrouble.nullable().describe('Why it is `unavailable`. Null otherwise'),
+}).meta({id: 'CheckedConnection'})
+
+const ConsentUrl = Answer({
+  url: z.url().describe('Open it in the browser that sent this request. Valid for ten minutes'),
+})
 
 export default [
   route({

@@ -2,13 +2,23 @@ import {z} from 'zod'
 import {Name} from '../../shared/files/sources/name.ts'
 import {correctRun} from '../../shared/runs/corrections/correct.ts'
 import {RowsFilter} from '../../shared/runs/rows.ts'
-import {CorrectedRows} from '../answers/corrections.ts'
+import {Answer, Count, Id} from '../answers/common.ts'
 import {runId, sourceId} from '../answers/examples.ts'
 import {charsetOf} from '../charset.ts'
 import {OfImportRun} from '../params.ts'
 import {ofReading, ofRecords} from '../refusal-lists.ts'
 import {route} from '../route.ts'
 import {openUploadedFile} from '../uploaded-file.ts'
+
+const CorrectedRows = Answer({
+  run: Id('run', 'The run to retry: the last of the retry chain'),
+  source: Id('src', 'The file whose cells were edited'),
+  rows: Count('Rows with changed cells'),
+  cells: Count('Changed cells'),
+  matchedBy: z
+    .enum(['row', 'order', 'key'])
+    .describe('How the rows were found: by row number, by order, or by the columns that match records'),
+})
 
 export default [
   route({

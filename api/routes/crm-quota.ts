@@ -1,12 +1,33 @@
 import {z} from 'zod'
 import {findOwn} from '../../shared/crm/choose.ts'
-import {readQuota} from '../../shared/crm/limits/quota-report.ts'
+import {QuotaCheck, readQuota} from '../../shared/crm/limits/quota-report.ts'
 import {checkCredits} from '../../shared/jobs.ts'
 import {enqueue} from '../../shared/queue.ts'
-import {Answer, JobWith} from '../answers/common.ts'
-import {CreditCheck, Credits} from '../answers/connections.ts'
+import {Answer, JobWith, Moment} from '../answers/common.ts'
 import {awaitJob} from '../await-job.ts'
 import {route} from '../route.ts'
+
+const Credits = Answer({
+  remaining: z
+    .int()
+    .nullable()
+    .describe('Calls left in the daily API quota, as last reported by the CRM. Null: never reported, or more than a day ago'),
+  remainingAt: Moment('When the CRM reported it').nullable().describe('When the CRM reported it. Null: never'),
+  allowance: z.int().nonnegative().nullable().describe('Daily API quota of the licence. Null: not known'),
+  allowanceAtLeast: z.boolean().describe('Whether `allowance` is a lower bound, because the CRM does not report purchased credits'),
+  edition: z.string().nullable().describe('The edition of the licence. Null: not known'),
+  spent: z.boolean().describe('Whether the CRM refuses calls because the daily quota is exhausted'),
+  spentAt: Moment('When it first refused').nullable().describe('When it first refused for that reason. Null: it does not'),
+}).meta({id: 'Credits'})
+
+const CreditCheck = Answer({
+  credits: Credits,
+  asked: z.boolean().describe('Whether a call was sent to the CRM'),
+  answered: z.boolean().describe('Whether the CRM answered, even if only that its quota is exhausted'),
+  notAsked: QuotaCheck.shape.notAsked.describe(
+    'Why no call was sent. `cannot`: this kind of connection has no quota. `too_soon`: a call was sent less than 30 seconds ago. Null: a call was sent, or no worker started the job',
+  ),
+}).meta({id: 'CreditCheck'})
 
 const OfConnector = z.object({org: z.string(), id: z.string().describe('The connection (`con_`)')})
 

@@ -1,28 +1,69 @@
 import {z} from 'zod'
 import {tagOf} from '../../shared/configuration/version.ts'
 import {checkImport} from '../../shared/mapping/contracts/check-import.ts'
-import {DataContract} from '../../shared/mapping/contracts/contract.ts'
+import {DataContract, SourceContract} from '../../shared/mapping/contracts/contract.ts'
 import {proposeContract} from '../../shared/mapping/contracts/propose-contract.ts'
 import {findVisibleContract, replaceContract, type StoredContract} from '../../shared/mapping/contracts/store.ts'
 import {findVisible} from '../../shared/mapping/templates/find.ts'
 import {acceptHeldFile, discardHeldFile} from '../../shared/schedules/held-file.ts'
 import type {MemberCaller} from '../access.ts'
-import {
-  breachExample,
-  ContractCheck,
-  ContractProposal,
-  ContractRead,
-  contractExample,
-  FileAccepted,
-  FileDiscarded,
-  sourceContractExample,
-} from '../answers/data-contracts.ts'
-import {firingExample} from '../answers/schedules.ts'
+import {Breach} from '../answers/breach.ts'
+import {Answer, Count, Id, Moment} from '../answers/common.ts'
+import {firingExample} from '../answers/examples.ts'
 import {templateAskerOf} from '../callers.ts'
 import {conditionOf} from '../if-match.ts'
 import {OfFiring, OfImport, OfTemplate} from '../params.ts'
 import {reply} from '../reply.ts'
 import {route} from '../route.ts'
+
+const ContractAnswer = Answer({
+  sources: z.array(SourceContract).describe('Expectations by slot'),
+  version: Count('The version, from 1. 0: there is no contract'),
+  updatedAt: Moment('When this version was created').nullable().describe('When this version was created. Null: there is no contract'),
+}).meta({id: 'StoredDataContract', description: 'What each file of a template must meet'})
+
+const ContractRead = Answer({contract: ContractAnswer})
+
+const ContractProposal = Answer({
+  contract: Answer({
+    sources: z.array(SourceContract).describe('Expectations by slot. A slot without an accepted file is left out'),
+  }).describe('The proposed contract, in the form that `PUT …/contract` takes'),
+  files: z
+    .array(Answer({slot: z.string().describe('The slot'), accepted: Count('Accepted files that the proposal is based on, at most 10')}))
+    .describe('How many files each slot was learnt from'),
+})
+
+const ContractCheck = Answer({
+  version: Count('The version of the contract. 0: the template has none, or the import has no template'),
+  breaches: z.array(Breach).describe('The expectations that the files do not meet. Empty: they meet the contract'),
+})
+
+const FileAccepted = Answer({
+  runId: Id('run', 'The run'),
+  left: z.array(Breach).describe('With `adapt`: breaches that stay, because an editor must state the allowed values. Otherwise empty'),
+})
+
+const sourceContractExample = {
+  slot: 'file1',
+  columns: [
+    {name: 'Name', present: true, type: null, unique: false, values: null, picklist: null, emptyShare: 0},
+    {name: 'E-mail', present: true, type: 'email' as const, unique: true, values: null, picklist: null, emptyShare: 0.05},
+  ],
+  otherColumns: 'allow' as const,
+  rows: {least: 1, most: null, change: 0.5},
+}
+
+const contractExample = {sources: [sourceContractExample], version: 2, updatedAt: '2026-03-04T10:00:00.000Z'}
+
+const breachExample = {
+  slot: 'file1',
+  label: 'Visitors',
+  column: 'E-mail',
+  expectation: 'type' as const,
+  expected: {type: 'email'},
+  actual: {cells: 12, firstRow: 4, kinds: {text: 12}},
+  message: 'Visitors, column "E-mail": 12 cells are not of type email, first in row 4',
+}
 
 /** Replies with the contract and its version as ETag. */
 const answer = (contract: StoredContract) => reply({json: {contract}, headers: {etag: tagOf(contract.version)}})
@@ -127,7 +168,7 @@ export default [
     summary: 'Discard the file of a held firing',
     description:
       'Deletes its import and its file. The same file is not checked again until the template or its contract changes, or a person fires the schedule with `again`.',
-    answers: {200: FileDiscarded},
+    answers: {200: Answer({discarded: Id('fir', 'The firing')})},
     refusals: ['NOT_FOUND', 'FILE_NOT_HELD', 'FILE_GONE', 'IMPORT_NOT_FOUND', 'IMPORT_RUNNING'],
     example: {answer: {discarded: firingExample.id}},
     params: OfFiring,

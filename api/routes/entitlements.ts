@@ -9,12 +9,42 @@ import {authorise} from '../../shared/runs/authorise.ts'
 import {findPrevious} from '../../shared/runs/external/chain.ts'
 import {findConnector} from '../../sql/connectors.ts'
 import {lockImport} from '../../sql/imports.ts'
-import {Entitlements, UsageAnswer} from '../answers/entitlements.ts'
+import {Run} from '../../sql/runs.ts'
+import {Answer, Count, Id} from '../answers/common.ts'
 import {connectorId, runId} from '../answers/examples.ts'
-import {Authorised} from '../answers/runs.ts'
+import {Balance, PlanStatusAnswer, Usage} from '../answers/plans.ts'
 import {OfOrg} from '../params.ts'
 import {ofPlan} from '../refusal-lists.ts'
 import {route} from '../route.ts'
+
+const Entitlements = Answer({...PlanStatusAnswer.shape, usage: Usage, credits: Balance})
+
+const {included, purchased, reserved, available} = Balance.shape
+
+const UsageAnswer = Answer({
+  ...Usage.shape,
+  credits: Answer({
+    included,
+    purchased,
+    reserved,
+    available,
+    spent: Count('AI credits spent in this period'),
+    byFeature: z
+      .array(
+        Answer({
+          feature: z.string().meta({description: 'The AI feature', examples: ['auto_map']}),
+          credits: Count('AI credits spent on the feature in this period'),
+        }),
+      )
+      .describe('Spending by feature. Features without spending are omitted'),
+  }).describe('AI credits'),
+})
+
+const Authorised = Answer({
+  runId: Id('run', 'The run, which can be started within 24 hours'),
+  rowsPerRun: z.int().positive().describe('Rows it may write. They are reserved'),
+  stoppedBy: Run.shape.limitBy.describe("Which limit would stop it: the plan's rows per run, or the declared rows"),
+})
 
 const [start, end] = ['2026-03-01T00:00:00.000Z', '2026-04-01T00:00:00.000Z']
 const limits = {

@@ -1,15 +1,26 @@
+import {z} from 'zod'
 import {describeRun} from '../../shared/runs/describe.ts'
 import {assertEntries, EntriesBody, logEntries} from '../../shared/runs/external/entries.ts'
 import {takeLease} from '../../shared/runs/external/run.ts'
 import {findOrgRun} from '../../shared/runs/find.ts'
 import {ProgressBody, reportProgress} from '../../shared/runs/progress.ts'
-import {externalRun, runId} from '../answers/examples.ts'
-import {Lease, RunAnswer} from '../answers/runs.ts'
-import {Logged} from '../answers/writes.ts'
+import {Answer, Count, Id, Moment} from '../answers/common.ts'
+import {run, runId} from '../answers/examples.ts'
+import {RunAnswer} from '../answers/runs.ts'
 import {runAskerOf} from '../callers.ts'
 import {OfRunId} from '../params.ts'
 import {ofExternalRun} from '../refusal-lists.ts'
 import {route} from '../route.ts'
+
+const Seconds = (what: string) => z.int().nonnegative().describe(`${what}, in seconds`)
+
+const externalRun = {...run, engine: 'outside', importId: null, progress: null, questions: 0}
+
+const Lease = Answer({
+  runId: Id('run', 'The run'),
+  leaseUntil: Moment('When the lease expires unless it is renewed'),
+  leaseSeconds: Seconds('Duration of the lease from each call'),
+})
 
 /** Routes by which an external engine reports on its run. Each report and each write renews the lease. */
 export default [
@@ -39,7 +50,7 @@ run has the import.`,
     access: {role: 'operator'},
     summary: 'Log rows that were settled without a write',
     description: 'Failed and unchanged rows are counted in the run, unless they have already been sent.',
-    answers: {200: Logged},
+    answers: {200: Answer({logged: Count('Entries that were logged')})},
     refusals: [...(['BATCH_SIZE', 'WRITE_ID_REUSED', 'CONNECTION_REQUIRED', 'MODULE_NOT_FOUND'] as const), ...ofExternalRun],
     example: {
       body: {

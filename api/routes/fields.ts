@@ -1,17 +1,77 @@
 import {z} from 'zod'
-import {Annotations, ApiName, annotationValues} from '../../shared/configuration/annotation.ts'
+import {Annotation, Annotations, ApiName, annotationValues} from '../../shared/configuration/annotation.ts'
 import {describeFields, patchAnnotation, replaceAnnotations} from '../../shared/configuration/fields.ts'
 import {describeModule} from '../../shared/configuration/modules.ts'
 import {chooseModule, findModules} from '../../shared/configuration/name.ts'
 import {loadRegistry} from '../../shared/configuration/store.ts'
 import {clearable} from '../../shared/schema/json-schema.ts'
 import {findRegistryVersion, readAtOnce} from '../../sql/registry.ts'
-import {ChangedAnnotation, FieldList, fieldExample, ReplacedAnnotations} from '../answers/fields.ts'
-import {moduleExample} from '../answers/modules.ts'
+import {Answer, Count, Moment, registryVersion} from '../answers/common.ts'
+import {AnnotatedField} from '../answers/discovery.ts'
+import {ConfiguredModule, moduleExample} from '../answers/modules.ts'
 import {answerEdit, ofCondition, ofEdit, proposed} from '../config-edit.ts'
 import {conditionOf} from '../if-match.ts'
 import {connector, moduleName, OfOrg, ofNaming} from '../params.ts'
 import {route} from '../route.ts'
+
+const excluded = z.boolean().describe('Whether the settings exclude the field from imports: the module’s `exclusions`, or its annotation')
+const PresentField = AnnotatedField.extend({excluded, removed: z.literal(false).describe('Part of the latest discovery')})
+
+const RemovedField = AnnotatedField.extend({
+  excluded,
+  removed: z.literal(true).describe('No longer part of the latest discovery'),
+  removedAt: Moment('When a discovery first lacked it'),
+})
+
+const UnseenField = Answer({
+  apiName: ApiName.describe('API name of the field'),
+  annotation: Annotation.describe('The annotation by the org'),
+  removed: z.literal(true).describe('Not part of any discovery'),
+  removedAt: z.null().describe('Always null'),
+})
+
+const FieldList = Answer({
+  module: ConfiguredModule,
+  fields: z
+    .array(z.union([PresentField, RemovedField, UnseenField]))
+    .describe('In the order of the CRM. With `all=1`, followed by deleted fields and fields known only from an annotation'),
+  registryVersion: z.int().nonnegative().describe("The version of the org's configuration"),
+})
+
+const ChangedAnnotation = Answer({
+  annotation: Annotation.nullable().describe('The annotation now. Null: its last value was removed'),
+  registryVersion,
+})
+
+const ReplacedAnnotations = Answer({
+  ok: z.literal(true).describe('Always true'),
+  added: Count('Newly annotated fields'),
+  changed: Count('Fields whose annotation changed'),
+  removed: Count('Fields whose annotation was removed'),
+  registryVersion,
+})
+
+const fieldExample = {
+  apiName: 'Email',
+  label: 'E-mail',
+  type: 'email',
+  jsonType: 'string',
+  length: 100,
+  decimalPlaces: null,
+  required: false,
+  layoutRequired: false,
+  unique: {caseSensitive: false},
+  creatable: true,
+  updatable: true,
+  readOnly: false,
+  visible: true,
+  picklist: [],
+  lookup: null,
+  subform: null,
+  annotation: {apiName: 'Email', pii: true},
+  excluded: false,
+  removed: false,
+}
 
 const params = OfOrg.extend({module: moduleName})
 const query = z.object({connector, proposedBy: proposed})

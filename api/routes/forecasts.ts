@@ -1,11 +1,23 @@
+import {z} from 'zod'
 import {forecastImport} from '../../shared/jobs.ts'
+import {Forecast} from '../../shared/runs/forecast/forecast.ts'
 import {readForecast} from '../../shared/runs/forecast/read.ts'
 import {requestForecast} from '../../shared/runs/forecast/request.ts'
+import {Answer, JobWith, Moment} from '../answers/common.ts'
 import {job} from '../answers/examples.ts'
-import {LastForecast, QueuedForecast} from '../answers/forecasts.ts'
 import {answerJob} from '../job-response.ts'
 import {OfImport} from '../params.ts'
 import {route} from '../route.ts'
+
+const ForecastAnswer = Forecast.meta({id: 'Forecast', description: 'What a run of the import would cost at the CRM'})
+
+const QueuedForecast = Answer({job: JobWith(ForecastAnswer).describe('The job of the forecast')})
+
+const LastForecast = Answer({
+  forecast: ForecastAnswer.nullable().describe('The last forecast. Null: none was made'),
+  madeAt: Moment('When it was made').nullable().describe('When it was made. Null: none was'),
+  stale: z.boolean().nullable().describe("Whether files, flows, settings, answers or the CRM's fields changed since. Null: none was made"),
+})
 
 const credits = {min: 270, max: 290}
 const seconds = {p50: 8.4, p95: 25.2}

@@ -1,9 +1,19 @@
 import {z} from 'zod'
 import {Refusal} from '../../shared/errors.ts'
 import {listGrants, revokeOwnGrant} from '../../sql/oauth-grants.ts'
-import {Answer} from '../answers/common.ts'
-import {Grant} from '../answers/people.ts'
+import {Answer, Id, Moment} from '../answers/common.ts'
 import {route} from '../route.ts'
+
+const Grant = Answer({
+  id: Id('ogr', 'The grant'),
+  client: Answer({
+    id: z.string().describe('The client id: an id of this server, or the URL of a metadata document'),
+    name: z.string().describe('The name that the client gives itself'),
+  }).describe('The authorised client'),
+  createdAt: Moment('When it was granted'),
+  lastUsedAt: Moment('When it was last used').nullable().describe('When it was last used, to within a few minutes. Null: never'),
+  revokedAt: Moment('When it was revoked').nullable().describe('When it was revoked. Null: it was not'),
+}).meta({id: 'Grant'})
 
 /** OAuth grants that a person gave to MCP clients in the org of their session. */
 export default [

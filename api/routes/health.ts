@@ -1,9 +1,28 @@
 import {z} from 'zod'
 import {checkDatabase, readMigrationState} from '../../sql/health.ts'
-import {File} from '../answers/common.ts'
-import {Unwell, Well} from '../answers/health.ts'
+import {Answer, Count, File} from '../answers/common.ts'
 import {reply} from '../reply.ts'
 import {route} from '../route.ts'
+
+const Part = (what: string) => z.enum(['ok', 'down']).describe(`${what}: \`ok\` if it answered within three seconds`)
+
+const parts = {
+  database: Part('The database'),
+  queue: Part('The job queue'),
+  migrations: Answer({
+    applied: Count('Migrations applied to this database'),
+    pending: z.array(z.string()).describe('Names of migrations of this release that are not applied'),
+  })
+    .optional()
+    .describe('Only with `deep=1`, and if the database answers'),
+}
+
+const Unwell = Answer({
+  error: z.string().describe('What happened, for people'),
+  code: z.literal('UNAVAILABLE').describe('The error code, for programs'),
+  status: z.literal('unwell').describe('At least one part is down'),
+  ...parts,
+})
 
 export default [
   route({
@@ -14,7 +33,7 @@ export default [
     access: {public: true},
     summary: 'Check the health of the service',
     description: 'For probes. Exempt from rate limits and available in maintenance mode.',
-    answers: {200: Well, 503: Unwell},
+    answers: {200: Answer({status: z.literal('ok').describe('All parts are up'), ...parts}).meta({id: 'Health'}), 503: Unwell},
     refusals: [],
     example: {answer: {status: 'ok', database: 'ok', queue: 'ok'}},
     query: z.object({deep: z.string().optional().catch(undefined).describe('`1`: include the state of the migrations')}),

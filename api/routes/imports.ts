@@ -15,15 +15,15 @@ import {oneLine} from '../../shared/schema/name.ts'
 import {readPage} from '../../shared/security/cursor.ts'
 import {findImport, type Import, listImports} from '../../sql/imports.ts'
 import {listSources} from '../../sql/sources.ts'
-import {Answer, NextCursor} from '../answers/common.ts'
-import {connectorId, flow, importId, importInList, sourceId, wholeImport} from '../answers/examples.ts'
-import {CheckedFlows, FlowsAnswer, ImportAnswer, ImportInList, Removed} from '../answers/imports.ts'
+import {Answer, NextCursor, Removed} from '../answers/common.ts'
+import {connectorId, importId, sourceId} from '../answers/examples.ts'
 import {conditionOf} from '../if-match.ts'
 import {Cursor, limitOf} from '../paging.ts'
 import {OfImport, OfOrg} from '../params.ts'
 import {ofReading} from '../refusal-lists.ts'
 import {reply, replyJson} from '../reply.ts'
 import {type ApiDeps, route} from '../route.ts'
+import {CheckedFlows, FlowsAnswer, flow, ImportAnswer, ImportInList, importInList, wholeImport} from './imports.answers.ts'
 
 const Name = oneLine(z.string().min(1).max(200)).describe('The name shown to users')
 

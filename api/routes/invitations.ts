@@ -2,10 +2,27 @@ import {z} from 'zod'
 import {EmailAddress, normaliseAddress} from '../../shared/accounts/address.ts'
 import {acceptInvitation, invite, withdraw} from '../../shared/accounts/invitation.ts'
 import {ROLES} from '../../shared/accounts/roles.ts'
-import {listInvitations, listReceived} from '../../sql/invitations.ts'
-import {Answer, RoleName} from '../answers/common.ts'
-import {Invitation, ReceivedInvitation} from '../answers/people.ts'
+import {Invitation as InvitationRow, listInvitations, listReceived} from '../../sql/invitations.ts'
+import {Answer, Id, Moment, RoleName} from '../answers/common.ts'
+import {PersonNamed, PlaceNamed} from '../answers/people.ts'
 import {route} from '../route.ts'
+
+const Invitation = Answer({
+  id: Id('inv', 'The invitation'),
+  email: z.string().describe('Address of the invited person. Only a sign-in with this address can accept'),
+  role: RoleName,
+  state: InvitationRow.shape.state.describe('Only `pending` invitations can be accepted'),
+  invitedBy: PersonNamed.nullable().describe('The person who invited. Null: erased'),
+  createdAt: Moment('When it was created'),
+  expiresAt: Moment('When it expires: 14 days after it was created or renewed'),
+}).meta({id: 'Invitation'})
+
+const ReceivedInvitation = Answer({
+  id: Id('inv', 'The invitation'),
+  org: PlaceNamed.describe('The inviting org'),
+  role: RoleName,
+  expiresAt: Moment('When it expires'),
+}).meta({id: 'ReceivedInvitation'})
 
 const params = z.object({id: z.string().describe('The invitation (`inv_`)')})
 

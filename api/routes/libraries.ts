@@ -6,22 +6,41 @@ import {publishLibrary, removeLibrary, restoreLibrary} from '../../shared/expres
 import {readPage} from '../../shared/security/cursor.ts'
 import {listVersions} from '../../sql/libraries.ts'
 import {impersonationRefused} from '../access.ts'
-import {
-  LibraryChanged,
-  LibraryList,
-  LibraryMoved,
-  LibraryRead,
-  libraryExample,
-  ofLoading,
-  publishedExample,
-  VersionPage,
-  versionExample,
-} from '../answers/libraries.ts'
+import {Answer, Moment, NextCursor, registryVersion} from '../answers/common.ts'
+import {Library, libraryExample, publishedExample} from '../answers/libraries.ts'
 import {answerEdit, ofCondition, ofEdit, proposed} from '../config-edit.ts'
 import {conditionOf} from '../if-match.ts'
 import {Cursor, limitOf} from '../paging.ts'
 import {OfOrg} from '../params.ts'
+import {ofLoading} from '../refusal-lists.ts'
 import {route} from '../route.ts'
+
+const LibraryChanged = Answer({library: Library, registryVersion})
+
+const {version, versionNumber} = Library.shape
+
+const VersionPage = Answer({
+  versions: z
+    .array(
+      Answer({
+        versionNumber,
+        version,
+        restoredFrom: z.int().positive().nullable().describe('The older version that it restores. Null: newly published'),
+        publishedBy: z.string().nullable().describe('Current name of the publisher. Null: deleted'),
+        publishedAt: Moment('When it was published'),
+      }),
+    )
+    .describe('Newest first'),
+  nextCursor: NextCursor,
+})
+
+const versionExample = {
+  versionNumber: 3,
+  version: '1.2.0',
+  restoredFrom: null,
+  publishedBy: 'Ana Example',
+  publishedAt: '2026-03-01T08:30:00.000Z',
+}
 
 const OfLibrary = OfOrg.extend({namespace: z.string().describe('The name by which expressions use the library')})
 const OfVersion = OfLibrary.extend({
@@ -39,7 +58,7 @@ export default [
     tag: 'Expressions',
     access: {role: 'operator'},
     summary: 'List the helper libraries',
-    answers: {200: LibraryList},
+    answers: {200: Answer({libraries: z.array(Library).describe('By namespace')})},
     refusals: [],
     example: {answer: {libraries: [libraryExample]}},
     query: z.object({source: z.string().optional().describe('`true`: include the source code')}),
@@ -53,7 +72,7 @@ export default [
     tag: 'Expressions',
     access: {role: 'operator'},
     summary: 'Read a helper library with its source',
-    answers: {200: LibraryRead},
+    answers: {200: Answer({library: Library})},
     refusals: ['NOT_FOUND'],
     example: {answer: {library: {...libraryExample, source: publishedExample.source}}},
     params: OfLibrary,
@@ -155,7 +174,7 @@ export default [
     summary: 'Change who manages a helper library',
     description:
       'Publishes nothing and creates no version. With `libraryId`, it is refused if the library was removed and published again since it was read.',
-    answers: {200: LibraryMoved},
+    answers: {200: Answer({library: Library, changed: z.boolean().describe('Whether this changed who manages it')})},
     refusals: ['NOT_FOUND', 'LIBRARY_REPLACED', 'IMPERSONATION_REFUSED'],
     example: {
       body: {managedBy: 'sdk', libraryId: libraryExample.libraryId},

@@ -2,9 +2,23 @@ import {z} from 'zod'
 import {changeRole, removeMember} from '../../shared/accounts/member.ts'
 import {ROLES} from '../../shared/accounts/roles.ts'
 import {listMembers} from '../../sql/members.ts'
-import {Answer, Count} from '../answers/common.ts'
-import {Member} from '../answers/people.ts'
+import {Answer, Count, Id, Moment, RoleName} from '../answers/common.ts'
+import {email, name} from '../answers/people.ts'
 import {route} from '../route.ts'
+
+const Member = Answer({
+  id: Id('mem', 'The membership'),
+  personId: Id('per', 'The person'),
+  name,
+  email,
+  role: RoleName,
+  roleSource: z
+    .enum(['manual', 'crm'])
+    .describe(
+      '`manual`: an admin or an accepted invitation set the role, and the CRM does not change it. `crm`: where the org follows the roles of the CRM, each sign-in and refresh sets it, except that an owner stays owner',
+    ),
+  createdAt: Moment('When they joined'),
+}).meta({id: 'Member'})
 
 const params = z.object({id: z.string().describe('The membership (`mem_`)')})
 

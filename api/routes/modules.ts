@@ -5,11 +5,29 @@ import {describeModule, orderModules, patchModule} from '../../shared/configurat
 import {assertOwn, findModules} from '../../shared/configuration/name.ts'
 import {loadRegistry} from '../../shared/configuration/store.ts'
 import {findRegistryVersion, readAtOnce} from '../../sql/registry.ts'
-import {ChangedModule, ModuleList, ModuleOrder, moduleExample} from '../answers/modules.ts'
+import {Answer, registryVersion} from '../answers/common.ts'
+import {ConfiguredModule, moduleExample} from '../answers/modules.ts'
 import {answerEdit, ofCondition, ofEdit, proposed} from '../config-edit.ts'
 import {conditionOf} from '../if-match.ts'
 import {connector, moduleName, OfOrg, ofNaming} from '../params.ts'
 import {route} from '../route.ts'
+
+const ModuleList = Answer({
+  modules: z.array(ConfiguredModule).describe('Configured modules first, in their order, then the others'),
+  registryVersion: z.int().nonnegative().describe("The version of the org's configuration"),
+})
+
+const ModuleOrder = Answer({
+  modules: z
+    .array(
+      Answer({
+        key: z.string().describe('Key in the configuration'),
+        order: z.int().positive().describe('Position in the order'),
+      }),
+    )
+    .describe('All configured modules, in writing order'),
+  registryVersion,
+})
 
 const query = z.object({connector, proposedBy: proposed})
 
@@ -73,7 +91,7 @@ export default [
     access: {role: 'admin'},
     summary: 'Change the settings of a module',
     description: `Omitted values stay. Field names must exist in the module or have existed there. \`idempotencyField\` must fit: unique text of at least 26 characters, creatable, and mapped by no import or template. ${ofCondition}`,
-    answers: {200: ChangedModule},
+    answers: {200: Answer({module: ConfiguredModule, registryVersion})},
     refusals: [...ofEdit, ...ofNaming, 'LIMIT_MODULES', 'FIELD_NOT_UNIQUE', 'FIELD_MAPPED'],
     example: {
       params: {org: 'org_01k9m0v6f8e2r4t7w3y5z1a2b3', module: 'leads'},

@@ -1,7 +1,21 @@
+import {z} from 'zod'
 import {Notify} from '../../shared/notifications/notify.ts'
 import {describeNotices, keepNotices} from '../../shared/notifications/org.ts'
-import {Notices, noticesExample} from '../answers/notices.ts'
+import {Answer} from '../answers/common.ts'
+import {NoticeRule} from '../answers/notices.ts'
 import {route} from '../route.ts'
+
+const Notices = Answer({
+  notices: NoticeRule.describe('Recipients of the org. Empty lists: no notices are sent'),
+  mail: Answer({
+    configured: z.boolean().describe('Whether this deployment can send e-mail. If not, addresses are refused'),
+  }).describe('E-mail of this deployment'),
+})
+
+const noticesExample = {
+  notices: {emails: ['ana@example.org'], endpoints: ['whk_01k9m0v6f8e2r4t7w3y5z1a2b3'], on: ['run.ended' as const, 'usage.rows' as const]},
+  mail: {configured: true},
+}
 
 export default [
   route({

@@ -1,9 +1,18 @@
 import {z} from 'zod'
 import {linkToProduction} from '../../shared/accounts/production.ts'
 import {findOrg} from '../../sql/orgs.ts'
-import {Answer} from '../answers/common.ts'
-import {Org} from '../answers/people.ts'
+import {Answer, Id, Moment} from '../answers/common.ts'
 import {route} from '../route.ts'
+
+const Org = Answer({
+  id: Id('org', 'The org'),
+  name: z.string().describe('Its name at the CRM'),
+  followsCrmRoles: z.boolean().describe("Whether members' roles follow their roles in the CRM"),
+  sandbox: z.boolean().describe('Whether it belongs to a CRM sandbox'),
+  productionOrgId: Id('org', 'The production org').nullable().describe('The production org whose plan the sandbox uses. Null: none'),
+  closedAt: Moment('When staff closed it').nullable().describe('When staff closed it. Null: it is open'),
+  createdAt: Moment('When its first member signed in'),
+}).meta({id: 'Org'})
 
 const ofOrg = Answer({org: Org})
 

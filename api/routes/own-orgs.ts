@@ -1,9 +1,15 @@
 import {z} from 'zod'
 import {switchOrg} from '../../shared/accounts/switch-org.ts'
 import {listReachable} from '../../sql/sessions.ts'
-import {Answer, RoleName} from '../answers/common.ts'
-import {ReachableOrg} from '../answers/people.ts'
+import {Answer, Id, RoleName} from '../answers/common.ts'
 import {route} from '../route.ts'
+
+const ReachableOrg = Answer({
+  id: Id('org', 'The org'),
+  name: z.string().describe("The org's name"),
+  role: RoleName,
+  isCurrent: z.boolean().describe('Whether the session works in it'),
+}).meta({id: 'ReachableOrg'})
 
 /** The orgs of the signed-in person. */
 export default [

@@ -2,11 +2,23 @@ import {z} from 'zod'
 import {findModule} from '../../shared/crm/records/module.ts'
 import {Refusal} from '../../shared/errors.ts'
 import {claimRecord} from '../../shared/runs/record-claims/claim.ts'
+import {Answer} from '../answers/common.ts'
 import {runId} from '../answers/examples.ts'
-import {Taken} from '../answers/writes.ts'
 import {runAskerOf} from '../callers.ts'
 import {OfModule} from '../params.ts'
 import {route} from '../route.ts'
+
+const Taken = z.union([
+  Answer({taken: z.literal(true).describe('The record is claimed for the row')}),
+  Answer({
+    taken: z.literal(false).describe('The record is not claimed'),
+    why: z
+      .enum(['another', 'earlier', 'gone', 'unread', 'held', 'reused', 'ended'])
+      .describe(
+        '`another`: another user created it. `earlier`: it is older than the run. `gone`: the CRM does not show it. `unread`: it does not show its creator or creation time. `held`: another row of this or another run on the same CRM org has this record, or this row was sent again. `reused`: the row has another record. `ended`: the run has ended',
+      ),
+  }),
+])
 
 export default [
   route({

@@ -1,6 +1,8 @@
+import {z} from 'zod'
 import {assertRecords, assertWhole, CreateBody, submitRecords, UpdateBody} from '../../shared/runs/external/records.ts'
+import {Answer} from '../answers/common.ts'
 import {runId} from '../answers/examples.ts'
-import {QueuedWrite, RecordResults} from '../answers/writes.ts'
+import {QueuedWrite, RecordResult} from '../answers/writes.ts'
 import {runAskerOf} from '../callers.ts'
 import {handleWrite} from '../handle-write.ts'
 import {OfModule} from '../params.ts'
@@ -36,7 +38,7 @@ const writeRoute = (method: 'post' | 'put', kind: 'create' | 'update', body: typ
     summary: kind === 'create' ? 'Create records under a run' : 'Update records under a run',
     description: `For external engines that have authorised a run. Writes are metered, logged and sent once.${kind === 'update' ? ' With `unchanged: skip`, rows whose record already holds every value are not sent and not metered.' : ''} An error common to all items becomes the error of the
 response, with \`results\` beside it. With \`Prefer: respond-async\` the response is 202, and \`GET /orgs/{org}/writes/{id}\` returns the results.`,
-    answers: {200: RecordResults, 202: QueuedWrite},
+    answers: {200: Answer({results: z.array(RecordResult).describe('One result per item, in the order sent')}), 202: QueuedWrite},
     refusals: [
       ...([
         'BATCH_SIZE',

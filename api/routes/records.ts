@@ -2,12 +2,27 @@ import {z} from 'zod'
 import {idsAtOnce, readByIds, withQuotaNote} from '../../shared/crm/records/by-ids.ts'
 import {readOne, searchByValue, searchByWord} from '../../shared/crm/records/find.ts'
 import {openModule} from '../../shared/crm/records/module.ts'
-import {Refusal} from '../../shared/errors.ts'
+import {type Code, Refusal} from '../../shared/errors.ts'
 import type {MemberCaller} from '../access.ts'
-import {Answer, ofCrm} from '../answers/common.ts'
-import {CrmRecord} from '../answers/connections.ts'
+import {Answer, ByName, Json} from '../answers/common.ts'
 import {limitOf} from '../paging.ts'
 import {type ApiDeps, route} from '../route.ts'
+
+/** Refusals of routes that call the CRM while the caller waits. */
+const ofCrm = [
+  'CONNECTION_UNAVAILABLE',
+  'CONNECTION_THROTTLED',
+  'DAILY_ALLOWANCE_SPENT',
+  'CRM_REFUSED',
+  'NOT_OFFERED',
+] as const satisfies readonly Code[]
+
+/** A record as the CRM sends it. Its fields depend on the CRM. Lookups are objects, and subforms are lists of rows. */
+const CrmRecord = ByName(Json('The value of the field, as sent by the CRM'), 'A CRM record, by API names of fields').meta({
+  id: 'CrmRecord',
+  description:
+    'A CRM record as sent by the CRM, by API names of fields. Has always `id`, and `$display_name` if the naming field of the module is filled',
+})
 
 const OfModule = z.object({
   org: z.string(),
@@ -15,7 +30,6 @@ const OfModule = z.object({
   module: z.string().describe("The module's API name"),
 })
 const ofRecords = Answer({records: z.array(CrmRecord).describe('The records found')})
-const OfRecord = OfModule.extend({recordId: z.string().describe("The record's id at the CRM")})
 const list = (what: string) =>
   z
     .string()
@@ -113,7 +127,7 @@ export default [
     summary: 'Read one record with all its fields',
     answers: {200: Answer({record: CrmRecord})},
     refusals: ['NOT_FOUND', 'MODULE_NOT_FOUND', ...ofCrm],
-    params: OfRecord,
+    params: OfModule.extend({recordId: z.string().describe("The record's id at the CRM")}),
     handle: async input => ({record: await readOne(await open(input), input.params.recordId, input.request)}),
   }),
 ]

@@ -1,17 +1,74 @@
 import {z} from 'zod'
 import {applyBundle, Bundle} from '../../shared/configuration/bundle.ts'
-import {findIssues, RegistryDocument} from '../../shared/configuration/document.ts'
+import {findIssues, RegistryDocument, RegistryShape} from '../../shared/configuration/document.ts'
 import {replaceRegistry} from '../../shared/configuration/replace.ts'
 import {readRegistry, resolve} from '../../shared/configuration/resolved.ts'
 import {hasTag, tagOf, tagOfRevision} from '../../shared/configuration/version.ts'
 import {findRevision} from '../../sql/registry.ts'
-import {Nothing} from '../answers/common.ts'
-import {libraryExample, ofLoading, publishedExample} from '../answers/libraries.ts'
-import {Pushed, Registry, Replaced, Resolved, registryExample, Validation} from '../answers/registry.ts'
+import {Answer, ByName, Nothing, registryVersion} from '../answers/common.ts'
+import {AnnotatedField} from '../answers/discovery.ts'
+import {Library, libraryExample, publishedExample} from '../answers/libraries.ts'
 import {answerEdit, ofCondition, ofEdit, proposed} from '../config-edit.ts'
 import {conditionOf} from '../if-match.ts'
+import {ofLoading} from '../refusal-lists.ts'
 import {reply} from '../reply.ts'
 import {route} from '../route.ts'
+
+/** The registry as the API returns it. If a client sends it back, `version` is ignored. */
+const Registry = RegistryShape.extend({
+  version: z.int().nonnegative().describe('The version. Send it as `If-Match` with an edit'),
+}).meta({id: 'Registry', description: 'The configuration of an org, without libraries and templates'})
+
+const Resolved = Answer({
+  registryVersion: z.int().nonnegative().describe('The version of this snapshot, also the `ETag`'),
+  registry: Registry,
+  fields: ByName(
+    ByName(z.array(AnnotatedField), 'By API name of the module: its fields, in the order of the CRM'),
+    'By id of the connection: the fields of its modules in the latest discovery',
+  ),
+  libraries: z.array(Library).describe('The helper libraries, by namespace, without their sources'),
+}).meta({id: 'ResolvedConfiguration', description: 'A consistent snapshot of all a client needs to prepare an import'})
+
+const Pushed = Answer({
+  ok: z.literal(true).describe('Always true'),
+  warnings: z.array(z.string()).describe('What was skipped or is no longer in the CRM, one sentence each. Empty: nothing'),
+  skippedLibraries: z.array(z.string()).describe('Namespaces of libraries that were skipped because people manage them'),
+  registryVersion,
+})
+
+const Validation = Answer({
+  valid: z.boolean().describe('Whether it is a valid registry'),
+  issues: z
+    .array(
+      Answer({
+        code: z.string().meta({description: 'The kind of issue', examples: ['invalid_type']}),
+        path: z.array(z.union([z.string(), z.int()])).meta({description: 'Position in the document', examples: [['modules', 0, 'key']]}),
+        message: z.string().describe('What is wrong, in words'),
+      }),
+    )
+    .describe('The first 100 issues. Empty if valid'),
+})
+
+const registryExample = {
+  version: 7,
+  settings: {dateFormat: 'dd.MM.yyyy', timezone: 'Europe/Berlin', expressionContext: {}, aiSamplePolicy: 'masked'},
+  writing: {},
+  modules: [
+    {
+      key: 'leads',
+      apiName: 'Leads',
+      connectorId: 'con_01k9m0v6f8e2r4t7w3y5z1a2b3',
+      order: 1,
+      enabled: true,
+      singular: null,
+      uniqueFields: ['Email'],
+      match: {by: ['Email']},
+      exclusions: [],
+      seedMappings: [],
+    },
+  ],
+  fields: {leads: [{apiName: 'Email', aliases: ['E-mail address'], pii: true}]},
+}
 
 /** Returns headers that let clients cache the response, but make them revalidate it each time. */
 const keeping = (etag: string) => ({etag, 'cache-control': 'private, no-cache'})
@@ -62,7 +119,7 @@ export default [
     access: {role: 'admin'},
     summary: 'Replace the registry',
     description: `Replaces the whole document; omitted parts are removed. Modules and fields need not exist in the CRM, except a new \`idempotencyField\`. ${ofCondition}`,
-    answers: {200: Replaced},
+    answers: {200: Answer({ok: z.literal(true).describe('Always true'), registryVersion})},
     refusals: [...ofEdit, 'LIMIT_MODULES', 'FIELD_NOT_UNIQUE', 'FIELD_MAPPED'],
     example: {body: registryExample, answer: {ok: true, registryVersion: 8}},
     query: z.object({proposedBy: proposed}),

@@ -1,8 +1,16 @@
 import {z} from 'zod'
 import {historyOf, RunsFilter} from '../../shared/runs/history.ts'
-import {OrgRuns} from '../answers/run-rows.ts'
+import {Answer, NextCursor} from '../answers/common.ts'
+import {Run} from '../answers/runs.ts'
 import {Cursor, limitOf} from '../paging.ts'
 import {route} from '../route.ts'
+
+const OrgRuns = Answer({
+  runs: z
+    .array(Run.extend({importName: z.string().nullable().describe('Name of the import. Null: a run without an import')}))
+    .describe('Newest first'),
+  nextCursor: NextCursor,
+})
 
 export default [
   route({

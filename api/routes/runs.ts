@@ -11,8 +11,9 @@ import {StartBody} from '../../shared/runs/start-body.ts'
 import {findImport} from '../../sql/imports.ts'
 import {listRuns} from '../../sql/runs.ts'
 import {actorOf} from '../actor.ts'
+import {Answer} from '../answers/common.ts'
 import {job, run} from '../answers/examples.ts'
-import {QueuedRun, RunAnswer, Runs} from '../answers/runs.ts'
+import {QueuedRun, Run, RunAnswer} from '../answers/runs.ts'
 import {answerJob} from '../job-response.ts'
 import {limitOf} from '../paging.ts'
 import {OfImport, OfImportRun} from '../params.ts'
@@ -84,7 +85,7 @@ ends with the run. To follow the run, use \`GET …/events\`.`,
     tag: 'Runs',
     access: {role: 'operator', embed: 'own'},
     summary: 'List the runs of an import',
-    answers: {200: Runs},
+    answers: {200: Answer({runs: z.array(Run).describe('Newest first')})},
     refusals: ['IMPORT_NOT_FOUND'],
     example: {query: {limit: '50'}, answer: {runs: [run]}},
     params: OfImport,

@@ -10,16 +10,8 @@ import type {Db} from '../../sql/database.ts'
 import {listFirings} from '../../sql/firings.ts'
 import {listSchedules, type Schedule} from '../../sql/schedules.ts'
 import type {MemberCaller} from '../access.ts'
-import {
-  Fired,
-  FiringPage,
-  firingExample,
-  newScheduleExample,
-  SchedulePage,
-  ScheduleRead,
-  ScheduleRemoved,
-  scheduleExample,
-} from '../answers/schedules.ts'
+import {Removed} from '../answers/common.ts'
+import {firingExample} from '../answers/examples.ts'
 import {templateAskerOf} from '../callers.ts'
 import {conditionOf} from '../if-match.ts'
 import {answerJob} from '../job-response.ts'
@@ -27,6 +19,7 @@ import {Cursor, limitOf} from '../paging.ts'
 import {OfSchedule, OfTemplate} from '../params.ts'
 import {reply} from '../reply.ts'
 import {route} from '../route.ts'
+import {Fired, FiringPage, newScheduleExample, SchedulePage, ScheduleRead, scheduleExample} from './schedules.answers.ts'
 
 const Page = z.object({limit: limitOf({usual: 50, most: 200}), cursor: Cursor})
 
@@ -163,7 +156,7 @@ export default [
     access: {role: 'builder'},
     summary: 'Delete a schedule with its history',
     description: 'A run it has started continues. With `If-Match: "2"`, applies only if 2 is still the newest version.',
-    answers: {200: ScheduleRemoved},
+    answers: {200: Removed('sch', 'The schedule that was deleted')},
     refusals: ['BAD_IF_MATCH', 'NOT_FOUND', 'SCHEDULE_CONFLICT'],
     example: {answer: {removed: scheduleExample.id}},
     params: OfSchedule,

@@ -5,9 +5,27 @@ import {describePlan} from '../../shared/runs/sealed-plan/describe-plan.ts'
 import {sealPlanOf} from '../../shared/runs/sealed-plan/seal.ts'
 import type {Db} from '../../sql/database.ts'
 import {findPlan} from '../../sql/sealed-plans.ts'
-import {PlanAnswer, PlanOrNone} from '../answers/sealed-plans.ts'
+import {Answer, Count, Moment} from '../answers/common.ts'
+import {PersonNamed} from '../answers/people.ts'
 import {OfImportRun} from '../params.ts'
 import {route} from '../route.ts'
+
+const SealedPlan = Answer({
+  digest: z.string().meta({description: 'The digest of the plan, in hex', examples: ['5f2b…']}),
+  rows: Count('Rows that the plan writes'),
+  chunks: Count('Chunks of at most 1,000 steps. Each has a hash that covers the chunks before it'),
+  state: z
+    .enum(['unsealed', 'sealed', 'changed', 'expired'])
+    .describe('`changed`: the import was changed after the dry run. Only a `sealed` plan can be applied'),
+  sealedAt: Moment('When it was sealed').nullable().describe('When it was sealed. Null: not yet'),
+  sealedBy: PersonNamed.nullable().describe('The person who sealed it. Null: not sealed, or erased'),
+  expiresAt: Moment('When it expires').nullable().describe('When the seal expires. Null: not sealed'),
+  needsApproval: z.boolean().describe('Whether its rows exceed `approvalAbove` of the org, so that it can be applied only once approved'),
+  approvedAt: Moment('When it was approved').nullable().describe('When it was approved. Null: not yet'),
+  approvedBy: PersonNamed.nullable().describe('The admin who approved it. Null: not approved, or erased'),
+}).meta({id: 'SealedPlan', description: 'The plan of a dry run: what its run would do to each row'})
+
+const PlanAnswer = Answer({plan: SealedPlan})
 
 const plan = {
   digest: '5f2b8a1c9d3e4f60718293a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c6d7e8',
@@ -77,7 +95,7 @@ same digest. The digest covers row, phase, kind, record, a digest of the values,
     access: {role: 'operator'},
     summary: 'Read the plan of a dry run',
     description: 'Answers the digest and the state of the plan, not its rows. `plan.csv` has these.',
-    answers: {200: PlanOrNone},
+    answers: {200: Answer({plan: SealedPlan.nullable().describe('The plan. Null: the dry run has no complete plan')})},
     refusals: ['IMPORT_NOT_FOUND', 'RUN_NOT_FOUND'],
     example: {answer: {plan}},
     params: OfImportRun,

@@ -1,11 +1,44 @@
 import {z} from 'zod'
+import {Settings} from '../../shared/configuration/settings.ts'
 import {describeSettings, patchSettings, pauseWriting} from '../../shared/configuration/settings-edit.ts'
 import {findRegistryVersion, readAtOnce} from '../../sql/registry.ts'
-import {OrgSettings, SettingsChanged, SettingsRead, settingsExample, WritingChanged} from '../answers/settings.ts'
+import {Answer, ByName, registryVersion} from '../answers/common.ts'
 import {answerEdit, ofCondition, ofEdit, proposed} from '../config-edit.ts'
 import {conditionOf} from '../if-match.ts'
 import {connector} from '../params.ts'
 import {route} from '../route.ts'
+
+/** Adds `followsCrmRoles`, which is a setting but not part of the registry. */
+const OrgSettings = Settings.extend({
+  followsCrmRoles: z
+    .boolean()
+    .describe('Whether roles follow the CRM at sign-in: CRM administrators are admins, all others operators; owners stay owners'),
+})
+
+const Told = OrgSettings.meta({id: 'OrgSettings', description: 'The settings of an org'})
+
+const SettingsRead = Answer({
+  settings: Told,
+  registryVersion: z.int().nonnegative().describe("The version of the org's configuration"),
+})
+
+const WritingChanged = Answer({
+  writing: ByName(
+    Answer({paused: z.literal(true).describe('Always true')}),
+    'The connections on which writing is paused, by id. Others are omitted',
+  ),
+  registryVersion,
+})
+
+const settingsExample = {
+  dateFormat: 'dd.MM.yyyy',
+  timezone: 'Europe/Berlin',
+  expressionContext: {country: 'DE'},
+  aiSamplePolicy: 'masked',
+  onEdited: null,
+  undo: null,
+  followsCrmRoles: true,
+}
 
 export default [
   route({
@@ -33,7 +66,7 @@ export default [
     access: {role: 'admin'},
     summary: 'Change settings of the org',
     description: `Omitted values stay. Changing \`followsCrmRoles\` requires the same role as changing members. ${ofCondition}`,
-    answers: {200: SettingsChanged},
+    answers: {200: Answer({settings: Told, registryVersion})},
     refusals: [...ofEdit, 'ROLE_REQUIRED', 'MEMBERSHIP_GONE'],
     example: {body: {timezone: 'Europe/Berlin'}, answer: {settings: settingsExample}},
     query: z.object({proposedBy: proposed}),

@@ -4,8 +4,8 @@ import {beginSignIn, completeSignIn} from '../../shared/accounts/sign-in.ts'
 import {findDateFormat} from '../../shared/configuration/store.ts'
 import {Refusal} from '../../shared/errors.ts'
 import {listSignIns} from '../../sql/sessions.ts'
-import {Answer, Count, File, Nothing} from '../answers/common.ts'
-import {Me, SessionToken, SignIn} from '../answers/people.ts'
+import {Answer, Count, File, Id, Moment, Nothing, RoleName} from '../answers/common.ts'
+import {email, name, PlaceNamed} from '../answers/people.ts'
 import {keepBrowser, readBrowser} from '../browser-cookie.ts'
 import {deviceOf} from '../device.ts'
 import {consentUrl} from '../oauth/authorise.ts'
@@ -13,6 +13,35 @@ import {reply} from '../reply.ts'
 import {route} from '../route.ts'
 import {forgetSession, keepSession, readSessionCookie, usesCookie} from '../session-cookie.ts'
 import {outcomePage, refusalPage} from '../sign-in-page.ts'
+
+const OwnOrg = PlaceNamed.extend({dateFormat: z.string().meta({description: 'The date format of its settings', examples: ['dd.MM.yyyy']})})
+
+const Me = Answer({
+  org: OwnOrg.nullable().describe('The org of the session or token. Null: a session without an org'),
+  user: Answer({id: Id('per', 'The person'), email, name}).describe('The person'),
+  role: RoleName.nullable().describe('The role in force; `admin` for an API token. Null for a session without an org'),
+  via: z.enum(['session', 'token', 'oauth']).describe('A session, an API token, or the token of an MCP client'),
+  staff: z.boolean().describe('Whether the session may use the backoffice'),
+  staffView: Answer({write: z.boolean().describe('Whether the view allows writing')})
+    .nullable()
+    .describe('Set in a staff view of an org. Null otherwise'),
+}).meta({id: 'Me'})
+
+const SessionToken = Answer({
+  token: z.string().describe('The bearer token of the new session, valid for eight hours. The old session stays valid until it expires'),
+})
+
+const SignIn = Answer({
+  id: Id('ses', 'The sign-in'),
+  isCurrent: z.boolean().describe('Whether this request belongs to it'),
+  device: z.string().nullable().describe('The `User-Agent` of its newest session. Null: none was sent'),
+  address: z.string().nullable().describe('The IP address of its newest session. Null: not known'),
+  org: PlaceNamed.nullable().describe('The org of its newest session. Null: none'),
+  staffView: z.boolean().describe('Whether it is a staff view of the org'),
+  signedInAt: Moment('When the person signed in'),
+  refreshedAt: Moment('When its newest session was created'),
+  expiresAt: Moment('When its newest session expires, unless refreshed before'),
+}).meta({id: 'SignIn'})
 
 const text = (what: string) => z.string().max(4096).optional().describe(what)
 

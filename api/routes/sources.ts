@@ -10,9 +10,9 @@ import {findImportSource} from '../../shared/files/sources/find.ts'
 import {Name} from '../../shared/files/sources/name.ts'
 import {removeSource} from '../../shared/files/sources/remove.ts'
 import {addFile} from '../../shared/mapping/templates/fill-slots.ts'
+import {Answer, Removed} from '../answers/common.ts'
 import {source, sourceId} from '../answers/examples.ts'
-import {Removed} from '../answers/imports.ts'
-import {HeaderCandidates, PreviewRows, SourceAnswer, TakenIn} from '../answers/sources.ts'
+import {RowNumber, Source, TakenIn} from '../answers/sources.ts'
 import {readJson} from '../body.ts'
 import {charsetOf} from '../charset.ts'
 import {limitOf} from '../paging.ts'
@@ -22,6 +22,29 @@ import {replyJson} from '../reply.ts'
 import {route} from '../route.ts'
 import {replyIngested, replySource} from '../source-reply.ts'
 import {openUploadedFile} from '../uploaded-file.ts'
+
+const SourceAnswer = Answer({source: Source})
+
+const PreviewRow = Answer({
+  rowNumber: RowNumber('Number of the row'),
+  values: z.array(z.string()).describe('Its cells after cleaning, in the order of `columns`'),
+  raw: z.array(z.string()).describe('Its cells in the file, in the order of `fileColumns`'),
+  ragged: z.boolean().describe('Whether it does not fit the header'),
+  struck: z.string().nullable().describe('Why cleaning excluded the row. Null: it did not'),
+})
+
+const HeaderCandidate = Answer({
+  cells: z.array(z.string()).describe('Its cells: at most 100, each cut after 100 characters'),
+  header: z.boolean().describe('Whether the file is read with this row as its header'),
+  reader: ReaderOptions.describe('The options that make this row the header. Send them as `reader` of the file'),
+})
+
+const PreviewRows = Answer({
+  columns: z.array(z.string()).describe('Columns after cleaning'),
+  fileColumns: z.array(z.string()).describe('Columns of the file'),
+  rows: z.array(PreviewRow).describe('The rows, in order. Fewer than `limit` if their cells have more than 4,194,304 characters in total'),
+  nextFrom: RowNumber('The next `from`').nullable().describe('Send it as `from` to get the next rows. Null: this is the last page'),
+})
 
 /** Reader options as JSON in a query parameter. They replace detected values. */
 const Reading = z
@@ -197,7 +220,7 @@ file itself is not changed. A file can have 10,000 edited cells. Templates do no
     access: {role: 'operator', embed: 'own'},
     summary: 'Read the first rows of a file, to choose its header',
     description: 'Returns rows above the header too, as the file holds them. Cleaning is not applied.',
-    answers: {200: HeaderCandidates},
+    answers: {200: Answer({rows: z.array(HeaderCandidate).describe('The first non-empty rows of the file, at most 30')})},
     refusals: ['IMPORT_NOT_FOUND', 'FILE_GONE', 'SOURCE_NOT_FOUND', 'BUSY', ...ofReadingAgain],
     example: {
       answer: {

@@ -6,10 +6,21 @@ import {openStaffView} from '../../shared/accounts/staff-view.ts'
 import {Refusal} from '../../shared/errors.ts'
 import {eraseOrg} from '../../shared/jobs.ts'
 import {type Queue, readNewestJob} from '../../shared/queue.ts'
-import {Answer, JobOf} from '../answers/common.ts'
-import {ErasureResult, OrgClosing, StaffView} from '../answers/staff.ts'
+import {Answer, Count, Id, JobOf, Moment} from '../answers/common.ts'
 import {answerSent} from '../job-response.ts'
 import {route} from '../route.ts'
+
+const OrgClosing = Answer({
+  id: Id('org', 'The org'),
+  name: z.string().describe('Name of the org'),
+  closedAt: Moment('When it was closed').nullable().describe('When it was closed. Null: it is open'),
+  erasingAt: Moment('When its erasure began').nullable().describe('When its erasure began. Null: it has not'),
+}).meta({id: 'OrgClosing'})
+
+const StaffView = Answer({
+  token: z.string().describe('The bearer token of the view, with the admin role in the org'),
+  expiresAt: Moment('When the view ends: after one hour'),
+})
 
 const params = z.object({org: z.string().describe('The org (`org_`)')})
 
@@ -20,7 +31,7 @@ const readErasure = async (queue: Queue, org: string) => {
 }
 
 const ofClosing = Answer({org: OrgClosing})
-const ofErasure = Answer({job: JobOf(ErasureResult)})
+const ofErasure = Answer({job: JobOf(Answer({rows: Count('Rows deleted')}))})
 
 export default [
   route({

@@ -2,9 +2,16 @@ import {z} from 'zod'
 import {setPersonBanned} from '../../shared/accounts/ban.ts'
 import {erasePerson} from '../../shared/accounts/erasure.ts'
 import {Reason} from '../../shared/accounts/staff-action.ts'
-import {Answer} from '../answers/common.ts'
-import {Erased, Person} from '../answers/staff.ts'
+import {Answer, Id} from '../answers/common.ts'
+import {Person} from '../answers/staff.ts'
 import {route} from '../route.ts'
+
+const Erased = Answer({
+  deleted: z.literal(true).describe('The person is erased'),
+  heirs: z
+    .array(Answer({org: Id('org', 'The org'), person: Id('per', 'The new owner')}))
+    .describe('Orgs whose only owner they were, with the new owner. Empty without `force`'),
+})
 
 const params = z.object({id: z.string().describe('The person (`per_`)')})
 

@@ -11,10 +11,50 @@ import {
 } from '../../shared/billing/entitlements/by-staff.ts'
 import {describePlanStatus} from '../../shared/billing/entitlements/describe.ts'
 import {listPacks, listPlans} from '../../sql/plans.ts'
-import {Answer} from '../answers/common.ts'
-import {GrantedCredits, Pack, PlanStatusAnswer, PricedPlan} from '../answers/plans.ts'
+import {Answer, Count, Currency} from '../answers/common.ts'
+import {Balance, features, PlanLimits, PlanStatusAnswer, planVersion, TaxBehavior} from '../answers/plans.ts'
 import {ofPayment} from '../refusal-lists.ts'
 import {route} from '../route.ts'
+
+const amounts = Answer({
+  currency: Currency,
+  amounts: z.record(z.string(), z.string()).describe('By `month`, `year`, `overage` or `pack`, as decimals of the smallest unit'),
+  taxBehavior: TaxBehavior.optional(),
+})
+  .nullable()
+  .describe('Prices of the payment provider, as last verified. Null: never verified')
+
+const paymentId = (what: string) => z.string().nullable().describe(`The payment provider's id of ${what}. Null: not on sale`)
+
+const PricedPlan = Answer({
+  id: planVersion,
+  key: z.string().describe('The plan, independent of its version'),
+  version: z.int().positive().describe('The version, from 1'),
+  name: z.string().describe('The name'),
+  rank: z.int().describe('Rank among the plans. A higher rank is an upgrade'),
+  limits: PlanLimits,
+  features,
+  sold: z.boolean().describe('Whether the plan is offered to orgs'),
+  paymentProductId: paymentId('the product'),
+  paymentPriceMonthlyId: paymentId('the price of a month'),
+  paymentPriceAnnualId: paymentId('the price of a year'),
+  paymentPriceOverageId: paymentId('the price of rows beyond the plan'),
+  amounts,
+}).meta({id: 'PricedPlan'})
+
+const Pack = Answer({
+  key: z.string().describe('The pack'),
+  name: z.string().describe('The name'),
+  credits: Count('AI credits in the pack'),
+  paymentProductId: paymentId('the product'),
+  paymentPriceId: paymentId('the price'),
+  amounts,
+}).meta({id: 'Pack'})
+
+const GrantedCredits = Answer({
+  ref: z.string().describe('Idempotency key of the grant: the same `ref` is granted only once'),
+  balance: Balance,
+})
 
 const params = z.object({org: z.string().describe('The org (`org_`)')})
 

@@ -5,10 +5,60 @@ import {readPage} from '../../shared/security/cursor.ts'
 import {listPeopleAt} from '../../sql/people.ts'
 import {listNights} from '../../sql/retention.ts'
 import {listStaffActions} from '../../sql/staff-actions.ts'
-import {Answer, NextCursor} from '../answers/common.ts'
-import {Night, PersonPlaced, StaffAction, StaffMember} from '../answers/staff.ts'
+import {Answer, ByName, Count, Id, Json, Moment, NextCursor, RoleName} from '../answers/common.ts'
+import {Account, Person} from '../answers/staff.ts'
 import {Cursor, limitOf} from '../paging.ts'
 import {route} from '../route.ts'
+
+const StaffMember = Answer({
+  id: z.string().describe('The person (`per_`), or an account awaiting its first sign-in (`stf_`)'),
+  account: Account.nullable().describe('The account. Null: an entry of an older version that has only an address and no effect'),
+  email: z.string().nullable().describe('Their address, as of the last sign-in. Null: never signed in'),
+  name: z.string().nullable().describe('Their name. Null: never signed in'),
+  awaited: z.boolean().describe('Whether the account awaits its first sign-in'),
+}).meta({id: 'StaffMember'})
+
+const PersonPlaced = Person.extend({
+  orgs: z
+    .array(Answer({id: Id('org', 'The org'), name: z.string().describe("The org's name"), role: RoleName}))
+    .describe('Orgs they are members of'),
+}).meta({id: 'PersonPlaced'})
+
+const StaffAction = Answer({
+  id: Id('act', 'The action'),
+  kind: z.string().meta({description: 'What was done', examples: ['org.credits']}),
+  staff: Answer({
+    id: Id('per', 'The person'),
+    name: z.string().describe('Their name at that time'),
+    email: z.string().describe('Their address at that time'),
+  })
+    .nullable()
+    .describe('The staff member. Null: the operator'),
+  org: Id('org', 'The org').nullable().describe('The org concerned. Null: none'),
+  person: Id('per', 'The person').nullable().describe('The person concerned. Null: none'),
+  reason: z.string().nullable().describe('The reason given. Null: none'),
+  detail: ByName(Json('Depends on the kind'), 'Details, depending on the kind'),
+  createdAt: Moment('When it was done'),
+}).meta({id: 'StaffAction'})
+
+const Night = Answer({
+  day: z.iso.date().describe('The day it began, in UTC'),
+  startedAt: Moment('When it began'),
+  endedAt: Moment('When it ended').nullable().describe('When it ended. Null: in progress, or its worker died'),
+  tries: Count('How often it was started'),
+  counts: ByName(Count('Rows deleted'), 'Rows deleted, by kind'),
+  failures: Count('Steps that failed'),
+  failed: z
+    .array(
+      Answer({
+        org: Id('org', 'The org').nullable().describe('The org. Null: none, or erased since'),
+        step: z.string().describe('The failed step'),
+        message: z.string().describe('The error, for the operator'),
+        at: z.string().describe('Time of the failure, in ISO 8601'),
+      }),
+    )
+    .describe('The first 50 failures'),
+}).meta({id: 'RetentionNight'})
 
 const ofStaff = Answer({person: StaffMember})
 

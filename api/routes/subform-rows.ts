@@ -1,12 +1,23 @@
+import {z} from 'zod'
 import {replaceRows} from '../../shared/jobs.ts'
 import {answerRows, assertRows, assertSubform, RowsBody, submitRows} from '../../shared/runs/external/rows.ts'
+import {Answer} from '../answers/common.ts'
 import {runId} from '../answers/examples.ts'
-import {QueuedWrite, RowsResults} from '../answers/writes.ts'
+import {failed, QueuedWrite, replaced} from '../answers/writes.ts'
 import {runAskerOf} from '../callers.ts'
 import {handleWrite} from '../handle-write.ts'
 import {OfModule} from '../params.ts'
 import {ofExternalWrite} from '../refusal-lists.ts'
 import {route} from '../route.ts'
+
+const ofParent = {
+  parentId: z.string().describe("The CRM's id of the parent"),
+  writeId: z.string().describe('The idempotency key it was sent with'),
+}
+
+const RowsResult = z
+  .union([Answer({...ofParent, ...replaced}), Answer({...ofParent, ...failed})])
+  .meta({id: 'RowsResult', description: 'The result for the rows of one parent'})
 
 const parent = {parentId: '5725767000000411001', writeId: 'quote-17-rows'}
 
@@ -21,7 +32,7 @@ export default [
     summary: 'Replace the subform rows of records',
     description: `For external engines that have authorised a run. For each parent record, all existing rows are replaced by the rows sent, or none are. An error common
 to all parents becomes the error of the response; other errors are in \`results\`.`,
-    answers: {200: RowsResults, 202: QueuedWrite},
+    answers: {200: Answer({results: z.array(RowsResult).describe('One result per parent, in the order sent')}), 202: QueuedWrite},
     refusals: [
       ...(['BATCH_SIZE', 'RECORD_REPEATED', 'ROW_KEY_REPEATED', 'NOT_FOUND', 'MODULE_NOT_FOUND', 'NOT_A_SUBFORM', 'NOT_OFFERED'] as const),
       ...ofExternalWrite,

@@ -14,6 +14,13 @@ import {readPage} from '../../shared/security/cursor.ts'
 import {VerifyMode} from '../../sql/runs.ts'
 import {findRecheck} from '../../sql/template-rechecks.ts'
 import {listTemplates, type TemplateRow} from '../../sql/templates.ts'
+import {Removed} from '../answers/common.ts'
+import {templateAskerOf} from '../callers.ts'
+import {conditionOf} from '../if-match.ts'
+import {Cursor, limitOf} from '../paging.ts'
+import {OfTemplate} from '../params.ts'
+import {reply} from '../reply.ts'
+import {route} from '../route.ts'
 import {
   checkExample,
   outlineExample,
@@ -21,18 +28,11 @@ import {
   TemplateMade,
   TemplatePage,
   TemplateRead,
-  TemplateRemoved,
   TemplateRuns,
   TemplateShown,
   templateBodyExample,
   templateExample,
-} from '../answers/templates.ts'
-import {templateAskerOf} from '../callers.ts'
-import {conditionOf} from '../if-match.ts'
-import {Cursor, limitOf} from '../paging.ts'
-import {OfTemplate} from '../params.ts'
-import {reply} from '../reply.ts'
-import {route} from '../route.ts'
+} from './templates.answers.ts'
 
 /** The input to save a template from an import. A template may also be sent as a document. */
 const FromImport = z.strictObject({
@@ -169,7 +169,7 @@ export default [
     access: {role: 'builder'},
     summary: 'Delete a template with its schedules',
     description: 'Imports created from it and their runs stay. With `If-Match: "3"`, applies only if 3 is still the newest version.',
-    answers: {200: TemplateRemoved},
+    answers: {200: Removed('tpl', 'The template that was deleted')},
     refusals: ['BAD_IF_MATCH', 'NOT_FOUND', 'TEMPLATE_CONFLICT'],
     example: {answer: {removed: templateExample.id}},
     params: OfTemplate,

@@ -3,9 +3,20 @@ import {createToken, endToken} from '../../shared/accounts/token.ts'
 import {Instant} from '../../shared/schema/instant.ts'
 import {oneLine} from '../../shared/schema/name.ts'
 import {listTokens} from '../../sql/tokens.ts'
-import {Answer} from '../answers/common.ts'
-import {ApiToken} from '../answers/people.ts'
+import {Answer, Id, Moment} from '../answers/common.ts'
+import {PersonNamed} from '../answers/people.ts'
 import {route} from '../route.ts'
+
+const ApiToken = Answer({
+  id: Id('tok', 'The token'),
+  name: z.string().describe('The purpose, as named by its creator'),
+  prefix: z.string().describe('The first characters of the secret, to tell tokens apart'),
+  createdBy: PersonNamed.nullable().describe('The creator. Null: the creator was erased, and the token revoked'),
+  createdAt: Moment('When it was created'),
+  lastUsedAt: Moment('When it was last used').nullable().describe('When it was last used, to within a few minutes. Null: never'),
+  expiresAt: Moment('When it expires').nullable().describe('When it expires. Null: never'),
+  revokedAt: Moment('When it was revoked').nullable().describe('When it was revoked. Null: it was not'),
+}).meta({id: 'ApiToken'})
 
 const NewToken = z.object({
   name: oneLine(z.string().trim().min(1).max(100)).describe('The purpose of the token'),

@@ -5,11 +5,26 @@ import {describeRun} from '../../shared/runs/describe.ts'
 import {findImportRun} from '../../shared/runs/find.ts'
 import {startUndo} from '../../shared/runs/undo/start-undo.ts'
 import {describeUndo} from '../../shared/runs/undo/undo-status.ts'
+import {Answer, Id, Moment} from '../answers/common.ts'
 import {job, run} from '../answers/examples.ts'
-import {QueuedRun, UndoStatus} from '../answers/runs.ts'
+import {QueuedRun} from '../answers/runs.ts'
 import {answerJob} from '../job-response.ts'
 import {OfImportRun} from '../params.ts'
 import {route} from '../route.ts'
+
+const UndoStatus = Answer({
+  undo: Answer({
+    available: z.boolean().describe('Whether the run can be undone now'),
+    until: Moment('Until when it can be undone')
+      .nullable()
+      .describe('Until when it can be undone. Null: it has not ended, or stored no values'),
+    why: z
+      .enum(['RUN_ACTIVE', 'DRY_RUN', 'UNDO_NOT_KEPT', 'UNDO_EXPIRED', 'UNDO_DONE', 'RUN_RETRIED'])
+      .nullable()
+      .describe('Why it cannot be undone. Null: it can'),
+    undoneBy: Id('run', 'The undo').nullable().describe('The run that undid it, or is undoing it. Null: none'),
+  }).describe('Whether and until when the run can be undone'),
+})
 
 const begun = {...run, state: 'queued', startedAt: null, undoOf: run.id, undo: {restored: 0, deleted: 0, changedSince: 0, strict: null}}
 

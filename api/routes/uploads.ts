@@ -7,17 +7,31 @@ import {findImportForUploads, findImportUpload} from '../../shared/files/uploads
 import {finishUpload} from '../../shared/files/uploads/finish.ts'
 import {keepPart} from '../../shared/files/uploads/part.ts'
 import {deleteUpload, listUnfinished} from '../../sql/uploads.ts'
-import {Answer} from '../answers/common.ts'
+import {Answer, Bytes, Id, Moment, Removed} from '../answers/common.ts'
 import {source} from '../answers/examples.ts'
-import {Removed} from '../answers/imports.ts'
 import {TakenIn} from '../answers/sources.ts'
-import {Upload, UploadAnswer} from '../answers/uploads.ts'
 import {readDigest} from '../digest.ts'
 import {OfImport} from '../params.ts'
 import {ofReading} from '../refusal-lists.ts'
 import {route} from '../route.ts'
 import {replyIngested} from '../source-reply.ts'
 import {assertNoForm} from '../uploaded-file.ts'
+
+const Upload = Answer({
+  id: Id('upl', 'The upload'),
+  name: z.string().describe('Name of the file'),
+  label: z.string().nullable().describe('Name for the source. Null: the name of the slot, else of the file'),
+  slot: z.string().nullable().describe('The template slot to fill. Null: the only free slot, or none'),
+  size: Bytes('Size of the whole file'),
+  offset: Bytes('Bytes stored; the next part starts here. Equals `size` once complete'),
+  partBytes: Bytes('Maximum size of a part'),
+  leastPartBytes: Bytes('Minimum size of a part, except the last'),
+  source: Id('src', 'The source').nullable().describe('The source it became. Null: not finished'),
+  createdAt: Moment('When it was started'),
+  expiresAt: Moment('When it is deleted: one day after its last part, or after it was finished'),
+}).meta({id: 'Upload', description: 'An upload of a file in parts'})
+
+const UploadAnswer = Answer({upload: Upload})
 
 const NewUpload = z.strictObject({
   name: Name.describe('Name of the file'),

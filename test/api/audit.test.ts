@@ -1,5 +1,5 @@
 import test from 'ava'
-import {AuditEntry} from '../../api/answers/audit.ts'
+import {AuditEntry} from '../../api/routes/audit.ts'
 import {sql} from '../../sql/database.ts'
 import {accountRows, accounts, ok, openOrg, prepareImport} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'

@@ -1,17 +1,47 @@
 import {z} from 'zod'
 import {Flow, Flows} from '../../shared/mapping/flows/flow.ts'
 import {ImportSlot} from '../../shared/mapping/templates/slots.ts'
-import {Answer, Id, Moment, Version} from './common.ts'
-import {Run} from './runs.ts'
-import {Source} from './sources.ts'
+import {Import as ImportRow} from '../../sql/imports.ts'
+import {Answer, Id, Moment, Version} from '../answers/common.ts'
+import {connectorId, importId, source, sourceId} from '../answers/examples.ts'
+import {Run} from '../answers/runs.ts'
+import {Source} from '../answers/sources.ts'
+
+export const flow = {
+  id: 'accounts',
+  sourceId,
+  module: 'Accounts',
+  match: {by: ['Account_Name'], onOne: 'update', onMany: 'ask'},
+  fields: [
+    {field: 'Account_Name', mode: 'column', source: 'Company', empty: 'leave'},
+    {field: 'Website', mode: 'column', source: 'Web', transform: "value.replace('http://', 'https://')", empty: 'leave'},
+  ],
+}
+
+export const importInList = {
+  id: importId,
+  name: 'Accounts of March',
+  connectorId,
+  state: 'ready',
+  version: 2,
+  templateId: null,
+  templateVersion: null,
+  createdBy: 'per_01k9m0v6f8e2r4t7w3y5z1a2b4',
+  createdAt: source.createdAt,
+  expiredAt: null,
+  archivedAt: null,
+  flows: [flow],
+}
+
+export const wholeImport = {...importInList, slots: [], sources: [source]}
 
 const inList = {
   id: Id('imp', 'The import'),
   name: z.string().describe('The name shown to users'),
   connectorId: Id('con', 'The connection it writes to'),
-  state: z
-    .enum(['draft', 'ready', 'running', 'done', 'expired'])
-    .describe('`draft`: files or flows are missing. `running`: a run is active. `expired`: its files and records were deleted'),
+  state: ImportRow.shape.state.describe(
+    '`draft`: files or flows are missing. `running`: a run is active. `expired`: its files and records were deleted',
+  ),
   version: Version('Increases with every change of the name, the flows or the slots'),
   templateId: Id('tpl', 'The template').nullable().describe('The template it was created from. Null: none'),
   templateVersion: z.int().positive().nullable().describe('The version of that template. Null: none'),
@@ -50,5 +80,3 @@ export const CheckedFlows = Answer({
 })
 
 export const FlowsAnswer = CheckedFlows.extend({state: z.literal('ready').describe('State of the import')})
-
-export const Removed = (prefix: string, what: string) => Answer({removed: Id(prefix, what)})

@@ -1,11 +1,34 @@
 import {z} from 'zod'
+import {Firing as FiringRow} from '../../sql/firings.ts'
 import {VerifyMode} from '../../sql/runs.ts'
-import {Answer, ByName, Count, Id, JobAnswer, Moment, NextCursor, Version} from './common.ts'
-import {HeldFile} from './data-contracts.ts'
-import {NoticeRule} from './notices.ts'
-import {Drift} from './templates.ts'
+import {Schedule as ScheduleRow} from '../../sql/schedules.ts'
+import {Breach} from '../answers/breach.ts'
+import {Answer, ByName, Count, Id, JobAnswer, Moment, NextCursor, Version} from '../answers/common.ts'
+import {Drift} from '../answers/drift.ts'
+import {firingExample} from '../answers/examples.ts'
+import {NoticeRule} from '../answers/notices.ts'
+
+/** What a firing says about its held file. */
+const HeldFile = Answer({
+  version: Count('The version of the contract that the file did not meet'),
+  breaches: z.array(Breach).describe('The first 100 expectations that the file does not meet'),
+  total: Count('The expectations that the file does not meet'),
+  decision: FiringRow.shape.decision.describe('What a person decided. Null: the file waits'),
+  decidedAt: Moment('When a person decided').nullable().describe('When a person decided. Null: the file waits'),
+}).meta({id: 'HeldFile', description: 'A file that a data contract held before its first row'})
 
 const kept = z.array(z.string()).describe('Names of the stored credentials. Their values are never returned')
+
+const database = {
+  host: z.string().describe('The host'),
+  port: z.int().describe('The port'),
+  database: z.string().describe('The database'),
+  user: z.string().describe('The user'),
+  query: z.string().describe('The query, with date placeholders'),
+  tls: z.boolean().describe('Whether the connection is encrypted'),
+  ca: z.string().optional().describe('The certificate authority (PEM)'),
+  credentials: kept,
+}
 
 const ScheduleSource = z
   .discriminatedUnion('kind', [
@@ -33,17 +56,8 @@ const ScheduleSource = z
       hostKey: z.string().describe('Fingerprint of the host key'),
       credentials: kept,
     }),
-    Answer({
-      kind: z.literal('postgres').describe('From a query of a PostgreSQL database'),
-      host: z.string().describe('The host'),
-      port: z.int().describe('The port'),
-      database: z.string().describe('The database'),
-      user: z.string().describe('The user'),
-      query: z.string().describe('The query, with date placeholders'),
-      tls: z.boolean().describe('Whether the connection is encrypted'),
-      ca: z.string().optional().describe('The certificate authority (PEM)'),
-      credentials: kept,
-    }),
+    Answer({kind: z.literal('postgres').describe('From a query of a PostgreSQL database'), ...database}),
+    Answer({kind: z.literal('mysql').describe('From a query of a MySQL or MariaDB database'), ...database}),
   ])
   .meta({id: 'ScheduleSource', description: 'Where a schedule fetches its file, without credentials'})
 
@@ -59,13 +73,13 @@ const Firing = Answer({
   id: Id('fir', 'The firing'),
   scheduleId: Id('sch', 'The schedule'),
   dueAt: Moment('When it was due'),
-  by: z.enum(['clock', 'person']).describe('`clock`: fired on schedule. `person`: fired by a person'),
+  by: FiringRow.shape.by.describe('`clock`: fired on schedule. `person`: fired by a person'),
   person: Id('per', 'The person').nullable().describe('The person who fired it. Null: the clock, or deleted'),
   missed: Count('Earlier due times missed in an outage, at most 1,000'),
-  state: z
-    .enum(['due', 'working', 'running', 'ended'])
-    .describe('`due`: waiting. `working`: fetching and reading the file. `running`: its run is active. `ended` is final'),
-  outcome: z.enum(['done', 'stopped', 'unchanged', 'drifted', 'failed', 'skipped']).nullable().describe('The outcome. Null: not ended'),
+  state: FiringRow.shape.state.describe(
+    '`due`: waiting. `working`: fetching and reading the file. `running`: its run is active. `ended` is final',
+  ),
+  outcome: FiringRow.shape.outcome.describe('The outcome. Null: not ended'),
   reason: Reason.nullable().describe('Why there was no run, the run stopped, or the last try failed. Null: none'),
   drift: z.array(Drift).nullable().describe('Differences from the template. Null: not checked yet'),
   contract: HeldFile.nullable().describe('The file that a data contract held. Null: none'),
@@ -94,11 +108,9 @@ const Schedule = Answer({
   timezone: z.string().meta({description: 'The time zone `cron` is read in', examples: ['Europe/Berlin']}),
   source: ScheduleSource,
   declaredRows: z.int().positive().nullable().describe('The most rows each run may write. Null: all rows of the file'),
-  onDrift: z
-    .enum(['stop', 'warn'])
-    .describe(
-      'What happens if the file or the CRM no longer matches the template. `stop`: nothing is imported. `warn`: the parts that still fit are imported',
-    ),
+  onDrift: ScheduleRow.shape.onDrift.describe(
+    'What happens if the file or the CRM no longer matches the template. `stop`: nothing is imported. `warn`: the parts that still fit are imported',
+  ),
   verify: VerifyMode.nullable().describe('Which written rows its runs read back. Null: as the template says'),
   enabled: z.boolean().describe('Whether the schedule is on'),
   stopped: Reason.nullable().describe('Why the service turned it off. Null: it did not'),
@@ -120,19 +132,16 @@ const Schedule = Answer({
 
 export const SchedulePage = Answer({schedules: z.array(Schedule).describe('Oldest first'), nextCursor: NextCursor})
 export const ScheduleRead = Answer({schedule: Schedule})
-export const ScheduleRemoved = Answer({removed: Id('sch', 'The schedule that was deleted')})
 export const FiringPage = Answer({firings: z.array(Firing).describe('Newest first'), nextCursor: NextCursor})
 export const Fired = Answer({firing: Firing, job: JobAnswer.describe('The job of the firing')})
 
 const told = {
-  ...{
-    name: 'Leads, every night',
-    cron: '30 2 * * *',
-    timezone: 'Europe/Berlin',
-    declaredRows: null,
-    onDrift: 'stop' as const,
-    verify: null,
-  },
+  name: 'Leads, every night',
+  cron: '30 2 * * *',
+  timezone: 'Europe/Berlin',
+  declaredRows: null,
+  onDrift: 'stop' as const,
+  verify: null,
 }
 
 export const newScheduleExample = {
@@ -141,28 +150,19 @@ export const newScheduleExample = {
   notify: {emails: ['ana@example.org'], on: ['schedule.failed' as const, 'schedule.stopped' as const]},
 }
 
-export const firingExample = {
-  ...{id: 'fir_01k9m0v6f8e2r4t7w3y5z1a2b3', scheduleId: 'sch_01k9m0v6f8e2r4t7w3y5z1a2b3', dueAt: '2026-03-01T01:30:00.000Z', by: 'clock'},
-  ...{
-    person: null,
-    missed: 0,
-    state: 'ended',
-    outcome: 'done',
-    reason: null,
-    drift: [],
-    contract: null,
-    importId: 'imp_01k9m0v6f8e2r4t7w3y5z1a2b3',
-  },
-  runId: 'run_01k9m0v6f8e2r4t7w3y5z1a2b3',
-  counts: {rowsWritten: 120, modules: {Leads: {created: 100, updated: 20, refused: 0}}},
-  ...{sha256: 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', tries: 0, tryAgainAt: null},
-  ...{createdAt: '2026-03-01T01:30:00.100Z', startedAt: '2026-03-01T01:30:00.200Z', endedAt: '2026-03-01T01:31:10.000Z'},
-}
-
 export const scheduleExample = {
-  ...{id: 'sch_01k9m0v6f8e2r4t7w3y5z1a2b3', templateId: 'tpl_01k9m0v6f8e2r4t7w3y5z1a2b3', connectorId: null, ...told},
+  id: 'sch_01k9m0v6f8e2r4t7w3y5z1a2b3',
+  templateId: 'tpl_01k9m0v6f8e2r4t7w3y5z1a2b3',
+  connectorId: null,
+  ...told,
   source: {kind: 'https', url: 'https://files.example.org/leads.csv', credentials: ['bearer']},
-  ...{enabled: true, stopped: null, next: [{at: '2026-03-02T01:30:00.000Z', local: '2026-03-02T02:30+01:00'}], failures: 0, version: 2},
-  ...{createdBy: 'per_01k9m0v6f8e2r4t7w3y5z1a2b3', createdAt: '2026-02-20T09:00:00.000Z', lastFiring: firingExample},
+  enabled: true,
+  stopped: null,
+  next: [{at: '2026-03-02T01:30:00.000Z', local: '2026-03-02T02:30+01:00'}],
+  failures: 0,
+  version: 2,
+  createdBy: 'per_01k9m0v6f8e2r4t7w3y5z1a2b3',
+  createdAt: '2026-02-20T09:00:00.000Z',
+  lastFiring: firingExample,
   notify: {emails: ['ana@example.org'], endpoints: [], on: ['schedule.failed', 'schedule.stopped']},
 }

@@ -1,18 +1,27 @@
 import {z} from 'zod'
 import {PRICES} from '../../shared/assistant/credits.ts'
-import {Answer, Count, Json, Moment} from './common.ts'
-import {Samples, turn} from './conversations.ts'
-import {Balance} from './plans.ts'
+import {Answer, Count, Id, Json, Moment} from '../answers/common.ts'
+import {Balance} from '../answers/plans.ts'
+import {Samples} from '../answers/samples.ts'
 
 const confidence = z.number().min(0).max(1).describe('Confidence, 0 to 1. Review proposals below 0.6')
+
 const why = z
   .array(z.enum(['accepted', 'label', 'apiName', 'localLabel', 'alias', 'similar', 'fingerprint', 'options', 'model']))
   .describe(
     'Evidence for the proposal: accepted by the org before, a name of the field, a known alias, a similar name, its values (`fingerprint`), its options, or the choice of the model',
   )
+
 const fieldName = 'The API name of the field'
 const module = 'The API name of its module'
 const credits = Count('AI credits it cost')
+
+const KeptTurn = Answer({
+  id: Id('trn', 'The turn'),
+  position: z.int().nonnegative().describe('Position in the conversation, from 0'),
+}).meta({id: 'KeptTurn', description: 'Where an answer is stored'})
+
+const turn = KeptTurn.nullable().describe('Where the answer is stored. Null: not requested, or its import or file was deleted')
 
 const Proposal = Answer({
   column: z.string().describe('The column'),
@@ -92,6 +101,7 @@ const used = {
   outputTokens: Count('Tokens the model wrote'),
   credits,
 }
+
 const feature = z.enum(Object.keys(PRICES) as (keyof typeof PRICES)[]).describe('The AI feature')
 
 export const AiUsage = Answer({
@@ -119,24 +129,6 @@ export const AiDays = Answer({
     .array(Answer({day: z.iso.date().describe('The day in UTC'), feature, ...used}))
     .describe('By day and feature, newest day first. Days without usage are omitted'),
 })
-
-const chatEvents = `A comment every 15 seconds keeps the connection open. The data of each event is JSON:
-
-| Event | Data |
-|---|---|
-| \`text\` | \`{text}\`: the next words of the answer |
-| \`tool\` | \`{name, input, id}\`: the model calls a tool: \`get_schema\`, \`propose_mapping\`, \`test_expression\` or \`explain_issue\`; at most five rounds |
-| \`tool_result\` | \`{name, id, output}\`: the result of the tool, as sent to the model |
-| \`done\` | \`{turn, notes, samples, usage: {inputTokens, outputTokens}, credits, balance}\`: the last event. The answer is charged and stored |
-| \`error\` | \`{error, code}\`, as a refusal: the last event. The answer was interrupted and costs nothing |`
-
-export const ChatStream = {type: 'text/event-stream', what: chatEvents}
-
-/** Refusals of the routes that call the AI model. Failures of the model cost nothing. */
-export const ofModel = [
-  ...(['NOT_CONFIGURED', 'CREDITS_EXHAUSTED', 'STATUS_SUSPENDED', 'STATUS_PAST_DUE'] as const),
-  ...(['MODEL_ANSWER_INVALID', 'MODEL_UNAVAILABLE'] as const),
-]
 
 const email = {field: 'Email', module: 'Leads', confidence: 0.94, why: ['label' as const, 'fingerprint' as const]}
 const lastName = {field: 'Last_Name', module: 'Leads', confidence: 0.7, why: ['model' as const]}

@@ -2,8 +2,10 @@ import {z} from 'zod'
 import {Flows} from '../../shared/mapping/flows/flow.ts'
 import {TemplateSlot} from '../../shared/mapping/templates/template.ts'
 import {VerifyMode} from '../../sql/runs.ts'
-import {Answer, Count, Id, Moment, NextCursor, Version} from './common.ts'
-import {Run} from './runs.ts'
+import {RecheckProblem} from '../../sql/template-rechecks.ts'
+import {Answer, Count, Id, Moment, NextCursor, Version} from '../answers/common.ts'
+import {Drift} from '../answers/drift.ts'
+import {Run} from '../answers/runs.ts'
 
 const outline = {
   id: Id('tpl', 'The template'),
@@ -39,7 +41,7 @@ const Recheck = Answer({
   problems: z
     .array(
       Answer({
-        severity: z.enum(['error', 'warning']).describe('`error`: rows will fail. `warning`: rows may fail, or be written differently'),
+        severity: RecheckProblem.shape.severity.describe('`error`: rows will fail. `warning`: rows may fail, or be written differently'),
         kind: z.string().meta({description: 'The kind of problem, as in the checks of an import', examples: ['not_in_picklist']}),
         flow: z.string().nullable().describe('The id of the flow. Null: none'),
         module: z.string().describe('The API name of the module'),
@@ -57,6 +59,7 @@ export const TemplateShown = Answer({
     'The newest check of its newest import that a change of the CRM caused. Null: none since this version was saved',
   ),
 })
+
 export const TemplateMade = Answer({
   template: Template,
   leftOut: z
@@ -64,27 +67,6 @@ export const TemplateMade = Answer({
     .optional()
     .describe('What the template could not keep of the import, one sentence each. Only if saved from an import'),
 })
-export const TemplateRemoved = Answer({removed: Id('tpl', 'The template that was deleted')})
-
-const DRIFTS = [
-  ...['column_missing', 'column_new', 'column_moved', 'module_gone', 'module_closed', 'field_gone', 'field_changed', 'field_closed'],
-  ...['value_gone', 'required_unmapped', 'match_not_unique', 'library_gone', 'expression_refused', 'flow_refused'],
-]
-
-export const Drift = Answer({
-  kind: z.enum(DRIFTS).describe('The kind of difference'),
-  slot: z.string().optional().describe('The slot of the file'),
-  flow: z.string().optional().describe('The id of the flow'),
-  module: z.string().optional().describe('The API name of the module'),
-  field: z.string().optional().describe('The API name of the field'),
-  column: z.string().optional().describe('The column of the file'),
-  path: z
-    .array(z.union([z.string(), z.int()]))
-    .optional()
-    .meta({description: "Position in the template's flows", examples: [[0, 'fields', 3, 'field']]}),
-  stops: z.boolean().describe('True: rows would be refused or written incorrectly. False: for information'),
-  message: z.string().describe('The difference, in words'),
-}).meta({id: 'Drift', description: 'A difference from the state when the template was saved'})
 
 export const TemplateCheck = Answer({
   connectorId: Id('con', 'The connection it was compared with'),
@@ -97,16 +79,27 @@ export const TemplateCheck = Answer({
 export const TemplateRuns = Answer({runs: z.array(Run).describe('Newest first'), nextCursor: NextCursor})
 
 export const outlineExample = {
-  ...{id: 'tpl_01k9m0v6f8e2r4t7w3y5z1a2b3', name: 'Leads of the fair', description: null, connectorId: 'con_01k9m0v6f8e2r4t7w3y5z1a2b3'},
-  ...{version: 3, shared: true, createdBy: 'Ana Example', mine: true, mayEdit: true},
-  ...{createdAt: '2026-03-01T08:30:00.000Z', updatedAt: '2026-03-04T10:00:00.000Z'},
+  id: 'tpl_01k9m0v6f8e2r4t7w3y5z1a2b3',
+  name: 'Leads of the fair',
+  description: null,
+  connectorId: 'con_01k9m0v6f8e2r4t7w3y5z1a2b3',
+  version: 3,
+  shared: true,
+  createdBy: 'Ana Example',
+  mine: true,
+  mayEdit: true,
+  createdAt: '2026-03-01T08:30:00.000Z',
+  updatedAt: '2026-03-04T10:00:00.000Z',
 }
 
 const done = {
   sources: [{slot: 'file1', label: 'Visitors', reader: {}, cleaning: [{step: 'trim' as const}], choices: {}, columns: ['Name', 'E-mail']}],
   flows: [
     {
-      ...{id: 'leads', sourceId: 'file1', module: 'Leads', match: {by: ['Email'], onOne: 'update' as const, onMany: 'ask' as const}},
+      id: 'leads',
+      sourceId: 'file1',
+      module: 'Leads',
+      match: {by: ['Email'], onOne: 'update' as const, onMany: 'ask' as const},
       fields: [
         {field: 'Last_Name', mode: 'column' as const, source: 'Name', empty: 'leave' as const},
         {field: 'Email', mode: 'column' as const, source: 'E-mail', empty: 'leave' as const},
@@ -123,8 +116,14 @@ export const checkExample = {
   discovery: {id: 'dis_01k9m0v6f8e2r4t7w3y5z1a2b3', createdAt: '2026-03-04T10:00:00.000Z'},
   problems: [
     {
-      ...{kind: 'field_gone', slot: 'file1', flow: 'leads', module: 'Leads', field: 'Email', path: [0, 'fields', 1, 'field']},
-      ...{stops: true, message: 'Leads has no field Email'},
+      kind: 'field_gone',
+      slot: 'file1',
+      flow: 'leads',
+      module: 'Leads',
+      field: 'Email',
+      path: [0, 'fields', 1, 'field'],
+      stops: true,
+      message: 'Leads has no field Email',
     },
   ],
 }
