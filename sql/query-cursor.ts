@@ -1,6 +1,7 @@
 import type {Socket} from 'node:net'
 import type {Duplex} from 'node:stream'
 import pg from 'pg'
+import {guardStream} from './guarded-stream.ts'
 import {type ArrayTypes, cellsOf, type QueryCell} from './query-values.ts'
 
 export type QueryInput = {
@@ -19,18 +20,12 @@ export type QueryInput = {
 /** The result of a query in batches. `end` closes the transaction and the connection. */
 export type QueryRows = {columns: string[]; batches: AsyncIterable<QueryCell[][]>; end(): Promise<void>}
 
-/** One answer of the server has more bytes than fit in memory. */
-class BatchTooLarge extends Error {
-  override name = 'BatchTooLarge'
-}
-
 const connectSeconds = 20
 const batchRows = 500
-const mostBatchBytes = 64 * 1024 * 1024
 
 /**
  * Runs a query of another database, in a read-only transaction and through a cursor. The cursor takes one statement that returns rows. No value becomes a
- * JavaScript number or date. Throws errors of pg, and BatchTooLarge.
+ * JavaScript number or date. Throws errors of pg, and those of `guardStream`.
  */
 export const openQuery = async ({query, statementSeconds, ...input}: QueryInput): Promise<QueryRows> => {
   const client = openClient(input)
@@ -57,14 +52,23 @@ type ClientInput = Omit<QueryInput, 'query' | 'statementSeconds'>
 /** The settings that are given here would otherwise come from the environment of the process. */
 const openClient = ({socket, tls, host, user, password, database}: ClientInput): pg.Client => {
   const client = new pg.Client({
-    ...{host, user, password, database, options: '', application_name: 'lading', connectionTimeoutMillis: connectSeconds * 1000},
+    ...{
+      host,
+      user,
+      password,
+      database,
+      options: '',
+      sslnegotiation: 'postgres',
+      application_name: 'lading',
+      connectionTimeoutMillis: connectSeconds * 1000,
+    },
     ssl: tls === null ? false : {rejectUnauthorized: true, ...(tls.ca !== undefined && {ca: tls.ca})},
     stream: () => withoutConnect(socket),
   })
   // Without a listener, Node would end the process. The running query fails with the same error.
   client.on('error', () => {})
-  if (tls === null) limitBytes(socket, client)
-  else client.connection.once('sslconnect', () => limitBytes(client.connection.stream, client))
+  if (tls === null) guardClient(socket, client)
+  else client.connection.once('sslconnect', () => guardClient(client.connection.stream, client))
   return client
 }
 
@@ -77,16 +81,10 @@ const withoutConnect = (socket: Socket): Socket =>
     },
   })
 
-/** Ends the connection when one answer exceeds the limit, because pg holds a whole answer in memory. */
-const limitBytes = (stream: Duplex, client: pg.Client) => {
-  let bytes = 0
-  client.connection.on('readyForQuery', () => {
-    bytes = 0
-  })
-  stream.on('data', (chunk: Uint8Array) => {
-    bytes += chunk.length
-    if (bytes > mostBatchBytes) stream.destroy(new BatchTooLarge(`More than ${mostBatchBytes} bytes in one answer`))
-  })
+/** Limits the bytes of one answer, because pg holds a whole answer in memory. */
+const guardClient = (stream: Duplex, client: pg.Client) => {
+  const release = guardStream(stream)
+  client.connection.on('readyForQuery', () => release())
 }
 
 const fetchBatch = (client: pg.Client, rows: number) =>

@@ -19,6 +19,17 @@ const HeldFile = Answer({
 
 const kept = z.array(z.string()).describe('Names of the stored credentials. Their values are never returned')
 
+const database = {
+  host: z.string().describe('The host'),
+  port: z.int().describe('The port'),
+  database: z.string().describe('The database'),
+  user: z.string().describe('The user'),
+  query: z.string().describe('The query, with date placeholders'),
+  tls: z.boolean().describe('Whether the connection is encrypted'),
+  ca: z.string().optional().describe('The certificate authority (PEM)'),
+  credentials: kept,
+}
+
 const ScheduleSource = z
   .discriminatedUnion('kind', [
     Answer({
@@ -45,17 +56,8 @@ const ScheduleSource = z
       hostKey: z.string().describe('Fingerprint of the host key'),
       credentials: kept,
     }),
-    Answer({
-      kind: z.literal('postgres').describe('From a query of a PostgreSQL database'),
-      host: z.string().describe('The host'),
-      port: z.int().describe('The port'),
-      database: z.string().describe('The database'),
-      user: z.string().describe('The user'),
-      query: z.string().describe('The query, with date placeholders'),
-      tls: z.boolean().describe('Whether the connection is encrypted'),
-      ca: z.string().optional().describe('The certificate authority (PEM)'),
-      credentials: kept,
-    }),
+    Answer({kind: z.literal('postgres').describe('From a query of a PostgreSQL database'), ...database}),
+    Answer({kind: z.literal('mysql').describe('From a query of a MySQL or MariaDB database'), ...database}),
   ])
   .meta({id: 'ScheduleSource', description: 'Where a schedule fetches its file, without credentials'})
 

@@ -19,7 +19,7 @@ export const assertSourceAllowed = ({PRIVATE_HOSTS, SOURCE_HOSTS}: Hosts, org: s
   const guard = {privateHosts: PRIVATE_HOSTS, org}
   try {
     if (url !== null) readUrl(guard, url)
-    if (source.kind === 'postgres' && !source.tls) assertPrivate(guard, host ?? source.host, source.port)
+    if ('tls' in source && !source.tls) assertPrivate(guard, host ?? source.host, source.port)
   } catch (error) {
     if (!(error instanceof OutboundFailure)) throw error
     throw refuseSource(url === null ? 'tls' : field, error.message)
@@ -55,7 +55,7 @@ export const assertConnected = async (tx: Tx, {org, connector: id}: {org: string
 }
 
 const addressOf = (source: FileSource): {field: string; host: string | null; url: string | null} => {
-  if (source.kind === 'sftp' || source.kind === 'postgres') return {field: 'host', host: readHost(source.host), url: null}
+  if ('host' in source) return {field: 'host', host: readHost(source.host), url: null}
   const url = source.kind === 'https' ? filledUrl(source) : (source.endpoint ?? null)
   return {field: source.kind === 'https' ? 'url' : 'endpoint', host: url === null ? null : hostOf(new URL(url)), url}
 }

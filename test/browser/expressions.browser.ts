@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import {test} from 'node:test'
+import type {Response} from 'playwright-core'
 import {accounts, type Org, openOrg, prepareImport} from '../support/importing.ts'
 import {assertAccessible, assertFits, enter, picture, settled, stage, type Visitor} from './stage.ts'
 
@@ -59,4 +60,20 @@ test('the expression editor is usable on a phone in dark mode', async () => {
   await assertAccessible(page, 'the completions on a phone')
   await assertFits(page, 'the completions on a phone')
   await picture(page, 'expression-phone', {from: editor})
+})
+
+test('the expression editor is loaded on the match page only, and takes at most 150 KB, compressed', async t => {
+  const visitor = await here.open()
+  const {page} = visitor
+  const files: Response[] = []
+  page.on('response', response => {
+    if (/\/expressions\/\w+/.test(new URL(response.url()).pathname)) files.push(response)
+  })
+  await enter(visitor, org.session)
+  assert.equal(files.length, 0, 'the first pages do without it')
+  await openEditor(visitor)
+  const sizes = await Promise.all(files.map(async file => (await file.request().sizes()).responseBodySize))
+  const bytes = sizes.reduce((sum, size) => sum + size, 0)
+  t.diagnostic(`the expression editor: ${bytes} bytes in ${sizes.length} files`)
+  assert.ok(bytes > 1_000 && bytes <= 150 * 1024, `it takes ${bytes} bytes`)
 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import {test} from 'node:test'
 import type {Page} from 'playwright-core'
-import {openOrg} from '../support/importing.ts'
+import {accounts, ok, openOrg, runImport} from '../support/importing.ts'
 import {companies, csvOf} from './people.ts'
 import {assertAccessible, assertFits, enter, picture, stage} from './stage.ts'
 import * as person from './steps.ts'
@@ -128,6 +128,9 @@ const assertEachOnce = () => {
   }
 }
 
+/** Returns the labels of the actions that the page emphasises. */
+const mainActionsOf = (page: Page): Promise<string[]> => page.locator('main .button.main:visible').allInnerTexts()
+
 const idOf = (entry: unknown): string => String((entry as {details: {id: unknown}}).details.id)
 
 test('a row that matches several records is asked about, and a retry writes to the chosen record', async () => {
@@ -151,7 +154,11 @@ test('a row that matches several records is asked about, and a retry writes to t
   await person.chooseExisting(page, 'Update existing, add new')
   await person.review(page)
   await person.writeRows(page)
-  await page.getByRole('link', {name: 'Answer questions'}).click()
+  await page.getByRole('link', {name: 'View rows'}).click()
+  await person.onPage(page, 'Results')
+  await page.getByText('Needs your answer (1)').waitFor()
+  assert.deepEqual(await mainActionsOf(page), ['Answer 1 question'])
+  await page.getByRole('link', {name: 'Answer 1 question'}).click()
   await person.onPage(page, 'Questions')
   const question = page.getByRole('group', {name: 'Which record in Leads does row 1 match?'})
   const radio = question.getByRole('radio', {name: /Hamburg/})
@@ -173,11 +180,42 @@ test('a row that matches several records is asked about, and a retry writes to t
   await page.getByRole('button', {name: 'Save 1 answer'}).click()
   await page.getByText('Retry the run to write').waitFor()
   await page.getByText('Questions answered', {exact: true}).waitFor()
+  await person.stepTo(page, 'Results')
+  await page.getByRole('link', {name: 'View questions'}).waitFor()
+  assert.deepEqual(await mainActionsOf(page), ['Retry 1 row'])
   await person.retryRows(page)
   await person.runEnded(page, /^Imported$/)
   await person.assertAccount(page, '1 updated + 1 already written = 2 rows')
   const phoneOf = (entry: unknown) => here.world.crm.record('other', 'Leads', idOf(entry))?.Phone ?? null
   assert.deepEqual([phoneOf(older), phoneOf(newer)], [null, '+49 40 555 010'])
   assert.equal(here.world.crm.count('other', 'Leads'), 3)
+  assert.deepEqual(visitor.complaints, [])
+})
+
+test('a retry refuses a file that replaced the first one, and its advice leads to a run that writes no record twice', async () => {
+  const org = await openOrg(here.world)
+  const fileOf = (name: string) => `name,number,city\nHarbour Foods,RP-1,Bilbao\n${name},RP-2,Lyon\nPonte Logistica,RP-3,Genoa\n`
+  const {path, source, run} = await runImport(org, {csv: fileOf(''), flow: accounts})
+  const count = () => here.world.crm.records('example', 'Accounts').filter(record => /^RP-/.test(String(record.Account_Number))).length
+  assert.deepEqual([run.counts.Accounts.created, run.counts.Accounts.refused, count()], [2, 1, 2])
+  const {source: corrected} = await ok(
+    org.call('POST', `${path}/sources?name=b.csv`, fileOf('Petit Atelier'), {'content-type': 'text/csv'}),
+    201,
+  )
+  await ok(org.call('PUT', `${path}/flows`, [{...accounts, id: 'f', sourceId: corrected.id}]), 200)
+  await ok(org.call('DELETE', `${path}/sources/${source.id}`), 200)
+
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, org.session)
+  await page.goto(`${here.world.url}/#/imports/${path.split('/').at(-1)}/run?run=${run.id}`)
+  await person.retryRows(page)
+  await page.getByRole('dialog').getByText('A retry needs the same file').waitFor()
+  assert.equal(count(), 2, 'the refused retry wrote nothing')
+  await page.getByRole('dialog').getByRole('link', {name: 'start a new run'}).click()
+  await person.onPage(page, 'Review')
+  await page.getByRole('button', {name: 'Import 3 rows'}).click()
+  await person.runEnded(page, /^Imported$/)
+  assert.equal(count(), 3, 'the corrected row is new, and the others are updated')
   assert.deepEqual(visitor.complaints, [])
 })

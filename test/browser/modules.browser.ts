@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import {test} from 'node:test'
 import {type Org, ok, openOrg} from '../support/importing.ts'
 import {assertAccessible, assertFits, enter, picture, settled, stage} from './stage.ts'
+import * as person from './steps.ts'
 
 let org: Org
 const here = stage('browser modules', async world => {
@@ -43,6 +44,32 @@ test('match, unique and hidden fields of a module are chosen by label, and nothi
   await group('Match fields').getByRole('button', {name: 'Remove Email'}).waitFor()
   await page.getByRole('link', {name: 'Connections', exact: true}).click()
   await page.getByRole('heading', {level: 1, name: 'Connections'}).waitFor()
+  assert.deepEqual(visitor.complaints, [])
+})
+
+test('a new import takes the match of the module, and offers no hidden field', async () => {
+  const patch = (change: object) =>
+    ok(org.call('PATCH', `/orgs/${org.org}/config/modules/Contacts?connector=${org.connector}`, change), 200)
+  await patch({match: {by: ['Email'], onOne: 'update', onMany: 'ask'}, exclusions: ['Phone']})
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, org.session)
+  await page.waitForLoadState('networkidle')
+  await person.dropFile(
+    page,
+    page.locator('header.top'),
+    'Contacts.csv',
+    'Last Name,Email,Phone\nBrandt,jule@hidden.example,+49 40 555 010\n',
+  )
+  await page.getByText('2 of 3 columns matched').waitFor()
+  assert.ok(await page.getByRole('radio', {name: /^Update existing, add new/}).isChecked(), 'the match of the module is chosen')
+  const offered = await page.getByLabel('Field for Phone', {exact: true}).locator('option').allInnerTexts()
+  assert.ok(offered.includes('Mobile') && !offered.includes('Phone'), offered.join(', '))
+  await person.review(page)
+  await person.writeRows(page)
+  await person.runEnded(page, /^Imported$/)
+  const written = here.world.crm.records('example', 'Contacts').filter(({Email}) => Email === 'jule@hidden.example')
+  assert.deepEqual([written.length, written[0]!.Phone ?? null], [1, null])
   assert.deepEqual(visitor.complaints, [])
 })
 

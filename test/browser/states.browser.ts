@@ -50,3 +50,24 @@ test('a page that cannot load its data says so, and loads it when it is tried ag
   await page.getByRole('button', {name: 'Try again'}).click()
   await page.getByRole('rowheader', {name: 'Companies of the night'}).waitFor()
 })
+
+test('a message stays four seconds, and a newer message replaces it', async () => {
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, org.session)
+  await page.clock.install()
+  await page.goto(`${here.world.url}/#/settings/modules`)
+  const choice = page
+    .getByRole('row')
+    .filter({has: page.getByRole('link', {name: 'Leads', exact: true})})
+    .getByRole('combobox')
+  const toasts = page.locator('.toast')
+  await choice.selectOption('true')
+  await toasts.filter({hasText: 'Leads enabled'}).waitFor()
+  await choice.selectOption('false')
+  await toasts.filter({hasText: 'Leads disabled'}).waitFor()
+  assert.deepEqual(await toasts.allInnerTexts(), ['Leads disabled'])
+  await page.clock.fastForward(4_000)
+  assert.equal(await toasts.count(), 0)
+  assert.deepEqual(visitor.complaints, [])
+})

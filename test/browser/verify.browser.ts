@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
-import {test} from 'node:test'
+import {after, test} from 'node:test'
 import {accountRows, accounts, ok, openOrg, prepareImport, untilEnded} from '../support/importing.ts'
-import {makeTemplate} from '../support/schedules.ts'
+import {fire, makeSchedule, makeTemplate, startFileHost} from '../support/schedules.ts'
 import {enter, picture, stage} from './stage.ts'
 
-const here = stage('browser verify')
+const host = await startFileHost()
+after(() => host.stop())
+const here = stage('browser verify', async () => {}, {environment: {PRIVATE_HOSTS: host.place}})
+const idOf = (path: string) => path.split('/').at(-1)!
 
 test('a person starts an import whose written rows are all compared with the CRM', async () => {
   const org = await openOrg(here.world)
@@ -12,7 +15,7 @@ test('a person starts an import whose written rows are all compared with the CRM
   const visitor = await here.open()
   const {page} = visitor
   await enter(visitor, org.session)
-  await page.goto(`${here.world.url}/#/imports/${path.split('/').at(-1)}/review`)
+  await page.goto(`${here.world.url}/#/imports/${idOf(path)}/review`)
   await page.getByText('Compare written rows with the CRM').click()
   await page.getByLabel('Rows to compare').selectOption({label: 'All written rows'})
   await picture(page, 'verify-choice')
@@ -24,6 +27,53 @@ test('a person starts an import whose written rows are all compared with the CRM
   assert.deepEqual(visitor.complaints, [])
 })
 
+test('the next scheduled run compares the rows that the page of its template says, unless the page of its schedule says otherwise', async () => {
+  const org = await openOrg(here.world)
+  const {template, path} = await makeSchedule(org, host)
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, org.session)
+  const picker = page.getByLabel('Rows to compare')
+  const choose = async (label: string | RegExp, saved: string) => {
+    await picker.selectOption({label: (await picker.locator('option').filter({hasText: label}).innerText()).trim()})
+    await page.getByRole('button', {name: 'Save', exact: true}).click()
+    await page.locator('.toast').filter({hasText: saved}).waitFor()
+  }
+  let files = 0
+  const compare = async () => {
+    host.serve(accountRows(3, `Vs-${++files}-`))
+    const {importId, runId} = await fire(org, path)
+    const {verify} = await untilEnded(org.call, `/orgs/${org.org}/imports/${importId}/runs/${runId}`)
+    return [verify.mode, verify.rows]
+  }
+
+  await page.goto(`${here.world.url}/#/templates/${idOf(template)}`)
+  await picker.waitFor()
+  assert.equal(await picker.inputValue(), 'off')
+  await choose('All written rows', 'Setting saved')
+  assert.equal((await ok(org.call('GET', template), 200)).template.verify, 'all')
+  assert.deepEqual(await compare(), ['all', 3])
+
+  await page.goto(`${here.world.url}/#/templates/${idOf(template)}/schedules/${idOf(path)}`)
+  await picker.waitFor()
+  assert.equal(await picker.inputValue(), 'inherited')
+  for (const [label, mode, rows] of [
+    [/^A sample/, 'sample', 3],
+    [/^None/, 'off', 0],
+  ] as const) {
+    await choose(label, 'Schedule saved')
+    assert.equal((await ok(org.call('GET', path), 200)).schedule.verify, mode)
+    assert.deepEqual(await compare(), [mode, rows])
+  }
+  await choose('As the template says', 'Schedule saved')
+  assert.equal((await ok(org.call('GET', path), 200)).schedule.verify, null)
+  await page.reload()
+  await picker.waitFor()
+  assert.equal(await picker.inputValue(), 'inherited')
+  assert.deepEqual(await compare(), ['all', 3])
+  assert.deepEqual(visitor.complaints, [])
+})
+
 test('an admin approves a template for schedules, which another person changed', async () => {
   const org = await openOrg(here.world)
   await ok(org.call('PATCH', `/orgs/${org.org}/config/settings`, {approvalAbove: 2}), 200)
@@ -31,13 +81,13 @@ test('an admin approves a template for schedules, which another person changed',
   const visitor = await here.open()
   const {page} = visitor
   await enter(visitor, org.session)
-  await page.goto(`${here.world.url}/#/templates/${template.split('/').at(-1)}`)
+  await page.goto(`${here.world.url}/#/templates/${idOf(template)}`)
   await page.getByText('Another admin must approve this version, because you changed the template.').waitFor()
   assert.equal(await page.getByRole('button', {name: 'Approve version 1'}).count(), 0)
 
   const other = await here.open()
   await enter(other, (await here.world.makeOrg({org: org.org, role: 'admin'})).token)
-  await other.page.goto(`${here.world.url}/#/templates/${template.split('/').at(-1)}`)
+  await other.page.goto(`${here.world.url}/#/templates/${idOf(template)}`)
   await other.page.getByRole('button', {name: 'Approve version 1'}).click()
   await other.page.getByText(/^Version 1 was approved by/).waitFor()
   await picture(other.page, 'template-approval')

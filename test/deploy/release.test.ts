@@ -1,5 +1,8 @@
 import {execFile} from 'node:child_process'
-import {globSync} from 'node:fs'
+import {createHash, generateKeyPairSync, verify} from 'node:crypto'
+import {globSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync} from 'node:fs'
+import {tmpdir} from 'node:os'
+import {join} from 'node:path'
 import {promisify} from 'node:util'
 import test from 'ava'
 import {readText, readYaml, root} from './files.ts'
@@ -32,6 +35,25 @@ test('the SBOM is CycloneDX and names the packages of the list of licences', asy
   const refs = new Set(sbom.components.map((component: Record<string, string>) => component['bom-ref']))
   const own = sbom.metadata.component['bom-ref']
   for (const {ref, dependsOn} of sbom.dependencies) for (const one of [ref, ...dependsOn]) t.true(refs.has(one) || one === own, one)
+})
+
+test('a release has the package, its SBOM and licences, with signed checksums', async t => {
+  const folder = mkdtempSync(join(tmpdir(), 'lading-release-'))
+  t.teardown(() => rmSync(folder, {recursive: true}))
+  const {privateKey, publicKey} = generateKeyPairSync('ed25519')
+  const keyFile = join(folder, 'key.pem')
+  writeFileSync(keyFile, privateKey.export({format: 'pem', type: 'pkcs8'}))
+  const target = join(folder, 'release')
+  const environment = {...process.env, RELEASE_KEY: keyFile}
+  await run('npm', ['run', '-s', 'release', '--', target], {cwd: root, env: environment})
+  const files = ['licences.md', 'sbom.json', 'tgz'].map(end => `lading-${manifest.version}.${end}`)
+  t.deepEqual(readdirSync(target).toSorted(), ['SHA256SUMS', 'SHA256SUMS.sig', ...files])
+  const read = (name: string) => readFileSync(join(target, name))
+  const sums = read('SHA256SUMS')
+  t.is(String(sums), files.map(file => `${createHash('sha256').update(read(file)).digest('hex')}  ${file}\n`).join(''))
+  t.true(verify(null, sums, publicKey, read('SHA256SUMS.sig')))
+  await t.throwsAsync(run('npm', ['run', '-s', 'release', '--', target], {cwd: root, env: environment}), {message: /is not empty/})
+  await t.throwsAsync(run('npm', ['run', '-s', 'release'], {cwd: root, env: environment}), {message: /Name an empty folder/})
 })
 
 test('the changelog has the version of the package or changes to release, with upgrade notes', t => {

@@ -30,3 +30,11 @@ export const tooLarge = (limitBytes: number, cause?: unknown) =>
     `The file exceeds the limit of ${limitBytes} bytes. Split the file, or choose a plan with a higher limit`,
     {cause},
   )
+
+/** A cause with its sentence. Null: the error did not come from the database. */
+export type QueryRefusal = [code: SourceCode, message: string] | null
+
+const mostLetters = 300
+
+/** Returns the sentence of a server in one line, cut after 300 characters. */
+export const saidBy = (message: string): string => message.replaceAll(/\s+/g, ' ').slice(0, mostLetters)

@@ -13,7 +13,7 @@ const dayMs = 24 * 60 * 60 * 1000
 export const fillPlaceholders = (source: FileSource, due: Due): FileSource => {
   const fill = (text: string) => fillText(text, due)
   if (source.kind === 's3') return {...source, key: fill(source.key)}
-  if (source.kind === 'postgres') return {...source, query: fill(source.query)}
+  if (source.kind === 'postgres' || source.kind === 'mysql') return {...source, query: fill(source.query)}
   if (source.kind === 'sftp') return {...source, path: fill(source.path)}
   return {...source, url: fill(source.url), ...(source.query !== undefined && {query: fill(source.query)})}
 }

@@ -1,4 +1,5 @@
 import type {Socket} from 'node:net'
+import {openMysqlQuery} from '../../../sql/mysql-query.ts'
 import {openQuery, type QueryRows} from '../../../sql/query-cursor.ts'
 import {startClock} from '../../crm/deadline.ts'
 import type {Outbound} from '../outbound/outbound.ts'
@@ -8,10 +9,10 @@ import {nameOf} from './name.ts'
 import {queryFailureOf} from './query-failure.ts'
 import type {FileSource} from './source.ts'
 
-export type QuerySource = Extract<FileSource, {kind: 'postgres'}>
+export type QuerySource = Extract<FileSource, {kind: 'postgres' | 'mysql'}>
 
-/** The most time for one batch of rows on the server. */
-const statementSeconds = 5 * 60
+/** The most time for one batch of rows at a PostgreSQL server. MySQL limits the whole query, which includes the time of the reader. */
+const batchSeconds = 5 * 60
 const usualMostRows = 5_000_000
 
 /**
@@ -32,11 +33,11 @@ export const fetchQuery = async (outbound: Outbound, source: QuerySource, bounds
     socket = await outbound.connect({host, port, signal: clock.signal, isPlain: !tls})
     clock.signal.addEventListener('abort', end, {once: true})
     clock.signal.throwIfAborted()
-    const seconds = Math.min(statementSeconds, bounds.timeoutSeconds)
-    const rows = await openQuery({
-      ...{socket, host, user, password, database, query, statementSeconds: seconds},
-      tls: tls ? {...(ca !== undefined && {ca})} : null,
-    })
+    const input = {socket, host, user, password, database, query, tls: tls ? {...(ca !== undefined && {ca})} : null}
+    const rows =
+      source.kind === 'mysql'
+        ? await openMysqlQuery({...input, statementSeconds: bounds.timeoutSeconds})
+        : await openQuery({...input, statementSeconds: Math.min(batchSeconds, bounds.timeoutSeconds)})
     return {name: nameOf(`${database}.csv`), contentType: 'text/csv', charset: 'utf-8', stream: readCsv(rows, {...bounds, end, failed})}
   } catch (error) {
     end()

@@ -9,6 +9,7 @@ const credentials = {
   s3: ['secretAccessKey'],
   sftp: ['password', 'privateKey', 'passphrase'],
   postgres: ['password'],
+  mysql: ['password'],
 } as const
 
 type Fields = Record<string, unknown>

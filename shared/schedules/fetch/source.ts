@@ -68,12 +68,14 @@ const S3 = z.strictObject({
     .describe('`https://host/bucket/key` instead of `https://bucket.host/key`. Left out: yes with an `endpoint`, otherwise no'),
 })
 
+const portOf = (usual: number) => z.number().int().min(1).max(65_535).default(usual).describe('The port')
+
 const Sftp = z.strictObject({
   kind: z.literal('sftp').describe('Over SSH'),
   host: line(253)
     .refine(host => readHost(host) !== null, 'The name of a host, e.g. sftp.example.com')
     .describe('The host'),
-  port: z.number().int().min(1).max(65_535).default(22).describe('The port'),
+  port: portOf(22),
   user: line(255).describe('The user'),
   path: withDates(1_024).describe('The file’s path; it may contain the due date, as `{date:yyyy-MM-dd}`'),
   password: line(2_000).optional().describe('The password, or else `privateKey`. A credential: never returned'),
@@ -90,14 +92,12 @@ const Sftp = z.strictObject({
 
 const pem = /^\s*-----BEGIN CERTIFICATE-----\s[^\0]*-----END CERTIFICATE-----\s*$/
 
-const Postgres = z.strictObject({
-  kind: z.literal('postgres').describe('From a query of a PostgreSQL database'),
+const database = {
   host: line(253)
     .refine(host => readHost(host) !== null, 'The name of a host, e.g. db.example.com')
     .describe('The host'),
-  port: z.number().int().min(1).max(65_535).default(5432).describe('The port'),
-  database: line(63).describe('The database'),
-  user: line(63).describe('The user. Give it the right to read what the query names, and no other'),
+  database: line(64).describe('The database'),
+  user: line(80).describe('The user. Give it the right to read what the query names, and no other'),
   password: line(2_000).describe('The password. A credential: never returned'),
   query: text(20_000)
     .refine(written => !written.includes('\0'), 'The query contains a NUL character. Remove it')
@@ -111,6 +111,18 @@ const Postgres = z.strictObject({
     .regex(pem, 'Certificates in PEM format')
     .optional()
     .describe('The certificate authority, if it is not a public one (PEM)'),
+}
+
+const Postgres = z.strictObject({
+  kind: z.literal('postgres').describe('From a query of a PostgreSQL database'),
+  port: portOf(5432),
+  ...database,
+})
+
+const Mysql = z.strictObject({
+  kind: z.literal('mysql').describe('From a query of a MySQL or MariaDB database'),
+  port: portOf(3306),
+  ...database,
 })
 
 /** Moves the query out of the URL, into the field that is stored encrypted. The link of a Google sheet becomes the address of its export. */
@@ -125,7 +137,7 @@ const isLetInOnce = (source: {kind: string; basic?: unknown; bearer?: unknown; h
   [source.basic, source.bearer, Object.keys(source.headers ?? {}).find(name => /^authorization$/i.test(name))].filter(Boolean).length <= 1
 
 export const FileSource = z
-  .discriminatedUnion('kind', [Https, S3, Sftp, Postgres])
+  .discriminatedUnion('kind', [Https, S3, Sftp, Postgres, Mysql])
   .transform(apart)
   .refine(source => source.kind !== 'https' || isLetInOnce(source), {
     path: ['basic'],
@@ -154,7 +166,8 @@ const Changed = [
     privateKey: clearable(Sftp.shape.privateKey),
     passphrase: clearable(Sftp.shape.passphrase),
   }),
-  Postgres.extend({password: Postgres.shape.password.optional()}),
+  Postgres.extend({password: database.password.optional()}),
+  Mysql.extend({password: database.password.optional()}),
 ] as const
 
 /** A source as sent in a change: a credential that is left out stays, null removes it (`mergeCredentials`). */

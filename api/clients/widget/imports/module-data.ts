@@ -5,7 +5,7 @@ import {type Loaded, useLoad} from '../state/load.ts'
 import {client, inOrg} from '../state/session.ts'
 import {sayName} from '../ui/labels.ts'
 import type {Field, Module} from './fields.ts'
-import type {Source} from './import.ts'
+import type {Imported, Source} from './import.ts'
 
 export type FieldsOf = ReadonlyMap<string, Field[]>
 
@@ -43,6 +43,13 @@ export const useFieldLabels = (connector: string, names: readonly string[]): ((m
   const {data} = useFields(connector, names)
   return (module, field) =>
     embed.value?.modules[module]?.fields[field] ?? data?.get(module)?.find(({apiName}) => apiName === field)?.label ?? sayName(field)
+}
+
+/** Returns a function that gives the label of a field of a flow. While `isNeeded` is false, it loads nothing. */
+export const useFlowFieldLabels = ({connectorId, flows}: Imported, isNeeded: boolean): ((flow: string | null, field: string) => string) => {
+  const moduleOf = (flow: string | null) => flows.find(({id}) => id === flow)?.module
+  const sayField = useFieldLabels(connectorId, isNeeded ? flows.map(({module}) => module) : [])
+  return (flow, field) => sayField(moduleOf(flow) ?? '', field)
 }
 
 export const useSample = (importId: string, source: Source): Loaded<Sample> =>

@@ -1,6 +1,7 @@
 import {html} from '../html.ts'
 import type {Imported} from '../imports/import.ts'
 import {useFields} from '../imports/module-data.ts'
+import {stepLabels} from '../imports/steps.ts'
 import {useLoad} from '../state/load.ts'
 import {to} from '../state/place.ts'
 import {client, inOrg} from '../state/session.ts'
@@ -14,9 +15,9 @@ export const ChangedFile = ({importId}: {importId: string}) => {
     async signal => (await client.get<{import: Imported}>(inOrg(`/imports/${importId}`), {}, signal)).import,
     [importId],
   )
-  const files = html`<a href=${to('imports', importId, 'match')}>${t.files}</a>`
+  const match = html`<a href=${to('imports', importId, 'match')}>${stepLabels.match}</a>`
   return html`
-    <span>${t.aRetryNeedsTheSameFileAnd(files)} ${found && html`<${OtherWays} found=${found} />`}</span>
+    <span>${t.aRetryNeedsTheSameFileAnd(match)} ${found && html`<${OtherWays} found=${found} />`}</span>
   `
 }
 
@@ -27,8 +28,8 @@ const OtherWays = ({found}: {found: Imported}) => {
   )
   const repeating = findRepeatingFlows(found, fields.data)
   if (repeating.length === 0)
-    return html`${t.or} <a href=${to('imports', found.id, 'run', {new: 'yes'})}>${t.startANewRun}</a>${t.itFindsTheWrittenRecordsAndCreates}`
-  const mapping = html`<a href=${to('imports', found.id, 'match')}>${t.mapping}</a>`
+    return html`${t.or} <a href=${to('imports', found.id, 'review')}>${t.startANewRun}</a>${t.itFindsTheWrittenRecordsAndCreates}`
+  const mapping = html`<a href=${to('imports', found.id, 'match')}>${stepLabels.match}</a>`
   return html`
     ${t.orRestoreTheFileAndUploadThe} <a href=${to('imports', found.id, 'results')}>${t.results}</a> ${t.pageTheyAreMatchedToTheirRows}
     ${

@@ -15,6 +15,18 @@ export const chooseRun = (loadedImport: LoadedImport, {dryRun}: {dryRun: boolean
   return (mine.find(isUnderWay) ?? mine[0])?.id ?? null
 }
 
+/** Returns the newest dry run over all rows that has ended, or null. */
+export const newestPreview = (loadedImport: LoadedImport): Run | null =>
+  previewsOf(loadedImport).find(({endedAt}) => endedAt !== null) ?? null
+
+/** Whether a dry run still says what a run over all rows would do. A run that ended later may have written its rows. */
+export const isCurrentPreview = (loadedImport: LoadedImport, {id, stale}: Run): boolean =>
+  stale === false && [newestPreview(loadedImport), runsOf(loadedImport).find(({endedAt}) => endedAt !== null)].every(run => run?.id === id)
+
+/** Returns the dry runs over all rows of the import, newest first. */
+export const previewsOf = (loadedImport: LoadedImport): Run[] =>
+  runsOf(loadedImport).filter(run => run.dryRun && run.rows === null && run.retryOf === null && !run.undoOf)
+
 /** Returns, for each flow, how many rows its file has and how many of them are excluded. */
 export const readByFlows = ({import: {flows, sources}}: LoadedImport): {rows: number; struck: number}[] =>
   flows.flatMap(({sourceId}) => {

@@ -11,11 +11,15 @@ export type ExpectedRows = {ready: number; attention: number; skipped: number; i
  */
 export const expectRows = ({checks, runs}: Pick<ImportProgress, 'checks' | 'runs'>, rows: number): ExpectedRows | null => {
   const tried = ((runs ?? []) as unknown as Run[]).find(({endedAt}) => endedAt !== null)
-  if (tried?.dryRun && tried.stale === false && !tried.stop && !sayRange(tried.rows) && !tried.retryOf && !tried.undoOf) {
-    const {planned, failed, refused, unanswered, skipped} = sumCounts(tried.counts)
-    return {ready: planned, attention: failed + refused + unanswered, skipped, isExact: true}
-  }
+  if (tried?.dryRun && tried.stale === false && !tried.stop && !sayRange(tried.rows) && !tried.retryOf && !tried.undoOf)
+    return rowsOfPreview(tried)
   return checks && checks.checks.endedAt !== null && !checks.checks.stale ? fromCheck(checks, rows) : null
+}
+
+/** Returns how many rows a dry run would have imported. */
+export const rowsOfPreview = ({counts}: Pick<Run, 'counts'>): ExpectedRows => {
+  const {planned, failed, refused, unanswered, skipped} = sumCounts(counts)
+  return {ready: planned, attention: failed + refused + unanswered, skipped, isExact: true}
 }
 
 /** Adds up the rows with errors. A check lists only the first rows of a problem, so the sum may be a lower limit. */

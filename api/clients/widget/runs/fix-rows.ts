@@ -12,6 +12,7 @@ import {percent} from '../ui/format.ts'
 import {Notice, Problem} from '../ui/notice.ts'
 import {runsOf} from './choose.ts'
 import {expectFocus} from './focus.ts'
+import {needsAnswers} from './questions-link.ts'
 import {Retry} from './retry.ts'
 import {isOver, laterOf, type Run} from './run.ts'
 import {leftOf, sumCounts} from './tally.ts'
@@ -33,7 +34,7 @@ export const FixRows = ({importId, run, source, known}: FixProps) => {
   const isLast = !laterOf(runsOf(known)).has(run.id)
   return html`
     ${failed + refused > 0 && isLast && may('operator') && html`<${Upload} importId=${importId} run=${run} source=${source} rows=${failed + refused} />`}
-    <${Retry} importId=${importId} run=${run} known=${known} onStarted=${started} />
+    <${Retry} importId=${importId} run=${run} known=${known} onStarted=${started} isMain=${!needsAnswers(run)} />
   `
 }
 

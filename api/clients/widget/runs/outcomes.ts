@@ -1,4 +1,6 @@
 import {html} from '../html.ts'
+import type {Imported} from '../imports/import.ts'
+import {useFlowFieldLabels} from '../imports/module-data.ts'
 import {to} from '../state/place.ts'
 import {inSentence} from '../text/language.ts'
 import {t} from '../text/runs.ts'
@@ -57,12 +59,13 @@ export const Outcomes = ({run, importId}: {run: Run; importId: string | null}) =
 }
 
 /** Names the links that were left empty, with a link to their rows. */
-export const EmptyLinks = ({run, importId}: {run: Run; importId: string}) => {
+export const EmptyLinks = ({run, found}: {run: Run; found: Imported}) => {
   const links = emptyLinksOf(run)
+  const sayField = useFlowFieldLabels(found, links > 0)
   if (links === 0) return null
-  const fields = run.linksEmpty!.map(({field, rows}) => `${field} ${count(rows)}`).join(', ')
+  const fields = run.linksEmpty!.map(({flowId, field, rows}) => `${sayField(flowId, field)} ${count(rows)}`).join(', ')
   return html`
-    <${Notice} kind="warning" title=${t.linksLeftEmpty(links)} actions=${html`<a class="button" href=${to('imports', importId, 'results', {run: run.id, linkEmpty: 'true'})}>${t.showRows}</a>`}>
+    <${Notice} kind="warning" title=${t.linksLeftEmpty(links)} actions=${html`<a class="button" href=${to('imports', found.id, 'results', {run: run.id, linkEmpty: 'true'})}>${t.showRows}</a>`}>
       ${(run.dryRun ? t.plannedWithoutLink : t.writtenWithoutLink)(fields)} ${run.dryRun ? t.importTheLinkedRecordsFirst : t.createTheLinkedRecordsThenRetryThe}
     <//>
   `
@@ -76,9 +79,12 @@ const sayUnchanged = ({unchanged = 0, creditsSaved}: Run) =>
 const sayKeptRows = ({keptRows = 0}: Run) => keptRows > 0 && t.keptBecausePeopleChangedThem(count(keptRows))
 
 /** Lists the fields whose value map lacked entries. */
-export const UnmappedValues = ({run: {unmapped = []}}: {run: Run}) =>
-  unmapped.length > 0 &&
-  html`<p class="hint">${t.valuesWithoutAnEntryInAValue(unmapped.map(({field, cells}) => `${field} (${t.cellCount(cells)})`).join(', '))}</p>`
+export const UnmappedValues = ({run: {unmapped = []}, found}: {run: Run; found: Imported}) => {
+  const sayField = useFlowFieldLabels(found, unmapped.length > 0)
+  if (unmapped.length === 0) return null
+  const fields = unmapped.map(({flowId, field, cells}) => `${sayField(flowId, field)} (${t.cellCount(cells)})`).join(', ')
+  return html`<p class="hint">${t.valuesWithoutAnEntryInAValue(fields)}</p>`
+}
 
 /** Describes how many values were not written, because people had changed them. */
 const sayKeptEdits = ({keptEdits = 0}: Run) => keptEdits > 0 && t.valuesChangedByPeopleKept(keptEdits)

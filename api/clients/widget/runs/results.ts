@@ -15,6 +15,7 @@ import {FixRows} from './fix-rows.ts'
 import {Followed} from './followed.ts'
 import {RunLine} from './live-sheet.ts'
 import {EmptyLinks, EveryRow, UnmappedValues} from './outcomes.ts'
+import {QuestionsLink} from './questions-link.ts'
 import {RowsPanel} from './rows-panel.ts'
 import {isUnderWay, kindOf, type Run, sayState} from './run.ts'
 import {sumCounts} from './tally.ts'
@@ -44,7 +45,7 @@ const RunResults = ({id, run, known: loadedImport}: {id: string; run: Run; known
     return html`<${Notice} title=${t.thisWasADryRun}><a href=${to('imports', id, 'review', {run: run.id})}>${t.viewItsPlan}</a><//>`
   return html`
     <div class="results-head">
-      <div class="grow"><${RunLine} run=${run} /><${EveryRow} run=${run} /><${UnmappedValues} run=${run} /></div>
+      <div class="grow"><${RunLine} run=${run} /><${EveryRow} run=${run} /><${UnmappedValues} run=${run} found=${loadedImport.import} /></div>
       ${runs.length > 1 && html`<${Select} label=${t.run} value=${run.id} options=${runs.map(one => ({value: one.id, label: `${kindOf(one)}, ${at(one.authorisedAt)}, ${inSentence(sayState(one).word)}`}))} onChange=${(value: string) => go(to('imports', id, 'results', {run: value}))} />`}
     </div>
     ${isUnderWay(run) && html`<${Notice} title=${t.thisRunIsInProgress} actions=${html`<a class="button" href=${to('imports', id, 'run', {run: run.id})}>${t.viewRun}</a>`}>${t.theRowsBelowAreUpdatedEveryFew}<//>`}
@@ -53,11 +54,11 @@ const RunResults = ({id, run, known: loadedImport}: {id: string; run: Run; known
         ? html`<${Notice} title=${t.theRowsOfThisRunWereDeleted}>${t.theHistoryWindowOfYourPlanEnded(at(run.expiredAt))}<//>`
         : html`
           <div class="actions">
+            <${QuestionsLink} importId=${id} run=${run} />
             <${Download} found=${loadedImport.import} run=${run} kind="results" source=${source}>${t.downloadResultsCsv}${source && t.ofFile(source.label)}<//>
             ${failed + refused > 0 && html`<${Download} found=${loadedImport.import} run=${run} kind="failed" source=${source}>${t.downloadFailedCsv}${source && t.ofFile(source.label)}<//>`}
-            ${run.questions > 0 && !embed.value && html`<a class="button" href=${to('imports', id, 'questions', {run: run.id})}>${t.answerQuestions}</a>`}
           </div>
-          <${EmptyLinks} run=${run} importId=${id} />
+          <${EmptyLinks} run=${run} found=${loadedImport.import} />
           <${Verification} run=${run} found=${loadedImport.import} />
           ${!embed.value && html`<${FixRows} importId=${id} run=${run} source=${source} known=${loadedImport} />`}
           <${Problem} error=${tally.error} again=${tally.again} />

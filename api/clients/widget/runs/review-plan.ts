@@ -43,9 +43,9 @@ export const ReviewPlan = ({known: loadedImport, run, tally}: Props) => {
     <section aria-label=${t.rows}>
       <${Tabs} label=${t.rowsByResult} tabs=${tabs} />
       ${files.length > 1 && html`<${Tabs} label=${t.files} tabs=${files} />`}
-      <${EmptyLinks} run=${run} importId=${found.id} />
+      <${EmptyLinks} run=${run} found=${found} />
       ${tab === 'errors' && html`<${Reasons} tally=${tally} run=${run} linkTo=${linkTo} />`}
-      <${UnmappedValues} run=${run} />
+      <${UnmappedValues} run=${run} found=${found} />
       ${file && html`<${ReviewRows} key=${`${run.id} ${tab} ${file}`} known=${loadedImport} run=${run} tab=${tab} sourceId=${file} />`}
       <${EveryRow} run=${run} />
       ${!embed.value && html`<div class="row"><${Download} found=${found} run=${run} kind="plan" source=${tally.sources.length > 1 ? tally.sources.find(({id}) => id === file) : undefined}>${t.downloadPlanCsv}<//></div>`}

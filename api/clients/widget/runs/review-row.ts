@@ -40,8 +40,8 @@ export const ReviewRow = ({row, cells, columns, keys, flows, edited, edit}: Prop
   return html`
     <tr>
       <th scope="row" data-label=${t.rowHead}><button type="button" class="row-toggle" aria-expanded=${isOpen ? 'true' : 'false'} aria-label=${(isOpen ? t.hideAllCells : t.showAllCells)(count(rowNumber))} onClick=${() => setOpen(!isOpen)}>${count(rowNumber)}</button></th>
-      ${keys.map(key => html`<td data-label=${key}>${cell(key)}</td>`)}
-      <td data-label=${t.result}>${lines.map(({entry}) => html`<${Action} entry=${entry} />`)}</td>
+      ${keys.map(key => html`<td data-label=${key}><div class="cell">${cell(key)}</div></td>`)}
+      <td data-label=${t.result}><div class="cell">${lines.map(({entry}) => html`<${Action} entry=${entry} />`)}</div></td>
       <td data-label="" class="why-cell">
         ${lines.map(({entry}) => (entry.changes && !WITHOUT_VALUES.has(entry.action ?? '') ? html`<${Changes} changes=${entry.changes} isNew=${entry.recordId === null} />` : html`<p>${whyOfEntry(entry) ?? ''}</p>`))}
         ${[...new Set(offending)].map(column => html`<p class="offending"><span class="quiet">${column}:</span> ${cell(column)}</p>`)}

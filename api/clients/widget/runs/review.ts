@@ -4,24 +4,28 @@ import type {LoadedImport} from '../imports/known.ts'
 import {ReviewProblems} from '../imports/review-problems.ts'
 import type {PageProps} from '../pages.ts'
 import {embed} from '../state/embed.ts'
+import {useLoad} from '../state/load.ts'
 import {goIfHere, place, to} from '../state/place.ts'
-import {may} from '../state/session.ts'
+import {client, inOrg, may} from '../state/session.ts'
 import {t} from '../text/decide.ts'
 import {Button} from '../ui/button.ts'
 import {count} from '../ui/format.ts'
 import {Notice, Problem} from '../ui/notice.ts'
+import {Shown} from '../ui/page.ts'
 import {Progress} from '../ui/progress.ts'
-import {readByFlows, runsOf} from './choose.ts'
-import {type ExpectedRows, expectRows} from './expected-rows.ts'
+import {isCurrentPreview, readByFlows, runsOf} from './choose.ts'
+import {expectRows, rowsOfPreview} from './expected-rows.ts'
 import {expectFocus} from './focus.ts'
 import {ActiveDryRun} from './review-dry-run.ts'
 import {ReviewPlan} from './review-plan.ts'
 import {ReviewStart} from './review-start.ts'
+import {ReviewSum} from './review-sum.ts'
 import {countTab} from './review-tabs.ts'
+import type {Run} from './run.ts'
 import {RunForecast} from './run-forecast.ts'
 import {SealedPlan} from './sealed-plan.ts'
 import {type Preview, usePreview} from './use-preview.ts'
-import {useTally} from './use-tally.ts'
+import {type Tally, useTally} from './use-tally.ts'
 
 /** The review step: what a run would do with every row, the cells to fix, and the button that starts it. */
 export const Review = ({params: {id = ''}}: PageProps) => html`
@@ -40,50 +44,74 @@ const ReviewOf = ({id, known: loadedImport}: {id: string; known: LoadedImport}) 
   return html`<${ReviewReady} id=${id} known=${loadedImport} />`
 }
 
-const ReviewReady = ({id, known: loadedImport}: {id: string; known: LoadedImport}) => {
+type ReadyProps = {id: string; known: LoadedImport}
+
+/** The preview that the URL names, or the current one. */
+const ReviewReady = (props: ReadyProps) => {
+  const named = place.value.query.get('run')
+  const run = runsOf(props.known).find(({id}) => id === named)
+  if (named !== null && !run) return html`<${OlderPreview} ...${props} runId=${named} />`
+  return run && isEndedPreview(run) && !isCurrentPreview(props.known, run)
+    ? html`<${EarlierPreview} ...${props} run=${run} />`
+    : html`<${CurrentReview} ...${props} />`
+}
+
+const isEndedPreview = ({dryRun, endedAt}: Run) => dryRun && endedAt !== null
+
+/** A preview that is not among the newest runs of the import. */
+const OlderPreview = ({runId, ...props}: ReadyProps & {runId: string}) => {
+  const path = inOrg(`/imports/${props.id}/runs/${runId}`)
+  const loaded = useLoad<{run: Run}>(signal => client.get(path, {}, signal), [path])
+  return html`<${Shown} of=${loaded}>${({run}: {run: Run}) => (isEndedPreview(run) ? html`<${EarlierPreview} ...${props} run=${run} />` : html`<${CurrentReview} ...${props} />`)}<//>`
+}
+
+const CurrentReview = ({id, known: loadedImport}: ReadyProps) => {
   const preview = usePreview(loadedImport)
   const rows = readByFlows(loadedImport).reduce((sum, {rows, struck}) => sum + rows - struck, 0)
   const expected = expectRows(loadedImport, rows)
-  const named = place.value.query.get('run')
-  const shown = runsOf(loadedImport).find(({id: one, dryRun, endedAt}) => one === named && dryRun && endedAt !== null) ?? preview.ended
-  const isCurrent = shown?.id === preview.ended?.id
+  const shown = preview.ended
   const tally = useTally(id, shown && !shown.expiredAt ? shown.id : null)
-  const asks = isCurrent && expected ? Math.min(expected.skipped, countTab('questions', tally.groups)) : 0
+  const asks = expected ? Math.min(expected.skipped, countTab('questions', tally.groups)) : 0
+  const started = useStarted(id, loadedImport)
+  return html`
+    <section class="sheet review-head" aria-labelledby="review-sum">
+      <${ReviewSum} rows=${rows} expected=${expected} asks=${asks} isBusy=${preview.isBusy} />
+      <${ReviewStart} id=${id} known=${loadedImport} isWaiting=${preview.isBusy && !expected} onStarted=${started} />
+      ${!embed.value && html`<${RunForecast} id=${id} version=${loadedImport.import.version} preview=${shown?.id ?? null} isBusy=${preview.isBusy} />`}
+    </section>
+    <${PreviewState} id=${id} known=${loadedImport} preview=${preview} />
+    <${ReviewProblems} known=${loadedImport} />
+    ${shown && html`<${PlanOf} id=${id} known=${loadedImport} run=${shown} tally=${tally} onStarted=${started} />`}
+  `
+}
+
+/** A preview that is out of date. The page counts only its rows, and neither checks nor previews the import again. */
+const EarlierPreview = ({id, known: loadedImport, run}: ReadyProps & {run: Run}) => {
+  const tally = useTally(id, run.expiredAt ? null : run.id)
+  const expected = rowsOfPreview(run)
+  const asks = Math.min(expected.skipped, countTab('questions', tally.groups))
+  return html`
+    <${Notice} title=${t.anEarlierPreview} actions=${html`<a class="button" href=${to('imports', id, 'review')}>${t.viewTheCurrentPreview}</a>`}>${t.itsRowsMayDifferFromWhatThe}<//>
+    <section class="sheet review-head" aria-labelledby="review-sum"><${ReviewSum} rows=${0} expected=${expected} asks=${asks} isBusy=${false} /></section>
+    <${PlanOf} id=${id} known=${loadedImport} run=${run} tally=${tally} onStarted=${useStarted(id, loadedImport)} />
+  `
+}
+
+type PlanProps = {id: string; known: LoadedImport; run: Run; tally: Tally; onStarted: (run: string) => void}
+
+const PlanOf = ({id, known: loadedImport, run, tally, onStarted}: PlanProps) => html`
+  <${ReviewPlan} key=${run.id} known=${loadedImport} run=${run} tally=${tally} />
+  ${!run.expiredAt && !embed.value && html`<${SealedPlan} key=${`plan ${run.id}`} importId=${id} run=${run.id} onStarted=${onStarted} />`}
+`
+
+/** Returns a function that leads to a run that was started. */
+const useStarted = (id: string, loadedImport: LoadedImport) => {
   const goOn = goIfHere()
-  const started = async (run: string) => {
+  return async (run: string) => {
     expectFocus()
     goOn(to('imports', id, 'run', {run}))
     await loadedImport.again()
   }
-  return html`
-    <section class="sheet review-head" aria-labelledby="review-sum">
-      <${Sum} rows=${rows} expected=${expected} asks=${asks} isBusy=${preview.isBusy} />
-      <${ReviewStart} id=${id} known=${loadedImport} isWaiting=${preview.isBusy && !expected} onStarted=${started} />
-      ${!embed.value && html`<${RunForecast} id=${id} version=${loadedImport.import.version} preview=${preview.ended?.id ?? null} isBusy=${preview.isBusy} />`}
-    </section>
-    <${PreviewState} id=${id} known=${loadedImport} preview=${preview} />
-    <${ReviewProblems} known=${loadedImport} />
-    ${!isCurrent && html`<${Notice} title=${t.anEarlierPreview} actions=${html`<a class="button" href=${to('imports', id, 'review')}>${t.viewTheCurrentPreview}</a>`}>${t.itsRowsMayDifferFromWhatThe}<//>`}
-    ${shown && html`<${ReviewPlan} key=${shown.id} known=${loadedImport} run=${shown} tally=${tally} />`}
-    ${shown && !shown.expiredAt && !embed.value && html`<${SealedPlan} key=${`plan ${shown.id}`} importId=${id} run=${shown.id} onStarted=${started} />`}
-  `
-}
-
-/** `asks`: how many of the rows that a run would skip wait for an answer. */
-type SumProps = {rows: number; expected: ExpectedRows | null; asks: number; isBusy: boolean}
-
-/** The result in one line: "129 ready · 121 need attention". */
-const Sum = ({rows, expected, asks, isBusy}: SumProps) => {
-  if (!expected) return html`<div role="status"><h2 id="review-sum">${isBusy ? t.checkingRows(rows) : t.rowsNotChecked(rows)}</h2></div>`
-  const {ready, attention, skipped, isExact} = expected
-  return html`
-    <div role="status"><h2 id="review-sum">
-      ${(isExact ? t.readyCount : t.readyAtMost)(count(ready))}
-      ${attention > 0 && html` · <span class="attention">${(isExact ? t.attentionCount : t.attentionAtLeast)(attention)}</span>`}
-      ${asks > 0 && html` · <span class="attention">${t.asksCount(asks)}</span>`}
-      ${skipped > asks && html` · <span class="quiet">${t.skippedCount(count(skipped - asks))}</span>`}
-    </h2></div>
-  `
 }
 
 type PartProps = {id: string; known: LoadedImport; preview: Preview}

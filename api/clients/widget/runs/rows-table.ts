@@ -106,8 +106,7 @@ const Said = ({entry, value}: {entry: Entry; value: {column: string; value: stri
 
 const mostChanges = 6
 
-/** Shows the old and new values of changed fields. */
-/** The values of a record. An embed token does not learn the old ones. */
+/** Shows the old and new values of changed fields. An embed token does not learn the old ones. */
 export const Changes = ({changes, ...record}: {changes: Change[]; isNew: boolean}) => {
   const isNew = record.isNew || embed.value !== null
   const [isAll, setAll] = useState(false)

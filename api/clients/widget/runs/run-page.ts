@@ -17,10 +17,11 @@ import {Followed} from './followed.ts'
 import {RunLine, WhyNotice} from './live-sheet.ts'
 import {findRepeatingFlows} from './new-run.ts'
 import {EveryRow, Outcomes, UnmappedValues} from './outcomes.ts'
+import {needsAnswers, QuestionsLink} from './questions-link.ts'
 import {type ReasonQuery, Reasons} from './reasons.ts'
 import {Repeat} from './repeat.ts'
 import {Retry} from './retry.ts'
-import {openQuestionsOf, type Run, sayState} from './run.ts'
+import {type Run, sayState} from './run.ts'
 import {leftOf, sumCounts} from './tally.ts'
 import {Undo, UndoResult} from './undo.ts'
 import {useTally} from './use-tally.ts'
@@ -67,14 +68,14 @@ const Summary = ({id, run, known: loadedImport, onStarted}: SummaryProps) => {
       ${run.dryRun && !run.undoOf && html`<${Notice} title=${t.thisWasADryRun}><a href=${to('imports', id, 'review', {run: run.id})}>${t.viewItsPlan}</a><//>`}
       <${Outcomes} run=${run} importId=${id} />
       <${EveryRow} run=${run} />
-      <${UnmappedValues} run=${run} />
+      <${UnmappedValues} run=${run} found=${loadedImport.import} />
       ${run.overageRows > 0 && html`<p class="hint">${t.ofThemAreBeyondThePlanAnd(count(run.overageRows))}</p>`}
       ${run.expiredAt && html`<p class="quiet">${t.itsRowsAndFilesWereDeletedAt}</p>`}
       ${
         !run.expiredAt &&
         html`
           <div class="actions">
-            ${run.questions > 0 && !embed.value && html`<a class=${main === 'answer' ? 'button main' : 'button'} href=${to('imports', id, 'questions', {run: run.id})}>${t.answerQuestions}</a>`}
+            <${QuestionsLink} importId=${id} run=${run} />
             <a class=${main === 'rows' ? 'button main' : 'button'} href=${to('imports', id, 'results', {run: run.id})}>${failed + refused > 0 && may('operator') ? t.fixRows(failed + refused) : t.viewRows}</a>
             ${!several && failed + refused > 0 && html`<${Download} found=${loadedImport.import} run=${run} kind="failed">${t.downloadFailedCsv}<//>`}
             ${!several && html`<${Download} found=${loadedImport.import} run=${run} kind="results">${t.downloadResultsCsv}<//>`}
@@ -106,7 +107,7 @@ const Summary = ({id, run, known: loadedImport, onStarted}: SummaryProps) => {
 /** Returns the main action of a run's page: answer its questions, fix or view its rows, or retry it. Null for an undo, which has its own. */
 const mainActionOf = (run: Run): 'answer' | 'rows' | 'retry' | null => {
   if (run.undoOf) return null
-  if (may('operator') && openQuestionsOf(run) > 0) return 'answer'
+  if (needsAnswers(run)) return 'answer'
   const {failed, refused} = sumCounts(run.counts)
   const isRetriable = may('operator') && failed + refused === 0 && (run.stop !== null || leftOf(run) > 0)
   return isRetriable ? 'retry' : 'rows'

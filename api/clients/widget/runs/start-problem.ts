@@ -36,7 +36,7 @@ const wayOn = ({code, body}: ApiError, importId: string): Markup => {
   if (code === 'SNAPSHOT_CHANGED') return html`<${ChangedFile} importId=${importId} />`
   if (code === 'WRITES_PAUSED') return html`<a class="button" href=${to('connections')}>${t.goToConnections}</a>`
   if (code === 'FILE_GONE') return html`${t.createA} <a href=${to('imports', 'new')}>${t.newImport}</a>${t.andMatchExistingRecordsInItSo}`
-  if (code === 'NOT_READY') return html`<a class="button" href=${to('imports', importId, 'match')}>${t.goToMapping}</a>`
+  if (code === 'NOT_READY') return html`<a class="button" href=${to('imports', importId, 'match')}>${t.matchTheColumns}</a>`
   return null
 }
 

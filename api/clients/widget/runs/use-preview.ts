@@ -3,7 +3,7 @@ import {useCheck} from '../imports/check-job.ts'
 import type {LoadedImport} from '../imports/known.ts'
 import {type Doing, useDoing} from '../state/load.ts'
 import {client, inOrg, may} from '../state/session.ts'
-import {readByFlows, runsOf} from './choose.ts'
+import {isCurrentPreview, newestPreview, previewsOf, readByFlows} from './choose.ts'
 import {isUnderWay, type Run} from './run.ts'
 
 /** A dry run asks the CRM once for each 50 rows. With more rows than this, it starts only on request. */
@@ -30,12 +30,10 @@ export const usePreview = (loadedImport: LoadedImport): Preview => {
     await client.post(inOrg(`/imports/${found.id}/runs`), {dryRun: true})
     await again()
   })
-  const mine = runsOf(loadedImport).filter(run => run.dryRun && run.rows === null && run.retryOf === null && !run.undoOf)
-  const active = mine.find(isUnderWay) ?? null
-  const ended = mine.find(({endedAt}) => endedAt !== null) ?? null
+  const active = previewsOf(loadedImport).find(isUnderWay) ?? null
+  const ended = newestPreview(loadedImport)
   const isCheckStale = !checks || checks.checks.endedAt === null || checks.checks.stale
-  // A run that ended later may have written the rows of the dry run.
-  const isStale = ended?.stale !== false || runsOf(loadedImport).find(({endedAt}) => endedAt !== null) !== ended
+  const isStale = ended === null || !isCurrentPreview(loadedImport, ended)
   const rows = readByFlows(loadedImport).reduce((sum, source) => sum + source.rows, 0)
   const isLarge = rows > mostAutomatic && isStale
   const version = JSON.stringify([

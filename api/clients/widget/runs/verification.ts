@@ -1,5 +1,6 @@
 import {html} from '../html.ts'
 import type {LoadedImport} from '../imports/known.ts'
+import {useFlowFieldLabels} from '../imports/module-data.ts'
 import {useLoad} from '../state/load.ts'
 import {client, inOrg} from '../state/session.ts'
 import {t} from '../text/verification.ts'
@@ -20,6 +21,7 @@ type FieldCounts = {
 }
 type Difference = {
   rowNumber: number | null
+  flowId: string | null
   field: string
   recordId: string
   result: 'truncated' | 'coerced' | 'changed' | 'missing'
@@ -66,14 +68,15 @@ const FoundValues = ({run, found, hasDifferences}: FoundValuesProps) => {
     signal => client.get<VerifyPage>(inOrg(`/imports/${found.id}/runs/${run.id}/verify`), {limit: shownDifferences}, signal),
     [run.id],
   )
+  const sayField = useFlowFieldLabels(found, true)
   if (!page.data) return html`<${Problem} error=${page.error} again=${page.again} />`
   const {fields, differences} = page.data
   return html`
     <table class="cards">
       <thead><tr>${[t.field, t.asSent, t.truncated, t.coerced, t.changed, t.missing].map(head => html`<th scope="col">${head}</th>`)}</tr></thead>
       <tbody>${fields.map(
-        ({field, asSent, truncated, coerced, changed, missing}) =>
-          html`<tr><th scope="row">${field}</th>${numbers([
+        ({flowId, field, asSent, truncated, coerced, changed, missing}) =>
+          html`<tr><th scope="row" data-label=${t.field}><div class="cell">${sayField(flowId, field)}</div></th>${cells([
             [t.asSent, asSent],
             [t.truncated, truncated],
             [t.coerced, coerced],
@@ -88,7 +91,16 @@ const FoundValues = ({run, found, hasDifferences}: FoundValuesProps) => {
         <h3>${t.firstDifferences}</h3>
         <table class="cards">
           <thead><tr>${[t.row, t.field, t.found, t.sent, t.read].map(head => html`<th scope="col">${head}</th>`)}</tr></thead>
-          <tbody>${differences.map(one => html`<tr><td data-label=${t.row}>${one.rowNumber ?? ''}</td><td data-label=${t.field}>${one.field}</td><td data-label=${t.found}>${t[one.result]}</td><td data-label=${t.sent}>${one.sent ?? t.empty}</td><td data-label=${t.read}>${one.result === 'missing' ? '' : (one.read ?? t.empty)}</td></tr>`)}</tbody>
+          <tbody>${differences.map(
+            ({rowNumber, flowId, field, result, sent, read}) =>
+              html`<tr>${cells([
+                [t.row, rowNumber ?? ''],
+                [t.field, sayField(flowId, field)],
+                [t.found, t[result]],
+                [t.sent, sent ?? t.empty],
+                [t.read, result === 'missing' ? '' : (read ?? t.empty)],
+              ])}</tr>`,
+          )}</tbody>
         </table>
         <div class="actions"><${Download} found=${found} run=${run} kind="verify">${t.downloadVerifyCsv}<//></div>
       `
@@ -96,5 +108,7 @@ const FoundValues = ({run, found, hasDifferences}: FoundValuesProps) => {
   `
 }
 
-const numbers = (cells: [label: string, values: number][]) =>
-  cells.map(([label, values]) => html`<td data-label=${label}>${count(values)}</td>`)
+const cells = (given: [label: string, value: string | number][]) =>
+  given.map(
+    ([label, value]) => html`<td data-label=${label}><div class="cell">${typeof value === 'number' ? count(value) : value}</div></td>`,
+  )

@@ -1,4 +1,4 @@
-import {useState} from 'preact/hooks'
+import {useRef, useState} from 'preact/hooks'
 import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
 import {useDoing, useLoad} from '../state/load.ts'
@@ -7,6 +7,7 @@ import {client, inOrg, may} from '../state/session.ts'
 import {t} from '../text/settings.ts'
 import {Button} from '../ui/button.ts'
 import {Select, TextField} from '../ui/field.ts'
+import {sayName} from '../ui/labels.ts'
 import {Problem, say} from '../ui/notice.ts'
 import {Shown} from '../ui/page.ts'
 import {Pill} from '../ui/pill.ts'
@@ -51,9 +52,13 @@ const OfConnection = ({connectors}: {connectors: Connector[]}) => {
 }
 
 const ModuleTable = ({read: {modules, registryVersion}, all, again}: {read: ModulesInput; all: ConfiguredModule[]; again: () => void}) => {
+  // A change that follows before the list is loaded again is made to the version that the previous change returned.
+  const version = useRef(registryVersion)
+  version.current = Math.max(version.current, registryVersion)
   const change = useDoing(async (module: ConfiguredModule, enabled: boolean) => {
-    await patchModule(module, registryVersion, {enabled})
-    say(`${module.label ?? module.apiName} ${enabled ? 'enabled' : 'disabled'}`)
+    const changed = await patchModule(module, version.current, {enabled})
+    version.current = changed.registryVersion
+    say((enabled ? t.moduleEnabled : t.moduleDisabled)(module.label ?? module.apiName))
     again()
   })
   const ordered = all.filter(({key}) => key !== null)
@@ -61,7 +66,7 @@ const ModuleTable = ({read: {modules, registryVersion}, all, again}: {read: Modu
     const keys = ordered.map(({key}) => key!)
     const from = keys.indexOf(module.key!)
     keys.splice(from + by, 0, ...keys.splice(from, 1))
-    await client.put(`${inOrg('/config/modules/order')}?connector=${module.connectorId}`, {modules: keys}, ifVersion(registryVersion))
+    await client.put(`${inOrg('/config/modules/order')}?connector=${module.connectorId}`, {modules: keys}, ifVersion(version.current))
     say(t.movedToPosition(module.label ?? module.apiName, from + by + 1))
     again()
   })
@@ -81,7 +86,10 @@ const ModuleTable = ({read: {modules, registryVersion}, all, again}: {read: Modu
       cell: (module: ConfiguredModule) =>
         html`<${Select} label=${html`<span class="unseen">${t.importsInto} ${module.label ?? module.apiName}</span>`} value=${String(module.enabled)} options=${statesOf(module)} disabled=${!mayChange} onChange=${(value: string) => change.run(module, value === 'true')} />`,
     },
-    {head: t.matchedBy, cell: ({match}: ConfiguredModule) => match?.by.join(' + ') ?? html`<span class="quiet">${t.notSet}</span>`},
+    {
+      head: t.matchedBy,
+      cell: ({match}: ConfiguredModule) => match?.by.map(sayName).join(' + ') ?? html`<span class="quiet">${t.notSet}</span>`,
+    },
     ...(mayChange && ordered.length > 1
       ? [
           {

@@ -1,6 +1,6 @@
 /** The typed values of a schedule's source. An empty text means no value. */
 export type SourceDraft = {
-  kind: 'https' | 's3' | 'sftp' | 'postgres'
+  kind: 'https' | 's3' | 'sftp' | 'postgres' | 'mysql'
   url: string
   letIn: 'open' | 'bearer' | 'basic'
   bearer: string
@@ -24,7 +24,7 @@ export type SourceDraft = {
   ca: string
 }
 
-export const usualPorts: Record<string, string> = {sftp: '22', postgres: '5432'}
+export const usualPorts: Record<string, string> = {sftp: '22', postgres: '5432', mysql: '3306'}
 
 type ShownSource = {kind: SourceDraft['kind']; credentials: string[]; [name: string]: unknown}
 
@@ -71,8 +71,8 @@ export const toSourceRequest = (draft: SourceDraft, kept: readonly string[] = []
   const given = <N extends keyof SourceDraft>(...names: N[]) =>
     Object.fromEntries(names.filter(name => draft[name] !== '').map(name => [name, draft[name]]))
   if (draft.kind === 's3') return {kind: 's3', ...given('endpoint', 'region', 'bucket', 'key', 'accessKeyId', 'secretAccessKey')}
-  if (draft.kind === 'postgres') {
-    const open = {kind: 'postgres', port: Number(draft.port), tls: draft.tls === 'true'}
+  if (draft.kind === 'postgres' || draft.kind === 'mysql') {
+    const open = {kind: draft.kind, port: Number(draft.port), tls: draft.tls === 'true'}
     return {...open, ...given('host', 'database', 'user', 'query', 'password'), ...(open.tls && given('ca'))}
   }
   return {kind: 'sftp', port: Number(draft.port), ...given('host', 'user', 'path', 'hostKey', 'password', 'privateKey', 'passphrase')}

@@ -10,6 +10,7 @@ const kinds = [
   {value: 's3', label: t.bucketS3},
   {value: 'sftp', label: t.sftpServer},
   {value: 'postgres', label: t.postgresqlQuery},
+  {value: 'mysql', label: t.mysqlQuery},
 ]
 
 /** Input fields for the source of the file. Stored credentials are never shown; an empty field keeps the stored one. */
@@ -20,7 +21,7 @@ export const SourceFields = ({draft, kept, set}: FieldsProps) => html`
     ${draft.kind === 'https' && html`<${Https} draft=${draft} kept=${kept} set=${set} />`}
     ${draft.kind === 's3' && html`<${S3} draft=${draft} kept=${kept} set=${set} />`}
     ${draft.kind === 'sftp' && html`<${Sftp} draft=${draft} kept=${kept} set=${set} />`}
-    ${draft.kind === 'postgres' && html`<${Postgres} draft=${draft} kept=${kept} set=${set} />`}
+    ${(draft.kind === 'postgres' || draft.kind === 'mysql') && html`<${Database} draft=${draft} kept=${kept} set=${set} />`}
   </fieldset>
 `
 
@@ -63,7 +64,7 @@ const Sftp = ({draft, kept, set}: FieldsProps) => html`
   <${TextArea} label=${t.privateKey} hint=${keptHint(kept, 'privateKey') ?? t.inOpensshFormat} value=${draft.privateKey} onInput=${(privateKey: string) => set({privateKey})} />
 `
 
-const Postgres = ({draft, kept, set}: FieldsProps) => html`
+const Database = ({draft, kept, set}: FieldsProps) => html`
   <${TextField} label=${t.host} required value=${draft.host} onInput=${(host: string) => set({host})} />
   <${TextField} label=${t.port} type="number" min="1" max="65535" required value=${draft.port} onInput=${(port: string) => set({port})} />
   <${TextField} label=${t.database} required value=${draft.database} onInput=${(database: string) => set({database})} />

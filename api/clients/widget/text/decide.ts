@@ -10,7 +10,6 @@ export const t = translate('decide', {
   or: 'Or',
   startANewRun: 'start a new run',
   itFindsTheWrittenRecordsAndCreates: ': it finds the written records and creates none twice.',
-  mapping: 'Mapping',
   orRestoreTheFileAndUploadThe: 'Or restore the file, and upload the corrected rows on the',
   results: 'Results',
   pageTheyAreMatchedToTheirRows: 'page. They are matched to their rows, and no row is written twice.',
@@ -244,7 +243,6 @@ export const t = translate('decide', {
   createA: 'Create a',
   newImport: 'new import',
   andMatchExistingRecordsInItSo: ', and match existing records in it, so that no written row is created again.',
-  goToMapping: 'Go to mapping',
   rowsLeftOfInThisPeriodUsed: (remaining: number, limit: Part, used: Part) =>
     `${plural(remaining, 'row')} left of ${limit} in this period; ${used} used`,
   reservedByActiveRuns: (reserved: Part) => `, ${reserved} reserved by active runs`,

@@ -174,6 +174,7 @@ export const t = translate('schedules', {
   bucketS3: 'Bucket (S3)',
   sftpServer: 'SFTP server',
   postgresqlQuery: 'PostgreSQL query',
+  mysqlQuery: 'MySQL or MariaDB query',
   database: 'Database',
   query: 'Query',
   oneSelectStatement: "One SELECT statement. It may contain the due date, for example: where day = '{date-1d:yyyy-MM-dd}'",

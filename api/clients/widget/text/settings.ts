@@ -200,6 +200,8 @@ export const t = translate('settings', {
   first: 'first.',
   findAModule: 'Find a module',
   connection: 'Connection',
+  moduleEnabled: (label: Part) => `${label} enabled`,
+  moduleDisabled: (label: Part) => `${label} disabled`,
   movedToPosition: (label: Part, from: Part) => `${label} moved to position ${from}`,
   module: 'Module',
   deletedInTheCrm: 'deleted in the CRM',

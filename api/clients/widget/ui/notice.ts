@@ -90,7 +90,7 @@ const sayIssue = ({path = [], message}: {path?: (string | number)[]; message: st
   html`${message}${path.length > 0 && html` <code class="code">${path.join(' › ')}</code>`}`
 
 const toast = signal<{id: number; text: string} | null>(null)
-const shownMs = 6000
+const shownMs = 4000
 let last = 0
 
 /** Shows a short message for some seconds, also to screen readers. It replaces the previous message. */

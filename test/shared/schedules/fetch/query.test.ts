@@ -188,3 +188,17 @@ test('a server that is no database, or is not there, fails with its own code', a
   await new Promise(done => server.close(done))
   t.like(await failure(source('select 1', {port: other})), {code: 'UNREACHABLE'})
 })
+
+test('a malformed answer fails, and does not end the process', async t => {
+  // A description of 16,384 columns, which ends within the first name.
+  const server = createServer(socket =>
+    socket.on('error', () => {}).once('data', () => socket.write(Buffer.from([0x54, 0, 0, 0, 8, 0x40, 0, 0x41, 0]))),
+  )
+  await new Promise<void>(done => void server.listen(0, '127.0.0.1', done))
+  t.teardown(() => server.close())
+  const {port: other} = server.address() as AddressInfo
+  const {failure} = openDoor(t, {privateHosts: `db.example:${other}`})
+  t.deepEqual(await failure(source('select 1', {port: other})), {
+    ...{code: 'BAD_ANSWER', message: 'db.example does not answer as a PostgreSQL server does'},
+  })
+})

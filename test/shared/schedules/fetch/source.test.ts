@@ -38,6 +38,10 @@ const given = {
     ...{kind: 'postgres', host: 'db.example', database: 'shop', user: 'ana', password: 'db-secret'},
     query: "select *\nfrom orders where day = '{date-1d:yyyy-MM-dd}'",
   },
+  mysql: {
+    ...{kind: 'mysql', host: 'db.example', database: 'shop', user: 'ana', password: 'db-secret'},
+    query: "select *\nfrom orders where day = '{date-1d:yyyy-MM-dd}'",
+  },
 } as const
 const ring = [{id: 'k1', key: randomBytes(32)}]
 
@@ -76,6 +80,7 @@ test('a description names the stored credentials without their values', t => {
   })
   const {password: _, ...shown} = given.postgres
   t.deepEqual(describeSource(read('postgres')), {...shown, port: 5432, tls: true, credentials: ['password']})
+  t.deepEqual(describeSource(read('mysql')), {...shown, kind: 'mysql', port: 3306, tls: true, credentials: ['password']})
 })
 
 const change = (name: keyof typeof given, changes: object) => {
@@ -93,6 +98,7 @@ test('unsent credentials are kept, null removes one, and a new one replaces anot
   t.false('password' in change('sftp', {privateKey: 'new'}))
   t.false('passphrase' in change('key', {privateKey: 'new'}))
   t.like(change('postgres', {query: 'select 1'}), {query: 'select 1', password: 'db-secret'})
+  t.like(change('mysql', {query: 'select 1'}), {query: 'select 1', password: 'db-secret'})
   t.like(change('s3', {key: 'in/other.csv'}), {key: 'in/other.csv', secretAccessKey: 's3-secret'})
 })
 
@@ -118,6 +124,8 @@ test('stored credentials are not sent to another host, path, user or key', t => 
     ['postgres', {database: 'other'}],
     ['postgres', {user: 'root'}],
     ['postgres', {tls: false}],
+    ['mysql', {host: 'evil.example'}],
+    ['mysql', {tls: false}],
     ['postgres', {ca: '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n'}],
   ]
   for (const [name, changes] of moved) {
@@ -184,7 +192,8 @@ test('the due time is inserted in a path in its time zone', t => {
     t.false(FileSource.safeParse({...given.s3, key}).success, key)
   const web = FileSource.parse({kind: 'https', url: 'https://files.example/{date:yyyy}/a.csv?day={date:dd}'})
   t.like(fillPlaceholders(web, due), {url: 'https://files.example/2027/a.csv', query: 'day=28'})
-  t.like(fillPlaceholders(read('postgres'), due), {query: "select *\nfrom orders where day = '2027-03-27'"})
+  for (const kind of ['postgres', 'mysql'] as const)
+    t.like(fillPlaceholders(read(kind), due), {query: "select *\nfrom orders where day = '2027-03-27'"})
   t.like(fillPlaceholders(read('sftp'), due), {path: '/out/orders.csv'})
 })
 

@@ -17,7 +17,6 @@ export const decide: typeof t = {
   or: 'Oder',
   startANewRun: 'starten Sie einen neuen Lauf',
   itFindsTheWrittenRecordsAndCreates: ': Er findet die geschriebenen Datensätze und legt keinen doppelt an.',
-  mapping: 'Zuordnung',
   orRestoreTheFileAndUploadThe: 'Oder stellen Sie die Datei wieder her, und laden Sie die korrigierten Zeilen auf der Seite',
   results: 'Ergebnisse',
   pageTheyAreMatchedToTheirRows: 'hoch. Sie werden ihren Zeilen zugeordnet, und keine Zeile wird doppelt geschrieben.',
@@ -256,7 +255,6 @@ export const decide: typeof t = {
   newImport: 'neuen Import',
   andMatchExistingRecordsInItSo:
     ' an, und gleichen Sie darin mit vorhandenen Datensätzen ab. So wird kein geschriebener Datensatz noch einmal angelegt.',
-  goToMapping: 'Zur Zuordnung',
   rowsLeftOfInThisPeriodUsed: (remaining, limit, used) => `Noch ${rowWords(remaining)} von ${limit} in diesem Zeitraum; ${used} verbraucht`,
   reservedByActiveRuns: reserved => `, ${reserved} von aktiven Läufen reserviert`,
   toContinue: 'So geht es weiter:',

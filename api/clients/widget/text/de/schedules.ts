@@ -177,6 +177,7 @@ export const schedules: typeof t = {
   bucketS3: 'Bucket (S3)',
   sftpServer: 'SFTP-Server',
   postgresqlQuery: 'PostgreSQL-Abfrage',
+  mysqlQuery: 'MySQL- oder MariaDB-Abfrage',
   database: 'Datenbank',
   query: 'Abfrage',
   oneSelectStatement: "Eine SELECT-Anweisung. Sie kann das Fälligkeitsdatum enthalten, zum Beispiel: where tag = '{date-1d:yyyy-MM-dd}'",

@@ -205,6 +205,8 @@ export const settings: typeof t = {
   first: 'ein CRM.',
   findAModule: 'Modul suchen',
   connection: 'Verbindung',
+  moduleEnabled: label => `${label} aktiviert`,
+  moduleDisabled: label => `${label} deaktiviert`,
   movedToPosition: (label, from) => `${label} an Stelle ${from} verschoben`,
   module: 'Modul',
   deletedInTheCrm: 'im CRM gelöscht',

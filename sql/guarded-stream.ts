@@ -1,0 +1,39 @@
+import type {Duplex} from 'node:stream'
+
+/** More bytes of a server's answer arrived than may be in memory. */
+export class AnswerTooLarge extends Error {
+  override name = 'AnswerTooLarge'
+}
+
+/** A server sent bytes that its protocol does not allow. */
+export class MalformedAnswer extends Error {
+  override name = 'MalformedAnswer'
+}
+
+const mostBytes = 64 * 1024 * 1024
+
+/**
+ * Closes the stream when a listener of its data throws, or when more than 64 MiB wait. Parsers of drivers throw at malformed bytes, and an error thrown in
+ * a listener would end the process. Returns a function that subtracts bytes which no longer wait, usually all of them.
+ */
+export const guardStream = (stream: Duplex): ((released?: number) => void) => {
+  let waiting = 0
+  const emit = stream.emit.bind(stream) as (name: string | symbol, ...given: unknown[]) => boolean
+  const close = (error: Error) => {
+    stream.destroy(error)
+    return true
+  }
+  stream.emit = (name: string | symbol, ...given: unknown[]) => {
+    if (name !== 'data') return emit(name, ...given)
+    waiting += (given[0] as Uint8Array).length
+    if (waiting > mostBytes) return close(new AnswerTooLarge(`More than ${mostBytes} bytes wait`))
+    try {
+      return emit(name, ...given)
+    } catch (cause) {
+      return close(new MalformedAnswer('The bytes of the server could not be read', {cause}))
+    }
+  }
+  return (released = waiting) => {
+    waiting = Math.max(0, waiting - released)
+  }
+}
