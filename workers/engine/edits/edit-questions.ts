@@ -57,16 +57,17 @@ export const addEditQuestion = (
   settled.asked.push({...about, key: keyOf(flow, update, edited), candidates: [target], found: 1, number: row.number})
   if (run.dryRun)
     settled.log.push({
-      ...{
-        key: row.key,
-        flow: flow.no,
-        number: row.number,
-        module: flow.module.no,
-        phase: PHASES.indexOf('edit'),
-        target: field,
-        attempt: 0,
-      },
-      ...{recordId: target, outcome: outcomeNo('would_ask'), code: 'EDITED', message: `A person changed ${field} in the CRM`},
+      key: row.key,
+      flow: flow.no,
+      number: row.number,
+      module: flow.module.no,
+      phase: PHASES.indexOf('edit'),
+      target: field,
+      attempt: 0,
+      recordId: target,
+      outcome: outcomeNo('would_ask'),
+      code: 'EDITED',
+      message: `A person changed ${field} in the CRM`,
     })
 }
 

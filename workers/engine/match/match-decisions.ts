@@ -51,8 +51,17 @@ export const addQuestion = (
 
 const logWouldAsk = (flow: CompiledFlow, settled: SettlementParts, row: ImportRow, found: number) =>
   settled.log.push({
-    ...{key: row.key, flow: flow.no, number: row.number, module: flow.module.no, phase: PHASES.indexOf('match'), target: null},
-    ...{attempt: 0, recordId: null, outcome: outcomeNo('would_ask'), code: String(found), message: `${found} records match`},
+    key: row.key,
+    flow: flow.no,
+    number: row.number,
+    module: flow.module.no,
+    phase: PHASES.indexOf('match'),
+    target: null,
+    attempt: 0,
+    recordId: null,
+    outcome: outcomeNo('would_ask'),
+    code: String(found),
+    message: `${found} records match`,
   })
 
 const keyOf = (flow: CompiledFlow, row: ImportRow) => questionKeyOf({kind: 'match', flowId: flow.id, field: null, value: row.matchKey!})

@@ -21,8 +21,17 @@ export const logMayExistTwice = (
 ) => {
   const {no: module} = flow.module
   settled.log.push({
-    ...{key, flow: flow.no, number, module, phase: PHASES.indexOf('write'), target: null, attempt: 0, recordId},
-    ...{outcome: outcomeNo('made_after_no_answer'), code: null, message},
+    key,
+    flow: flow.no,
+    number,
+    module,
+    phase: PHASES.indexOf('write'),
+    target: null,
+    attempt: 0,
+    recordId,
+    outcome: outcomeNo('made_after_no_answer'),
+    code: null,
+    message,
   })
   add(settled.counts, countAt(module, 'made_after_no_answer'), 1)
 }
@@ -82,8 +91,15 @@ const withRemarks = (
 const noteLookups = ({flow, settled}: Parameters<typeof logOutcome>[0], row: Pick<ImportRow, 'key' | 'number' | 'notes'>) => {
   for (const {field, ...logDetails} of row.notes?.splice(0) ?? [])
     settled.log.push({
-      ...{key: row.key, flow: flow.no, number: row.number, module: flow.module.no, phase: PHASES.indexOf('lookup'), target: field},
-      ...{attempt: 0, outcome: outcomeNo('lookup'), ...logDetails},
+      key: row.key,
+      flow: flow.no,
+      number: row.number,
+      module: flow.module.no,
+      phase: PHASES.indexOf('lookup'),
+      target: field,
+      attempt: 0,
+      outcome: outcomeNo('lookup'),
+      ...logDetails,
     })
 }
 
@@ -96,8 +112,17 @@ const noteKeptEdits = (
   const {no: module} = flow.module
   for (const field of row.keptEdits?.splice(0) ?? []) {
     settled.log.push({
-      ...{key: row.key, flow: flow.no, number: row.number, module, phase: PHASES.indexOf('edit'), target: field, attempt: 0, recordId},
-      ...{outcome: outcomeNo('skipped'), code: 'KEPT_EDIT', message: 'A person changed the value in the CRM, so it was kept'},
+      key: row.key,
+      flow: flow.no,
+      number: row.number,
+      module,
+      phase: PHASES.indexOf('edit'),
+      target: field,
+      attempt: 0,
+      recordId,
+      outcome: outcomeNo('skipped'),
+      code: 'KEPT_EDIT',
+      message: 'A person changed the value in the CRM, so it was kept',
     })
     add(settled.counts, keptEditsAt(module), 1)
   }

@@ -108,17 +108,16 @@ const logUndone = (settled: SettlementParts, {undone, kept, attempt, number, key
   const isFinal = outcome !== 'unanswered' && outcome !== 'refused'
   for (const {field, ...why} of isFinal ? kept : []) {
     settled.log.push({
-      ...{
-        key,
-        flow: undone.flow.no,
-        number: number || null,
-        module: module.no,
-        phase: PHASES.indexOf('edit'),
-        target: field,
-        attempt: 0,
-        recordId,
-      },
-      ...{outcome: outcomeNo('skipped'), ...why},
+      key,
+      flow: undone.flow.no,
+      number: number || null,
+      module: module.no,
+      phase: PHASES.indexOf('edit'),
+      target: field,
+      attempt: 0,
+      recordId,
+      outcome: outcomeNo('skipped'),
+      ...why,
     })
     add(settled.counts, keptEditsAt(module.no), 1)
   }
