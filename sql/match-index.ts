@@ -1,4 +1,5 @@
 import {DatabaseSync, type StatementSync} from 'node:sqlite'
+import {setImmediate as yieldNow} from 'node:timers/promises'
 
 /** A record in the index. `digests`: of its compared values. */
 export type IndexedRecord = {id: string; digests: Buffer}
@@ -9,6 +10,8 @@ type KeyedRecord = IndexedRecord & {key: Buffer | null}
 export type IndexTable = {
   /** Adds records. An id that is added twice may be found by both keys until `put` or `remove`. */
   fill(records: readonly KeyedRecord[]): void
+  /** Indexes the keys, after the last `fill` and before the first `find`. An index that grows record by record would take ten times as long. */
+  finish(): Promise<void>
   /** Adds records, or replaces them by their id. */
   put(records: readonly KeyedRecord[]): void
   remove(ids: readonly string[]): void
@@ -39,6 +42,12 @@ export const openIndexTable = (): IndexTable => {
       together(() => {
         for (const record of records) partOf(record.key).insert(record)
       }),
+    async finish() {
+      for (const part of parts) {
+        part.index()
+        await yieldNow()
+      }
+    },
     put: records =>
       together(() => {
         for (const record of records) {
@@ -52,22 +61,21 @@ export const openIndexTable = (): IndexTable => {
   }
 }
 
-/** Keys are indexed at the first search. An index that grows record by record would take ten times as long. */
 const openPart = (db: DatabaseSync, no: number) => {
   const table = `records_${no}`
   db.exec(`create table ${table} (id text primary key, match_key blob, digests blob not null) without rowid`)
   const insert = db.prepare(`insert or replace into ${table} (id, match_key, digests) values (?, ?, ?)`)
   const remove = db.prepare(`delete from ${table} where id = ?`)
   let search: StatementSync | null = null
-  const openSearch = () => {
-    db.exec(`create index by_key_${no} on ${table} (match_key)`)
-    return db.prepare(`select id, digests from ${table} where match_key = ?`)
-  }
   return {
     insert: ({id, key, digests}: KeyedRecord) => void insert.run(id, key, digests),
     remove: (id: string) => void remove.run(id),
+    index() {
+      db.exec(`create index by_key_${no} on ${table} (match_key)`)
+      search = db.prepare(`select id, digests from ${table} where match_key = ?`)
+    },
     find(key: Buffer): IndexedRecord[] {
-      search ??= openSearch()
+      if (!search) throw new Error('The keys are not indexed yet')
       return (search.all(key) as {id: string; digests: Uint8Array}[]).map(({id, digests}) => ({id, digests: Buffer.from(digests)}))
     },
   }

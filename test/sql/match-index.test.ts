@@ -10,13 +10,14 @@ const record = (id: number, key: string | null, digest = 'd') => ({
 })
 const idsOf = (found: {id: string}[]) => found.map(({id}) => Number(id)).toSorted((a, b) => a - b)
 
-test('records are found by their key, also after changes of the key, and after they were removed', t => {
+test('records are found by their key, also after changes of the key, and after they were removed', async t => {
   const index = openIndexTable()
   t.teardown(index.close)
   const keys = new Map<number, string>()
   index.fill(Array.from({length: 1_000}, (_, id) => record(id, `key ${id % 700}`)))
   for (let id = 0; id < 1_000; id++) keys.set(id, `key ${id % 700}`)
   index.fill([record(5_000, null)])
+  await index.finish()
   const assertFound = () => {
     for (let n = 0; n < 900; n++)
       t.deepEqual(
@@ -40,11 +41,12 @@ test('records are found by their key, also after changes of the key, and after t
   )
 })
 
-test('a record that an export holds twice is found by its new key only, once its change is put', t => {
+test('a record that an export holds twice is found by its new key only, once its change is put', async t => {
   const index = openIndexTable()
   t.teardown(index.close)
   index.fill([record(1, 'old')])
   index.fill([record(1, 'new')])
+  await index.finish()
   index.put([record(1, 'new', 'as it is now')])
   t.deepEqual([idsOf(index.find(keyOf('old'))), idsOf(index.find(keyOf('new')))], [[], [1]])
   index.put([record(1, 'newest')])

@@ -8,6 +8,8 @@ import type {FlowField} from '../model.ts'
 export type MatchIndex = {
   /** Adds the records of an export. One that occurs twice may be found by both keys, until its change is put. */
   fill(records: readonly CrmRecord[]): void
+  /** Makes the filled records findable. */
+  finish(): Promise<void>
   /** Adds records, or replaces them by their id. */
   put(records: readonly CrmRecord[]): void
   remove(ids: readonly string[]): void
@@ -22,7 +24,7 @@ const unknownDigest = 0
 
 /** Opens an index of a module's records by match key, with digests of the compared values. Memory is bounded for any number of records. */
 export const openMatchIndex = (matchFields: FlowField[], comparedFields: FlowField[]): MatchIndex => {
-  const {fill, put, remove, find, close} = openIndexTable()
+  const {fill, finish, put, remove, find, close} = openIndexTable()
   const seed = randomInt(2 ** 32)
   const places = new Map(comparedFields.map(({apiName}, at) => [apiName, at]))
   const digestsOf = (record: CrmRecord) => {
@@ -40,6 +42,7 @@ export const openMatchIndex = (matchFields: FlowField[], comparedFields: FlowFie
     digests: digestsOf(record),
   })
   return {
+    finish,
     remove,
     find,
     close,

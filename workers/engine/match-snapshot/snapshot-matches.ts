@@ -78,6 +78,7 @@ const fillIndex = async (ctx: Context, flow: CompiledFlow, index: MatchIndex): P
       await page.file.close()
     }
   }
+  await index.finish()
   await keepModuleSize(ctx.db, {connector: ctx.connection.connector.id, module: flow.module.apiName, records})
   return askedMs
 }
