@@ -3,25 +3,28 @@ import {type Db, sql, type Tx} from './database.ts'
 
 /** Large tables with the data of an org's runs, and the column that names the run or the chain. A chain is named by its first run. */
 export const OF_RUNS = {
-  ...{run_log: 'run_no', log_batches: 'run_no', chain_rows: 'chain_no', unsettled: 'run_no', sends: 'run_no', admissions: 'run_no'},
-  ...{admitted_blocks: 'run_no'},
-  ...{
-    released_attempts: 'run_no',
-    unsent_rows: 'run_no',
-    takes: 'run_no',
-    writes: 'run_no',
-    question_rows: 'run_no',
-    run_lookups: 'run_no',
-  },
-  ...{
-    run_parent_keys: 'run_no',
-    segments: 'run_no',
-    record_claims: 'run_no',
-    image_keys: 'run_no',
-    verify_queue: 'run_no',
-    verify_keys: 'run_no',
-  },
-  ...{sealed_plans: 'run_no', plan_chunks: 'run_no', bulk_jobs: 'run_no'},
+  run_log: 'run_no',
+  log_batches: 'run_no',
+  chain_rows: 'chain_no',
+  unsettled: 'run_no',
+  sends: 'run_no',
+  admissions: 'run_no',
+  admitted_blocks: 'run_no',
+  released_attempts: 'run_no',
+  unsent_rows: 'run_no',
+  takes: 'run_no',
+  writes: 'run_no',
+  question_rows: 'run_no',
+  run_lookups: 'run_no',
+  run_parent_keys: 'run_no',
+  segments: 'run_no',
+  record_claims: 'run_no',
+  image_keys: 'run_no',
+  verify_queue: 'run_no',
+  verify_keys: 'run_no',
+  sealed_plans: 'run_no',
+  plan_chunks: 'run_no',
+  bulk_jobs: 'run_no',
 } as const
 export type OfRuns = keyof typeof OF_RUNS
 export const ofRuns = Object.keys(OF_RUNS) as OfRuns[]

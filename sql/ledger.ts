@@ -56,7 +56,10 @@ export const admit = async (hot: Hot, ...intents: [Intent, ...Intent[]]) => {
   )
   const sentColumn = (name: keyof Intent['rows'][number]) => arrayLiteral(intents.map(({rows}) => columnLiteral(rows, name)))
   const values = {
-    ...{run, fence, answerSeconds, leaseSeconds},
+    run,
+    fence,
+    answerSeconds,
+    leaseSeconds,
     ...Object.fromEntries((['batch', 'flow', 'module', 'kind', 'bulkJob'] as const).map(name => [name, columnLiteral(intents, name)])),
     ...columnsOf('row', rows, ['module', 'key', 'attempt', 'parent']),
     ...columnsOf('block', blocksOf(rows), ['module', 'flow', 'block', 'bits']),
@@ -215,9 +218,19 @@ const isNumbered = <Row extends ReleasedAdmission>(row: Row): row is Row & Numbe
 const valuesOf = (s: Settlement) => {
   const log = sortByBlock(s.log)
   return settleNamed.listValues({
-    ...{run: s.run, fence: s.fence, settleNo: s.settleNo, chain: s.chain, answerSeconds: s.answerSeconds, leaseSeconds: s.leaseSeconds},
-    ...{batches: arrayLiteral(s.batches), counts: arrayLiteral(s.counts), logLength: log.length, isProgress: s.isProgress ?? true},
-    ...{'cursor.flow': s.cursor.flow, 'cursor.lowWater': s.cursor.lowWater, 'cursor.pass': s.cursor.pass ?? 0},
+    run: s.run,
+    fence: s.fence,
+    settleNo: s.settleNo,
+    chain: s.chain,
+    answerSeconds: s.answerSeconds,
+    leaseSeconds: s.leaseSeconds,
+    batches: arrayLiteral(s.batches),
+    counts: arrayLiteral(s.counts),
+    logLength: log.length,
+    isProgress: s.isProgress ?? true,
+    'cursor.flow': s.cursor.flow,
+    'cursor.lowWater': s.cursor.lowWater,
+    'cursor.pass': s.cursor.pass ?? 0,
     ...columnsOf('chunk', chunksOf(log), ['first', 'last', 'block']),
     ...columnsOf('log', log, ['key', 'flow', 'number', 'module', 'phase', 'target', 'attempt', 'recordId', 'outcome', 'code', 'message']),
     ...columnsOf('released', s.released, ['module', 'key']),

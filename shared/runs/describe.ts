@@ -93,10 +93,17 @@ const undoOf = (run: Run) => {
   return {restored: written - deleted, deleted, changedSince: sumOf(run, isKeptRowsAt), strict: run.undoStrict}
 }
 
-/** Returns what the import's forecast said when the run started, to compare it with `cost`. */
-const forecastOf = ({forecast}: Run) => {
+/**
+ * Returns what the import's forecast said when the run started, to compare it with `cost`: for the route that every flow took, otherwise for
+ * the usual one.
+ */
+const forecastOf = ({forecast, routes: [first, ...others]}: Run) => {
   const {data} = Forecast.safeParse(forecast)
-  return data ? {credits: {min: data.credits.min, max: data.credits.max}, seconds: data.seconds} : null
+  if (!data) return null
+  const isShared = others.every(({match, write}) => match === first!.match && write === first!.write)
+  const taken = isShared && data.routes.find(({match, write}) => match === first?.match && write === (first.write ?? 'records'))
+  const {credits, seconds} = taken || data
+  return {credits: {min: credits.min, max: credits.max}, seconds}
 }
 
 const costOf = ({cost, connectorKind}: Run) => {

@@ -71,7 +71,7 @@ test('rows that still fail are reported; values the field cannot take trigger a 
   t.is(answer.attempts, 3)
   t.deepEqual(answer.results[0], {row: 1, value: '2024-01-31', problem: null})
   t.like(answer.results[1], {row: 2, error: {code: 'EXPRESSION_THROWN'}})
-  t.regex(model.journal[1]!.body, /notTakenByTheField/)
+  t.regex(model.journal[1]!.body, /notAcceptedByField/)
 })
 
 test('three failing attempts give an error, cost nothing and leave no reservation', async t => {

@@ -44,16 +44,15 @@ test('a release has the package, its SBOM and licences, with signed checksums', 
   const keyFile = join(folder, 'key.pem')
   writeFileSync(keyFile, privateKey.export({format: 'pem', type: 'pkcs8'}))
   const target = join(folder, 'release')
-  const environment = {...process.env, RELEASE_KEY: keyFile}
-  await run('npm', ['run', '-s', 'release', '--', target], {cwd: root, env: environment})
+  await run('npm', ['run', '-s', 'release', '--', target, keyFile], {cwd: root})
   const files = ['licences.md', 'sbom.json', 'tgz'].map(end => `lading-${manifest.version}.${end}`)
   t.deepEqual(readdirSync(target).toSorted(), ['SHA256SUMS', 'SHA256SUMS.sig', ...files])
   const read = (name: string) => readFileSync(join(target, name))
   const sums = read('SHA256SUMS')
   t.is(String(sums), files.map(file => `${createHash('sha256').update(read(file)).digest('hex')}  ${file}\n`).join(''))
   t.true(verify(null, sums, publicKey, read('SHA256SUMS.sig')))
-  await t.throwsAsync(run('npm', ['run', '-s', 'release', '--', target], {cwd: root, env: environment}), {message: /is not empty/})
-  await t.throwsAsync(run('npm', ['run', '-s', 'release'], {cwd: root, env: environment}), {message: /Name an empty folder/})
+  await t.throwsAsync(run('npm', ['run', '-s', 'release', '--', target, keyFile], {cwd: root}), {message: /is not empty/})
+  await t.throwsAsync(run('npm', ['run', '-s', 'release', '--', target], {cwd: root}), {message: /Name an empty folder/})
 })
 
 test('the changelog has the version of the package or changes to release, with upgrade notes', t => {

@@ -5,19 +5,16 @@ import {join, resolve} from 'node:path'
 import {readText, root} from './files.ts'
 
 /**
- * `npm run release -- FOLDER`: writes what a release publishes into an empty folder: the package, its SBOM, its licences, `SHA256SUMS`, and an Ed25519
- * signature of it. `RELEASE_KEY` is the file of the private key in PEM. `docs/install.md` says how users verify a release.
+ * `npm run release -- FOLDER KEY`: writes what a release publishes into an empty folder: the package, its SBOM, its licences, `SHA256SUMS`, and an
+ * Ed25519 signature of it. `KEY` is the file of the private key in PEM. `docs/install.md` says how users verify a release.
  */
-const [, , folder] = process.argv
-const keyFile = process.env.RELEASE_KEY
-if (folder === undefined || !keyFile) {
-  process.stderr.write(
-    'Name an empty folder, and set RELEASE_KEY to a file with a private Ed25519 key (openssl genpkey -algorithm ed25519)\n',
-  )
+const [, , folder, keyFile] = process.argv
+if (folder === undefined || keyFile === undefined) {
+  process.stderr.write('Name an empty folder, and a file with a private Ed25519 key (openssl genpkey -algorithm ed25519)\n')
   process.exit(2)
 }
 const key = createPrivateKey(readFileSync(keyFile))
-if (key.asymmetricKeyType !== 'ed25519') throw new Error(`RELEASE_KEY is a key of ${key.asymmetricKeyType}, not of ed25519`)
+if (key.asymmetricKeyType !== 'ed25519') throw new Error(`The key is one of ${key.asymmetricKeyType}, not of ed25519`)
 const target = resolve(folder)
 mkdirSync(target, {recursive: true})
 if (readdirSync(target).length > 0) throw new Error(`${target} is not empty. Name another folder`)

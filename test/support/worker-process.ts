@@ -4,6 +4,8 @@ import {once} from 'node:events'
 import test from 'ava'
 import type {Config} from '../../shared/config.ts'
 import {startWorkers} from '../../workers/start.ts'
+import type {Call} from './client.ts'
+import {untilRun} from './importing.ts'
 import {endAfterTests} from './test-deployment.ts'
 import {endWorker, startWorker} from './worker-spawn.ts'
 
@@ -24,6 +26,18 @@ export const openWorkers = (configOf: () => Config) => {
 export const killAt = async (start: (environment: Record<string, string>) => ChildProcess, point: string): Promise<void> => {
   const [, signal] = await once(start({FAULT_POINT: point}), 'exit')
   assert.equal(signal, 'SIGKILL', `no worker reached ${point}`)
+}
+
+type KillRows = {call: Call; runPath: string; rows: readonly number[]}
+
+/** Kills a worker each time the run has done so many rows, and then starts a worker that lives. */
+export const killAtRows = async (start: () => ChildProcess, {call, runPath, rows}: KillRows): Promise<void> => {
+  for (const done of rows) {
+    const worker = start()
+    await untilRun(call, runPath, run => run.state === 'ended' || run.progress.done >= done)
+    await endWorker(worker)
+  }
+  start()
 }
 
 /** Runs one `imports` worker in this process, for tests that need any worker. It is stopped before tests that kill theirs. */

@@ -1,8 +1,7 @@
-import {once} from 'node:events'
 import test from 'ava'
 import {type Org, ok, openOrg, prepareImport, readLog, untilEnded} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
-import {endWorker, openWorkers} from '../support/worker-process.ts'
+import {endWorker, killAt, openWorkers} from '../support/worker-process.ts'
 
 let here: TestDeployment
 let org: Org
@@ -46,8 +45,7 @@ for (const [seed, point] of ['after_intent:2', 'after_send:2', 'before_settle:3'
     t.is((await untilEnded(org.call, await start({dryRun: true}))).deleted, rows)
     await endWorker(first)
     const run = await start({confirmDeletes: rows})
-    const [, signal] = await once(startWorker({FAULT_POINT: point}), 'exit')
-    t.is(signal, 'SIGKILL')
+    await killAt(startWorker, point)
     const last = startWorker()
     const ended = await untilEnded(org.call, run)
     t.like(ended, {stop: null, deleted: rows, rowsWritten: rows})

@@ -1,9 +1,8 @@
-import {once} from 'node:events'
 import test from 'ava'
-import {accountRows, accounts, ok, openOrg, prepareImport, readLog, untilEnded, untilRun} from '../support/importing.ts'
+import {accountRows, accounts, ok, openOrg, prepareImport, readLog, untilEnded} from '../support/importing.ts'
 import {assertChain, assertOnce, countBy} from '../support/oracle.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
-import {endWorker, openWorkers} from '../support/worker-process.ts'
+import {endWorker, killAt, killAtRows, openWorkers} from '../support/worker-process.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
@@ -51,8 +50,7 @@ for (const point of ['after_intent:2', 'after_send:1', 'before_settle:3', 'in_cl
   test.serial(`a retry whose worker is killed at ${point} is resumed, and every row has one record`, async t => {
     const chain = await beginChain(`C${point}-`)
     const id = await begin(chain.path, {retryOf: chain.retryOf})
-    const [, signal] = await once(start({FAULT_POINT: point}), 'exit', {signal: AbortSignal.timeout(90_000)})
-    t.is(signal, 'SIGKILL')
+    await killAt(start, point)
     start()
     await assertWhole(t, chain, id)
   })
@@ -62,12 +60,7 @@ test.serial('a retry whose workers are killed repeatedly loses no row and writes
   const chain = await beginChain('Cm-')
   const id = await begin(chain.path, {retryOf: chain.retryOf})
   here.crm.faults.add({match: creates, times: 1_000, action: {type: 'slow', ms: 150, when: 'after'}})
-  for (let kill = 1; kill <= 2; kill++) {
-    const worker = start()
-    await untilRun(org.call, `${chain.path}/runs/${id}`, run => run.state === 'ended' || run.progress.done >= kill * 200)
-    await endWorker(worker)
-  }
-  start()
+  await killAtRows(start, {call: org.call, runPath: `${chain.path}/runs/${id}`, rows: [200, 400]})
   await assertWhole(t, chain, id)
 })
 
@@ -75,8 +68,7 @@ for (const point of ['before_settle:3', 'in_close:1']) {
   test.serial(`a dry run whose worker is killed at ${point} plans every row once, up to its limit`, async t => {
     const {path} = await prepareImport(org, {csv: accountRows(rows, `D${point}-`), flow: accounts})
     const id = await begin(path, {dryRun: true, declaredRows: 650})
-    const [, signal] = await once(start({FAULT_POINT: point}), 'exit', {signal: AbortSignal.timeout(90_000)})
-    t.is(signal, 'SIGKILL')
+    await killAt(start, point)
     start()
     const run = await ended(path, id)
     const log = await readLog(org.call, `${path}/runs/${id}`)
@@ -100,8 +92,7 @@ test.serial('a question that a killed worker asked is asked once, with all waiti
     flow: {...accounts, match: {by: ['Account_Name'], onOne: 'update', onMany: 'ask', unchanged: 'write'}},
   })
   const id = await begin(path, {})
-  const [, signal] = await once(start({FAULT_POINT: 'before_settle:3'}), 'exit', {signal: AbortSignal.timeout(90_000)})
-  t.is(signal, 'SIGKILL')
+  await killAt(start, 'before_settle:3')
   start()
   const run = await ended(path, id)
   t.deepEqual([run.counts.Accounts.skipped, run.counts.Accounts.created], [80, 720])

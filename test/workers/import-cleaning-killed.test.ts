@@ -1,9 +1,8 @@
 import type {ChildProcess} from 'node:child_process'
-import {once} from 'node:events'
 import test from 'ava'
 import {accounts, ok, openOrg, untilEnded} from '../support/importing.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
-import {endWorker, startWorker} from '../support/worker-process.ts'
+import {endWorker, killAt, startWorker} from '../support/worker-process.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
@@ -39,10 +38,7 @@ test.serial('a run that is taken over fills down and finds duplicates from its f
   t.is((await ok(org.call('PATCH', `${path}/sources/${source.id}`, {cleaning}), 200)).source.struck.count, rows - distinct)
   await ok(org.call('PUT', `${path}/flows`, [{id: 'f', sourceId: source.id, ...accounts}]), 200)
   const {run} = await ok(org.call('POST', `${path}/runs`, {}), 202)
-  for (const point of ['after_send:3', 'before_settle:9']) {
-    const [, signal] = await once(start({FAULT_POINT: point}), 'exit')
-    t.is(signal, 'SIGKILL')
-  }
+  for (const point of ['after_send:3', 'before_settle:9']) await killAt(start, point)
   start()
   const ended = await untilEnded(org.call, `${path}/runs/${run.id}`)
   t.is(ended.rowsWritten, distinct)

@@ -1,9 +1,8 @@
-import {once} from 'node:events'
 import test from 'ava'
-import {ok, openOrg, prepareImport, readLog, runImport, untilEnded, untilRun} from '../support/importing.ts'
+import {ok, openOrg, prepareImport, readLog, runImport, untilEnded} from '../support/importing.ts'
 import {assertAccounted, assertOnce} from '../support/oracle.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
-import {endWorker, openLongLivedWorker, openWorkers} from '../support/worker-process.ts'
+import {killAt, killAtRows, openLongLivedWorker, openWorkers} from '../support/worker-process.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
@@ -163,8 +162,7 @@ for (const point of ['after_intent:2', 'after_send:3', 'before_settle:2']) {
     const {path} = await prepareImport(org, {csv: numbered(prefix), flow: changing})
     const {run: begun} = await ok(org.call('POST', `${path}/runs`, {}), 202)
     here.crm.clearJournal()
-    const [, signal] = await once(startWorker({FAULT_POINT: point}), 'exit')
-    t.is(signal, 'SIGKILL')
+    await killAt(startWorker, point)
     startWorker()
     const ended = await untilEnded(org.call, `${path}/runs/${begun.id}`)
     t.like(ended.counts.Accounts, {created: 630, filtered: 70})
@@ -181,12 +179,7 @@ test.serial('rows that are filtered out are counted once, even if the worker is 
   const {path} = await prepareImport(org, {csv: numbered('Y-'), flow: {...changing, filter: 'row.n % 2'}})
   const {run: begun} = await ok(org.call('POST', `${path}/runs`, {}), 202)
   here.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, times: 1_000, action: {type: 'slow', ms: 150, when: 'after'}})
-  for (let kill = 1; kill <= 2; kill++) {
-    const worker = startWorker()
-    await untilRun(org.call, `${path}/runs/${begun.id}`, ({state, progress}) => state === 'ended' || progress.done >= kill * 200)
-    await endWorker(worker)
-  }
-  startWorker()
+  await killAtRows(startWorker, {call: org.call, runPath: `${path}/runs/${begun.id}`, rows: [200, 400]})
   const ended = await untilEnded(org.call, `${path}/runs/${begun.id}`)
   t.like(ended, {counts: {Accounts: {created: 350, filtered: 350}}, progress: {done: rows, total: rows}})
   assertOnce(

@@ -1,9 +1,8 @@
-import {once} from 'node:events'
 import test from 'ava'
 import {ok, openOrg, prepareImport, untilEnded} from '../support/importing.ts'
 import {assertAccounted, countBy} from '../support/oracle.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
-import {openWorkers} from '../support/worker-process.ts'
+import {killAt, openWorkers} from '../support/worker-process.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
@@ -31,8 +30,7 @@ const begin = async (rows: number) => {
 
 test.serial('a successor finds the records of creates that were lost with their worker, at once and all', async t => {
   const end = await begin(150)
-  const [, signal] = await once(start({FAULT_POINT: 'after_send:1'}), 'exit')
-  t.is(signal, 'SIGKILL')
+  await killAt(start, 'after_send:1')
   start()
   const {outcomes, log, run} = await end()
   t.deepEqual(outcomes, {created: 150})

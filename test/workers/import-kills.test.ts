@@ -7,7 +7,7 @@ import {accountRows, accounts, ok, openOrg, prepareImport, untilEnded, untilRun}
 import {assertAccounted, assertOnce} from '../support/oracle.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
-import {endWorker, openWorkers} from '../support/worker-process.ts'
+import {killAt, killAtRows, openWorkers} from '../support/worker-process.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
@@ -48,8 +48,7 @@ for (const point of ['after_intent:3', 'after_send:4', 'before_settle:2', 'in_cl
   test.serial(`a worker killed at ${point} is replaced, and every row is created once`, async t => {
     const prefix = `K${point}-`
     const begun = await begin(prefix)
-    const [, signal] = await once(startWorker({FAULT_POINT: point}), 'exit')
-    t.is(signal, 'SIGKILL')
+    await killAt(startWorker, point)
     startWorker()
     await assertWhole(t, prefix, begun)
   })
@@ -58,12 +57,7 @@ for (const point of ['after_intent:3', 'after_send:4', 'before_settle:2', 'in_cl
 test.serial('workers that are killed repeatedly lose no row and write none twice', async t => {
   const begun = await begin('M-')
   here.crm.faults.add({match: creates, times: 1_000, action: {type: 'slow', ms: 200, when: 'after'}})
-  for (let kill = 1; kill <= 2; kill++) {
-    const worker = startWorker()
-    await untilRun(org.call, begun.runPath, run => run.state === 'ended' || run.progress.done >= kill * 200)
-    await endWorker(worker)
-  }
-  startWorker()
+  await killAtRows(startWorker, {call: org.call, runPath: begun.runPath, rows: [200, 400]})
   await assertWhole(t, 'M-', begun)
 })
 

@@ -1,11 +1,10 @@
-import {once} from 'node:events'
 import test from 'ava'
 import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
 import {ok, openOrg, prepareImport, readLog, runImport, untilEnded} from '../support/importing.ts'
 import {assertAccounted} from '../support/oracle.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
-import {openLongLivedWorker, openWorkers} from '../support/worker-process.ts'
+import {killAt, openLongLivedWorker, openWorkers} from '../support/worker-process.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
@@ -246,8 +245,7 @@ for (const [point, makes] of [
       here.crm.clearJournal()
       const {path} = await prepareImport(org, {csv: many(prefix), flow: witnessed})
       const {run: begun} = await ok(org.call('POST', `${path}/runs`, {}), 202)
-      const [, signal] = await once(startWorker({FAULT_POINT: point}), 'exit')
-      t.is(signal, 'SIGKILL')
+      await killAt(startWorker, point)
       startWorker()
       const ended = await untilEnded(org.call, `${path}/runs/${begun.id}`)
       const {outcomes, log} = await assertAccounted(here, {org, path, run: ended, rows: 600})

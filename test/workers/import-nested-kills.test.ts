@@ -1,11 +1,10 @@
-import {once} from 'node:events'
 import test from 'ava'
-import {ok, openOrg, untilEnded, untilRun} from '../support/importing.ts'
+import {ok, openOrg, untilEnded} from '../support/importing.ts'
 import {prepareFiles} from '../support/lookups.ts'
 import {assertQuotes, type Item, itemSheet, items, makeProduct, plainQuotes, quoteSheet, quotes} from '../support/quotes.ts'
 import {assertWritten} from '../support/subforms.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
-import {endWorker, openWorkers} from '../support/worker-process.ts'
+import {killAt, killAtRows, openWorkers} from '../support/worker-process.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
@@ -53,8 +52,7 @@ for (const flow of [quotes, plainQuotes]) {
   for (const point of ['after_intent:2', 'after_send:2', 'before_settle:2']) {
     test.serial(`a worker killed at ${point} leaves every quote once with exactly the items of its sheet (${flow.name})`, async t => {
       const begun = await begin(`${flow.name}${point.replace(':', '')}`, flow)
-      const [, signal] = await once(startWorker({FAULT_POINT: point}), 'exit')
-      t.is(signal, 'SIGKILL')
+      await killAt(startWorker, point)
       startWorker()
       const log = await assertWhole(t, begun)
       for (const name of ['quotes', 'items'])
@@ -70,11 +68,6 @@ test.serial('killed workers and lost answers neither duplicate nor lose a quote 
   const begun = await begin('M', quotes)
   here.crm.faults.add({match: creates, times: 1_000, action: {type: 'slow', ms: 200, when: 'after'}})
   here.crm.faults.add({match: {...creates, nth: 2}, times: 1, action: 'dropAfter'})
-  for (let kill = 1; kill <= 3; kill++) {
-    const worker = startWorker()
-    await untilRun(org.call, begun.runPath, run => run.state === 'ended' || run.progress.done >= kill * 200)
-    await endWorker(worker)
-  }
-  startWorker()
+  await killAtRows(startWorker, {call: org.call, runPath: begun.runPath, rows: [200, 400, 600]})
   await assertWhole(t, begun)
 })

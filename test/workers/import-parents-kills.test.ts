@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
-import {once} from 'node:events'
 import test from 'ava'
-import {ok, openOrg, readLog, untilEnded, untilRun} from '../support/importing.ts'
+import {ok, openOrg, readLog, untilEnded} from '../support/importing.ts'
 import {assertLinked, column, companies, prepareFiles} from '../support/lookups.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
-import {endWorker, openWorkers} from '../support/worker-process.ts'
+import {killAt, killAtRows, openWorkers} from '../support/worker-process.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
@@ -59,24 +58,17 @@ const mine = (module: string, field: string, mark: string): any[] =>
 test.serial('children are linked to the right parents when a worker is killed at every stage', async t => {
   const mark = 'Fam-'
   const runPath = await begin(filesOf(mark), [companies(), orders])
-  for (const point of ['in_index', 'before_settle:3', 'after_intent:6', 'after_send:7', 'before_settle:4']) {
-    const [, signal] = await once(startWorker({FAULT_POINT: point}), 'exit')
-    t.is(signal, 'SIGKILL', point)
-  }
+  for (const point of ['in_index', 'before_settle:3', 'after_intent:6', 'after_send:7', 'before_settle:4']) await killAt(startWorker, point)
   startWorker()
   await assertFamilies(mark, runPath)
+  t.pass()
 })
 
 test.serial('children are linked to the right parents when workers are killed at any moment', async t => {
   const mark = 'Any-'
   const runPath = await begin(filesOf(mark), [companies(), orders])
   here.crm.faults.add({match: {method: 'POST', path: '/crm/v8/'}, times: 1_000, action: {type: 'slow', ms: 100, when: 'after'}})
-  for (let kill = 1; kill <= 2; kill++) {
-    const worker = startWorker()
-    await untilRun(org.call, runPath, run => run.state === 'ended' || run.progress.done >= kill * 700)
-    await endWorker(worker)
-  }
-  startWorker()
+  await killAtRows(startWorker, {call: org.call, runPath, rows: [700, 1_400]})
   await assertFamilies(mark, runPath)
   t.pass()
 })
@@ -88,10 +80,7 @@ test.serial('rows that wait for parents in their own flow are linked when worker
   const lines = Array.from({length: rows}, (_, n) => `Company ${n + 1},${mark}${n + 1},${n ? `${mark}${Math.floor((n + 1) / 2)}` : ''}`)
   const parent = {field: 'Parent_Account', flow: 'companies', key: {parentColumn: 'number', childColumn: 'of'}}
   const runPath = await begin({companies: `name,number,of\n${lines.join('\n')}\n`}, [companies({parent})])
-  for (const point of ['after_send:3', 'before_settle:4', 'after_intent:4']) {
-    const [, signal] = await once(startWorker({FAULT_POINT: point}), 'exit')
-    t.is(signal, 'SIGKILL', point)
-  }
+  for (const point of ['after_send:3', 'before_settle:4', 'after_intent:4']) await killAt(startWorker, point)
   startWorker()
   const run = await untilEnded(org.call, runPath)
   await assertLinked(here, {run, log: await readLog(org.call, runPath), rows: {companies: rows}})

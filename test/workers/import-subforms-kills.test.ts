@@ -1,12 +1,11 @@
-import {once} from 'node:events'
 import test from 'ava'
 import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
-import {ok, openOrg, untilEnded, untilRun} from '../support/importing.ts'
+import {ok, openOrg, untilEnded} from '../support/importing.ts'
 import {prepareFiles} from '../support/lookups.ts'
 import {assertSheets, assertWritten, lineSheet, lines, orderSheet, orders} from '../support/subforms.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
-import {endWorker, openWorkers} from '../support/worker-process.ts'
+import {killAt, killAtRows, openWorkers} from '../support/worker-process.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
@@ -47,8 +46,7 @@ const assertWhole = async (t: any, {path, of, runPath}: Awaited<ReturnType<typeo
 for (const point of ['after_intent:3', 'after_send:3']) {
   test.serial(`every order has exactly the rows of its sheet after a worker was killed at ${point}`, async t => {
     const begun = await begin(`K${point.replace(':', '')}`)
-    const [, signal] = await once(startWorker({FAULT_POINT: point}), 'exit')
-    t.is(signal, 'SIGKILL')
+    await killAt(startWorker, point)
     startWorker()
     const log = await assertWhole(t, begun)
     t.true(
@@ -62,11 +60,6 @@ test.serial('subform rows are neither duplicated nor lost when workers are kille
   const begun = await begin('M')
   here.crm.faults.add({match: replaces, times: 1_000, action: {type: 'slow', ms: 200, when: 'after'}})
   here.crm.faults.add({match: {...replaces, nth: 2}, times: 1, action: 'dropAfter'})
-  for (let kill = 1; kill <= 3; kill++) {
-    const worker = startWorker()
-    await untilRun(org.call, begun.runPath, run => run.state === 'ended' || run.progress.done >= parents + kill * 50)
-    await endWorker(worker)
-  }
-  startWorker()
+  await killAtRows(startWorker, {call: org.call, runPath: begun.runPath, rows: [parents + 50, parents + 100, parents + 150]})
   await assertWhole(t, begun)
 })

@@ -1,9 +1,8 @@
-import {once} from 'node:events'
 import test from 'ava'
 import {accounts, ok, openOrg, prepareImport, untilEnded, untilRun} from '../support/importing.ts'
 import {assertAccounted} from '../support/oracle.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
-import {endWorker, openWorkers} from '../support/worker-process.ts'
+import {endWorker, killAt, openWorkers} from '../support/worker-process.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
@@ -36,8 +35,7 @@ const begin = async (prefix: string) => {
 for (const point of ['after_intent:2', 'after_send:3', 'before_settle:2']) {
   test.serial(`unmapped cells are counted once after a worker was killed at ${point}`, async t => {
     const {path, runPath} = await begin(`U${point}-`)
-    const [, signal] = await once(startWorker({FAULT_POINT: point}), 'exit')
-    t.is(signal, 'SIGKILL')
+    await killAt(startWorker, point)
     startWorker()
     const run = await untilEnded(org.call, runPath)
     t.like(run.counts.Accounts, {created: rows, failed: 0})

@@ -14,16 +14,19 @@ test.before(async t => {
   Object.assign(t.context, {world: here, orders: await openOrders(here)})
 })
 test.beforeEach(async ({context: {world}}) => {
-  // The stand-in records a call that the previous test abandoned when the call ends.
-  await until(
-    () => world.crm.inFlight(),
-    count => count === 0,
-  )
+  await untilRecorded(world)
   world.crm.clear()
   // The stand-in reuses record ids, which no CRM does.
   await world.db.query(sql.unsafe`delete from replacements`)
   await world.ahead('0 seconds')
 })
+
+/** Waits for abandoned calls. The stand-in records a call when the call ends. */
+const untilRecorded = ({crm}: TestDeployment) =>
+  until(
+    () => crm.inFlight(),
+    count => count === 0,
+  )
 
 const PUT = {method: 'PUT', module: 'Orders'}
 
@@ -32,6 +35,7 @@ const assertWaits = async (t: ExecutionContext<Here>, {run, items}: {run: string
   const {world, orders} = t.context
   const about = () =>
     world.crm.journal({path: '/crm'}).filter(call => items.some(one => JSON.stringify(call).includes(one.parentId))).length
+  await untilRecorded(world)
   const asked = about()
   const {status, body, headers} = await orders.replace(run, items)
   t.like({status, body}, {status: 409, body: {code: 'WRITE_UNDER_WAY', written: false}})

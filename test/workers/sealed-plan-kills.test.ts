@@ -10,7 +10,7 @@ import {accountRows, accounts, type Org, ok, openOrg, prepareImport, readLog, un
 import {assertAccounted} from '../support/oracle.ts'
 import {applyPlan, makePlan, rowsOf} from '../support/sealed-plans.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
-import {endWorker, openWorkers} from '../support/worker-process.ts'
+import {endWorker, killAt, openWorkers} from '../support/worker-process.ts'
 
 let here: TestDeployment
 let org: Org
@@ -54,8 +54,7 @@ for (const point of ['after_intent:2', 'after_send:2', 'after_send:4', 'before_s
     const prefix = `K${point.replace(':', '')}-`
     const {path, dry, stale} = await planAndEdit(prefix)
     const {run} = await ok(org.call('POST', `${path}/runs`, {planOf: dry.run.id}), 202)
-    const [, signal] = await once(startWorker({FAULT_POINT: point}), 'exit')
-    t.is(signal, 'SIGKILL')
+    await killAt(startWorker, point)
     const last = startWorker()
     const ended = await untilEnded(org.call, `${path}/runs/${run.id}`)
     await endWorker(last)
@@ -104,8 +103,7 @@ test.serial(
     const count = 2_500
     const {path} = await prepareImport(org, {csv: accountRows(count, 'Kt-'), flow: accounts})
     const {run: begun} = await ok(org.call('POST', `${path}/runs`, {dryRun: true}), 202)
-    const [, signal] = await once(startWorker({FAULT_POINT: 'in_plan:2'}), 'exit')
-    t.is(signal, 'SIGKILL')
+    await killAt(startWorker, 'in_plan:2')
     const worker = startWorker()
     await untilEnded(org.call, `${path}/runs/${begun.id}`)
     const {plan} = await ok(org.call('POST', `${path}/runs/${begun.id}/seal`), 200)

@@ -1,8 +1,7 @@
-import {once} from 'node:events'
 import test from 'ava'
 import {accountRows, accounts, type Org, ok, openOrg, prepareImport, readLog, untilEnded} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
-import {endWorker, openWorkers} from '../support/worker-process.ts'
+import {endWorker, killAt, openWorkers} from '../support/worker-process.ts'
 
 let here: TestDeployment
 let org: Org
@@ -57,8 +56,7 @@ for (const [seed, point] of ['after_intent:2', 'after_send:2', 'before_settle:3'
       expected[number!] = {id, Account_Name: (before[number!] as any)?.Account_Name ?? Account_Name, Billing_City: 'Mine'}
     }
     const undo = await run(`${imported}/undo`)
-    const [, signal] = await once(startWorker({FAULT_POINT: point}), 'exit')
-    t.is(signal, 'SIGKILL')
+    await killAt(startWorker, point)
     const last = startWorker()
     const ended = await untilEnded(org.call, undo)
     await endWorker(last)

@@ -1,12 +1,12 @@
 import type {BulkBatches} from './bulk/bulk-batches.ts'
-import type {ChangeSignal} from './change-signal.ts'
+import {type ChangeSignal, openChangeSignal} from './change-signal.ts'
 import type {Context} from './context.ts'
 import type {MatchFailure} from './match/match-rows.ts'
 import type {CompiledFlow, ImportRow, RowFailure, StepKind} from './model.ts'
 import type {RowWindow} from './read/window.ts'
 import type {InheritedRow} from './recover/inherited-rows.ts'
 import type {UnansweredCreates} from './recover/unanswered-creates.ts'
-import type {RowLocks} from './row-locks.ts'
+import {openRowLocks, type RowLocks} from './row-locks.ts'
 import type {Op} from './settle/verdict.ts'
 
 /** The rows of one pass in memory between parsing and settlement. */
@@ -34,6 +34,21 @@ export type RowPipeline = {
   change: ChangeSignal
   failure: {error: unknown} | null
 }
+
+/** Returns the state of a pipeline without rows. */
+export const startPipeline = (): Omit<RowPipeline, 'ctx' | 'flow' | 'window' | 'bulk' | 'unanswered'> => ({
+  locks: openRowLocks(),
+  partBatches: {create: [], update: [], delete: []},
+  underWay: new Set(),
+  resending: new Set(),
+  inFlight: new Set(),
+  behindCanary: {create: [], update: [], delete: []},
+  smallBatchesLeft: 0,
+  closing: new AbortController(),
+  silentBatches: 0,
+  change: openChangeSignal(),
+  failure: null,
+})
 
 /** A chunk that is ready to be planned. `inherited`: rows that an earlier run of the chain resolved. */
 export type PreparedChunk = {rows: ImportRow[]; failures: RowFailure[]; unmatched: MatchFailure[]; inherited: InheritedRow[]}

@@ -3,7 +3,6 @@ import type {BulkRoute} from './bulk/choose-write.ts'
 import {prepareBulk} from './bulk/prepare-bulk.ts'
 import {sendBulk} from './bulk/send-bulk.ts'
 import {bulkFor, countBehindCanary, holdBehindCanary} from './canary/behind-canary.ts'
-import {openChangeSignal} from './change-signal.ts'
 import {linkToParents} from './compose/link-to-parents.ts'
 import type {Context} from './context.ts'
 import {planBatch} from './dry-run/dry-run.ts'
@@ -14,12 +13,11 @@ import {findChainMatches, matchRows} from './match/match-rows.ts'
 import {planStep, planUnchanged} from './match/plan-rows.ts'
 import {dropChanged, findUnchangedOps} from './match/unchanged-records.ts'
 import type {CompiledFlow, ImportRow, StepKind} from './model.ts'
-import type {PreparedChunk, RowPipeline} from './pipeline-state.ts'
+import {type PreparedChunk, type RowPipeline, startPipeline} from './pipeline-state.ts'
 import {assertRunning, batchHooks, trackWork, waitInPipeline} from './pipeline-work.ts'
 import {openRowWindow} from './read/window.ts'
 import {remarkOlderValues} from './recover/older-values.ts'
 import {openUnansweredCreates} from './recover/unanswered-creates.ts'
-import {openRowLocks} from './row-locks.ts'
 import {chooseOps} from './sealed-plan/choose-planned.ts'
 import {keepToPlan} from './sealed-plan/keep-to-plan.ts'
 import {batchesAfterLoss, isBatchFull, takeBatch} from './send/batch-size.ts'
@@ -34,10 +32,12 @@ import {settleFailures, settleInherited, settleRows} from './settle/unsent-rows.
 import {groupByStep, type Op} from './settle/verdict.ts'
 
 export const openRowPipeline = (ctx: Context, flow: CompiledFlow, lowWater: number, route: BulkRoute | null = null): RowPipeline => {
-  const inFlight = new Set<Promise<void>>()
-  const closing = new AbortController()
+  const started = startPipeline()
   const unanswered = openUnansweredCreates({
-    ...{ctx, flow, flying: inFlight, over: closing.signal},
+    ctx,
+    flow,
+    flying: started.inFlight,
+    over: started.closing.signal,
     assertGoing: () => assertRunning(pipeline),
     follow: work => trackWork(pipeline, work),
     leave: row => pipeline.window.leave(row.number),
@@ -49,11 +49,12 @@ export const openRowPipeline = (ctx: Context, flow: CompiledFlow, lowWater: numb
     },
   })
   const pipeline: RowPipeline = {
-    ...{ctx, flow, locks: openRowLocks(), partBatches: {create: [], update: [], delete: []}},
-    ...{bulk: route && openBulkBatches(route, flow), window: openRowWindow(lowWater, route?.rowsPerJob)},
-    behindCanary: {create: [], update: [], delete: []},
-    ...{underWay: new Set(), resending: new Set(), unanswered, inFlight, smallBatchesLeft: 0, closing, silentBatches: 0},
-    ...{change: openChangeSignal(), failure: null},
+    ...started,
+    ctx,
+    flow,
+    bulk: route && openBulkBatches(route, flow),
+    window: openRowWindow(lowWater, route?.rowsPerJob),
+    unanswered,
   }
   return pipeline
 }

@@ -105,7 +105,14 @@ const openLedgerContext = (
   let batch = head.nextBatch
   log.info({fence: head.fence, state: run.state}, 'run taken')
   return {
-    ...{config, db, hot, storage, run, chain, lease, log},
+    config,
+    db,
+    hot,
+    storage,
+    run,
+    chain,
+    lease,
+    log,
     retried: run.retryChain,
     planned: {count: countPlanned(head)},
     settler: openSettler({db, hot, run: run.no, chain, lease, leaseSeconds, answerSeconds: answerSecondsOf({config}), log}),

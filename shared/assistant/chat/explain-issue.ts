@@ -12,26 +12,26 @@ import type {ChatContext} from './context.ts'
 import {chatTool, takeFitting} from './tool.ts'
 
 const mostLookedAt = 2_000
-const mostTold = 30
+const mostProblems = 30
 const mostFailures = 20
 /** Maximum of entries of a run's log that are counted, newest first. */
 const mostEntries = 100_000
-const nowhere = 'Nothing of the kind was found'
+const noProblem = 'No such problem was found'
 
 /** Returns kinds, counts and fixes. Cells are masked; the CRM's own messages, which quote records, are not sent. */
 export const explainIssue = (db: Pool) =>
   chatTool({
     name: 'explain_issue',
     description:
-      'Tells what the last check of the import found and how its last run failed: kinds, counts, what to do about each, and some cells or their shapes.',
+      'Lists the problems of the last check of the import and the failures of its last run: kinds, counts, how to fix each, and some cells or their shapes.',
     input: z.object({
-      kind: z.string().max(100).nullish().describe('The kind of a problem, such as invalid_value; null for all'),
+      kind: z.string().max(100).nullish().describe('The kind of problem, such as invalid_value. Null: all kinds'),
       module: z.string().max(200).nullish(),
       field: z.string().max(200).nullish(),
     }),
     async run(context, asked) {
       const {import: found} = context
-      if (!found) throw new Refusal('INVALID', 'No import is named here. Ask the user which import is meant')
+      if (!found) throw new Refusal('INVALID', 'The question names no import. Ask the user for the import')
       const check = await findCheck(db, {importNo: found.no, connector: found.connectorId})
       const listed = check ? await listCheckProblems(db, {check: check.no, after: 0, limit: mostLookedAt}) : []
       const problems = listed.map(({problem}) => problem as CheckProblem).filter(one => matchesQuery(one, asked))
@@ -40,7 +40,7 @@ export const explainIssue = (db: Pool) =>
         checked: check ? {at: check.endedAt, rows: check.rows} : null,
         problems: some,
         more,
-        ...(problems.length === 0 && {note: nowhere}),
+        ...(problems.length === 0 && {note: noProblem}),
         run: await describeRunProblems(db, found.no, asked),
       }
     },
@@ -57,7 +57,7 @@ const matchesQuery = (problem: CheckProblem, {kind, module, field}: IssueQuery) 
  */
 const describeProblems = async ({files, personal, out}: ChatContext, problems: readonly CheckProblem[]) => {
   const isPersonal = fieldTest(personal)
-  const first = problems.slice(0, mostTold)
+  const first = problems.slice(0, mostProblems)
   const known = first.map(({source, column, module, field, samples}) => {
     const own = files.get(source ?? '')?.find(({name}) => name === column)
     return {name: column ?? '', samples: [...samples], pii: own?.pii !== false || isPersonal(module, field)}

@@ -15,7 +15,7 @@ export const getSchema = (db: Pool) =>
   chatTool({
     name: 'get_schema',
     description: 'Lists the modules of the CRM connection, or the fields of one module with their labels and types.',
-    input: z.object({module: z.string().max(200).nullish().describe('A module; null lists the modules')}),
+    input: z.object({module: z.string().max(200).nullish().describe('The module. Null: list the modules')}),
     async run({registry, everything, connectorId}, {module}) {
       if (module == null) {
         const mine = everything.modules.filter(one => connectorId === undefined || one.connectorId === connectorId)

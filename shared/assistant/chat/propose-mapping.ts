@@ -11,11 +11,11 @@ export const proposeMapping = ({db, parsing}: {db: Pool; parsing: Parsing}) =>
   chatTool({
     name: 'propose_mapping',
     description:
-      'Proposes a field for every column of the file, by names, values and earlier imports. From 0.8 a proposal is sure, from 0.5 worth checking.',
-    input: z.object({modules: z.array(z.string().max(200)).max(5).describe('The modules to write to; empty for those of the import')}),
+      'Proposes a field for every column of the file, by names, values and earlier imports. A confidence from 0.8 is high; from 0.5, check the proposal.',
+    input: z.object({modules: z.array(z.string().max(200)).max(5).describe('The modules to write to. Empty: the modules of the import')}),
     async run({org, connectorId, modules, judged, out}, asked) {
       const named = asked.modules.length > 0 ? asked.modules : modules
-      if (judged.length === 0) throw new Refusal('INVALID', 'No file is named here. Ask the user for the columns')
+      if (judged.length === 0) throw new Refusal('INVALID', 'The question names no file. Ask the user for the columns')
       if (named.length === 0) throw new Refusal('INVALID', 'Name at least one module. get_schema lists the modules')
       const known = await readTargets(db, {org, connectorId, modules: named.slice(0, 5)})
       const columns = judged.map(({name, samples}) => ({name, samples: [...samples]}))

@@ -22,11 +22,11 @@ export const testExpression = (db: Pool) =>
   chatTool({
     name: 'test_expression',
     description:
-      'Compiles a JavaScript mapping expression and runs it on sample rows. Personal cells are replaced by shapes in them (A, a and 9 for letters and digits), and texts of `context` too. Where no samples may leave it only compiles.',
+      'Compiles a JavaScript mapping expression and runs it on sample rows. Personal cells and texts of `context` are replaced by shapes (A, a and 9 for letters and digits). If the settings allow no sample rows, the expression is only compiled.',
     input: z.object({
       expression: z.string().min(1).max(4_000),
       value: z.string().max(500).nullish().describe('The column whose cell is `value`'),
-      module: z.string().max(200).nullish().describe('With `field`: also says whether the field takes what comes out'),
+      module: z.string().max(200).nullish().describe('With `field`: also checks whether the field accepts the result'),
       field: z.string().max(200).nullish(),
     }),
     async run(context, {expression, value, module, field}, signal) {
@@ -51,7 +51,7 @@ export const testExpression = (db: Pool) =>
 /** Describes the result of one row for the model. Errors are sent as codes and positions, because sandbox messages quote cells. */
 const describe = (one: TriedRow) => {
   if ('error' in one) return {row: one.row, failed: one.error.code, line: one.error.line, column: one.error.column}
-  return {row: one.row, value: cut(one.value), ...(one.problem && {notTakenByTheField: one.problem.code})}
+  return {row: one.row, value: cut(one.value), ...(one.problem && {notAcceptedByField: one.problem.code})}
 }
 
 const findField = async (db: Pool, {org, connectorId}: ChatContext, {module, field}: {module: string; field: string}) => {

@@ -39,7 +39,9 @@ export const openBulkBatches = (route: BulkRoute, flow: CompiledFlow): BulkBatch
     return {kind: group.kind, ops}
   }
   return {
-    ...{route, isBusy: false, isOff: false},
+    route,
+    isBusy: false,
+    isOff: false,
     holds(kind, op) {
       return !this.isOff && kind !== 'delete' && fits(route, flow, kind, op)
     },

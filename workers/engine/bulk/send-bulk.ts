@@ -102,8 +102,15 @@ const requestJob = async (
   atPoint('bulk_uploaded')
   const findBy = kind === 'create' ? columns[0]!.apiName : 'id'
   return startJob(ctx, job.no, on, {
-    ...{operation: kind === 'create' ? 'insert' : 'update', module: flow.module.apiName, fileId, fileName: job.fileName, findBy, columns},
-    ...{layout: flow.options?.layout ?? null, ignoresEmpty: kind === 'create', callbackUrl: job.callbackUrl},
+    operation: kind === 'create' ? 'insert' : 'update',
+    module: flow.module.apiName,
+    fileId,
+    fileName: job.fileName,
+    findBy,
+    columns,
+    layout: flow.options?.layout ?? null,
+    ignoresEmpty: kind === 'create',
+    callbackUrl: job.callbackUrl,
   })
 }
 

@@ -145,20 +145,24 @@ const endOf = (
   {number, key, unmapped}: ImportRow,
   {want, answer, came, notes}: LinkEnding,
 ): RowFailure => ({
-  ...{
-    number,
-    key,
-    code: came.isParent ? 'PARENT_FAILED' : `LOOKUP_${came.code}`,
-    message: describeLinkResult(came),
-    target: want.field,
-    notes,
-  },
+  number,
+  key,
+  code: came.isParent ? 'PARENT_FAILED' : `LOOKUP_${came.code}`,
+  message: describeLinkResult(came),
+  target: want.field,
+  notes,
   ...(unmapped && {unmapped}),
   ...(came.end !== 'fail' && {end: 'skipped' as const}),
   ...(came.end === 'ask' && !run.dryRun && {question: questionOf(flow, want, answer, number)}),
 })
 
 const questionOf = (flow: CompiledFlow, want: PendingLink, {candidates, found}: LookupAnswer, number: number): NewQuestion => ({
-  ...{key: keyOf(flow, want), kind: 'lookup', flowId: flow.id, module: want.link.lookup.module ?? 'users', field: want.field},
-  ...{candidates, found, number},
+  key: keyOf(flow, want),
+  kind: 'lookup',
+  flowId: flow.id,
+  module: want.link.lookup.module ?? 'users',
+  field: want.field,
+  candidates,
+  found,
+  number,
 })

@@ -43,7 +43,9 @@ export const compileParentLink = ({flow, sourceNo}: SnapshotFlow, {sources, flow
   )
   const {key, field, onMissing} = parent
   return {
-    ...{field, onMissing, flow: {no: of.no, id: of.flow.id, moduleNo: of.moduleNo}},
+    field,
+    onMissing,
+    flow: {no: of.no, id: of.flow.id, moduleNo: of.moduleNo},
     order: before ? 'before' : of.flow.id === flow.id ? 'self' : 'after',
     key: key ? {parent: source.columns.indexOf(key.parentColumn), child: columns.indexOf(key.childColumn), source} : null,
   }
@@ -232,7 +234,10 @@ const withoutParent = (compiled: CompiledFlow, row: ImportRow, {code, message}: 
   }
   const isSkipped = onMissing === 'skip'
   return {
-    ...{number: row.number, key: row.key, code: parentProblemCode({code, message}), target: field},
+    number: row.number,
+    key: row.key,
+    code: parentProblemCode({code, message}),
+    target: field,
     message: `${message}: the row was ${isSkipped ? 'skipped' : 'not written'}`,
     ...(row.notes && {notes: row.notes}),
     ...(row.unmapped && {unmapped: row.unmapped}),

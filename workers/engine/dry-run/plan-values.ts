@@ -61,7 +61,10 @@ export const valuesOf = (flow: CompiledFlow, {number, payload}: ImportRow, recor
 
 /** Returns the plan values of a row that writes no field, because its record is deleted. */
 const withoutChanges = (flow: CompiledFlow, {number}: ImportRow): PlannedValues => ({
-  ...{row: number, flow: flow.no, phase: 'write', changes: []},
+  row: number,
+  flow: flow.no,
+  phase: 'write',
+  changes: [],
 })
 
 /** Formats a value for a cell; a link is shown by its record id. */

@@ -1,9 +1,9 @@
 import {questionKeyOf} from '../../../shared/mapping/flows/question-key.ts'
 import {shortHash} from '../../../shared/security/short-hash.ts'
 import {findDecisions} from '../../../sql/decisions.ts'
-import {outcomeNo, PHASES} from '../../../sql/run-log.ts'
 import type {Context} from '../context.ts'
 import type {CompiledFlow} from '../model.ts'
+import {logEntryOf} from '../settle/log-entries.ts'
 import type {SettlementParts} from '../settle/settler.ts'
 import type {Op} from '../settle/verdict.ts'
 
@@ -56,18 +56,16 @@ export const addEditQuestion = (
   const about = {kind: 'edit' as const, flowId: flow.id, module: flow.module.apiName, field}
   settled.asked.push({...about, key: keyOf(flow, update, edited), candidates: [target], found: 1, number: row.number})
   if (run.dryRun)
-    settled.log.push({
-      ...{
-        key: row.key,
-        flow: flow.no,
-        number: row.number,
-        module: flow.module.no,
-        phase: PHASES.indexOf('edit'),
+    settled.log.push(
+      logEntryOf(flow, row, {
+        phase: 'edit',
         target: field,
-        attempt: 0,
-      },
-      ...{recordId: target, outcome: outcomeNo('would_ask'), code: 'EDITED', message: `A person changed ${field} in the CRM`},
-    })
+        recordId: target,
+        outcome: 'would_ask',
+        code: 'EDITED',
+        message: `A person changed ${field} in the CRM`,
+      }),
+    )
 }
 
 /** Returns the key of the question. If the value is edited again, it is another question. */

@@ -19,7 +19,10 @@ export const openImageStore = async (ctx: ImageContext): Promise<ImageStore | nu
   if (run.dryRun || run.undoDays === null) return null
   const {seal} = await makeImageSeal({db, ring: config.SECRETS_KEYS}, run)
   return openSegmentWriter(ctx, {
-    ...{list: IMAGE_LIST, what: 'before images', gatherMs: 50, seal},
+    list: IMAGE_LIST,
+    what: 'before images',
+    gatherMs: 50,
+    seal,
     nameObject: id => `image-${id}.ndjson.gz.sealed`,
   })
 }

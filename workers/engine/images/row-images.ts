@@ -23,7 +23,12 @@ export const keepRowImages = async (
       const {field} = flow.subform
       return [
         {
-          ...{row: first.number, key: first.key, flow: flow.no, module: flow.module.no, recordId: record, phase: 'write'},
+          row: first.number,
+          key: first.key,
+          flow: flow.no,
+          module: flow.module.no,
+          recordId: record,
+          phase: 'write',
           before: {[field]: valuesOfRows(fields, held)},
           sent: {[field]: rows.map(({payload}) => payload)},
           subform: {field, rows: rows.map(({key, number}) => ({key, number}))},

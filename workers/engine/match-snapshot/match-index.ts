@@ -6,6 +6,8 @@ import {formOf, readFormOf} from '../match/compare-values.ts'
 import type {FlowField} from '../model.ts'
 
 export type MatchIndex = {
+  /** Adds the records of an export. One that occurs twice may be found by both keys, until its change is put. */
+  fill(records: readonly CrmRecord[]): void
   /** Adds records, or replaces them by their id. */
   put(records: readonly CrmRecord[]): void
   remove(ids: readonly string[]): void
@@ -20,7 +22,7 @@ const unknownDigest = 0
 
 /** Opens an index of a module's records by match key, with digests of the compared values. Memory is bounded for any number of records. */
 export const openMatchIndex = (matchFields: FlowField[], comparedFields: FlowField[]): MatchIndex => {
-  const {put, remove, find, close} = openIndexTable()
+  const {fill, put, remove, find, close} = openIndexTable()
   const seed = randomInt(2 ** 32)
   const places = new Map(comparedFields.map(({apiName}, at) => [apiName, at]))
   const digestsOf = (record: CrmRecord) => {
@@ -29,19 +31,20 @@ export const openMatchIndex = (matchFields: FlowField[], comparedFields: FlowFie
       digests.writeUIntBE(digestOf(readFormOf(field, record[field.apiName]), seed), at * digestBytes, digestBytes)
     return digests
   }
+  const keyed = (record: CrmRecord) => ({
+    id: record.id,
+    key: matchKeyOf(
+      matchFields.map(({apiName}) => record[apiName]),
+      matchFields,
+    ),
+    digests: digestsOf(record),
+  })
   return {
-    ...{remove, find, close},
-    put: records =>
-      put(
-        records.map(record => ({
-          id: record.id,
-          key: matchKeyOf(
-            matchFields.map(({apiName}) => record[apiName]),
-            matchFields,
-          ),
-          digests: digestsOf(record),
-        })),
-      ),
+    remove,
+    find,
+    close,
+    fill: records => fill(records.map(keyed)),
+    put: records => put(records.map(keyed)),
     holds: ({digests}, payload) =>
       Object.entries(payload).every(([name, value]) => {
         const at = places.get(name)

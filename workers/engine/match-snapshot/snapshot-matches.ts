@@ -70,7 +70,7 @@ const fillIndex = async (ctx: Context, flow: CompiledFlow, index: MatchIndex): P
     try {
       for await (const piece of readExportedRecords(page.file.object, ['id', ...fields.map(({apiName}) => apiName)])) {
         ctx.signal.throwIfAborted()
-        index.put(piece.map(texts => recordOf(fields, texts)))
+        index.fill(piece.map(texts => recordOf(fields, texts)))
         records += piece.length
         await yieldNow()
       }

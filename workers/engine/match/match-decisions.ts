@@ -1,9 +1,9 @@
 import {questionKeyOf} from '../../../shared/mapping/flows/question-key.ts'
 import {type Decision, findDecisions} from '../../../sql/decisions.ts'
 import {mostCandidates, type NewQuestion} from '../../../sql/questions.ts'
-import {outcomeNo, PHASES} from '../../../sql/run-log.ts'
 import type {Context} from '../context.ts'
 import type {CompiledFlow, ImportRow} from '../model.ts'
+import {logEntryOf} from '../settle/log-entries.ts'
 import type {SettlementParts} from '../settle/settler.ts'
 
 /**
@@ -50,9 +50,6 @@ export const addQuestion = (
 }
 
 const logWouldAsk = (flow: CompiledFlow, settled: SettlementParts, row: ImportRow, found: number) =>
-  settled.log.push({
-    ...{key: row.key, flow: flow.no, number: row.number, module: flow.module.no, phase: PHASES.indexOf('match'), target: null},
-    ...{attempt: 0, recordId: null, outcome: outcomeNo('would_ask'), code: String(found), message: `${found} records match`},
-  })
+  settled.log.push(logEntryOf(flow, row, {phase: 'match', outcome: 'would_ask', code: String(found), message: `${found} records match`}))
 
 const keyOf = (flow: CompiledFlow, row: ImportRow) => questionKeyOf({kind: 'match', flowId: flow.id, field: null, value: row.matchKey!})

@@ -56,7 +56,11 @@ const planDelete = ({decided, matchKey, matches}: Pick<ImportRow, 'decided' | 'm
 
 /** Returns the plan of a row that deletes no record. */
 export const planKept = (code: SkipPlan['code'], message: string, recordId: string | null = null): SkipPlan => ({
-  ...{do: 'skip', code, message, recordId, asks: null},
+  do: 'skip',
+  code,
+  message,
+  recordId,
+  asks: null,
 })
 
 type PlanRowOptions = Pick<CompiledFlow, 'onOne' | 'onMany'> & Partial<Pick<CompiledFlow, 'matchFields' | 'deletes'>>
@@ -75,12 +79,20 @@ const waitForKey = ({key}: ImportRow, {matchFields = [], onOne}: PlanRowOptions,
 }
 
 const planQuestion = (matches: string[], why: string): RowPlan => ({
-  ...{do: 'skip', code: 'MATCH_MANY', message: `${why}: answer the run's questions, then retry it`, recordId: null, asks: matches},
+  do: 'skip',
+  code: 'MATCH_MANY',
+  message: `${why}: answer the run's questions, then retry it`,
+  recordId: null,
+  asks: matches,
 })
 
 /** Returns the plan of a row whose record already holds every value. */
 export const planUnchanged = (recordId: string): SkipPlan => ({
-  ...{do: 'skip', code: 'UNCHANGED', message: 'The record already holds these values', recordId, asks: null},
+  do: 'skip',
+  code: 'UNCHANGED',
+  message: 'The record already holds these values',
+  recordId,
+  asks: null,
 })
 
 /**

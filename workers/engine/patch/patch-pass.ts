@@ -27,7 +27,8 @@ type PatchableRow = {recordId: string; how: number; isPatched: boolean; emptyLin
 /** Writes, after all flows, the fields that may link to any imported record. Counts only rows that no earlier pass wrote. */
 export const runPatchPass = (ctx: Context, flow: CompiledPatchFlow): Promise<void> =>
   runLatePass(ctx, flow, {
-    ...{pass: PASS.patch, phase: 'patch'},
+    pass: PASS.patch,
+    phase: 'patch',
     listChunks: () => chunksOf(ctx, flow),
     prepare: (pipeline, chunk, rows) => preparePatches(pipeline, flow, chunk, rows),
   })
@@ -191,7 +192,9 @@ const isFilled = (value: unknown) =>
   value !== null && value !== undefined && value !== '' && value !== false && !(Array.isArray(value) && value.length === 0)
 
 const noteOf = ({patchPlan}: CompiledPatchFlow, {field, code, message}: LookupNote) => ({
-  ...{code: field === patchPlan.parent?.field ? 'PARENT_FAILED' : `LOOKUP_${code}`, message, target: field},
+  code: field === patchPlan.parent?.field ? 'PARENT_FAILED' : `LOOKUP_${code}`,
+  message,
+  target: field,
 })
 
 /** Settles rows with nothing left to write. Logs them under the attempt of the unanswered send, so that its entry is no longer the last. */

@@ -103,10 +103,7 @@ export const holdersOf = async (ctx: Context, flow: CompiledFlow, records: Candi
   const elsewhere = await findHeldElsewhere(ctx, flow, ids)
   const made = new Set([...elsewhere, ...hows.filter(({how}) => how <= 2).map(({recordId}) => recordId)])
   const met = new Set(hows.map(({recordId}) => recordId))
-  return records.map(({record, madeAtMs}) => ({
-    ...{record, madeAtMs},
-    holder: made.has(record.id) ? 'made' : met.has(record.id) ? 'met' : null,
-  }))
+  return records.map(({record, madeAtMs}) => ({record, madeAtMs, holder: made.has(record.id) ? 'made' : met.has(record.id) ? 'met' : null}))
 }
 
 /**

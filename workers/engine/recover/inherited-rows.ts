@@ -63,7 +63,11 @@ export const resumeRow = (
   const row = {key, number, counted, attempt}
   const isCreate = question.kind === STEP_CODES.create
   const unknown = (code: string, message: string): InheritedRow => ({
-    ...{row, outcome: 'unanswered', recordId: question.target, code, message},
+    row,
+    outcome: 'unanswered',
+    recordId: question.target,
+    code,
+    message,
     ...(isRow(composed) && isCreate && {question: {...questionOf(flow, composed, {...question, attempt}), ...keptDigestOf(question)}}),
   })
   // An earlier run logged the row as refused after an unanswered create. The row is planned again, but its record may exist.

@@ -37,7 +37,9 @@ export const describeSteps = async (
     ops.map(({row, target}) => [
       row,
       {
-        ...{kind, target: target === null ? null : nameOf(target), valuesHash: hashValues(row, nameOf)},
+        kind,
+        target: target === null ? null : nameOf(target),
+        valuesHash: hashValues(row, nameOf),
         modifiedAt: changedAt(records.get(target ?? '')),
       },
     ]),

@@ -107,7 +107,11 @@ const intend = async (ctx: Context, intents: Intent[]): Promise<boolean> => {
 /** Makes the intents of a batch. Rows nested in a create are stored and metered together with it. */
 const intentsOf = (ctx: Context, flow: CompiledFlow, kind: BatchKind, ops: Op[], bulkJob?: number): Intent[] => {
   const rows = ops.map(({row, target, unit}) => ({
-    ...{key: row.key, number: row.number, attempt: row.attempt + 1, target, witness: row.hasUniqueKey},
+    key: row.key,
+    number: row.number,
+    attempt: row.attempt + 1,
+    target,
+    witness: row.hasUniqueKey,
     digest: kind === 'create' ? sentDigestOf(flow, row) : null,
     isMetered: row.isMetered !== false,
     parent: unit?.parent ?? null,
@@ -117,7 +121,12 @@ const intentsOf = (ctx: Context, flow: CompiledFlow, kind: BatchKind, ops: Op[],
   const intents = [intentOf(ctx, flow, code, rows)]
   for (const nest of flow.nestedFlows ?? []) {
     const nested = nestedIn(ops, nest).map(({row, parent}) => ({
-      ...{key: row.key, number: row.number, attempt: row.attempt + 1, target: null, witness: parent.hasUniqueKey, parent: parent.key},
+      key: row.key,
+      number: row.number,
+      attempt: row.attempt + 1,
+      target: null,
+      witness: parent.hasUniqueKey,
+      parent: parent.key,
     }))
     if (nested.length) intents.push(intentOf(ctx, nest, STEP_CODES.replace, nested))
   }
@@ -135,7 +144,13 @@ const nestedIn = (ops: Op[], nest: CompiledFlow) =>
   ops.flatMap(({row: parent}) => (parent.nested ?? []).flatMap(({flow, rows}) => (flow === nest ? rows.map(row => ({row, parent})) : [])))
 
 const intentOf = (ctx: Context, flow: CompiledFlow, kind: number, rows: Intent['rows']): Intent => ({
-  ...{run: ctx.run.no, fence: ctx.lease.fence, batch: ctx.nextBatch(), flow: flow.no, module: flow.module.no, kind, rows},
+  run: ctx.run.no,
+  fence: ctx.lease.fence,
+  batch: ctx.nextBatch(),
+  flow: flow.no,
+  module: flow.module.no,
+  kind,
+  rows,
   answerSeconds: answerSecondsOf(ctx),
   leaseSeconds: ctx.config.LEASE_SECONDS,
 })

@@ -84,26 +84,30 @@ const chooseRows = ({id, module, subform}: CompiledSubformFlow, members: Subform
   const apart = meant.find(({isIn}) => !isIn)
   if (apart)
     return {
-      ...{outcome: 'skipped', code: 'ROWS_APART'},
+      outcome: 'skipped',
+      code: 'ROWS_APART',
       message: `${about(apart.composed.number)} is not in the row range of this run. Run both rows together`,
     }
   const rows = meant.map(({composed}) => composed)
   const broken = rows.find(one => !isRow(one))
   if (broken && !isRow(broken))
     return {
-      ...{outcome: broken.question ? 'skipped' : 'failed', code: 'ROWS_FAILED'},
+      outcome: broken.question ? 'skipped' : 'failed',
+      code: 'ROWS_FAILED',
       message: `${about(broken.number)} ${broken.question ? 'waits for an answer' : 'failed'}. A new record is sent with all its rows: ${broken.question ? "answer the run's questions" : 'correct that row'}, then retry`,
     }
   if (rows.length === 0 && subform.nested === 'required')
     return {
-      ...{outcome: 'failed', code: 'ROWS_MISSING'},
+      outcome: 'failed',
+      code: 'ROWS_MISSING',
       message: `The record needs a row of ${module.apiName}, and flow ${id} has none for it. Add one, then retry`,
     }
   return rows.filter(isRow)
 }
 
 const TOO_MANY: EndReason = {
-  ...{outcome: 'failed', code: 'BATCH_SIZE'},
+  outcome: 'failed',
+  code: 'BATCH_SIZE',
   message: `More than ${elementsAtOnce} subform rows belong to this row, and one request to the CRM can hold ${elementsAtOnce}. Nothing was written. Split the rows over several records`,
 }
 

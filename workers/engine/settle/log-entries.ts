@@ -13,24 +13,42 @@ import {
 import type {ImportRow} from '../model.ts'
 import type {SettlementParts} from './settler.ts'
 
+export type LogDetails = {recordId?: string | null; code?: string | null; message?: string | null; target?: string | null}
+type EntryFlow = {no: number; module: {no: number}}
+type EntryDetails = LogDetails & {phase: (typeof PHASES)[number]; outcome: OutcomeName; attempt?: number}
+
+/** Builds a log entry of the row. What is left out is empty. A row of an external engine may have no number. */
+export const logEntryOf = (
+  {no: flow, module}: EntryFlow,
+  {key, number}: Pick<ImportRow, 'key' | 'number'>,
+  {phase, outcome, ...details}: EntryDetails,
+) => ({
+  key,
+  flow,
+  number: number || null,
+  module: module.no,
+  phase: PHASES.indexOf(phase),
+  target: null,
+  attempt: 0,
+  recordId: null,
+  outcome: outcomeNo(outcome),
+  code: null,
+  message: null,
+  ...details,
+})
+
 /** Logs that an unanswered create of the row, sent without a unique key, may have made a second record. */
 export const logMayExistTwice = (
-  {flow, settled}: {flow: {no: number; module: {no: number}}; settled: SettlementParts},
-  {key, number}: Pick<ImportRow, 'key' | 'number'>,
+  {flow, settled}: {flow: EntryFlow; settled: SettlementParts},
+  row: Pick<ImportRow, 'key' | 'number'>,
   {recordId, message = null}: {recordId: string | null; message?: string | null},
 ) => {
-  const {no: module} = flow.module
-  settled.log.push({
-    ...{key, flow: flow.no, number, module, phase: PHASES.indexOf('write'), target: null, attempt: 0, recordId},
-    ...{outcome: outcomeNo('made_after_no_answer'), code: null, message},
-  })
-  add(settled.counts, countAt(module, 'made_after_no_answer'), 1)
+  settled.log.push(logEntryOf(flow, row, {phase: 'write', recordId, outcome: 'made_after_no_answer', message}))
+  add(settled.counts, countAt(flow.module.no, 'made_after_no_answer'), 1)
 }
 
-export type LogDetails = {recordId?: string | null; code?: string | null; message?: string | null; target?: string | null}
-
 export const logOutcome = (
-  {flow, settled}: {flow: {no: number; module: {no: number}; patchPlan?: unknown; tags?: unknown}; settled: SettlementParts},
+  {flow, settled}: {flow: EntryFlow & {patchPlan?: unknown; tags?: unknown}; settled: SettlementParts},
   row: Pick<ImportRow, 'key' | 'number' | 'counted' | 'notes'> & Partial<Pick<ImportRow, 'payload' | 'rounded' | 'emptied' | 'keptEdits'>>,
   outcome: OutcomeName,
   logDetails: LogDetails & {attempt: number},
@@ -40,20 +58,9 @@ export const logOutcome = (
   const {no: module} = flow.module
   if (row.notes) noteLookups({flow, settled}, row)
   if (row.keptEdits) noteKeptEdits({flow, settled}, row, recordId)
-  settled.log.push({
-    key: row.key,
-    flow: flow.no,
-    // A row of an external engine may have no number.
-    number: row.number || null,
-    module,
-    phase: PHASES.indexOf(flow.tags ? 'tag' : flow.patchPlan ? 'patch' : 'write'),
-    target,
-    attempt,
-    recordId,
-    outcome: outcomeNo(outcome),
-    code: code && plain(code, 100),
-    message: message && plain(message, longestMessage),
-  })
+  const phase = flow.tags ? 'tag' : flow.patchPlan ? 'patch' : 'write'
+  const texts = {code: code && plain(code, 100), message: message && plain(message, longestMessage)}
+  settled.log.push(logEntryOf(flow, row, {phase, target, attempt, recordId, outcome, ...texts}))
   // Patches and tags do not change the outcome under which a row is counted.
   if (flow.patchPlan || flow.tags) return
   if (row.counted) add(settled.counts, countAt(module, row.counted), -1)
@@ -81,10 +88,7 @@ const withRemarks = (
 /** Logs the lookups of a row once, before the first entry of the row itself. */
 const noteLookups = ({flow, settled}: Parameters<typeof logOutcome>[0], row: Pick<ImportRow, 'key' | 'number' | 'notes'>) => {
   for (const {field, ...logDetails} of row.notes?.splice(0) ?? [])
-    settled.log.push({
-      ...{key: row.key, flow: flow.no, number: row.number, module: flow.module.no, phase: PHASES.indexOf('lookup'), target: field},
-      ...{attempt: 0, outcome: outcomeNo('lookup'), ...logDetails},
-    })
+    settled.log.push(logEntryOf(flow, row, {phase: 'lookup', target: field, outcome: 'lookup', ...logDetails}))
 }
 
 /** Logs and counts the values that were kept, once, before the first entry of the row itself. */
@@ -93,13 +97,10 @@ const noteKeptEdits = (
   row: Pick<ImportRow, 'key' | 'number' | 'keptEdits'>,
   recordId: string | null,
 ) => {
-  const {no: module} = flow.module
+  const why = {code: 'KEPT_EDIT', message: 'A person changed the value in the CRM, so it was kept'}
   for (const field of row.keptEdits?.splice(0) ?? []) {
-    settled.log.push({
-      ...{key: row.key, flow: flow.no, number: row.number, module, phase: PHASES.indexOf('edit'), target: field, attempt: 0, recordId},
-      ...{outcome: outcomeNo('skipped'), code: 'KEPT_EDIT', message: 'A person changed the value in the CRM, so it was kept'},
-    })
-    add(settled.counts, keptEditsAt(module), 1)
+    settled.log.push(logEntryOf(flow, row, {phase: 'edit', target: field, recordId, outcome: 'skipped', ...why}))
+    add(settled.counts, keptEditsAt(flow.module.no), 1)
   }
 }
 

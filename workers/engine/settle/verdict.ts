@@ -200,7 +200,10 @@ const nameOf = ({flow}: JudgedBatch, {key}: ImportRow) => ({module: flow.module.
 
 /** Names a row whose admission is released. */
 export const admissionOf = ({no, module}: Pick<CompiledFlow, 'no' | 'module'>, {key, number}: Pick<ImportRow, 'key' | 'number'>) => ({
-  ...{module: module.no, flow: no, key, number},
+  module: module.no,
+  flow: no,
+  key,
+  number,
 })
 
 /** Stores the row's record. `doubt` builds the unsettled entry that is stored instead if another row already holds the record. */
@@ -222,7 +225,8 @@ const keepRecord = (
     matchKey: row.matchKey,
     mayExistTwice,
     writtenAt,
-    ...{flow: judgedBatch.flow.no, emptyLinks: row.emptyLinks},
+    flow: judgedBatch.flow.no,
+    emptyLinks: row.emptyLinks,
     ...(how === HOW.made && {doubt}),
   })
 }
@@ -243,7 +247,13 @@ export const questionOf = (
   row: ImportRow,
   {kind, target, attempt}: Pick<OpenQuestion, 'kind' | 'target' | 'attempt'>,
 ): OpenQuestion => ({
-  ...{module: flow.module.no, key: row.key, flow: flow.no, number: row.number, kind, target, attempt},
+  module: flow.module.no,
+  key: row.key,
+  flow: flow.no,
+  number: row.number,
+  kind,
+  target,
+  attempt,
   witness: row.hasUniqueKey,
   digest: kind === STEP_CODES.create ? (row.sentDigest ?? sentDigestOf(flow, row)) : null,
   matchKey: row.matchKey,

@@ -102,8 +102,15 @@ const readReplaceUnit = async (
   if (!Array.isArray(held)) return held
   if (held.length + rows.length > elementsAtOnce) return failed(tooMany(held.length, rows.length))
   return {
-    ...{at: 0, record: parent.recordId, parent: `${flow.subform.link.flow.id}.${parent.number}`, readAt, freshMs, isLost: false},
-    ...{held, deletes: held.map(({id}) => id), keys: rows.map(({key}) => key)},
+    at: 0,
+    record: parent.recordId,
+    parent: `${flow.subform.link.flow.id}.${parent.number}`,
+    readAt,
+    freshMs,
+    isLost: false,
+    held,
+    deletes: held.map(({id}) => id),
+    keys: rows.map(({key}) => key),
   }
 }
 

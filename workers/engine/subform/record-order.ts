@@ -49,7 +49,10 @@ const orderRow = (
   'recordId' in found ? {...row, parent: found, end: null} : {...row, parent: null, end: endOf(flow, row.rowNumber, found)}
 
 const endOf = ({id, subform}: CompiledSubformFlow, number: number, {end, ...missing}: MissingParent): RowFailure => ({
-  ...{number, key: `${id}.${number}`, code: parentProblemCode(missing), target: subform.field},
+  number,
+  key: `${id}.${number}`,
+  code: parentProblemCode(missing),
+  target: subform.field,
   message: `${missing.message}: the row was ${end === 'skipped' ? 'skipped' : 'not written'}`,
   ...(end === 'skipped' && {end}),
 })

@@ -21,7 +21,9 @@ export const replaceRows = async (
   const adds = Map.groupBy(ops, ({unit}) => unit!)
   const units = [...adds.keys()]
   const parents = units.map(unit => ({
-    ...{id: unit.record, field, deletes: unit.deletes},
+    id: unit.record,
+    field,
+    deletes: unit.deletes,
     adds: unit.adds ?? adds.get(unit)!.map(({row}) => row.payload),
   }))
   const {results, ...answer} = await connection.replaceRows(module, parents, options)

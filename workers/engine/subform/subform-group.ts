@@ -133,7 +133,10 @@ const failureEnd = (failure: RowFailure): MemberEnd => ({
   ...rowOf(failure),
   outcome: failure.sent ? 'unanswered' : failure.end === 'skipped' ? 'skipped' : 'failed',
   message: failure.sent ? `${failure.message}. ${SENT_WITH_PARENT}` : failure.message,
-  ...{recordId: null, code: failure.code, target: failure.target, asks: failure.question},
+  recordId: null,
+  code: failure.code,
+  target: failure.target,
+  asks: failure.question,
 })
 
 const SENT_WITH_PARENT = 'It was sent with that row in a request that the CRM did not answer, so both may exist'

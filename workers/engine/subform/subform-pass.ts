@@ -75,16 +75,14 @@ export const runSubformPass = async (ctx: Context, flow: CompiledSubformFlow, lo
 
 const openSubformPipeline = async (ctx: Context, flow: CompiledSubformFlow): Promise<SubformPipeline> => ({
   rowFields: ctx.images ? await listRowFields(ctx.db, {connector: ctx.connection.connector.id, module: flow.module.apiName}) : [],
-  ...{
-    ctx,
-    flow,
-    underWay: new Set(),
-    change: openChangeSignal(),
-    resending: new Set(),
-    inFlight: new Set(),
-    silentBatches: 0,
-    failure: null,
-  },
+  ctx,
+  flow,
+  underWay: new Set(),
+  change: openChangeSignal(),
+  resending: new Set(),
+  inFlight: new Set(),
+  silentBatches: 0,
+  failure: null,
 })
 
 /** Processes all groups. Returns how many rows the filter excludes, and the unmapped cells. */

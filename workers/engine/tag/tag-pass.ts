@@ -28,7 +28,8 @@ export const compileTagFlow = (snapshotFlow: SnapshotFlow, input: CompileFlowInp
  */
 export const runTagPass = (ctx: Context, flow: CompiledTagFlow): Promise<void> =>
   runLatePass(ctx, flow, {
-    ...{pass: PASS.tag, phase: 'tag'},
+    pass: PASS.tag,
+    phase: 'tag',
     listChunks: lowWater => listChunks(ctx, flow, lowWater),
     prepare: (pipeline, numbers, rows) => prepareTags(pipeline, flow, numbers, rows),
   })

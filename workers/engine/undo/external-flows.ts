@@ -34,9 +34,17 @@ const compileModule = async (
     onMissing: 'fail' as const,
   }
   return {
-    ...{no: 0, id: '', source: noSource, mappings: [], matchFields: [], uniqueFields: []},
+    no: 0,
+    id: '',
+    source: noSource,
+    mappings: [],
+    matchFields: [],
+    uniqueFields: [],
     module: {no, apiName: name, label: found?.label ?? name, fields: (found?.fields ?? []).map(shapeField)},
-    ...{onOne: 'update', onMany: 'skip', comparedFields: null, options: {}},
+    onOne: 'update',
+    onMany: 'skip',
+    comparedFields: null,
+    options: {},
     subform: parent ? {link, field: parent.field, module: parent.module} : null,
   }
 }

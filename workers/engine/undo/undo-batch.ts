@@ -26,8 +26,23 @@ const KINDS = {restore: 'update', replace: 'replace', delete: 'delete', undelete
 export const rowOf = (no: number, undone: UndoRecord): UndoRow => {
   const [{key, number}] = undone.rows as [UndoRecord['rows'][number]]
   return {
-    ...{no, undone, kept: [], key, number, payload: {}, matchKey: null, lockKeys: [], matches: [], hasUniqueKey: false, isMetered: false},
-    ...{attempt: 0, unansweredSends: 0, unansweredCreates: 0, decided: null, counted: null, open: false},
+    no,
+    undone,
+    kept: [],
+    key,
+    number,
+    payload: {},
+    matchKey: null,
+    lockKeys: [],
+    matches: [],
+    hasUniqueKey: false,
+    isMetered: false,
+    attempt: 0,
+    unansweredSends: 0,
+    unansweredCreates: 0,
+    decided: null,
+    counted: null,
+    open: false,
   }
 }
 
@@ -214,7 +229,10 @@ const write = async ({ctx, source, window}: UndoPass, rows: UndoRow[], {plans, r
   const flow = {...compiled, judge: 'undo' as const, options: {}, unmodifiedSince}
   const {next, unsent, ending} = await sendBatch(ctx, flow, kind, ops, {
     leave: row => window.leave((row as UndoRow).no),
-    ...{heard: () => {}, leaving: () => {}, change: async () => {}, resending: () => false},
+    heard: () => {},
+    leaving: () => {},
+    change: async () => {},
+    resending: () => false,
   })
   if (ending) throw ending
   return [...unsent.map(({row}) => row as UndoRow), ...listAgain(next)]

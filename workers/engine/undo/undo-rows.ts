@@ -62,7 +62,16 @@ type UnitInput = {at: number; held: CrmRecord[]; adds: FieldValues[]; readAt: nu
 
 /** Makes the request part that replaces the rows of one record. */
 export const unitOf = ({undone: {recordId}, key}: UndoRow, {at, held, adds, readAt}: UnitInput): ReplaceUnit => ({
-  ...{at, record: recordId, parent: key, keys: [key], held, deletes: held.map(({id}) => id), adds, readAt, freshMs, isLost: false},
+  at,
+  record: recordId,
+  parent: key,
+  keys: [key],
+  held,
+  deletes: held.map(({id}) => id),
+  adds,
+  readAt,
+  freshMs,
+  isLost: false,
 })
 
 /** Returns both sides of the before image of a record whose rows an undo replaces. */

@@ -152,13 +152,19 @@ async function* tracesOf({db, storage}: Context, source: UndoSource): AsyncGener
       listRowsOfMade(db, {chain, run: run.no, module: module.no, parent, after, limit: rowsPerLook}),
     ))
       yield nested.map(row => ({
-        ...{rank: rankOf(parent), recordId: row.recordId, at: Number.MAX_SAFE_INTEGER, kind: 'nested'},
+        rank: rankOf(parent),
+        recordId: row.recordId,
+        at: Number.MAX_SAFE_INTEGER,
+        kind: 'nested',
         image: imageOf(source, row),
       }))
   }
   for await (const rows of pagesOf(after => listUnknownRows(db, {chain, run: run.no, after, limit: rowsPerLook})))
     yield rows.map(({module, key}) => ({
-      ...{rank: rankOf(module), recordId: `unknown ${key}`, at: 0, kind: 'unknown'},
+      rank: rankOf(module),
+      recordId: `unknown ${key}`,
+      at: 0,
+      kind: 'unknown',
       image: imageOf(source, {module, key, recordId: ''}),
     }))
 }

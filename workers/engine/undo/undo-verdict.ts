@@ -2,10 +2,10 @@ import type {RecordAnswer} from '../../../shared/crm/crm.ts'
 import {isGone} from '../../../shared/crm/deletes.ts'
 import {describeProblem, isModified} from '../../../shared/crm/error.ts'
 import {HOW} from '../../../sql/chain-rows.ts'
-import {deletedAt, keptEditsAt, keptRowsAt, type OutcomeName, outcomeNo, PHASES} from '../../../sql/run-log.ts'
+import {deletedAt, keptEditsAt, keptRowsAt, type OutcomeName} from '../../../sql/run-log.ts'
 import type {CompiledFlow, ImportRow} from '../model.ts'
 import type {LateUpdates} from '../recover/late-updates.ts'
-import {type LogDetails, logOutcome} from '../settle/log-entries.ts'
+import {type LogDetails, logEntryOf, logOutcome} from '../settle/log-entries.ts'
 import {sayRefusal} from '../settle/refusal-words.ts'
 import type {SettlementParts} from '../settle/settler.ts'
 import {countUnanswered, maySendAgain, type NextStep, type Op} from '../settle/verdict.ts'
@@ -102,28 +102,16 @@ export const logKept = (settled: SettlementParts, undo: UndoRow, {code, message}
 }
 
 /** Logs one entry for each row that wrote the record, and one for each kept field. */
-const logUndone = (settled: SettlementParts, {undone, kept, attempt, number, key}: UndoRow, outcome: OutcomeName, details: LogDetails) => {
-  const {module} = undone.flow
+const logUndone = (settled: SettlementParts, row: UndoRow, outcome: OutcomeName, details: LogDetails) => {
+  const {undone, kept, attempt} = row
   const recordId = undone.effect === 'unknown' ? null : undone.recordId
   const isFinal = outcome !== 'unanswered' && outcome !== 'refused'
   for (const {field, ...why} of isFinal ? kept : []) {
-    settled.log.push({
-      ...{
-        key,
-        flow: undone.flow.no,
-        number: number || null,
-        module: module.no,
-        phase: PHASES.indexOf('edit'),
-        target: field,
-        attempt: 0,
-        recordId,
-      },
-      ...{outcome: outcomeNo('skipped'), ...why},
-    })
-    add(settled.counts, keptEditsAt(module.no), 1)
+    settled.log.push(logEntryOf(undone.flow, row, {phase: 'edit', target: field, recordId, outcome: 'skipped', ...why}))
+    add(settled.counts, keptEditsAt(undone.flow.module.no), 1)
   }
-  for (const row of undone.rows)
-    logOutcome({flow: {no: row.flow, module: {no: row.module}}, settled}, row, outcome, {...details, recordId, attempt})
+  for (const one of undone.rows)
+    logOutcome({flow: {no: one.flow, module: {no: one.module}}, settled}, one, outcome, {...details, recordId, attempt})
 }
 
 const add = (counts: Map<number, number>, index: number, change: number) => counts.set(index, (counts.get(index) ?? 0) + change)
