@@ -24,8 +24,10 @@ export const page = ({status = 200, title, content, headers = {}, formAction = "
 <meta name="viewport" content="width=device-width">
 <title>${title}</title>
 <style nonce="NONCE">${STYLE}</style>
+<main>
 <h1>${title}</h1>
 ${content}
+</main>
 </html>
 `.replaceAll('NONCE', nonce),
   })

@@ -79,6 +79,15 @@ test('the choice about existing records is mandatory, and every page of a first 
   await page.getByRole('button', {name: 'Import 20 rows'}).click()
   await person.runEnded(page, /^Imported$/)
   assert.equal(leads().length, 20)
+  await page.getByRole('link', {name: 'View rows'}).click()
+  const row = page.locator('.rows-table tbody tr').filter({hasText: 'Person 7'})
+  const link = (await row.getByRole('link', {name: /^Open in CRM/}).getAttribute('href'))!
+  const written = leads().find(({Last_Name}) => Last_Name === 'Person 7')!
+  assert.equal(new URL(link).searchParams.get('id'), String(written.id))
+  await person.stepTo(page, 'Run')
+  await page.getByRole('button', {name: 'Repeat weekly'}).click()
+  await page.getByRole('heading', {level: 1, name: 'New schedule'}).waitFor()
+  assert.equal(await page.getByLabel('Repeat').inputValue(), 'weekly')
   assert.deepEqual(visitor.complaints, [])
 })
 

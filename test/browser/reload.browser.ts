@@ -76,6 +76,8 @@ test('a reload during a run returns to the run, and so does the list of runs', a
   await person.writeRows(page)
   const live = page.getByRole('region', {name: 'Run in progress'})
   await live.getByText(/^100 of 300 rows/).waitFor()
+  await live.getByText('You can close this page.').waitFor()
+  assert.match(await page.title(), /^33\s?% · /, 'the title of the tab shows the progress')
   await page.reload()
   await live.getByText(/^100 of 300 rows/).waitFor()
   await page.getByRole('navigation', {name: 'Sections'}).getByRole('link', {name: 'Runs'}).click()

@@ -115,7 +115,7 @@ test('a terminal shows a progress bar that fits its width, then the outcome and 
       drawn.join('\n'),
     )
     t.true(hasColour(out, 32), 'what is good is green')
-    t.regex(shownBy(out), /Previewed after \d:\d\d\n {2}Accounts: 30 planned\nNext:\n {2}lading results run_\w+ --plan/)
+    t.regex(shownBy(out), /Previewed after \d:\d\d\n {2}Accounts: 30 would be written\nNext:\n {2}lading results run_\w+ --plan/)
   }
   const plain = await home.run(['connections'], {columns: 40, env: {NO_COLOR: '1'}})
   t.false(hasEscapes(plain.out), 'NO_COLOR')

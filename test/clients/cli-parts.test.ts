@@ -70,7 +70,7 @@ test('a progress line shows as much as fits, rows before outcomes', t => {
     {done: 1200, total: 4800, rowsPerSecond: 300, etaSeconds: 12},
     {Leads: {created: 1000, updated: 0, refused: 200}},
   )
-  t.is(progressLine(progress, 100), '[######----------------] 25%  1,200/4,800 rows  300/s  eta 0:12  created 1,000  refused 200')
+  t.is(progressLine(progress, 100), '[######----------------] 25%  1,200/4,800 rows  300/s  eta 0:12  1,000 created  200 refused')
   t.is(progressLine(progress, 40), '[##----] 25%  1,200/4,800 rows  300/s')
 })
 

@@ -33,7 +33,7 @@ test.serial('a plan writes nothing, and its application writes the planned rows'
   const planned = await home.run(['plan', path, '-t', 'Companies'])
   t.is(planned.code, 0, planned.err)
   const run = runOf(planned.out)
-  t.regex(planned.out, /\n {2}Accounts: 3 planned\nPlan: 3 rows, valid until \d{4}-\d\d-\d\dT\S+\nDigest: [\da-f]{64}\nNext:\n/)
+  t.regex(planned.out, /\n {2}Accounts: 3 would be written\nPlan: 3 rows, valid until \d{4}-\d\d-\d\dT\S+\nDigest: [\da-f]{64}\nNext:\n/)
   t.true(planned.out.includes(`  lading apply ${run} --watch`), planned.out)
   t.deepEqual(numbersOf('Pa-'), [])
   const applied = await home.run(['apply', run, '--watch'])

@@ -6,7 +6,10 @@ import {signIn} from './journey.ts'
 import {root, type Stack, startStack} from './stack.ts'
 import {openOutput, paint, printTable} from './terminal.ts'
 
-/** `npm start`: the whole service until Ctrl-C or SIGTERM. Its data is kept in `.data/start`, or in `--directory`. */
+/**
+ * `npm start`: the whole service until Ctrl-C or SIGTERM. Its data is kept in `.data/start`, or in `--directory`. It prints warnings and errors,
+ * and with LOG_LEVEL=info every request and job.
+ */
 const wanted = {api: Number(process.env.PORT) || 4000, crm: 4010, payment: 4020}
 const {values} = parseArgs({options: {directory: {type: 'string', default: join(root, '.data', 'start')}}})
 const directory = resolve(values.directory)
@@ -19,7 +22,7 @@ const email = 'ana@example.org'
 const start = () =>
   startStack({
     ...{directory, keep: true, ports: wanted, sells: true},
-    env: {LOG_LEVEL: process.env.LOG_LEVEL ?? 'info'},
+    env: {LOG_LEVEL: process.env.LOG_LEVEL ?? 'warn'},
     output: openOutput(),
   })
 

@@ -3,7 +3,7 @@ import type {Group} from '../run-reasons.ts'
 import {describeRunState, describeUndone} from '../run-state.ts'
 import {EXIT} from './exit-codes.ts'
 import type {Output} from './output.ts'
-import {clean, count, duration, plural} from './phrases.ts'
+import {clean, count, describeOutcome, duration, plural} from './phrases.ts'
 import {sumCounts} from './progress.ts'
 import {reasonLines} from './reasons.ts'
 
@@ -131,7 +131,7 @@ const countLines = (out: Output, counts: Record<string, Record<string, number>>)
   Object.entries(counts).map(([module, of]) => {
     const parts = Object.entries(of)
       .filter(([, rows]) => rows > 0)
-      .map(([outcome, rows]) => out.style(COLOURS[outcome] ?? 'dim', `${count(rows)} ${outcome}`))
+      .map(([outcome, rows]) => out.style(COLOURS[outcome] ?? 'dim', describeOutcome(outcome, rows)))
     return `  ${clean(module)}: ${parts.join(', ') || 'no rows'}`
   })
 

@@ -7,6 +7,17 @@ export const count = (value: number) => number.format(value)
 
 export const plural = (many: number, one: string, more = `${one}s`) => `${count(many)} ${many === 1 ? one : more}`
 
+/** The outcomes of rows whose names are no words for people. The widget has the same words. */
+const OUTCOMES: Record<string, string> = {
+  planned: 'would be written',
+  inherited: 'already written',
+  filtered: 'filtered out',
+  unanswered: 'without answer',
+}
+
+/** Formats rows of an outcome as `32 already written`. */
+export const describeOutcome = (outcome: string, rows: number) => `${count(rows)} ${OUTCOMES[outcome] ?? outcome}`
+
 const SIZES = ['B', 'kB', 'MB', 'GB', 'TB']
 
 /** Formats a size as `4.2 MB`, in powers of 1000. */

@@ -1,5 +1,5 @@
 import type {Output} from './output.ts'
-import {clean, count, duration, size} from './phrases.ts'
+import {clean, count, describeOutcome, duration, size} from './phrases.ts'
 import {widthOf} from './table.ts'
 
 /** The contents of a progress line. `share` from 0 to 1 draws a bar. As many `parts` as fit are shown, in order. */
@@ -66,7 +66,7 @@ export const sumCounts = (counts: Counts): Record<string, number> => {
 }
 
 export const runProgress = (progress: RunProgress, counts: Counts): Progress => {
-  const outcomes = Object.entries(sumCounts(counts)).map(([outcome, rows]) => `${outcome} ${count(rows)}`)
+  const outcomes = Object.entries(sumCounts(counts)).map(([outcome, rows]) => describeOutcome(outcome, rows))
   if (!progress) return {share: null, parts: ['waiting for a worker']}
   const {done, total, rowsPerSecond, etaSeconds} = progress
   const rows = total === null ? `${count(done)} rows` : `${count(done)}/${count(total)} rows`

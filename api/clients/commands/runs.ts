@@ -3,7 +3,7 @@ import {describeEnding} from '../cli/ending.ts'
 import {findImportId} from '../cli/find.ts'
 import {wholeNumber} from '../cli/options.ts'
 import type {Output} from '../cli/output.ts'
-import {clean, count} from '../cli/phrases.ts'
+import {clean, count, describeOutcome} from '../cli/phrases.ts'
 import {runProgress, sumCounts} from '../cli/progress.ts'
 import {readReasons} from '../cli/reasons.ts'
 import type {Cli, Session} from '../cli/session.ts'
@@ -114,6 +114,6 @@ const stateOf = (run: Json): string | null => {
 const countsOf = (run: Json) =>
   run
     ? Object.entries(sumCounts(run.counts))
-        .map(([outcome, rows]) => `${count(rows)} ${outcome}`)
+        .map(([outcome, rows]) => describeOutcome(outcome, rows))
         .join(', ')
     : ''

@@ -3,7 +3,7 @@ import {ApiError} from '../../http.ts'
 import {html} from '../html.ts'
 import {t} from '../text/reading.ts'
 import {Button} from '../ui/button.ts'
-import {Notice, Problem} from '../ui/notice.ts'
+import {CodeDetails, Notice, Problem} from '../ui/notice.ts'
 import type {CsvReader, Reader, WorkbookReader} from './import.ts'
 import {CsvFields, WorkbookFields} from './reader-form.ts'
 import {sheetsIn} from './reading.ts'
@@ -49,7 +49,7 @@ export const RefusedFile = ({name, error, read}: Props) => {
   const change = (changes: Partial<CsvReader> & Partial<WorkbookReader>) =>
     setReader({...reader, ...Object.fromEntries(Object.entries(changes).map(([key, value]) => [key, value === '' ? undefined : value]))})
   return html`
-    <${Notice} kind="bad" title=${title}><p>${whatIsWrong(error as ApiError)} <code class="code">${code}</code></p><//>
+    <${Notice} kind="bad" title=${title}><p>${whatIsWrong(error as ApiError)}</p><${CodeDetails} code=${code} /><//>
     <form
       class="refused-file"
       aria-label=${t.readingOptionsOf(name)}

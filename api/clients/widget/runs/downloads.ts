@@ -8,7 +8,7 @@ import {client, inOrg} from '../state/session.ts'
 import {t} from '../text/runs.ts'
 import {Button} from '../ui/button.ts'
 import {bytes} from '../ui/format.ts'
-import {Notice, Problem, say} from '../ui/notice.ts'
+import {CodeDetails, Notice, Problem, say} from '../ui/notice.ts'
 import {nameFile} from './file-name.ts'
 import type {Run} from './run.ts'
 import {saveStream} from './save.ts'
@@ -68,6 +68,6 @@ const openFile = (path: string, kind: DownloadProps['kind'], sent: {query: Query
 const DownloadProblem = ({error, again}: {error: unknown; again: () => void}) => {
   const code = error instanceof ApiError ? error.code : null
   if (code === 'RESULTS_TOO_LARGE')
-    return html`<${Notice} kind="warning" title=${t.theFileIsTooLarge}>${t.filterTheTableOfRowsInsteadOr((error as ApiError).message)} <code class="code">${code}</code><//>`
+    return html`<${Notice} kind="warning" title=${t.theFileIsTooLarge}>${t.filterTheTableOfRowsInsteadOr((error as ApiError).message)}<${CodeDetails} code=${code} /><//>`
   return html`<${Problem} error=${error} again=${again} title=${code === 'RECORDS_MOVING' ? t.theRecordsOfThisRunAreBeing : undefined} />`
 }

@@ -2,6 +2,7 @@ import {type Group, reasonsOf} from '../../run-reasons.ts'
 import {html} from '../html.ts'
 import {t} from '../text/runs.ts'
 import {count} from '../ui/format.ts'
+import {CodeDetails} from '../ui/notice.ts'
 import type {Run} from './run.ts'
 import type {Tally} from './use-tally.ts'
 import {adviceOf, sayReason} from './why.ts'
@@ -41,7 +42,7 @@ const Reason = ({group, linkTo, isOneModule, file}: ReasonProps) => {
       <div>
         <p>${!isOneModule && `${moduleLabel}: `}${sayReason(group) ?? t.theCrmDidNotAnswerSoThe} <span class="quiet">${t.firstInRow(count(firstRow))}${file && t.ofFile(file)}</span></p>
         ${advice && html`<p class="hint">${advice}</p>`}
-        ${code && html`<details class="code-details"><summary>${t.details}</summary><code class="code">${code}</code></details>`}
+        ${code && html`<${CodeDetails} code=${code} />`}
       </div>
     </li>
   `

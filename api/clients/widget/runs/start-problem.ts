@@ -6,7 +6,7 @@ import {t} from '../text/decide.ts'
 import {messageOf} from '../text/errors.ts'
 import {Button} from '../ui/button.ts'
 import {count, onDay} from '../ui/format.ts'
-import {Notice, Problem} from '../ui/notice.ts'
+import {CodeDetails, Notice, Problem} from '../ui/notice.ts'
 import {ChangedFile} from './changed-file.ts'
 
 type Lift =
@@ -46,7 +46,7 @@ const NoRoom = ({error, onFewer}: {error: ApiError; onFewer?: ((rows: number) =>
     <${Notice} kind="warning" title=${messageOf(error)}>
       ${typeof remaining === 'number' && html`<p>${t.rowsLeftOfInThisPeriodUsed(remaining, count(limit), count(used))}${reserved ? t.reservedByActiveRuns(count(reserved)) : ''}.</p>`}
       ${lift.length > 0 && html`<p>${t.toContinue}</p><ul>${(lift as Lift[]).map(one => html`<li>${sayLift(one, onFewer)}</li>`)}</ul>`}
-      <code class="code">${error.code}</code>
+      <${CodeDetails} code=${error.code} />
     <//>
   `
 }

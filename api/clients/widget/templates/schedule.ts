@@ -11,7 +11,7 @@ import {t} from '../text/schedules.ts'
 import {Button} from '../ui/button.ts'
 import {Confirm} from '../ui/dialog.ts'
 import {at, atIn, count} from '../ui/format.ts'
-import {Notice, Problem, say} from '../ui/notice.ts'
+import {CodeDetails, Notice, Problem, say} from '../ui/notice.ts'
 import {Page, Shown} from '../ui/page.ts'
 import {Pill} from '../ui/pill.ts'
 import {Table} from '../ui/table.ts'
@@ -82,7 +82,7 @@ const Standing = ({address, schedule, again}: Part) => {
     again()
   })
   return html`
-    ${stopped && html`<${Notice} kind="bad" title=${t.theScheduleWasTurnedOff}>${stopped.message} <code>${stopped.code}</code><${FrequencyAdvice} code=${stopped.code} /><//>`}
+    ${stopped && html`<${Notice} kind="bad" title=${t.theScheduleWasTurnedOff}>${stopped.message}<${FrequencyAdvice} code=${stopped.code} /><${CodeDetails} code=${stopped.code} /><//>`}
     <p>
       <${Pill} tone=${enabled ? 'good' : 'neutral'}>${enabled ? t.on : t.off}<//>
       ${

@@ -8,7 +8,7 @@ import {client, may} from '../state/session.ts'
 import {t} from '../text/schedules.ts'
 import {Button} from '../ui/button.ts'
 import {at, bytes, count} from '../ui/format.ts'
-import {Notice, Problem} from '../ui/notice.ts'
+import {CodeDetails, Notice, Problem} from '../ui/notice.ts'
 import {Shown} from '../ui/page.ts'
 import {Table} from '../ui/table.ts'
 import {adviceOf} from './source-advice.ts'
@@ -52,8 +52,9 @@ const Result = ({test: {fetchedAt, file, problem}}: {test: FetchTest}) => {
   if (problem)
     return html`
       <${Notice} kind="bad" title=${t.theFileCouldNotBeFetched}>
-        <p>${problem.message}. <code class="code">${problem.code}</code></p>
+        <p>${problem.message}.</p>
         <p>${adviceOf(problem.code)} <span class="quiet">${at(fetchedAt)}</span></p>
+        <${CodeDetails} code=${problem.code} />
       <//>
     `
   const {name, rows, columnCount, columns, sample, drift} = file!

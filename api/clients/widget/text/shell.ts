@@ -2,6 +2,7 @@ import {type Part, translate} from './language.ts'
 
 export const t = translate('shell', {
   loading: 'Loading …',
+  details: 'Details',
   thisPageCouldNotBeLoaded: 'This page could not be loaded',
   pageNotFound: 'Page not found',
   goToImports: 'Go to imports',

@@ -31,6 +31,10 @@ export const Notice = ({
   </div>
 `
 
+/** The code of an error, which support and programs know it by. */
+export const CodeDetails = ({code}: {code: string}) =>
+  html`<details class="code-details"><summary>${t.details}</summary><code class="code">${code}</code></details>`
+
 /** Shows an error with its code and the time to wait. It renders nothing if `error` is null. */
 export const Problem = ({error, again, title}: {error: unknown; again?: () => void; title?: string}) => {
   if (!error) return null
@@ -39,9 +43,10 @@ export const Problem = ({error, again, title}: {error: unknown; again?: () => vo
   const actions = again && html`<button type="button" class="button" onClick=${again}>${t.tryAgain}</button>`
   return html`
     <${Notice} kind="bad" title=${title ?? null} actions=${actions}>
-      <p>${message}${wait}${code && html` <code class="code">${code}</code>`}</p>
+      <p>${message}${wait}</p>
       ${code === 'FAILED_FILE' && html`<p><a href=${correctionsOf(error as ApiError)}>${t.goToTheResultsOfThatRun}</a></p>`}
       ${issues.length > 0 && html`<ul>${issues.map(issue => html`<li>${issue}</li>`)}</ul>`}
+      ${code && html`<${CodeDetails} code=${code} />`}
     <//>
   `
 }
@@ -70,7 +75,8 @@ const SignInAgain = ({message, code, again}: {message: string; code: string; aga
       title=${t.signInAgainToContinue}
       actions=${html`<button type="button" class="button" onClick=${act}>${t.signInAgain}</button>`}
     >
-      <p>${message} <code class="code">${code}</code></p>
+      <p>${message}</p>
+      <${CodeDetails} code=${code} />
     <//>
     <${Problem} error=${failure} />
   `

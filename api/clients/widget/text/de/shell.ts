@@ -3,6 +3,7 @@ import type {t} from '../shell.ts'
 
 export const shell: typeof t = {
   loading: 'Wird geladen …',
+  details: 'Details',
   thisPageCouldNotBeLoaded: 'Diese Seite konnte nicht geladen werden',
   pageNotFound: 'Seite nicht gefunden',
   goToImports: 'Zu den Importen',
