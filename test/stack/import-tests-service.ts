@@ -2,9 +2,7 @@ import {join} from 'node:path'
 import {listen} from '../../api/listen.ts'
 import {openTools} from '../../api/open-deps.ts'
 import {readConfig} from '../../shared/config.ts'
-import {migrateQueue} from '../../shared/release.ts'
 import {openLog} from '../../shared/telemetry/log.ts'
-import {migrate} from '../../sql/migrate.ts'
 import {startWorkers} from '../../workers/start.ts'
 import {type ModuleDescription, specOfDiscovery} from '../simulators/crm/discovered-org.ts'
 import {startCrm} from '../simulators/crm.ts'
@@ -15,7 +13,7 @@ export type OpenOrgRequest = {id: number; connections: {connectorId: string; nam
 
 const workers = ['imports', 'discovery']
 
-/** Starts API, workers and the CRM stand-in in this process. */
+/** Starts API, workers and the CRM stand-in in this process. The database is migrated. */
 export const startService = async ({databaseUrl, directory}: {databaseUrl: string; directory: string}) => {
   const crm = await startCrm({orgs: [], control: true})
   const config = readConfig({
@@ -25,8 +23,6 @@ export const startService = async ({databaseUrl, directory}: {databaseUrl: strin
     PARSER_THREADS: '1',
   })
   const log = openLog('import tests', config.LOG_LEVEL)
-  await migrate(databaseUrl)
-  await migrateQueue(databaseUrl, log)
   const tools = await openTools(config, log)
   const api = await listen(tools)
   await startWorkers(workers, config, log)

@@ -1,32 +1,42 @@
+import {once} from 'node:events'
 import fs from 'node:fs'
 import {enableCompileCache} from 'node:module'
 import os from 'node:os'
 import {join} from 'node:path'
+import {Worker} from 'node:worker_threads'
 import type {OpenOrgRequest} from './import-tests-service.ts'
 import {openKeeper} from './keeper.ts'
-import {startPostgres, throwaway} from './postgres.ts'
 import {roomInMemory} from './shared-memory.ts'
 
 /**
  * The stack behind `lading test`: Postgres, API, workers and the CRM stand-in in one process and Postgres. The parent asks by messages for an
- * org with a CRM that is built from a discovery. The process ends when its parent disconnects or dies.
+ * org with a CRM that is built from a discovery, and for the end. The process also ends when its parent dies.
  */
 const [, , compiled] = process.argv
 const directory = fs.mkdtempSync(join(roomInMemory() ?? os.tmpdir(), 'lading-import-tests-'))
 const keeper = openKeeper()
 keeper.remove(directory)
-const flags = [...throwaway.filter(flag => !/^(shared_buffers|max_wal_size)=/.test(flag)), 'shared_buffers=64MB', 'max_wal_size=512MB']
-
-const starting = startPostgres({directory: join(directory, 'postgres'), keep: false, flags})
-process.once('disconnect', () => void starting.then(cluster => cluster.stop()).finally(() => process.exit(0)))
-// The service loads while Postgres makes its cluster. Threads read the cache's directory from the environment.
+// Threads read the cache's directory from the environment.
 if (compiled !== undefined) {
   enableCompileCache(compiled)
   process.env.NODE_COMPILE_CACHE = compiled
 }
-const [cluster, {startService, openOrg}] = await Promise.all([starting, import('./import-tests-service.ts')])
-const service = await startService({databaseUrl: cluster.url, directory})
-process.on('message', (request: OpenOrgRequest) => {
+const database = new Worker(new URL('./import-tests-database.ts', import.meta.url), {workerData: directory})
+const stop = () => database.postMessage('stop')
+database.once('exit', async () => {
+  await keeper.stop()
+  if (process.connected) await new Promise(done => process.send?.({stopped: true}, done))
+  // Node writes its cache at the end, which takes seconds the first time. Readers of the output would wait for it.
+  for (const output of [1, 2]) fs.closeSync(output)
+  process.exit(0)
+})
+process.once('disconnect', stop)
+process.on('message', request => 'stop' in (request as object) && stop())
+const migrated = once(database, 'message') as Promise<[databaseUrl: string]>
+const [[databaseUrl], {startService, openOrg}] = await Promise.all([migrated, import('./import-tests-service.ts')])
+const service = await startService({databaseUrl, directory})
+process.on('message', (request: OpenOrgRequest | {stop: true}) => {
+  if ('stop' in request) return
   openOrg(service, request).then(
     opened => process.send?.({id: request.id, opened}),
     error => process.send?.({id: request.id, error: (error as Error).message}),

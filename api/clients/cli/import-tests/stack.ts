@@ -53,11 +53,13 @@ const nextMessage = (child: ChildProcess, isWanted: (message: Json) => boolean) 
     child.on('message', heard).once('exit', ended)
   })
 
-/** Disconnecting lets the child remove what it stored. */
+/** Waits until the child has removed what it stored. It may still write its cache of compiled code then. */
 const stopChild = async (child: ChildProcess) => {
-  if (child.exitCode !== null || child.signalCode !== null) return
+  if (!child.connected) return
   const {promise, resolve} = Promise.withResolvers<void>()
-  child.once('exit', () => resolve())
-  if (child.connected) child.disconnect()
+  child.once('exit', () => resolve()).on('message', ({stopped}: Json) => stopped && resolve())
+  child.send({stop: true})
   await promise
+  if (child.connected) child.disconnect()
+  child.unref()
 }
