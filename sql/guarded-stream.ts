@@ -13,8 +13,8 @@ export class MalformedAnswer extends Error {
 const mostBytes = 64 * 1024 * 1024
 
 /**
- * Closes the stream when a listener of its data throws, or when more than 64 MiB wait. Parsers of drivers throw at malformed bytes, and an error thrown in
- * a listener would end the process. Returns a function that subtracts bytes which no longer wait, usually all of them.
+ * Closes the stream if a listener of its data throws, or if more than 64 MiB are not released. Parsers of drivers throw at malformed bytes, and an error
+ * in a listener would end the process. Returns a function that releases processed bytes; without an argument, all bytes.
  */
 export const guardStream = (stream: Duplex): ((released?: number) => void) => {
   let waiting = 0

@@ -8,7 +8,7 @@ type KeyedRecord = IndexedRecord & {key: Buffer | null}
 
 /** An index of records by match key, in a temporary SQLite file. A record without a key is never found. */
 export type IndexTable = {
-  /** Adds records. An id that is added twice may be found by both keys until `put` or `remove`. */
+  /** Adds records. If an id is added twice with different keys, both keys find it until `put` or `remove`. */
   fill(records: readonly KeyedRecord[]): void
   /** Indexes the keys, after the last `fill` and before the first `find`. An index that grows record by record would take ten times as long. */
   finish(): Promise<void>
@@ -29,7 +29,7 @@ export const openIndexTable = (): IndexTable => {
   db.exec(`pragma journal_mode = off; pragma synchronous = off; pragma cache_size = -${cacheKib}`)
   const parts = Array.from({length: partCount}, (_, no) => openPart(db, no))
   const partOf = (key: Buffer | null) => parts[key === null ? 0 : key[0]! % partCount]!
-  const together = (work: () => void) => {
+  const inTransaction = (work: () => void) => {
     db.exec('begin')
     work()
     db.exec('commit')
@@ -39,7 +39,7 @@ export const openIndexTable = (): IndexTable => {
   }
   return {
     fill: records =>
-      together(() => {
+      inTransaction(() => {
         for (const record of records) partOf(record.key).insert(record)
       }),
     async finish() {
@@ -49,13 +49,13 @@ export const openIndexTable = (): IndexTable => {
       }
     },
     put: records =>
-      together(() => {
+      inTransaction(() => {
         for (const record of records) {
           removeOne(record.id)
           partOf(record.key).insert(record)
         }
       }),
-    remove: ids => together(() => ids.forEach(removeOne)),
+    remove: ids => inTransaction(() => ids.forEach(removeOne)),
     find: key => partOf(key).find(key),
     close: () => db.close(),
   }

@@ -6,8 +6,8 @@ import type {QueryInput, QueryRows} from './query-cursor.ts'
 import type {QueryCell} from './query-values.ts'
 
 /** The text is not one statement that returns rows. */
-export class NoRows extends Error {
-  override name = 'NoRows'
+export class NotRowQuery extends Error {
+  override name = 'NotRowQuery'
 }
 
 const connectSeconds = 20
@@ -16,26 +16,29 @@ const batchBytes = 1024 * 1024
 /** The most rows that wait in memory for the reader. Then the connection is paused. */
 const waitingRows = 16
 
-/** A SELECT after comments and parentheses. Others could end the read-only transaction, such as a CALL. Comments with `!` are executed. */
-const selects = /^(?:\s|\(|--[\s][^\n]*(?:\n|$)|#[^\n]*(?:\n|$)|\/\*(?![!M])[\s\S]*?\*\/)*(?:select|with|values|table|show)\b/i
+/**
+ * Matches a query that begins, after comments and parentheses, with a word that reads. Other statements, such as CALL, could end the read-only
+ * transaction. `/*!` and `/*M!` are not skipped, because the server executes them.
+ */
+const rowQueryPattern = /^(?:\s|\(|--[\s][^\n]*(?:\n|$)|#[^\n]*(?:\n|$)|\/\*(?!M?!)[\s\S]*?\*\/)*(?:select|with|values|table|show)\b/i
 
 /**
  * Runs a query of a MySQL or MariaDB database in a read-only transaction. Rows are read as fast as the caller takes them. No value becomes a JavaScript
- * number or date. Throws errors of mysql2, NoRows, and the errors of `guardStream`.
+ * number or date. Throws errors of mysql2, NotRowQuery, and the errors of `guardStream`.
  */
 export const openMysqlQuery = async ({query, statementSeconds, ...input}: QueryInput): Promise<QueryRows> => {
-  if (!selects.test(query)) throw new NoRows('The query does not begin with SELECT')
+  if (!rowQueryPattern.test(query)) throw new NotRowQuery('The query does not begin with SELECT')
   const {connection, release} = openConnection(input)
-  await ask(connection, 'set names utf8mb4')
-  await ask(connection, `set time_zone = '+00:00'`)
-  // The server would close the connection while a slow reader pauses it.
-  await ask(connection, `set net_write_timeout = 600`)
-  await ask(connection, await timeLimitOf(connection, statementSeconds))
-  await ask(connection, 'set session transaction read only')
-  await ask(connection, 'start transaction read only')
+  await runStatement(connection, 'set names utf8mb4')
+  await runStatement(connection, `set time_zone = '+00:00'`)
+  // Prevents the server from closing a connection that a slow reader has paused.
+  await runStatement(connection, `set net_write_timeout = 600`)
+  await runStatement(connection, await timeLimitOf(connection, statementSeconds))
+  await runStatement(connection, 'set session transaction read only')
+  await runStatement(connection, 'start transaction read only')
   const command = connection.query({sql: query, rowsAsArray: true, typeCast: false})
   const rows = command.stream({highWaterMark: waitingRows})
-  // mysql2 only emits errors: those of the query here, lost connections there. A destroyed stream keeps its error for a reader that comes later.
+  // mysql2 emits query errors on the rows and lost connections on the connection, but it destroys neither. A later reader fails with the error of `destroy`.
   rows.on('error', error => rows.destroy(error))
   connection.on('error', error => rows.destroy(error))
   const fields = await firstFields(rows)
@@ -62,10 +65,10 @@ const openConnection = ({socket, tls, host, user, password, database}: Connectio
   return {connection, release: (bytes: number) => release(bytes)}
 }
 
-/** What the types of mysql2 do not describe. The stream becomes another one with TLS. */
+/** Members that the types of mysql2 omit. `startTLS` replaces `stream` by the TLS socket. */
 type UpgradableConnection = Connection & {stream: import('node:stream').Duplex; startTLS(onSecure: (error?: Error) => void): void}
 
-const ask = (connection: Connection, sql: string) =>
+const runStatement = (connection: Connection, sql: string) =>
   new Promise<string[][]>((done, fail) => {
     connection.query({sql, rowsAsArray: true}, (error: QueryError | null, rows: unknown) =>
       error ? fail(error) : done(rows as string[][]),
@@ -74,7 +77,7 @@ const ask = (connection: Connection, sql: string) =>
 
 /** Returns the statement that limits the time of a SELECT. Sources: MySQL, `max_execution_time`; MariaDB, `max_statement_time`. */
 const timeLimitOf = async (connection: Connection, seconds: number): Promise<string> => {
-  const [row] = await ask(connection, 'select version()')
+  const [row] = await runStatement(connection, 'select version()')
   return /mariadb/i.test(String(row?.[0]))
     ? `set max_statement_time = ${Math.ceil(seconds)}`
     : `set max_execution_time = ${Math.ceil(seconds * 1000)}`
@@ -87,7 +90,7 @@ const firstFields = (rows: Readable) =>
     rows.once('fields', (fields: FieldPacket[] | undefined) => {
       rows.off('error', fail)
       if (fields) done(fields)
-      else fail(new NoRows('The statement returns no rows'))
+      else fail(new NotRowQuery('The statement returns no rows'))
     })
   })
 

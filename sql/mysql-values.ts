@@ -2,8 +2,8 @@ import mysql, {type FieldPacket} from 'mysql2'
 import type {QueryCell} from './query-values.ts'
 
 /**
- * Returns a converter from the bytes of the text protocol to the text of a cell. Numbers keep every digit. Times are in ISO 8601; a TIMESTAMP is in UTC.
- * Binary values are hexadecimal, as in SQL. Needs `time_zone` +00:00 and a connection in utf8mb4.
+ * Returns a converter from the bytes of the text protocol to the text of a cell. Numbers keep every digit. DATETIME and TIMESTAMP are in ISO 8601,
+ * TIMESTAMP in UTC. BIT is a decimal number, and binary values are hexadecimal, as in SQL. Needs `time_zone` +00:00 and a connection in utf8mb4.
  * Source: https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_com_query_response_text_resultset.html
  */
 export const mysqlCellsOf = (fields: readonly FieldPacket[]): ((row: readonly (Buffer | null)[]) => QueryCell[]) => {
@@ -28,7 +28,7 @@ const converterOf = ({columnType = Types.VAR_STRING, characterSet}: FieldPacket)
   return bytes => bytes.toString()
 }
 
-/** `2026-11-28 16:05:00.25`. A zero date, which is no day, stays as MySQL writes it. */
+/** `2026-11-28 16:05:00.25`. A zero date (`0000-00-00`) is not a valid date, so it stays as MySQL writes it. */
 const moment = /^(\d{4}-(?!00)\d\d-(?!00)\d\d) (\d\d:\d\d:\d\d(?:\.\d{1,6})?)$/
 
 const momentOf = (text: string, zone: string): string => text.replace(moment, `$1T$2${zone}`)

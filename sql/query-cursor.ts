@@ -14,6 +14,7 @@ export type QueryInput = {
   query: string
   /** `ca`: the authorities that are trusted instead of the public ones. Null: no encryption. */
   tls: {ca?: string | undefined} | null
+  /** The time limit: of each batch (PostgreSQL) or of the whole query (MySQL). */
   statementSeconds: number
 }
 

@@ -32,7 +32,7 @@ export const keepPaymentCustomer = async (deps: CustomerDeps, {org, email}: Cust
   if (kept.customer === null) return makeCustomer(deps, {org, email: kept.email ?? email, seq: kept.seq})
   if (kept.email === null || (!isSame(kept.email, email) && !(await isOfAdmin(db, {org, email: kept.email})))) {
     const named = await nameOf(db, org)
-    // This call has no idempotency key. A repeated update is harmless, and a key could block the return to an address of an hour ago.
+    // This call has no idempotency key. A repeated update is harmless, and an idempotency key could block a return to the address before.
     await payment.ask('customer', stripe => stripe.customers.update(kept.customer!, {email, ...named}))
     await setCustomerEmail(db, {org, email})
   }

@@ -94,8 +94,8 @@ const undoOf = (run: Run) => {
 }
 
 /**
- * Returns what the import's forecast said when the run started, to compare it with `cost`: for the route that every flow took, otherwise for
- * the usual one.
+ * Returns the forecast that was stored when the run started, to compare it with `cost`. If all flows took the same route, returns the numbers of
+ * that route, otherwise those of the usual one.
  */
 const forecastOf = ({forecast, routes: [first, ...others]}: Run) => {
   const {data} = Forecast.safeParse(forecast)

@@ -19,7 +19,7 @@ type Options = {
   user: string
   password: string
   database: string
-  /** Answers a statement. Settings and the transaction are answered before. */
+  /** Answers a statement. The server itself answers SET, START TRANSACTION and `select version()`. */
   answer(sql: string): MysqlAnswer | Promise<MysqlAnswer>
   version?: string
   tls?: {cert: string; key: string}

@@ -6,8 +6,8 @@ import {migrate} from '../../sql/migrate.ts'
 import {startPostgres, throwaway} from './postgres.ts'
 
 /**
- * A thread that starts a throwaway Postgres in the folder `workerData`, migrates it and posts its address. It stops Postgres at the first message, and
- * then ends. It is a thread, because loading the service blocks the process for seconds.
+ * A thread that starts a throwaway Postgres in the folder `workerData`, migrates it and posts the database URL. At the first message, the thread stops
+ * Postgres and ends. Loading the service blocks the main thread for seconds, so Postgres starts here.
  */
 const port = parentPort!
 const flags = [...throwaway.filter(flag => !/^(shared_buffers|max_wal_size)=/.test(flag)), 'shared_buffers=64MB', 'max_wal_size=512MB']

@@ -13,7 +13,7 @@ export type OpenOrgRequest = {id: number; connections: {connectorId: string; nam
 
 const workers = ['imports', 'discovery']
 
-/** Starts API, workers and the CRM stand-in in this process. The database is migrated. */
+/** Starts API, workers and the CRM stand-in in this process. The caller must have migrated the database. */
 export const startService = async ({databaseUrl, directory}: {databaseUrl: string; directory: string}) => {
   const crm = await startCrm({orgs: [], control: true})
   const config = readConfig({

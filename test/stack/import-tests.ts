@@ -9,8 +9,8 @@ import {openKeeper} from './keeper.ts'
 import {roomInMemory} from './shared-memory.ts'
 
 /**
- * The stack behind `lading test`: Postgres, API, workers and the CRM stand-in in one process and Postgres. The parent asks by messages for an
- * org with a CRM that is built from a discovery, and for the end. The process also ends when its parent dies.
+ * The stack behind `lading test`: API, workers and the CRM stand-in in this process, and Postgres, which a thread starts. The parent sends a message to
+ * open an org with a CRM built from a discovery, or to stop. The process also stops when its parent dies.
  */
 const [, , compiled] = process.argv
 const directory = fs.mkdtempSync(join(roomInMemory() ?? os.tmpdir(), 'lading-import-tests-'))
@@ -26,7 +26,7 @@ const stop = () => database.postMessage('stop')
 database.once('exit', async () => {
   await keeper.stop()
   if (process.connected) await new Promise(done => process.send?.({stopped: true}, done))
-  // Node writes its cache at the end, which takes seconds the first time. Readers of the output would wait for it.
+  // At exit, Node writes the compile cache, which takes seconds the first time. Readers of a closed output do not wait for that.
   for (const output of [1, 2]) fs.closeSync(output)
   process.exit(0)
 })

@@ -36,7 +36,7 @@ export type RowPipeline = {
 }
 
 /** Returns the state of a pipeline without rows. */
-export const startPipeline = (): Omit<RowPipeline, 'ctx' | 'flow' | 'window' | 'bulk' | 'unanswered'> => ({
+export const emptyPipeline = (): Omit<RowPipeline, 'ctx' | 'flow' | 'window' | 'bulk' | 'unanswered'> => ({
   locks: openRowLocks(),
   partBatches: {create: [], update: [], delete: []},
   underWay: new Set(),

@@ -13,7 +13,7 @@ import {findChainMatches, matchRows} from './match/match-rows.ts'
 import {planStep, planUnchanged} from './match/plan-rows.ts'
 import {dropChanged, findUnchangedOps} from './match/unchanged-records.ts'
 import type {CompiledFlow, ImportRow, StepKind} from './model.ts'
-import {type PreparedChunk, type RowPipeline, startPipeline} from './pipeline-state.ts'
+import {emptyPipeline, type PreparedChunk, type RowPipeline} from './pipeline-state.ts'
 import {assertRunning, batchHooks, trackWork, waitInPipeline} from './pipeline-work.ts'
 import {openRowWindow} from './read/window.ts'
 import {remarkOlderValues} from './recover/older-values.ts'
@@ -32,7 +32,7 @@ import {settleFailures, settleInherited, settleRows} from './settle/unsent-rows.
 import {groupByStep, type Op} from './settle/verdict.ts'
 
 export const openRowPipeline = (ctx: Context, flow: CompiledFlow, lowWater: number, route: BulkRoute | null = null): RowPipeline => {
-  const started = startPipeline()
+  const started = emptyPipeline()
   const unanswered = openUnansweredCreates({
     ctx,
     flow,

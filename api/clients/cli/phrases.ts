@@ -7,7 +7,7 @@ export const count = (value: number) => number.format(value)
 
 export const plural = (many: number, one: string, more = `${one}s`) => `${count(many)} ${many === 1 ? one : more}`
 
-/** The outcomes of rows whose names are no words for people. The widget has the same words. */
+/** Readable words for outcomes with a code that users would not understand. The widget uses the same words. */
 const OUTCOMES: Record<string, string> = {
   planned: 'would be written',
   inherited: 'already written',

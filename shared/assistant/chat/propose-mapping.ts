@@ -11,7 +11,7 @@ export const proposeMapping = ({db, parsing}: {db: Pool; parsing: Parsing}) =>
   chatTool({
     name: 'propose_mapping',
     description:
-      'Proposes a field for every column of the file, by names, values and earlier imports. A confidence from 0.8 is high; from 0.5, check the proposal.',
+      'Proposes a field for every column of the file, by names, values and earlier imports. A confidence of 0.8 or more is high. Check a proposal with a lower one.',
     input: z.object({modules: z.array(z.string().max(200)).max(5).describe('The modules to write to. Empty: the modules of the import')}),
     async run({org, connectorId, modules, judged, out}, asked) {
       const named = asked.modules.length > 0 ? asked.modules : modules

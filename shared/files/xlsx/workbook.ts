@@ -45,7 +45,10 @@ const readOds = async (zip: Zip): Promise<Workbook> => {
     ...{name, path, state: isHidden ? ('hidden' as const) : ('visible' as const)},
   }))
   if (!sheets.length)
-    throw new Refusal('FILE_FORMAT', 'The file is an OpenDocument file without tables. Save it as .xlsx, .ods or CSV (UTF-8) and send that')
+    throw new Refusal(
+      'FILE_FORMAT',
+      'The OpenDocument file has no sheet. Save the data as a spreadsheet (.xlsx, .ods) or CSV (UTF-8) and send that file',
+    )
   return {sheets, epoch: 1900, styles: null, strings: null}
 }
 

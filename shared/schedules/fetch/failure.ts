@@ -31,10 +31,10 @@ export const tooLarge = (limitBytes: number, cause?: unknown) =>
     {cause},
   )
 
-/** A cause with its sentence. Null: the error did not come from the database. */
+/** The code and message of an error of the database. Null: the error did not come from the database. */
 export type QueryRefusal = [code: SourceCode, message: string] | null
 
 const mostLetters = 300
 
-/** Returns the sentence of a server in one line, cut after 300 characters. */
-export const saidBy = (message: string): string => message.replaceAll(/\s+/g, ' ').slice(0, mostLetters)
+/** Returns the error message of a server as one line, cut after 300 characters. */
+export const oneLineOf = (message: string): string => message.replaceAll(/\s+/g, ' ').slice(0, mostLetters)

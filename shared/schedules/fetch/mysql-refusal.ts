@@ -1,4 +1,4 @@
-import {type QueryRefusal, saidBy} from './failure.ts'
+import {oneLineOf, type QueryRefusal} from './failure.ts'
 import type {QuerySource} from './query.ts'
 
 // Sources of the numbers: https://dev.mysql.com/doc/mysql-errors/8.4/en/server-error-reference.html and
@@ -12,18 +12,18 @@ const noDatabase = 1049
 const readOnly: ReadonlySet<number> = new Set([1290, 1792, 1836])
 
 /**
- * Converts an error that MySQL or MariaDB sent. Its sentence is shown only for SQL states of class 42, which name parts of the query. Other sentences may
+ * Converts an error that MySQL or MariaDB sent. Its message is shown only for SQL states of class 42, which name parts of the query. Other messages may
  * quote values of rows, so only their number is shown.
  */
 export const mysqlRefusalOf = ({host, database}: QuerySource, error: unknown): QueryRefusal => {
   const {errno, sqlState, message} = error as Error & {errno?: unknown; sqlState?: unknown}
   if (typeof errno !== 'number' || typeof sqlState !== 'string') return null
-  if (rightMissing.has(errno)) return ['SIGN_IN_REFUSED', `The user may not run this query: ${saidBy(message)}`]
+  if (rightMissing.has(errno)) return ['SIGN_IN_REFUSED', `The user may not run this query: ${oneLineOf(message)}`]
   if (signInRefused.has(errno)) return ['SIGN_IN_REFUSED', `${host} refused the user, the password or this connection (${errno})`]
   if (errno === noDatabase) return ['NOT_FOUND', `${host} has no database ${database}`]
   if (tooSlow.has(errno)) return ['TIMED_OUT', `${host} cancelled the query, usually because it took too long (${errno}). Narrow the query`]
   if (unreachable.has(errno)) return ['UNREACHABLE', `${host} cannot run the query at the moment (${errno})`]
   if (readOnly.has(errno)) return ['QUERY_FAILED', 'The query changes data. Enter a query that only reads']
-  if (sqlState.startsWith('42')) return ['QUERY_FAILED', `The database refused the query: ${saidBy(message)}`]
+  if (sqlState.startsWith('42')) return ['QUERY_FAILED', `The database refused the query: ${oneLineOf(message)}`]
   return ['QUERY_FAILED', `The database refused the query (${errno})`]
 }

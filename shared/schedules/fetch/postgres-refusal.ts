@@ -1,4 +1,4 @@
-import {type QueryRefusal, type SourceFailure, saidBy} from './failure.ts'
+import {oneLineOf, type QueryRefusal, type SourceFailure} from './failure.ts'
 import type {QuerySource} from './query.ts'
 
 /** The codes of SQL states and of their classes (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
@@ -9,19 +9,19 @@ const codes: Record<string, SourceFailure['code']> = {
 }
 
 /**
- * Converts an error that PostgreSQL sent. Its sentence is shown only for SQL states of classes 42 and 0A, which name parts of the query. Other
- * sentences may quote values of rows, so only their state is shown.
+ * Converts an error that PostgreSQL sent. Its message is shown only for SQL states of classes 42 and 0A, which name parts of the query. Other
+ * messages may quote values of rows, so only their state is shown.
  */
 export const postgresRefusalOf = ({host, database}: QuerySource, error: unknown): QueryRefusal => {
   const {code: state, severity, message} = error as Error & {code?: unknown; severity?: unknown}
   if (typeof severity !== 'string' || typeof state !== 'string') return null
   const code = codes[state] ?? codes[state.slice(0, 2)] ?? 'QUERY_FAILED'
-  if (state === '42501') return [code, `The user may not run this query: ${saidBy(message)}`]
+  if (state === '42501') return [code, `The user may not run this query: ${oneLineOf(message)}`]
   if (code === 'SIGN_IN_REFUSED') return [code, `${host} refused the user, the password or this connection (${state})`]
   if (code === 'NOT_FOUND') return [code, `${host} has no database ${database}`]
   if (code === 'TIMED_OUT') return [code, `${host} cancelled the query, usually because it took too long (${state}). Narrow the query`]
   if (code === 'UNREACHABLE') return [code, `${host} cannot run the query at the moment (${state})`]
   if (state === '25006') return [code, 'The query changes data. Enter a query that only reads']
-  if (/^(42|0A)/.test(state)) return [code, `The database refused the query: ${saidBy(message)}`]
+  if (/^(42|0A)/.test(state)) return [code, `The database refused the query: ${oneLineOf(message)}`]
   return [code, `The database refused the query (${state})`]
 }

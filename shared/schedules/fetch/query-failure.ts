@@ -1,12 +1,12 @@
 import {AnswerTooLarge, MalformedAnswer} from '../../../sql/guarded-stream.ts'
-import {NoRows} from '../../../sql/mysql-query.ts'
+import {NotRowQuery} from '../../../sql/mysql-query.ts'
 import {SourceFailure} from './failure.ts'
 import type {Bounds} from './fetch.ts'
 import {mysqlRefusalOf} from './mysql-refusal.ts'
 import {postgresRefusalOf} from './postgres-refusal.ts'
 import type {QuerySource} from './query.ts'
 
-const products = {postgres: 'PostgreSQL', mysql: 'MySQL'} as const
+const products = {postgres: 'PostgreSQL', mysql: 'MySQL or MariaDB'} as const
 
 /** Returns a function that converts an error of the database or its driver. No sentence quotes a value of a row. */
 export const queryFailureOf =
@@ -20,8 +20,10 @@ export const queryFailureOf =
     if (name === 'TimeoutError') return failed('TIMED_OUT', `${host} did not return all rows within ${timeoutSeconds} s`)
     if (error instanceof AnswerTooLarge)
       return failed('TOO_LARGE', 'The rows of the query are too large for the memory. Select fewer columns')
-    if (error instanceof MalformedAnswer) return failed('BAD_ANSWER', `${host} does not answer as a ${products[source.kind]} server does`)
-    if (error instanceof NoRows) return failed('QUERY_FAILED', 'The query returns no rows. Enter one SELECT statement')
+    if (error instanceof MalformedAnswer)
+      return failed('BAD_ANSWER', `${host} does not answer as a ${products[source.kind]} server does. Check host and port`)
+    if (error instanceof NotRowQuery)
+      return failed('QUERY_FAILED', 'The query is not a statement that returns rows. Enter one SELECT statement')
     const refusal = source.kind === 'mysql' ? mysqlRefusalOf(source, error) : postgresRefusalOf(source, error)
     if (refusal) return failed(...refusal)
     if (code === 'HANDSHAKE_NO_SSL_SUPPORT' || (/SSL/.test(message) && code === undefined))
@@ -32,6 +34,6 @@ export const queryFailureOf =
         `The certificate of ${host} could not be verified (${code}). If a private authority issued it, enter that authority`,
       )
     if (message === 'timeout expired' || message === 'connect ETIMEDOUT')
-      return failed('TIMED_OUT', `${host} does not answer as a ${products[source.kind]} server does`)
+      return failed('TIMED_OUT', `${host} does not answer as a ${products[source.kind]} server does. Check host and port`)
     return failed('UNREACHABLE', `The connection to ${host} was lost. Check the server, then test again`)
   }

@@ -11,7 +11,7 @@ import type {FileSource} from './source.ts'
 
 export type QuerySource = Extract<FileSource, {kind: 'postgres' | 'mysql'}>
 
-/** The most time for one batch of rows at a PostgreSQL server. MySQL limits the whole query, which includes the time of the reader. */
+/** The time limit of a PostgreSQL batch. A MySQL query has one limit for all rows, which includes the time that the reader takes. */
 const batchSeconds = 5 * 60
 const usualMostRows = 5_000_000
 

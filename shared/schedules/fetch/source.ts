@@ -68,14 +68,14 @@ const S3 = z.strictObject({
     .describe('`https://host/bucket/key` instead of `https://bucket.host/key`. Left out: yes with an `endpoint`, otherwise no'),
 })
 
-const portOf = (usual: number) => z.number().int().min(1).max(65_535).default(usual).describe('The port')
+const portField = (usual: number) => z.number().int().min(1).max(65_535).default(usual).describe('The port')
 
 const Sftp = z.strictObject({
   kind: z.literal('sftp').describe('Over SSH'),
   host: line(253)
     .refine(host => readHost(host) !== null, 'The name of a host, e.g. sftp.example.com')
     .describe('The host'),
-  port: portOf(22),
+  port: portField(22),
   user: line(255).describe('The user'),
   path: withDates(1_024).describe('The file’s path; it may contain the due date, as `{date:yyyy-MM-dd}`'),
   password: line(2_000).optional().describe('The password, or else `privateKey`. A credential: never returned'),
@@ -92,7 +92,7 @@ const Sftp = z.strictObject({
 
 const pem = /^\s*-----BEGIN CERTIFICATE-----\s[^\0]*-----END CERTIFICATE-----\s*$/
 
-const database = {
+const databaseFields = {
   host: line(253)
     .refine(host => readHost(host) !== null, 'The name of a host, e.g. db.example.com')
     .describe('The host'),
@@ -115,14 +115,14 @@ const database = {
 
 const Postgres = z.strictObject({
   kind: z.literal('postgres').describe('From a query of a PostgreSQL database'),
-  port: portOf(5432),
-  ...database,
+  port: portField(5432),
+  ...databaseFields,
 })
 
 const Mysql = z.strictObject({
   kind: z.literal('mysql').describe('From a query of a MySQL or MariaDB database'),
-  port: portOf(3306),
-  ...database,
+  port: portField(3306),
+  ...databaseFields,
 })
 
 /** Moves the query out of the URL, into the field that is stored encrypted. The link of a Google sheet becomes the address of its export. */
@@ -166,8 +166,8 @@ const Changed = [
     privateKey: clearable(Sftp.shape.privateKey),
     passphrase: clearable(Sftp.shape.passphrase),
   }),
-  Postgres.extend({password: database.password.optional()}),
-  Mysql.extend({password: database.password.optional()}),
+  Postgres.extend({password: databaseFields.password.optional()}),
+  Mysql.extend({password: databaseFields.password.optional()}),
 ] as const
 
 /** A source as sent in a change: a credential that is left out stays, null removes it (`mergeCredentials`). */

@@ -6,9 +6,9 @@ import {formOf, readFormOf} from '../match/compare-values.ts'
 import type {FlowField} from '../model.ts'
 
 export type MatchIndex = {
-  /** Adds the records of an export. One that occurs twice may be found by both keys, until its change is put. */
+  /** Adds the records of an export. If a record occurs twice with different keys, both keys find it until `put` replaces it. */
   fill(records: readonly CrmRecord[]): void
-  /** Makes the filled records findable. */
+  /** Indexes the keys. Call it after the last `fill` and before the first `find`. */
   finish(): Promise<void>
   /** Adds records, or replaces them by their id. */
   put(records: readonly CrmRecord[]): void

@@ -17,7 +17,7 @@ export type LogDetails = {recordId?: string | null; code?: string | null; messag
 type EntryFlow = {no: number; module: {no: number}}
 type EntryDetails = LogDetails & {phase: (typeof PHASES)[number]; outcome: OutcomeName; attempt?: number}
 
-/** Builds a log entry of the row. What is left out is empty. A row of an external engine may have no number. */
+/** Builds a log entry of the row. Omitted details are null, and an omitted attempt is 0. A row of an external engine may have no number. */
 export const logEntryOf = (
   {no: flow, module}: EntryFlow,
   {key, number}: Pick<ImportRow, 'key' | 'number'>,

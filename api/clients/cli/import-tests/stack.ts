@@ -53,7 +53,7 @@ const nextMessage = (child: ChildProcess, isWanted: (message: Json) => boolean) 
     child.on('message', heard).once('exit', ended)
   })
 
-/** Waits until the child has removed what it stored. It may still write its cache of compiled code then. */
+/** Asks the child to stop, and waits until the child has removed its files. The child may live longer, while Node writes the compile cache. */
 const stopChild = async (child: ChildProcess) => {
   if (!child.connected) return
   const {promise, resolve} = Promise.withResolvers<void>()

@@ -46,7 +46,7 @@ const row = [
 
 test('a query becomes a CSV file whose values are exact', async t => {
   const {server, fetch, source} = await open(t, () => ({columns, rows: [row, columns.map(() => null)]}))
-  const {name, content} = await fetch(source('-- every type\nselect * from orders', {}), {timeoutSeconds: 90})
+  const {name, content} = await fetch(source('/*My orders*/ -- every type\nselect * from orders'), {timeoutSeconds: 90})
   t.is(name, 'shop.csv')
   const [head, first, second, end] = String(content).split('\n')
   t.is(head, columns.map(([name]) => `"${name}"`).join())
@@ -64,7 +64,7 @@ test('a query becomes a CSV file whose values are exact', async t => {
       'select version()',
       'set max_execution_time = 90000',
     ],
-    ...['set session transaction read only', 'start transaction read only', '-- every type\nselect * from orders'],
+    ...['set session transaction read only', 'start transaction read only', '/*My orders*/ -- every type\nselect * from orders'],
   ])
   await until(server.connections, open => open === 0)
 })
@@ -95,7 +95,7 @@ test('only a statement that returns rows is sent, and the server refuses changes
     ['select cast(customer as date) from orders', 'QUERY_FAILED', /^The database refused the query \(1292\)$/],
     ['select slow()', 'TIMED_OUT', /Narrow the query/],
     ['select many()', 'UNREACHABLE', /at the moment \(1040\)/],
-    ['select 1 into @a', 'QUERY_FAILED', /returns no rows/],
+    ['select 1 into @a', 'QUERY_FAILED', /not a statement that returns rows/],
   ]
   for (const [query, code, says] of refused) {
     const failed = await failure(source(query))
@@ -110,7 +110,10 @@ test('only a statement that returns rows is sent, and the server refuses changes
     '/*M! delete */ from a',
     'commit',
   ])
-    t.deepEqual(await failure(source(query)), {code: 'QUERY_FAILED', message: 'The query returns no rows. Enter one SELECT statement'})
+    t.deepEqual(await failure(source(query)), {
+      code: 'QUERY_FAILED',
+      message: 'The query is not a statement that returns rows. Enter one SELECT statement',
+    })
   t.deepEqual(
     server.statements.filter(sql => !/^(set|start)|version/.test(sql)),
     refused.map(([query]) => query),

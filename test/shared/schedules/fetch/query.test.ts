@@ -199,6 +199,6 @@ test('a malformed answer fails, and does not end the process', async t => {
   const {port: other} = server.address() as AddressInfo
   const {failure} = openDoor(t, {privateHosts: `db.example:${other}`})
   t.deepEqual(await failure(source('select 1', {port: other})), {
-    ...{code: 'BAD_ANSWER', message: 'db.example does not answer as a PostgreSQL server does'},
+    ...{code: 'BAD_ANSWER', message: 'db.example does not answer as a PostgreSQL server does. Check host and port'},
   })
 })
