@@ -7,10 +7,11 @@ const fieldOf = (apiName: string, type = 'text') => ({apiName, type, length: 255
 const [key, name, amount] = [fieldOf('Key'), fieldOf('Name'), fieldOf('Amount', 'double')]
 const keyOf = (value: unknown) => matchKeyOf([value], [key])!
 
-test('a record holds exactly its own values, and no field that is not compared', t => {
+test('a record holds exactly its own values, and no field that is not compared', async t => {
   const index = openMatchIndex([key], [name, amount])
   t.teardown(index.close)
-  index.put([{id: '1', Key: 'a', Name: 'Ana', Amount: 1.5}])
+  index.fill([{id: '1', Key: 'a', Name: 'Ana', Amount: 1.5}])
+  await index.finish()
   const [record] = index.find(keyOf('a'))
   t.true(index.holds(record!, {Name: 'Ana', Amount: '1.50'}))
   t.true(index.holds(record!, {Amount: 1.5}))
@@ -22,11 +23,12 @@ test('a record holds exactly its own values, and no field that is not compared',
   t.deepEqual(index.find(keyOf('a')), [])
 })
 
-test('a record does not hold a value that only resembles its own', t => {
+test('a record does not hold a value that only resembles its own', async t => {
   const index = openMatchIndex([key], [name])
   t.teardown(index.close)
   const texts = Array.from({length: 20_000}, (_, n) => `Value ${n}`)
-  index.put(texts.map((text, n) => ({id: `${n}`, Key: text, Name: text})))
+  index.fill(texts.map((text, n) => ({id: `${n}`, Key: text, Name: text})))
+  await index.finish()
   for (const [n, text] of texts.entries()) {
     const [record] = index.find(keyOf(text))
     const others = [texts[(n + 1) % texts.length]!, `${text}0`, ` ${text}x`, text.toUpperCase(), `${n} Value`, text.slice(0, -1)]
