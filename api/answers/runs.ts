@@ -153,7 +153,9 @@ export const Run = Answer({
     ),
   })
     .nullable()
-    .describe('What the forecast of the import said when the run started, for the route that the run takes. Null: there was no current forecast'),
+    .describe(
+      'What the forecast of the import said when the run started, for the route that the run takes. Null: there was no current forecast',
+    ),
   cost: Answer({
     calls: Count('Calls to the CRM'),
     credits: z
