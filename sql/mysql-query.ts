@@ -51,8 +51,16 @@ type ConnectionInput = Omit<QueryInput, 'query' | 'statementSeconds'>
 const openConnection = ({socket, tls, host, user, password, database}: ConnectionInput) => {
   let release = guardStream(socket)
   const connection = mysql.createConnection({
-    ...{host, user, password, database, stream: socket, charset: 'utf8mb4', connectTimeout: connectSeconds * 1000},
-    ...{disableEval: true, flags: ['-LOCAL_FILES'], multipleStatements: false},
+    host,
+    user,
+    password,
+    database,
+    stream: socket,
+    charset: 'utf8mb4',
+    connectTimeout: connectSeconds * 1000,
+    disableEval: true,
+    flags: ['-LOCAL_FILES'],
+    multipleStatements: false,
     ...(tls !== null && {ssl: {rejectUnauthorized: true, verifyIdentity: true, ...(tls.ca !== undefined && {ca: tls.ca})}}),
   }) as UpgradableConnection
   // Without a listener, Node would end the process. The running command fails with the same error.

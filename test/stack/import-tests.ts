@@ -31,15 +31,20 @@ database.once('exit', async () => {
   process.exit(0)
 })
 process.once('disconnect', stop)
-process.on('message', request => 'stop' in (request as object) && stop())
-const migrated = once(database, 'message') as Promise<[databaseUrl: string]>
-const [[databaseUrl], {startService, openOrg}] = await Promise.all([migrated, import('./import-tests-service.ts')])
-const service = await startService({databaseUrl, directory})
+const start = async () => {
+  const migrated = once(database, 'message') as Promise<[databaseUrl: string]>
+  const [[databaseUrl], {startService, openOrg}] = await Promise.all([migrated, import('./import-tests-service.ts')])
+  const service = await startService({databaseUrl, directory})
+  return {service, open: (request: OpenOrgRequest) => openOrg(service, request)}
+}
+const starting = start()
+const openOrg = async (request: OpenOrgRequest) => (await starting).open(request)
 process.on('message', (request: OpenOrgRequest | {stop: true}) => {
-  if ('stop' in request) return
-  openOrg(service, request).then(
+  if ('stop' in request) return stop()
+  openOrg(request).then(
     opened => process.send?.({id: request.id, opened}),
     error => process.send?.({id: request.id, error: (error as Error).message}),
   )
 })
+const {service} = await starting
 process.send?.({apiUrl: service.apiUrl, crmUrl: service.crm.url})

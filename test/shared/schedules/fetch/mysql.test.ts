@@ -227,8 +227,7 @@ test('a malformed answer fails, and does not end the process', async t => {
     resultOf([250], [0xfe, 255, 255, 255, 255, 255, 255, 255, 255]),
   ]
   const {failure, source} = await open(t, sql => ({raw: malformed[Number(sql.slice(7))]!}))
-  for (const no of malformed.keys()) {
-    const failed = await failure(source(`select ${no}`), {timeoutSeconds: 3})
-    t.true(['BAD_ANSWER', 'UNREACHABLE', 'TIMED_OUT', 'QUERY_FAILED'].includes(failed!.code), JSON.stringify(failed))
-  }
+  const codes = []
+  for (const no of malformed.keys()) codes.push((await failure(source(`select ${no}`), {timeoutSeconds: 60}))?.code)
+  t.deepEqual(codes, ['UNREACHABLE', 'QUERY_FAILED', 'UNREACHABLE', 'UNREACHABLE', 'UNREACHABLE'])
 })
