@@ -105,7 +105,7 @@ const openListening = async (t: Context): Promise<[Process, Process]> => {
 test.serial('a slot that one process returns reaches a waiting one at once', async t => {
   const median = await handOverOften(await openListening(t))
   t.log(`median ${Math.round(median)} ms`)
-  t.true(median < 100, `${median} ms`)
+  t.true(median < 200, `${median} ms`)
 })
 
 test.serial('a new share gets slots that another process holds and does not use', async t => {
@@ -123,7 +123,7 @@ test.serial('a new share gets slots that another process holds and does not use'
     await Promise.all([holding.close(), wanting.close()])
   }
   t.log(`median ${Math.round(medianOf(delays))} ms`)
-  t.true(medianOf(delays) < 200, `${delays} ms`)
+  t.true(medianOf(delays) < 250, `${delays} ms`)
 })
 
 test.serial('open shares without use fall silent, and are renewed every two seconds', async t => {
@@ -206,7 +206,7 @@ test.serial('a process whose listener is killed listens again', async t => {
         'listening for changes of the CRM budgets again',
       ],
     )
-  t.true((await handOverOften(pair)) < 100)
+  t.true((await handOverOften(pair)) < 200)
 })
 
 test.serial('behind a pooler a process listens through the direct address only', async t => {

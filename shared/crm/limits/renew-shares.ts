@@ -12,19 +12,19 @@ import {
 } from './fair-share.ts'
 
 /** What a process says about one of its shares. `fresh`: the share is not stored yet. */
-export type ShareReport = {share: number; run: number | null; fresh: boolean; held: SlotCounts; inUse: number; want: SlotDemand}
+type ShareReport = {share: number; run: number | null; fresh: boolean; held: SlotCounts; inUse: number; want: SlotDemand}
 type RenewInput = {org: CrmOrg; holder: string; cap: number; reports: ShareReport[]}
 /**
  * The result of a renewal. `isContended`: a share could use slots of others. `turnMs`: if the shares take turns, the time left of this turn, else
  * `Infinity`.
  */
-export type Renewal = {allotted: SlotAllocation[]; budget: SlotBudget; isContended: boolean; turnMs: number}
+export type RenewalResult = {allotted: SlotAllocation[]; budget: SlotBudget; isContended: boolean; turnMs: number}
 
 /**
  * Renews the shares of this process in one short transaction under the budget's row lock. If a process opens a share for a run, it has taken over the
  * run, so the earlier process loses its share. Notifies each process for which the renewal changes something, and no other.
  */
-export const renewShares = (db: Pool, {org, holder, cap, reports}: RenewInput): Promise<Renewal> =>
+export const renewShares = (db: Pool, {org, holder, cap, reports}: RenewInput): Promise<RenewalResult> =>
   db.transaction(async tx => {
     const budget = await lockBudget(tx, org, cap)
     const takenOver = reports.flatMap(({run, fresh}) => (fresh && run !== null ? [run] : []))

@@ -7,7 +7,7 @@ import type {SlotShare} from './budget.ts'
 import {openSlotCap} from './edition-slots.ts'
 import {limitDemand, type SlotAllocation, type SlotCounts, type SlotDemand} from './fair-share.ts'
 import {openPollTimer} from './poll-timer.ts'
-import {type Renewal, renewShares} from './renew-shares.ts'
+import {type RenewalResult, renewShares} from './renew-shares.ts'
 import type {ShareChanges} from './share-changes.ts'
 import {type LiveSlots, openSlots} from './slots.ts'
 
@@ -34,12 +34,59 @@ const windowMs = 250
 const marginMs = 2_000
 
 /** Opens the shares of this process in one CRM org, which are renewed together. */
-export const openShareHolder = ({db, config, log, changes}: ShareHolderDeps, org: CrmOrg, holder: string): ShareHolder => {
-  const cap = openSlotCap(db, org, config.CRM_SLOTS)
+export const openShareHolder = (deps: ShareHolderDeps, org: CrmOrg, holder: string): ShareHolder => {
+  const {db, log, changes} = deps
   const members = new Map<number, Member>()
-  let last: Renewal | null = null
-  let openUntil = Number.NEGATIVE_INFINITY
+  const {renew, isOpen, isLessWanted} = openRenewals(deps, {org, holder, members})
+  const {soon, idle, stop} = openPollTimer(renew)
+  changes.watch(org, soon)
 
+  const beginWindow = (share: number) => {
+    const member = members.get(share)!
+    if (member.reported === null) return
+    member.slots.nextWindow()
+    if (isLessWanted(member)) soon()
+  }
+  return {
+    join(share, run) {
+      const slots = openSlots({isOpen, onChange: soon, first: run === null ? noSlots : oneLargeSlot})
+      const windows = setInterval(beginWindow, windowMs, share)
+      members.set(share, {run, slots, reported: null, windows})
+      soon()
+      return {
+        large: slots.large,
+        small: slots.small,
+        async cut() {
+          const total = await cutBudget(db, org).catch(error => void log.warn({err: error, ...org}, 'could not cut the CRM budget'))
+          if (total) log.info({...org, total}, 'CRM budget cut')
+          soon()
+        },
+        async close() {
+          clearInterval(windows)
+          members.delete(share)
+          // The shares are deleted only after a renewal in progress, which would store them again.
+          await idle()
+          await deleteShare(db, org, {holder, share}).catch(error =>
+            log.warn({err: error, ...org}, 'could not delete the share of the CRM budget; it will expire'),
+          )
+          soon()
+        },
+      }
+    },
+    close() {
+      for (const {windows} of members.values()) clearInterval(windows)
+      return stop()
+    },
+  }
+}
+
+type RenewalsInput = {org: CrmOrg; holder: string; members: Map<number, Member>}
+
+/** The renewals of a holder. `renew` returns the milliseconds until the next one, and does not throw. */
+const openRenewals = ({db, config, log, changes}: ShareHolderDeps, {org, holder, members}: RenewalsInput) => {
+  const cap = openSlotCap(db, org, config.CRM_SLOTS)
+  let last: RenewalResult | null = null
+  let openUntil = Number.NEGATIVE_INFINITY
   const renew = async () => {
     const since = performance.now()
     const reports = [...members].map(([share, {run, slots, reported}]) => ({
@@ -66,54 +113,20 @@ export const openShareHolder = ({db, config, log, changes}: ShareHolderDeps, org
       return eagerMs
     }
   }
-  const pollTimer = openPollTimer(renew)
-  const isOpen = () => performance.now() < openUntil
-  changes.watch(org, pollTimer.soon)
-
-  /** Begins a window. Less demand concerns others only while they could use the slots; more demand is reported by `onChange`. */
-  const beginWindow = (share: number) => {
-    const {slots, reported} = members.get(share)!
-    if (reported === null) return
-    slots.nextWindow()
-    if (last?.isContended && !isSameDemand(limitDemand(last.budget, slots.want()), limitDemand(last.budget, reported))) pollTimer.soon()
-  }
-
   return {
-    join(share, run) {
-      const slots = openSlots({isOpen, onChange: pollTimer.soon, first: run === null ? noSlots : oneLargeSlot})
-      const windows = setInterval(beginWindow, windowMs, share)
-      members.set(share, {run, slots, reported: null, windows})
-      pollTimer.soon()
-      return {
-        large: slots.large,
-        small: slots.small,
-        async cut() {
-          const total = await cutBudget(db, org).catch(error => void log.warn({err: error, ...org}, 'could not cut the CRM budget'))
-          if (total) log.info({...org, total}, 'CRM budget cut')
-          pollTimer.soon()
-        },
-        async close() {
-          clearInterval(windows)
-          members.delete(share)
-          // The shares are deleted only after a renewal in progress, which would store them again.
-          await pollTimer.idle()
-          await deleteShare(db, org, {holder, share}).catch(error =>
-            log.warn({err: error, ...org}, 'could not delete the share of the CRM budget; it will expire'),
-          )
-          pollTimer.soon()
-        },
-      }
-    },
-    close() {
-      for (const {windows} of members.values()) clearInterval(windows)
-      return pollTimer.stop()
-    },
+    renew,
+    isOpen: () => performance.now() < openUntil,
+    /** Whether other shares could use slots that this share no longer wants. */
+    isLessWanted: ({slots, reported}: Member) =>
+      last?.isContended === true &&
+      reported !== null &&
+      isLessDemand(limitDemand(last.budget, slots.want()), limitDemand(last.budget, reported)),
   }
 }
 
 /** Returns the time until the next renewal of a process that is not notified. */
-const pollMsAfter = ({allotted, turnMs}: Renewal) => (turnMs < Number.POSITIVE_INFINITY || allotted.some(isShort) ? eagerMs : everyMs)
+const pollMsAfter = ({allotted, turnMs}: RenewalResult) => (turnMs < Number.POSITIVE_INFINITY || allotted.some(isShort) ? eagerMs : everyMs)
 
 const isLess = (one: SlotCounts, than: SlotCounts) => one.total < than.total || one.large < than.large
 const isShort = ({target, limit}: SlotAllocation) => isLess(limit, target)
-const isSameDemand = (one: SlotDemand, other: SlotDemand) => one.large === other.large && one.small === other.small
+const isLessDemand = (one: SlotDemand, than: SlotDemand) => one.large < than.large || one.small < than.small

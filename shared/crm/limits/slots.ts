@@ -75,7 +75,6 @@ export const openSlots = ({isOpen, onChange, first}: OpenSlotsOptions): LiveSlot
   }
 
   const held = () => ({total: Math.max(limit.total, inUse.total), large: Math.max(limit.large, inUse.large)})
-
   return {
     held,
     large: {take: (signal, onNear) => take(true, signal, onNear), give: () => give(true)},
@@ -138,7 +137,7 @@ const openDemand = (first: SlotDemand) => {
       const size = large ? 'large' : 'small'
       asked[size]++
       peak[size] = Math.min(mostWanted, Math.max(peak[size], asked[size]))
-      return peak[size] > reported[size]
+      return peak.large > reported.large || peak.small > reported.small
     },
     drop(large: boolean) {
       asked[large ? 'large' : 'small']--

@@ -149,6 +149,20 @@ test('more demand than the last report is a change, also after the demand fell w
   await Promise.all(more)
 })
 
+test('a call that waits, because a call of the other size took its slot, is a change', async t => {
+  const {large, small, report, changes} = open(2)
+  const gone = new AbortController()
+  await Promise.all([large.take(never), large.take(never)])
+  report()
+  large.give()
+  await small.take(never)
+  t.is(changes(), 0, 'there was a free slot')
+  const waiting = large.take(gone.signal)
+  t.is(changes(), 1)
+  gone.abort()
+  await t.throwsAsync(waiting)
+})
+
 test('a waiter is told when it is one of the first two in the queue', async t => {
   const {large} = open(1)
   const near = new Set<string>()
