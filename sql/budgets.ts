@@ -9,13 +9,21 @@ const turnSeconds = 2
 const cutSeconds = 2
 const growSeconds = 10
 
-const Budget = z.object({total: z.number(), turn: z.number()})
+/**
+ * The channel on which a process learns that its shares may change. The payload is its holder and the CRM org: `holder us.123`. The holder
+ * contains no space.
+ */
+export const shareChannel = 'lading_shares'
+const notifyHolder = ({dc, crmOrgId}: CrmOrg) => sql.fragment`pg_notify(${shareChannel}, holder || ' ' || ${`${dc}.${crmOrgId}`})`
+
+const Empty = z.object({})
+const Budget = z.object({total: z.number(), turn: z.number(), turnMs: z.number()})
 const grown = sql.fragment`
   greatest(0, coalesce(floor(extract(epoch from lading_now() - greatest(b.cut_at, b.grown_at)) / ${growSeconds}), 0))::int`
 
 /**
  * Locks the CRM org's slot budget until the transaction ends; creates it if there is none. The budget grows by one for every ten seconds
- * without a cut, up to its cap. A budget that was never cut follows its cap at once. `turn` counts up every two seconds.
+ * without a cut, up to its cap. A budget that was never cut follows its cap at once. `turn` counts up every two seconds; `turnMs` are left of it.
  */
 export const lockBudget = (tx: Tx, {dc, crmOrgId}: CrmOrg, cap: number) =>
   tx.one(sql.type(Budget)`
@@ -23,17 +31,22 @@ export const lockBudget = (tx: Tx, {dc, crmOrgId}: CrmOrg, cap: number) =>
     on conflict (dc, crm_org_id) do update set cap = excluded.cap,
       total = case when b.total = b.cap then excluded.cap else least(excluded.cap, b.total + ${grown}) end,
       grown_at = greatest(b.cut_at, b.grown_at) + ${grown} * make_interval(secs => ${growSeconds})
-    returning total, floor(extract(epoch from lading_now()) / ${turnSeconds})::bigint as turn`)
+    returning total, floor(extract(epoch from lading_now()) / ${turnSeconds})::bigint as turn,
+      ceil(1000 * (${turnSeconds} - mod(extract(epoch from lading_now()), ${turnSeconds})))::int as "turnMs"`)
 
 /**
- * Cuts the slot budget by 30 %, at most once in two seconds, because calls that are refused together are one signal. Returns null if it was
- * cut less than two seconds ago.
+ * Cuts the slot budget by 30 %, at most once in two seconds, because calls that are refused together are one signal. Notifies all holders.
+ * Returns null if it was cut less than two seconds ago.
  */
-export const cutBudget = (db: Db, org: CrmOrg) =>
-  db.maybeOneFirst(sql.type(Budget.pick({total: true}))`
-    update crm_budgets set total = greatest(1, floor(0.7 * total)), cut_at = lading_now()
-    where ${here(org)} and (cut_at is null or cut_at <= lading_now() - make_interval(secs => ${cutSeconds}))
-    returning total`)
+export const cutBudget = async (db: Db, org: CrmOrg) => {
+  const cut = await db.maybeOne(sql.type(Budget.pick({total: true}))`
+    with cut as (
+      update crm_budgets set total = greatest(1, floor(0.7 * total)), cut_at = lading_now()
+      where ${here(org)} and (cut_at is null or cut_at <= lading_now() - make_interval(secs => ${cutSeconds}))
+      returning total)
+    select total, array(select ${notifyHolder(org)}::text from (select distinct holder from crm_shares where ${here(org)}) as holders) from cut`)
+  return cut?.total ?? null
+}
 
 const Share = z.object({
   holder: z.string(),
@@ -46,20 +59,30 @@ const Share = z.object({
 })
 export type ShareRow = z.output<typeof Share>
 
+const TakenShare = Share.extend({replaced: z.boolean()})
+
 /**
- * Returns the live shares of all other holders. Call it under the budget's lock. Deletes expired shares and the holder's own, which the
- * caller writes anew. Also deletes the shares of `takenOver`, the runs that this holder took over.
+ * Returns the live shares of all holders. Call it under the budget's lock. Deletes expired shares and those marked `replaced`: the holder's
+ * own, which the caller writes anew, and the shares of `takenOver`, the runs that this holder took over.
  */
 export const takeShares = (tx: Tx, org: CrmOrg, {holder, takenOver}: {holder: string; takenOver: number[]}) => {
-  const gone = sql.fragment`(holder = ${holder} or until <= lading_now() or coalesce(run_no = any(${sql.array(takenOver, 'int8')}), false))`
-  return tx.any(sql.type(Share)`
-    with gone as (delete from crm_shares where ${here(org)} and ${gone})
-    select holder, share_no as share, run_no as run, want, want_large as "wantLarge", got, got_large as "gotLarge" from crm_shares
-    where ${here(org)} and not ${gone}`)
+  const replaced = sql.fragment`(holder = ${holder} or coalesce(run_no = any(${sql.array(takenOver, 'int8')}), false))`
+  return tx.any(sql.type(TakenShare)`
+    with gone as (delete from crm_shares where ${here(org)} and (${replaced} or until <= lading_now()))
+    select holder, share_no as share, run_no as run, want, want_large as "wantLarge", got, got_large as "gotLarge", ${replaced} as replaced
+    from crm_shares where ${here(org)} and until > lading_now()`)
 }
 
+/** Notifies holders at the commit of `tx`. */
+export const notifyHolders = (tx: Tx, org: CrmOrg, holders: string[]) =>
+  tx.query(sql.type(Empty)`
+    select ${notifyHolder(org)} from ${sql.unnest(
+      holders.map(holder => [holder]),
+      ['text'],
+    )} as t (holder)`)
+
 export const insertShares = (tx: Tx, {dc, crmOrgId}: CrmOrg, shares: (ShareRow & {inUse: number})[]) =>
-  tx.query(sql.type(z.object({}))`
+  tx.query(sql.type(Empty)`
     insert into crm_shares (dc, crm_org_id, holder, share_no, run_no, want, want_large, got, got_large, in_use, until)
     select ${dc}, ${crmOrgId}, *, lading_now() + make_interval(secs => ${shareSeconds}) from ${sql.unnest(
       shares.map(({holder, share, run, want, wantLarge, got, gotLarge, inUse}) => [
@@ -75,7 +98,9 @@ export const insertShares = (tx: Tx, {dc, crmOrgId}: CrmOrg, shares: (ShareRow &
       ['text', 'int8', 'int8', 'int2', 'int2', 'int2', 'int2', 'int2'],
     )} as t`)
 
-/** Deletes one share. Needs no lock, because any holder may use a freed share. */
+/** Deletes one share and notifies the other holders. Needs no lock, because any holder may use a freed share. */
 export const deleteShare = (db: Db, org: CrmOrg, {holder, share}: {holder: string; share: number}) =>
-  db.query(sql.type(z.object({}))`
-    delete from crm_shares where ${here(org)} and holder = ${holder} and share_no = ${share}`)
+  db.query(sql.type(Empty)`
+    with gone as (delete from crm_shares where ${here(org)} and holder = ${holder} and share_no = ${share} returning holder)
+    select ${notifyHolder(org)} from (select distinct holder from crm_shares where ${here(org)} and holder <> ${holder}) as others
+    where exists (select from gone)`)

@@ -7,6 +7,9 @@ import pg from 'pg'
  */
 export const isPooled = (url: string): boolean => URL.canParse(url) && new URL(url).searchParams.get('pooler') === 'transaction'
 
+/** Returns the first of the URLs that reaches Postgres itself, so that a connection can LISTEN; null if there is none. */
+export const findDirectUrl = (...urls: (string | undefined)[]): string | null => urls.find(url => url && !isPooled(url)) ?? null
+
 /** Returns the value of `pooler` in the URL if we do not support it; null otherwise. */
 export const findUnknownPooler = (url: string): string | null => {
   const mode = URL.canParse(url) ? new URL(url).searchParams.get('pooler') : null

@@ -144,7 +144,7 @@ const place = {dc: 'us', crmOrgId: '900'}
 
 /** A holder with a separate budget, like another process. */
 const openHolder = (t: {teardown(end: () => Promise<void>): void}, cap = slots) => {
-  const budget = openBudget({...here.tools, config: {CRM_SLOTS: cap}})
+  const budget = openBudget({...here.tools, config: {...here.config, CRM_SLOTS: cap}})
   t.teardown(budget.close)
   return budget
 }

@@ -67,3 +67,10 @@ export type LedgerContext = {
   signal: AbortSignal
   log: Log
 }
+
+/** Returns a context whose waits and calls also end with the signal. */
+export const withSignal = (ctx: Context, signal: AbortSignal): Context => ({
+  ...ctx,
+  signal: AbortSignal.any([ctx.signal, signal]),
+  lease: {...ctx.lease, lost: AbortSignal.any([ctx.lease.lost, signal])},
+})

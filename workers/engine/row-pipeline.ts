@@ -26,7 +26,7 @@ import {forgetNested, nestRows} from './send/nested-rows.ts'
 import {type BatchResult, sendBatch} from './send/send-batch.ts'
 import {trackInFlight} from './send/track-in-flight.ts'
 import {LEDGERED, logOutcome} from './settle/log-entries.ts'
-import {emptySettlement} from './settle/settler.ts'
+import {emptySettlement, type SettlementParts} from './settle/settler.ts'
 import {logSkipped} from './settle/skipped-rows.ts'
 import {settleFailures, settleInherited, settleRows} from './settle/unsent-rows.ts'
 import {groupByStep, type Op} from './settle/verdict.ts'
@@ -150,10 +150,11 @@ const planRows = async (pipeline: RowPipeline, held: ImportRow[]) => {
   const kept = await keepEdits(ctx, flow, forRecords, {ours, settled})
   skipped.push(...kept.skipped)
   await addUpdates(pipeline, [...kept.updates, ...forBulk])
-  if (skipped.length === 0) return
-  await settleRows(pipeline, settled, skipped)
-  releaseRows(pipeline, skipped)
+  if (skipped.length > 0) trackWork(pipeline, settleSkipped(pipeline, settled, skipped))
 }
+
+const settleSkipped = (pipeline: RowPipeline, settled: SettlementParts, rows: ImportRow[]) =>
+  settleRows(pipeline, settled, rows).then(() => releaseRows(pipeline, rows))
 
 const addUpdates = async (pipeline: RowPipeline, ops: Op[]) => {
   await remarkOlderValues(pipeline.ctx, pipeline.flow, ops)
@@ -172,8 +173,7 @@ const updateUnlessUnchanged = async (pipeline: RowPipeline, ops: Op[]) => {
   if (rows.length === 0) return
   const settled = emptySettlement()
   for (const {row, target} of unchanged) logSkipped(ctx, flow, settled, row, planUnchanged(target!))
-  await settleRows(pipeline, settled, rows)
-  releaseRows(pipeline, rows)
+  await settleSkipped(pipeline, settled, rows)
 }
 
 /** Releases the row locks and plans the rows that waited for them. */

@@ -1,22 +1,9 @@
 import {Refusal} from '../../errors.ts'
-import {recordsOf} from '../../files/csv/csv-records.ts'
-import type {CsvReader} from '../../files/reader.ts'
 import {openZip, type StoredObject} from '../../files/xlsx/zip.ts'
 import {CrmError} from '../error.ts'
 import {unanswered} from '../outcome.ts'
+import {readBulkCsv} from './bulk-csv.ts'
 
-const reader: CsvReader = {
-  format: 'csv',
-  encoding: 'utf-8',
-  badBytes: 'replace',
-  delimiter: ',',
-  quote: '"',
-  strictQuotes: false,
-  headerRow: true,
-  skipRows: 0,
-  comment: null,
-  shortRows: 'refuse',
-}
 const unpackedLimit = 4 * 1024 ** 3
 
 /**
@@ -34,7 +21,7 @@ export async function* readExportedRecords(
     try {
       const [path, ...others] = zip.paths.filter(name => name.toLowerCase().endsWith('.csv'))
       if (path === undefined || others.length > 0) throw unreadable('it does not hold exactly one CSV')
-      yield* pickColumns(recordsOf(zip.open(path), reader), columns)
+      yield* pickColumns(readBulkCsv(zip.open(path)), columns)
     } finally {
       zip.close()
     }

@@ -2,6 +2,8 @@
 export type SlotCounts = {total: number; large: number}
 /** The calls that a share would have in flight without a limit. */
 export type SlotDemand = {large: number; small: number}
+/** A slot pool. If more shares want slots than it has, they take turns; `turn` is the number of the current one. */
+export type SlotBudget = {total: number; turn: number}
 export type SlotClaim = {key: string; demand: SlotDemand; held: SlotCounts}
 /**
  * The slots of one share after an allocation. `held`: until the next renewal. `limit`: the slots it may use, fewer than `held` while its calls end.
@@ -19,7 +21,7 @@ export const mostLarge = 10
  * Allocates the budget's slots to the shares in `mine`. Every share has a target, and a share below its target takes free slots. A slot is free only
  * after its holder has returned it, so the shares never exceed the budget together.
  */
-export const allocateSlots = (budget: {total: number; turn: number}, others: SlotClaim[], mine: SlotClaim[]): SlotAllocation[] => {
+export const allocateSlots = (budget: SlotBudget, others: SlotClaim[], mine: SlotClaim[]): SlotAllocation[] => {
   const claims = [...others, ...mine].toSorted((a, b) => (a.key < b.key ? -1 : 1))
   const targets = new Map(setTargets(budget, claims).map((target, at) => [claims[at]!, target]))
   let free = budget.total - sum(claims.map(({held}) => held.total))
@@ -38,8 +40,21 @@ export const allocateSlots = (budget: {total: number; turn: number}, others: Slo
 
 const raiseToTarget = (held: number, target: number, free: number) => held + Math.max(0, Math.min(target - held, free))
 
+/** Whether a share could use slots of other shares, so that others should return what they do not need. */
+export const isContended = (budget: SlotBudget, claims: SlotClaim[]): boolean =>
+  setTargets(budget, claims).some((target, at) => {
+    const {large, small} = limitDemand(budget, claims[at]!.demand)
+    return target.large < large || target.total < Math.min(budget.total, target.large + small)
+  })
+
+/** Limits a demand to what the pool could grant to a single share. Any higher demand has the same effect. */
+export const limitDemand = ({total}: SlotBudget, {large, small}: SlotDemand): SlotDemand => ({
+  large: Math.min(large, total, mostLarge),
+  small: Math.min(small, total),
+})
+
 /** Sets the target of every share. Large calls come first: a share's total demand counts only the large calls that it may make. */
-const setTargets = ({total, turn}: {total: number; turn: number}, claims: SlotClaim[]): SlotCounts[] => {
+const setTargets = ({total, turn}: SlotBudget, claims: SlotClaim[]): SlotCounts[] => {
   const large = divideFairly(
     Math.min(total, mostLarge),
     claims.map(({demand: want}) => want.large),

@@ -14,8 +14,12 @@ export type LiveSlots = {
   /** Sets the limit. If more slots are in use, no slot is granted until enough are returned. */
   resize(limit: SlotCounts): void
   held(): SlotCounts
-  /** Returns the held slots, the slots in use, and the recent demand. The demand is the calls that would be in flight without a limit. */
+  /** The recent demand: the calls that would be in flight without a limit. */
+  want(): SlotDemand
+  /** Returns the held slots, the slots in use, and the recent demand, which becomes the reported demand. */
   report(): {held: SlotCounts; inUse: number; want: SlotDemand}
+  /** Begins the next window of the demand. */
+  nextWindow(): void
 }
 
 type OpenSlotsOptions = {isOpen(): boolean; onChange(): void; first: SlotDemand}
@@ -71,7 +75,6 @@ export const openSlots = ({isOpen, onChange, first}: OpenSlotsOptions): LiveSlot
   }
 
   const held = () => ({total: Math.max(limit.total, inUse.total), large: Math.max(limit.large, inUse.large)})
-
   return {
     held,
     large: {take: (signal, onNear) => take(true, signal, onNear), give: () => give(true)},
@@ -80,7 +83,9 @@ export const openSlots = ({isOpen, onChange, first}: OpenSlotsOptions): LiveSlot
       limit = to
       admit()
     },
+    want: demand.want,
     report: () => ({held: held(), inUse: inUse.total, want: demand.report()}),
+    nextWindow: demand.nextWindow,
   }
 }
 
@@ -118,30 +123,32 @@ const waitInQueue = (line: Waiter[], call: Call, signal: AbortSignal) =>
 /** The most demand that is reported: the highest limit of any edition. Source: zoho.com/crm/developer/docs/api/v8/api-limits.html. */
 const mostWanted = 25
 
-/**
- * Measures demand: the most calls in flight or waiting at once since the report before the last one. A run between two batches thus keeps its share.
- */
+/** Measures demand: the most calls in flight or waiting at once in this window and the one before. A run between two batches thus keeps its share. */
 const openDemand = (first: SlotDemand) => {
   const asked = {large: 0, small: 0}
   let before = first
   let peak = {large: 0, small: 0}
   let reported = before
+  const want = () => ({large: Math.max(before.large, peak.large), small: Math.max(before.small, peak.small)})
   return {
+    want,
     /** Adds a call. Returns whether demand has risen above the last report. */
     add(large: boolean) {
       const size = large ? 'large' : 'small'
       asked[size]++
       peak[size] = Math.min(mostWanted, Math.max(peak[size], asked[size]))
-      return peak[size] > reported[size]
+      return peak.large > reported.large || peak.small > reported.small
     },
     drop(large: boolean) {
       asked[large ? 'large' : 'small']--
     },
     report() {
-      reported = {large: Math.max(before.large, peak.large), small: Math.max(before.small, peak.small)}
+      reported = want()
+      return reported
+    },
+    nextWindow() {
       before = peak
       peak = {large: Math.min(mostWanted, asked.large), small: Math.min(mostWanted, asked.small)}
-      return reported
     },
   }
 }

@@ -1,5 +1,5 @@
 import {openQueryLimits} from '../../../shared/crm/coql.ts'
-import {slotsOfEdition} from '../../../shared/crm/limits/budget.ts'
+import {slotsOfEdition} from '../../../shared/crm/limits/edition-slots.ts'
 import {mostLarge} from '../../../shared/crm/limits/fair-share.ts'
 import {countsCredits, readQuota} from '../../../shared/crm/limits/quota-report.ts'
 import {fieldsPerRead} from '../../../shared/crm/read-in-parts.ts'

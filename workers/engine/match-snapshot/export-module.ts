@@ -6,7 +6,7 @@ import {exportFileSeals} from '../../../shared/runs/file-seal.ts'
 import {type ExportPart, insertExportPart, listExportParts, nameExportPart} from '../../../sql/match-exports.ts'
 import {listModuleSizes} from '../../../sql/module-sizes.ts'
 import {insertLoose} from '../../../sql/segments.ts'
-import type {Context} from '../context.ts'
+import {type Context, withSignal} from '../context.ts'
 import type {CompiledFlow} from '../model.ts'
 import {readUnlessRefused} from '../send/crm-retry.ts'
 import {makeFileKey, type OpenedFile, openSealedStream, sealStream} from './sealed-file.ts'
@@ -22,22 +22,53 @@ const [firstPollMs, longestPollMs, longestJobMs] = [5_000, 60_000, 3_600_000] as
 export type ExportedPage = {askedMs: number; file: OpenedFile}
 
 /**
- * Yields the pages of an export of the module, each decrypted. Pages that an earlier owner of the run stored are read from storage. A job that
- * an earlier owner started is continued. Jobs for all known pages start at once. A record that moves between their pages meanwhile may be missing,
- * so a caller queries for each record that the export lacks.
+ * Yields the pages of an export of the module, each decrypted, which the caller closes. While the caller reads a page, the next one is exported,
+ * stored and decrypted. Pages that an earlier owner of the run stored are read from storage. A job that an earlier owner started is continued. Jobs
+ * for all known pages start at once. A record that moves between their pages meanwhile may be missing, so a caller queries for each record that the
+ * export lacks.
  */
 export async function* exportModule(ctx: Context, flow: CompiledFlow, fields: string[]): AsyncGenerator<ExportedPage> {
-  const {db, run, storage} = ctx
+  const {db, run} = ctx
   const begun = [...(await listExportParts(db, {run: run.no, flow: flow.no}))]
   const parts = begun.length > 0 ? begun : await startKnownPages(ctx, flow, fields)
-  let page: BulkReadPage | null = {module: flow.module.apiName, fields}
-  for (let no = 0; page || parts[no]; no++) {
-    const started: ExportPart = parts[no] ?? (await startPart(ctx, flow, no, page!))
-    const part: ExportPart = started.key ? started : await storePart(ctx, flow, started)
-    const key = exportFileSeals.open(ctx.config.SECRETS_KEYS, ctx.run.id, part.sealed!)
-    yield {askedMs: part.askedMs, file: await openSealedStream(await storage.read(part.key!), key)}
-    page = part.nextPage === null ? null : {pageToken: part.nextPage}
+  const left = new AbortController()
+  const open = (no: number, page: BulkReadPage | null) => {
+    const opening = openPage(withSignal(ctx, left.signal), flow, no, parts[no] ?? page)
+    // The error is thrown when the caller takes the page.
+    opening.catch(() => {})
+    return opening
   }
+  let no = 0
+  let ahead = open(no, {module: flow.module.apiName, fields})
+  try {
+    for (let page = await ahead; page; page = await ahead) {
+      ahead = open(++no, page.nextPage === null ? null : {pageToken: page.nextPage})
+      yield page
+    }
+  } finally {
+    left.abort()
+    await ahead.then(
+      page => page?.file.close(),
+      () => {},
+    )
+  }
+}
+
+type OpenedPage = ExportedPage & {nextPage: string | null}
+
+/** Opens a page of which the job may have been started, or a page to be requested. Null: there is none. */
+const openPage = async (
+  ctx: Context,
+  flow: CompiledFlow,
+  no: number,
+  wanted: ExportPart | BulkReadPage | null,
+): Promise<OpenedPage | null> => {
+  if (!wanted) return null
+  const started = 'job' in wanted ? wanted : await startPart(ctx, flow, no, wanted)
+  const part = started.key ? started : await storePart(ctx, flow, started)
+  const key = exportFileSeals.open(ctx.config.SECRETS_KEYS, ctx.run.id, part.sealed!)
+  const file = await openSealedStream(await ctx.storage.read(part.key!), key)
+  return {askedMs: part.askedMs, file, nextPage: part.nextPage}
 }
 
 const bulkReadOf = ({connection}: Context): BulkRead => connection.bulkRead!

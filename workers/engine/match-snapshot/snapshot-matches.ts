@@ -1,10 +1,11 @@
 import {setImmediate as yieldNow} from 'node:timers/promises'
 import {readExportedRecords} from '../../../shared/crm/bulk/exported-records.ts'
 import {CrmError, type CrmRecord} from '../../../shared/crm/crm.ts'
+import type {ModuleChanges} from '../../../shared/crm/record-changes.ts'
 import {deleteExports, listExportParts} from '../../../sql/match-exports.ts'
 import {keepModuleSize} from '../../../sql/module-sizes.ts'
 import {keepRoute} from '../../../sql/run-routes.ts'
-import type {Context} from '../context.ts'
+import {type Context, withSignal} from '../context.ts'
 import {mayBeStale} from '../match/unchanged-records.ts'
 import type {CompiledFlow, FlowField, ImportRow} from '../model.ts'
 import {lagSecondsOf} from '../send/admission.ts'
@@ -23,10 +24,12 @@ export type SnapshotMatches = {
   close(): Promise<void>
 }
 
-/** The index is used for this long before the changes of the module are read again. */
-const freshMs = 30_000
+/** The index is used for this long before the changes of the module are read again: from the first time on in the background, so that rows need not wait. */
+const [refreshMs, freshMs] = [20_000, 30_000] as const
+/** The changes that are put into the index in one step. */
+const changesAtOnce = 1_000
 /** An export may lack changes from this long before its request, so changes are read from then on. */
-const exportMarginMs = 60_000
+export const exportMarginMs = 60_000
 const mostExports = 2
 
 /** Opens the matches of a flow, if its run takes this route. Null: every row is matched by a query. Stores the route and its reason. */
@@ -92,23 +95,25 @@ const recordOf = (fields: FlowField[], [id, ...texts]: string[]): CrmRecord => (
   id: id!,
 })
 
-const openMatches = (ctx: Context, flow: CompiledFlow, index: MatchIndex, askedMs: number): SnapshotMatches => {
-  const {connection, db, run} = ctx
+const openMatches = (outer: Context, flow: CompiledFlow, index: MatchIndex, askedMs: number): SnapshotMatches => {
+  const closing = new AbortController()
+  const ctx = withSignal(outer, closing.signal)
+  const {connection, db, run, lease} = ctx
   const fields = fieldsOf(flow).map(({apiName}) => apiName)
   let isUsable = true
   let sinceMs = askedMs - exportMarginMs
-  let freshUntil = Number.NEGATIVE_INFINITY
+  let [refreshFrom, freshUntil] = [Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY]
   let updating: Promise<void> | null = null
 
   const update = async () => {
     const startedMs = Date.now()
     const started = performance.now()
     const query = {module: flow.module.apiName, fields, sinceMs}
-    const changes = await readUnlessRefused(ctx, () => connection.readChanges!(query, {signal: ctx.lease.lost}))
+    const changes = await readUnlessRefused(ctx, () => connection.readChanges!(query, {signal: lease.lost}))
     if (changes) {
-      index.put(changes.records)
-      index.remove(changes.deleted)
+      await putChanges(index, changes, lease.lost)
       sinceMs = startedMs - lagSecondsOf(ctx) * 1_000
+      refreshFrom = started + refreshMs
       freshUntil = started + freshMs
     } else {
       isUsable = false
@@ -116,11 +121,18 @@ const openMatches = (ctx: Context, flow: CompiledFlow, index: MatchIndex, askedM
     }
   }
   const refresh = () => (updating ??= update().finally(() => (updating = null)))
+  const refreshAhead = () => {
+    refreshFrom = Number.POSITIVE_INFINITY
+    // If this fails, rows wait for the next try as soon as the index is no longer fresh.
+    refresh().catch(() => {})
+  }
 
   return {
     async match(rows) {
       const known = new Set<ImportRow>()
-      if (performance.now() >= freshUntil && isUsable) await refresh()
+      const now = performance.now()
+      if (isUsable && now >= freshUntil) await refresh()
+      else if (isUsable && now >= refreshFrom) refreshAhead()
       // The index may lack records that another run is writing.
       if (!isUsable || (await mayBeStale(ctx, flow))) return known
       for (const row of rows) {
@@ -134,7 +146,19 @@ const openMatches = (ctx: Context, flow: CompiledFlow, index: MatchIndex, askedM
       return known
     },
     async close() {
+      closing.abort()
+      await updating?.catch(() => {})
       index.close()
     },
   }
+}
+
+/** Puts changes into the index in steps, because other work of the process must not wait for all of them. */
+const putChanges = async (index: MatchIndex, {records, deleted}: ModuleChanges, signal: AbortSignal): Promise<void> => {
+  for (let from = 0; from < records.length; from += changesAtOnce) {
+    index.put(records.slice(from, from + changesAtOnce))
+    await yieldNow()
+    signal.throwIfAborted()
+  }
+  index.remove(deleted)
 }

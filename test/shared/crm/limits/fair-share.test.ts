@@ -1,6 +1,6 @@
 import test from 'ava'
 import fc from 'fast-check'
-import {allocateSlots, divideFairly, type SlotClaim} from '../../../../shared/crm/limits/fair-share.ts'
+import {allocateSlots, divideFairly, isContended, limitDemand, type SlotClaim} from '../../../../shared/crm/limits/fair-share.ts'
 
 const wants = fc.array(fc.integer({min: 0, max: 30}), {maxLength: 12})
 const slots = fc.integer({min: 1, max: 25})
@@ -124,6 +124,38 @@ test('once calls end, every share is at its target within two renewals', t => {
         all.map(({limit}) => limit),
         due.map((count, at) => ({total: count, large: Math.min(count, large[at]!)})),
       )
+    }),
+  )
+})
+
+const demands = fc.array(fc.record({large: fc.integer({min: 0, max: 30}), small: fc.integer({min: 0, max: 30})}), {
+  minLength: 1,
+  maxLength: 8,
+})
+const claimsOf = (all: {large: number; small: number}[]) =>
+  all.map((demand, at): SlotClaim => ({key: `${at}`, demand, held: {total: 0, large: 0}}))
+
+test('demand above what the pool could grant to one share changes no allocation', t => {
+  fc.assert(
+    fc.property(slots, demands, fc.nat(1_000), (total, all, turn) => {
+      const budget = {total, turn}
+      const limited = all.map(demand => limitDemand(budget, demand))
+      t.deepEqual(allocateSlots(budget, [], claimsOf(limited)), allocateSlots(budget, [], claimsOf(all)))
+      t.is(isContended(budget, claimsOf(limited)), isContended(budget, claimsOf(all)))
+    }),
+  )
+})
+
+test('a pool is contended if and only if a share would get more without the others', t => {
+  fc.assert(
+    fc.property(slots, demands, fc.nat(1_000), (total, all, turn) => {
+      const budget = {total, turn}
+      const together = allocateSlots(budget, [], claimsOf(all))
+      const isMoreAlone = all.some((demand, at) => {
+        const alone = allocateSlots(budget, [], claimsOf([demand]))[0]!.target
+        return alone.total > together[at]!.target.total || alone.large > together[at]!.target.large
+      })
+      t.is(isContended(budget, claimsOf(all)), isMoreAlone)
     }),
   )
 })

@@ -112,21 +112,55 @@ test('no slot is given out while the share may have expired', async t => {
   t.deepEqual(log, ['a'])
 })
 
-test('demand is kept beyond one report, and reported at once when it grows', async t => {
-  const {large, report, changes} = open(1)
+test('demand is kept for the window after it, and reported at once when it grows', async t => {
+  const {large, want, report, nextWindow, changes} = open(1)
   t.deepEqual(report().want, {large: 1, small: 0}, 'a share just opened is about to be used')
   await large.take(never)
   const gone = new AbortController()
   const waiting = [large.take(gone.signal), large.take(gone.signal)]
   t.is(changes(), 2)
-  t.is(report().want.large, 3)
+  t.is(want().large, 3)
   gone.abort(new Error('over'))
   await Promise.allSettled(waiting)
   large.give()
-  t.deepEqual(
-    [report(), report(), report()].map(({want}) => want.large),
-    [3, 3, 0],
-  )
+  const demands = [report(), report()].map(({want}) => want.large)
+  for (let window = 0; window < 2; window++) {
+    nextWindow()
+    demands.push(want().large)
+  }
+  t.deepEqual(demands, [3, 3, 3, 0], 'reports do not shorten the window')
+})
+
+test('more demand than the last report is a change, also after the demand fell without a report', async t => {
+  const {large, report, nextWindow, changes} = open(0)
+  const gone = new AbortController()
+  const wait = () => large.take(gone.signal).catch(() => {})
+  const waiting = [wait(), wait()]
+  report()
+  gone.abort()
+  await Promise.all(waiting)
+  nextWindow()
+  nextWindow()
+  const before = changes()
+  const again = new AbortController()
+  const more = [1, 2, 3].map(() => large.take(again.signal).catch(() => {}))
+  t.is(changes(), before + 1, 'two calls fit the report')
+  again.abort()
+  await Promise.all(more)
+})
+
+test('a call that waits, because a call of the other size took its slot, is a change', async t => {
+  const {large, small, report, changes} = open(2)
+  const gone = new AbortController()
+  await Promise.all([large.take(never), large.take(never)])
+  report()
+  large.give()
+  await small.take(never)
+  t.is(changes(), 0, 'there was a free slot')
+  const waiting = large.take(gone.signal)
+  t.is(changes(), 1)
+  gone.abort()
+  await t.throwsAsync(waiting)
 })
 
 test('a waiter is told when it is one of the first two in the queue', async t => {

@@ -1,0 +1,86 @@
+import {insertShares, lockBudget, notifyHolders, type ShareRow, takeShares} from '../../../sql/budgets.ts'
+import type {CrmOrg} from '../../../sql/crm-quota.ts'
+import type {Pool} from '../../../sql/database.ts'
+import {
+  allocateSlots,
+  isContended,
+  type SlotAllocation,
+  type SlotBudget,
+  type SlotClaim,
+  type SlotCounts,
+  type SlotDemand,
+} from './fair-share.ts'
+
+/** What a process says about one of its shares. `fresh`: the share is not stored yet. */
+type ShareReport = {share: number; run: number | null; fresh: boolean; held: SlotCounts; inUse: number; want: SlotDemand}
+type RenewInput = {org: CrmOrg; holder: string; cap: number; reports: ShareReport[]}
+/**
+ * The result of a renewal. `isContended`: a share could use slots of others. `turnMs`: if the shares take turns, the time left of this turn, else
+ * `Infinity`.
+ */
+export type RenewalResult = {allotted: SlotAllocation[]; budget: SlotBudget; isContended: boolean; turnMs: number}
+
+/**
+ * Renews the shares of this process in one short transaction under the budget's row lock. If a process opens a share for a run, it has taken over the
+ * run, so the earlier process loses its share. Notifies each process for which the renewal changes something, and no other.
+ */
+export const renewShares = (db: Pool, {org, holder, cap, reports}: RenewInput): Promise<RenewalResult> =>
+  db.transaction(async tx => {
+    const budget = await lockBudget(tx, org, cap)
+    const takenOver = reports.flatMap(({run, fresh}) => (fresh && run !== null ? [run] : []))
+    const before = (await takeShares(tx, org, {holder, takenOver})).map(row => ({...claimOf(row), replaced: row.replaced}))
+    const others = before.filter(({replaced}) => !replaced)
+    const mine = reports.map(({share, run, want, held}) => ({holder, key: keyOf({holder, share, run}), demand: want, held}))
+    const allotted = allocateSlots(budget, others, mine)
+    const after = [...others, ...mine.map((claim, at) => ({...claim, held: allotted[at]!.held}))]
+    await insertShares(
+      tx,
+      org,
+      reports.map((report, at) => rowOf(holder, report, allotted[at]!)),
+    )
+    const affected = listAffected(budget, before, after).filter(name => name !== holder)
+    if (affected.length) await notifyHolders(tx, org, affected)
+    const wanting = after.filter(({demand: {large, small}}) => large + small > 0)
+    const turnMs = wanting.length > budget.total ? budget.turnMs : Number.POSITIVE_INFINITY
+    return {allotted, budget, isContended: isContended(budget, after), turnMs}
+  })
+
+type HeldClaim = SlotClaim & {holder: string}
+
+/**
+ * Lists the holders whose next renewal would have another result after the change than before. Only they are notified, so notifications end once
+ * nothing changes.
+ */
+export const listAffected = (budget: SlotBudget, before: HeldClaim[], after: HeldClaim[]): string[] => {
+  const holders = [...new Set([...before, ...after].map(({holder}) => holder))]
+  if (isContended(budget, before) !== isContended(budget, after)) return holders
+  return holders.filter(holder => describeAllocation(budget, before, holder) !== describeAllocation(budget, after, holder))
+}
+
+const describeAllocation = (budget: SlotBudget, claims: HeldClaim[], holder: string) => {
+  const others = claims.filter(claim => claim.holder !== holder)
+  const mine = claims.filter(claim => claim.holder === holder).toSorted((a, b) => (a.key < b.key ? -1 : 1))
+  return JSON.stringify(allocateSlots(budget, others, mine).map(({held, limit}, at) => [mine[at]!.key, held, limit]))
+}
+
+const rowOf = (holder: string, {share, run, want, inUse}: ShareReport, {held}: SlotAllocation) => ({
+  holder,
+  share,
+  run,
+  inUse,
+  want: want.large + want.small,
+  wantLarge: want.large,
+  got: held.total,
+  gotLarge: held.large,
+})
+
+/** Returns the sort key of a share, the same in every process: first shares without a run, then the oldest runs. */
+const keyOf = ({run, holder, share}: Pick<ShareRow, 'run' | 'holder' | 'share'>) =>
+  `${String(run ?? 0).padStart(16, '0')} ${holder} ${share}`
+
+const claimOf = (row: ShareRow): HeldClaim => ({
+  holder: row.holder,
+  key: keyOf(row),
+  demand: {large: row.wantLarge, small: row.want - row.wantLarge},
+  held: {total: row.got, large: row.gotLarge},
+})

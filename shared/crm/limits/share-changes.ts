@@ -1,0 +1,60 @@
+import {shareChannel} from '../../../sql/budgets.ts'
+import type {CrmOrg} from '../../../sql/crm-quota.ts'
+import {type Listener, openListener} from '../../../sql/listener.ts'
+import {findDirectUrl} from '../../../sql/pooler.ts'
+import type {Config} from '../../config.ts'
+import type {Log} from '../../telemetry/log.ts'
+
+/** Changes that other processes made to the slots of this process. */
+export type ShareChanges = {
+  /** Calls `onChange` after each change to the holder's shares in this org, and when listening begins or ends. */
+  watch(org: CrmOrg, onChange: () => void): void
+  /** While false, changes become known only by polling. */
+  isListening(): boolean
+  close(): Promise<void>
+}
+
+type ShareChangesInput = {config: Pick<Config, 'DATABASE_URL' | 'DATABASE_DIRECT_URL'>; log: Log; holder: string}
+
+/** Opens the changes of one holder. The first `watch` connects. */
+export const openShareChanges = ({config, log, holder}: ShareChangesInput): ShareChanges => {
+  const url = findDirectUrl(config.DATABASE_URL, config.DATABASE_DIRECT_URL)
+  const watchers = new Map<string, () => void>()
+  let listener: Listener | undefined
+  let isReported = false
+
+  const wakeAll = () => {
+    for (const onChange of watchers.values()) onChange()
+  }
+  const listen = (url: string) =>
+    openListener({
+      url,
+      channel: shareChannel,
+      onMessage(payload) {
+        const [to, org] = payload.split(' ')
+        if (to === holder) watchers.get(org!)?.()
+      },
+      onBegin() {
+        if (isReported) log.info('listening for changes of the CRM budgets again')
+        isReported = false
+        wakeAll()
+      },
+      onEnd(err) {
+        if (!isReported) log.warn({err}, 'cannot listen for changes of the CRM budgets; polling until it is possible again')
+        isReported = true
+        wakeAll()
+      },
+    })
+  return {
+    watch({dc, crmOrgId}, onChange) {
+      watchers.set(`${dc}.${crmOrgId}`, onChange)
+      if (url !== null) listener ??= listen(url)
+      else if (!isReported) {
+        isReported = true
+        log.info('polling the CRM budgets, because DATABASE_URL leads through a pooler and DATABASE_DIRECT_URL is not set')
+      }
+    },
+    isListening: () => listener?.isListening() ?? false,
+    close: async () => listener?.close(),
+  }
+}

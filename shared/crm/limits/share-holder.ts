@@ -1,0 +1,132 @@
+import {cutBudget, deleteShare, shareSeconds} from '../../../sql/budgets.ts'
+import type {CrmOrg} from '../../../sql/crm-quota.ts'
+import type {Pool} from '../../../sql/database.ts'
+import type {Config} from '../../config.ts'
+import type {Log} from '../../telemetry/log.ts'
+import type {SlotShare} from './budget.ts'
+import {openSlotCap} from './edition-slots.ts'
+import {limitDemand, type SlotAllocation, type SlotCounts, type SlotDemand} from './fair-share.ts'
+import {openPollTimer} from './poll-timer.ts'
+import {type RenewalResult, renewShares} from './renew-shares.ts'
+import type {ShareChanges} from './share-changes.ts'
+import {type LiveSlots, openSlots} from './slots.ts'
+
+export type ShareHolder = {join(share: number, run: number | null): SlotShare; close(): Promise<void>}
+type ShareHolderDeps = {db: Pool; config: Pick<Config, 'CRM_SLOTS'>; log: Log; changes: ShareChanges}
+/**
+ * A share of this process. `reported`: the demand that is stored; null before the share is stored. `windows`: the timer that begins the windows of its
+ * demand.
+ */
+type Member = {run: number | null; slots: LiveSlots; reported: SlotDemand | null; windows: NodeJS.Timeout}
+
+/** The demand of a run before its first call: one batch. Other shares have no demand before their first call. */
+const oneLargeSlot = {large: 1, small: 0}
+const noSlots = {large: 0, small: 0}
+/** The interval of renewals while this process hears of changes. It bounds the delay if a notification is lost, and when a dead share expires. */
+const quietMs = 2_000
+/** The interval of renewals without notifications. A new share then waits at most this long until other shares make room. */
+const everyMs = 250
+/** The interval without notifications while shares are below their target or take turns, and after a failed renewal. */
+const eagerMs = 100
+/** The length of a window of the demand. */
+const windowMs = 250
+/** A process stops using a share this long before other processes may take it. */
+const marginMs = 2_000
+
+/** Opens the shares of this process in one CRM org, which are renewed together. */
+export const openShareHolder = (deps: ShareHolderDeps, org: CrmOrg, holder: string): ShareHolder => {
+  const {db, log, changes} = deps
+  const members = new Map<number, Member>()
+  const {renew, isOpen, isLessWanted} = openRenewals(deps, {org, holder, members})
+  const {soon, idle, stop} = openPollTimer(renew)
+  changes.watch(org, soon)
+
+  const beginWindow = (share: number) => {
+    const member = members.get(share)!
+    if (member.reported === null) return
+    member.slots.nextWindow()
+    if (isLessWanted(member)) soon()
+  }
+  return {
+    join(share, run) {
+      const slots = openSlots({isOpen, onChange: soon, first: run === null ? noSlots : oneLargeSlot})
+      const windows = setInterval(beginWindow, windowMs, share)
+      members.set(share, {run, slots, reported: null, windows})
+      soon()
+      return {
+        large: slots.large,
+        small: slots.small,
+        async cut() {
+          const total = await cutBudget(db, org).catch(error => void log.warn({err: error, ...org}, 'could not cut the CRM budget'))
+          if (total) log.info({...org, total}, 'CRM budget cut')
+          soon()
+        },
+        async close() {
+          clearInterval(windows)
+          members.delete(share)
+          // The shares are deleted only after a renewal in progress, which would store them again.
+          await idle()
+          await deleteShare(db, org, {holder, share}).catch(error =>
+            log.warn({err: error, ...org}, 'could not delete the share of the CRM budget; it will expire'),
+          )
+          soon()
+        },
+      }
+    },
+    close() {
+      for (const {windows} of members.values()) clearInterval(windows)
+      return stop()
+    },
+  }
+}
+
+type RenewalsInput = {org: CrmOrg; holder: string; members: Map<number, Member>}
+
+/** The renewals of a holder. `renew` returns the milliseconds until the next one, and does not throw. */
+const openRenewals = ({db, config, log, changes}: ShareHolderDeps, {org, holder, members}: RenewalsInput) => {
+  const cap = openSlotCap(db, org, config.CRM_SLOTS)
+  let last: RenewalResult | null = null
+  let openUntil = Number.NEGATIVE_INFINITY
+  const renew = async () => {
+    const since = performance.now()
+    const reports = [...members].map(([share, {run, slots, reported}]) => ({
+      share,
+      run,
+      slots,
+      fresh: reported === null,
+      ...slots.report(),
+    }))
+    if (reports.length === 0) return Number.POSITIVE_INFINITY
+    try {
+      last = await renewShares(db, {org, holder, cap: await cap(), reports})
+      openUntil = since + shareSeconds * 1000 - marginMs
+      const {allotted} = last
+      for (const [at, {share, slots, want}] of reports.entries()) {
+        const member = members.get(share)
+        if (member) member.reported = want
+        slots.resize(allotted[at]!.limit)
+      }
+      if (reports.some(({slots}, at) => isLess(slots.held(), allotted[at]!.held))) return 0
+      return changes.isListening() ? Math.min(quietMs, last.turnMs) : pollMsAfter(last)
+    } catch (error) {
+      log.warn({err: error, ...org}, 'could not renew the shares of the CRM budget')
+      return eagerMs
+    }
+  }
+  return {
+    renew,
+    isOpen: () => performance.now() < openUntil,
+    /** Whether other shares could use slots that this share no longer wants. */
+    isLessWanted: ({slots, reported}: Member) =>
+      last?.isContended === true &&
+      reported !== null &&
+      isLessDemand(limitDemand(last.budget, slots.want()), limitDemand(last.budget, reported)),
+  }
+}
+
+/** Returns the time until the next renewal of a process that is not notified. */
+const pollMsAfter = ({allotted, turnMs}: RenewalResult) => (turnMs < Number.POSITIVE_INFINITY || allotted.some(isShort) ? eagerMs : everyMs)
+
+const isLess = (one: SlotCounts, than: SlotCounts) => one.total < than.total || one.large < than.large
+const isShort = ({target, limit}: SlotAllocation) => isLess(limit, target)
+const isLessDemand = (one: SlotDemand, than: SlotDemand) => one.large < than.large || one.small < than.small
