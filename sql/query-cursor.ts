@@ -99,7 +99,8 @@ const findArrayTypes = async (client: pg.Client, fields: readonly pg.FieldDef[])
     text: `select a.oid, e.oid from pg_catalog.pg_type a join pg_catalog.pg_type e on e.oid = a.typelem and e.typarray = a.oid
            where e.typdelim = ',' and a.oid = any($1::oid[])`,
     values: [fields.map(({dataTypeID}) => dataTypeID)],
-    ...{rowMode: 'array', types: asText},
+    rowMode: 'array',
+    types: asText,
   })
   return new Map(rows.map(([array, element]) => [Number(array), Number(element)]))
 }

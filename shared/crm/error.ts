@@ -14,6 +14,18 @@ export type CrmProblem = {
   quotaSpent: boolean
 }
 
+/** The problem of a call without an answer. */
+export const noAnswer: CrmProblem = {
+  code: null,
+  status: null,
+  details: null,
+  retryable: true,
+  response: null,
+  unanswered: true,
+  retryAfterMs: null,
+  quotaSpent: false,
+}
+
 /** A refusal or a missing answer of the CRM, for a read. A write returns such problems per record instead. `extra` is added to the error envelope. */
 export class CrmError extends Error {
   override name = 'CrmError'

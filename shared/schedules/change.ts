@@ -15,5 +15,11 @@ export const recordSchedule = (
 
 /** Returns the parts of a schedule for the history. Its address and credentials are left out, because only builders may read them. */
 export const contentOf = ({id, templateId, version, cron, timezone, verify, enabled}: Schedule) => ({
-  ...{scheduleId: id, templateId, version, cron, timezone, verify, enabled},
+  scheduleId: id,
+  templateId,
+  version,
+  cron,
+  timezone,
+  verify,
+  enabled,
 })

@@ -45,12 +45,18 @@ export const acceptHeldFile = async (
     const underWay = await findUnderWay(tx, schedule.id)
     if (underWay)
       throw new Refusal('IMPORT_RUNNING', 'This schedule is already running. Wait for it, or cancel its run', {
-        ...{firing: underWay.id, runId: underWay.runId},
+        firing: underWay.id,
+        runId: underWay.runId,
       })
     const left = adapt ? await loosen(tx, input, file.held.breaches) : []
     const {person, rank: role} = input.editor
     const {runId} = await startRun(tx, deps.queue, {
-      ...{org, person, role, importId, dryRun: false, isScheduled: true},
+      org,
+      person,
+      role,
+      importId,
+      dryRun: false,
+      isScheduled: true,
       ...runOptionsOf(schedule),
     })
     await setFileAccepted(tx, {firing: file.id, run: runId})

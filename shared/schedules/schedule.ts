@@ -100,9 +100,23 @@ export const describeSchedules = async (db: Db, schedules: readonly Schedule[]) 
 const shapeSchedule = (schedule: Schedule) => {
   const {id, templateId, connectorId, name, cron, timezone, declaredRows, onDrift, verify, enabled, stopped, failures, version} = schedule
   return {
-    ...{id, templateId, connectorId, name, cron, timezone, source: schedule.source, declaredRows, onDrift, verify, enabled, stopped},
+    id,
+    templateId,
+    connectorId,
+    name,
+    cron,
+    timezone,
+    source: schedule.source,
+    declaredRows,
+    onDrift,
+    verify,
+    enabled,
+    stopped,
     next: enabled ? preview({cron, timezone}, schedule.now) : [],
-    ...{failures, version, createdBy: schedule.createdBy, createdAt: schedule.createdAt},
+    failures,
+    version,
+    createdBy: schedule.createdBy,
+    createdAt: schedule.createdAt,
   }
 }
 
@@ -110,10 +124,26 @@ const shapeSchedule = (schedule: Schedule) => {
 export const describeFiring = (firing: Firing) => {
   const {id, scheduleId, dueAt, by, personId, missed, state, outcome, reason, drift, importId, runId, counts, sha256, tries} = firing
   return {
-    ...{id, scheduleId, dueAt, by, person: personId, missed, state, outcome, reason, drift, contract: describeHeldFile(firing)},
-    ...{importId, runId, counts, sha256, tries},
+    id,
+    scheduleId,
+    dueAt,
+    by,
+    person: personId,
+    missed,
+    state,
+    outcome,
+    reason,
+    drift,
+    contract: describeHeldFile(firing),
+    importId,
+    runId,
+    counts,
+    sha256,
+    tries,
     tryAgainAt: state === 'due' && tries > 0 ? firing.leaseUntil : null,
-    ...{createdAt: firing.createdAt, startedAt: firing.startedAt, endedAt: firing.endedAt},
+    createdAt: firing.createdAt,
+    startedAt: firing.startedAt,
+    endedAt: firing.endedAt,
   }
 }
 

@@ -42,7 +42,9 @@ export const readWorkbook = async (zip: Zip): Promise<Workbook> => {
 
 const readOds = async (zip: Zip): Promise<Workbook> => {
   const sheets = (await listTables(zip, mostSheets)).map(({name, isHidden, path}) => ({
-    ...{name, path, state: isHidden ? ('hidden' as const) : ('visible' as const)},
+    name,
+    path,
+    state: isHidden ? ('hidden' as const) : ('visible' as const),
   }))
   if (!sheets.length)
     throw new Refusal(

@@ -45,7 +45,9 @@ export const readTemplateApproval = async (db: Db, template: TemplateRow, person
   const above = (await findSettings(db, org))?.approvalAbove ?? null
   const isApproved = approval?.version === version && approval.content === digestOf(documentOf(template))
   return {
-    ...{version, approvalAbove: above, isApproved},
+    version,
+    approvalAbove: above,
+    isApproved,
     isAuthor: !isApproved && (await listUnapprovedAuthors(db, template)).includes(person),
     approved: approval && {version: approval.version, digest: approval.content, at: approval.approvedAt, by: approval.approvedBy},
   }

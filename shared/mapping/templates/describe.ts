@@ -5,8 +5,17 @@ import {documentOf} from './template.ts'
 export const outlineTemplate = (template: TemplateRow, asker: Omit<TemplateCaller, 'org'>) => {
   const {id, name, description, connectorId, version, shared, createdBy, createdByName, createdAt, updatedAt} = template
   return {
-    ...{id, name, description, connectorId, version, shared},
-    ...{createdBy: createdByName, mine: createdBy === asker.person, mayEdit: mayEdit(template, asker), createdAt, updatedAt},
+    id,
+    name,
+    description,
+    connectorId,
+    version,
+    shared,
+    createdBy: createdByName,
+    mine: createdBy === asker.person,
+    mayEdit: mayEdit(template, asker),
+    createdAt,
+    updatedAt,
   }
 }
 

@@ -37,7 +37,11 @@ export const templateOf = async (db: Db, {org, importId, name, description, veri
   const slots = nameSlots(used, slotsOf(found))
   const sources = used.map((source, at) => shapeSource(source, slots[at]!, at))
   const {data: document, error} = Template.safeParse({
-    ...{name, description, verify, connectorId: found.connectorId, sources: sources.map(({slot}) => slot)},
+    name,
+    description,
+    verify,
+    connectorId: found.connectorId,
+    sources: sources.map(({slot}) => slot),
     flows: flows.map(flow => ({...flow, sourceId: slots[used.findIndex(({id}) => id === flow.sourceId)]!})),
   })
   if (error) throw new Refusal('INVALID', 'This import is too large for a template. Save one with fewer flows', {issues: error.issues})
@@ -70,7 +74,9 @@ const shapeSource = (source: NarrowSource<'name'>, slot: string, at: number): {s
   ]
   return {
     slot: {
-      ...{slot, label, cleaning},
+      slot,
+      label,
+      cleaning,
       reader: statedOf(reader, sniffed),
       choices: Choices.parse(source.choices),
       columns: fileColumns ?? columns.map(({name}) => name),

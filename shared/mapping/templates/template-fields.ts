@@ -51,6 +51,8 @@ export const fieldsOf = ({fields, match, parent}: Flow): string[] => [
 ]
 
 export const shapeField = ({type, length, unique, lookup}: DiscoveredField): TemplateField => ({
-  ...{type, length, unique: unique !== null},
+  type,
+  length,
+  unique: unique !== null,
   lookup: lookup?.module ?? null,
 })

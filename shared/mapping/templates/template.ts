@@ -107,7 +107,11 @@ const contradictions = (template: Inside): Pick<Issue, 'path' | 'message'>[] => 
 
 export const documentOf = ({name, description, connectorId, sources, flows, verify}: TemplateRow): Template =>
   Template.parse({
-    ...{name: toOneLine(name), description, connectorId, flows, verify},
+    name: toOneLine(name),
+    description,
+    connectorId,
+    flows,
+    verify,
     sources: (sources as {label: string}[]).map(source => ({...source, label: toOneLine(source.label)})),
   })
 

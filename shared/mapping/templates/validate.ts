@@ -46,7 +46,9 @@ export const validateTemplate = async (
   const {id, createdAt} = discovery ?? {}
   return {
     valid: problems.every(({stops}) => !stops),
-    ...{issues: [], problems: problems.slice(0, mostIssues), connectorId: named},
+    issues: [],
+    problems: problems.slice(0, mostIssues),
+    connectorId: named,
     discovery: id !== undefined && createdAt !== undefined ? {id, createdAt} : null,
   }
 }

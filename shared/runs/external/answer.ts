@@ -3,11 +3,11 @@ import type {Db, Pool, Tx} from '../../../sql/database.ts'
 import {listExternalSends} from '../../../sql/external-ledger.ts'
 import type {ExternalRun} from '../../../sql/external-runs.ts'
 import {findWrite, type Item, keepUnsent, listOpenAts, listResults} from '../../../sql/writes.ts'
-import {CrmError, type CrmProblem} from '../../crm/error.ts'
+import {CrmError, type CrmProblem, noAnswer} from '../../crm/error.ts'
 import {type Code, Refusal} from '../../errors.ts'
 import {endRequest} from './pending.ts'
 import {endExternalRun, lockExternalRun} from './run.ts'
-import {noAnswer, settleAbandonedSend} from './settle.ts'
+import {settleAbandonedSend} from './settle.ts'
 
 /** The result of one item of a request. `ok` is null while the outcome is unknown. */
 export type Result = {rowKey?: string; writeId?: string; ok: boolean | null; [more: string]: unknown}

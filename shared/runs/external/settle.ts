@@ -25,6 +25,7 @@ import {listClaimedElsewhere} from '../../../sql/record-claims.ts'
 import {loseParents, releaseParents} from '../../../sql/replacements.ts'
 import {OUTCOMES, type OutcomeName, outcomeNo, PHASES} from '../../../sql/run-log.ts'
 import {type ItemResult, keepProblem, keepResults, listResults} from '../../../sql/writes.ts'
+import {noAnswer} from '../../crm/error.ts'
 import {rowsSettled} from '../../telemetry/metrics/rows.ts'
 import {leaseSeconds} from '../lease-seconds.ts'
 import {type Counts, openCounts} from './counts.ts'
@@ -149,8 +150,14 @@ export const writeSettlement = async (tx: Tx, run: ExternalRun, settled: Settled
   const seconds = 5
   await renewExternalRunLease(tx, {no: run.no, seconds, taken: false})
   await settleIn(tx, {
-    ...{run: run.no, chain: run.chainNo ?? run.no, fence: run.fence, settleNo: run.settleNo + 1},
-    ...{...settled, cursor: {flow: 0, lowWater: 0}, answerSeconds: 0, leaseSeconds: seconds},
+    run: run.no,
+    chain: run.chainNo ?? run.no,
+    fence: run.fence,
+    settleNo: run.settleNo + 1,
+    ...settled,
+    cursor: {flow: 0, lowWater: 0},
+    answerSeconds: 0,
+    leaseSeconds: seconds,
   })
   await restoreLease(tx, {no: run.no, until: run.leaseUntil})
   run.settleNo++
@@ -166,12 +173,6 @@ export const settleAbandonedSend = async (tx: Tx, run: ExternalRun, send: Extern
   await settleBatch(tx, run, {...send, flow: send.flow || null}, ends, results)
   const isEvery = (await listResults(tx, write)).every(one => isDeepStrictEqual(one.result, result))
   if (isEvery) await keepProblem(tx, {id: write, problem: {crm: noAnswer, renews: false}})
-}
-
-/** The CRM error object of a call without an answer. */
-export const noAnswer = {
-  ...{code: null, status: null, details: null, retryable: true, response: null},
-  ...{unanswered: true, retryAfterMs: null, quotaSpent: false},
 }
 
 type Sheet = {
@@ -263,8 +264,17 @@ const logOutcome = (
   {phase = WRITE, outcome, attempt, recordId = null, code, message}: LoggedOutcome,
 ) =>
   log.push({
-    ...{key: standing.key, flow: batch.flow, number: batch.numbers[at] ?? null, module: batch.module, phase, target: null},
-    ...{attempt, recordId, outcome: outcomeNo(outcome), code: plainText(code, 100), message: plainText(message, 1_000)},
+    key: standing.key,
+    flow: batch.flow,
+    number: batch.numbers[at] ?? null,
+    module: batch.module,
+    phase,
+    target: null,
+    attempt,
+    recordId,
+    outcome: outcomeNo(outcome),
+    code: plainText(code, 100),
+    message: plainText(message, 1_000),
   })
 
 /** Returns a text that can be stored. Postgres text cannot contain NUL, and a CRM message can have any length. */
@@ -272,8 +282,14 @@ const plainText = (text: string | undefined, most: number) => text?.replaceAll('
 
 const openQuestion = ({batch, opened}: Sheet, {standing, attempt, at}: SheetEntry, kind: number) => {
   opened.push({
-    ...{module: batch.module, key: standing.key, flow: batch.flow ?? 0, number: batch.numbers[at] ?? 0},
-    ...{kind, target: batch.targets[at] ?? null, witness: batch.witness[at]!, attempt},
+    module: batch.module,
+    key: standing.key,
+    flow: batch.flow ?? 0,
+    number: batch.numbers[at] ?? 0,
+    kind,
+    target: batch.targets[at] ?? null,
+    witness: batch.witness[at]!,
+    attempt,
   })
 }
 

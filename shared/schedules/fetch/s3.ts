@@ -18,9 +18,13 @@ export const fetchS3 = async (outbound: Outbound, source: S3Source, bounds: Boun
   })
   const {endpoint, region, accessKeyId, secretAccessKey, pathStyle = endpoint !== undefined} = source
   const client = new S3Client({
-    ...{region, credentials: {accessKeyId, secretAccessKey}, forcePathStyle: pathStyle, maxAttempts: 1},
+    region,
+    credentials: {accessKeyId, secretAccessKey},
+    forcePathStyle: pathStyle,
+    maxAttempts: 1,
     ...(endpoint !== undefined && {endpoint}),
-    ...{requestChecksumCalculation: 'WHEN_REQUIRED', responseChecksumValidation: 'WHEN_REQUIRED'},
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
     requestHandler: {
       handle: async (request: SignedRequest) => ({response: await download(outbound, request, bounds)}),
       updateHttpClientConfig() {},

@@ -124,7 +124,8 @@ const configOf = (source: SftpSource, client: Client, seen: {fingerprint: string
   // Many servers ask for the password only by this method.
   client.on('keyboard-interactive', (_name, _instructions, _language, prompts, answer) => answer(prompts.map(() => password ?? '')))
   return {
-    ...{username, readyTimeout: 0},
+    username,
+    readyTimeout: 0,
     ...(password !== undefined && {password, tryKeyboard: true}),
     ...(privateKey !== undefined && {privateKey}),
     ...(passphrase !== undefined && {passphrase}),

@@ -93,8 +93,13 @@ const open = (addresses: string[], {host, port, signal}: OutboundPlace): Promise
       addresses.map(address => ({address, family: isIP(address)})),
     )
   const socket = connectTcp({
-    ...{host, port, lookup: pinned, autoSelectFamily: true},
-    ...{autoSelectFamilyAttemptTimeout: perAddressMs, noDelay: true, keepAlive: true},
+    host,
+    port,
+    lookup: pinned,
+    autoSelectFamily: true,
+    autoSelectFamilyAttemptTimeout: perAddressMs,
+    noDelay: true,
+    keepAlive: true,
   })
   return settled(socket, 'connect', signal, () => {
     const {remoteAddress = ''} = socket
@@ -106,7 +111,10 @@ const open = (addresses: string[], {host, port, signal}: OutboundPlace): Promise
 const secure = ({ca}: Guard, socket: Socket, {host, signal}: OutboundPlace): Promise<Socket> =>
   settled(
     connectTls({
-      ...{socket, host, rejectUnauthorized: true, ALPNProtocols: ['http/1.1']},
+      socket,
+      host,
+      rejectUnauthorized: true,
+      ALPNProtocols: ['http/1.1'],
       ...(!isIP(host) && {servername: host}),
       ...(ca !== undefined && {ca}),
     }),

@@ -111,8 +111,11 @@ const send = async (guard: Guard, url: URL, outboundRequest: OutboundRequest): P
   const {method = 'GET', headers, body = null, signal, timeoutSeconds = usualSeconds, idleSeconds = usualSeconds} = outboundRequest
   const clock = startClock(timeoutSeconds, signal)
   const client = new Client(url.origin, {
-    ...{connect: connector(guard, url, clock.signal), allowH2: false, maxHeaderSize: longestHeadersBytes},
-    ...{headersTimeout: idleSeconds * 1000, bodyTimeout: idleSeconds * 1000},
+    connect: connector(guard, url, clock.signal),
+    allowH2: false,
+    maxHeaderSize: longestHeadersBytes,
+    headersTimeout: idleSeconds * 1000,
+    bodyTimeout: idleSeconds * 1000,
   })
   const end = () => {
     clock.stop()
@@ -155,7 +158,8 @@ const assertStays = ({statusCode: status, headers}: Dispatcher.ResponseData, url
   const target = location !== undefined && URL.canParse(location, url.href) ? new URL(location, url.href) : null
   const elsewhere = !isPrivate && target !== null ? ` to ${hostOf(target)}` : ''
   throw new OutboundFailure('REDIRECTED', `${hostOf(url)} answered ${status} and redirects${elsewhere}. Enter the final URL`, {
-    ...{status, location: target?.href ?? null},
+    status,
+    location: target?.href ?? null,
   })
 }
 

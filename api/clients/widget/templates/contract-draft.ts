@@ -32,10 +32,19 @@ const asPercent = (share: number | null) => (share === null ? '' : String(Math.r
 const asText = (number: number | null) => (number === null ? '' : String(number))
 
 const emptyColumn = (name: string): ColumnExpectations => ({
-  ...{name, present: false, type: null, unique: false, values: null, picklist: null, emptyShare: null},
+  name,
+  present: false,
+  type: null,
+  unique: false,
+  values: null,
+  picklist: null,
+  emptyShare: null,
 })
 const emptySource = (slot: string): SourceContract => ({
-  ...{slot, columns: [], otherColumns: 'allow', rows: {least: null, most: null, change: null}},
+  slot,
+  columns: [],
+  otherColumns: 'allow',
+  rows: {least: null, most: null, change: null},
 })
 
 /** Returns the draft of a contract, with a row for each column of the template and of the contract. */
@@ -49,7 +58,9 @@ export const draftOf = (slots: readonly Slot[], contract: readonly SourceContrac
       slot,
       columns: all.map(({values, emptyShare, ...column}) => ({...column, values: (values ?? []).join('\n'), empty: asPercent(emptyShare)})),
       refusesOthers: source.otherColumns === 'refuse',
-      ...{least: asText(least), most: asText(most), change: asPercent(change)},
+      least: asText(least),
+      most: asText(most),
+      change: asPercent(change),
     }
   })
 
