@@ -33,4 +33,4 @@ VOLUME /data
 EXPOSE 4000
 HEALTHCHECK --interval=30s --timeout=10s --start-period=30s CMD ["node", "/app/deploy/health.mjs"]
 ENTRYPOINT ["tini", "--"]
-CMD ["node", "api/server.ts"]
+CMD ["env", "MALLOC_ARENA_MAX=2", "node", "--max-semi-space-size=8", "api/server.ts"]

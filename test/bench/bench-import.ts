@@ -21,13 +21,18 @@ export const openPlace = async (apiUrl: string, email: string): Promise<BenchImp
 }
 
 export const prepareImport = async (place: BenchImport, {csv, flow}: {csv: Buffer; flow: FlowOf}): Promise<PreparedImport> => {
-  const {apiUrl, token, client, org, connectorId} = place
+  const {client} = place
+  const {id, path, source} = await uploadImport(place, csv)
+  await client.call('PUT', `${path}/flows`, {body: [{id: 'bench', sourceId: source.id, ...flow}]})
+  return {place, path, id, module: flow.module, rows: source.rows}
+}
+
+/** Creates an import of one file. */
+export const uploadImport = async ({apiUrl, token, client, org, connectorId}: BenchImport, csv: Buffer) => {
   const made = await client.call<{import: {id: string}}>('POST', `/orgs/${org}/imports`, {body: {name: 'Bench', connectorId}})
   const {id} = made.import
   const path = `/orgs/${org}/imports/${id}`
-  const {source} = await upload(`${apiUrl}${path}/sources?name=bench.csv`, token, csv)
-  await client.call('PUT', `${path}/flows`, {body: [{id: 'bench', sourceId: source.id, ...flow}]})
-  return {place, path, id, module: flow.module, rows: source.rows}
+  return {id, path, ...(await upload(`${apiUrl}${path}/sources?name=bench.csv`, token, csv))}
 }
 
 export type StartOptions = {rows?: {to: number}; match?: 'snapshot'; write?: 'records' | 'bulk'; verify?: 'off' | 'all'}

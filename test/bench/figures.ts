@@ -17,6 +17,7 @@ import {measureSlotUse} from './slot-use.ts'
 import {measureSmallRuns} from './small-runs.ts'
 import {measureSnapshotMemory} from './snapshot-memory.ts'
 import {measureUndo} from './undo.ts'
+import {measureUploadMemory} from './upload-memory.ts'
 import {measureVerifyCost} from './verify-cost.ts'
 
 /** A measured ratio. `about` says what is divided by what. `atLeast` and `atMost` are its limits, if any. */
@@ -191,6 +192,15 @@ const memory: Measure = {
   },
 }
 
+const uploadMemory: Measure = {
+  subject: 'Uploads',
+  measure: measureUploadMemory,
+  figures: {
+    uploadMemoryMb1m: {about: "the API's VmHWM after a CSV file of 1,000,000 rows, 123 MB (MiB)", atMost: 288},
+    uploadMemoryMbWide: {about: 'the same after one of 400 rows with 16,384 columns, 32 MB', atMost: 370},
+  },
+}
+
 const importWorkers: Measure = {
   subject: 'Runs beside each other',
   measure: measureImportWorkers,
@@ -265,6 +275,7 @@ export const MEASURES: Measure[] = [
     importSpeed,
     engineParts,
     memory,
+    uploadMemory,
     importWorkers,
     smallRuns,
     logDepth,

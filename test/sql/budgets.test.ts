@@ -1,9 +1,20 @@
 import {randomUUID} from 'node:crypto'
 import test from 'ava'
+import pg from 'pg'
 import {z} from 'zod'
-import {cutBudget, insertShares, lockBudget, type ShareRow, takeShares} from '../../sql/budgets.ts'
+import {
+  cutBudget,
+  deleteShare,
+  insertShares,
+  lockBudget,
+  notifyHolders,
+  type ShareRow,
+  shareChannel,
+  takeShares,
+} from '../../sql/budgets.ts'
 import {sql} from '../../sql/database.ts'
 import {openLedger} from '../support/running.ts'
+import {until} from '../support/until.ts'
 
 let here: Awaited<ReturnType<typeof openLedger>>
 test.before(async () => {
@@ -123,4 +134,40 @@ test.serial("a run's new owner takes over the share of its previous owner and no
   await renew(org, 'reader', [{...share('reader', 1), run: null}])
   const others = await renew(org, 'new', [], [7])
   t.deepEqual(others.map(({holder}) => holder).sort(), ['other', 'reader'])
+})
+
+test.serial('a cut notifies every holder of the org, and a deleted share the other holders', async t => {
+  const listener = new pg.Client(here.url)
+  await listener.connect()
+  t.teardown(() => listener.end())
+  const seen: string[] = []
+  listener.on('notification', ({payload}) => seen.push(payload!))
+  await listener.query(`listen ${shareChannel}`)
+  const [org, foreign] = [newOrg(), newOrg()]
+  const to = (holder: string) => `${holder} us.${org.crmOrgId}`
+  for (const holder of ['a', 'b']) await renew(org, holder, [share(holder, 4)])
+  await renew(foreign, 'c', [share('c', 4)])
+  /** Notifications arrive in the order of the commits, so all earlier ones have arrived with the mark. */
+  const readSeen = async () => {
+    await here.db.transaction(tx => notifyHolders(tx, org, ['mark']))
+    await until(
+      () => seen.at(-1),
+      last => last === to('mark'),
+    )
+    return seen.splice(0).slice(0, -1).sort()
+  }
+  t.deepEqual(await readSeen(), [], 'storing shares notifies nobody')
+  await cut(org)
+  await cut(org)
+  t.deepEqual(await readSeen(), [to('a'), to('b')], 'only the first of two cuts counts')
+  await deleteShare(here.db, org, {holder: 'a', share: 1})
+  await deleteShare(here.db, org, {holder: 'a', share: 1})
+  t.deepEqual(await readSeen(), [to('b')])
+  await t.throwsAsync(
+    here.db.transaction(async tx => {
+      await notifyHolders(tx, org, ['b'])
+      throw new Error('rolled back')
+    }),
+  )
+  t.deepEqual(await readSeen(), [])
 })

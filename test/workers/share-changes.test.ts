@@ -93,12 +93,13 @@ const handOverOften = async (pair: [Process, Process]) => {
   return medianOf(delays)
 }
 
+test.beforeEach('the listeners of the test before have ended', () => until(countListeners, count => count === 0))
+
 /** Opens two processes that listen. */
 const openListening = async (t: Context): Promise<[Process, Process]> => {
-  const before = await countListeners()
   const pair: [Process, Process] = [openProcess(t), openProcess(t)]
   for (const {open} of pair) await open(newOrg(), 9).close()
-  await until(countListeners, count => count === before + 2)
+  await until(countListeners, count => count === 2)
   return pair
 }
 
@@ -210,12 +211,11 @@ test.serial('a process whose listener is killed listens again', async t => {
 })
 
 test.serial('behind a pooler a process listens through the direct address only', async t => {
-  const before = await countListeners()
   const pooled = {DATABASE_URL: `${database.url}?pooler=transaction`}
   const polling = openProcess(t, pooled)
   const direct = openProcess(t, {...pooled, DATABASE_DIRECT_URL: database.url})
   for (const {open} of [polling, polling, direct]) await Promise.all(take(open(newOrg(), 1), 1))
-  await until(countListeners, count => count === before + 1)
+  await until(countListeners, count => count === 1)
   t.deepEqual(polling.seen.logged, [
     'polling the CRM budgets, because DATABASE_URL leads through a pooler and DATABASE_DIRECT_URL is not set',
   ])
