@@ -2,13 +2,13 @@ import test from 'ava'
 import {parse} from 'csv-parse/sync'
 import {readBulkCsv} from '../../../shared/crm/bulk/bulk-csv.ts'
 
-/** Reads a text that arrives in pieces of so many bytes. */
-const read = async (text: string | Buffer, size = 65_536) => {
+/** Reads a text that arrives in pieces of so many bytes, of which each is read at once. */
+const read = async (text: string | Buffer, size = 65_536, charactersAtOnce?: number) => {
   const bytes = Buffer.from(text)
   const pieces = async function* () {
     for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
   }
-  return (await Array.fromAsync(readBulkCsv(pieces()))).flat()
+  return (await Array.fromAsync(readBulkCsv(pieces(), charactersAtOnce))).flat()
 }
 
 const texts = {
@@ -27,7 +27,7 @@ for (const [what, text] of Object.entries(texts))
   test(`records are read alike wherever the file is cut: ${what}`, async t => {
     const expected = parse(text, {bom: true, relax_quotes: true, skip_empty_lines: true, record_delimiter: ['\r\n', '\n']})
     t.true(expected.length > 1)
-    for (let size = 1; size <= Buffer.byteLength(text); size++) t.deepEqual(await read(text, size), expected, `pieces of ${size} bytes`)
+    for (let size = 1; size <= Buffer.byteLength(text); size++) t.deepEqual(await read(text, size, 1), expected, `pieces of ${size} bytes`)
   })
 
 test('random records are read as they were written', async t => {
@@ -40,14 +40,14 @@ test('random records are read as they were written', async t => {
   }
   const cells = records.map(record => record.map(cell => (quoted.test(cell) || random(3) === 0 ? `"${cell.replaceAll('"', '""')}"` : cell)))
   const text = cells.map(record => `${record.join(',')}\r\n`).join('')
-  for (const size of [7, 100, 65_536]) t.deepEqual(await read(text, size), records)
+  for (const size of [7, 100, 65_536]) for (const atOnce of [1, undefined]) t.deepEqual(await read(text, size, atOnce), records)
 })
 
 test('a file that ends inside quotes, has text behind a quoted cell, is not UTF-8 or has too large a record is refused', async t => {
   for (const size of [1, 3, 100]) {
-    await t.throwsAsync(read('id,Name\n1,"Ana\n2,Bea\n', size), {code: 'FILE_QUOTE'})
-    await t.throwsAsync(read('id,Name\n1,"Ana"x\n2,Bea\n', size), {code: 'FILE_QUOTE'})
-    await t.throwsAsync(read(Buffer.from('id,Name\n1,\xe4\n', 'latin1'), size), {code: 'FILE_ENCODING'})
+    await t.throwsAsync(read('id,Name\n1,"Ana\n2,Bea\n', size, 1), {code: 'FILE_QUOTE'})
+    await t.throwsAsync(read('id,Name\n1,"Ana"x\n2,Bea\n', size, 1), {code: 'FILE_QUOTE'})
+    await t.throwsAsync(read(Buffer.from('id,Name\n1,\xe4\n', 'latin1'), size, 1), {code: 'FILE_ENCODING'})
   }
   await t.throwsAsync(read(`id,Name\n1,"${'x\n'.repeat(600_000)}`), {code: 'UNREADABLE'})
   await t.throwsAsync(read(`id,Name\n1,${'x'.repeat(1_200_000)}`), {code: 'UNREADABLE'})

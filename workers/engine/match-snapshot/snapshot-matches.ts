@@ -13,6 +13,7 @@ import {readUnlessRefused} from '../send/crm-retry.ts'
 import {chooseMatchRoute} from './choose-match.ts'
 import {ExportUnusable, exportModule} from './export-module.ts'
 import {type MatchIndex, openMatchIndex, valueOfText} from './match-index.ts'
+import {openRefreshAhead} from './refresh-ahead.ts'
 
 /** Matches the rows of one flow against an export of its module. */
 export type SnapshotMatches = {
@@ -24,9 +25,6 @@ export type SnapshotMatches = {
   close(): Promise<void>
 }
 
-/** The index is used for this long before the changes of the module are read again: from the first time on in the background, so that rows need not wait. */
-const [refreshMs, freshMs] = [20_000, 30_000] as const
-/** The changes that are put into the index in one step. */
 const changesAtOnce = 1_000
 /** An export may lack changes from this long before its request, so changes are read from then on. */
 export const exportMarginMs = 60_000
@@ -102,37 +100,24 @@ const openMatches = (outer: Context, flow: CompiledFlow, index: MatchIndex, aske
   const fields = fieldsOf(flow).map(({apiName}) => apiName)
   let isUsable = true
   let sinceMs = askedMs - exportMarginMs
-  let [refreshFrom, freshUntil] = [Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY]
-  let updating: Promise<void> | null = null
 
-  const update = async () => {
+  const changes = openRefreshAhead(async () => {
     const startedMs = Date.now()
-    const started = performance.now()
     const query = {module: flow.module.apiName, fields, sinceMs}
-    const changes = await readUnlessRefused(ctx, () => connection.readChanges!(query, {signal: lease.lost}))
-    if (changes) {
-      await putChanges(index, changes, lease.lost)
+    const read = await readUnlessRefused(ctx, () => connection.readChanges!(query, {signal: lease.lost}))
+    if (read) {
+      await putChanges(index, read, lease.lost)
       sinceMs = startedMs - lagSecondsOf(ctx) * 1_000
-      refreshFrom = started + refreshMs
-      freshUntil = started + freshMs
     } else {
-      isUsable = false
       await keepRoute(db, {run: run.no, flow: flow.no, match: 'query', why: 'The changes of the module could not be read'})
+      isUsable = false
     }
-  }
-  const refresh = () => (updating ??= update().finally(() => (updating = null)))
-  const refreshAhead = () => {
-    refreshFrom = Number.POSITIVE_INFINITY
-    // If this fails, rows wait for the next try as soon as the index is no longer fresh.
-    refresh().catch(() => {})
-  }
+  })
 
   return {
     async match(rows) {
       const known = new Set<ImportRow>()
-      const now = performance.now()
-      if (isUsable && now >= freshUntil) await refresh()
-      else if (isUsable && now >= refreshFrom) refreshAhead()
+      if (isUsable) await changes.ensureFresh()
       // The index may lack records that another run is writing.
       if (!isUsable || (await mayBeStale(ctx, flow))) return known
       for (const row of rows) {
@@ -147,18 +132,22 @@ const openMatches = (outer: Context, flow: CompiledFlow, index: MatchIndex, aske
     },
     async close() {
       closing.abort()
-      await updating?.catch(() => {})
+      await changes.settled()
       index.close()
     },
   }
 }
 
-/** Puts changes into the index in steps, because other work of the process must not wait for all of them. */
+/** Puts changes into the index in steps, because other work of the process must not wait for all of them. A deleted record may be among the changed ones. */
 const putChanges = async (index: MatchIndex, {records, deleted}: ModuleChanges, signal: AbortSignal): Promise<void> => {
-  for (let from = 0; from < records.length; from += changesAtOnce) {
-    index.put(records.slice(from, from + changesAtOnce))
+  await inSteps(records, index.put, signal)
+  await inSteps(deleted, index.remove, signal)
+}
+
+const inSteps = async <T>(items: T[], step: (some: T[]) => void, signal: AbortSignal): Promise<void> => {
+  for (let from = 0; from < items.length; from += changesAtOnce) {
+    step(items.slice(from, from + changesAtOnce))
     await yieldNow()
     signal.throwIfAborted()
   }
-  index.remove(deleted)
 }

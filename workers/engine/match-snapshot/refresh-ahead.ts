@@ -1,0 +1,34 @@
+/** Data is used for `freshMs` before it is updated again: from `refreshMs` on in the background, so that callers need not wait. */
+const [refreshMs, freshMs] = [20_000, 30_000] as const
+
+/** Keeps data fresh by an update, of which one is in progress at a time. */
+export type RefreshAhead = {
+  /** Resolves when the data is fresh. Throws if an update that the caller waits for fails. */
+  ensureFresh(): Promise<void>
+  /** Resolves when no update is in progress. */
+  settled(): Promise<void>
+}
+
+export const openRefreshAhead = (update: () => Promise<void>, now = () => performance.now()): RefreshAhead => {
+  let [refreshFrom, freshUntil] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
+  let updating: Promise<void> | null = null
+  const run = async () => {
+    const started = now()
+    // After a failure, the next update waits until the data is no longer fresh.
+    refreshFrom = Number.POSITIVE_INFINITY
+    await update()
+    refreshFrom = started + refreshMs
+    freshUntil = started + freshMs
+  }
+  const refresh = () => (updating ??= run().finally(() => (updating = null)))
+  return {
+    async ensureFresh() {
+      const at = now()
+      if (at >= freshUntil) await refresh()
+      else if (at >= refreshFrom) refresh().catch(() => {})
+    },
+    async settled() {
+      await updating?.catch(() => {})
+    },
+  }
+}
