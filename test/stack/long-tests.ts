@@ -55,7 +55,7 @@ const PATTERNS = [
   'test/workers/{import-unanswered-creates,import-unchanged,import-unchanged-files,import-unchanged-known,import-value-maps}.test.ts',
   'test/workers/{import-wide,import-wire,invitation-mail,match-snapshot,notices-chat,plan-approval,retention,retention-night}.test.ts',
   'test/workers/{retention-races,rows-limit,rows-packs,rows-refused,rows-unanswered,schedules,schedules-approval}.test.ts',
-  'test/workers/{schedules-contracts,schedules-edits,schedules-encodings,schedules-verify,sealed-plan-links,sealed-plans}.test.ts',
+  'test/workers/{schedules-contracts,schedules-edits,schedules-encodings,schedules-verify,sealed-plan-links,sealed-plans,share-changes}.test.ts',
   'test/workers/{template-recheck,undo,undo-external,undo-fields,undo-retry,undo-subforms,uploads,verify,verify-planted}.test.ts',
   'test/workers/{watchdog,writes-paused}.test.ts',
 ]
