@@ -10,7 +10,7 @@ const cutSeconds = 2
 const growSeconds = 10
 
 /**
- * The channel on which a process learns that its shares may change. The payload is its holder and the CRM org: `holder us.123`. The holder
+ * The channel on which a process learns that its shares may change. The payload names the holder and the CRM org: `holder us.123`. A holder
  * contains no space.
  */
 export const shareChannel = 'lading_shares'
@@ -23,7 +23,8 @@ const grown = sql.fragment`
 
 /**
  * Locks the CRM org's slot budget until the transaction ends; creates it if there is none. The budget grows by one for every ten seconds
- * without a cut, up to its cap. A budget that was never cut follows its cap at once. `turn` counts up every two seconds; `turnMs` are left of it.
+ * without a cut, up to its cap. A budget at its cap follows a changed cap at once. `turn` increases every two seconds. `turnMs`: until the
+ * next turn.
  */
 export const lockBudget = (tx: Tx, {dc, crmOrgId}: CrmOrg, cap: number) =>
   tx.one(sql.type(Budget)`
@@ -63,7 +64,7 @@ const TakenShare = Share.extend({replaced: z.boolean()})
 
 /**
  * Returns the live shares of all holders. Call it under the budget's lock. Deletes expired shares and those marked `replaced`: the holder's
- * own, which the caller writes anew, and the shares of `takenOver`, the runs that this holder took over.
+ * own shares, and those of `takenOver`, the runs that the holder took over. The caller stores the holder's shares again.
  */
 export const takeShares = (tx: Tx, org: CrmOrg, {holder, takenOver}: {holder: string; takenOver: number[]}) => {
   const replaced = sql.fragment`(holder = ${holder} or coalesce(run_no = any(${sql.array(takenOver, 'int8')}), false))`
@@ -98,7 +99,7 @@ export const insertShares = (tx: Tx, {dc, crmOrgId}: CrmOrg, shares: (ShareRow &
       ['text', 'int8', 'int8', 'int2', 'int2', 'int2', 'int2', 'int2'],
     )} as t`)
 
-/** Deletes one share and notifies the other holders. Needs no lock, because any holder may use a freed share. */
+/** Deletes one share and notifies the other holders. Needs no lock, because any holder may use the freed slots. */
 export const deleteShare = (db: Db, org: CrmOrg, {holder, share}: {holder: string; share: number}) =>
   db.query(sql.type(Empty)`
     with gone as (delete from crm_shares where ${here(org)} and holder = ${holder} and share_no = ${share} returning holder)

@@ -15,7 +15,7 @@ type ListenerOptions = {
 }
 
 const [firstPauseMs, longestPauseMs] = [100, 10_000]
-/** The interval of the queries that discover a connection whose server no longer answers. */
+/** The interval of probe queries, which detect a server that no longer answers. */
 const probeMs = 10_000
 
 /** Opens a listener. The URL must not lead through a pooler in transaction mode. */

@@ -71,7 +71,7 @@ const registryExample = {
 }
 
 /** Returns headers that let clients cache the response, but make them revalidate it each time. */
-const keeping = (etag: string) => ({etag, 'cache-control': 'private, no-cache'})
+const cacheHeaders = (etag: string) => ({etag, 'cache-control': 'private, no-cache'})
 
 export default [
   route({
@@ -88,9 +88,9 @@ export default [
     example: {answer: {registryVersion: 7, registry: registryExample, fields: {}, libraries: [libraryExample]}},
     async handle({db, caller: {org}, request}) {
       const current = tagOfRevision(await findRevision(db, org))
-      if (hasTag(request.headers['if-none-match'], current)) return reply({status: 304, headers: keeping(current)})
+      if (hasTag(request.headers['if-none-match'], current)) return reply({status: 304, headers: cacheHeaders(current)})
       const {resolved, tag} = await resolve(db, org)
-      return reply({json: resolved, headers: keeping(tag)})
+      return reply({json: resolved, headers: cacheHeaders(tag)})
     },
   }),
 

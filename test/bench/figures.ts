@@ -196,8 +196,8 @@ const uploadMemory: Measure = {
   subject: 'Uploads',
   measure: measureUploadMemory,
   figures: {
-    uploadMemoryMb1m: {about: "the API's VmHWM after a CSV file of 1,000,000 rows, 123 MB (MiB)", atMost: 288},
-    uploadMemoryMbWide: {about: 'the same after one of 400 rows with 16,384 columns, 32 MB', atMost: 370},
+    uploadMemoryMb1m: {about: "the API's VmHWM over the upload of a CSV file of 1,000,000 rows, 123 MB (MiB)", atMost: 288},
+    uploadMemoryMbWide: {about: 'the same over one of 400 rows with 16,384 columns, 32 MB', atMost: 370},
   },
 }
 

@@ -32,7 +32,7 @@ export const measureMatchedImport = async ({rows = usualRows}: MeasureOptions) =
     await setSwitches(deployment, {latencyMs, ...jobTimesOf(rows)})
     await deployment.query(`update connectors set capabilities = capabilities || jsonb_build_object('coqlInLists', $1::int)`, [fewestLists])
     const queried = await importChanged(deployment, csv, {rows, round: 0, unchanged: 'write'})
-    // The rounds before wrote every record. A user's import follows no such load, whose changes the run would read again.
+    // The earlier rounds wrote every record. Without this pause, the run would read all of them as changes, which a user's run seldom does.
     await sleep(exportMarginMs)
     const exported = await importChanged(deployment, csv, {rows, round: 1, unchanged: 'skip', start: {match: 'snapshot'}})
     await deployment.query(`update connectors set capabilities = capabilities - 'coqlInLists'`)

@@ -5,7 +5,7 @@ import {fileOf} from './rows.ts'
 
 const [longRows, wideRows, mostColumns] = [1_000_000, 400, 16_384] as const
 
-/** Measures the API's memory after uploads of a long file and of a file with the most columns, each in its own deployment. */
+/** Measures the API's peak memory: one upload of a long file, and one of a file with the most columns, each in its own deployment. */
 export const measureUploadMemory = async () => ({
   uploadMemoryMb1m: await measurePeakMb(fileOf(longRows, 'm ')),
   uploadMemoryMbWide: await measurePeakMb(wideFile()),

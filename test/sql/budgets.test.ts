@@ -147,7 +147,7 @@ test.serial('a cut notifies every holder of the org, and a deleted share the oth
   const to = (holder: string) => `${holder} us.${org.crmOrgId}`
   for (const holder of ['a', 'b']) await renew(org, holder, [share(holder, 4)])
   await renew(foreign, 'c', [share('c', 4)])
-  /** Notifications arrive in the order of the commits, so all earlier ones have arrived with the mark. */
+  /** Notifications arrive in the order of the commits. When the mark arrives, all earlier ones have arrived. */
   const readSeen = async () => {
     await here.db.transaction(tx => notifyHolders(tx, org, ['mark']))
     await until(
@@ -156,7 +156,7 @@ test.serial('a cut notifies every holder of the org, and a deleted share the oth
     )
     return seen.splice(0).slice(0, -1).sort()
   }
-  t.deepEqual(await readSeen(), [], 'storing shares notifies nobody')
+  t.deepEqual(await readSeen(), [], 'storing shares sends no notification')
   await cut(org)
   await cut(org)
   t.deepEqual(await readSeen(), [to('a'), to('b')], 'only the first of two cuts counts')

@@ -1,9 +1,8 @@
 import fs from 'node:fs'
 
 /**
- * The tests that `npm test` leaves to `npm run test:long`: kills at every point, faults, random input, large files, installations, and every other
- * file that takes more than about three seconds on an idle machine. The main test of an area may take longer and stays. `npm test` thus takes
- * at most six minutes on two cores.
+ * The tests that `npm test` leaves to `npm run test:long`: kills at every point, faults, random input, large files, and installations. Other files
+ * belong here if they take more than about three seconds on an idle machine. The main test of an area may take longer and stays in `npm test`.
  */
 const PATTERNS = [
   'test/**/*-kills.test.ts',

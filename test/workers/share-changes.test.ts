@@ -10,7 +10,7 @@ import {freePort} from '../stack/port.ts'
 import {createDatabase, type Database} from '../support/database.ts'
 import {until} from '../support/until.ts'
 
-/** How processes learn of changes to their shares. Each budget is opened as by a process of its own. */
+// Each budget is opened as by a process of its own.
 const slots = 6
 let database: Database
 let db: Pool
@@ -127,7 +127,7 @@ test.serial('a new share gets slots that another process holds and does not use'
   t.true(medianOf(delays) < 250, `${delays} ms`)
 })
 
-test.serial('open shares without use fall silent, and are renewed every two seconds', async t => {
+test.serial('unused shares send no notifications and are renewed every two seconds', async t => {
   const listener = new pg.Client(database.url)
   await listener.connect()
   t.teardown(() => listener.end())
@@ -166,7 +166,7 @@ test.serial('open shares without use fall silent, and are renewed every two seco
   await Promise.all(idle.map(share => share.close()))
 })
 
-test.serial('a process that cannot listen polls, says so once, and still takes part', async t => {
+test.serial('a process that cannot listen polls, logs one warning, and still gets slots', async t => {
   const unreachable = {DATABASE_URL: `postgres://nobody@127.0.0.1:${await freePort()}/none`}
   const pair: [Process, Process] = [openProcess(t, unreachable), openProcess(t, unreachable)]
   const before = pair[0].seen.renewals
@@ -202,10 +202,7 @@ test.serial('a process whose listener is killed listens again', async t => {
   for (const {seen} of pair)
     t.deepEqual(
       seen.logged.filter(text => /listen/.test(text)),
-      [
-        'cannot listen for changes of the CRM budgets; polling until it is possible again',
-        'listening for changes of the CRM budgets again',
-      ],
+      ['cannot listen for changes of CRM slots; polling until the connection is back', 'listening for changes of CRM slots again'],
     )
   t.true((await handOverOften(pair)) < 200)
 })
@@ -217,7 +214,7 @@ test.serial('behind a pooler a process listens through the direct address only',
   for (const {open} of [polling, polling, direct]) await Promise.all(take(open(newOrg(), 1), 1))
   await until(countListeners, count => count === 1)
   t.deepEqual(polling.seen.logged, [
-    'polling the CRM budgets, because DATABASE_URL leads through a pooler and DATABASE_DIRECT_URL is not set',
+    'polling for changes of CRM slots, because DATABASE_URL leads through a pooler and DATABASE_DIRECT_URL is not set',
   ])
   t.deepEqual(direct.seen.logged, [])
 })

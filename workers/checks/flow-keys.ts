@@ -22,7 +22,7 @@ export const openFlowKeys = (repeats: Repeats, modules: ReadonlyMap<string, Disc
   }
   const of = (compiled: CompiledFlow): FlowKeys => {
     const known = modules.get(compiled.module.apiName)!
-    const match = meets(compiled) ? openSlot(compiled, null) : null
+    const match = usesExistingRecords(compiled) ? openSlot(compiled, null) : null
     const unique = compiled.uniqueFields.map(({apiName}) => openSlot(compiled, known.fields.find(field => field.apiName === apiName)!))
     const add = ({number, payload, matchKey, pendingLinks: wants}: ImportRow) => {
       // The row's record is known only after its links are resolved.
@@ -40,15 +40,16 @@ export const openFlowKeys = (repeats: Repeats, modules: ReadonlyMap<string, Disc
   return {slots, of}
 }
 
-/** Whether a row that matches a record updates or skips it instead of creating another. */
-export const meets = ({matchFields, onOne}: Pick<CompiledFlow, 'matchFields' | 'onOne'>) => matchFields.length > 0 && onOne !== 'create'
+/** Returns whether a row that matches a record updates or skips it instead of creating another. */
+export const usesExistingRecords = ({matchFields, onOne}: Pick<CompiledFlow, 'matchFields' | 'onOne'>) =>
+  matchFields.length > 0 && onOne !== 'create'
 
 /** Whether a part of the match key is a link that is still to be resolved. */
 export const isOpen = ({matchFields, parent}: Pick<CompiledFlow, 'matchFields' | 'parent'>, wants: ImportRow['pendingLinks']) =>
   matchFields.some(({apiName}) => parent?.field === apiName || wants?.some(({field}) => field === apiName))
 
 /** Returns the number of keys per row, to size the buffers. */
-export const keysPerRow = (compiled: CompiledFlow) => compiled.uniqueFields.length + Number(meets(compiled))
+export const keysPerRow = (compiled: CompiledFlow) => compiled.uniqueFields.length + Number(usesExistingRecords(compiled))
 
 /** Returns the text by which unique values are compared. Like the CRM, it ignores case unless the field says that case matters. */
 const textOf = (value: unknown, field: DiscoveredField) => {

@@ -9,7 +9,7 @@ import {parentKeyOf} from '../engine/compose/parents.ts'
 import {type CompiledFlow, type ImportRow, isRow, type RowFailure} from '../engine/model.ts'
 import {readChunks} from '../engine/read/read-rows.ts'
 import type {CheckFindings, Spot} from './findings.ts'
-import {type FlowKeys, isOpen, meets} from './flow-keys.ts'
+import {type FlowKeys, isOpen, usesExistingRecords} from './flow-keys.ts'
 import type {RowlessParents} from './rowless-parents.ts'
 
 type FlowCheck = {
@@ -188,7 +188,7 @@ const noteRequired = (check: FlowCheck, required: RequiredField[], row: ImportRo
     if (value === undefined && hasDefault) continue
     const isLink = flow.parent?.field === field || row.pendingLinks?.some(want => want.field === field)
     if (isLink || failures.some(({target}) => target === field) || (value !== undefined && value !== null)) continue
-    const mayMeet = value === undefined && meets(flow) && (row.matchKey !== null || isOpen(flow, row.pendingLinks))
+    const mayMeet = value === undefined && usesExistingRecords(flow) && (row.matchKey !== null || isOpen(flow, row.pendingLinks))
     const column = fillerOf(flow, field)?.column ?? null
     const spot = {...spotIn(check, mayMeet ? 'warning' : 'error', 'required'), field, column: columnName(flow, column)}
     const message = mayMeet

@@ -5,7 +5,7 @@ import type {CompiledFlow} from '../engine/model.ts'
 
 import type {CompiledSubformFlow} from '../engine/subform/record-order.ts'
 import type {CheckFindings} from './findings.ts'
-import {meets} from './flow-keys.ts'
+import {usesExistingRecords} from './flow-keys.ts'
 
 type Pair = {parents: CompiledFlow; nest: CompiledSubformFlow}
 type ParentMark = {pair: number; key: string; isParent: boolean; row: number}
@@ -44,7 +44,8 @@ export const openRowlessParents = (flows: CompiledFlow[]) => {
           const isFirst = last?.pair !== mark.pair || last.key !== mark.key
           if (isFirst) hasRows = !mark.isParent
           const pair = pairs[mark.pair]!
-          if (mark.isParent && (!hasRows || (!isFirst && last!.isParent && !meets(pair.parents)))) noteOne(findings, pair, mark.row)
+          if (mark.isParent && (!hasRows || (!isFirst && last!.isParent && !usesExistingRecords(pair.parents))))
+            noteOne(findings, pair, mark.row)
           last = mark
         }
     },
@@ -55,7 +56,7 @@ export type RowlessParents = ReturnType<typeof openRowlessParents>
 
 const noteOne = (findings: CheckFindings, {parents, nest}: Pair, row: number) => {
   const {id, module, source} = parents
-  const mayMeet = meets(parents)
+  const mayMeet = usesExistingRecords(parents)
   const spot = {kind: 'rows_missing', source, flow: id, module: module.apiName, field: nest.subform.field}
   const message = mayMeet
     ? `Flow ${nest.id} has no row for this row, so it can only update a record that exists. Add a row if the record is new`

@@ -207,8 +207,8 @@ const writeRows = async (ledgerContext: LedgerContext, {crm, budget}: CrmDeps, h
 }
 
 /**
- * Lists unanswered updates of earlier owners, earlier runs and the run to undo. Makes no query for the first owner of any other run, because
- * nothing was sent before.
+ * Lists unanswered updates of earlier owners, earlier runs and the run to undo. Makes no query if there can be none: a first
+ * owner without an earlier run.
  */
 const listKnownUpdates = async (ctx: LedgerContext, {fence}: RunHead, earlier: readonly number[]) => {
   const {db, run, chain} = ctx

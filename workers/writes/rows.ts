@@ -46,7 +46,7 @@ type Task = PackContext & {work: Work; slots: SlotShare; own: Connection}
  */
 const mostIdleRounds = 3
 
-/** Replaces the rows of all parents. Throws a Refusal that prevents all remaining parents from being written. */
+/** Replaces the rows of all parents. Throws a Refusal if no further parent can be written. */
 const replaceAll = async (work: Work, write: Write, request: RowsRequest) => {
   if (!(await isOpenOrg(work.db, write.org))) throw new Refusal('ORG_CLOSED', 'This org is closed', {written: false})
   const task = await openTask(work, write, request)

@@ -7,8 +7,8 @@ const usualCharacters = 65_536
 
 /**
  * Yields the records of a CSV file of the CRM, including the header, in pieces. Cells are separated by commas, and a cell may be quoted. Empty lines
- * are skipped. It takes an eighth of the time of the reader of uploaded files, which must read every dialect. Throws Refusal if the file is not UTF-8,
- * ends inside quotes, or has a record of more than a million characters.
+ * are skipped. This reader takes an eighth of the time of the reader of uploaded files, which reads every dialect. Throws Refusal if the file is not
+ * UTF-8, ends inside quotes, has text after a closing quote, or has a record of more than a million characters.
  */
 export async function* readBulkCsv(
   bytes: AsyncIterable<Uint8Array>,
@@ -56,7 +56,7 @@ const readRecords = (text: string): {records: string[][]; end: number} => {
 
 const endOfLine = (text: string, lineFeedAt: number) => (text.charCodeAt(lineFeedAt - 1) === carriageReturn ? lineFeedAt - 1 : lineFeedAt)
 
-/** Reads a record of which a cell may be quoted. Null: the text ends before the record. */
+/** Reads a record of which a cell may be quoted. Null: the text ends inside the record. */
 const readQuoted = (text: string, start: number): {cells: string[]; end: number} | null => {
   const cells: string[] = []
   for (let at = start; ; at++) {

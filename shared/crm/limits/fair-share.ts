@@ -40,7 +40,7 @@ export const allocateSlots = (budget: SlotBudget, others: SlotClaim[], mine: Slo
 
 const raiseToTarget = (held: number, target: number, free: number) => held + Math.max(0, Math.min(target - held, free))
 
-/** Whether a share could use slots of other shares, so that others should return what they do not need. */
+/** Returns whether the demand of any share exceeds its fair share. Every process then reports falling demand at once. */
 export const isContended = (budget: SlotBudget, claims: SlotClaim[]): boolean =>
   setTargets(budget, claims).some((target, at) => {
     const {large, small} = limitDemand(budget, claims[at]!.demand)

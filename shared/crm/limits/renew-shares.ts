@@ -11,18 +11,18 @@ import {
   type SlotDemand,
 } from './fair-share.ts'
 
-/** What a process says about one of its shares. `fresh`: the share is not stored yet. */
+/** A process's report on one of its shares. `fresh`: the share is not stored yet. */
 type ShareReport = {share: number; run: number | null; fresh: boolean; held: SlotCounts; inUse: number; want: SlotDemand}
 type RenewInput = {org: CrmOrg; holder: string; cap: number; reports: ShareReport[]}
 /**
- * The result of a renewal. `isContended`: a share could use slots of others. `turnMs`: if the shares take turns, the time left of this turn, else
- * `Infinity`.
+ * The result of a renewal. `isContended`: the demand of a share exceeds its fair share. `turnMs`: if the shares take turns, the time left of this
+ * turn, else `Infinity`.
  */
 export type RenewalResult = {allotted: SlotAllocation[]; budget: SlotBudget; isContended: boolean; turnMs: number}
 
 /**
  * Renews the shares of this process in one short transaction under the budget's row lock. If a process opens a share for a run, it has taken over the
- * run, so the earlier process loses its share. Notifies each process for which the renewal changes something, and no other.
+ * run, so the earlier process loses its share. Notifies each process for which the renewal changes something.
  */
 export const renewShares = (db: Pool, {org, holder, cap, reports}: RenewInput): Promise<RenewalResult> =>
   db.transaction(async tx => {

@@ -16,12 +16,12 @@ export type ShareChanges = {
 
 type ShareChangesInput = {config: Pick<Config, 'DATABASE_URL' | 'DATABASE_DIRECT_URL'>; log: Log; holder: string}
 
-/** Opens the changes of one holder. The first `watch` connects. */
+/** Watches the shares of one holder. The first `watch` connects. */
 export const openShareChanges = ({config, log, holder}: ShareChangesInput): ShareChanges => {
   const url = findDirectUrl(config.DATABASE_URL, config.DATABASE_DIRECT_URL)
   const watchers = new Map<string, () => void>()
   let listener: Listener | undefined
-  let isReported = false
+  let isOutageLogged = false
 
   const wakeAll = () => {
     for (const onChange of watchers.values()) onChange()
@@ -35,13 +35,13 @@ export const openShareChanges = ({config, log, holder}: ShareChangesInput): Shar
         if (to === holder) watchers.get(org!)?.()
       },
       onBegin() {
-        if (isReported) log.info('listening for changes of the CRM budgets again')
-        isReported = false
+        if (isOutageLogged) log.info('listening for changes of CRM slots again')
+        isOutageLogged = false
         wakeAll()
       },
       onEnd(err) {
-        if (!isReported) log.warn({err}, 'cannot listen for changes of the CRM budgets; polling until it is possible again')
-        isReported = true
+        if (!isOutageLogged) log.warn({err}, 'cannot listen for changes of CRM slots; polling until the connection is back')
+        isOutageLogged = true
         wakeAll()
       },
     })
@@ -49,9 +49,9 @@ export const openShareChanges = ({config, log, holder}: ShareChangesInput): Shar
     watch({dc, crmOrgId}, onChange) {
       watchers.set(`${dc}.${crmOrgId}`, onChange)
       if (url !== null) listener ??= listen(url)
-      else if (!isReported) {
-        isReported = true
-        log.info('polling the CRM budgets, because DATABASE_URL leads through a pooler and DATABASE_DIRECT_URL is not set')
+      else if (!isOutageLogged) {
+        isOutageLogged = true
+        log.info('polling for changes of CRM slots, because DATABASE_URL leads through a pooler and DATABASE_DIRECT_URL is not set')
       }
     },
     isListening: () => listener?.isListening() ?? false,

@@ -14,19 +14,19 @@ import {type LiveSlots, openSlots} from './slots.ts'
 export type ShareHolder = {join(share: number, run: number | null): SlotShare; close(): Promise<void>}
 type ShareHolderDeps = {db: Pool; config: Pick<Config, 'CRM_SLOTS'>; log: Log; changes: ShareChanges}
 /**
- * A share of this process. `reported`: the demand that is stored; null before the share is stored. `windows`: the timer that begins the windows of its
- * demand.
+ * A share of this process. `reported`: the demand that is stored; null before the share is stored. `windowTimer` begins the next window of
+ * its demand.
  */
-type Member = {run: number | null; slots: LiveSlots; reported: SlotDemand | null; windows: NodeJS.Timeout}
+type Member = {run: number | null; slots: LiveSlots; reported: SlotDemand | null; windowTimer: NodeJS.Timeout}
 
 /** The demand of a run before its first call: one batch. Other shares have no demand before their first call. */
 const oneLargeSlot = {large: 1, small: 0}
 const noSlots = {large: 0, small: 0}
-/** The interval of renewals while this process hears of changes. It bounds the delay if a notification is lost, and when a dead share expires. */
+/** The interval of renewals while notifications arrive. It bounds how late a process notices a lost notification or an expired share. */
 const quietMs = 2_000
 /** The interval of renewals without notifications. A new share then waits at most this long until other shares make room. */
 const everyMs = 250
-/** The interval without notifications while shares are below their target or take turns, and after a failed renewal. */
+/** The interval after a failed renewal. Without notifications, also the interval while shares are below their target or take turns. */
 const eagerMs = 100
 /** The length of a window of the demand. */
 const windowMs = 250
@@ -50,8 +50,8 @@ export const openShareHolder = (deps: ShareHolderDeps, org: CrmOrg, holder: stri
   return {
     join(share, run) {
       const slots = openSlots({isOpen, onChange: soon, first: run === null ? noSlots : oneLargeSlot})
-      const windows = setInterval(beginWindow, windowMs, share)
-      members.set(share, {run, slots, reported: null, windows})
+      const windowTimer = setInterval(beginWindow, windowMs, share)
+      members.set(share, {run, slots, reported: null, windowTimer})
       soon()
       return {
         large: slots.large,
@@ -62,7 +62,7 @@ export const openShareHolder = (deps: ShareHolderDeps, org: CrmOrg, holder: stri
           soon()
         },
         async close() {
-          clearInterval(windows)
+          clearInterval(windowTimer)
           members.delete(share)
           // The shares are deleted only after a renewal in progress, which would store them again.
           await idle()
@@ -74,7 +74,7 @@ export const openShareHolder = (deps: ShareHolderDeps, org: CrmOrg, holder: stri
       }
     },
     close() {
-      for (const {windows} of members.values()) clearInterval(windows)
+      for (const {windowTimer} of members.values()) clearInterval(windowTimer)
       return stop()
     },
   }

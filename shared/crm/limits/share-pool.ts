@@ -13,7 +13,7 @@ export type SharePool = {
 type PooledShare = {share: SlotShare; inside: number; idle: NodeJS.Timeout | undefined}
 
 /**
- * Opens a pool. A share is opened at its first use and returned after `idleMs` without use, because the process renews open shares.
+ * Opens a pool. A share is opened at its first use and returned after `idleMs` without use, because every open share costs renewals.
  */
 export const openSharePool = (budget: Pick<Budget, 'open'>, {idleMs = 5_000}: {idleMs?: number} = {}): SharePool => {
   const rooms = new Map<string, PooledShare>()

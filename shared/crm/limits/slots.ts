@@ -25,8 +25,8 @@ export type LiveSlots = {
 type OpenSlotsOptions = {isOpen(): boolean; onChange(): void; first: SlotDemand}
 
 /**
- * Opens slots. `isOpen`: slots are granted only while this is true. `onChange` is called when demand rises above the last report, or fewer slots are
- * held. `first`: the demand to report before the first call.
+ * Opens slots. `isOpen`: slots are granted only while this is true. `onChange` is called when a call must wait and demand exceeds
+ * the last report, and when a slot above the limit is returned. `first`: the demand to report before the first call.
  */
 export const openSlots = ({isOpen, onChange, first}: OpenSlotsOptions): LiveSlots => {
   const line: Waiter[] = []

@@ -24,7 +24,7 @@ export type CsvSniffed = {
   skipRows: number
 }
 
-/** Encodings that are named for a file outside its reader options. */
+/** Encodings of a file from other sources than its reader options. */
 export type NamedEncodings = {charset?: string | undefined; kept?: string | undefined}
 
 /**

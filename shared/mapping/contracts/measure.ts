@@ -36,8 +36,8 @@ export type ColumnMeasure = {
 export type FileMeasure = {rows: number; names: string[]; fileColumns: string[]; columns: ColumnMeasure[]}
 
 /**
- * Measures a file in one pass, in memory that does not grow with the file: repeated values are found on disk by digest, up to 50,000,000 values.
- * Ragged and struck rows are left out of the columns, and struck rows of the row count.
+ * Measures a file in one pass with bounded memory. Digests on disk find repeated values, up to 50,000,000. Struck rows are not counted. Columns also
+ * leave out ragged rows.
  */
 export const measureFile = async (deps: FileDeps, input: MeasureInput): Promise<FileMeasure> => {
   try {

@@ -2,7 +2,7 @@ import test from 'ava'
 import {parse} from 'csv-parse/sync'
 import {readBulkCsv} from '../../../shared/crm/bulk/bulk-csv.ts'
 
-/** Reads a text that arrives in pieces of so many bytes, of which each is read at once. */
+/** Reads a text that arrives in pieces of `size` bytes. */
 const read = async (text: string | Buffer, size = 65_536, charactersAtOnce?: number) => {
   const bytes = Buffer.from(text)
   const pieces = async function* () {

@@ -185,14 +185,14 @@ const planUpdateReads = (plan: CallPlan, {flow, tally, updates}: UpdateReads, fa
 const planSubform = (plan: CallPlan, {flow, tally}: PlannedFlow, flows: PlannedFlow[]) => {
   const {link, nested} = flow.subform!
   const parents = flows.find(one => one.flow.no === link.flow.no)
-  const meets = !parents || (parents.tally.keyed > 0 && parents.flow.onOne !== 'create')
-  const read = spanOf(0, meets ? tally.parents : 0)
-  const replaced = spanOf(nested ? 0 : tally.parents, nested && !meets ? 0 : tally.parents)
+  const mayRead = !parents || (parents.tally.keyed > 0 && parents.flow.onOne !== 'create')
+  const read = spanOf(0, mayRead ? tally.parents : 0)
+  const replaced = spanOf(nested ? 0 : tally.parents, nested && !mayRead ? 0 : tally.parents)
   addCalls(plan, 'read', plainCalls(read.min, read.max))
   const packs = (groups: number, size: number) => Math.floor(groups / size) * Math.ceil(size / 10) + Math.ceil((groups % size) / 10)
   addCalls(plan, 'replace_rows', {
     calls: spanOf(countBatches(replaced.min), Math.ceil(replaced.max / readsAtOnce)),
-    credits: spanOf(packs(replaced.min, recordsPerCall), packs(replaced.max, meets ? readsAtOnce : recordsPerCall)),
+    credits: spanOf(packs(replaced.min, recordsPerCall), packs(replaced.max, mayRead ? readsAtOnce : recordsPerCall)),
   })
 }
 

@@ -22,19 +22,18 @@ const [firstPollMs, longestPollMs, longestJobMs] = [5_000, 60_000, 3_600_000] as
 export type ExportedPage = {askedMs: number; file: OpenedFile}
 
 /**
- * Yields the pages of an export of the module, each decrypted, which the caller closes. While the caller reads a page, the next one is exported,
- * stored and decrypted. Pages that an earlier owner of the run stored are read from storage. A job that an earlier owner started is continued. Jobs
- * for all known pages start at once. A record that moves between their pages meanwhile may be missing, so a caller queries for each record that the
- * export lacks.
+ * Yields the decrypted pages of a module's export. The caller closes each page. While it reads a page, the next one is exported, stored and
+ * decrypted. Pages that an earlier owner of the run stored are read from storage, and jobs that it started are continued. The jobs of all known pages
+ * start at once. A record that changes pages meanwhile may be missing, so the caller queries each record that the export lacks.
  */
 export async function* exportModule(ctx: Context, flow: CompiledFlow, fields: string[]): AsyncGenerator<ExportedPage> {
   const {db, run} = ctx
   const begun = [...(await listExportParts(db, {run: run.no, flow: flow.no}))]
   const parts = begun.length > 0 ? begun : await startKnownPages(ctx, flow, fields)
-  const left = new AbortController()
+  const closing = new AbortController()
   const open = (no: number, page: BulkReadPage | null) => {
-    const opening = openPage(withSignal(ctx, left.signal), flow, no, parts[no] ?? page)
-    // The error is thrown when the caller takes the page.
+    const opening = openPage(withSignal(ctx, closing.signal), flow, no, parts[no] ?? page)
+    // The caller gets the error when it takes the page. Until then, it must not count as unhandled.
     opening.catch(() => {})
     return opening
   }
@@ -46,7 +45,7 @@ export async function* exportModule(ctx: Context, flow: CompiledFlow, fields: st
       yield page
     }
   } finally {
-    left.abort()
+    closing.abort()
     await ahead.then(
       page => page?.file.close(),
       () => {},
@@ -56,7 +55,7 @@ export async function* exportModule(ctx: Context, flow: CompiledFlow, fields: st
 
 type OpenedPage = ExportedPage & {nextPage: string | null}
 
-/** Opens a page of which the job may have been started, or a page to be requested. Null: there is none. */
+/** Opens a page. Continues its job if one was started, and otherwise starts one. Null: there is no further page. */
 const openPage = async (
   ctx: Context,
   flow: CompiledFlow,

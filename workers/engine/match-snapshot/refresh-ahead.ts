@@ -1,12 +1,12 @@
-/** Data is used for `freshMs` before it is updated again: from `refreshMs` on in the background, so that callers need not wait. */
+/** After `refreshMs`, an update starts in the background. After `freshMs`, callers wait for an update. */
 const [refreshMs, freshMs] = [20_000, 30_000] as const
 
-/** Keeps data fresh by an update, of which one is in progress at a time. */
+/** Keeps data fresh by updates, one at a time. */
 export type RefreshAhead = {
   /** Resolves when the data is fresh. Throws if an update that the caller waits for fails. */
   ensureFresh(): Promise<void>
   /** Resolves when no update is in progress. */
-  settled(): Promise<void>
+  idle(): Promise<void>
 }
 
 export const openRefreshAhead = (update: () => Promise<void>, now = () => performance.now()): RefreshAhead => {
@@ -27,7 +27,7 @@ export const openRefreshAhead = (update: () => Promise<void>, now = () => perfor
       if (at >= freshUntil) await refresh()
       else if (at >= refreshFrom) refresh().catch(() => {})
     },
-    async settled() {
+    async idle() {
       await updating?.catch(() => {})
     },
   }

@@ -26,7 +26,7 @@ export type SnapshotMatches = {
 }
 
 const changesAtOnce = 1_000
-/** An export may lack changes from this long before its request, so changes are read from then on. */
+/** An export may lack changes of this time before its request. So changes are read from the beginning of that time. */
 export const exportMarginMs = 60_000
 const mostExports = 2
 
@@ -101,7 +101,7 @@ const openMatches = (outer: Context, flow: CompiledFlow, index: MatchIndex, aske
   let isUsable = true
   let sinceMs = askedMs - exportMarginMs
 
-  const changes = openRefreshAhead(async () => {
+  const refresh = openRefreshAhead(async () => {
     const startedMs = Date.now()
     const query = {module: flow.module.apiName, fields, sinceMs}
     const read = await readUnlessRefused(ctx, () => connection.readChanges!(query, {signal: lease.lost}))
@@ -117,7 +117,7 @@ const openMatches = (outer: Context, flow: CompiledFlow, index: MatchIndex, aske
   return {
     async match(rows) {
       const known = new Set<ImportRow>()
-      if (isUsable) await changes.ensureFresh()
+      if (isUsable) await refresh.ensureFresh()
       // The index may lack records that another run is writing.
       if (!isUsable || (await mayBeStale(ctx, flow))) return known
       for (const row of rows) {
@@ -132,13 +132,16 @@ const openMatches = (outer: Context, flow: CompiledFlow, index: MatchIndex, aske
     },
     async close() {
       closing.abort()
-      await changes.settled()
+      await refresh.idle()
       index.close()
     },
   }
 }
 
-/** Puts changes into the index in steps, because other work of the process must not wait for all of them. A deleted record may be among the changed ones. */
+/**
+ * Puts changes into the index in steps, because other work of the process must not wait for all of them. Deleted records come last, because a
+ * changed record may have been deleted since.
+ */
 const putChanges = async (index: MatchIndex, {records, deleted}: ModuleChanges, signal: AbortSignal): Promise<void> => {
   await inSteps(records, index.put, signal)
   await inSteps(deleted, index.remove, signal)

@@ -13,7 +13,7 @@ import {openUndoSource, readUndoRecords, type UndoRecord} from './undo-source.ts
 import type {UndoRow} from './undo-verdict.ts'
 
 const recordsAtOnce = 100
-/** The number of batches in progress for each slot. A batch needs no slot while its images, its intent and its end are stored. */
+/** The number of batches in progress for each slot. A batch needs no slot while its before images, intent and settlement are stored. */
 const batchesPerSlot = 2
 
 /** Whether one request has room for the subform rows of another record. Only rows that still are as the run sent them are replaced. */

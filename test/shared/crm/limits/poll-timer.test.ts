@@ -26,7 +26,7 @@ test('steps that follow one another begin at once, but at most five in a quarter
   t.is(begun.length, count, 'a stopped timer begins no step')
 })
 
-test('a step is not due before its time, unless it is asked for', async t => {
+test('a step waits for its time, unless `soon` is called', async t => {
   const {soon, idle, stop, begun} = open(() => Number.POSITIVE_INFINITY)
   t.is(begun.length, 0, 'the first step waits')
   for (let n = 1; n <= 3; n++) {

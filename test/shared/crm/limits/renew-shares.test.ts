@@ -10,7 +10,7 @@ const claim = (holder: string, large: number, held = 0): Claim => ({
 })
 const budget = {total: 10, turn: 0}
 
-test('a share that takes free slots and leaves all others satisfied concerns no other process', t => {
+test('a share that takes free slots and leaves all others satisfied affects no other process', t => {
   t.deepEqual(listAffected(budget, [claim('a', 4, 4)], [claim('a', 4, 4), claim('b', 6, 6)]), ['b'])
 })
 
@@ -26,7 +26,7 @@ test('a slot that is returned concerns the process that returned it and the one 
   )
 })
 
-test('a demand above what the pool could grant concerns no other process', t => {
+test('a demand above what the pool could grant affects no other process', t => {
   t.deepEqual(listAffected(budget, [claim('a', 12, 10)], [claim('a', 25, 10)]), [])
 })
 
@@ -39,7 +39,7 @@ const processes = fc.array(fc.array(demand, {minLength: 1, maxLength: 3}), {minL
 const pool = fc.record({total: fc.integer({min: 1, max: 25}), turn: fc.nat(100)})
 const sum = (numbers: number[]) => numbers.reduce((total, number) => total + number, 0)
 
-test('processes that renew only when they are notified fall silent, and then no further renewal would change anything', t => {
+test('notifications end, and then no further renewal changes an allocation', t => {
   fc.assert(
     fc.property(pool, processes, fc.infiniteStream(fc.nat()), (budget, all, choices) => {
       let claims: Claim[] = []

@@ -131,7 +131,7 @@ test('demand is kept for the window after it, and reported at once when it grows
   t.deepEqual(demands, [3, 3, 3, 0], 'reports do not shorten the window')
 })
 
-test('more demand than the last report is a change, also after the demand fell without a report', async t => {
+test('more demand than the last report triggers `onChange`, also after the demand fell without a report', async t => {
   const {large, report, nextWindow, changes} = open(0)
   const gone = new AbortController()
   const wait = () => large.take(gone.signal).catch(() => {})
@@ -149,7 +149,7 @@ test('more demand than the last report is a change, also after the demand fell w
   await Promise.all(more)
 })
 
-test('a call that waits, because a call of the other size took its slot, is a change', async t => {
+test('a call that waits, because a call of the other size took its slot, triggers `onChange`', async t => {
   const {large, small, report, changes} = open(2)
   const gone = new AbortController()
   await Promise.all([large.take(never), large.take(never)])

@@ -90,7 +90,7 @@ const assertClosed = async (t: ExecutionContext) => {
 
 const running = (job: string): BulkReadStatus | null => (job === '2' ? {state: 'running'} : null)
 
-test.serial('the next page is exported and decrypted while the caller reads a page, and no further page', async t => {
+test.serial('only the next page is exported and decrypted while the caller reads a page', async t => {
   const {calls, exported} = await openExport(4)
   const pages = exported()
   const first = await pages.next()

@@ -22,14 +22,14 @@ const openFresh = async () => {
 }
 
 test('callers wait for the first update together, and need no other one while the data is new', async t => {
-  const {clock, updates, ensureFresh, settled} = openData()
+  const {clock, updates, ensureFresh, idle} = openData()
   const waiting = Promise.all([ensureFresh(), ensureFresh()])
   t.is(updates.length, 1)
   updates[0]!.resolve()
   await waiting
   clock.seconds = 19
   await ensureFresh()
-  await settled()
+  await idle()
   t.is(updates.length, 1)
 })
 
@@ -55,11 +55,11 @@ test('an update starts in the background before the data is too old, and callers
 })
 
 test('an update that fails in the background is not repeated until the data is too old, and then fails the caller', async t => {
-  const {clock, updates, ensureFresh, settled} = await openFresh()
+  const {clock, updates, ensureFresh, idle} = await openFresh()
   clock.seconds = 25
   await ensureFresh()
   updates[1]!.reject(new Error('The CRM does not answer'))
-  await settled()
+  await idle()
   clock.seconds = 29
   await ensureFresh()
   t.is(updates.length, 2)
