@@ -62,6 +62,33 @@ test('a weekly schedule is made with pickers, and its file is fetched as a test 
   assert.deepEqual(visitor.complaints, [])
 })
 
+test('daily and monthly schedules are made with pickers', async () => {
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, made.session)
+  const address = `${here.world.url}/#/templates/${made.path.split('/').at(-1)}/schedules/new`
+  const create = async (name: string, repeat: string, choose = async () => {}) => {
+    await page.goto(address)
+    await page.reload()
+    await page.getByLabel('Name').fill(name)
+    await page.getByLabel('Repeat').selectOption({label: repeat})
+    await choose()
+    await page.getByLabel('Time', {exact: true}).fill('23:45')
+    await page.getByLabel('Time zone').selectOption('Europe/Berlin')
+    await page.getByLabel('URL').fill(host.source.url)
+    await page.getByRole('button', {name: 'Create turned off, and test'}).click()
+    await page.getByRole('heading', {level: 1, name}).waitFor()
+  }
+  await create('Every night', 'Every day')
+  await create('Month end', 'Every month', async () => {
+    await page.getByLabel('Day of the month').selectOption({label: 'Last day of the month'})
+  })
+  const {schedules} = await ok(made.call('GET', `${made.path}/schedules`), 200)
+  const cronOf = (name: string) => schedules.find((one: any) => one.name === name).cron
+  assert.deepEqual(['Every night', 'Month end'].map(cronOf), ['45 23 * * *', '45 23 L * *'])
+  assert.deepEqual(visitor.complaints, [])
+})
+
 test('a schedule is made from a database query, and a mistake in the query is explained and corrected', async () => {
   const visitor = await here.open()
   const {page} = visitor

@@ -90,6 +90,20 @@ test('a person who refuses the consent can sign in without a connection, and con
   assert.deepEqual(visitor.complaints, [])
 })
 
+test('the region of the last sign-in is chosen after a reload', async () => {
+  const visitor = await here.open(desktop)
+  const {page, context} = visitor
+  await start(visitor).waitFor()
+  await page.getByText('Region: Local test CRM').waitFor()
+  await page.getByRole('button', {name: 'Other region'}).click()
+  await page.getByLabel('Region of your CRM').selectOption('local-eu')
+  const waiting = context.waitForEvent('page')
+  await start(visitor).click()
+  await (await waiting).close()
+  await page.reload()
+  await page.getByText('Region: Local test CRM, second data centre').waitFor()
+})
+
 /** Returns how many bytes the bodies of a reload take over the network, compressed and with an empty cache. */
 const weighReload = async ({page, context}: Visitor, shown: () => Promise<void>): Promise<number> => {
   await shown()
