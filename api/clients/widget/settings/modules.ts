@@ -1,13 +1,13 @@
 import {useRef, useState} from 'preact/hooks'
 import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
+import {useFieldLabels} from '../imports/module-data.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {place, setQuery, to} from '../state/place.ts'
 import {client, inOrg, may} from '../state/session.ts'
 import {t} from '../text/settings.ts'
 import {Button} from '../ui/button.ts'
 import {Select, TextField} from '../ui/field.ts'
-import {sayName} from '../ui/labels.ts'
 import {Problem, say} from '../ui/notice.ts'
 import {Shown} from '../ui/page.ts'
 import {Pill} from '../ui/pill.ts'
@@ -62,6 +62,8 @@ const ModuleTable = ({read: {modules, registryVersion}, all, again}: {read: Modu
     again()
   })
   const ordered = all.filter(({key}) => key !== null)
+  const matched = all.filter(({match}) => match !== null).map(({apiName}) => apiName)
+  const labelOf = useFieldLabels(all[0]?.connectorId ?? '', matched)
   const move = useDoing(async (module: ConfiguredModule, by: -1 | 1) => {
     const keys = ordered.map(({key}) => key!)
     const from = keys.indexOf(module.key!)
@@ -88,7 +90,8 @@ const ModuleTable = ({read: {modules, registryVersion}, all, again}: {read: Modu
     },
     {
       head: t.matchedBy,
-      cell: ({match}: ConfiguredModule) => match?.by.map(sayName).join(' + ') ?? html`<span class="quiet">${t.notSet}</span>`,
+      cell: ({apiName, match}: ConfiguredModule) =>
+        match?.by.map(field => labelOf(apiName, field)).join(' + ') ?? html`<span class="quiet">${t.notSet}</span>`,
     },
     ...(mayChange && ordered.length > 1
       ? [

@@ -93,7 +93,7 @@ const describe = (error: unknown): {message: string; code: string | null; wait: 
 }
 
 const sayIssue = ({path = [], message}: {path?: (string | number)[]; message: string}): Markup =>
-  html`${message}${path.length > 0 && html` <code class="code">${path.join(' › ')}</code>`}`
+  html`${message}${path.length > 0 && html` <code class="code">${path.map(part => (typeof part === 'number' ? part + 1 : part)).join(' › ')}</code>`}`
 
 const toast = signal<{id: number; text: string} | null>(null)
 const shownMs = 4000
