@@ -2,7 +2,7 @@ import fs from 'node:fs'
 
 /**
  * The tests that `npm test` leaves to `npm run test:long`: kills at every point, faults, random input, large files, and installations. Other files
- * belong here if they take long, so that `npm test` ends within about six minutes on two cores. At least one file of each area stays there.
+ * belong here if they take long, so that `npm test` ends within about seven minutes on two cores. At least one file of each area stays there.
  */
 const PATTERNS = [
   'test/**/*-kills.test.ts',
