@@ -21,8 +21,11 @@ test.after.always(async () => {
 const open = (t: {teardown(end: () => Promise<void>): void}, url = database.url, channel = 'test_channel') => {
   const seen = {messages: [] as string[], begun: 0, ended: [] as string[]}
   const listener = openListener({
-    ...{url, channel, onMessage: payload => seen.messages.push(payload)},
-    ...{onBegin: () => seen.begun++, onEnd: ({message}) => seen.ended.push(message)},
+    url,
+    channel,
+    onMessage: payload => seen.messages.push(payload),
+    onBegin: () => seen.begun++,
+    onEnd: ({message}) => seen.ended.push(message),
   })
   t.teardown(listener.close)
   return {...listener, seen}
@@ -71,7 +74,7 @@ test.serial('a listener whose connection is killed connects again', async t => {
 })
 
 test.serial('a listener that cannot connect tries again until it is closed', async t => {
-  const {seen, isListening, close} = open(t, `postgres://nobody@127.0.0.1:${await freePort()}/none`)
+  const {seen, isListening, close} = open(t, `postgres://user@127.0.0.1:${await freePort()}/none`)
   await until(
     () => seen.ended.length,
     count => count >= 3,

@@ -10,7 +10,7 @@ import {freePort} from '../stack/port.ts'
 import {createDatabase, type Database} from '../support/database.ts'
 import {until} from '../support/until.ts'
 
-// Each budget is opened as by a process of its own.
+// Each budget stands for one process.
 const slots = 6
 let database: Database
 let db: Pool
@@ -167,7 +167,7 @@ test.serial('unused shares send no notifications and are renewed every two secon
 })
 
 test.serial('a process that cannot listen polls, logs one warning, and still gets slots', async t => {
-  const unreachable = {DATABASE_URL: `postgres://nobody@127.0.0.1:${await freePort()}/none`}
+  const unreachable = {DATABASE_URL: `postgres://user@127.0.0.1:${await freePort()}/none`}
   const pair: [Process, Process] = [openProcess(t, unreachable), openProcess(t, unreachable)]
   const before = pair[0].seen.renewals
   t.true((await handOverOften(pair)) < 1_000)

@@ -43,13 +43,22 @@ test('random records are read as they were written', async t => {
   for (const size of [7, 100, 65_536]) for (const atOnce of [1, undefined]) t.deepEqual(await read(text, size, atOnce), records)
 })
 
-test('a file that ends inside quotes, has text behind a quoted cell, is not UTF-8 or has too large a record is refused', async t => {
+test('a file that ends inside quotes, has text behind a quoted cell, a NUL or too large a record is refused', async t => {
   for (const size of [1, 3, 100]) {
     await t.throwsAsync(read('id,Name\n1,"Ana\n2,Bea\n', size, 1), {code: 'FILE_QUOTE'})
     await t.throwsAsync(read('id,Name\n1,"Ana"x\n2,Bea\n', size, 1), {code: 'FILE_QUOTE'})
-    await t.throwsAsync(read(Buffer.from('id,Name\n1,\xe4\n', 'latin1'), size, 1), {code: 'FILE_ENCODING'})
+    await t.throwsAsync(read('id,Name\n1,\0\n', size, 1), {code: 'FILE_NUL'})
   }
   await t.throwsAsync(read(`id,Name\n1,"${'x\n'.repeat(600_000)}`), {code: 'UNREADABLE'})
   await t.throwsAsync(read(`id,Name\n1,${'x'.repeat(1_200_000)}`), {code: 'UNREADABLE'})
   t.deepEqual(await read(''), [])
+})
+
+test('bytes that are not UTF-8 cost their characters only', async t => {
+  for (const size of [1, 3, 100])
+    t.deepEqual(await read(Buffer.from('id,Name\n1,K\xe4se\n2,Bea\n', 'latin1'), size, 1), [
+      ['id', 'Name'],
+      ['1', 'K\ufffdse'],
+      ['2', 'Bea'],
+    ])
 })

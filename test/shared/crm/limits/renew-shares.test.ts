@@ -6,7 +6,10 @@ import {listAffected} from '../../../../shared/crm/limits/renew-shares.ts'
 type Claim = SlotClaim & {holder: string}
 
 const claim = (holder: string, large: number, held = 0): Claim => ({
-  ...{holder, key: `1 ${holder} 1`, demand: {large, small: 0}, held: {total: held, large: held}},
+  holder,
+  key: `1 ${holder} 1`,
+  demand: {large, small: 0},
+  held: {total: held, large: held},
 })
 const budget = {total: 10, turn: 0}
 

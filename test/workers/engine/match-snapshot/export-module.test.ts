@@ -50,8 +50,13 @@ const openExport = async (pages: number, statusOf: (job: string) => BulkReadStat
   const keys = [{id: 'k', key: randomBytes(32)}]
   const exported = ({signal} = new AbortController()) => {
     const ctx = {
-      ...{db: here.db, run: {id, no: run, org: 'org_test'}, storage: openStorage({directory}), signal, lease: {lost: signal}},
-      ...{config: {SECRETS_KEYS: keys}, connection: {bulkRead, connector: {id: 'none'}}},
+      db: here.db,
+      run: {id, no: run, org: 'org_test'},
+      storage: openStorage({directory}),
+      signal,
+      lease: {lost: signal},
+      config: {SECRETS_KEYS: keys},
+      connection: {bulkRead, connector: {id: 'none'}},
       slots: {small: {take: async () => {}, give: () => {}}},
     }
     return exportModule(ctx as unknown as Context, flow, ['Account_Number'])
