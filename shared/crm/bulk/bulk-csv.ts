@@ -1,5 +1,6 @@
 import {Refusal} from '../../errors.ts'
 import {maxRowCharacters} from '../../files/row.ts'
+import {badPlace} from '../../files/text/decoder.ts'
 import {utf8Of} from '../../files/text/text.ts'
 
 /** The caller stores the records of a step in one transaction, so a step has several hundred of them. */
@@ -17,7 +18,8 @@ export async function* readBulkCsv(
 ): AsyncGenerator<string[][], void, undefined> {
   let [rest, isStart, due] = ['', true, charactersAtOnce]
   for await (const piece of utf8Of(bytes, {encoding: 'utf-8', onBad: () => {}})) {
-    rest += isStart ? withoutMark(piece.toString()) : piece.toString()
+    const text = piece.toString().replaceAll(badPlace, '\ufffd')
+    rest += isStart ? withoutMark(text) : text
     isStart = false
     if (rest.length < due) continue
     const {records, end} = readRecords(rest)
