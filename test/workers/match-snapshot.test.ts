@@ -145,7 +145,7 @@ test.serial('pages of a module whose records were counted are requested at once,
   t.teardown(() => here.crm.setSwitches({bulkReadPage: 200_000}))
   await here.db.query(sql.unsafe`
     insert into crm_module_sizes (connector_id, module, records) values (${org.connector}, 'Accounts', 450000)
-    on conflict (connector_id, module) do update set records = 450000`)
+    on conflict (connector_id, module) do update set records = 450000, counted_at = lading_now()`)
   here.crm.faults.add({match: {path: '/crm/bulk/v8/read/*'}, times: 1, action: {type: 'hold', when: 'before'}})
   const {end} = await begin(accountRows(50, 'Mq-'))
   await until(
@@ -159,6 +159,26 @@ test.serial('pages of a module whose records were counted are requested at once,
   t.deepEqual(matchQueries(), [])
   t.deepEqual(pages(), [1, 2, 3, 'token', 'token'])
 })
+
+for (const [title, age] of [
+  ['were never counted', null],
+  ['were counted more than an hour ago', '61 minutes'],
+] as const)
+  test.serial(`the records of a module that ${title} are counted before its export, to know its pages`, async t => {
+    const prefix = age === null ? 'Mr-' : 'Ms-'
+    create(50, prefix)
+    await here.db.query(sql.unsafe`delete from crm_module_sizes where connector_id = ${org.connector}`)
+    if (age !== null)
+      await here.db.query(sql.unsafe`
+        insert into crm_module_sizes (connector_id, module, records, counted_at)
+        values (${org.connector}, 'Accounts', 450000, lading_now() - ${age}::interval)`)
+    const {run} = await finish(accountRows(50, prefix))
+    t.like(run.counts.Accounts, {created: 0, updated: 17, skipped: 33})
+    t.is(here.crm.journal({method: 'GET', path: '/crm/v8/Accounts/actions/count'}).length, 1)
+    t.is(here.crm.journal(jobs).length, 1)
+    const kept = await here.db.oneFirst(sql.unsafe`select records from crm_module_sizes where connector_id = ${org.connector}`)
+    t.is(kept, here.crm.records('example', 'Accounts').length)
+  })
 
 for (const point of ['export_started', 'export_stored'])
   test.serial(`a worker that dies at ${point} is followed by one that uses the same export`, async t => {

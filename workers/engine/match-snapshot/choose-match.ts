@@ -1,8 +1,7 @@
 import {creditsOfQuery} from '../../../shared/crm/call-credits.ts'
-import {keepModuleSize} from '../../../sql/module-sizes.ts'
 import type {Context} from '../context.ts'
 import type {CompiledFlow} from '../model.ts'
-import {readUnlessRefused} from '../send/crm-retry.ts'
+import {countModule} from './count-module.ts'
 
 /** The route by which a flow finds records. `why`: for people. */
 export type MatchRoute = {match: 'query' | 'snapshot'; why: string}
@@ -50,19 +49,14 @@ export const chooseMatchRoute = async (ctx: Context, flow: CompiledFlow): Promis
 }
 
 const chooseCheaper = async (ctx: Context, flow: CompiledFlow): Promise<MatchRoute> => {
-  const {connection, lease} = ctx
-  const bulkRead = connection.bulkRead!
+  const {connection} = ctx
   const {valuesPerQuery} = connection
+  const bulkRead = connection.bulkRead!
   const queries = Math.ceil(flow.source.rows / valuesPerQuery) * creditsOfQuery(valuesPerQuery + 10)
   // An export of the smallest module costs more, so its records need not be counted.
   if (queries <= creditsOfExport(1, bulkRead)) return {match: 'query', why: `Queries cost about ${queries} credits`}
-  const records = await readUnlessRefused(
-    ctx,
-    async () => (await connection.countRecords?.(flow.module.apiName, {signal: lease.lost})) ?? null,
-    ctx.slots.small,
-  )
+  const records = await countModule(ctx, flow.module.apiName)
   if (records === null) return {match: 'query', why: 'The CRM does not say how many records the module has'}
-  await keepModuleSize(ctx.db, {connector: connection.connector.id, module: flow.module.apiName, records})
   const credits = creditsOfExport(records, bulkRead)
   const compared = `an export costs about ${credits} credits, and queries about ${queries}`
   return credits < queries ? {match: 'snapshot', why: compared} : {match: 'query', why: compared}

@@ -4,11 +4,12 @@ import type {BulkRead, BulkReadPage, BulkReadStatus} from '../../../shared/crm/b
 import {atPoint} from '../../../shared/fault-point.ts'
 import {exportFileSeals} from '../../../shared/runs/file-seal.ts'
 import {type ExportPart, insertExportPart, listExportParts, nameExportPart} from '../../../sql/match-exports.ts'
-import {listModuleSizes} from '../../../sql/module-sizes.ts'
+import {findFreshSize} from '../../../sql/module-sizes.ts'
 import {insertLoose} from '../../../sql/segments.ts'
 import {type Context, withSignal} from '../context.ts'
 import type {CompiledFlow} from '../model.ts'
 import {readUnlessRefused} from '../send/crm-retry.ts'
+import {countModule} from './count-module.ts'
 import {makeFileKey, type OpenedFile, openSealedStream, sealStream} from './sealed-file.ts'
 
 /** The CRM cannot export the module. The run matches by queries instead. */
@@ -90,11 +91,11 @@ const startUnlessRefused = async (ctx: Context, flow: CompiledFlow, part: number
 /** Pages beyond this number are requested one after another, because a module of so many records is rare and each job costs credits. */
 const mostKnownPages = 50
 
-/** Starts the jobs of the pages that the module had when its records were last counted. Further pages follow by their tokens. */
+/** Starts the jobs of the pages that the module had when its records were counted. Further pages follow by their tokens. */
 const startKnownPages = async (ctx: Context, flow: CompiledFlow, fields: string[]): Promise<ExportPart[]> => {
   const module = flow.module.apiName
-  const sizes = await listModuleSizes(ctx.db, ctx.connection.connector.id)
-  const records = sizes.find(size => size.module === module)?.records ?? 0
+  const connector = ctx.connection.connector.id
+  const records = (await findFreshSize(ctx.db, {connector, module})) ?? (await countModule(ctx, module)) ?? 0
   const pages = Math.min(mostKnownPages, Math.ceil(records / bulkReadOf(ctx).recordsPerJob))
   const parts: ExportPart[] = []
   for (let page = 1; pages > 1 && page <= pages; page++) {
