@@ -7,6 +7,12 @@ import {assertAccessible, assertFits, enter, picture, settled, stage} from './st
 let org: Org
 let template = ''
 const here = stage('browser states', async world => {
+  world.crm.addModule('example', {
+    name: 'Parcels',
+    plural: 'Deliveries',
+    kind: 'custom',
+    fields: [{name: 'Name', type: 'text', length: 50}],
+  })
   org = await openOrg(world)
   template = (await makeTemplate(org)).split('/').at(-1)!
   await ok(org.call('POST', `/orgs/${org.org}/templates/${template}/share`, {}), 200)
@@ -36,6 +42,22 @@ test('pages say what a role does not allow, what was deleted, and what is empty'
     await show(address, 'It was deleted, or it belongs to another organisation.')
   await picture(page, 'not-found')
   await show('/runs', 'No runs yet')
+  assert.deepEqual(visitor.complaints, [])
+})
+
+test('a template shows modules and fields by their labels in the CRM', async () => {
+  const field = {field: 'Name', mode: 'column', source: 'name', empty: 'leave'}
+  const ofParcels = await makeTemplate(org, {
+    name: 'Parcels of the week',
+    flows: [{id: 'f', sourceId: 'companies', module: 'Parcels', fields: [field]}],
+  })
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, org.session)
+  await page.goto(`${here.world.url}/#/templates/${ofParcels.split('/').at(-1)}`)
+  const flows = page.getByRole('table', {name: 'Flows'})
+  await flows.getByRole('rowheader', {name: 'Deliveries', exact: true}).waitFor()
+  assert.equal(await flows.getByText('Parcels').count(), 0)
   assert.deepEqual(visitor.complaints, [])
 })
 

@@ -19,6 +19,15 @@ export const useModules = (connector: string): Loaded<Module[]> =>
     [connector],
   )
 
+/** Returns a function that gives the label of a module, and its API name in words until the labels are loaded. Null: no connection, no labels. */
+export const useModuleLabels = (connector: string | null): ((module: string) => string) => {
+  const {data} = useLoad<Module[]>(
+    async signal => (connector === null ? [] : (await client.get(inOrg('/config/modules'), {connector}, signal)).modules),
+    [connector],
+  )
+  return module => data?.find(({apiName}) => apiName === module)?.label ?? sayName(module)
+}
+
 /** Loads the fields of modules. Loaded fields are kept, so that one more module costs one request. */
 export const useFields = (connector: string, names: readonly string[]): Loaded<FieldsOf> => {
   const read = useRef(new Map<string, Field[]>())

@@ -1,7 +1,7 @@
 import {useState} from 'preact/hooks'
 import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
-import {useFieldLabels} from '../imports/module-data.ts'
+import {useFieldLabels, useModuleLabels} from '../imports/module-data.ts'
 import type {PageProps} from '../pages.ts'
 import type {VerifyMode} from '../runs/verify-choice.ts'
 import {useDoing, useLoad} from '../state/load.ts'
@@ -10,7 +10,6 @@ import {client, inOrg, may} from '../state/session.ts'
 import {t} from '../text/schedules.ts'
 import {Button} from '../ui/button.ts'
 import {Confirm} from '../ui/dialog.ts'
-import {sayName} from '../ui/labels.ts'
 import {Notice, Problem, say} from '../ui/notice.ts'
 import {Page, Shown} from '../ui/page.ts'
 import {Table} from '../ui/table.ts'
@@ -58,6 +57,7 @@ const Contents = ({template: {sources, flows, connectorId}}: {template: Template
   // A template whose connection was deleted has API names only.
   const read = connectorId === null ? [] : flows.map(({module}) => module)
   const labelOf = useFieldLabels(connectorId ?? '', read)
+  const labelOfModule = useModuleLabels(connectorId)
   return html`
   <h2>${t.files}</h2>
   <${Table}
@@ -75,7 +75,7 @@ const Contents = ({template: {sources, flows, connectorId}}: {template: Template
     rows=${flows}
     keyOf=${({id}: Flow) => id}
     columns=${[
-      {head: t.module, isName: true, cell: ({module}: Flow) => sayName(module)},
+      {head: t.module, isName: true, cell: ({module}: Flow) => labelOfModule(module)},
       {head: t.from, cell: ({sourceId}: Flow) => sources.find(({slot}) => slot === sourceId)?.label ?? sourceId},
       {head: t.matchedBy, cell: ({module, match}: Flow) => match?.by.map(field => labelOf(module, field)).join(' + ') || t.notMatched},
       {
