@@ -45,7 +45,7 @@ test('pages say what a role does not allow, what was deleted, and what is empty'
   assert.deepEqual(visitor.complaints, [])
 })
 
-test('a template shows modules and fields by their labels in the CRM', async () => {
+test('a template shows a module by its label in the CRM', async () => {
   const field = {field: 'Name', mode: 'column', source: 'name', empty: 'leave'}
   const ofParcels = await makeTemplate(org, {
     name: 'Parcels of the week',

@@ -18,8 +18,7 @@ test('the image has the Node of the package, and every folder and file that it c
     .filter(rest => !rest.startsWith('--from'))
     .flatMap(rest => rest.split(' ').slice(0, -1))
   for (const path of copied) t.true(existsSync(`${root}/${path}`), path)
-  // An image runs outside node_modules, where Node strips types itself.
-  const shipped = files.filter((path: string) => !path.startsWith('!') && path !== 'dist/').map((path: string) => path.replace(/\/$/, ''))
+  const shipped = files.filter((path: string) => !path.startsWith('!')).map((path: string) => path.replace(/\/$/, ''))
   for (const path of shipped) t.true(copied.includes(path), path)
 })
 

@@ -15,7 +15,7 @@ export const asNode20 = ['--import', `data:text/javascript,Object.defineProperty
  * of the command.
  */
 export const installPackage = async (folder: string, packages = packagesOfUsers()): Promise<string> => {
-  const {stdout} = await run('npm', ['pack', '--silent', '--pack-destination', folder], {cwd: root})
+  const {stdout} = await run('npm', ['pack', '--silent', '--ignore-scripts', '--pack-destination', folder], {cwd: root})
   const home = join(folder, 'node_modules', 'lading')
   mkdirSync(home, {recursive: true})
   await run('tar', ['xzf', join(folder, stdout.trim()), '-C', home, '--strip-components', '1'])

@@ -50,8 +50,8 @@ export const chooseMatchRoute = async (ctx: Context, flow: CompiledFlow): Promis
 
 const chooseCheaper = async (ctx: Context, flow: CompiledFlow): Promise<MatchRoute> => {
   const {connection} = ctx
-  const {valuesPerQuery} = connection
   const bulkRead = connection.bulkRead!
+  const {valuesPerQuery} = connection
   const queries = Math.ceil(flow.source.rows / valuesPerQuery) * creditsOfQuery(valuesPerQuery + 10)
   // An export of the smallest module costs more, so its records need not be counted.
   if (queries <= creditsOfExport(1, bulkRead)) return {match: 'query', why: `Queries cost about ${queries} credits`}
