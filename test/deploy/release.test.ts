@@ -12,6 +12,11 @@ const run = promisify(execFile)
 const manifest = JSON.parse(readText('package.json'))
 const lock = JSON.parse(readText('package-lock.json'))
 
+test('npm pack runs no script of ours, so that it works in a clone without installed packages and on Node 20', t => {
+  const {scripts} = JSON.parse(readText('package.json'))
+  for (const name of ['prepack', 'prepare', 'postpack']) t.false(name in scripts, name)
+})
+
 test('the list of licences has every package of the service, each with a licence, and none of development', t => {
   const rows = listLicences(lock)
   const names = new Set(rows.map(({name}) => name))
