@@ -14,8 +14,13 @@ export const mysqlCellsOf = (fields: readonly FieldPacket[]): ((row: readonly (B
 const {Types} = mysql
 const binaryCharset = 63
 const texts: ReadonlySet<number> = new Set([
-  ...[Types.VARCHAR, Types.VAR_STRING, Types.STRING],
-  ...[Types.TINY_BLOB, Types.MEDIUM_BLOB, Types.LONG_BLOB, Types.BLOB],
+  Types.VARCHAR,
+  Types.VAR_STRING,
+  Types.STRING,
+  Types.TINY_BLOB,
+  Types.MEDIUM_BLOB,
+  Types.LONG_BLOB,
+  Types.BLOB,
 ])
 const alwaysBinary: ReadonlySet<number> = new Set([Types.GEOMETRY, Types.VECTOR])
 

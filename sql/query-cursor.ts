@@ -53,16 +53,14 @@ type ClientInput = Omit<QueryInput, 'query' | 'statementSeconds'>
 /** The settings that are given here would otherwise come from the environment of the process. */
 const openClient = ({socket, tls, host, user, password, database}: ClientInput): pg.Client => {
   const client = new pg.Client({
-    ...{
-      host,
-      user,
-      password,
-      database,
-      options: '',
-      sslnegotiation: 'postgres',
-      application_name: 'lading',
-      connectionTimeoutMillis: connectSeconds * 1000,
-    },
+    host,
+    user,
+    password,
+    database,
+    options: '',
+    sslnegotiation: 'postgres',
+    application_name: 'lading',
+    connectionTimeoutMillis: connectSeconds * 1000,
     ssl: tls === null ? false : {rejectUnauthorized: true, ...(tls.ca !== undefined && {ca: tls.ca})},
     stream: () => withoutConnect(socket),
   })

@@ -234,8 +234,17 @@ const secret = /(secret|token|password|signature|digest|hmac|verifier|bearer)$/i
 const isNoSecret = (side: Node) => /^(undefined|null|true|false|'[^']*'|[A-Z_]+|-?\d+)$/.test(side.getText()) || is.isTypeOfExpression(side)
 
 export const rules = {
-  ...{importDirection, clientsAlone, sqlText, environment, queueOwner, outboundCalls, budgets, honestTests, checkedTypes},
-  ...{slowPatterns, secretComparisons},
+  importDirection,
+  clientsAlone,
+  sqlText,
+  environment,
+  queueOwner,
+  outboundCalls,
+  budgets,
+  honestTests,
+  checkedTypes,
+  slowPatterns,
+  secretComparisons,
 }
 
 const nodesBelow = (node: Node): Node[] => {

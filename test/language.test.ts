@@ -2,7 +2,7 @@ import {globSync, readFileSync} from 'node:fs'
 import {fileURLToPath} from 'node:url'
 import test from 'ava'
 import {parse} from './boundary-rules.ts'
-import {type Finding, findBannedNames, findPronounComments, findSharedTypeNames} from './language-rules.ts'
+import {type Finding, findBannedNames, findPackedLiterals, findPronounComments, findSharedTypeNames} from './language-rules.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const paths = globSync('{api,workers,shared,sql,test}/**/*.ts', {cwd: root, exclude: ['**/node_modules/**']})
@@ -16,6 +16,9 @@ test('no exported type name is declared in two source files', t => t.deepEqual(s
 
 test('no comment in the repository has a pronoun for a subject', t =>
   t.deepEqual(show(sources.filter(({path}) => path !== 'test/language.test.ts').flatMap(findPronounComments)), []))
+
+test('no literal in the repository is spread only to put several values on one line', t =>
+  t.deepEqual(show(sources.flatMap(findPackedLiterals)), []))
 
 test('a banned word is found in a file name, in an exported name and in a type', t => {
   t.is(findBannedNames(parseOne('shared/kept-guests.ts', '')).length, 1)
@@ -78,4 +81,11 @@ test('a comment whose subject is a pronoun is found', t => {
   const text = `/** Waits for whoever holds it. */\nconst nobody = 'whoever' // nobody answers\n// https://example.org/somebodys`
   t.is(findPronounComments(parseOne('shared/a.ts', text)).length, 2)
   t.deepEqual(findPronounComments(parseOne('shared/b.ts', '// A worker waits.\nconst somebody = 1')), [])
+})
+
+test('a packed literal is found in an object, a list and a call, but not the spread of a value', t => {
+  const text = `const a = {b: 1, ...{c: 2}}\nconst d = [...['e', 'f']]\nf(...[1, 2])`
+  t.is(findPackedLiterals(parseOne('shared/a.ts', text)).length, 3)
+  const values = `const a = {...b, ...(c ? {d} : {}), ...(e && {f})}\nconst g = [...h, ...[...i].map(j)]`
+  t.deepEqual(findPackedLiterals(parseOne('shared/b.ts', values)), [])
 })

@@ -46,7 +46,9 @@ const knock = async (route: Route, path: string, id: string, body: unknown = BOD
   seen(await call(route.method.toUpperCase(), path, route.method === 'get' ? undefined : body), id)
 
 const linesUnder = (runId: string) => ({
-  ...{runId, field: 'Order_Lines', child: 'Order_Lines'},
+  runId,
+  field: 'Order_Lines',
+  child: 'Order_Lines',
   items: [{parentId: '1', writeId: 'w', rows: [{rowKey: 'k', payload: {}}]}],
 })
 
@@ -228,7 +230,7 @@ const placedIn = (source: string, body: object) => ({...body, import: mine.impor
 const registryOver = (connectorId: string) => ({
   settings: {dateFormat: 'yyyy-MM-dd', timezone: 'UTC', expressionContext: {}, aiSamplePolicy: 'masked'},
   writing: {[connectorId]: {paused: true}},
-  modules: [{...{key: 'leads', apiName: 'Leads', connectorId, enabled: true, singular: null, order: 1}, ...unsaid}],
+  modules: [{key: 'leads', apiName: 'Leads', connectorId, enabled: true, singular: null, order: 1, ...unsaid}],
   fields: {},
 })
 const unsaid = {uniqueFields: [], match: null, exclusions: [], seedMappings: []}

@@ -2,8 +2,20 @@ import {z} from 'zod'
 import {Answer} from './common.ts'
 
 const DRIFTS = [
-  ...['column_missing', 'column_new', 'column_moved', 'module_gone', 'module_closed', 'field_gone', 'field_changed', 'field_closed'],
-  ...['value_gone', 'required_unmapped', 'match_not_unique', 'library_gone', 'expression_refused', 'flow_refused'],
+  'column_missing',
+  'column_new',
+  'column_moved',
+  'module_gone',
+  'module_closed',
+  'field_gone',
+  'field_changed',
+  'field_closed',
+  'value_gone',
+  'required_unmapped',
+  'match_not_unique',
+  'library_gone',
+  'expression_refused',
+  'flow_refused',
 ]
 
 export const Drift = Answer({

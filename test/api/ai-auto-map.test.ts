@@ -104,7 +104,17 @@ test('a hostile model cannot make proposals outside the free fields of the org, 
   const {house, model} = t.context
   const home = await openHome(house)
   const writable = new Set([
-    ...['Last_Name', 'Email', 'Phone', 'City', 'Favourite_Color', 'Tier', 'Joined', 'Spend', 'Secret_Code', 'Owner', 'Hidden_Field'],
+    'Last_Name',
+    'Email',
+    'Phone',
+    'City',
+    'Favourite_Color',
+    'Tier',
+    'Joined',
+    'Spend',
+    'Secret_Code',
+    'Owner',
+    'Hidden_Field',
     null,
   ])
   const many = Array.from({length: 8}, (_, at) => `Zzq${at}`)

@@ -71,7 +71,9 @@ test('a client that disconnects frees its reserved credits and stops the model r
   const gone = new AbortController()
   const asking = Array.from({length: 20}, (_, at) =>
     fetch(`${house.url}/ai/${at % 2 ? 'auto-map' : 'formula'}`, {
-      ...{method: 'POST', body: JSON.stringify(at % 2 ? mapping : formula), signal: gone.signal},
+      method: 'POST',
+      body: JSON.stringify(at % 2 ? mapping : formula),
+      signal: gone.signal,
       headers: {authorization: `Bearer ${home.token}`, 'content-type': 'application/json'},
     }).catch(() => 'gone'),
   )

@@ -13,15 +13,15 @@ test.before(async t => void Object.assign(t.context, await openAssisted(t, {kind
 test.beforeEach(t => t.context.model.clear())
 
 const question = {
-  ...{module: 'People', field: 'Favourite_Color', question: 'The colour in capitals'},
-  ...{
-    columns: ['Name', 'Color'],
-    rows: [
-      ['Anna Berg', 'teal'],
-      ['Bo Li', ''],
-      ['Jo Wu', 'pink'],
-    ],
-  },
+  module: 'People',
+  field: 'Favourite_Color',
+  question: 'The colour in capitals',
+  columns: ['Name', 'Color'],
+  rows: [
+    ['Anna Berg', 'teal'],
+    ['Bo Li', ''],
+    ['Jo Wu', 'pink'],
+  ],
 }
 const ask = ({call}: Pick<Home, 'call'>, more: object = {}) => call('POST', '/ai/formula', {...question, ...more})
 const say = (expression: string | null) => ({json: {expression, explanation: 'Upper case'}})

@@ -208,7 +208,9 @@ test('an expired page is marked expired; a page of another application is left a
     t.like(await row(page), {state: 'expired'})
   }
   const foreign = await stripe.checkout.sessions.create({
-    ...{mode: 'payment', line_items: [{price: prices.credits_500, quantity: 1}], success_url: 'https://else.example'},
+    mode: 'payment',
+    line_items: [{price: prices.credits_500, quantity: 1}],
+    success_url: 'https://else.example',
   })
   t.is(await settle(foreign.id), null)
 })

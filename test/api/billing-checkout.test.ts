@@ -27,9 +27,15 @@ test('a plan page is for card payment by the org’s customer, at the sold price
   const customer = await customerOf(billing, org)
   const metadata = {app: 'lading', env: 'test', org_id: org, kind: 'plan', plan_key: 'business', plan_version_id: 'business.1'}
   t.like(session, {
-    ...{mode: 'subscription', status: 'open', customer, client_reference_id: org, allowed_payment_method_types: ['card']},
-    ...{payment_method_collection: 'always', tax_id_collection: {enabled: true}},
-    ...{success_url: `${app}/?checkout=done`, cancel_url: `${app}/?checkout=cancelled`},
+    mode: 'subscription',
+    status: 'open',
+    customer,
+    client_reference_id: org,
+    allowed_payment_method_types: ['card'],
+    payment_method_collection: 'always',
+    tax_id_collection: {enabled: true},
+    success_url: `${app}/?checkout=done`,
+    cancel_url: `${app}/?checkout=cancelled`,
     metadata: {...metadata, interval: 'year', requested_by: person},
   })
   const {line_items: lines, subscription_data: data} = payment.world.store.get('~checkout', session.id)!
@@ -109,20 +115,37 @@ test('redirects go to allowed origins only, and look-alike addresses are refused
   const {as, buy} = await newBuyer(billing)
   const host = new URL(app).host
   const refused = [
-    ...['', 'not an address', '/done', '//app.example/done', `${app}.evil.example/`, `${app}:8443/`, `https://evil.example/?${app}`],
-    ...[`${app}@evil.example/`, `https://a:b@${host}/`, `${app}\\@evil.example`, `${app}\\evil`, `https:\\\\${host}/`, `https:${host}/`],
-    ...[
-      `http://${host}/`,
-      `javascript:alert(1)//${app}`,
-      'data:text/html,x',
-      `${app}/\n`,
-      `\t${app}/`,
-      ` ${app}/`,
-      `${app}/ü`,
-      `${app}/a b`,
-    ],
-    ...[`${app}/%0d%0a@evil.example`, 'https://аpp.example/', `HTTPS://${host}/`, `https://evil.example#${app}`, `${app}%2eevil.example/`],
-    ...[`${app}/${'a'.repeat(2000)}`, `https://two.example.evil/`, `blob:${app}/x`, `${app}&x`, `https://sub.${host}/`],
+    '',
+    'not an address',
+    '/done',
+    '//app.example/done',
+    `${app}.evil.example/`,
+    `${app}:8443/`,
+    `https://evil.example/?${app}`,
+    `${app}@evil.example/`,
+    `https://a:b@${host}/`,
+    `${app}\\@evil.example`,
+    `${app}\\evil`,
+    `https:\\\\${host}/`,
+    `https:${host}/`,
+    `http://${host}/`,
+    `javascript:alert(1)//${app}`,
+    'data:text/html,x',
+    `${app}/\n`,
+    `\t${app}/`,
+    ` ${app}/`,
+    `${app}/ü`,
+    `${app}/a b`,
+    `${app}/%0d%0a@evil.example`,
+    'https://аpp.example/',
+    `HTTPS://${host}/`,
+    `https://evil.example#${app}`,
+    `${app}%2eevil.example/`,
+    `${app}/${'a'.repeat(2000)}`,
+    `https://two.example.evil/`,
+    `blob:${app}/x`,
+    `${app}&x`,
+    `https://sub.${host}/`,
   ]
   for (const address of refused) {
     for (const name of ['successUrl', 'cancelUrl']) {
@@ -211,7 +234,9 @@ test('an org with a subscription cannot open a plan Checkout, but can open one f
   const customer = await customerOf(billing, org)
   const card = await stripe.paymentMethods.attach('pm_card_visa', {customer})
   const sub = await stripe.subscriptions.create({
-    ...{customer, items: [{price: prices['team.month']}], default_payment_method: card.id},
+    customer,
+    items: [{price: prices['team.month']}],
+    default_payment_method: card.id,
     metadata: {app: 'lading', env: 'test', org_id: org, plan_version_id: 'team.1'},
   })
   await payment.dashboard.pause(sub.id)

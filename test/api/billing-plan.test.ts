@@ -94,10 +94,7 @@ test('a change stores its author and id wherever it is written', async t => {
   const [, down] = await payer.changes()
   const {metadata, phases} = payer.schedule()!
   t.deepEqual(metadata, {...said, change_id: down!.id})
-  t.deepEqual(phases[1].metadata, {
-    ...{...said, change_id: down!.id},
-    ...{plan_key: 'team', plan_version_id: 'team.1', interval: 'year'},
-  })
+  t.deepEqual(phases[1].metadata, {...said, change_id: down!.id, plan_key: 'team', plan_version_id: 'team.1', interval: 'year'})
   t.deepEqual(payer.found().metadata.change_id, up!.id, 'the plan that is on is still that one')
   await ok(payer.ask({planKey: 'free'}), 200)
   await settleMoney(t, billing)
@@ -268,7 +265,9 @@ test('in a trial an upgrade costs nothing yet, and a downgrade waits for the end
   const payer = await openPayer(billing, {planKey: 'team'})
   await payment.dashboard.cancelNow(payer.id)
   const trial = await stripe.subscriptions.create({
-    ...{customer: payer.customer, items: [{price: prices['business.month']}], trial_end: payment.now() + 10 * 86_400},
+    customer: payer.customer,
+    items: [{price: prices['business.month']}],
+    trial_end: payment.now() + 10 * 86_400,
   })
   const item = () => payment.find(trial.id)!.items.data[0]
   const charged = payer.charged()

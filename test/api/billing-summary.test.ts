@@ -25,8 +25,16 @@ test('the summary of an org without purchases lists what is sold', async t => {
   const {plan, status, period, credits, usage} = await me()
   t.like(summary, {plan, status, period, balance: credits, usage})
   t.like(summary, {
-    ...{interval: null, cancelsAt: null, pendingChange: null, trial: null, pastDue: null, subscription: null},
-    ...{customer: false, checkoutOpen: false, configured: true, notices: []},
+    interval: null,
+    cancelsAt: null,
+    pendingChange: null,
+    trial: null,
+    pastDue: null,
+    subscription: null,
+    customer: false,
+    checkoutOpen: false,
+    configured: true,
+    notices: [],
     autotopup: {enabled: false, packKey: null, threshold: null, monthlyCap: null, stopped: null, underWay: null},
     overage: {enabled: false, available: false},
   })
@@ -76,7 +84,12 @@ test('the summary shows the plan, the credits and the open notices', async t => 
     insert into notices (id, org_id, kind, about, created_at) values ('ntc_old', ${org}, 'usage.rows', '{}', lading_now() - interval '31 days')`)
   const summary = await read()
   t.like(summary, {
-    ...{plan: {key: 'business'}, status: 'active', interval: 'year', cancelsAt: null, pendingChange: null, checkoutOpen: false},
+    plan: {key: 'business'},
+    status: 'active',
+    interval: 'year',
+    cancelsAt: null,
+    pendingChange: null,
+    checkoutOpen: false,
     balance: {purchased: 1000, included: 2500, available: 3500},
     subscription: {status: 'active', planVersionId: 'business.1', trialEndsAt: null},
     overage: {enabled: false, available: true},

@@ -140,7 +140,11 @@ test('a price without tax behaviour is refused while tax is collected', async t 
   t.is(status, 400)
   t.regex(body.error, /no tax behavior, and PAYMENT_AUTOMATIC_TAX is on/)
   const other = await stripe.prices.create({
-    ...{product: product as string, currency: 'eur', unit_amount: 3000, recurring: {interval: 'month'}, tax_behavior: 'inclusive'},
+    product: product as string,
+    currency: 'eur',
+    unit_amount: 3000,
+    recurring: {interval: 'month'},
+    tax_behavior: 'inclusive',
   })
   t.regex(
     (await patch({paymentPriceMonthlyId: other.id})).body.error,

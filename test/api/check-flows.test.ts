@@ -41,7 +41,8 @@ test('disabled modules and connections of other orgs are refused', async t => {
   t.deepEqual([disabled.status, disabled.body.code], [409, 'MODULE_DISABLED'], disabled.text)
   const other = await here.makeOrg()
   const foreign = await here.as(other.token)('POST', `/orgs/${other.org}/flows/check`, {
-    ...{connectorId: org.connector, flows: [{id: 'f', sourceId: 's', module: 'Leads', fields: [name]}]},
+    connectorId: org.connector,
+    flows: [{id: 'f', sourceId: 's', module: 'Leads', fields: [name]}],
   })
   t.deepEqual([foreign.status, foreign.body.code], [404, 'CONNECTION_NOT_FOUND'], foreign.text)
 })

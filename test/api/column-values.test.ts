@@ -27,7 +27,11 @@ test('the distinct values of a column are counted, most frequent first, as a val
       {value: 'Rot', count: 3, option: null, suggestion: null},
       {value: 'Blau', count: 2, option: null, suggestion: null},
     ],
-    ...{distinct: 2, more: false, cells: 5, rows: 8, complete: true},
+    distinct: 2,
+    more: false,
+    cells: 5,
+    rows: 8,
+    complete: true,
   })
 })
 
@@ -55,7 +59,9 @@ test('options are proposed for the values of a field, and a field with several v
   const {at} = await add('state,paid,ways\nfresh,ja,Netz;web\nstorniert,Nein,"web;Phones;web"\nwhatever,TRUE,Shop\n')
   const of = async (column: string, field: string) =>
     (await ok(valuesOf(at, column, `?module=Orders&field=${field}`), 200)).values.map(({value, count, option, suggestion}: any) => [
-      ...[value, count, option],
+      value,
+      count,
+      option,
       suggestion && `${suggestion.to} ${suggestion.why}`,
     ])
   t.deepEqual(await of('state', 'Status'), [

@@ -27,11 +27,24 @@ const connect = ({world, token}: Here) => world.connect(token)
 const at = ({org}: Here, id: string, rest = '') => `/orgs/${org}/connectors/${id}${rest}`
 const changesOf = async ({world, org}: Here) =>
   (await listChanges(world.db, {org, limit: 50})).map(({page, subject, target, before, after, connectorId, registryVersion, via}) => ({
-    ...{page, subject, target, before, after, connectorId, registryVersion, via},
+    page,
+    subject,
+    target,
+    before,
+    after,
+    connectorId,
+    registryVersion,
+    via,
   }))
 const added = (connectorId: string) => ({
-  ...{page: 'connections', subject: 'connection.added', target: 'Example CRM', before: null, after: 'connected'},
-  ...{connectorId, registryVersion: null, via: 'session'},
+  page: 'connections',
+  subject: 'connection.added',
+  target: 'Example CRM',
+  before: null,
+  after: 'connected',
+  connectorId,
+  registryVersion: null,
+  via: 'session',
 })
 const revocations = ({world}: Here) => world.crm.journal({path: '/oauth/v2/token/revoke'}).length
 const outcomeOf = ({status, body}: {status: number; body: any}) => [status, body.code]
@@ -129,7 +142,9 @@ test('a generic destination is a connection like any other', async t => {
   t.deepEqual(outcomeOf(await read('word-search?word=ana')), [409, 'NOT_OFFERED'])
   t.deepEqual(outcomeOf(await read('c-77')), [404, 'NOT_FOUND'])
   t.deepEqual((await call('POST', at(t.context, id, '/credits/check'))).body, {
-    ...{asked: false, answered: false, notAsked: 'cannot'},
+    asked: false,
+    answered: false,
+    notAsked: 'cannot',
     credits: {remaining: null, remainingAt: null, allowance: null, allowanceAtLeast: false, edition: null, spent: false, spentAt: null},
   })
   t.like((await call('DELETE', at(t.context, id))).body.connector, {state: 'disconnected'})

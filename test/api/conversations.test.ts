@@ -24,8 +24,14 @@ test('a turn has its time, place, author and origin', async t => {
     place: {kind: 'failed', source: talk.source, module: 'People', problem: null, code: 'INVALID_DATA', field: null},
     route: 'chat',
     position: 0,
-    ...{question: 'Is it?', answer: 'As it should be.', notes: [], targets: [], samples: 'values'},
-    ...{askedBy: {id: talk.person, name: 'Test Person'}, askedVia: 'session', replayed: true},
+    question: 'Is it?',
+    answer: 'As it should be.',
+    notes: [],
+    targets: [],
+    samples: 'values',
+    askedBy: {id: talk.person, name: 'Test Person'},
+    askedVia: 'session',
+    replayed: true,
     ...draft,
   })
   const {secret} = await ok(talk.call('POST', `/orgs/${talk.org}/tokens`, {name: 'ci'}), 201)
@@ -36,9 +42,30 @@ test('a turn has its time, place, author and origin', async t => {
 })
 
 const BAD = [
-  ...['', 'source', 'null', '{}', '[]', '[1]', '["source"]', '["source",""]', '["source",1]', '["source","a","b"]', '["nowhere"]'],
-  ...['["checks","x"]', '["run",""]', '["vals"]', '["vals",""]', '["field","","M","F"]', '["failed","","","",""]', '["issue","","","",""]'],
-  ...['["vals","a\\u0000b"]', '["vals","\\ud800"]', '["constructor"]', '["__proto__"]', key('vals', 'x'.repeat(600)), '["vals","M"'],
+  '',
+  'source',
+  'null',
+  '{}',
+  '[]',
+  '[1]',
+  '["source"]',
+  '["source",""]',
+  '["source",1]',
+  '["source","a","b"]',
+  '["nowhere"]',
+  '["checks","x"]',
+  '["run",""]',
+  '["vals"]',
+  '["vals",""]',
+  '["field","","M","F"]',
+  '["failed","","","",""]',
+  '["issue","","","",""]',
+  '["vals","a\\u0000b"]',
+  '["vals","\\ud800"]',
+  '["constructor"]',
+  '["__proto__"]',
+  key('vals', 'x'.repeat(600)),
+  '["vals","M"',
 ]
 
 test('a place is one of a closed set, and an invalid place key is refused', async t => {
@@ -46,12 +73,15 @@ test('a place is one of a closed set, and an invalid place key is refused', asyn
   const talk = await openImport(house)
   const other = await openImport(house)
   const good = [
-    ...[['source', talk.source], ['field', talk.source, 'M', 'F'], ['vals', 'M'], ['failed', '', '', '', '', ''], ['checks'], ['run']],
-    ...[
-      ['failed', talk.source, 'M', 'k', 'c', 'f'],
-      ['issue', '', 'k', '', ''],
-      ['issue', talk.source, 'k', 'M', 'F'],
-    ],
+    ['source', talk.source],
+    ['field', talk.source, 'M', 'F'],
+    ['vals', 'M'],
+    ['failed', '', '', '', '', ''],
+    ['checks'],
+    ['run'],
+    ['failed', talk.source, 'M', 'k', 'c', 'f'],
+    ['issue', '', 'k', '', ''],
+    ['issue', talk.source, 'k', 'M', 'F'],
   ]
   for (const place of good) {
     await keep(house, talk, place)

@@ -16,7 +16,9 @@ type Status = 'active' | 'inactive' | 'deleted'
 const newOrg = async () => {
   const key = `firm${++orgs}`
   const users = ['ana', 'ben'].map((firstName, index) => ({
-    ...{email: `${firstName}@${key}.example`, firstName, lastName: 'Test'},
+    email: `${firstName}@${key}.example`,
+    firstName,
+    lastName: 'Test',
     profile: index === 0 ? 'Administrator' : 'Standard',
   }))
   const numbers = {prefix: String(8_700_000 + orgs), zgid: String(40_000 + orgs), licences: 5}

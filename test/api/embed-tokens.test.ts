@@ -34,8 +34,16 @@ test('only listed origins get an embed token, and only https or the own machine 
   t.deepEqual(outcome(await ask({rowsLimit: 0})), [400, 'INVALID'])
   const list = (embedOrigins: unknown) => call('PATCH', `/orgs/${org}/config/settings`, {embedOrigins})
   for (const bad of [
-    ...['http://app.example.com', 'https://app.example.com/', 'https://app.example.com/path', 'https://*.example.com', '*', 'null'],
-    ...["https://a.example; script-src 'unsafe-inline'", 'https://user@app.example.com', 'javascript:alert(1)', 'https://App.example.com'],
+    'http://app.example.com',
+    'https://app.example.com/',
+    'https://app.example.com/path',
+    'https://*.example.com',
+    '*',
+    'null',
+    "https://a.example; script-src 'unsafe-inline'",
+    'https://user@app.example.com',
+    'javascript:alert(1)',
+    'https://App.example.com',
   ])
     t.deepEqual(outcome(await list([bad])), [400, 'INVALID'], bad)
   t.deepEqual(outcome(await list([origin, origin])), [400, 'INVALID'], 'twice')
@@ -61,7 +69,9 @@ test('an embed token describes itself, and only a hash of its secret is stored',
   t.like(await ok(page('GET', '/auth/embed'), 200), {
     org: {id: org},
     template: {id: template, name: 'Leads of the month'},
-    ...{origin, rowsLimit: 100, rowsLeft: 100},
+    origin,
+    rowsLimit: 100,
+    rowsLeft: 100,
     connection: {state: 'connected', isDiscovered: true},
   })
   t.deepEqual(outcome(await call('GET', '/auth/embed')), [404, 'NOT_FOUND'], 'any other bearer')

@@ -144,7 +144,8 @@ test('an unknown template is refused for a run, a null template is accepted, and
   t.like(await call('POST', '/entitlements/runs/authorise', {...asked, templateId: 'tpl_nobody'}), {status: 404, body: {code: 'NOT_FOUND'}})
   const {runId} = await ok(call('POST', '/entitlements/runs/authorise', {...asked, templateId: null}), 200)
   t.like(await here.tell(runId, 'progress', {rowsWritten: 1, done: true, outcome: null}), {
-    ...{status: 200, body: {run: {state: 'ended', outcome: null, rowsWritten: 1}}},
+    status: 200,
+    body: {run: {state: 'ended', outcome: null, rowsWritten: 1}},
   })
 })
 

@@ -31,7 +31,9 @@ test('an annotation is changed value by value, and null removes a value', async 
   const patch = async (body: unknown) => (await ok(call('PATCH', at('fields/Leads/Email'), body), 200)).annotation
   await patch({pii: true, aliases: ['Mail', 'E-Mail']})
   t.deepEqual(await patch({pii: null, defaultMapping: {mode: 'column', source: 'Mail', searchField: null}}), {
-    ...{apiName: 'Email', aliases: ['Mail', 'E-Mail'], defaultMapping: {mode: 'column', source: 'Mail', searchField: null}},
+    apiName: 'Email',
+    aliases: ['Mail', 'E-Mail'],
+    defaultMapping: {mode: 'column', source: 'Mail', searchField: null},
   })
   t.is(await patch({aliases: null, defaultMapping: null}), null)
 })

@@ -13,7 +13,9 @@ let orgs = 0
 const newCrmOrg = (names: string[]) => {
   const key = `first${++orgs}`
   const users = names.map((name, index) => ({
-    ...{email: `${name}@${key}.example`, firstName: name, lastName: 'Test'},
+    email: `${name}@${key}.example`,
+    firstName: name,
+    lastName: 'Test',
     profile: index === 0 ? 'Administrator' : 'Standard',
   }))
   const numbers = {prefix: String(7_700_000 + orgs), zgid: String(40_000 + orgs), licences: 5}

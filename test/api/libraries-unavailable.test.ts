@@ -13,10 +13,7 @@ test.before(async t => {
 })
 
 const library = (namespace: string, answer: number) => ({
-  manifest: {
-    ...{namespace, version: `${answer}.0.0`, scope: 'org'},
-    functions: [{name: 'go', examples: [{arguments: [], result: answer}]}],
-  },
+  manifest: {namespace, version: `${answer}.0.0`, scope: 'org', functions: [{name: 'go', examples: [{arguments: [], result: answer}]}]},
   source: `export const go = () => ${answer}`,
 })
 

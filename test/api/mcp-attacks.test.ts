@@ -21,11 +21,16 @@ test.before(async t => {
 const older = {'content-type': 'application/json', accept: 'application/json, text/event-stream', 'mcp-protocol-version': '2025-11-25'}
 const meta = {'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {}}
 const newer = (method: string, name?: string) => ({
-  ...{...older, 'mcp-protocol-version': '2026-07-28', 'mcp-method': method},
+  ...older,
+  'mcp-protocol-version': '2026-07-28',
+  'mcp-method': method,
   ...(name !== undefined && {'mcp-name': name}),
 })
 const calling = (name: string, asked: object, more: object = {}) => ({
-  ...{jsonrpc: '2.0', id: 1, method: 'tools/call', params: {name, arguments: asked, ...more}},
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'tools/call',
+  params: {name, arguments: asked, ...more},
 })
 type More = {headers?: Record<string, string>; bearer?: string; url?: string; signal?: AbortSignal}
 const send = (body: string | Buffer, {headers = {}, bearer = home.session, url = house.url, ...more}: More = {}) =>

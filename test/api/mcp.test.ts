@@ -137,8 +137,11 @@ test('a refused MCP client gets the error envelope and the address of the sign-i
   t.is((await house.as(null)('GET', '/auth/me')).headers.get('www-authenticate'), 'Bearer', 'elsewhere as it was')
   const described = await house.as(null)('GET', new URL(metadata).pathname)
   t.deepEqual(described.body, {
-    ...{resource: `${house.url}/mcp`, resource_name: 'Lading', authorization_servers: [house.url]},
-    ...{scopes_supported: ['mcp'], bearer_methods_supported: ['header']},
+    resource: `${house.url}/mcp`,
+    resource_name: 'Lading',
+    authorization_servers: [house.url],
+    scopes_supported: ['mcp'],
+    bearer_methods_supported: ['header'],
   })
   t.deepEqual((await house.as(null)('GET', '/.well-known/oauth-protected-resource')).body, described.body)
 })
@@ -146,13 +149,9 @@ test('a refused MCP client gets the error envelope and the address of the sign-i
 test('sessions, API tokens, staff views and OAuth clients can call tools; banned persons and closed orgs cannot', async t => {
   const {secret} = await ok(home.call('POST', `/orgs/${home.org}/tokens`, {name: 'mcp'}), 201)
   const {access} = await letIn(house)
-  for (const bearer of [
-    home.session,
-    secret,
-    access,
-    await house.openView({org: home.org}),
-    (await house.makeOrg({org: home.org, role: 'operator'})).token,
-  ]) {
+  const view = await house.openView({org: home.org})
+  const operator = await house.makeOrg({org: home.org, role: 'operator'})
+  for (const bearer of [home.session, secret, access, view, operator.token]) {
     const {connections} = await told(bearer, 'list_modules', {})
     t.deepEqual(
       connections.map(({id}: {id: string}) => id),
@@ -236,7 +235,7 @@ test('in production MCP accepts only the host name of PUBLIC_URL', t => {
   const ours = {host: 'api.example.com'}
   t.deepEqual(
     [told(ours), told({host: 'API.example.com:443'}), told({host: 'localhost'}), told({})],
-    [...['let in', 'let in', 'HOST_NOT_ALLOWED', 'HOST_NOT_ALLOWED']],
+    ['let in', 'let in', 'HOST_NOT_ALLOWED', 'HOST_NOT_ALLOWED'],
   )
   t.is(told({...ours, origin: 'https://app.example.com'}), 'let in')
   t.is(told({...ours, origin: 'http://localhost:6274'}), 'ORIGIN_NOT_ALLOWED')

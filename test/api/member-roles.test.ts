@@ -13,7 +13,9 @@ const whoIs = async (token: string) => (await house.as(token)('GET', '/auth/me')
 const newCrmOrg = () => {
   const key = 'roles'
   const users = ['ana', 'ben', 'eva'].map((firstName, index) => ({
-    ...{email: `${firstName}@${key}.example`, firstName, lastName: 'Test'},
+    email: `${firstName}@${key}.example`,
+    firstName,
+    lastName: 'Test',
     profile: index === 0 ? 'Administrator' : 'Standard',
   }))
   const numbers = {prefix: '8600001', zgid: '50001', licences: 5}

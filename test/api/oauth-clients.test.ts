@@ -25,10 +25,14 @@ test('the client of the MCP SDK registers, signs in, calls a tool and renews its
   const authProvider = {
     redirectUrl: 'http://localhost:8765/callback',
     clientMetadata: {client_name: 'SDK', redirect_uris: ['http://localhost:8765/callback'], token_endpoint_auth_method: 'none'},
-    ...{clientInformation: () => kept.client, saveClientInformation: keep('client')},
-    ...{tokens: () => kept.tokens, saveTokens: keep('tokens')},
-    ...{codeVerifier: () => kept.verifier, saveCodeVerifier: keep('verifier')},
-    ...{discoveryState: () => kept.discovery, saveDiscoveryState: keep('discovery')},
+    clientInformation: () => kept.client,
+    saveClientInformation: keep('client'),
+    tokens: () => kept.tokens,
+    saveTokens: keep('tokens'),
+    codeVerifier: () => kept.verifier,
+    saveCodeVerifier: keep('verifier'),
+    discoveryState: () => kept.discovery,
+    saveDiscoveryState: keep('discovery'),
     redirectToAuthorization: (url: URL) => void (sent = url),
   }
   const open = () => new StreamableHTTPClientTransport(new URL(`${house.url}/mcp`), {authProvider})

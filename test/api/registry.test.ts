@@ -23,7 +23,9 @@ test('a new org has an empty registry', async t => {
   t.deepEqual(body, {
     version: 1,
     settings: {dateFormat: 'yyyy-MM-dd', timezone: 'UTC', expressionContext: {}, aiSamplePolicy: 'masked'},
-    ...{writing: {}, modules: [], fields: {}},
+    writing: {},
+    modules: [],
+    fields: {},
   })
   t.is(headers.get('etag'), '"1"')
   const {body: resolved} = await call('GET', at('resolved'))

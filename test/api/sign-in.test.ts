@@ -17,7 +17,9 @@ let orgs = 0
 const newCrmOrg = (names: string[]) => {
   const key = `org${++orgs}`
   const users = names.map((name, index) => ({
-    ...{email: `${name}@${key}.example`, firstName: name, lastName: 'Test'},
+    email: `${name}@${key}.example`,
+    firstName: name,
+    lastName: 'Test',
     profile: index === 0 ? 'Administrator' : 'Standard',
   }))
   const numbers = {prefix: String(8_800_000 + orgs), zgid: String(30_000 + orgs), licences: 5}

@@ -37,8 +37,14 @@ test('the subform rows of a parent are replaced, counted one by one and logged u
   t.is(await parentOf(world, run, 'f.Nut'), parentId)
   t.deepEqual(
     (await logOf(world, run)).map(({seq, key, number, module, flow, attempt, recordId, outcome}) => [
-      ...[seq, key, number, module, flow],
-      ...[attempt, recordId, outcome],
+      seq,
+      key,
+      number,
+      module,
+      flow,
+      attempt,
+      recordId,
+      outcome,
     ]),
     [
       [1, 'f.Bolt', 1, 'Order_Lines', 'lines', 1, parentId, 1],
@@ -163,7 +169,8 @@ test('a wrong connection, module or run is refused in the fixed order of checks'
   t.like(await call('PUT', path(), body(workers)), {status: 409, body: {code: 'RUN_USED', written: false}})
   t.like(await call('PUT', path(), body(ended)), {status: 409, body: {code: 'RUN_ENDED', written: false}})
   t.like(await call('PUT', path(), body(stopped)), {
-    ...{status: 403, body: {code: 'RUN_STOPPED', written: false, stop: {stopped: 'LIMIT_ROWS_PER_RUN'}}},
+    status: 403,
+    body: {code: 'RUN_STOPPED', written: false, stop: {stopped: 'LIMIT_ROWS_PER_RUN'}},
   })
   t.is(world.crm.journal({path: '/crm'}).length, 0)
 })

@@ -47,7 +47,9 @@ test('files fill their named slots; a misfit is reported, and the import stays a
   const {org, call, connector} = await open()
   const usual = leadsTemplate()
   const deals = {
-    ...{id: 'd', sourceId: 'deals', module: 'Deals'},
+    id: 'd',
+    sourceId: 'deals',
+    module: 'Deals',
     fields: [{field: 'Deal_Name', mode: 'column', source: 'title', empty: 'leave'}],
   }
   const second = {

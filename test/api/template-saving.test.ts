@@ -72,12 +72,15 @@ const prepare = async (home: Home, {files, flows}: Imported) => {
     sources.push(source.id)
   }
   const all = [...flows, ...files.map((_, n) => ({...flows[0], file: n}))]
-  const written = all.map(({file, fields: [one, two], filter, guard, match}, n) => ({
-    ...{id: `f${n}`, sourceId: sources[file], module: 'Accounts', filter, guard, match},
+  const written = all.map(({file, fields: [one, two], ...rest}, n) => ({
+    ...rest,
+    id: `f${n}`,
+    sourceId: sources[file],
+    module: 'Accounts',
     fields: [
       {field: 'Account_Name', ...one},
-      ...(match ? [{field: match.by[0], mode: 'static', staticValue: '7'}] : []),
-      ...(match?.by[0] === 'Account_Number' ? [] : [{field: 'Account_Number', ...two}]),
+      ...(rest.match ? [{field: rest.match.by[0], mode: 'static', staticValue: '7'}] : []),
+      ...(rest.match?.by[0] === 'Account_Number' ? [] : [{field: 'Account_Number', ...two}]),
     ],
   }))
   await ok(home.call('PUT', `${at}/flows`, written), 200)
@@ -225,17 +228,14 @@ test('a file that two slots read differently can fill only one of them', async t
 
 /** Returns the tables that contain the text in any row, as a database dump would show it. */
 const tablesWith = async (text: string) => {
-  const names = await house.db.anyFirst(
-    sql.type(
-      z.object({name: z.string()}),
-    )`select table_name as name from information_schema.tables where table_schema = 'public' order by 1`,
-  )
+  const rows = sql.type(z.object({name: z.string()}))
+  const query = rows`select table_name as name from information_schema.tables where table_schema = 'public' order by 1`
+  const names = await house.db.anyFirst(query)
   const found: string[] = []
-  for (const name of names)
-    if (
-      await house.db.exists(sql.type(z.object({}))`select from ${sql.identifier([name])} t where strpos(row_to_json(t)::text, ${text}) > 0`)
-    )
-      found.push(name)
+  for (const name of names) {
+    const match = sql.type(z.object({}))`select from ${sql.identifier([name])} t where strpos(row_to_json(t)::text, ${text}) > 0`
+    if (await house.db.exists(match)) found.push(name)
+  }
   return found
 }
 
@@ -244,8 +244,12 @@ test('no cell, sample or file name is ever stored with a template', async t => {
   const csv = 'name,number,city\nCanaryName,CANARY-1,CanaryTown\nCanaryName2,CANARY-2,CanaryTown\n'
   const {id, at} = await makeImport(home, {connectorId: home.connector, name: 'First'})
   const {source} = await ok(upload(home.call, at, csv, 'name=canary-file.csv'), 201)
+  const match = {by: ['Account_Number'], onOne: 'update', onMany: 'skip'}
   const flow = {
-    ...{id: 'f', sourceId: source.id, module: 'Accounts', match: {by: ['Account_Number'], onOne: 'update', onMany: 'skip'}},
+    id: 'f',
+    sourceId: source.id,
+    module: 'Accounts',
+    match,
     fields: [
       {field: 'Account_Name', mode: 'column', source: 'name'},
       {field: 'Account_Number', mode: 'column', source: 'number'},
@@ -267,11 +271,8 @@ test('no cell, sample or file name is ever stored with a template', async t => {
     const tables = await tablesWith(cell)
     t.true(tables.includes('sources'), 'the scan finds what is there')
     // The log holds the key of each row. All other places with cell text are listed here.
-    t.deepEqual(
-      tables.filter(name => !['sources', 'log_batches', 'run_snapshots'].includes(name)),
-      [],
-      cell,
-    )
+    const others = tables.filter(name => !['sources', 'log_batches', 'run_snapshots'].includes(name))
+    t.deepEqual(others, [], cell)
   }
   t.deepEqual(await tablesWith('canary-'), ['sources'], 'file names')
   t.deepEqual(await tablesWith(template.id), ['accepted_files', 'changes', 'imports', 'runs', 'templates'])

@@ -108,7 +108,9 @@ test('an admin can read, edit, stop and delete a builder’s private template an
   const {id} = await makeTemplate(maker.call, org)
   const {schedule} = await ok(
     maker.call('POST', path(id, '/schedules'), {
-      ...{name: 'Nightly', ...seldom, connectorId: connector},
+      name: 'Nightly',
+      ...seldom,
+      connectorId: connector,
       source: {kind: 'https', url: 'https://files.example.org/leads.csv'},
     }),
     201,

@@ -22,7 +22,10 @@ const newCrmOrg = (switches = {}) => {
     {name: 'Ohne API', like: 'Standard' as const, without: ['Crm_Implied_Api_Access']},
   ]
   const users = ['Verwalter', 'Verwalter-Kopie', 'Administrator', 'Ohne API', 'Standard'].map((profile, at) => ({
-    ...{email: `u${at}@${key}.example`, firstName: `U${at}`, lastName: 'Test', profile},
+    email: `u${at}@${key}.example`,
+    firstName: `U${at}`,
+    lastName: 'Test',
+    profile,
   }))
   const numbers = {prefix: String(8_900_000 + orgs), zgid: String(31_000 + orgs), licences: 5}
   const modules = [{name: 'Leads', fields: [{name: 'Last_Name', type: 'text' as const, mandatory: true}]}]

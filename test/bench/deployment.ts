@@ -66,9 +66,16 @@ export const startDeployment = async (label: string, options: Options): Promise<
     const supervisor = openSupervisor({
       cwd: root,
       env: {
-        ...{DATABASE_URL: database.url, PORT: `${port}`, PUBLIC_URL: apiUrl, STORAGE_DIR: directory, CRM_STANDIN_URL: crmUrl},
+        DATABASE_URL: database.url,
+        PORT: `${port}`,
+        PUBLIC_URL: apiUrl,
+        STORAGE_DIR: directory,
+        CRM_STANDIN_URL: crmUrl,
         // The cache of compiled code is off, because it costs memory and a production deployment has none.
-        ...{LOG_LEVEL: 'warn', DRAIN_SECONDS: '5', NODE_DISABLE_COMPILE_CACHE: '1', ...env},
+        LOG_LEVEL: 'warn',
+        DRAIN_SECONDS: '5',
+        NODE_DISABLE_COMPILE_CACHE: '1',
+        ...env,
       },
       output: (name, line) => process.stderr.write(`${name}: ${line}\n`),
     })
@@ -85,7 +92,10 @@ export const startDeployment = async (label: string, options: Options): Promise<
     const query = async <Row extends object>(text: string, values: unknown[] = []) => (await db.query<Row>(text, values)).rows
     const ended: Deployment['ended'] = (runs, how) => untilEnded(query, standsStillMs, runs, how)
     return {
-      ...{crmUrl, places, query, stop},
+      crmUrl,
+      places,
+      query,
+      stop,
       pidOf: name => pidOf(supervisor, name),
       runImport: file => runImport(places[0], ended, file),
       ended,

@@ -38,8 +38,10 @@ export const measureEngineParts = async () => {
     return {
       engineVsParts: medianOf(measured.ratio),
       engineSeconds: medianOf(measured.engine),
-      ...{partParseSeconds: median('parse'), partEvaluateSeconds: median('evaluate')},
-      ...{partPostSeconds: median('post'), partWriteSeconds: median('write')},
+      partParseSeconds: median('parse'),
+      partEvaluateSeconds: median('evaluate'),
+      partPostSeconds: median('post'),
+      partWriteSeconds: median('write'),
     }
   } finally {
     await deployment.stop()

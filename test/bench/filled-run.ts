@@ -60,7 +60,13 @@ const fill = async ({db}: FillDeps, rows: number): Promise<FoundRun> => {
 }
 
 const snapshotOf = (rows: number): Snapshot => ({
-  ...{connector: 'con', discovery: 'dis', takenAt: new Date(0).toISOString(), decidedUpTo: 0, lookups: [], libraries: [], context: {}},
+  connector: 'con',
+  discovery: 'dis',
+  takenAt: new Date(0).toISOString(),
+  decidedUpTo: 0,
+  lookups: [],
+  libraries: [],
+  context: {},
   lineage: {modules: ['Accounts'], flows: [{id: 'f', sha256: '', reader: {}}], clock: 0, onEdited: 'overwrite' as const, seed: ''},
   modules: [{no: 1, apiName: 'Accounts', label: 'Accounts', fields: []}],
   flows: [{no: 1, sourceNo: 1, moduleNo: 1, flow: {id: 'f', sourceId: 's', module: 'Accounts', fields: []} as never, searches: {}}],

@@ -48,7 +48,8 @@ const readCosts = async ({query, pidOf}: Deployment) => {
   const alive = await query<{pid: number}>('select pid from pg_stat_activity')
   const postmaster = parentOf(found!.pid)
   return {
-    ...{bytes: found!.bytes, wal: found!.wal},
+    bytes: found!.bytes,
+    wal: found!.wal,
     imports: processorSecondsOf(pidOf('imports')),
     web: processorSecondsOf(pidOf('web')),
     archive: processorSecondsOf(pidOf('discovery')),

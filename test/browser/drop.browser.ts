@@ -66,7 +66,9 @@ test('a file dropped beside the drop zone does not leave the page', async () => 
   const devtools = await page.context().newCDPSession(page)
   for (const type of ['dragEnter', 'dragOver', 'drop'] as const)
     await devtools.send('Input.dispatchDragEvent', {
-      ...{type, x: width - 5, y: height - 5},
+      type,
+      x: width - 5,
+      y: height - 5,
       data: {items: [{mimeType: 'text/plain', data: 'x'}], files: [], dragOperationsMask: 1},
     })
   await page.getByRole('heading', {level: 1, name: 'Match'}).waitFor()

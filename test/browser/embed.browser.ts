@@ -22,7 +22,9 @@ let template: string
 let list: (embedOrigins: string[]) => Promise<unknown>
 
 const flow = {
-  ...{id: 'f', sourceId: 'leads', module: 'Leads'},
+  id: 'f',
+  sourceId: 'leads',
+  module: 'Leads',
   match: {by: ['Email'], onOne: 'update', onMany: 'skip'},
   fields: [
     {field: 'Last_Name', mode: 'column', source: 'Last Name'},

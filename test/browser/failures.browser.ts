@@ -108,8 +108,13 @@ const mendFile = async (page: Page, failed: person.Row[]) => {
   await page.getByText(/^Row 26 corrected/).waitFor()
   const [heading, ...lines] = failed.map(row => Object.values(row)).toSpliced(0, 0, Object.keys(failed[0]!))
   const corrected = lines.map(([row, error, name, number, trade, staff, city]) => [
-    ...[row!, error!, name!.slice(0, 60), number!, trade!],
-    ...[staff!.replace(/\D+/, '') || '12', city!],
+    row!,
+    error!,
+    name!.slice(0, 60),
+    number!,
+    trade!,
+    staff!.replace(/\D+/, '') || '12',
+    city!,
   ])
   const file = person.csvFile('failed.csv', csvOf([heading!, ...corrected]))
   await page.getByLabel('Corrected file').setInputFiles(file)

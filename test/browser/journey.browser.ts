@@ -11,8 +11,11 @@ const file = 'lisbon-fair.csv'
 
 /** Three of the people, whom the CRM already holds with older values. */
 const knownBefore = people.slice(0, 3).map(({first, last, email}, n) => ({
-  ...{First_Name: first, Last_Name: last, Email: email},
-  ...{Title: 'Assistant', Mailing_City: ['Madrid', 'Bremen', 'Nantes'][n]},
+  First_Name: first,
+  Last_Name: last,
+  Email: email,
+  Title: 'Assistant',
+  Mailing_City: ['Madrid', 'Bremen', 'Nantes'][n],
 }))
 
 test('a person signs in with one consent, maps a file, tries and runs it, and sees the outcome of every row', async () => {
@@ -154,8 +157,14 @@ const recordColumn = (row: person.Row) => Object.keys(row).find(name => /record/
 /** Asserts that the CRM holds the values of the file, each row once. */
 const assertWritten = () => {
   const held = here.world.crm.records('example', 'Contacts').map(contact => ({
-    ...{first: contact.First_Name, last: contact.Last_Name, company: contact.Account_Name?.name, email: contact.Email},
-    ...{title: contact.Title, phone: contact.Phone, birthday: contact.Date_of_Birth, city: contact.Mailing_City},
+    first: contact.First_Name,
+    last: contact.Last_Name,
+    company: contact.Account_Name?.name,
+    email: contact.Email,
+    title: contact.Title,
+    phone: contact.Phone,
+    birthday: contact.Date_of_Birth,
+    city: contact.Mailing_City,
     country: contact.Mailing_Country,
   }))
   const byEmail = (list: {email: string}[]) => list.toSorted((a, b) => (a.email < b.email ? -1 : 1))

@@ -15,7 +15,9 @@ const rows = Array.from({length: 120}, (_, n) => {
 })
 rows[7]![0] = 'Twin Bakeries'
 const flow = {
-  ...{id: 'accounts', module: 'Accounts', match: {by: ['Account_Name'], onOne: 'update', onMany: 'ask'}},
+  id: 'accounts',
+  module: 'Accounts',
+  match: {by: ['Account_Name'], onOne: 'update', onMany: 'ask'},
   fields: [
     {field: 'Account_Name', mode: 'column', source: 'name'},
     {field: 'Account_Number', mode: 'column', source: 'number'},

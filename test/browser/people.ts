@@ -39,7 +39,14 @@ export const companies = [
   ['Molen Machines', 'Utrecht', 'NL'],
 ] as const
 export const countries: Record<string, string> = {
-  ...{ES: 'Spain', DE: 'Germany', FR: 'France', GB: 'United Kingdom', IT: 'Italy', IE: 'Ireland', PT: 'Portugal', NL: 'Netherlands'},
+  ES: 'Spain',
+  DE: 'Germany',
+  FR: 'France',
+  GB: 'United Kingdom',
+  IT: 'Italy',
+  IE: 'Ireland',
+  PT: 'Portugal',
+  NL: 'Netherlands',
 }
 
 /**
@@ -51,7 +58,12 @@ export const peopleOf = (count: number): Person[] =>
     const [company, city, country] = companies[(n * 5 + Math.floor(n / 8)) % companies.length]!
     const two = (value: number) => String(value).padStart(2, '0')
     return {
-      ...{first, last, company, city, country, title: titles[n % titles.length]!},
+      first,
+      last,
+      company,
+      city,
+      country,
+      title: titles[n % titles.length]!,
       email: `${plain(first)[0]}.${plain(last)}@${plain(company.split(' ')[0]!)}.example`,
       phone: `+${31 + (n % 18)} ${214 + ((n * 37) % 700)} ${two((n * 31 + 46) % 100)} ${two((n * 7 + 18) % 100)} ${two((n * 13 + 72) % 100)}`,
       birthday: `${two(1 + ((n * 5 + 3) % 12))}/${two(1 + ((n * 7 + 8) % 12))}/${1962 + ((n * 11 + 19) % 40)}`,

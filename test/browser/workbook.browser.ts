@@ -9,7 +9,8 @@ import * as person from './steps.ts'
 const here = stage('browser workbook')
 
 const book = async (name: string, companies: string[][], people: string[][]): Promise<person.ChooseFileInput> => ({
-  ...{name, mimeType: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet'},
+  name,
+  mimeType: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
   buffer: await writeWorkbook({
     sheets: [
       {name: 'Companies', rows: [['Account Name', 'Account Number', 'Billing City'], ...companies]},

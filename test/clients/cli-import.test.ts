@@ -69,7 +69,8 @@ test('an import with unwritten rows exits with 2 and names the next steps, witho
   const TMPDIR = join(home.here, 'tmp')
   mkdirSync(TMPDIR)
   const {code, out, err} = await home.run(['import', 'companies=-', '-t', 'Companies', '--watch'], {
-    ...{input: `${accountRows(4, 'R-')},R-9,x\n`, env: {TMPDIR}},
+    input: `${accountRows(4, 'R-')},R-9,x\n`,
+    env: {TMPDIR},
   })
   t.is(code, 2, err)
   t.deepEqual(readdirSync(TMPDIR), [], 'nothing of the rows is left behind')

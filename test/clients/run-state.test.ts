@@ -41,7 +41,13 @@ const cases: [Ended, word: string, tone: string, letter: string][] = [
 ]
 
 const runOf = ({dryRun = false, stop, counts = {}, questions = 0, unchanged = 0, keptRows = 0}: Ended) => ({
-  ...{state: 'ended', dryRun, stop: stop ? {stopped: stop} : null, counts: {Leads: counts}, questions, unchanged, keptRows},
+  state: 'ended',
+  dryRun,
+  stop: stop ? {stopped: stop} : null,
+  counts: {Leads: counts},
+  questions,
+  unchanged,
+  keptRows,
 })
 const count = (rows: number) => rows.toLocaleString('en-US')
 

@@ -5,27 +5,28 @@ import type {Source} from '../boundary-rules.ts'
 export type VisibleText = {line: number; text: string}
 
 /** Attributes of elements, and properties of components, that people see or hear. */
-const visible = new Set(
-  [
-    [
-      'title',
-      'aria-label',
-      'placeholder',
-      'label',
-      'hint',
-      'alt',
-      'head',
-      'caption',
-      'data-label',
-      'lead',
-      'action',
-      'back',
-      'text',
-      'empty',
-    ],
-    ['detail', 'means', 'message', 'said', 'todo', 'word'],
-  ].flat(),
-)
+const visible = new Set([
+  'title',
+  'aria-label',
+  'placeholder',
+  'label',
+  'hint',
+  'alt',
+  'head',
+  'caption',
+  'data-label',
+  'lead',
+  'action',
+  'back',
+  'text',
+  'empty',
+  'detail',
+  'means',
+  'message',
+  'said',
+  'todo',
+  'word',
+])
 const word = /\p{L}{2,}/u
 /** A sentence, or a label of several words. Class names, selectors and paths do not match. */
 const phrase = /^\p{Lu}[\p{L}’'-]*[ ,:…]+[\p{L}{]|^\{\} \p{Ll}{4,}|^[ ,.·]*\p{Ll}+,? \p{Ll}+,? \p{Ll}+[ ,.]/u

@@ -11,7 +11,11 @@ test.before(async t => {
 })
 
 const free = {
-  ...{plan: {key: 'free', name: 'Free'}, interval: null, subscription: null, pendingChange: null, cancelsAt: null},
+  plan: {key: 'free', name: 'Free'},
+  interval: null,
+  subscription: null,
+  pendingChange: null,
+  cancelsAt: null,
   balance: {purchased: 0},
 }
 const bought = {kind: 'plan', planKey: 'business', interval: 'month'} as const

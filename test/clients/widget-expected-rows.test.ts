@@ -3,8 +3,19 @@ import type {CheckProblem} from '../../api/clients/widget/imports/import.ts'
 import {expectRows} from '../../api/clients/widget/runs/expected-rows.ts'
 
 const problem = (rows: number[], more: Partial<CheckProblem> = {}): CheckProblem => ({
-  ...{severity: 'error', kind: 'invalid_value', source: 'src_1', flow: 'f', module: 'Leads', field: 'Email', column: 'Mail', place: null},
-  ...{count: rows.length, rows, samples: [], message: '', fix: ''},
+  severity: 'error',
+  kind: 'invalid_value',
+  source: 'src_1',
+  flow: 'f',
+  module: 'Leads',
+  field: 'Email',
+  column: 'Mail',
+  place: null,
+  count: rows.length,
+  rows,
+  samples: [],
+  message: '',
+  fix: '',
   ...more,
 })
 const checked = (problems: CheckProblem[], {stale = false, nextCursor = null as string | null} = {}) => ({
@@ -12,7 +23,15 @@ const checked = (problems: CheckProblem[], {stale = false, nextCursor = null as 
   runs: [],
 })
 const tried = (more: object = {}) => ({
-  ...{id: 'r', state: 'ended', dryRun: true, stop: null, stale: false, rows: null, retryOf: null, endedAt: 'x', authorisedAt: ''},
+  id: 'r',
+  state: 'ended',
+  dryRun: true,
+  stop: null,
+  stale: false,
+  rows: null,
+  retryOf: null,
+  endedAt: 'x',
+  authorisedAt: '',
   counts: {Leads: {planned: 129, failed: 121, skipped: 4}},
   ...more,
 })
@@ -28,7 +47,10 @@ test('the start of a run says what an up-to-date dry run found', t => {
 
 test('without a dry run, the check counts each row with errors once', t => {
   t.deepEqual(expectRows(checked([problem([1, 2]), problem([2, 3], {field: 'Phone'})]), 250), {
-    ...{ready: 247, attention: 3, skipped: 0, isExact: true},
+    ready: 247,
+    attention: 3,
+    skipped: 0,
+    isExact: true,
   })
   t.like(expectRows(checked([problem([1]), problem([1], {flow: 'g'})]), 250), {attention: 2}, 'a row of another flow')
   t.like(expectRows(checked([]), 250), {ready: 250, attention: 0, isExact: true})

@@ -4,7 +4,7 @@ import {usualMappings} from '../../api/clients/column-mapping.ts'
 import {sampleOf} from '../../api/clients/sample.ts'
 import {groupsOf, mendAt, sayFix, sayPlace} from '../../api/clients/widget/imports/check-words.ts'
 import {makeStep, moved, newDraft, readRanges, sayStep, stepKinds} from '../../api/clients/widget/imports/cleaning.ts'
-import {type Field, isFillable} from '../../api/clients/widget/imports/fields.ts'
+import {isFillable} from '../../api/clients/widget/imports/fields.ts'
 import {
   dropMapping,
   issuesAt,
@@ -16,20 +16,16 @@ import {
   tidyFlow,
   unusedColumns,
 } from '../../api/clients/widget/imports/flows.ts'
-import type {CheckProblem, Flow, Source} from '../../api/clients/widget/imports/import.ts'
-import {acceptAll, choicesFor, type Proposal, sureProposals, takeColumn} from '../../api/clients/widget/imports/proposal.ts'
+import type {Flow, Source} from '../../api/clients/widget/imports/import.ts'
+import {acceptAll, choicesFor, sureProposals, takeColumn} from '../../api/clients/widget/imports/proposal.ts'
 import {readDay, sayReader, sayReasons} from '../../api/clients/widget/imports/reading.ts'
 import {type ImportProgress, stepsOf} from '../../api/clients/widget/imports/steps.ts'
 import {sayTested} from '../../api/clients/widget/imports/tried.ts'
 import {assertSample, sampleShape} from '../../shared/assistant/sample.ts'
 import {Cleaning} from '../../shared/files/cleaning/cleaning.ts'
 import {Flow as ServerFlow} from '../../shared/mapping/flows/flow.ts'
+import {field, problem, proposal} from './widget-samples.ts'
 
-const usual: Field = {
-  ...{apiName: '', label: '', type: 'text', jsonType: 'string', length: null, required: false, unique: null},
-  ...{creatable: true, readOnly: false, picklist: [], lookup: null, subform: null, excluded: false, annotation: null},
-}
-const field = (apiName: string, more: Partial<Field> = {}): Field => ({...usual, apiName, label: apiName, ...more})
 const fields = [
   field('Last_Name', {required: true}),
   field('Email', {type: 'email'}),
@@ -38,10 +34,6 @@ const fields = [
 ]
 const flow: Flow = {id: 'leads', sourceId: 's', module: 'Leads', fields: []}
 const columns = (...names: string[]) => ({columns: names.map(name => ({name}))}) as unknown as Source
-const proposal = (column: string, name: string | null, confidence: number, more: Partial<Proposal> = {}): Proposal => ({
-  ...{column, field: name, module: 'Leads', confidence, why: ['label'], by: 'local', note: null, candidates: []},
-  ...more,
-})
 
 test('proposals are accepted from the threshold on, one per field, and never for a mapped field', t => {
   const proposals = [
@@ -221,11 +213,6 @@ test("the description of a file's reader names each setting and the reasons", t 
   t.deepEqual(sayReasons(undefined), [])
   t.is(sayReasons({sheet: 'A', how: 'only', sheets: []}).length, 1)
 })
-
-const problem: CheckProblem = {
-  ...{severity: 'error', kind: 'invalid_value', source: 's', flow: 'leads', module: 'Leads', field: 'Email', column: 'Mail', place: null},
-  ...{count: 2, rows: [1, 3], samples: ['x'], message: 'Email takes an e-mail address', fix: 'Correct the cells'},
-}
 
 test('a problem is grouped by severity, names its place, and links to the column that fixes it', t => {
   t.deepEqual(

@@ -6,7 +6,9 @@ import {findRepeatingFlows, sayModules} from '../../api/clients/widget/runs/new-
 const column = (name: string, empties = 0) => ({name, empties}) as Imported['sources'][number]['columns'][number]
 const source = {id: 'src_1', columns: [column('Mail'), column('Name'), column('Code', 3)]} as Imported['sources'][number]
 const flow = (more: Partial<Flow> = {}): Flow => ({
-  ...{id: 'leads', sourceId: 'src_1', module: 'Leads'},
+  id: 'leads',
+  sourceId: 'src_1',
+  module: 'Leads',
   fields: [
     {field: 'Email', mode: 'column', source: 'Mail'},
     {field: 'Last_Name', mode: 'column', source: 'Name'},

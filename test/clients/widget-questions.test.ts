@@ -3,23 +3,19 @@ import {answersOf, askersOf, chosenOf, isSame, type Question, sayRows, sayValue}
 import {compareCandidates} from '../../api/clients/widget/runs/compare-candidates.ts'
 
 const question = (more: Partial<Question> = {}): Question => ({
-  ...{
-    key: 'k',
-    kind: 'match',
-    flowId: 'f',
-    module: 'Accounts',
-    field: null,
-    found: 2,
-    rows: 8,
-    rowNumbers: [1, 2, 3, 4, 5, 6, 7, 8],
-    answer: null,
-  },
-  ...{
-    candidates: [
-      {id: '1', Name: 'Twin', City: 'Bern', $display_name: 'Twin'},
-      {id: '2', Name: 'Twin', City: 'Basel'},
-    ],
-  },
+  key: 'k',
+  kind: 'match',
+  flowId: 'f',
+  module: 'Accounts',
+  field: null,
+  found: 2,
+  rows: 8,
+  rowNumbers: [1, 2, 3, 4, 5, 6, 7, 8],
+  answer: null,
+  candidates: [
+    {id: '1', Name: 'Twin', City: 'Bern', $display_name: 'Twin'},
+    {id: '2', Name: 'Twin', City: 'Basel'},
+  ],
   ...more,
 })
 

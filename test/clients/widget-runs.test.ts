@@ -11,9 +11,29 @@ import {adviceOf, whyOf} from '../../api/clients/widget/runs/why.ts'
 import {adviceFor} from '../../api/clients/widget/templates/frequency.ts'
 
 const run = (more: Partial<Run> = {}): Run => ({
-  ...{id: 'run_1', importId: 'imp_1', connectorId: 'con_1', state: 'ended', engine: 'worker', dryRun: false, retryOf: null, rows: null},
-  ...{declaredRows: 10, rowsPerRun: 10, rowsWritten: 0, overageRows: 0, counts: {}, questions: 0, progress: null, stop: null, pause: null},
-  ...{stoppedBy: null, outcome: null, authorisedAt: '2026-03-01T08:00:00.000Z', startedAt: null, endedAt: null, expiredAt: null},
+  id: 'run_1',
+  importId: 'imp_1',
+  connectorId: 'con_1',
+  state: 'ended',
+  engine: 'worker',
+  dryRun: false,
+  retryOf: null,
+  rows: null,
+  declaredRows: 10,
+  rowsPerRun: 10,
+  rowsWritten: 0,
+  overageRows: 0,
+  counts: {},
+  questions: 0,
+  progress: null,
+  stop: null,
+  pause: null,
+  stoppedBy: null,
+  outcome: null,
+  authorisedAt: '2026-03-01T08:00:00.000Z',
+  startedAt: null,
+  endedAt: null,
+  expiredAt: null,
   ...more,
 })
 const progress = (done: number, total: number) => ({done, total, rowsPerSecond: null, etaSeconds: null})
@@ -43,17 +63,19 @@ test('a retry processes rows without a record and rows that were not reached', t
 })
 
 const group = (more: Partial<Group>): Group => ({
-  ...{
-    source: 'src_1',
-    module: 'Accounts',
-    moduleLabel: 'Accounts',
-    phase: 'write',
-    outcome: 'created',
-    action: null,
-    code: null,
-    field: null,
-  },
-  ...{fieldLabel: null, linkEmpty: false, rows: 1, firstRow: 1, message: null},
+  source: 'src_1',
+  module: 'Accounts',
+  moduleLabel: 'Accounts',
+  phase: 'write',
+  outcome: 'created',
+  action: null,
+  code: null,
+  field: null,
+  fieldLabel: null,
+  linkEmpty: false,
+  rows: 1,
+  firstRow: 1,
+  message: null,
   ...more,
 })
 
@@ -176,12 +198,12 @@ test("a pause or stop shows advice, and does not repeat advice in the server's m
   t.regex(adviceOf({code: null, outcome: 'unanswered'})!, /searches for the record first/)
   t.regex(adviceOf({code: 'HTTP_504', outcome: 'unanswered'})!, /searches for the record first/)
   const unanswered: Record<string, RegExp> = {
-    ...{
-      RESEND_SAFE: /^Retry the run\. A unique field/,
-      KEY_UNANSWERED: /Another row with the same match value/,
-      RECORD_HELD: /another row's record/,
-    },
-    ...{MAYBE_MADE: /Check them in the CRM/, SENT_BEFORE: /only if it is not there/, PAYLOAD_CHANGED: /Set the mapping back/},
+    RESEND_SAFE: /^Retry the run\. A unique field/,
+    KEY_UNANSWERED: /Another row with the same match value/,
+    RECORD_HELD: /another row's record/,
+    MAYBE_MADE: /Check them in the CRM/,
+    SENT_BEFORE: /only if it is not there/,
+    PAYLOAD_CHANGED: /Set the mapping back/,
   }
   for (const [code, says] of Object.entries(unanswered)) t.regex(adviceOf({code, outcome: 'unanswered'})!, says, code)
   t.is(new Set(Object.keys(unanswered).map(code => adviceOf({code, outcome: 'unanswered'}))).size, 6, 'each has its own')
@@ -227,8 +249,19 @@ test('result filters are read from the address, and lists offer the existing cho
 })
 
 const entry = (more: Partial<Entry>): Entry => ({
-  ...{module: 'Accounts', moduleLabel: 'Accounts', flowId: 'f', phase: 'write', field: null, fieldLabel: null, outcome: 'created'},
-  ...{action: null, recordId: null, code: null, message: null, mayExistTwice: false, changes: null},
+  module: 'Accounts',
+  moduleLabel: 'Accounts',
+  flowId: 'f',
+  phase: 'write',
+  field: null,
+  fieldLabel: null,
+  outcome: 'created',
+  action: null,
+  recordId: null,
+  code: null,
+  message: null,
+  mayExistTwice: false,
+  changes: null,
   ...more,
 })
 

@@ -30,8 +30,11 @@ const ours: {edition: Edition; revision: string[]; scenarios: Record<string, str
     edition: 'conformance-2026',
     revision: ['--spec-version', '2026-07-28'],
     scenarios: {
-      ...{'tools-list': [], 'dns-rebinding-protection': [], 'http-header-validation': []},
-      ...{'server-stateless': needsTools, caching: needsLists},
+      'tools-list': [],
+      'dns-rebinding-protection': [],
+      'http-header-validation': [],
+      'server-stateless': needsTools,
+      caching: needsLists,
     },
   },
   {
@@ -45,7 +48,10 @@ const ours: {edition: Edition; revision: string[]; scenarios: Record<string, str
  * Scenarios that need sessions. In the older protocol, a server without sessions cannot send requests to its client or keep streams open.
  */
 const needsSession = [
-  ...['tools-call-sampling', 'tools-call-elicitation', 'elicitation-sep1034-defaults', 'elicitation-sep1330-enums'],
+  'tools-call-sampling',
+  'tools-call-elicitation',
+  'elicitation-sep1034-defaults',
+  'elicitation-sep1330-enums',
   'server-sse-multiple-streams',
 ]
 /** Scenarios without a score that are run as well. */

@@ -138,7 +138,8 @@ const addSchemaTools = (server: McpServer) => {
   const inputSchema = sdk.fromJsonSchema(contact as sdk.JsonSchemaType)
   server.registerTool('json_schema_2020_12_tool', {description: 'Has a schema with everything', inputSchema}, () => says('Taken'))
   const mirrored = sdk.fromJsonSchema<{region?: string}>({
-    ...{type: 'object', properties: {region: {type: 'string', 'x-mcp-header': 'Region'}}},
+    type: 'object',
+    properties: {region: {type: 'string', 'x-mcp-header': 'Region'}},
   } as sdk.JsonSchemaType)
   server.registerTool('test_mirrored_header', {description: 'Has a value in a header too', inputSchema: mirrored}, ({region}) =>
     says(`Region ${region ?? 'not said'}`),

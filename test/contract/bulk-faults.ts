@@ -49,8 +49,17 @@ export const bulkFaults: KnownFault[] = [
     changes: {
       [`/paths/~1write/post/responses/400/${json}`]: {
         or: refusal(
-          ...['COLUMN_INDEX_NOT_FOUND', 'INVALID_FIELD', 'INVALID_FORMAT', 'HEADER_LIMIT_EXCEEDED', 'LIMIT_EXCEEDED', 'FILE_NOT_FOUND'],
-          ...['MANDATORY_FIELDS_NOT_MAPPED', 'MODULE_NOT_AVAILABLE', 'FILE_NOT_SUPPORTED', 'MANDATORY_NOT_FOUND', 'MISSING_REQUIRED_KEY'],
+          'COLUMN_INDEX_NOT_FOUND',
+          'INVALID_FIELD',
+          'INVALID_FORMAT',
+          'HEADER_LIMIT_EXCEEDED',
+          'LIMIT_EXCEEDED',
+          'FILE_NOT_FOUND',
+          'MANDATORY_FIELDS_NOT_MAPPED',
+          'MODULE_NOT_AVAILABLE',
+          'FILE_NOT_SUPPORTED',
+          'MANDATORY_NOT_FOUND',
+          'MISSING_REQUIRED_KEY',
         ),
       },
     },

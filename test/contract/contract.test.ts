@@ -44,8 +44,15 @@ const older: Document = {
 }
 
 const exchange = (more: Partial<Exchange>): Exchange => ({
-  ...{method: 'GET', path: '/api/v1/oak', query: [['count', '7']], contentType: null, caller: null, body: '', faults: []},
-  ...{status: 200, answer: '{"boxes":[]}'},
+  method: 'GET',
+  path: '/api/v1/oak',
+  query: [['count', '7']],
+  contentType: null,
+  caller: null,
+  body: '',
+  faults: [],
+  status: 200,
+  answer: '{"boxes":[]}',
   ...more,
 })
 const post = (body: unknown, more: Partial<Exchange> = {}) =>

@@ -45,12 +45,26 @@ const traffic = [
 
 /** The calls that the adapter can make. */
 const needed = [
-  ...['GET /crm/v8/org', 'GET /crm/v8/users', 'GET /crm/v8/users/actions/count', 'GET /crm/v8/settings/modules'],
-  ...['GET /crm/v8/settings/fields', 'GET /crm/v8/settings/layouts', 'POST /crm/v8/coql', 'GET /crm/v8/{module}/search'],
-  ...['GET /crm/v8/{module}', 'GET /crm/v8/{module}/{recordID}', 'POST /crm/v8/{module}', 'PUT /crm/v8/{module}'],
-  ...['POST /crm/v8/upload', 'POST /crm/bulk/v8/write', 'GET /crm/bulk/v8/write/{jobId}'],
-  ...['PUT /crm/v8/{module}/{recordID}', 'DELETE /crm/v8/{module}'],
-  ...['POST /crm/bulk/v8/read', 'GET /crm/bulk/v8/read/{jobId}', 'GET /crm/bulk/v8/read/{jobId}/result'],
+  'GET /crm/v8/org',
+  'GET /crm/v8/users',
+  'GET /crm/v8/users/actions/count',
+  'GET /crm/v8/settings/modules',
+  'GET /crm/v8/settings/fields',
+  'GET /crm/v8/settings/layouts',
+  'POST /crm/v8/coql',
+  'GET /crm/v8/{module}/search',
+  'GET /crm/v8/{module}',
+  'GET /crm/v8/{module}/{recordID}',
+  'POST /crm/v8/{module}',
+  'PUT /crm/v8/{module}',
+  'POST /crm/v8/upload',
+  'POST /crm/bulk/v8/write',
+  'GET /crm/bulk/v8/write/{jobId}',
+  'PUT /crm/v8/{module}/{recordID}',
+  'DELETE /crm/v8/{module}',
+  'POST /crm/bulk/v8/read',
+  'GET /crm/bulk/v8/read/{jobId}',
+  'GET /crm/bulk/v8/read/{jobId}/result',
 ]
 
 const say = (line: string) => process.stdout.write(`${line}\n`)

@@ -25,8 +25,19 @@ export type Finding = Difference & {count: number; example: Exchange}
 
 /** Injected faults that change an answer to one that the CRM would not give. */
 const spoiling = [
-  ...['truncateAfter', 'status5xxBefore', 'status5xxAfter', 'nonJson', 'emptyBody', 'successNoId', 'shortData', 'wrongId', 'shuffleData'],
-  ...['redirect', 'answer', 'rateLimit', 'refuse'],
+  'truncateAfter',
+  'status5xxBefore',
+  'status5xxAfter',
+  'nonJson',
+  'emptyBody',
+  'successNoId',
+  'shortData',
+  'wrongId',
+  'shuffleData',
+  'redirect',
+  'answer',
+  'rateLimit',
+  'refuse',
 ]
 
 /** Differences that are explained. */

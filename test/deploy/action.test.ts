@@ -45,12 +45,12 @@ const openRunner = (home: ReturnType<typeof openHome>, {githubUrl = '', event = 
   const output = home.put('output', '')
   const inherited: Record<string, string | undefined> = {...process.env}
   const env = {
-    ...{
-      PATH: [home.here, join(process.execPath, '..'), inherited.PATH].join(delimiter),
-      GITHUB_ACTION_PATH: folder,
-      GITHUB_OUTPUT: output,
-    },
-    ...{GITHUB_API_URL: githubUrl, GITHUB_REPOSITORY: 'example/crm', GITHUB_TOKEN: 'ghs_test'},
+    PATH: [home.here, join(process.execPath, '..'), inherited.PATH].join(delimiter),
+    GITHUB_ACTION_PATH: folder,
+    GITHUB_OUTPUT: output,
+    GITHUB_API_URL: githubUrl,
+    GITHUB_REPOSITORY: 'example/crm',
+    GITHUB_TOKEN: 'ghs_test',
     GITHUB_EVENT_PATH: home.put('event.json', JSON.stringify(event)),
   }
   const step = (inputs: Record<string, string>) => home.run([join(folder, 'run.sh')], {command: ['bash'], env: {...env, ...inputs}})

@@ -71,8 +71,12 @@ test('.env.example with its empty values filled in has no problem', t => {
   const {set} = readVariables(readText('.env.example'))
   const key = () => `k1:${randomBytes(32).toString('base64')}`
   const values: Record<string, string> = {
-    ...{SECRETS_KEYS: key(), SESSION_KEYS: key(), CRM_CLIENT_ID: '1000.ABC', CRM_CLIENT_SECRET: randomBytes(20).toString('hex')},
-    ...{ADMIN_TOKEN: randomBytes(32).toString('hex'), METRICS_TOKEN: randomBytes(32).toString('hex')},
+    SECRETS_KEYS: key(),
+    SESSION_KEYS: key(),
+    CRM_CLIENT_ID: '1000.ABC',
+    CRM_CLIENT_SECRET: randomBytes(20).toString('hex'),
+    ADMIN_TOKEN: randomBytes(32).toString('hex'),
+    METRICS_TOKEN: randomBytes(32).toString('hex'),
   }
   const filled = Object.fromEntries([...set].map(([name, value]) => [name, value || values[name]]))
   t.deepEqual(inspectSettings(filled).problems, [])

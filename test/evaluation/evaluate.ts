@@ -22,7 +22,8 @@ const stated: Record<string, StatedField[]> = JSON.parse(readText('fields.json')
 
 export const fieldsOf = (module: string): MatchField[] =>
   stated[module]!.map(({picklist, ...field}) => ({
-    ...{...field, module},
+    ...field,
+    module,
     ...(picklist && {picklist: picklist.map(option => ({display: option, actual: option}))}),
   }))
 

@@ -111,7 +111,10 @@ const layMatched = ({dice, mark, rows}: Shape): Case => {
     files: {products: csvOf(['name', 'code'], [tags, tags.map((_, n) => `${n}`)])},
     flows: [
       {
-        ...{id: 'products', source: 'products', module: 'Products', match: {by: ['Product_Name'], onOne: 'update', onMany: 'skip'}},
+        id: 'products',
+        source: 'products',
+        module: 'Products',
+        match: {by: ['Product_Name'], onOne: 'update', onMany: 'skip'},
         fields: [column('Product_Name', 'name'), column('Product_Code', 'code')],
       },
     ],
@@ -147,7 +150,10 @@ const lays = [layKnown, layPlain, layFamily, layMatched, layPatched]
 export const LAYS = lays.length
 
 export const orders = () => ({
-  ...{id: 'orders', source: 'orders', module: 'Orders', match: {by: ['Code'], onOne: 'update', onMany: 'skip'}},
+  id: 'orders',
+  source: 'orders',
+  module: 'Orders',
+  match: {by: ['Code'], onOne: 'update', onMany: 'skip'},
   fields: [column('Name', 'code'), column('Code', 'code')],
   parent: {field: 'Account', flow: 'companies', key: {parentColumn: 'number', childColumn: 'company'}},
 })

@@ -10,7 +10,13 @@ const number = (mark: string) => (_: unknown, n: number) => `${mark}${n + 1}`
 
 /** Returns accounts with unique numbers, and a town that a later row with the same number overwrites. */
 export const accountsPart = (tags: string[], cells: string[], more: Partial<Part> = {}): Part => ({
-  ...{flow: 'companies', source: 'companies', module: 'Accounts', field: 'Account_Number', unique: true, column: 'number', tags},
+  flow: 'companies',
+  source: 'companies',
+  module: 'Accounts',
+  field: 'Account_Number',
+  unique: true,
+  column: 'number',
+  tags,
   values: {field: 'Billing_City', cells},
   ...more,
 })
@@ -41,7 +47,10 @@ const layUpdates = ({dice, mark, rows}: Shape): Case => {
   const tags = dice.chance(0.5) ? [...numbers, ...numbers] : numbers.flatMap(tag => [tag, tag])
   const towns = tags.map((_, n) => `Town ${n}`)
   return {
-    ...{name: 'updates only', files: accountsFile(tags, towns), flows: [accountsFlow()], start: {}},
+    name: 'updates only',
+    files: accountsFile(tags, towns),
+    flows: [accountsFlow()],
+    start: {},
     parts: [accountsPart(tags, towns, {matched: true})],
     before: [{module: 'Accounts', records: numbers.map(tag => ({Account_Name: 'Theirs', Account_Number: tag, Billing_City: 'Theirs'}))}],
   }
@@ -62,11 +71,20 @@ const leadsFile = (tags: string[]) => ({
 const placeOf = (tag: string) => Number(tag.split('-').at(-1))
 export const mailOf = (tag: string) => `${tag}@example.org`
 export const leadsFlow = (more: object = {}) => ({
-  ...{id: 'leads', source: 'leads', module: 'Leads', ...more},
+  id: 'leads',
+  source: 'leads',
+  module: 'Leads',
+  ...more,
   fields: [column('Company', 'company'), column('First_Name', 'first'), column('Last_Name', 'last'), column('Email', 'mail')],
 })
 export const leadsPart = (tags: string[], more: Partial<Part> = {}): Part => ({
-  ...{flow: 'leads', source: 'leads', module: 'Leads', field: 'Email', unique: false, column: 'mail', tags: tags.map(mailOf)},
+  flow: 'leads',
+  source: 'leads',
+  module: 'Leads',
+  field: 'Email',
+  unique: false,
+  column: 'mail',
+  tags: tags.map(mailOf),
   ...more,
 })
 export const byMail = {match: {by: ['Email'], onOne: 'update', onMany: 'skip'}}

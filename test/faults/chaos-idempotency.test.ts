@@ -6,9 +6,14 @@ import {listIdempotencyCells} from './r20-idempotency.ts'
 
 /** Some cells of R20, so that each fault that loses an answer occurs. `npm run faults -- --only R20` plays every cell. */
 const cells = [
-  ...['COQL lag 30 s × nothing unique', 'COQL empty × matched by e-mail', 'arrives 20 s late × two equal imports'],
-  ...['delivered twice, first answer × nothing unique', 'delivered twice, second answer × duplicate keys'],
-  ...['short answers × nothing unique', 'wrong ids × matched by e-mail', 'clock jumps × two equal imports'],
+  'COQL lag 30 s × nothing unique',
+  'COQL empty × matched by e-mail',
+  'arrives 20 s late × two equal imports',
+  'delivered twice, first answer × nothing unique',
+  'delivered twice, second answer × duplicate keys',
+  'short answers × nothing unique',
+  'wrong ids × matched by e-mail',
+  'clock jumps × two equal imports',
 ]
 
 test('with an idempotency field, chaos makes no record twice, and no record may be another row’s', async t => {

@@ -17,8 +17,13 @@ import {openRandom} from './random.ts'
  * found these faults.
  */
 export const chaosEnvironment = (timeoutSeconds: number, imports: number) => ({
-  ...{LEASE_SECONDS: '5', CRM_TIMEOUT_SECONDS: `${timeoutSeconds}`, CRM_SLOTS: '5', IMPORTS_PER_WORKER: `${imports}`},
-  ...{CRM_LAG_SECONDS: `${(defaultLagSeconds * timeoutSeconds) / rigTimeoutSeconds}`, RATE_PER_ADDRESS: '0', RATE_PER_BEARER: '0'},
+  LEASE_SECONDS: '5',
+  CRM_TIMEOUT_SECONDS: `${timeoutSeconds}`,
+  CRM_SLOTS: '5',
+  IMPORTS_PER_WORKER: `${imports}`,
+  CRM_LAG_SECONDS: `${(defaultLagSeconds * timeoutSeconds) / rigTimeoutSeconds}`,
+  RATE_PER_ADDRESS: '0',
+  RATE_PER_BEARER: '0',
 })
 const rigTimeoutSeconds = 3
 /** The default of CRM_LAG_SECONDS. */
@@ -48,7 +53,10 @@ const openLane = async (here: Deployment, {n, isIdempotent}: {n: number; isIdemp
   const person = {lastName: 'Chaos', profile: 'Administrator', role: 'CEO'}
   here.crm.addOrg({
     ...seedOrgs[0]!,
-    ...{key, companyName: `Chaos ${n}`, prefix: String(8_800_000 + n), zgid: String(30_000 + n)},
+    key,
+    companyName: `Chaos ${n}`,
+    prefix: String(8_800_000 + n),
+    zgid: String(30_000 + n),
     // Only these modules are written, and reading the others takes longer than a run.
     modules: seedOrgs[0]!.modules.filter(({name}) => ['Leads', 'Accounts', 'Orders', 'Products'].includes(name)),
     users: [

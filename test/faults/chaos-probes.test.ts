@@ -63,7 +63,10 @@ const leads = (rows: Lead[], more: object = {}, part: Partial<Part> = {}): Case 
   },
   flows: [
     {
-      ...{id: 'leads', source: 'leads', module: 'Leads', ...more},
+      id: 'leads',
+      source: 'leads',
+      module: 'Leads',
+      ...more,
       fields: [column('Company', 'company'), column('First_Name', 'first'), column('Last_Name', 'first'), column('Email', 'mail')],
     },
   ],

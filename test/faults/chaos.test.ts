@@ -5,20 +5,19 @@ import {listCells, nameOf} from './r19-chaos.ts'
 
 /** Some of the cells, so that each fault and each kind of file occurs. `npm run faults` plays every cell with twenty seeds. */
 const cells = [
-  ...[
-    'COQL lag 0 s × two equal imports',
-    'COQL lag 10 s × unique field, no match',
-    'COQL lag 30 s × duplicate keys',
-    'COQL empty × nothing unique',
-  ],
-  ...[
-    'COQL empty × matched by e-mail',
-    'arrives 7 s late × updates only',
-    'arrives 20 s late × nothing unique',
-    'clock jumps × nothing unique',
-  ],
-  ...['delivered twice, first answer × unique field', 'delivered twice, second answer × matched by e-mail'],
-  ...['short answers × parents and children', 'wrong ids × nothing unique', 'short answers × updates only'],
+  'COQL lag 0 s × two equal imports',
+  'COQL lag 10 s × unique field, no match',
+  'COQL lag 30 s × duplicate keys',
+  'COQL empty × nothing unique',
+  'COQL empty × matched by e-mail',
+  'arrives 7 s late × updates only',
+  'arrives 20 s late × nothing unique',
+  'clock jumps × nothing unique',
+  'delivered twice, first answer × unique field',
+  'delivered twice, second answer × matched by e-mail',
+  'short answers × parents and children',
+  'wrong ids × nothing unique',
+  'short answers × updates only',
 ]
 const seed = 1
 const lanesAtOnce = 13

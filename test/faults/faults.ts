@@ -36,7 +36,9 @@ const longestSeconds = ({row}: {row: string}) =>
         : 400
 
 const asked = {
-  ...{seed: Number(values.seed), seeds: Number(values.seeds), rows: Number(values.rows)},
+  seed: Number(values.seed),
+  seeds: Number(values.seeds),
+  rows: Number(values.rows),
   points: values.points?.split(','),
   cells: values.cells?.split(';'),
 }

@@ -31,8 +31,13 @@ export const suspectedIn = ({error}: Line): string[] =>
   /MAYBE_MADE/.test(error) ? [...error.matchAll(/\b[Rr]ecord (\d{6,})/g)].map(([, id]) => id!) : []
 
 const RESULT: Record<string, string> = {
-  ...{created: 'Written', updated: 'Written', refused: 'Failed', failed: 'Failed', unanswered: 'No answer', skipped: 'Skipped'},
-  ...{inherited: 'Written before'},
+  created: 'Written',
+  updated: 'Written',
+  refused: 'Failed',
+  failed: 'Failed',
+  unanswered: 'No answer',
+  skipped: 'Skipped',
+  inherited: 'Written before',
 }
 
 /** Compares the outcome of a row with its line, and returns the differences. */

@@ -2,7 +2,9 @@ import {declined, done, type Expected, type Item, type Row, silent} from '../jou
 
 /** Returns a 200 answer for two records with JSON of an undocumented shape. `does` says whether the CRM has executed the request. */
 const odd = (fault: string, body: unknown, more: Omit<Row, 'fault' | 'faults' | 'fresh'>): Row => ({
-  ...{fault, faults: [{action: {type: 'answer', status: 200, body, when: more.does === false ? 'before' : 'after'}}], does: true},
+  fault,
+  faults: [{action: {type: 'answer', status: 200, body, when: more.does === false ? 'before' : 'after'}}],
+  does: true,
   ...more,
 })
 const nothing = (fault: string, body: unknown): Row => odd(fault, body, {write: {relayed: silent(200, {part: 'body'})}})
@@ -51,14 +53,13 @@ export const oddAnswers: Row[] = [
   odd('refusals that name each other’s place', {data: [at(1), at(0)]}, {write: unplaced}),
   odd('a refusal that names a place beyond', {data: [at(7), at(1)]}, {write: unplaced}),
   odd('refusals without a code', twice({status: 'error', details: {}}), {
-    ...{write: each({said: declined(null, 200, {part: 'item'})}), does: false},
+    write: each({said: declined(null, 200, {part: 'item'})}),
+    does: false,
   }),
-  odd('refusals whose code is empty', twice(refusal('')), {...{write: each({said: declined(null, 200, {part: 'item'})}), does: false}}),
+  odd('refusals whose code is empty', twice(refusal('')), {write: each({said: declined(null, 200, {part: 'item'})}), does: false}),
   odd(
     'a refusal beside a success that was not',
     {data: [refusal('INVALID_DATA'), {}]},
-    {
-      ...{write: {items: [{said: declined('INVALID_DATA', 200, {part: 'item'})}, {said: silent(200, {part: 'item'})}]}, does: false},
-    },
+    {write: {items: [{said: declined('INVALID_DATA', 200, {part: 'item'})}, {said: silent(200, {part: 'item'})}]}, does: false},
   ),
 ]

@@ -53,10 +53,17 @@ const settingsOf = (target: string, port: number) => {
     '[databases]',
     `* = host=${hostname} port=${behind} dbname=${pathname.slice(1)} user=${username} password=${password}`,
     '[pgbouncer]',
-    ...['listen_addr = 127.0.0.1', `listen_port = ${port}`, 'unix_socket_dir =', 'auth_type = any'],
-    ...['pool_mode = transaction', 'max_client_conn = 500', `default_pool_size = ${serverConnections}`],
+    'listen_addr = 127.0.0.1',
+    `listen_port = ${port}`,
+    'unix_socket_dir =',
+    'auth_type = any',
+    'pool_mode = transaction',
+    'max_client_conn = 500',
+    `default_pool_size = ${serverConnections}`,
     // The settings that docs/operations.md recommends. By default a query waits two minutes for a server.
-    ...['server_login_retry = 1', 'server_connect_timeout = 3', 'query_wait_timeout = 4'],
+    'server_login_retry = 1',
+    'server_connect_timeout = 3',
+    'query_wait_timeout = 4',
     '',
   ].join('\n')
 }

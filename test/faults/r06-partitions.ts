@@ -89,8 +89,11 @@ const openWired = async (stage: Stage) => {
   }
   const [api, storage] = [await openWire(database.url), await openWire(s3.url)]
   const s3Variables = {
-    ...{S3_BUCKET: keys.bucket, S3_REGION: keys.region, S3_ENDPOINT: storage.url.replace(/\/$/, '')},
-    ...{S3_ACCESS_KEY_ID: keys.accessKeyId, S3_SECRET_ACCESS_KEY: keys.secretAccessKey},
+    S3_BUCKET: keys.bucket,
+    S3_REGION: keys.region,
+    S3_ENDPOINT: storage.url.replace(/\/$/, ''),
+    S3_ACCESS_KEY_ID: keys.accessKeyId,
+    S3_SECRET_ACCESS_KEY: keys.secretAccessKey,
   }
   // The stand-in's public URL is that of the proxy. So the proxy starts first, and gets its target later.
   const crm = await openWire('http://127.0.0.1:1')

@@ -66,8 +66,12 @@ const openSlow = async (stage: Stage) => {
   stage.begun(wire.close)
   const api = await startApiProcess({
     ...environment,
-    ...{NODE_ENV: 'test', DATABASE_URL: wire.url, CRM_STANDIN_URL: CRM_STANDIN_URL!, STORAGE_DIR},
-    ...{CRM_TIMEOUT_SECONDS: '40', ADMIN_TOKEN: here.adminToken},
+    NODE_ENV: 'test',
+    DATABASE_URL: wire.url,
+    CRM_STANDIN_URL: CRM_STANDIN_URL!,
+    STORAGE_DIR,
+    CRM_TIMEOUT_SECONDS: '40',
+    ADMIN_TOKEN: here.adminToken,
   })
   stage.begun(async () => {
     api.signal('SIGKILL')

@@ -87,7 +87,10 @@ const openApi = ({config}: Deployment, stage: Stage) => {
   stage.begun(async () => rmSync(storage, {recursive: true, force: true}))
   return async (): Promise<ApiProcess> => {
     const api = await startApiProcess({
-      ...{NODE_ENV: 'test', DATABASE_URL: config.DATABASE_URL!, CRM_STANDIN_URL: config.CRM_STANDIN_URL!, STORAGE_DIR: storage},
+      NODE_ENV: 'test',
+      DATABASE_URL: config.DATABASE_URL!,
+      CRM_STANDIN_URL: config.CRM_STANDIN_URL!,
+      STORAGE_DIR: storage,
       ...environment,
     })
     stage.begun(async () => {

@@ -53,14 +53,16 @@ const silence = ({world: {crm}}: Here, record: string, field: 'Created_By' | 'Cr
 const ways: LossKind[] = [
   {told: true, what: 'its own', ask: async (here, number) => taken(here, await lostBy(here, number))},
   {
-    ...{told: 'another', what: 'somebody else was first'},
+    told: 'another',
+    what: 'somebody else was first',
     ask: async (here, number) => {
       make(here, {as: ben, number})
       return taken(here, await lostBy(here, number, {reaches: false}))
     },
   },
   {
-    ...{told: 'another', what: 'the connection speaks for somebody else now'},
+    told: 'another',
+    what: 'the connection speaks for somebody else now',
     ask: async (here, number) => {
       const lost = await lostBy(here, number)
       const users = [{id: '4400001000000000777', full_name: 'Somebody else'}]
@@ -69,14 +71,16 @@ const ways: LossKind[] = [
     },
   },
   {
-    ...{told: 'earlier', what: 'our user made it ten seconds before the run'},
+    told: 'earlier',
+    what: 'our user made it ten seconds before the run',
     ask: async (here, number) => {
       makeAgo(here, 10, () => make(here, {number}))
       return taken(here, await lostBy(here, number, {reaches: false}))
     },
   },
   {
-    ...{told: 'gone', what: 'it was deleted since'},
+    told: 'gone',
+    what: 'it was deleted since',
     ask: async (here, number) => {
       const lost = await lostBy(here, number)
       here.world.crm.remove('example', 'Accounts', [lost.record])
@@ -85,7 +89,8 @@ const ways: LossKind[] = [
   },
   ...(['Created_By', 'Created_Time'] as const).map(
     (field): LossKind => ({
-      ...{told: 'unread', what: `it does not say its ${field}`},
+      told: 'unread',
+      what: `it does not say its ${field}`,
       ask: async (here, number) => {
         const lost = await lostBy(here, number)
         silence(here, lost.record, field)
@@ -94,7 +99,8 @@ const ways: LossKind[] = [
     }),
   ),
   {
-    ...{told: 'held', what: 'another row has taken it'},
+    told: 'held',
+    what: 'another row has taken it',
     ask: async (here, number) => {
       const lost = await lostBy(here, number)
       const first = await taken(here, lost)
@@ -102,7 +108,8 @@ const ways: LossKind[] = [
     },
   },
   {
-    ...{told: 'reused', what: 'the row has taken another'},
+    told: 'reused',
+    what: 'the row has taken another',
     ask: async (here, number) => {
       const lost = await lostBy(here, number)
       const first = await taken(here, lost)
@@ -110,7 +117,8 @@ const ways: LossKind[] = [
     },
   },
   {
-    ...{told: 'ended', what: 'the run is over'},
+    told: 'ended',
+    what: 'the run is over',
     ask: async (here, number) => {
       const lost = await lostBy(here, number)
       await ok(here.org.call('POST', `/entitlements/runs/${lost.run}/progress`, {done: true}), 200)

@@ -65,8 +65,10 @@ export const timeTakeovers = async (stage: Stage, {here, org}: Ground) => {
 
 /** A slot for each run. */
 const patient = {
-  ...{LEASE_SECONDS: String(leaseSeconds), CRM_TIMEOUT_SECONDS: '60'},
-  ...{IMPORTS_PER_WORKER: String(imports), CRM_SLOTS: String(imports)},
+  LEASE_SECONDS: String(leaseSeconds),
+  CRM_TIMEOUT_SECONDS: '60',
+  IMPORTS_PER_WORKER: String(imports),
+  CRM_SLOTS: String(imports),
 }
 
 const begin = async (org: Ground['org'], prefix: string) => {

@@ -37,11 +37,17 @@ export const writeUndoCase = (dice: Random, mark: string, rows: number): UndoCas
     flows: [
       {...flow, fields: [...flow.fields, column('Short', 'short', {patch: {overwrite: 'always'}})]},
       {
-        ...{id: 'companies', source: 'companies', module: 'Accounts', match: {by: ['Account_Number'], onOne: 'update', onMany: 'skip'}},
+        id: 'companies',
+        source: 'companies',
+        module: 'Accounts',
+        match: {by: ['Account_Number'], onOne: 'update', onMany: 'skip'},
         fields: [column('Account_Name', 'name'), column('Account_Number', 'number'), column('Billing_City', 'city', {empty: 'clear'})],
       },
       {
-        ...{id: 'people', source: 'people', module: 'Contacts', match: {by: ['Email'], onOne: 'update', onMany: 'skip'}},
+        id: 'people',
+        source: 'people',
+        module: 'Contacts',
+        match: {by: ['Email'], onOne: 'update', onMany: 'skip'},
         fields: [column('Last_Name', 'last'), column('Email', 'mail')],
         parent: {field: 'Account_Name', flow: 'companies', key: {parentColumn: 'number', childColumn: 'company'}},
       },
@@ -60,7 +66,9 @@ const listBefore = (dice: Random, {known, mails, codes}: Names): UndoCase['befor
     {
       module: 'Accounts',
       records: known.map((number, n) => ({
-        ...{Account_Name: `Old ${n}`, Account_Number: number, Phone: '1'},
+        Account_Name: `Old ${n}`,
+        Account_Number: number,
+        Phone: '1',
         Billing_City: dice.pick(['Old Town', 'Bern', null]),
       })),
     },
@@ -68,7 +76,9 @@ const listBefore = (dice: Random, {known, mails, codes}: Names): UndoCase['befor
     {
       module: 'Orders',
       records: half(codes).map((Code, n) => ({
-        ...{Name: `Old ${n}`, Code, Short: dice.pick(['old', null])},
+        Name: `Old ${n}`,
+        Code,
+        Short: dice.pick(['old', null]),
         ...linkTo('Account'),
         Order_Lines: Array.from({length: dice.between(0, 3)}, (_, row) => ({Product: `Old ${row}`, Quantity: row, Note: 'n'})),
       })),

@@ -35,7 +35,9 @@ export const watchLocks = async (url: string, begun: StartedParts): Promise<Watc
   const over = new AbortController()
   const gaps: number[] = []
   const watch: Watch = {
-    ...{held: new Map(), waited: {longestMs: 0, what: 'nothing'}, looks: 0},
+    held: new Map(),
+    waited: {longestMs: 0, what: 'nothing'},
+    looks: 0,
     lookMs: () => gaps.toSorted((one, other) => one - other)[Math.floor(gaps.length * 0.99)] ?? 0,
     stop: async () => {
       over.abort()

@@ -19,8 +19,13 @@ import {watchLocks} from './upgrade-locks.ts'
 
 const user = 'ana@example.org'
 const environment = {
-  ...{LEASE_SECONDS: '2', CRM_TIMEOUT_SECONDS: '3', CRM_SLOTS: '2', DRAIN_SECONDS: '5', LOG_LEVEL: 'warn'},
-  ...{RATE_PER_ADDRESS: '0', RATE_PER_BEARER: '0'},
+  LEASE_SECONDS: '2',
+  CRM_TIMEOUT_SECONDS: '3',
+  CRM_SLOTS: '2',
+  DRAIN_SECONDS: '5',
+  LOG_LEVEL: 'warn',
+  RATE_PER_ADDRESS: '0',
+  RATE_PER_BEARER: '0',
 }
 
 /** The running processes of one build. */

@@ -10,8 +10,12 @@ import {playUnchanged} from './unchanged.ts'
 const main = async () => {
   const {values} = parseArgs({
     options: {
-      ...{requests: {type: 'string', default: '50000'}, seed: {type: 'string', default: '1'}, seconds: {type: 'string', default: '3000'}},
-      ...{imports: {type: 'string'}, only: {type: 'string'}, json: {type: 'boolean', default: false}},
+      requests: {type: 'string', default: '50000'},
+      seed: {type: 'string', default: '1'},
+      seconds: {type: 'string', default: '3000'},
+      imports: {type: 'string'},
+      only: {type: 'string'},
+      json: {type: 'boolean', default: false},
     } as const,
   })
   const [requests, seed, seconds] = [values.requests, values.seed, values.seconds].map(Number)

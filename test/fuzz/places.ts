@@ -50,7 +50,10 @@ export const openPlaces = async (house: Deployment) => {
 
 const untouchedCompany = {
   ...seedOrgs[1]!,
-  ...{key: 'untouched', companyName: 'Untouched Ltd', prefix: '7700009', zgid: '30009'},
+  key: 'untouched',
+  companyName: 'Untouched Ltd',
+  prefix: '7700009',
+  zgid: '30009',
   users: [{email: 'yan@untouched.example', firstName: 'Yan', lastName: 'Test', profile: 'Administrator', role: 'CEO'}],
 }
 

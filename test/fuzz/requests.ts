@@ -48,36 +48,28 @@ const preferences = fc.oneof(
   {
     weight: 1,
     arbitrary: fc.constantFrom<Record<string, string>>(
-      ...[
-        {prefer: 'respond-async'},
-        {prefer: 'wait=1'},
-        {prefer: 'wait=-1'},
-        {prefer: 'wait=99999999999'},
-        {'if-match': '"1"'},
-        {'if-match': '*'},
-      ],
-      ...[
-        {'if-match': 'W/"x"'},
-        {'if-none-match': '*'},
-        {range: 'bytes=5-1'},
-        {'last-event-id': '0'},
-        {'last-event-id': 'x'},
-        {origin: 'https://evil.example'},
-      ],
-      ...[
-        {accept: 'text/html'},
-        {'accept-encoding': 'gzip;q=0'},
-        {expect: '100-continue'},
-        {'x-request-id': '../..'},
-        {traceparent: '00-0-0-00'},
-      ],
-      ...[
-        {'content-digest': 'sha-256=:x:'},
-        {digest: 'x'},
-        {cookie: 'a=b; __proto__=1'},
-        {'x-forwarded-for': 'x, ::1'},
-        {host: 'evil.example'},
-      ],
+      {prefer: 'respond-async'},
+      {prefer: 'wait=1'},
+      {prefer: 'wait=-1'},
+      {prefer: 'wait=99999999999'},
+      {'if-match': '"1"'},
+      {'if-match': '*'},
+      {'if-match': 'W/"x"'},
+      {'if-none-match': '*'},
+      {range: 'bytes=5-1'},
+      {'last-event-id': '0'},
+      {'last-event-id': 'x'},
+      {origin: 'https://evil.example'},
+      {accept: 'text/html'},
+      {'accept-encoding': 'gzip;q=0'},
+      {expect: '100-continue'},
+      {'x-request-id': '../..'},
+      {traceparent: '00-0-0-00'},
+      {'content-digest': 'sha-256=:x:'},
+      {digest: 'x'},
+      {cookie: 'a=b; __proto__=1'},
+      {'x-forwarded-for': 'x, ::1'},
+      {host: 'evil.example'},
     ),
   },
 )
@@ -111,9 +103,14 @@ const unknownIds = [newId('imp'), newId('con'), newId('tok'), newId('run'), '000
 const modules = fc.constantFrom('Accounts', 'Accounts', 'Accounts', 'Leads', 'Contacts', 'Deals', 'Orders', 'Nothing')
 const fields = fc.constantFrom('Account_Name', 'Account_Number', 'Billing_City', 'Last_Name', 'Email', 'Nothing')
 const USUAL: Record<string, fc.Arbitrary<string>> = {
-  ...{module: modules, apiName: fields, version: fc.constantFrom('1', '2', '1.0.0'), offset: fc.constantFrom('0', '1', '2')},
-  ...{reference: fc.constantFrom('imports.html', 'imports', 'runs', 'nothing'), key: fc.constantFrom('credits_500', 'nothing')},
-  ...{plans: fc.constantFrom('team', 'business', 'nothing'), packs: fc.constantFrom('credits_500', 'nothing')},
+  module: modules,
+  apiName: fields,
+  version: fc.constantFrom('1', '2', '1.0.0'),
+  offset: fc.constantFrom('0', '1', '2'),
+  reference: fc.constantFrom('imports.html', 'imports', 'runs', 'nothing'),
+  key: fc.constantFrom('credits_500', 'nothing'),
+  plans: fc.constantFrom('team', 'business', 'nothing'),
+  packs: fc.constantFrom('credits_500', 'nothing'),
 }
 
 /* The query and the body */
@@ -203,16 +200,24 @@ const known = (name: string, {ids, foreign}: RequestPlaces): fc.Arbitrary<unknow
 }
 
 const COLLECTIONS: Record<string, string> = {
-  ...{
-    connectorId: 'connectors',
-    connector: 'connectors',
-    templateId: 'templates',
-    sourceId: 'sources',
-    source: 'sources',
-    fromSource: 'sources',
-  },
-  ...{importId: 'imports', import: 'imports', fromImport: 'imports', runId: 'runs', run: 'runs', retryOf: 'runs', schedule: 'schedules'},
-  ...{org: 'org', person: 'people', namespace: 'libraries', ids: 'records', recordId: 'records'},
+  connectorId: 'connectors',
+  connector: 'connectors',
+  templateId: 'templates',
+  sourceId: 'sources',
+  source: 'sources',
+  fromSource: 'sources',
+  importId: 'imports',
+  import: 'imports',
+  fromImport: 'imports',
+  runId: 'runs',
+  run: 'runs',
+  retryOf: 'runs',
+  schedule: 'schedules',
+  org: 'org',
+  person: 'people',
+  namespace: 'libraries',
+  ids: 'records',
+  recordId: 'records',
 }
 
 /** Replaces the ids of an example with the org's own ids of the same kind. */
@@ -224,8 +229,18 @@ export const withIds = (value: unknown, ids: Ids): unknown => {
 }
 
 const PREFIXES: Record<string, string> = {
-  ...{con: 'connectors', tpl: 'templates', src: 'sources', imp: 'imports', run: 'runs', sch: 'schedules', whk: 'webhooks', org: 'org'},
-  ...{upl: 'uploads', wrt: 'writes', dlv: 'deliveries', mem: 'members'},
+  con: 'connectors',
+  tpl: 'templates',
+  src: 'sources',
+  imp: 'imports',
+  run: 'runs',
+  sch: 'schedules',
+  whk: 'webhooks',
+  org: 'org',
+  upl: 'uploads',
+  wrt: 'writes',
+  dlv: 'deliveries',
+  mem: 'members',
 }
 
 /** Wrong ways of sending */

@@ -25,10 +25,22 @@ const over: Expected = {refused: 'CONNECTION_UNAVAILABLE', ends: true}
 const refused = (error: string) => ({type: 'answer' as const, status: 200, body: {error}})
 
 const before = (fault: string, there: Fault['action'], all: Expected): AccessRow => ({
-  ...{fault, ended: true, there: [there], all, does: false, calls: 0, renewals: 1},
+  fault,
+  ended: true,
+  there: [there],
+  all,
+  does: false,
+  calls: 0,
+  renewals: 1,
 })
 const late = (fault: string, there: Fault['action'], all: Expected): AccessRow => ({
-  ...{fault, ended: false, there: [there], all, does: false, calls: 1, renewals: 1},
+  fault,
+  ended: false,
+  there: [there],
+  all,
+  does: false,
+  calls: 1,
+  renewals: 1,
 })
 
 export const accessRows: AccessRow[] = [
@@ -42,12 +54,16 @@ export const accessRows: AccessRow[] = [
   late('p: the accounts host does not answer after the call', {type: 'tokenDown', drop: true}, unavailable),
   before('19: the accounts host does not know our client', refused('invalid_client'), unavailable),
   before('19: the accounts host refuses for an unknown reason', refused('general_error'), unavailable),
+  {fault: '18: the eleventh token in ten minutes', ended: true, there: [], minted: 10, all: throttled, does: false, calls: 0, renewals: 0},
   {
-    ...{fault: '18: the eleventh token in ten minutes', ended: true, there: [], minted: 10},
-    ...{all: throttled, does: false, calls: 0, renewals: 0},
-  },
-  {
-    ...{fault: '10: the eleventh token in ten minutes, after the call', ended: false, there: [], minted: 10, lasts: true},
-    ...{all: throttledLate, does: false, calls: 1, renewals: 0},
+    fault: '10: the eleventh token in ten minutes, after the call',
+    ended: false,
+    there: [],
+    minted: 10,
+    lasts: true,
+    all: throttledLate,
+    does: false,
+    calls: 1,
+    renewals: 0,
   },
 ]

@@ -22,7 +22,13 @@ const openPlace = async (world: TestDeployment, door: Door, n: number): Promise<
   const {modules} = seedOrgs[0]!
   const email = `boss@${door}.example`
   world.crm.addOrg({
-    ...{key: door, companyName: `Of ${door}`, prefix: `77100${n}0`, zgid: String(30_000 + n), edition: 'enterprise', licences: 5, modules},
+    key: door,
+    companyName: `Of ${door}`,
+    prefix: `77100${n}0`,
+    zgid: String(30_000 + n),
+    edition: 'enterprise',
+    licences: 5,
+    modules,
     users: [person(email), person(`other@${door}.example`)],
   })
   const org = await openOrg(world, email)
@@ -124,9 +130,18 @@ export const observe = async (request: Request, {status, headers, body}: HttpAns
   ])
   const seen = await ok(org.call('GET', `/orgs/${org.org}/runs/${run}`), 200)
   return {
-    ...{status, retryAfter: headers.get('retry-after'), said: saidIn(body), items: itemsIn(request, body)},
-    ...{calls: calls.length, stored, log, books: {...meter, released: standing.released}, counts: countsIn(seen.run.counts)},
-    ...{connection: standing.state, spent: standing.spent, stoppedBy: seen.run.stoppedBy},
+    status,
+    retryAfter: headers.get('retry-after'),
+    said: saidIn(body),
+    items: itemsIn(request, body),
+    calls: calls.length,
+    stored,
+    log,
+    books: {...meter, released: standing.released},
+    counts: countsIn(seen.run.counts),
+    connection: standing.state,
+    spent: standing.spent,
+    stoppedBy: seen.run.stoppedBy,
     answer: calls.at(-1)?.answer ?? null,
   }
 }
@@ -140,7 +155,8 @@ const countsIn = (counts: Record<string, Record<string, number>>) =>
 const saidIn = (body: any) => (body.error === undefined ? null : envelopeOf(body))
 
 const envelopeOf = ({error, code, written, crm}: any) => ({
-  ...{error: typeof error === 'string' && error !== '', code},
+  error: typeof error === 'string' && error !== '',
+  code,
   ...(written !== undefined && {written}),
   ...(crm !== undefined && {crm: {...crm, rateLimited: crm.rateLimited ?? false}}),
 })

@@ -6,7 +6,9 @@ const one = (fault: string, action: Fault['action'], more: Omit<Row, 'fault' | '
 
 const refusal = (code: string, details: object = {}) => ({code, details, message: `${code}, said the CRM`, status: 'error'})
 const answer = (status: number, body: unknown, headers?: Record<string, string>) => ({
-  ...{type: 'answer' as const, status, body},
+  type: 'answer' as const,
+  status,
+  body,
   ...(headers && {headers}),
 })
 const duplicate = (id: string, more: object = {}) => ({api_name: 'Account_Number', duplicate_record: {id}, ...more})
@@ -43,8 +45,9 @@ export const refusals: Row[] = [
     'j: both records are refused',
     {type: 'refuse', index: [0, 1], code: 'INVALID_DATA'},
     {
-      ...{write: {items: [{said: declined('INVALID_DATA', 400, {part: 'item'})}, {said: declined('INVALID_DATA', 400, {part: 'item'})}]}},
-      ...{read: done, does: false},
+      write: {items: [{said: declined('INVALID_DATA', 400, {part: 'item'})}, {said: declined('INVALID_DATA', 400, {part: 'item'})}]},
+      read: done,
+      does: false,
     },
   ),
   one('j: one record is refused with the status of older versions', 'refuse', {
@@ -67,9 +70,7 @@ export const wholes: Row[] = [
   one(
     '8: 413 with an HTML page',
     {type: 'answer', status: 413, text: '<h1>Too large</h1>'},
-    {
-      ...{all: relayed(declined(null, 413, {part: null})), does: false},
-    },
+    {all: relayed(declined(null, 413, {part: null})), does: false},
   ),
   declines('8: 415 with an unknown code', 415, refusal('BRAND_NEW', {why: ['this', {and: 'that'}]})),
   declines('11: 401 OAUTH_SCOPE_MISMATCH', 401, refusal('OAUTH_SCOPE_MISMATCH')),
@@ -125,10 +126,12 @@ export const tokens: Row[] = [
   one('9: 401 AUTHENTICATION_FAILURE', answer(401, refusal('AUTHENTICATION_FAILURE')), {all: done, calls: 2}),
   one('9: 401 INVALID_TOKEN, wrapped', answer(401, {data: [refusal('INVALID_TOKEN')]}), {all: done, calls: 2}),
   {
-    ...{fault: '9: the renewed token is refused too', faults: [{action: 'expireToken', times: 2}], fresh: true},
-    ...{all: relayed(declined('INVALID_TOKEN', 401)), does: false, calls: 2},
+    fault: '9: the renewed token is refused too',
+    faults: [{action: 'expireToken', times: 2}],
+    fresh: true,
+    all: relayed(declined('INVALID_TOKEN', 401)),
+    does: false,
+    calls: 2,
   },
-  one('n: the grant is revoked', 'revokeGrant', {
-    ...{all: {refused: 'CONNECTION_UNAVAILABLE', ends: true}, does: false, calls: 1, fresh: true},
-  }),
+  one('n: the grant is revoked', 'revokeGrant', {all: {refused: 'CONNECTION_UNAVAILABLE', ends: true}, does: false, calls: 1, fresh: true}),
 ]

@@ -56,11 +56,25 @@ export type Row = Partial<Record<Door | 'write' | 'read' | 'all', Expected>> & {
 }
 
 export const silent = (status: number | null, more: Partial<NoAnswerFault> = {}): NoAnswerFault => ({
-  ...{code: null, status, retryable: true, unanswered: true, rateLimited: false, retryAfterMs: null, quotaSpent: false, part: null},
+  code: null,
+  status,
+  retryable: true,
+  unanswered: true,
+  rateLimited: false,
+  retryAfterMs: null,
+  quotaSpent: false,
+  part: null,
   ...more,
 })
 export const declined = (code: string | null, status: number, more: Partial<NoAnswerFault> = {}): NoAnswerFault => ({
-  ...{code, status, retryable: false, unanswered: false, rateLimited: false, retryAfterMs: null, quotaSpent: false, part: 'body'},
+  code,
+  status,
+  retryable: false,
+  unanswered: false,
+  rateLimited: false,
+  retryAfterMs: null,
+  quotaSpent: false,
+  part: 'body',
   ...more,
 })
 export const limited = (more: Partial<NoAnswerFault> = {}) =>
@@ -108,17 +122,17 @@ export const missingAnswers: Row[] = [
   one('g: 200 without a body', 'emptyBody', {all: relayed(silent(200)), does: true}),
   one('g: 201 without a body', {type: 'emptyBody', status: 201}, {all: relayed(silent(201)), does: true}),
   one('g: 204', {type: 'emptyBody', status: 204}, {write: relayed(silent(204)), read: absent, does: true}),
-  one('h: success without record ids', 'successNoId', {
-    ...{all: done, does: true},
-    create: each(silent(201, {code: 'SUCCESS', part: 'item'})),
-  }),
+  one('h: success without record ids', 'successNoId', {all: done, does: true, create: each(silent(201, {code: 'SUCCESS', part: 'item'}))}),
   one(
     'h: success without the id of one record',
     {type: 'successNoId', index: 1},
     {all: done, does: true, create: {items: ['done', {said: silent(201, {code: 'SUCCESS', part: 'item'})}]}},
   ),
   one('i: an answer with one entry missing', 'shortData', {
-    ...{write: each(silent(200, {part: 'body'})), create: each(silent(201, {part: 'body'})), read: absent, does: true},
+    write: each(silent(200, {part: 'body'})),
+    create: each(silent(201, {part: 'body'})),
+    read: absent,
+    does: true,
     // The CRM lists the newest record first, so the older one is missing.
     byIds: {items: ['absent', 'done']},
   }),
@@ -149,20 +163,28 @@ export const missingAnswers: Row[] = [
 
 const foreignName = 'Somebody else’s'
 const taken = ({org, keys}: FaultGiven): FaultAction => ({
-  ...{type: 'foreignCreate', org, module: 'Accounts'},
+  type: 'foreignCreate',
+  org,
+  module: 'Accounts',
   record: {Account_Name: foreignName, Account_Number: keys[0]},
 })
 const changed = ({org, ids}: FaultGiven): FaultAction => ({
-  ...{type: 'foreignCreate', org, module: 'Accounts', record: {id: ids[0], Billing_City: 'Elsewhere'}},
+  type: 'foreignCreate',
+  org,
+  module: 'Accounts',
+  record: {id: ids[0], Billing_City: 'Elsewhere'},
 })
 const added = ({org, ids}: FaultGiven): FaultAction => ({
-  ...{type: 'foreignCreate', org, module: 'Orders', record: {id: ids[0], Order_Lines: [{Product: 'Foreign'}]}},
+  type: 'foreignCreate',
+  org,
+  module: 'Orders',
+  record: {id: ids[0], Order_Lines: [{Product: 'Foreign'}]},
 })
 
 /** t and u: other users of the CRM, and its clock. */
 export const meanwhile: Row[] = [
   one('t: another user takes the unique value', taken, {
-    ...{all: done},
+    all: done,
     create: {items: [{said: declined('DUPLICATE_DATA', 207, {part: 'item'}), duplicate: true}, 'done']},
   }),
   one('t: another user changes the record', changed, {create: done, update: done, byIds: done, one: done}),

@@ -21,9 +21,14 @@ export const verdictOf = (row: Row, request: Request, seen: SeenAnswer): Omit<Se
   const log = ends.flatMap((end, n) => logged(end, request.keys[n]!, made))
   return {
     ...answered,
-    ...{calls: row.calls ?? ('refused' in expected ? 0 : 1), log, counts: countsOf(log)},
+    calls: row.calls ?? ('refused' in expected ? 0 : 1),
+    log,
+    counts: countsOf(log),
     books: {
-      ...{counted, admissions: counted, sends: 0, questions: ends.filter(({was}) => was === 'unanswered').length},
+      counted,
+      admissions: counted,
+      sends: 0,
+      questions: ends.filter(({was}) => was === 'unanswered').length,
       released: ends.filter(({was}) => was === 'refused').length,
     },
     stored: request.door === 'byIds' || request.door === 'one' ? null : ends.map(({was}) => was === 'done' || isDoneSilently(was, row)),
@@ -64,8 +69,11 @@ const answerOf = (row: Row, {door}: Request, seen: SeenAnswer): Verdict => {
 
 /** A request with several results is answered with 200 and without Retry-After. */
 const apart = (told: ReportedFault[]): Verdict => ({
-  ...{status: 200, retryAfter: null, said: null},
-  ...{items: told.map(({item}) => item), ends: told.map(({end}) => end)},
+  status: 200,
+  retryAfter: null,
+  said: null,
+  items: told.map(({item}) => item),
+  ends: told.map(({end}) => end),
 })
 
 type Relayed = Extract<Expected, {relayed: NoAnswerFault}>
@@ -144,7 +152,8 @@ const fill = ({part, retryAfterMs, ...said}: NoAnswerFault, {answer, said: told,
   const given = (told as any)?.crm ?? (items as any)?.[n]?.crm
   return {
     ...said,
-    ...{response, details: response?.details ?? null},
+    response,
+    details: response?.details ?? null,
     retryAfterMs: retryAfterMs === null ? null : near(retryAfterMs, given?.retryAfterMs),
   }
 }

@@ -55,8 +55,11 @@ test.serial('eight hundred slow clients do not delay other clients, and are all 
   t.timeout(400_000)
   const {DATABASE_URL, CRM_STANDIN_URL, STORAGE_DIR} = house.config
   const api = await startApiProcess({
-    ...{DATABASE_URL: DATABASE_URL!, CRM_STANDIN_URL: CRM_STANDIN_URL!, STORAGE_DIR},
-    ...{RATE_PER_ADDRESS: '0', RATE_PER_BEARER: '0'},
+    DATABASE_URL: DATABASE_URL!,
+    CRM_STANDIN_URL: CRM_STANDIN_URL!,
+    STORAGE_DIR,
+    RATE_PER_ADDRESS: '0',
+    RATE_PER_BEARER: '0',
   })
   t.teardown(() => api.signal('SIGKILL'))
   const {org, token} = await house.makeOrg()

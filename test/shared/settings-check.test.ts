@@ -11,8 +11,14 @@ import {createDatabase} from '../support/database.ts'
 const key = () => `k1:${randomBytes(32).toString('base64')}`
 
 const productionSettings = (folder: string, DATABASE_URL: string) => ({
-  ...{NODE_ENV: 'production', DATABASE_URL, PUBLIC_URL: 'https://lading.example.com', STORAGE_DIR: folder},
-  ...{SECRETS_KEYS: key(), SESSION_KEYS: key(), CRM_CLIENT_ID: '1000.ABC', CRM_CLIENT_SECRET: randomBytes(20).toString('hex')},
+  NODE_ENV: 'production',
+  DATABASE_URL,
+  PUBLIC_URL: 'https://lading.example.com',
+  STORAGE_DIR: folder,
+  SECRETS_KEYS: key(),
+  SESSION_KEYS: key(),
+  CRM_CLIENT_ID: '1000.ABC',
+  CRM_CLIENT_SECRET: randomBytes(20).toString('hex'),
 })
 
 const makeFolder = () => mkdtempSync(join(tmpdir(), 'lading-settings-'))
@@ -51,12 +57,28 @@ test('every problem is found at once, at its setting, with what to do', async t 
   writeFileSync(blocked, '')
   const problems = await problemsOf({
     ...productionSettings(blocked, 'postgres://nobody:wrong@127.0.0.1:1/none'),
-    ...{NODE_ENV: 'development', PUBLIC_URL: 'http://lading.example.com', SESSION_KEYS: `k1:${Buffer.alloc(32).toString('base64')}`},
-    ...{PORT: 'http', SMTP_URL: 'smtp://mail.example.com:587', MODEL_KIND: 'openai', CRM_STANDIN_URL: 'http://127.0.0.1:4010'},
+    NODE_ENV: 'development',
+    PUBLIC_URL: 'http://lading.example.com',
+    SESSION_KEYS: `k1:${Buffer.alloc(32).toString('base64')}`,
+    PORT: 'http',
+    SMTP_URL: 'smtp://mail.example.com:587',
+    MODEL_KIND: 'openai',
+    CRM_STANDIN_URL: 'http://127.0.0.1:4010',
   })
   t.deepEqual(Object.keys(problems).toSorted(), [
-    ...['CRM_STANDIN_URL', 'DATABASE_URL', 'MAIL_FROM', 'MODEL_API_KEY', 'MODEL_KIND', 'MODEL_NAME', 'MODEL_URL', 'NODE_ENV', 'PORT'],
-    ...['PUBLIC_URL', 'SESSION_KEYS', 'SMTP_URL', 'STORAGE_DIR'],
+    'CRM_STANDIN_URL',
+    'DATABASE_URL',
+    'MAIL_FROM',
+    'MODEL_API_KEY',
+    'MODEL_KIND',
+    'MODEL_NAME',
+    'MODEL_URL',
+    'NODE_ENV',
+    'PORT',
+    'PUBLIC_URL',
+    'SESSION_KEYS',
+    'SMTP_URL',
+    'STORAGE_DIR',
   ])
   t.regex(problems.DATABASE_URL!, /^The database does not answer \(.+\)\. Check the address/)
   t.regex(problems.STORAGE_DIR!, /^No file can be written \(.+\)\. Check the name and the rights$/)

@@ -9,8 +9,14 @@ export const makeCertificate = (names: string[]) => {
   const extensions = der(0xa3, sequence(sequence(identifier([0x55, 0x1d, 0x11]), der(0x04, alternatives))))
   const [from, until] = [-3_600_000, 86_400_000].map(ms => der(0x17, Buffer.from(utc(new Date(Date.now() + ms)))))
   const content = sequence(
-    ...[der(0xa0, number(2)), number(Math.floor(Math.random() * 2 ** 30) + 1), algorithm, name, sequence(from!, until!), name],
-    ...[publicKey.export({type: 'spki', format: 'der'}), extensions],
+    der(0xa0, number(2)),
+    number(Math.floor(Math.random() * 2 ** 30) + 1),
+    algorithm,
+    name,
+    sequence(from!, until!),
+    name,
+    publicKey.export({type: 'spki', format: 'der'}),
+    extensions,
   )
   const signature = sign('sha256', content, privateKey)
   const whole = sequence(content, algorithm, der(0x03, Buffer.from([0]), signature))

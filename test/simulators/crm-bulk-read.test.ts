@@ -42,7 +42,11 @@ test('a bulk read is executed on the clock, and its file has the records as they
   const {result, ...done} = await state(id)
   t.like(done, {state: 'COMPLETED', file_type: 'csv', query: {module: {api_name: 'Orders'}}})
   t.deepEqual(result, {
-    ...{page: 1, per_page: 200_000, count: 1, more_records: false, next_page_token: null},
+    page: 1,
+    per_page: 200_000,
+    count: 1,
+    more_records: false,
+    next_page_token: null,
     download_url: `${path}/${id}/result`,
   })
   const [file, ...others] = csvIn((await download(id)).bytes)

@@ -33,8 +33,15 @@ test.serial('the SDK creates records with display values, subform rows and links
   const [account] = crm.create('example', 'Accounts', [{Account_Name: 'Acme'}])
   const {status, entries} = await sdk.operations('Orders').create([
     {
-      ...{Name: 'First', Code: 'C-1', Status: choice('Fresh'), Channels: [choice('Web'), choice('Shop')], Quantity: 3, Amount: 2.5},
-      ...{Order_Date: new Date('2026-03-02T00:00:00Z'), Paid: true, Account: record({id: account!.details.id})},
+      Name: 'First',
+      Code: 'C-1',
+      Status: choice('Fresh'),
+      Channels: [choice('Web'), choice('Shop')],
+      Quantity: 3,
+      Amount: 2.5,
+      Order_Date: new Date('2026-03-02T00:00:00Z'),
+      Paid: true,
+      Account: record({id: account!.details.id}),
       Order_Lines: [record({Product: 'Bolt', Quantity: 10}), record({Product: 'Nut'})],
     },
     {Name: 'Second', Code: 'C-2'},

@@ -27,7 +27,9 @@ export const startModel = async ({host = '127.0.0.1', port = 0, ...options}: Mod
 
 /** The environment for a deployment that uses it. */
 export const modelEnvironment = ({url, key}: Pick<ModelSimulator, 'url' | 'key'>, kind: 'openai' | 'anthropic' = 'openai') => ({
-  ...{MODEL_KIND: kind, MODEL_URL: url, MODEL_API_KEY: key},
+  MODEL_KIND: kind,
+  MODEL_URL: url,
+  MODEL_API_KEY: key,
   MODEL_NAME: kind === 'openai' ? 'stand-in' : 'claude-stand-in',
 })
 

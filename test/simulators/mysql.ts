@@ -77,9 +77,20 @@ const versionOf = ({version = '8.4.3'}: Options): MysqlAnswer => ({columns: [['v
 const greetingOf = (nonce: Buffer, {version = '8.4.3', tls}: Options) => {
   const flags = clientProtocol41 | clientSecure | clientPlugin | clientDatabase | (tls ? clientSsl : 0)
   return Buffer.concat([
-    ...[Buffer.from([10]), text0(version), int(1, 4), nonce.subarray(0, 8), Buffer.alloc(1), int(flags & 0xffff, 2)],
-    ...[Buffer.from([utf8mb4]), int(autocommit, 2), int(flags >>> 16, 2), Buffer.from([21]), Buffer.alloc(10)],
-    ...[nonce.subarray(8), Buffer.alloc(1), text0('mysql_native_password')],
+    Buffer.from([10]),
+    text0(version),
+    int(1, 4),
+    nonce.subarray(0, 8),
+    Buffer.alloc(1),
+    int(flags & 0xffff, 2),
+    Buffer.from([utf8mb4]),
+    int(autocommit, 2),
+    int(flags >>> 16, 2),
+    Buffer.from([21]),
+    Buffer.alloc(10),
+    nonce.subarray(8),
+    Buffer.alloc(1),
+    text0('mysql_native_password'),
   ])
 }
 
@@ -168,5 +179,8 @@ const errorOf = (number: number, state: string, message: string) =>
 const columnOf = ([name, type, charset]: MysqlColumn) =>
   Buffer.concat([
     ...['def', '', '', '', name, name].map(text => lenenc(Buffer.from(text))),
-    ...[Buffer.from([0x0c]), int(charset, 2), int(255, 4), Buffer.from([type, 0, 0, 0, 0, 0])],
+    Buffer.from([0x0c]),
+    int(charset, 2),
+    int(255, 4),
+    Buffer.from([type, 0, 0, 0, 0, 0]),
   ])

@@ -78,7 +78,11 @@ const readOptions = (args: string[]) => {
       options: {
         port: {...text, default: '4020'},
         host: {...text, default: '127.0.0.1'},
-        ...{seed: text, at: text, key: text, 'webhook-secret': text, snapshot: text},
+        seed: text,
+        at: text,
+        key: text,
+        'webhook-secret': text,
+        snapshot: text,
         webhook: {...text, multiple: true, default: []},
         live: {type: 'boolean', default: false},
       },

@@ -29,8 +29,13 @@ export const openSdk = async (crm: CrmSimulator, email: string) => {
 }
 
 const sdkScopes = [
-  ...['ZohoCRM.modules.ALL', 'ZohoCRM.settings.ALL', 'ZohoCRM.users.READ', 'ZohoCRM.org.READ', 'ZohoCRM.coql.READ'],
-  ...['ZohoSearch.securesearch.READ', 'ZohoCRM.bulk.ALL'],
+  'ZohoCRM.modules.ALL',
+  'ZohoCRM.settings.ALL',
+  'ZohoCRM.users.READ',
+  'ZohoCRM.org.READ',
+  'ZohoCRM.coql.READ',
+  'ZohoSearch.securesearch.READ',
+  'ZohoCRM.bulk.ALL',
 ]
 
 const operationsOf = (module: string) => {

@@ -101,7 +101,14 @@ test.serial('a turn lasts two seconds', async t => {
 })
 
 const share = (holder: string, got: number): ShareRow & {inUse: number} => ({
-  ...{holder, share: 1, run: 7, want: 12, wantLarge: 10, got, gotLarge: got, inUse: got},
+  holder,
+  share: 1,
+  run: 7,
+  want: 12,
+  wantLarge: 10,
+  got,
+  gotLarge: got,
+  inUse: got,
 })
 const renew = (org: Org, holder: string, shares: (ShareRow & {inUse: number})[], takenOver: number[] = []) =>
   here.db.transaction(async tx => {

@@ -17,8 +17,16 @@ const workers = ['imports', 'discovery']
 export const startService = async ({databaseUrl, directory}: {databaseUrl: string; directory: string}) => {
   const crm = await startCrm({orgs: [], control: true})
   const config = readConfig({
-    ...{NODE_ENV: 'test', DATABASE_URL: databaseUrl, PORT: '0', STORAGE_DIR: join(directory, 'storage'), CRM_STANDIN_URL: crm.url},
-    ...{LOG_LEVEL: 'error', DRAIN_SECONDS: '1', CRM_LAG_SECONDS: '0', RATE_PER_ADDRESS: '1000000', RATE_PER_BEARER: '1000000'},
+    NODE_ENV: 'test',
+    DATABASE_URL: databaseUrl,
+    PORT: '0',
+    STORAGE_DIR: join(directory, 'storage'),
+    CRM_STANDIN_URL: crm.url,
+    LOG_LEVEL: 'error',
+    DRAIN_SECONDS: '1',
+    CRM_LAG_SECONDS: '0',
+    RATE_PER_ADDRESS: '1000000',
+    RATE_PER_BEARER: '1000000',
     // The files are small, so a second thread would only cost its start.
     PARSER_THREADS: '1',
   })

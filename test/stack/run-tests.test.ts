@@ -8,7 +8,15 @@ const output = [
   '  ✔ access › a row is read › twice',
   '  ✘ [fail]: access › a role › a right is missing Rejected promise returned by test',
   '  ✘ [fail]: workers › archive › the world ends Assertion failed',
-  ...['  ─', '', '  access › a role › a right is missing', '', '  ─', '', '  1 hook failed', '  1 test failed', ''],
+  '  ─',
+  '',
+  '  access › a role › a right is missing',
+  '',
+  '  ─',
+  '',
+  '  1 hook failed',
+  '  1 test failed',
+  '',
 ]
 
 test('the files of failed tests and hooks are listed once', t => {

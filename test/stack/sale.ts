@@ -76,8 +76,11 @@ const meterOf = async (stripe: Stripe) => {
   const known = data.find(({event_name}) => event_name === eventName)
   if (known) return known.id
   const made = await stripe.billing.meters.create({
-    ...{display_name: 'Rows beyond the plan', event_name: eventName, default_aggregation: {formula: 'sum'}},
-    ...{customer_mapping: {type: 'by_id', event_payload_key: 'stripe_customer_id'}, value_settings: {event_payload_key: 'value'}},
+    display_name: 'Rows beyond the plan',
+    event_name: eventName,
+    default_aggregation: {formula: 'sum'},
+    customer_mapping: {type: 'by_id', event_payload_key: 'stripe_customer_id'},
+    value_settings: {event_payload_key: 'value'},
   })
   return made.id
 }

@@ -20,11 +20,7 @@ const databaseFile = join(directory, 'database')
 const email = 'ana@example.org'
 
 const start = () =>
-  startStack({
-    ...{directory, keep: true, ports: wanted, sells: true},
-    env: {LOG_LEVEL: process.env.LOG_LEVEL ?? 'warn'},
-    output: openOutput(),
-  })
+  startStack({directory, keep: true, ports: wanted, sells: true, env: {LOG_LEVEL: process.env.LOG_LEVEL ?? 'warn'}, output: openOutput()})
 
 const onReady = async (stack: Stack) => {
   fs.writeFileSync(databaseFile, stack.databaseUrl, {mode: 0o600})

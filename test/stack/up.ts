@@ -30,7 +30,10 @@ const start = async () => {
   const isFirst = !fs.existsSync(join(directory, 'secrets.json'))
   console.log(isFirst ? 'Starting Lading. The first start creates the database and takes about 20 seconds.' : 'Starting Lading.')
   return startStack({
-    ...{directory, keep: true, ports: {api: port, crm: 4010, payment: 4020}, sells: true},
+    directory,
+    keep: true,
+    ports: {api: port, crm: 4010, payment: 4020},
+    sells: true,
     env: {LOG_LEVEL: process.env.LOG_LEVEL ?? 'info'},
     output: openLogFiles(join(directory, 'logs')),
   })

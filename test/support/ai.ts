@@ -56,7 +56,11 @@ export const openHome = async (
 
 /** The author of a model request outside any import. */
 export const unplaced = ({org, person}: Pick<Home, 'org' | 'person'>) => ({
-  ...{org, person, via: 'session' as const, importId: null, place: null},
+  org,
+  person,
+  via: 'session' as const,
+  importId: null,
+  place: null,
   draft: {draft: false, draftId: null, draftScope: null},
 })
 

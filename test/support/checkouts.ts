@@ -23,7 +23,14 @@ export const newBuyer = async ({house, payment}: Billing) => {
   const open = async (body: object, by = as) => sessionOf((await ok(buy(body, by), 200)).url)
   const [email] = await emailsOf({house}, person)
   return {
-    ...{org, person, token, email: email!, as, script, buy, open},
+    org,
+    person,
+    token,
+    email: email!,
+    as,
+    script,
+    buy,
+    open,
     openPlan: (more: object = {}, by = as) => open({...team, ...more}, by),
     openPack: (more: object = {}, by = as) => open({...pack, ...more}, by),
     colleague: async () => {

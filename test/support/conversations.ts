@@ -87,7 +87,14 @@ const usualCsv = 'Last Name,Favourite Color,City\nBerg,teal,Ulm\nWolf,pink,Bonn\
 
 /** The properties of a turn without a model request. */
 const plain: TurnContent = {
-  ...{route: 'chat', question: 'Why?', answer: 'Because', notes: [], targets: [], samples: 'none', sent: 'Why?', ground: 'none'},
+  route: 'chat',
+  question: 'Why?',
+  answer: 'Because',
+  notes: [],
+  targets: [],
+  samples: 'none',
+  sent: 'Why?',
+  ground: 'none',
 }
 
 /** Stores a turn as the service does after a model answer. `seconds` is the age of its question. */
@@ -100,7 +107,11 @@ export const keep = async (
   via: TurnQuestion['via'] = 'session',
 ) => {
   const asking = {
-    ...{org, importId, person, via, place: readPlaceKey(JSON.stringify(place))},
+    org,
+    importId,
+    person,
+    via,
+    place: readPlaceKey(JSON.stringify(place)),
     askedAt: new Date(Date.parse(await readAskedAt(db)) - seconds * 1000).toISOString(),
     draft: {draft: false, draftId: null, draftScope: null},
   }

@@ -51,15 +51,17 @@ export const openDeployment = async (label: string, {workers = [], environment =
   const own = environment.PUBLIC_URL ? {SECRETS_KEYS: keys(), SESSION_KEYS: keys()} : {}
   const config = readConfig({
     ...own,
-    ...{NODE_ENV: 'test', DATABASE_URL: database.url, PORT: '0', STORAGE_DIR: storage, CRM_STANDIN_URL: crm.url},
-    ...{
-      ADMIN_TOKEN: adminToken,
-      LOG_LEVEL: 'silent',
-      DRAIN_SECONDS: '5',
-      CRM_LAG_SECONDS: '0.5',
-      RATE_PER_ADDRESS: '1000000',
-      ...environment,
-    },
+    NODE_ENV: 'test',
+    DATABASE_URL: database.url,
+    PORT: '0',
+    STORAGE_DIR: storage,
+    CRM_STANDIN_URL: crm.url,
+    ADMIN_TOKEN: adminToken,
+    LOG_LEVEL: 'silent',
+    DRAIN_SECONDS: '5',
+    CRM_LAG_SECONDS: '0.5',
+    RATE_PER_ADDRESS: '1000000',
+    ...environment,
   })
   const tools = await openTools(config, openLog('test', config.LOG_LEVEL))
   begun(tools.close)

@@ -10,7 +10,11 @@ export const describeContacts = ({url}: Pick<GenericSimulator, 'url'>, more: obj
   baseUrl: `${url}/v1`,
   modules: [
     {
-      ...{apiName: 'Contacts', label: 'Contacts', path: '/contacts', idField: 'contact_id', displayField: 'name'},
+      apiName: 'Contacts',
+      label: 'Contacts',
+      path: '/contacts',
+      idField: 'contact_id',
+      displayField: 'name',
       fields: [
         {apiName: 'name', label: 'Name', type: 'text', length: 50, required: true},
         {apiName: 'email', label: 'E-mail', type: 'email', unique: true},

@@ -34,10 +34,24 @@ export const fillOrg = async (house: TestDeployment, org: Org, user: string): Pr
     webhooks: webhook.id,
     grants: await grantOf(house, org, user),
     deliveries: delivery.id,
-    ...{schedules: schedule.id, firings: firing},
-    ...{org: org.org, tokens: token.id, invitations: invitation.id, members: members[0].id, jobs: job.id, connector: org.connector},
-    ...{imports: importId!, sources: source.id, runs: run.id, connectors: org.connector, records: await recordOf(org)},
-    ...{libraries: library, writes: write.id, templates: template, filling: filling.id, uploads: upload.id},
+    schedules: schedule.id,
+    firings: firing,
+    org: org.org,
+    tokens: token.id,
+    invitations: invitation.id,
+    members: members[0].id,
+    jobs: job.id,
+    connector: org.connector,
+    imports: importId!,
+    sources: source.id,
+    runs: run.id,
+    connectors: org.connector,
+    records: await recordOf(org),
+    libraries: library,
+    writes: write.id,
+    templates: template,
+    filling: filling.id,
+    uploads: upload.id,
   }
 }
 
@@ -54,7 +68,10 @@ const grantOf = async (house: TestDeployment, {org, session}: Org, user: string)
 }
 
 export const nightly = (more: object = {}) => ({
-  ...{name: 'Nightly', cron: '0 0 29 2 *', timezone: 'UTC', source: {kind: 'https', url: 'https://files.example/a.csv'}},
+  name: 'Nightly',
+  cron: '0 0 29 2 *',
+  timezone: 'UTC',
+  source: {kind: 'https', url: 'https://files.example/a.csv'},
   ...more,
 })
 

@@ -36,19 +36,20 @@ export const runFiles = async (org: Org, files: Files, flows: Parameters<typeof 
 }
 
 export const companies = (more: object = {}) => ({
-  ...{
-    id: 'companies',
-    source: 'companies',
-    module: 'Accounts',
-    match: {by: ['Account_Number'], onOne: 'update', onMany: 'skip', unchanged: 'write'},
-  },
+  id: 'companies',
+  source: 'companies',
+  module: 'Accounts',
+  match: {by: ['Account_Number'], onOne: 'update', onMany: 'skip', unchanged: 'write'},
   fields: [column('Account_Name', 'name'), column('Account_Number', 'number')],
   ...more,
 })
 
 /** Returns a flow of contacts, matched by email address, that belong to an account. */
 export const people = (parent: object, more: object = {}) => ({
-  ...{id: 'people', source: 'people', module: 'Contacts', match: {by: ['Email'], onOne: 'update', onMany: 'skip', unchanged: 'write'}},
+  id: 'people',
+  source: 'people',
+  module: 'Contacts',
+  match: {by: ['Email'], onOne: 'update', onMany: 'skip', unchanged: 'write'},
   fields: [column('Last_Name', 'last'), column('Email', 'mail')],
   parent: {field: 'Account_Name', flow: 'companies', ...parent},
   ...more,

@@ -36,8 +36,14 @@ export const askFor = (
   headers = {},
 ): Promise<HttpAnswer> => {
   const asked = {
-    ...{response_type: 'code', client_id: client, redirect_uri: redirectUri, code_challenge: challengeOf(verifier)},
-    ...{code_challenge_method: 'S256', state: 'of the client', scope: 'mcp', resource: `${url}/mcp`},
+    response_type: 'code',
+    client_id: client,
+    redirect_uri: redirectUri,
+    code_challenge: challengeOf(verifier),
+    code_challenge_method: 'S256',
+    state: 'of the client',
+    scope: 'mcp',
+    resource: `${url}/mcp`,
   }
   return as(null)('GET', `/oauth/authorize?${queryOf({...asked, ...more})}`, undefined, headers)
 }
@@ -83,7 +89,11 @@ export const askToken = ({as}: OAuthClientPlace, pairs: Bent): Promise<HttpAnswe
 export const revoke = ({as}: OAuthClientPlace, pairs: Bent): Promise<HttpAnswer> => as(null)('POST', '/oauth/revoke', queryOf(pairs), form)
 
 export const codeGrant = (client: string, code: string, verifier: string): Bent => ({
-  ...{grant_type: 'authorization_code', client_id: client, code, redirect_uri: redirectUri, code_verifier: verifier},
+  grant_type: 'authorization_code',
+  client_id: client,
+  code,
+  redirect_uri: redirectUri,
+  code_verifier: verifier,
 })
 
 /** Does the whole flow: registers a client, and grants it access as `user`. */

@@ -69,8 +69,13 @@ const assertClosed = async (db: TestDeployment['db'], run: any) => {
 }
 
 const RESULT: Record<string, string> = {
-  ...{created: 'Written', updated: 'Written', refused: 'Failed', failed: 'Failed', unanswered: 'No answer', skipped: 'Skipped'},
-  ...{inherited: 'Written before'},
+  created: 'Written',
+  updated: 'Written',
+  refused: 'Failed',
+  failed: 'Failed',
+  unanswered: 'No answer',
+  skipped: 'Skipped',
+  inherited: 'Written before',
 }
 
 const assertResults = async (org: Org, path: string, run: any, finals: Map<number, any>, rows: number) => {

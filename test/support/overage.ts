@@ -26,7 +26,7 @@ export const openOverage = async (billing: Billing, {interval = 'month', rowsLim
   )
   await house.hot.query(
     'insert into usage_periods (org_id, starts_at, ends_at, rows_limit) values ($1, $2, $3, $4) on conflict do nothing',
-    [...[org, window.startsAt, window.endsAt, rowsLimit]],
+    [org, window.startsAt, window.endsAt, rowsLimit],
   )
   const write = (rows: number) =>
     house.db.transaction(async tx => {
@@ -40,7 +40,9 @@ export const openOverage = async (billing: Billing, {interval = 'month', rowsLim
     })
   const Row = z.object({identifier: z.string(), rows: z.number(), sent: z.boolean(), attempts: z.number()})
   return {
-    ...{org, customer, write},
+    org,
+    customer,
+    write,
     reports: () =>
       house.db.any(sql.type(Row)`
         select identifier, rows, sent_at is not null as sent, attempts from overage_reports where org_id = ${org} order by at, identifier`),

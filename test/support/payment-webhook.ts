@@ -8,8 +8,16 @@ const now = () => Math.floor(Date.now() / 1000)
 /** Builds an event in the form in which the provider sends it. */
 export const makeEvent = (id: string, type: string, object: object, more: object = {}): string =>
   JSON.stringify({
-    ...{id, object: 'event', api_version: '2026-10-28.endive', created: now(), type, livemode: false, pending_webhooks: 1},
-    ...{request: {id: null, idempotency_key: null}, data: {object}, ...more},
+    id,
+    object: 'event',
+    api_version: '2026-10-28.endive',
+    created: now(),
+    type,
+    livemode: false,
+    pending_webhooks: 1,
+    request: {id: null, idempotency_key: null},
+    data: {object},
+    ...more,
   })
 
 export const signed = (body: string, {secret = WEBHOOK_SECRET, at = now()} = {}): string => sign(body, secret, at)

@@ -23,7 +23,11 @@ export const openPayer = async (billing: Billing, {planKey, interval = 'month', 
   let call = house.as(token)
   const found = () => payment.find(id)!
   return {
-    ...{org, person, token, id, customer: customer as string},
+    org,
+    person,
+    token,
+    id,
+    customer: customer as string,
     call: (...asked: Parameters<typeof call>) => call(...asked),
     /** Signs in again after the session has expired. */
     signIn: async () => {

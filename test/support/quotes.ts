@@ -4,7 +4,10 @@ import type {TestDeployment} from './test-deployment.ts'
 
 /** Returns a flow of quotes, matched by their code, which is unique in the CRM. */
 export const quotes = (more: object = {}) => ({
-  ...{id: 'quotes', source: 'quotes', module: 'Quotes', match: {by: ['Quote_Code'], onOne: 'update', onMany: 'skip', unchanged: 'write'}},
+  id: 'quotes',
+  source: 'quotes',
+  module: 'Quotes',
+  match: {by: ['Quote_Code'], onOne: 'update', onMany: 'skip', unchanged: 'write'},
   fields: [column('Subject', 'subject'), column('Quote_Code', 'code')],
   ...more,
 })
@@ -14,7 +17,9 @@ export const plainQuotes = () => ({id: 'quotes', source: 'quotes', module: 'Quot
 
 /** Returns a flow of quote lines. `quote` maps each line to its quote. */
 export const items = (more: object = {}) => ({
-  ...{id: 'items', source: 'items', module: 'Quoted_Items'},
+  id: 'items',
+  source: 'items',
+  module: 'Quoted_Items',
   fields: [
     {field: 'Product_Name', mode: 'search', source: 'product', searchField: 'Product_Name', onNone: 'fail'},
     column('Quantity', 'quantity'),

@@ -199,7 +199,10 @@ export const anyRegistry = (connectors: string[]): fc.Arbitrary<Registry> => {
   const sets = fc.array(fc.uniqueArray(annotation, {selector: ({apiName}) => apiName, maxLength: 4}), {minLength: 6, maxLength: 6})
   return fc
     .record({
-      ...{settings, identities, keys, sets},
+      settings,
+      identities,
+      keys,
+      sets,
       paused: fc.subarray(connectors),
       values: fc.array(values, {minLength: 6, maxLength: 6}),
       gaps: fc.array(fc.integer({min: 1, max: 9}), {minLength: 6, maxLength: 6}),

@@ -40,19 +40,47 @@ export const beginRun = async ({db}: {db: Pool}, {rowsLimit = 1_000_000, leaseSe
 
 /** Returns the intent to send the rows `from` to `from + count - 1`. */
 export const intent = ({run, fence}: {run: number; fence: number}, batch: number, from: number, count: number) => ({
-  ...{run, fence, batch, flow: 1, module: 1, kind: 0, answerSeconds: 10, leaseSeconds: 60},
+  run,
+  fence,
+  batch,
+  flow: 1,
+  module: 1,
+  kind: 0,
+  answerSeconds: 10,
+  leaseSeconds: 60,
   rows: Array.from({length: count}, (_, n) => ({key: `f.${from + n}`, number: from + n, attempt: 1, target: null, witness: true})),
 })
 
 export const created = (number: number, more: Partial<LogRow> = {}): LogRow => ({
-  ...{key: `f.${number}`, flow: 1, number, module: 1, phase: 0, target: null, attempt: 1, recordId: `r${number}`},
-  ...{outcome: outcomeNo('created'), code: null, message: null},
+  key: `f.${number}`,
+  flow: 1,
+  number,
+  module: 1,
+  phase: 0,
+  target: null,
+  attempt: 1,
+  recordId: `r${number}`,
+  outcome: outcomeNo('created'),
+  code: null,
+  message: null,
   ...more,
 })
 
 export const settlement = ({run, fence}: {run: number; fence: number}, settleNo: number, more: Partial<Settlement> = {}): Settlement => ({
-  ...{run, chain: run, fence, settleNo, batches: [], log: [], released: [], kept: [], opened: [], closed: [], counts: []},
-  ...{cursor: {flow: 1, lowWater: 0}, answerSeconds: 10, leaseSeconds: 60},
+  run,
+  chain: run,
+  fence,
+  settleNo,
+  batches: [],
+  log: [],
+  released: [],
+  kept: [],
+  opened: [],
+  closed: [],
+  counts: [],
+  cursor: {flow: 1, lowWater: 0},
+  answerSeconds: 10,
+  leaseSeconds: 60,
   ...more,
 })
 

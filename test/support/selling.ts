@@ -50,8 +50,11 @@ const openSale = async (house: Deployment, stripe: Stripe, tax: Partial<Stripe.P
   const price = async (amount: number, more: Partial<Stripe.PriceCreateParams> = {}) =>
     (await stripe.prices.create({product, currency: 'eur', unit_amount: amount, ...tax, ...more})).id
   const meter = await stripe.billing.meters.create({
-    ...{display_name: 'Rows beyond the plan', event_name: 'lading_rows', default_aggregation: {formula: 'sum'}},
-    ...{customer_mapping: {type: 'by_id', event_payload_key: 'stripe_customer_id'}, value_settings: {event_payload_key: 'value'}},
+    display_name: 'Rows beyond the plan',
+    event_name: 'lading_rows',
+    default_aggregation: {formula: 'sum'},
+    customer_mapping: {type: 'by_id', event_payload_key: 'stripe_customer_id'},
+    value_settings: {event_payload_key: 'value'},
   })
   const overage = await price(1, {recurring: {interval: 'month', usage_type: 'metered', meter: meter.id}})
   const prices: Record<string, string> = {overage}
@@ -93,7 +96,9 @@ export const seedSubscription = async (
   await keepAccount(house.db, org)
   await keepCustomer(house.db, {org, customer: customer.id, email: 'ana@example.org'})
   return stripe.subscriptions.create({
-    ...{customer: customer.id, items: [{price: prices[`${planKey}.${interval}`]}], default_payment_method: attached.id},
+    customer: customer.id,
+    items: [{price: prices[`${planKey}.${interval}`]}],
+    default_payment_method: attached.id,
     metadata: {...metadata, kind: 'plan', plan_key: planKey, plan_version_id: `${planKey}.1`, interval},
   })
 }

@@ -21,7 +21,9 @@ export const openOrders = async (world: TestDeployment, user?: string) => {
 
   /** Builds a request body. Every item has its own `writeId`, unless the test gives one. */
   const bodyOf = (runId: string, items: object[], more: object = {}) => ({
-    ...{runId, field: 'Order_Lines', child: 'Order_Lines'},
+    runId,
+    field: 'Order_Lines',
+    child: 'Order_Lines',
     items: items.map(item => ({writeId: `w${++writes}`, ...item})),
     ...more,
   })

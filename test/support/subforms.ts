@@ -5,14 +5,19 @@ import {assertLinked, column} from './lookups.ts'
 import type {TestDeployment} from './test-deployment.ts'
 
 export const orders = (more: object = {}) => ({
-  ...{id: 'orders', source: 'orders', module: 'Orders', match: {by: ['Code'], onOne: 'update', onMany: 'skip', unchanged: 'write'}},
+  id: 'orders',
+  source: 'orders',
+  module: 'Orders',
+  match: {by: ['Code'], onOne: 'update', onMany: 'skip', unchanged: 'write'},
   fields: [column('Name', 'name'), column('Code', 'code')],
   ...more,
 })
 
 /** Returns a flow of order lines. The column `order` names the order of each line. */
 export const lines = (more: object = {}) => ({
-  ...{id: 'lines', source: 'lines', module: 'Order_Lines'},
+  id: 'lines',
+  source: 'lines',
+  module: 'Order_Lines',
   fields: [column('Product', 'product'), column('Quantity', 'quantity')],
   subform: {field: 'Order_Lines', child: 'Order_Lines', parentFlow: 'orders', key: {parentColumn: 'code', childColumn: 'order'}},
   ...more,

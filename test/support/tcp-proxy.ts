@@ -53,7 +53,9 @@ export const openProxy = async (target: string): Promise<Proxy> => {
   }
   return {
     url: url.href,
-    ...{cut, mend, count: () => pairs.size},
+    cut,
+    mend,
+    count: () => pairs.size,
     silence: () => void (state.silent ??= Promise.withResolvers()),
     halfOpen: () => {
       for (const [client, behind] of pairs) forget(client, behind)

@@ -24,7 +24,9 @@ export const leadsTemplate = (more: object = {}) => ({
   sources: [{slot: 'leads', label: 'Leads', reader: {}, cleaning: [], choices: {}, columns: ['surname', 'mail', 'firm']}],
   flows: [
     {
-      ...{id: 'f', sourceId: 'leads', module: 'Leads'},
+      id: 'f',
+      sourceId: 'leads',
+      module: 'Leads',
       fields: [
         {field: 'Last_Name', mode: 'column', source: 'surname', empty: 'leave'},
         {field: 'Email', mode: 'column', source: 'mail', empty: 'leave'},

@@ -44,7 +44,16 @@ export const openTopping = async (
     house.db.any(sql.type(Attempt)`
       select id, month, quantity, credits, state, intent_id as intent from topup_attempts where org_id = ${org} order by id`)
   return {
-    ...{org, token, call, customer, card: subscription.default_payment_method as string, ask, reserve, spend, release, attempts},
+    org,
+    token,
+    call,
+    customer,
+    card: subscription.default_payment_method as string,
+    ask,
+    reserve,
+    spend,
+    release,
+    attempts,
     /** Reads without the API, because sessions expire when the clock moves. */
     read: () => describeTopup(house.db, org),
     balance: async () => (await house.db.transaction(tx => holdCurrent(tx, org))).balance,

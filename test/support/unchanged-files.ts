@@ -145,7 +145,9 @@ export const flowOf = ({by, onMany, clears, patched}: UnchangedCase, unchanged: 
   fields: [
     {field: by, mode: 'column', source: 'key'},
     ...Object.keys(POOLS).map(field => ({
-      ...{field, source: field, empty: clears.includes(field) ? 'clear' : 'leave'},
+      field,
+      source: field,
+      empty: clears.includes(field) ? 'clear' : 'leave',
       ...(field === 'Account' ? {mode: 'search', searchField: 'Account_Number', onNone: 'leave'} : {mode: 'column'}),
       ...(patched.includes(field) && {patch: {}}),
     })),

@@ -19,9 +19,16 @@ export const startWorker = (config: Config, environment: Record<string, string> 
     stdio: ['ignore', environment.LOG_LEVEL ? 'pipe' : 'ignore', 'inherit'],
     env: {
       ...process.env,
-      ...{NODE_ENV: 'test', LOG_LEVEL: 'silent', DATABASE_URL: DATABASE_URL!, STORAGE_DIR, CRM_STANDIN_URL: CRM_STANDIN_URL!},
-      ...{LEASE_SECONDS: String(LEASE_SECONDS), CRM_TIMEOUT_SECONDS: String(CRM_TIMEOUT_SECONDS), CRM_LAG_SECONDS: String(CRM_LAG_SECONDS)},
-      ...{DRAIN_SECONDS: '5', ...environment},
+      NODE_ENV: 'test',
+      LOG_LEVEL: 'silent',
+      DATABASE_URL: DATABASE_URL!,
+      STORAGE_DIR,
+      CRM_STANDIN_URL: CRM_STANDIN_URL!,
+      LEASE_SECONDS: String(LEASE_SECONDS),
+      CRM_TIMEOUT_SECONDS: String(CRM_TIMEOUT_SECONDS),
+      CRM_LAG_SECONDS: String(CRM_LAG_SECONDS),
+      DRAIN_SECONDS: '5',
+      ...environment,
     },
   })
 }

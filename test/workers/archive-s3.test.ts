@@ -13,12 +13,10 @@ test('files and run records are stored in a configured S3 bucket and read from i
   const s3 = await startS3(account)
   t.teardown(s3.stop)
   const environment = {
-    ...{
-      S3_BUCKET: account.bucket,
-      S3_ENDPOINT: s3.url,
-      S3_ACCESS_KEY_ID: account.accessKeyId,
-      S3_SECRET_ACCESS_KEY: account.secretAccessKey,
-    },
+    S3_BUCKET: account.bucket,
+    S3_ENDPOINT: s3.url,
+    S3_ACCESS_KEY_ID: account.accessKeyId,
+    S3_SECRET_ACCESS_KEY: account.secretAccessKey,
     LEASE_SECONDS: '1',
   }
   const here = await startTestDeployment(t, {workers: ['imports', 'discovery', 'archive'], environment})

@@ -57,12 +57,17 @@ const open = async (t: ExecutionContext, {entries}: {entries: number}) => {
     await rm(directory)
     await rename(`${directory}-away`, directory)
   }
-  return {...{...begun, db, hot, storage, tools, directory, files, standing, ahead}, breakStorage, mendStorage}
+  return {...begun, db, hot, storage, tools, directory, files, standing, ahead, breakStorage, mendStorage}
 }
 
 const Standing = z.object({
-  ...{recordsAt: z.string(), archived: z.boolean(), tries: z.number(), waits: z.number().nullable()},
-  ...{here: z.number(), segments: z.number(), loose: z.number()},
+  recordsAt: z.string(),
+  archived: z.boolean(),
+  tries: z.number(),
+  waits: z.number().nullable(),
+  here: z.number(),
+  segments: z.number(),
+  loose: z.number(),
 })
 const moved = {recordsAt: 'storage', archived: true, waits: null, here: 0, loose: 0}
 

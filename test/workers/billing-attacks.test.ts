@@ -103,7 +103,9 @@ test.serial('a subscription waiting for its first payment does not replace a pai
   const paid = await seedSubscription(billing, {org, planKey: 'team'})
   await billing.payment.advance(60)
   const begun = await stripe.subscriptions.create({
-    ...{customer: paid.customer as string, items: [{price: prices['business.month']}], payment_behavior: 'default_incomplete'},
+    customer: paid.customer as string,
+    items: [{price: prices['business.month']}],
+    payment_behavior: 'default_incomplete',
   })
   t.is(begun.status, 'incomplete')
   await hear('customer.subscription.created', begun as never)
@@ -237,12 +239,15 @@ test.serial(
       const {id: schedule, phases} = await stripe.subscriptionSchedules.create({from_subscription: id})
       const [now] = phases as [(typeof phases)[number]]
       await stripe.subscriptionSchedules.update(schedule, {
-        ...{end_behavior: 'release', proration_behavior: 'none'},
+        end_behavior: 'release',
+        proration_behavior: 'none',
         phases: [
           {items: [{price: prices['business.month'], quantity: 1}], start_date: now.start_date, end_date: now.end_date},
           {
             items: [{price: prices['team.month'], quantity: 1}],
-            ...{duration: {interval: 'month', interval_count: 1}, billing_cycle_anchor: 'phase_start', proration_behavior: 'none'},
+            duration: {interval: 'month', interval_count: 1},
+            billing_cycle_anchor: 'phase_start',
+            proration_behavior: 'none',
           },
         ],
       })

@@ -125,7 +125,9 @@ test.serial('an org is notified of a trial ending and of a payment to confirm, a
   const {id: first, customer, default_payment_method: card} = await seedSubscription(billing, {org, planKey: 'team'})
   await stripe.subscriptions.cancel(first)
   const {id} = await stripe.subscriptions.create({
-    ...{customer: customer as string, items: [{price: prices['team.month']}], default_payment_method: card as string},
+    customer: customer as string,
+    items: [{price: prices['team.month']}],
+    default_payment_method: card as string,
     trial_period_days: 10,
   })
   await until(

@@ -63,15 +63,13 @@ test('against a CRM that behaves as expected, the doctor finds no difference, co
   )
   t.is(here.world.crm.count('example', 'Leads'), 1)
   t.deepEqual(report.capabilities, {
-    ...{
-      coqlInSize: 50,
-      coqlInLists: 10,
-      coqlColumns: 50,
-      coqlLagSeconds: 0,
-      coqlQuote: 'doubled',
-      coqlWindow: 'between-offset',
-      unmodifiedSince: null,
-    },
+    coqlInSize: 50,
+    coqlInLists: 10,
+    coqlColumns: 50,
+    coqlLagSeconds: 0,
+    coqlQuote: 'doubled',
+    coqlWindow: 'between-offset',
+    unmodifiedSince: null,
   })
 })
 

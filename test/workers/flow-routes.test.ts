@@ -55,7 +55,8 @@ test.serial('flows of one import take their own routes', async t => {
 test.serial('a run of a schedule takes the routes that its template names', async t => {
   const {template} = await ok(
     org.call('POST', `/orgs/${org.org}/templates`, {
-      ...{name: 'Companies of the night', connectorId: org.connector},
+      name: 'Companies of the night',
+      connectorId: org.connector,
       sources: [{slot: 'companies', label: 'Companies', columns: ['name', 'number', 'city']}],
       flows: [{id: 'f', sourceId: 'companies', ...routed}],
     }),

@@ -41,9 +41,7 @@ const creating = {...file, ...accounts, match: undefined}
 const create = (count: number, prefix: string, city = (n: number) => `Town ${n % 7}`) =>
   createIn(
     'Accounts',
-    Array.from({length: count}, (_, n) => ({
-      ...{Account_Name: `Company ${n + 1}`, Account_Number: `${prefix}${n + 1}`, Billing_City: city(n)},
-    })),
+    Array.from({length: count}, (_, n) => ({Account_Name: `Company ${n + 1}`, Account_Number: `${prefix}${n + 1}`, Billing_City: city(n)})),
   )
 /** Creates records an hour ago, so that they are no recent changes of their module. */
 const createIn = (module: string, records: Record<string, string>[]) => {
@@ -84,7 +82,9 @@ const cases: AccuracyCase[] = [
     },
     flows: [
       {
-        ...{...file, module: 'Contacts', match: {by: ['Email'], onOne: 'update', onMany: 'skip', unchanged: 'write'}},
+        ...file,
+        module: 'Contacts',
+        match: {by: ['Email'], onOne: 'update', onMany: 'skip', unchanged: 'write'},
         fields: [column('Last_Name', 'last'), column('Email', 'mail')],
       },
     ],
@@ -158,7 +158,9 @@ const cases: AccuracyCase[] = [
     },
     flows: [
       {
-        ...{id: 'people', source: 'people', module: 'Contacts'},
+        id: 'people',
+        source: 'people',
+        module: 'Contacts',
         fields: [
           column('Last_Name', 'last'),
           column('Email', 'mail'),

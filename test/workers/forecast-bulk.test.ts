@@ -29,7 +29,9 @@ test('the forecast of the route with bulk jobs agrees with the ledger, and says 
   const {run} = await ok(org.call('POST', `${path}/runs`, {write: 'bulk'}), 202)
   const {credits, seconds} = route
   t.like(await untilEnded(org.call, `${path}/runs/${run.id}`), {
-    ...{routes: [{write: 'bulk'}], counts: {Accounts: {created: 400}}, forecast: {credits, seconds}},
+    routes: [{write: 'bulk'}],
+    counts: {Accounts: {created: 400}},
+    forecast: {credits, seconds},
   })
   const spent = here.crm.credits('example').used - before
   t.true(spent >= route.credits.min && spent <= route.credits.max, JSON.stringify({spent, route}))

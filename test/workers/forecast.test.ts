@@ -24,7 +24,9 @@ const records = (prefix: string) =>
   here.crm.records('example', 'Accounts').filter(({Account_Number: number}) => String(number).startsWith(prefix))
 const create = (count: number, prefix: string, city = (n: number) => `Town ${n % 7}`) => {
   const rows = Array.from({length: count}, (_, n) => ({
-    ...{Account_Name: `Company ${n + 1}`, Account_Number: `${prefix}${n + 1}`, Billing_City: city(n)},
+    Account_Name: `Company ${n + 1}`,
+    Account_Number: `${prefix}${n + 1}`,
+    Billing_City: city(n),
   }))
   for (let from = 0; from < count; from += 100) here.crm.create('example', 'Accounts', rows.slice(from, from + 100))
 }
@@ -142,7 +144,9 @@ const cases: ForecastCase[] = [
     files: {people: `last,mail,company\n${Array.from({length: 300}, (_, n) => `S${n},s${n}@fm.example,Fm-${(n % 60) + 1}`).join('\n')}\n`},
     flows: [
       {
-        ...{id: 'people', source: 'people', module: 'Contacts'},
+        id: 'people',
+        source: 'people',
+        module: 'Contacts',
         fields: [
           column('Last_Name', 'last'),
           column('Email', 'mail'),
@@ -185,12 +189,7 @@ const cases: ForecastCase[] = [
     name: 'records that are deleted',
     before: () => create(260, 'Fq-'),
     files: {file: `number\n${Array.from({length: 260}, (_, n) => `Fq-${n + 1}`).join('\n')}\n`},
-    flows: [
-      {
-        ...{...file, module: 'Accounts', action: 'delete', match: {by: ['Account_Number']}},
-        fields: [column('Account_Number', 'number')],
-      },
-    ],
+    flows: [{...file, module: 'Accounts', action: 'delete', match: {by: ['Account_Number']}, fields: [column('Account_Number', 'number')]}],
     dryRun: true,
   },
   {

@@ -71,7 +71,8 @@ test.serial('a value that a person edited before the file is written is kept by 
 
 test.serial('each flow of an import writes its own bulk jobs', async t => {
   const leads = {
-    ...{module: 'Leads', automations: true},
+    module: 'Leads',
+    automations: true,
     fields: [
       {field: 'Last_Name', mode: 'column', source: 'name'},
       {field: 'Company', mode: 'column', source: 'number'},
@@ -92,7 +93,8 @@ test.serial('each flow of an import writes its own bulk jobs', async t => {
 
 test.serial('creates of a failed bulk job with an idempotency field are written once', async t => {
   const leads = {
-    ...{module: 'Leads', automations: true},
+    module: 'Leads',
+    automations: true,
     fields: [
       {field: 'Last_Name', mode: 'column', source: 'name'},
       {field: 'Company', mode: 'column', source: 'number'},

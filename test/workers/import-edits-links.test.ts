@@ -13,7 +13,11 @@ test.before(async t => {
 test.afterEach.always(() => here.crm.faults.clear())
 
 const matchWith = (more: object = {}) => ({
-  ...{by: ['Account_Number'], onOne: 'update', onMany: 'skip', unchanged: 'skip', onEdited: 'keep'},
+  by: ['Account_Number'],
+  onOne: 'update',
+  onMany: 'skip',
+  unchanged: 'skip',
+  onEdited: 'keep',
   ...more,
 })
 const parent = {field: 'Parent_Account', flow: 'companies', key: {parentColumn: 'number', childColumn: 'of'}, onMissing: 'leave'}
@@ -24,7 +28,8 @@ const searching = (match: object = {}) =>
   companies({
     match: matchWith(match),
     fields: [
-      ...[column('Account_Name', 'name'), column('Account_Number', 'number')],
+      column('Account_Name', 'name'),
+      column('Account_Number', 'number'),
       {field: 'Parent_Account', mode: 'search', source: 'of', onNone: 'leave'},
     ],
   })

@@ -13,7 +13,10 @@ test.before(async t => {
 
 const searched = (more: object = {}) => ({field: 'Account_Name', mode: 'search', source: 'company', ...more})
 const contacts = (more: object = {}) => ({
-  ...{id: 'people', source: 'people', module: 'Contacts', match: null},
+  id: 'people',
+  source: 'people',
+  module: 'Contacts',
+  match: null,
   fields: [column('Last_Name', 'last'), searched(more)],
 })
 const linkOf = (name: string) => {

@@ -16,7 +16,10 @@ test.before(async t => {
 test.afterEach.always(() => here.crm.faults.clear())
 
 const manifest = {
-  ...{namespace: 'prices', version: '1.0.0', scope: 'org', description: ''},
+  namespace: 'prices',
+  version: '1.0.0',
+  scope: 'org',
+  description: '',
   functions: [{name: 'gross', description: '', parameters: [], examples: [{arguments: [4], result: 5}]}],
 }
 

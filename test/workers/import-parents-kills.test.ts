@@ -22,7 +22,10 @@ const [parents, children] = [400, 2_000]
 const parentOf = (child: number) => ((child * 7) % parents) + 1
 
 const orders = {
-  ...{id: 'orders', source: 'orders', module: 'Orders', match: {by: ['Code'], onOne: 'update', onMany: 'skip', unchanged: 'write'}},
+  id: 'orders',
+  source: 'orders',
+  module: 'Orders',
+  match: {by: ['Code'], onOne: 'update', onMany: 'skip', unchanged: 'write'},
   fields: [column('Name', 'name'), column('Code', 'code')],
   parent: {field: 'Account', flow: 'companies', key: {parentColumn: 'number', childColumn: 'company'}},
 }

@@ -25,7 +25,10 @@ const puts = {method: 'PUT', path: '/crm/v8/Orders'}
 /** Orders before the accounts they belong to, with one field that is patched under the given overwrite rule. */
 const flows = (overwrite: string) => [
   {
-    ...{id: 'orders', source: 'orders', module: 'Orders', match: {by: ['Code'], onOne: 'update', onMany: 'skip', unchanged: 'write'}},
+    id: 'orders',
+    source: 'orders',
+    module: 'Orders',
+    match: {by: ['Code'], onOne: 'update', onMany: 'skip', unchanged: 'write'},
     fields: [column('Name', 'name'), column('Code', 'code'), column('Short', 'short', {patch: {overwrite}})],
     parent: {field: 'Account', flow: 'companies', key: {parentColumn: 'number', childColumn: 'company'}},
   },

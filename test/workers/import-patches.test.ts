@@ -57,12 +57,10 @@ test.serial('flows that are parents of each other write one link with the row an
     people: 'last,mail,company\nMain,main@qb.example,Qb-1\n',
   }
   const deals = {
-    ...{
-      id: 'people',
-      source: 'people',
-      module: 'Accounts',
-      match: {by: ['Account_Number'], onOne: 'update', onMany: 'skip', unchanged: 'write'},
-    },
+    id: 'people',
+    source: 'people',
+    module: 'Accounts',
+    match: {by: ['Account_Number'], onOne: 'update', onMany: 'skip', unchanged: 'write'},
     fields: [column('Account_Name', 'last'), column('Account_Number', 'mail')],
     parent: {field: 'Parent_Account', flow: 'companies', ...byNumber},
   }

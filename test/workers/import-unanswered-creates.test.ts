@@ -38,7 +38,9 @@ const openLane = ({user, company, org}: Lane) => {
     return {path, source, run, results, ...(await assertAccounted(here, {org, path, run, rows}))}
   }
   return {
-    ...{user, org, importRows},
+    user,
+    org,
+    importRows,
     /** `nth` counts the create requests of this user. */
     lose: (action: unknown, {nth = 1, times = 1} = {}) => here.crm.faults.add({match: {...match, nth}, times, action: action as never}),
     /** Blocks all queries for lost records until the returned function is called. */

@@ -113,7 +113,8 @@ test('a retry skips an update that was never answered if its record holds the va
 test('rows linked to rows of the same file, above and below, are not written again', async t => {
   const {here, org} = t.context
   const flow = {
-    ...{...accounts, match: {...accounts.match, unchanged: 'skip'}},
+    ...accounts,
+    match: {...accounts.match, unchanged: 'skip'},
     parent: {field: 'Parent_Account', flow: 'f', key: {parentColumn: 'number', childColumn: 'parent'}},
   }
   const csv = 'name,number,city,parent\nOne,P-1,Bern,P-3\nTwo,P-2,Bern,P-1\nThree,P-3,Bern,\n'

@@ -47,7 +47,9 @@ const create = (count: number, prefix: string) =>
     'example',
     'Accounts',
     Array.from({length: count}, (_, n) => ({
-      ...{Account_Name: `Company ${n + 1}`, Account_Number: `${prefix}${n + 1}`, Billing_City: n % 3 ? `Town ${n % 7}` : 'Old'},
+      Account_Name: `Company ${n + 1}`,
+      Account_Number: `${prefix}${n + 1}`,
+      Billing_City: n % 3 ? `Town ${n % 7}` : 'Old',
     })),
     {as: 'ben@example.org'},
   )

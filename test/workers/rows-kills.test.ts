@@ -55,7 +55,8 @@ for (const [point, isDone] of [
     t.teardown(stop)
     t.like(await orders.replace(run, [items[0]!]), {status: 409, body: {code: 'WRITE_UNDER_WAY'}})
     t.like(await orders.replace(run, [{...items[0]!, writeId: `${point} at once`}]), {
-      ...{status: 409, body: {code: 'WRITE_UNDER_WAY', written: false}},
+      status: 409,
+      body: {code: 'WRITE_UNDER_WAY', written: false},
     })
     await world.ahead('20 seconds')
     await until(

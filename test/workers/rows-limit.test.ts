@@ -54,7 +54,7 @@ test('a parent without room under the limit waits for rows in flight, and is wri
   const run = await orders.authorise(5)
   const [first, second] = [orders.makeOrder(['Old']), orders.makeOrder(['Old'])]
   world.crm.faults.add({
-    ...{match: {method: 'PUT', module: 'Orders'}},
+    match: {method: 'PUT', module: 'Orders'},
     action: [
       {type: 'hold', when: 'before'},
       {type: 'refuse', index: 0, code: 'RECORD_LOCKED'},

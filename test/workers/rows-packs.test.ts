@@ -53,7 +53,7 @@ test('each parent is read right before the call that writes it', async t => {
   const parents = [orders.makeOrder(1_000), orders.makeOrder(1_000)]
   // Another user adds a row to the second parent while the first one is written.
   world.crm.faults.add({
-    ...{match: {method: 'PUT', module: 'Orders'}},
+    match: {method: 'PUT', module: 'Orders'},
     action: {type: 'foreignCreate', module: 'Orders', record: {id: parents[1], Order_Lines: [{Product: 'Meanwhile'}]}, when: 'after'},
   })
   const answered = await orders.results(

@@ -34,37 +34,54 @@ type Kind = {title: string; columns: object[]; more?: object; kept: string; brok
 /** Every kind of expectation, with a file that meets it and one that does not. */
 const kinds: Kind[] = [
   {
-    ...{title: 'a missing column', columns: [{name: 'city'}], kept: 'name,number,city\nA,k1,B\n', broken: 'name,number,town\nA,k2,B\n'},
+    title: 'a missing column',
+    columns: [{name: 'city'}],
+    kept: 'name,number,city\nA,k1,B\n',
+    broken: 'name,number,town\nA,k2,B\n',
     breach: {expectation: 'column', column: 'city', expected: {present: true}, actual: {present: false}},
   },
   {
-    ...{title: 'another column', columns: [{name: 'name'}, {name: 'number'}, {name: 'city'}], more: {otherColumns: 'refuse'}},
-    ...{kept: 'name,number,city\nA,l1,B\n', broken: 'name,number,city,fax\nA,l2,B,1\n'},
+    title: 'another column',
+    columns: [{name: 'name'}, {name: 'number'}, {name: 'city'}],
+    more: {otherColumns: 'refuse'},
+    kept: 'name,number,city\nA,l1,B\n',
+    broken: 'name,number,city,fax\nA,l2,B,1\n',
     breach: {expectation: 'other_columns', column: null, expected: {columns: 3}, actual: {columns: 1, names: ['fax']}},
   },
   {
-    ...{title: 'cells of another type', columns: [{name: 'number', type: 'integer'}]},
-    ...{kept: 'name,number,city\nA,101,B\nA2,,B\n', broken: 'name,number,city\nA,102,B\nC,abc,B\nD,1.5,B\n'},
+    title: 'cells of another type',
+    columns: [{name: 'number', type: 'integer'}],
+    kept: 'name,number,city\nA,101,B\nA2,,B\n',
+    broken: 'name,number,city\nA,102,B\nC,abc,B\nD,1.5,B\n',
     breach: {expectation: 'type', expected: {type: 'integer'}, actual: {cells: 2, firstRow: 2, kinds: {text: 1, decimal: 1}}},
   },
   {
-    ...{title: 'a repeated value', columns: [{name: 'number', unique: true}]},
-    ...{kept: 'name,number,city\nA,m1,B\nC,m2,B\nD,,B\nE,,B\n', broken: 'name,number,city\nA,m3,B\nC,m4,B\nD, m3 ,B\n'},
+    title: 'a repeated value',
+    columns: [{name: 'number', unique: true}],
+    kept: 'name,number,city\nA,m1,B\nC,m2,B\nD,,B\nE,,B\n',
+    broken: 'name,number,city\nA,m3,B\nC,m4,B\nD, m3 ,B\n',
     breach: {expectation: 'unique', expected: {repeated: 0}, actual: {cells: 1, firstRow: 3}},
   },
   {
-    ...{title: 'a value that is not allowed', columns: [{name: 'city', values: ['Rome', 'Oslo']}]},
-    ...{kept: 'name,number,city\nA,n1,Rome\nC,n2,\n', broken: 'name,number,city\nA,n3,Oslo\nC,n4,Canaryville\n'},
+    title: 'a value that is not allowed',
+    columns: [{name: 'city', values: ['Rome', 'Oslo']}],
+    kept: 'name,number,city\nA,n1,Rome\nC,n2,\n',
+    broken: 'name,number,city\nA,n3,Oslo\nC,n4,Canaryville\n',
     breach: {expectation: 'values', expected: {values: 2}, actual: {cells: 1, firstRow: 2}},
   },
   {
-    ...{title: 'too many empty cells', columns: [{name: 'city', emptyShare: 0.5}]},
-    ...{kept: 'name,number,city\nA,o1,B\nC,o2,\n', broken: 'name,number,city\nA,o3,B\nC,o4,\nD,o5,\n'},
+    title: 'too many empty cells',
+    columns: [{name: 'city', emptyShare: 0.5}],
+    kept: 'name,number,city\nA,o1,B\nC,o2,\n',
+    broken: 'name,number,city\nA,o3,B\nC,o4,\nD,o5,\n',
     breach: {expectation: 'empty', expected: {share: 0.5}, actual: {share: 0.6667, cells: 2}},
   },
   {
-    ...{title: 'too few rows', columns: [], more: {rows: {least: 2}}},
-    ...{kept: accountRows(2, 'p'), broken: accountRows(1, 'q')},
+    title: 'too few rows',
+    columns: [],
+    more: {rows: {least: 2}},
+    kept: accountRows(2, 'p'),
+    broken: accountRows(1, 'q'),
     breach: {expectation: 'rows', column: null, expected: {least: 2, most: null, median: null}, actual: {rows: 1}},
   },
 ]
@@ -185,7 +202,9 @@ test.serial('a contract learnt from ten accepted files admits them, and compares
   const expected = {present: true, values: null, picklist: null}
   t.deepEqual(contract.sources, [
     {
-      ...{slot: 'companies', otherColumns: 'allow', rows: {least: null, most: null, change: 0.6}},
+      slot: 'companies',
+      otherColumns: 'allow',
+      rows: {least: null, most: null, change: 0.6},
       columns: [
         {name: 'name', ...expected, type: null, unique: true, emptyShare: 0},
         {name: 'number', ...expected, type: 'integer', unique: true, emptyShare: 0},

@@ -54,10 +54,18 @@ for (const [title, {prefix, bytes, encoding, type, code}] of Object.entries({
     code: 'ENCODING_REQUIRED',
   },
   'that is UTF-8 although its template has another encoding': {
-    ...{prefix: 'h4', bytes: Buffer.from(fileOf('h4')), encoding: 'windows-1252', type: 'text/csv', code: 'ENCODING_REQUIRED'},
+    prefix: 'h4',
+    bytes: Buffer.from(fileOf('h4')),
+    encoding: 'windows-1252',
+    type: 'text/csv',
+    code: 'ENCODING_REQUIRED',
   },
   'that cannot be decoded in the encoding of its template': {
-    ...{prefix: 'h5', bytes: latin('h5'), encoding: 'shift_jis', type: 'text/csv', code: 'BAD_BYTES'},
+    prefix: 'h5',
+    bytes: latin('h5'),
+    encoding: 'shift_jis',
+    type: 'text/csv',
+    code: 'BAD_BYTES',
   },
 })) {
   test(`a scheduled file ${title} is held: nothing is written, and a notice is sent`, async t => {

@@ -17,8 +17,11 @@ test.afterEach.always(() => house.crm.setSwitches({rewrites: []}))
 test.after.always(() => host.stop())
 
 const cut = (number: string) => ({
-  ...{module: 'Accounts', where: {field: 'Account_Number', values: [number]}},
-  ...{how: 'cut' as const, field: 'Account_Name', length: 3},
+  module: 'Accounts',
+  where: {field: 'Account_Number', values: [number]},
+  how: 'cut' as const,
+  field: 'Account_Name',
+  length: 3,
 })
 const readVerify = async (path: string) => (await untilEnded(org.call, path)).verify
 const verifyOf = ({importId, runId}: {importId: string; runId: string}) => readVerify(`/orgs/${org.org}/imports/${importId}/runs/${runId}`)

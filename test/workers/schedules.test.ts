@@ -43,7 +43,9 @@ test.serial('a due schedule fetches its file, creates an import of the template 
   t.like((await ok(org.call('GET', run), 200)).run, {declaredRows: 3, state: 'ended'})
   const {changes} = await ok(org.call('GET', `/orgs/${org.org}/config/changes?page=imports`), 200)
   t.like(changes[0], {
-    ...{subject: 'import.created', via: 'schedule', userId: null},
+    subject: 'import.created',
+    via: 'schedule',
+    userId: null,
     after: {importId: firing.importId, templateId: schedule.templateId},
   })
   const {lastFiring, next} = await read(path)

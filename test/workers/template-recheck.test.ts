@@ -18,11 +18,15 @@ const csv = `name,number,industry\n${Array.from({length: 7}, (_, n) => `Company 
 const makeTemplate = async (name: string) => {
   const {template} = await ok(
     org.call('POST', `/orgs/${org.org}/templates`, {
-      ...{name, description: null, connectorId: org.connector},
+      name,
+      description: null,
+      connectorId: org.connector,
       sources: [{slot: 'companies', label: 'Companies', reader: {}, cleaning: [], choices: {}, columns: ['name', 'number', 'industry']}],
       flows: [
         {
-          ...{id: 'f', sourceId: 'companies', module: 'Accounts'},
+          id: 'f',
+          sourceId: 'companies',
+          module: 'Accounts',
           fields: [column('Account_Name', 'name'), column('Account_Number', 'number'), column('Industry', 'industry')],
         },
       ],

@@ -107,10 +107,7 @@ test.serial('subform rows that an external engine replaced are restored, unless 
     Code => here.crm.create('example', 'Orders', [{Name: Code, Code, Order_Lines: [{Product: 'Old', Note: 'n'}]}])[0]!.details.id as string,
   )
   const {path, run} = await begin()
-  const items = orders.map((parentId, n) => ({
-    ...{parentId, writeId: `w${n}`},
-    rows: [{rowKey: `r${n}`, payload: {Product: 'New'}}],
-  }))
+  const items = orders.map((parentId, n) => ({parentId, writeId: `w${n}`, rows: [{rowKey: `r${n}`, payload: {Product: 'New'}}]}))
   const lines = `/orgs/${engine.org.org}/connectors/${engine.org.connector}/records/Orders/rows`
   await ok(engine.org.call('PUT', lines, {runId: run, field: 'Order_Lines', child: 'Order_Lines', items}), 200)
   await end(run)

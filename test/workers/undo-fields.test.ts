@@ -22,17 +22,17 @@ const plainFields: TypedField[] = [
   {field: 'A_Text', spec: {type: 'text'}, before: 'old', cell: 'new', edited: 'mine'},
   {field: 'A_Note', spec: {type: 'textarea'}, before: 'old\nnote', cell: 'new note', edited: 'my\nnote'},
   {
-    ...{field: 'A_Story', spec: {type: 'textarea', length: 50_000, rich: true}},
-    ...{before: long('older'), cell: long('newer'), edited: long('mine')},
+    field: 'A_Story',
+    spec: {type: 'textarea', length: 50_000, rich: true},
+    before: long('older'),
+    cell: long('newer'),
+    edited: long('mine'),
   },
   {field: 'A_Phone', spec: {type: 'phone'}, before: '+41 1', cell: '+41 2', edited: '+41 3'},
   {field: 'A_Mail', spec: {type: 'email'}, before: 'old@x.example', cell: 'new@x.example', edited: 'mine@x.example'},
   {field: 'A_Site', spec: {type: 'website'}, before: 'https://old.example', cell: 'https://new.example', edited: 'https://mine.example'},
   {field: 'A_Pick', spec: {type: 'picklist', options}, before: 'Red', cell: 'Green', edited: 'Blue'},
-  {
-    ...{field: 'A_Multi', spec: {type: 'multiselectpicklist', options}},
-    ...{before: ['Red', 'Green'], cell: 'Green;Blue', edited: ['Blue']},
-  },
+  {field: 'A_Multi', spec: {type: 'multiselectpicklist', options}, before: ['Red', 'Green'], cell: 'Green;Blue', edited: ['Blue']},
   {field: 'A_Flag', spec: {type: 'boolean'}, before: false, cell: 'true', edited: false, isFilled: true},
   {field: 'An_Integer', spec: {type: 'integer'}, before: 0, cell: '7', edited: 8},
   {field: 'A_Bigint', spec: {type: 'bigint'}, before: '900719925474099301', cell: '900719925474099302', edited: '900719925474099303'},
@@ -41,8 +41,11 @@ const plainFields: TypedField[] = [
   {field: 'A_Currency', spec: {type: 'currency'}, before: 99.99, cell: '100.01', edited: 5},
   {field: 'A_Date', spec: {type: 'date'}, before: '2024-02-29', cell: '2025-03-01', edited: '2026-01-01'},
   {
-    ...{field: 'A_Moment', spec: {type: 'datetime'}},
-    ...{before: '2024-02-29T10:00:00+01:00', cell: '2025-03-01T05:06:07Z', edited: '2026-01-01T00:00:00Z'},
+    field: 'A_Moment',
+    spec: {type: 'datetime'},
+    before: '2024-02-29T10:00:00+01:00',
+    cell: '2025-03-01T05:06:07Z',
+    edited: '2026-01-01T00:00:00Z',
   },
 ]
 
@@ -55,7 +58,11 @@ const listFields = (): TypedField[] => {
   const accountIds = [1, 2, 3].map(n => here.crm.create('example', 'Accounts', [{Account_Name: `Parent ${n}`}])[0]!.details.id as string)
   const users = [1, 2, 3].map(n => here.crm.addUser('example', {email: `user${n}@example.org`, name: `User ${n}`} as never).id)
   const link = (field: string, spec: TypedField['spec'], [a, b, c]: string[], more: object = {}): TypedField => ({
-    ...{field, spec, before: {id: a}, cell: b!, edited: {id: c}},
+    field,
+    spec,
+    before: {id: a},
+    cell: b!,
+    edited: {id: c},
     ...more,
   })
   return [

@@ -73,7 +73,11 @@ test('a process killed between storing a part and its row loses nothing and leav
   t.deepEqual([(await read()).offset, (await keysOf(here)).length], [MiB, 1], 'what was committed stands')
   const {DATABASE_URL, CRM_STANDIN_URL, STORAGE_DIR} = here.config
   const api = await startApiProcess({
-    ...{NODE_ENV: 'test', DATABASE_URL: DATABASE_URL!, CRM_STANDIN_URL: CRM_STANDIN_URL!, STORAGE_DIR, FAULT_POINT: 'after_part'},
+    NODE_ENV: 'test',
+    DATABASE_URL: DATABASE_URL!,
+    CRM_STANDIN_URL: CRM_STANDIN_URL!,
+    STORAGE_DIR,
+    FAULT_POINT: 'after_part',
   })
   t.teardown(() => api.signal('SIGKILL'))
   const dying = openCalls(api.url)(org.session)

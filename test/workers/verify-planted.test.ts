@@ -70,8 +70,14 @@ for (const seed of [1, 2, 3, 4, 5, 6])
       stop: null,
       counts: {Accounts: {created: rows - there.length, updated: there.length}},
       verify: {
-        ...{mode: 'all', rows, missing: rowsWith('missing'), unread: 0, waiting: 0, unverified: 0},
-        ...{coerced: rowsWith('truncated', 'coerced'), changed: rowsWith('changed')},
+        mode: 'all',
+        rows,
+        missing: rowsWith('missing'),
+        unread: 0,
+        waiting: 0,
+        unverified: 0,
+        coerced: rowsWith('truncated', 'coerced'),
+        changed: rowsWith('changed'),
       },
     })
   })

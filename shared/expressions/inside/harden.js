@@ -120,8 +120,14 @@ export const harden = () => {
   const hidden = [
     ...functions,
     ...functions.map(each => each.prototype),
-    ...[[].values(), new Map().entries(), new Set().values(), ''[Symbol.iterator](), 'a'.matchAll(/a/g)],
-    ...[[].values().map(String), Iterator.from({next: () => ({done: true})}), Iterator.concat?.([])],
+    [].values(),
+    new Map().entries(),
+    new Set().values(),
+    ''[Symbol.iterator](),
+    'a'.matchAll(/a/g),
+    [].values().map(String),
+    Iterator.from({next: () => ({done: true})}),
+    Iterator.concat?.([]),
   ].filter(value => value !== undefined)
   for (const each of hidden) deepFreeze(getPrototypeOf(each))
   deepFreeze(globalThis)

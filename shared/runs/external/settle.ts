@@ -192,20 +192,18 @@ type Sheet = {
 }
 
 const openSheet = (batch: Batch): Sheet => ({
-  ...{
-    batch,
-    log: [],
-    released: [],
-    attempts: [],
-    outcomes: [],
-    lowered: [],
-    kept: [],
-    opened: [],
-    closed: [],
-    patched: [],
-    marked: [],
-    counts: openCounts(),
-  },
+  batch,
+  log: [],
+  released: [],
+  attempts: [],
+  outcomes: [],
+  lowered: [],
+  kept: [],
+  opened: [],
+  closed: [],
+  patched: [],
+  marked: [],
+  counts: openCounts(),
 })
 
 type SheetEntry = {standing: ExternalRowState; attempt: number; at: number}

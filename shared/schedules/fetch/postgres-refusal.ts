@@ -3,9 +3,16 @@ import type {QuerySource} from './query.ts'
 
 /** The codes of SQL states and of their classes (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
 const codes: Record<string, SourceFailure['code']> = {
-  ...{'28': 'SIGN_IN_REFUSED', '42501': 'SIGN_IN_REFUSED', '3D000': 'NOT_FOUND', '57014': 'TIMED_OUT', '08P01': 'QUERY_FAILED'},
+  '28': 'SIGN_IN_REFUSED',
+  '42501': 'SIGN_IN_REFUSED',
+  '3D000': 'NOT_FOUND',
+  '57014': 'TIMED_OUT',
+  '08P01': 'QUERY_FAILED',
   // The server is starting, stopping, overloaded, or a replica that must abort the query.
-  ...{'08': 'UNREACHABLE', '40': 'UNREACHABLE', '53': 'UNREACHABLE', '57': 'UNREACHABLE'},
+  '08': 'UNREACHABLE',
+  '40': 'UNREACHABLE',
+  '53': 'UNREACHABLE',
+  '57': 'UNREACHABLE',
 }
 
 /**

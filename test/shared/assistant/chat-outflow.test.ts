@@ -37,7 +37,8 @@ test('the sample level reported is the most revealing one that was sent', async 
 test('redaction patterns are built once per conversation, not per text', async t => {
   let reads = 0
   const counted = {
-    ...{name: 'Nick', pii: true},
+    name: 'Nick',
+    pii: true,
     get samples() {
       reads += 1
       return ['Rumpelstilz']

@@ -26,7 +26,10 @@ test('a narrow file is mapped at once and a wide one in slices, and neither uses
 })
 
 const personal = (label: string, sources: string[] = []): PersonalField => ({
-  ...{module: 'People', connectorId: 'con', field: field(label.replaceAll(' ', '_'), {label}), sources},
+  module: 'People',
+  connectorId: 'con',
+  field: field(label.replaceAll(' ', '_'), {label}),
+  sources,
   annotation: {apiName: label, pii: true} as PersonalField['annotation'],
 })
 const parsing = parseHere({} as never)

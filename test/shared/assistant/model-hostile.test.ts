@@ -11,7 +11,11 @@ import {readConfig} from '../../../shared/config.ts'
 const json = {'content-type': 'application/json'}
 const said = (content: string) =>
   JSON.stringify({
-    ...{id: 'x', object: 'chat.completion', created: 1, model: 'm', usage: {prompt_tokens: 5, completion_tokens: 5, total_tokens: 10}},
+    id: 'x',
+    object: 'chat.completion',
+    created: 1,
+    model: 'm',
+    usage: {prompt_tokens: 5, completion_tokens: 5, total_tokens: 10},
     choices: [{index: 0, message: {role: 'assistant', content}, finish_reason: 'stop'}],
   })
 const repeat = (response: ServerResponse, type: string, text: string) => {
@@ -88,7 +92,9 @@ test('an endless conversation ends at its maximum length, and a silent one at it
 
 test('of a hundred tool calls at once, twenty are executed', async t => {
   const calls = Array.from({length: 100}, (_, at) => ({
-    ...{index: at, id: `c${at}`, type: 'function'},
+    index: at,
+    id: `c${at}`,
+    type: 'function',
     function: {name: 'look', arguments: '{}'},
   }))
   const chunk = `data: ${JSON.stringify({...piece, choices: [{index: 0, delta: {tool_calls: calls}, finish_reason: 'tool_calls'}]})}\n\n`
@@ -100,7 +106,12 @@ test('of a hundred tool calls at once, twenty are executed', async t => {
   let runs = 0
   const look = {description: 'Looks', input: z.object({}), run: async () => ({found: ++runs})}
   const parts = model.converse({
-    ...{instructions: 'i', messages: [{role: 'user', text: 'x'}], tools: {look}, maxSteps: 2, maxTokens: 100, signal},
+    instructions: 'i',
+    messages: [{role: 'user', text: 'x'}],
+    tools: {look},
+    maxSteps: 2,
+    maxTokens: 100,
+    signal,
   })
   const results: unknown[] = []
   for await (const part of parts) if (part.type === 'tool_result') results.push(part.output)

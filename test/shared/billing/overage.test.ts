@@ -142,7 +142,9 @@ test('after a plan change, overage is billed at the price of the new plan', asyn
   t.is(await alignOverage(tools, {most: 1000}), 0)
   const {product, recurring} = await stripe.prices.retrieve(prices.overage)
   const dear = await stripe.prices.create({
-    ...{product: product as string, currency: 'eur', unit_amount: 3},
+    product: product as string,
+    currency: 'eur',
+    unit_amount: 3,
     recurring: {interval: 'month', usage_type: 'metered', meter: recurring!.meter!},
   })
   await ok(house.as(house.adminToken)('PATCH', '/billing/admin/plans/team.1/payment', {paymentPriceOverageId: dear.id}), 200)

@@ -23,8 +23,12 @@ test.before(async t => {
   const environment = {PAYMENT_API_KEY: key, PAYMENT_API_URL: payment.url, PAYMENT_WEBHOOK_SECRETS: SECRET, DEFAULT_PLAN: 'free'}
   house = await startTestDeployment(t, {environment})
   home = openHome({
-    ...{NODE_ENV: 'test', DATABASE_URL: house.config.DATABASE_URL!, PUBLIC_URL: house.url},
-    ...{PAYMENT_API_KEY: key, PAYMENT_API_URL: payment.url, DEFAULT_PLAN: 'free'},
+    NODE_ENV: 'test',
+    DATABASE_URL: house.config.DATABASE_URL!,
+    PUBLIC_URL: house.url,
+    PAYMENT_API_KEY: key,
+    PAYMENT_API_URL: payment.url,
+    DEFAULT_PLAN: 'free',
   })
 })
 test.afterEach.always(() => {

@@ -35,8 +35,12 @@ test.before(async t => {
   const environment = {PAYMENT_API_KEY: key, PAYMENT_API_URL: payment.url, PAYMENT_WEBHOOK_SECRETS: SECRET, DEFAULT_PLAN: 'free'}
   house = await startTestDeployment(t, {workers: ['billing'], environment})
   home = openHome({
-    ...{NODE_ENV: 'test', DATABASE_URL: house.config.DATABASE_URL!, PUBLIC_URL: house.url},
-    ...{PAYMENT_API_KEY: key, PAYMENT_API_URL: payment.url, DEFAULT_PLAN: 'free'},
+    NODE_ENV: 'test',
+    DATABASE_URL: house.config.DATABASE_URL!,
+    PUBLIC_URL: house.url,
+    PAYMENT_API_KEY: key,
+    PAYMENT_API_URL: payment.url,
+    DEFAULT_PLAN: 'free',
   })
 })
 test.afterEach.always(() => {
@@ -164,8 +168,15 @@ test('a check and the start of the API report what was changed at the provider',
   t.regex(out, /sends events that are not needed: invoice\.created/)
   const {DATABASE_URL, STORAGE_DIR, ADMIN_TOKEN} = house.config
   const api = await startApiProcess({
-    ...{NODE_ENV: 'test', DATABASE_URL: DATABASE_URL!, STORAGE_DIR, ADMIN_TOKEN: ADMIN_TOKEN!, PUBLIC_URL: house.url},
-    ...{PAYMENT_API_KEY: key, PAYMENT_API_URL: payment.url, PAYMENT_WEBHOOK_SECRETS: SECRET, DEFAULT_PLAN: 'free'},
+    NODE_ENV: 'test',
+    DATABASE_URL: DATABASE_URL!,
+    STORAGE_DIR,
+    ADMIN_TOKEN: ADMIN_TOKEN!,
+    PUBLIC_URL: house.url,
+    PAYMENT_API_KEY: key,
+    PAYMENT_API_URL: payment.url,
+    PAYMENT_WEBHOOK_SECRETS: SECRET,
+    DEFAULT_PLAN: 'free',
   })
   await api.hears('selling verified')
   t.regex(api.output(), /"about":"team\.1","message":"The price price_\w+ is archived/)
@@ -201,8 +212,13 @@ test('the event list of the documentation is the one that is handled', async t =
 
 test('PAYMENT_AUTOMATIC_TAX needs a price list with a tax behaviour, and replaces prices that differ', async t => {
   const taxed = openHome({
-    ...{NODE_ENV: 'test', DATABASE_URL: house.config.DATABASE_URL!, PUBLIC_URL: house.url, PAYMENT_AUTOMATIC_TAX: '1'},
-    ...{PAYMENT_API_KEY: key, PAYMENT_API_URL: payment.url, DEFAULT_PLAN: 'free'},
+    NODE_ENV: 'test',
+    DATABASE_URL: house.config.DATABASE_URL!,
+    PUBLIC_URL: house.url,
+    PAYMENT_AUTOMATIC_TAX: '1',
+    PAYMENT_API_KEY: key,
+    PAYMENT_API_URL: payment.url,
+    DEFAULT_PLAN: 'free',
   })
   const run = (list: object) => taxed.run(['billing', 'setup', '--prices', taxed.put('prices.json', JSON.stringify(list))])
   const vague = await run(prices)

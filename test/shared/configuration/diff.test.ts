@@ -38,11 +38,21 @@ test('every generated registry is valid', t => {
 
 const empty = {
   settings: {dateFormat: 'yyyy-MM-dd', timezone: 'UTC', expressionContext: {}, aiSamplePolicy: 'masked' as const},
-  ...{writing: {}, modules: [], fields: {}},
+  writing: {},
+  modules: [],
+  fields: {},
 }
 const leads = {
-  ...{key: 'leads', apiName: 'Leads', connectorId: 'con_a', enabled: true, singular: null, order: 1, uniqueFields: [], match: null},
-  ...{exclusions: [], seedMappings: []},
+  key: 'leads',
+  apiName: 'Leads',
+  connectorId: 'con_a',
+  enabled: true,
+  singular: null,
+  order: 1,
+  uniqueFields: [],
+  match: null,
+  exclusions: [],
+  seedMappings: [],
 }
 
 test('each changed value has one entry with its path and its connection', t => {

@@ -5,8 +5,16 @@ import {anyRegistry} from '../../support/registry.ts'
 
 const settings = {dateFormat: 'yyyy-MM-dd', timezone: 'UTC', expressionContext: {}, aiSamplePolicy: 'masked'}
 const leads = {
-  ...{key: 'leads', apiName: 'Leads', connectorId: 'con_a', enabled: true, singular: null, order: 1, uniqueFields: [], match: null},
-  ...{exclusions: [], seedMappings: []},
+  key: 'leads',
+  apiName: 'Leads',
+  connectorId: 'con_a',
+  enabled: true,
+  singular: null,
+  order: 1,
+  uniqueFields: [],
+  match: null,
+  exclusions: [],
+  seedMappings: [],
 }
 const good = {settings, writing: {}, modules: [leads], fields: {leads: [{apiName: 'Email', pii: true}]}}
 

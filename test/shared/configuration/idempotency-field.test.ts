@@ -3,13 +3,35 @@ import {assertUnmapped, findUnfit} from '../../../shared/configuration/idempoten
 import type {DiscoveredField, DiscoveredModule} from '../../../shared/crm/discovered.ts'
 
 const key: DiscoveredField = {
-  ...{apiName: 'Key', label: 'Key', type: 'text', jsonType: 'string', length: 26, decimalPlaces: null, required: false},
-  ...{layoutRequired: false, unique: {caseSensitive: false}, creatable: true, updatable: true, readOnly: false, visible: true},
-  ...{picklist: [], lookup: null, subform: null},
+  apiName: 'Key',
+  label: 'Key',
+  type: 'text',
+  jsonType: 'string',
+  length: 26,
+  decimalPlaces: null,
+  required: false,
+  layoutRequired: false,
+  unique: {caseSensitive: false},
+  creatable: true,
+  updatable: true,
+  readOnly: false,
+  visible: true,
+  picklist: [],
+  lookup: null,
+  subform: null,
 }
 const moduleWith = (more: Partial<DiscoveredField> = {}): DiscoveredModule => ({
-  ...{apiName: 'Leads', label: 'Leads', singular: 'Lead', id: '1', kind: 'default', creatable: true, editable: true, visible: true},
-  ...{subformOf: null, namingField: null, fields: [{...key, ...more}]},
+  apiName: 'Leads',
+  label: 'Leads',
+  singular: 'Lead',
+  id: '1',
+  kind: 'default',
+  creatable: true,
+  editable: true,
+  visible: true,
+  subformOf: null,
+  namingField: null,
+  fields: [{...key, ...more}],
 })
 
 test('a unique text field of 26 characters fits, also where the destination states no length', t => {

@@ -62,8 +62,14 @@ test('an insert stores each value as a create does, and a second send skips ever
   const columns = [code, name, ...Object.entries(types).map(([apiName, type]) => findBulkColumn({apiName, type})!)]
   const records = [
     {
-      ...{Code: 'k1', Name: 'quote " comma , line\nend', Channels: ['Web', 'Shop'], Quantity: 7, Amount: -2.5, Paid: true},
-      ...{Order_Date: '2026-03-05', Account: {id: account!.details.id}},
+      Code: 'k1',
+      Name: 'quote " comma , line\nend',
+      Channels: ['Web', 'Shop'],
+      Quantity: 7,
+      Amount: -2.5,
+      Paid: true,
+      Order_Date: '2026-03-05',
+      Account: {id: account!.details.id},
     },
     {Code: 'k2', Name: '=1+1', Paid: false},
   ]

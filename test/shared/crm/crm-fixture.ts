@@ -66,8 +66,16 @@ const keepConnector = async (
   return db.transaction(async tx => {
     const org = given ?? (await keepOrg(tx, {id: newId('org'), name: 'Test', dc: 'test', crmOrgId: randomUUID()})).id
     const {id} = await insertConnector(tx, {
-      ...{id: newId('con'), org, name: 'Example CRM', dc: 'local', crmOrgId: key, apiDomain: standIn.url},
-      ...{crmUserId: user.id, crmUserName: email, scopes: scopes ?? [], person: null},
+      id: newId('con'),
+      org,
+      name: 'Example CRM',
+      dc: 'local',
+      crmOrgId: key,
+      apiDomain: standIn.url,
+      crmUserId: user.id,
+      crmUserName: email,
+      scopes: scopes ?? [],
+      person: null,
     })
     const sealed = {refreshSealed: sealRefresh(SECRETS_KEYS, id, refreshToken), accessSealed: sealAccess(SECRETS_KEYS, id, accessToken)}
     await keepGrant(tx, {connector: id, ...sealed, accessSeconds})

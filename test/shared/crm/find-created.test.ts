@@ -30,13 +30,11 @@ const make = ({standIn}: CrmPlace, names: string[], as = 'ana@example.org') => {
 
 const ask = ({connection}: {connection: Connection}, more: Partial<MadeQuery> = {}) =>
   connection.findMade!({
-    ...{
-      module: 'Orders',
-      user: connection.connector.crmUserId,
-      fromMs: Date.now() - 5_000,
-      toMs: Date.now() + 5_000,
-      groups: [],
-    },
+    module: 'Orders',
+    user: connection.connector.crmUserId,
+    fromMs: Date.now() - 5_000,
+    toMs: Date.now() + 5_000,
+    groups: [],
     ...more,
   })
 const idsOf = (found: Awaited<ReturnType<typeof ask>>) => (found === null || found === 'many' ? found : found.ids.toSorted())

@@ -224,7 +224,9 @@ test('origins must be https, or http on the local host, and nothing more than an
   const read = (GENERIC_ORIGINS: string) => readConfig({GENERIC_ORIGINS}).GENERIC_ORIGINS
   t.deepEqual(read(''), [])
   t.deepEqual(read('https://api.example.com/, http://127.0.0.1:4010,http://[::1]:1'), [
-    ...['https://api.example.com', 'http://127.0.0.1:4010', 'http://[::1]:1'],
+    'https://api.example.com',
+    'http://127.0.0.1:4010',
+    'http://[::1]:1',
   ])
   for (const bad of [
     'http://api.example.com',

@@ -2,31 +2,37 @@ import test from 'ava'
 import {describeModules, listModules} from '../../../shared/crm/metadata.ts'
 
 const module = (more: object = {}) => ({
-  ...{id: '21', api_name: 'Leads', singular_label: 'Lead', plural_label: 'Leads', generated_type: 'default', api_supported: true},
-  ...{creatable: true, editable: true, visible: true, status: 'visible', display_field: {api_name: 'Full_Name', id: '9'}},
+  id: '21',
+  api_name: 'Leads',
+  singular_label: 'Lead',
+  plural_label: 'Leads',
+  generated_type: 'default',
+  api_supported: true,
+  creatable: true,
+  editable: true,
+  visible: true,
+  status: 'visible',
+  display_field: {api_name: 'Full_Name', id: '9'},
   ...more,
 })
 const field = (more: object = {}) => ({
-  ...{
-    api_name: 'Email',
-    field_label: 'E-mail',
-    data_type: 'email',
-    json_type: 'string',
-    length: 100,
-    decimal_place: null,
-    system_mandatory: false,
-  },
-  ...{
-    read_only: false,
-    field_read_only: false,
-    visible: true,
-    type: 'used',
-    display_field: false,
-    unique: {},
-    pick_list_values: [],
-    lookup: {},
-  },
-  ...{associated_module: null, operation_type: {web_update: true, api_create: true, web_create: true, api_update: true}},
+  api_name: 'Email',
+  field_label: 'E-mail',
+  data_type: 'email',
+  json_type: 'string',
+  length: 100,
+  decimal_place: null,
+  system_mandatory: false,
+  read_only: false,
+  field_read_only: false,
+  visible: true,
+  type: 'used',
+  display_field: false,
+  unique: {},
+  pick_list_values: [],
+  lookup: {},
+  associated_module: null,
+  operation_type: {web_update: true, api_create: true, web_create: true, api_update: true},
   ...more,
 })
 const describe = (more: object, layouts: unknown[] = []) =>
@@ -51,9 +57,22 @@ test('modules with customer rows are listed, also hidden ones', t => {
 
 test('a field is described in the terms of this product', t => {
   t.deepEqual(describe({unique: {case_sensitive: false}}), {
-    ...{apiName: 'Email', label: 'E-mail', type: 'email', jsonType: 'string', length: 100, decimalPlaces: null, required: false},
-    ...{layoutRequired: false, unique: {caseSensitive: false}, creatable: true, updatable: true, readOnly: false, visible: true},
-    ...{picklist: [], lookup: null, subform: null},
+    apiName: 'Email',
+    label: 'E-mail',
+    type: 'email',
+    jsonType: 'string',
+    length: 100,
+    decimalPlaces: null,
+    required: false,
+    layoutRequired: false,
+    unique: {caseSensitive: false},
+    creatable: true,
+    updatable: true,
+    readOnly: false,
+    visible: true,
+    picklist: [],
+    lookup: null,
+    subform: null,
   })
 })
 

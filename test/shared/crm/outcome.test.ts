@@ -4,7 +4,11 @@ import {type CrmProblem, describeProblem, errorsOf} from '../../../shared/crm/er
 import {readProblem, readWrite} from '../../../shared/crm/outcome.ts'
 
 const answer = (status: number, json: unknown, more: Partial<CrmResponse> = {}): CrmResponse => ({
-  ...{status, json, retryAfterMs: null, creditsRemaining: null, clockOffsetMs: 0},
+  status,
+  json,
+  retryAfterMs: null,
+  creditsRemaining: null,
+  clockOffsetMs: 0,
   ...more,
 })
 const success = (id: string) => ({code: 'SUCCESS', status: 'success', message: 'record added', details: {id}})
@@ -22,11 +26,23 @@ type Row = {
   says: (string | Partial<CrmProblem & {duplicateOf: string | null}>)[]
 }
 const silent = (status: number | null, more: Partial<CrmProblem> = {}) => ({
-  ...{code: null, status, retryable: true, unanswered: true, retryAfterMs: null, quotaSpent: false},
+  code: null,
+  status,
+  retryable: true,
+  unanswered: true,
+  retryAfterMs: null,
+  quotaSpent: false,
   ...more,
 })
 const declined = (code: string | null, status: number, more: object = {}) => ({
-  ...{code, status, retryable: false, unanswered: false, rateLimited: false, retryAfterMs: null, quotaSpent: false, duplicateOf: null},
+  code,
+  status,
+  retryable: false,
+  unanswered: false,
+  rateLimited: false,
+  retryAfterMs: null,
+  quotaSpent: false,
+  duplicateOf: null,
   ...more,
 })
 const limited = (code: string | null, status: number, more: object = {}) =>

@@ -110,9 +110,17 @@ test('an update names its records, and an absent record fails alone', async t =>
 type Case = {row: string; fault: FaultSpec; says: Partial<CrmProblem>; stored: number}
 const silent = (status: number | null, more: Partial<CrmProblem> = {}) => ({unanswered: true, retryable: true, code: null, status, ...more})
 const limited = (more: Partial<CrmProblem> = {}) => ({
-  ...{unanswered: false, retryable: true, rateLimited: true, quotaSpent: false, status: 429, code: 'TOO_MANY_REQUESTS', retryAfterMs: null},
+  unanswered: false,
+  retryable: true,
+  rateLimited: true,
+  quotaSpent: false,
+  status: 429,
+  code: 'TOO_MANY_REQUESTS',
+  retryAfterMs: null,
   ...more,
 })
+
+const tooLarge = {type: 'answer', status: 413, text: '<h1>Too large</h1>'} as const
 
 const cases: Case[] = [
   {row: '1 dropped before', fault: {action: 'dropBefore'}, says: silent(null), stored: 0},
@@ -144,12 +152,7 @@ const cases: Case[] = [
     says: {code: 'INVALID_MODULE', status: 400, unanswered: false, retryable: false, details: {resource_path_index: 0}},
     stored: 0,
   },
-  {
-    row: '8 413 as a page',
-    fault: {action: {type: 'answer', status: 413, text: '<h1>Too large</h1>'}},
-    says: {code: null, status: 413, unanswered: false},
-    stored: 0,
-  },
+  {row: '8 413 as a page', fault: {action: tooLarge}, says: {code: null, status: 413, unanswered: false}, stored: 0},
   {
     row: '12 the day is spent',
     fault: {action: {type: 'rateLimit', credits: 0}},

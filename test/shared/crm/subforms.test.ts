@@ -109,7 +109,9 @@ test('a refused row leaves its whole parent unchanged, and other parents are wri
   const {place, connection} = t.context
   const [bad, good] = [makeOrder(place, 1), makeOrder(place, 1)]
   const replacement = async (id: string, rows: object[]) => ({
-    ...{id, field: 'Order_Lines', adds: rows as Record<string, unknown>[]},
+    id,
+    field: 'Order_Lines',
+    adds: rows as Record<string, unknown>[],
     deletes: (await readIds(connection, 'Orders', id, lines))!,
   })
   const parents = [await replacement(bad, [...adds('A'), {Product: 'B', Quantity: 'many'}]), await replacement(good, adds('C'))]

@@ -11,7 +11,10 @@ const library = (source: string, name: string) =>
   readLibrary({
     source,
     manifest: {
-      ...{namespace: 'lib', version: '1.0.0', scope: 'org', description: ''},
+      namespace: 'lib',
+      version: '1.0.0',
+      scope: 'org',
+      description: '',
       functions: [{name, description: '', parameters: [], examples: []}],
     },
   })

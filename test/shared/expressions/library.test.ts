@@ -13,7 +13,10 @@ test.after.always(() => sandbox.close())
 type Example = {arguments: unknown[]; result: unknown}
 const manifestOf = (functions: Record<string, Example[]>, more: object = {}) =>
   Manifest.parse({
-    ...{namespace: 'pricing', version: '1.2.0', scope: 'org', description: 'Prices'},
+    namespace: 'pricing',
+    version: '1.2.0',
+    scope: 'org',
+    description: 'Prices',
     functions: Object.entries(functions).map(([name, examples]) => ({
       name,
       description: name,

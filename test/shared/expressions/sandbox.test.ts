@@ -19,7 +19,10 @@ const library = (source: string, ...functions: string[]) =>
   readLibrary({
     source,
     manifest: {
-      ...{namespace: 'lib', version: '1.0.0', scope: 'org', description: ''},
+      namespace: 'lib',
+      version: '1.0.0',
+      scope: 'org',
+      description: '',
       functions: functions.map(name => ({name, description: '', parameters: [], examples: []})),
     },
   })

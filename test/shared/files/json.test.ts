@@ -43,8 +43,12 @@ test('a file that is not UTF-8 is refused', async t => {
 
 test('objects become dotted columns, lists their JSON text, and numbers keep every character', t => {
   t.deepEqual(cellsOf('{"id":12345678901234567890,"price":1.10,"who":{"name":"Ann","tags":["a","b"],"x":{"y":true}},"none":null}'), {
-    ...{id: '12345678901234567890', price: '1.10', none: ''},
-    ...{'who.name': 'Ann', 'who.tags': '["a","b"]', 'who.x.y': 'true'},
+    id: '12345678901234567890',
+    price: '1.10',
+    none: '',
+    'who.name': 'Ann',
+    'who.tags': '["a","b"]',
+    'who.x.y': 'true',
   })
 })
 

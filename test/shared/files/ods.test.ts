@@ -38,8 +38,18 @@ test('the values of an OpenDocument sheet are read as those of a workbook', asyn
   t.deepEqual(columns, [...'abcdefghijkl'])
   t.deepEqual(cells, [
     [
-      ...['1234567890123456789', '12.5', '15.5', '2026-02-28', '2026-02-28T09:30:00', '10:30:00', 'TRUE', '3', '#DIV/0!', ''],
-      ...['a   b\tc\nsecond line', 'J&J'],
+      '1234567890123456789',
+      '12.5',
+      '15.5',
+      '2026-02-28',
+      '2026-02-28T09:30:00',
+      '10:30:00',
+      'TRUE',
+      '3',
+      '#DIV/0!',
+      '',
+      'a   b\tc\nsecond line',
+      'J&J',
     ],
   ])
   t.deepEqual([stored[8], stored[9], stored[3]], [{error: 1}, {uncalculated: 1}, {date: 1}])

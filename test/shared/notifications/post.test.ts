@@ -64,7 +64,9 @@ test('a message arrives verifiable byte for byte, and only 2xx is success', asyn
     receiver.behave('/bad', {status, headers: {'retry-after': '7'}, body: 'no'})
     const posted = await send('/bad')
     t.deepEqual(posted, {
-      ...{status, error: `The receiver answered ${status}`, answer: 'no'},
+      status,
+      error: `The receiver answered ${status}`,
+      answer: 'no',
       retryAfterSeconds: status === 429 || status === 503 ? 7 : 0,
     })
   }
@@ -100,7 +102,10 @@ test('the first KiB of an answer is kept, and a long or broken answer still coun
 test('of an answer from a private host only the status is kept', async t => {
   receiver.behave('/private', {status: 500, body: 'inner'})
   t.deepEqual(await send('/private', {through: outbound}), {
-    ...{status: 500, error: 'The receiver answered 500', answer: null, retryAfterSeconds: 0},
+    status: 500,
+    error: 'The receiver answered 500',
+    answer: null,
+    retryAfterSeconds: 0,
   })
 })
 

@@ -17,11 +17,16 @@ export const listAssignmentRules = (call: Call): Answer => {
   if (!supported.includes(name) && module.spec.kind !== 'custom')
     throw new CallRefused(refuse(400, 'NOT_SUPPORTED', {param_name: 'module'}, 'Module not supported in assignment rules'))
   const rules = (module.spec.assignmentRules ?? []).map(rule => ({
-    ...{id: ruleId(org, module, rule.name), name: rule.name, api_name: rule.name.replaceAll(' ', '_'), description: ''},
+    id: ruleId(org, module, rule.name),
+    name: rule.name,
+    api_name: rule.name.replaceAll(' ', '_'),
+    description: '',
     module: {api_name: module.name, id: module.id},
     default_assignee: named(assigneeOf(org, rule.assignTo)),
-    ...{created_by: named(org.users[0]!), created_time: formatInstant(0, user.timeZone)},
-    ...{modified_by: named(org.users[0]!), modified_time: formatInstant(0, user.timeZone)},
+    created_by: named(org.users[0]!),
+    created_time: formatInstant(0, user.timeZone),
+    modified_by: named(org.users[0]!),
+    modified_time: formatInstant(0, user.timeZone),
   }))
   return rules.length === 0 ? nothing() : ok({assignment_rules: rules})
 }

@@ -94,14 +94,14 @@ const createPart = (org: Org, module: Module, given: unknown, count: {conditions
 const texts = ['equal', 'not_equal', 'in', 'not_in', 'contains', 'not_contains', 'starts_with', 'ends_with']
 const numbers = ['equal', 'not_equal', 'in', 'not_in', 'less_than', 'less_equal', 'greater_than', 'greater_equal']
 const comparators: Record<LiteralFamily, string[]> = {
-  ...{
-    text: texts,
-    list: texts,
-    number: numbers,
-    date: [...numbers, 'between', 'not_between'],
-    instant: [...numbers, 'between', 'not_between'],
-  },
-  ...{boolean: ['equal', 'not_equal'], id: ['equal', 'not_equal', 'in', 'not_in'], none: []},
+  text: texts,
+  list: texts,
+  number: numbers,
+  date: [...numbers, 'between', 'not_between'],
+  instant: [...numbers, 'between', 'not_between'],
+  boolean: ['equal', 'not_equal'],
+  id: ['equal', 'not_equal', 'in', 'not_in'],
+  none: [],
 }
 
 const createCondition = (org: Org, module: Module, {field, comparator, value}: Record<string, unknown>): Predicate => {

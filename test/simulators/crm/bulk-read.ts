@@ -27,8 +27,13 @@ export const createReadJob = (call: Call): Answer => {
   const rows = Math.min(bulkReadPage, org.modules.get(query.module)!.store.byId.size)
   const ending = actionOf(call.fault, 'bulkFailure') ? 'failure' : actionOf(call.fault, 'bulkStuck') ? 'stuck' : 'file'
   const job: BulkReadJob = {
-    ...{id: metaId(org), user, createdAt: now, dueAt: now + bulkSeconds * 1000 + rows * bulkRowMs},
-    ...{query, ending, file: null},
+    id: metaId(org),
+    user,
+    createdAt: now,
+    dueAt: now + bulkSeconds * 1000 + rows * bulkRowMs,
+    query,
+    ending,
+    file: null,
   }
   org.bulk.reads.set(job.id, job)
   call.committed = true
@@ -114,13 +119,21 @@ const describe = (call: Call, job: BulkReadJob) => {
   const {id, query, file} = job
   const {module, fields, page} = query
   const result = file && {
-    ...{page, per_page: call.org.switches.bulkReadPage, count: file.count, download_url: `/crm/bulk/v8/read/${id}/result`},
-    ...{more_records: file.nextToken !== null, next_page_token: file.nextToken},
+    page,
+    per_page: call.org.switches.bulkReadPage,
+    count: file.count,
+    download_url: `/crm/bulk/v8/read/${id}/result`,
+    more_records: file.nextToken !== null,
+    next_page_token: file.nextToken,
   }
   const state = stateOf(call.org, job)
   const failure = {error_message: {code: 'INTERNAL_SERVER_ERROR', message: 'The job could not be processed', details: {}, status: 'error'}}
   return {
-    ...{id, operation: 'read', state, ...creationOf(call, job), file_type: 'csv'},
+    id,
+    operation: 'read',
+    state,
+    ...creationOf(call, job),
+    file_type: 'csv',
     query: {module: {api_name: module}, page, ...(fields && {fields})},
     ...(result && {result}),
     ...(state === 'FAILURE' && {result: failure}),

@@ -38,7 +38,4 @@ export type BulkState = {
   writes: Map<string, BulkWriteJob>
 }
 
-export const createBulkState = (): BulkState => ({
-  ...{reads: new Map(), pages: new Map(), downloads: []},
-  ...{files: new Map(), writes: new Map()},
-})
+export const createBulkState = (): BulkState => ({reads: new Map(), pages: new Map(), downloads: [], files: new Map(), writes: new Map()})

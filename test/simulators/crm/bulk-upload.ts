@@ -46,7 +46,10 @@ const refused = (code: string, message: string) => new CallRefused(refuse(400, c
 const wrongHeaders = (): Answer => ({
   status: 400,
   body: {
-    ...{ERROR_MESSAGE: 'Bad Request', ERROR_CODE: 400, info: 'Forbidden', 'x-info': 'Link not valid'},
+    ERROR_MESSAGE: 'Bad Request',
+    ERROR_CODE: 400,
+    info: 'Forbidden',
+    'x-info': 'Link not valid',
     'x-error': 'check if headers [feature, X-CRM-ORG] are present and valid',
   },
 })

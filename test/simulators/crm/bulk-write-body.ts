@@ -50,8 +50,15 @@ export const readWriteBody = (call: Call): BulkWriteBody => {
   const findBy = readFindBy(module, String(operation), given.find_by)
   checkMandatory(call, module, String(operation), mappings)
   return {
-    ...{operation: operation as BulkWriteBody['operation'], module, findBy, mappings, fileName, header, rows},
-    ...{ignoresEmpty: readIgnoresEmpty(call, body, given), callback: readCallback(body.callback)},
+    operation: operation as BulkWriteBody['operation'],
+    module,
+    findBy,
+    mappings,
+    fileName,
+    header,
+    rows,
+    ignoresEmpty: readIgnoresEmpty(call, body, given),
+    callback: readCallback(body.callback),
   }
 }
 
@@ -94,12 +101,12 @@ const mapColumns = (module: Module, header: string[], given: unknown): BulkMappi
       throw refused('COLUMN_INDEX_NOT_FOUND', {api_name: name, index})
     }
     return checkMapping(module, {
-      ...{column: index === undefined ? null : Number(index), field: module.fields.get(name) ?? null, name},
-      ...{
-        format: format == null ? null : String(format),
-        findBy: findBy == null ? null : String(findBy),
-        fallback: asObject(fallback)?.value,
-      },
+      column: index === undefined ? null : Number(index),
+      field: module.fields.get(name) ?? null,
+      name,
+      format: format == null ? null : String(format),
+      findBy: findBy == null ? null : String(findBy),
+      fallback: asObject(fallback)?.value,
     })
   })
 }

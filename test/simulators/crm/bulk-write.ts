@@ -96,13 +96,22 @@ const describe = (world: SimulatorState, org: Org, job: BulkWriteJob) => {
   const status = stateOf(org, job)
   const count = (wanted: BulkWriteResult['status']) => done?.results?.filter(result => result.status === wanted).length ?? 0
   const file = {
-    ...{status, name: body.fileName, added_count: count('ADDED'), skipped_count: count('SKIPPED')},
-    ...{updated_count: count('UPDATED'), total_count: body.rows.length - count('UNPROCESSED')},
+    status,
+    name: body.fileName,
+    added_count: count('ADDED'),
+    skipped_count: count('SKIPPED'),
+    updated_count: count('UPDATED'),
+    total_count: body.rows.length - count('UNPROCESSED'),
   }
   const resource = {status, type: 'data', module: {api_name: body.module.name, id: body.module.id}, ...(done && {file})}
   return {
-    ...{status, character_encoding: 'UTF-8', resource: [{...resource, ...(done?.results && {code: 'SUCCESS'})}]},
-    ...{id, created_by: named(user), operation: body.operation, created_time: formatInstant(createdAt, user.timeZone)},
+    status,
+    character_encoding: 'UTF-8',
+    resource: [{...resource, ...(done?.results && {code: 'SUCCESS'})}],
+    id,
+    created_by: named(user),
+    operation: body.operation,
+    created_time: formatInstant(createdAt, user.timeZone),
     ...(body.callback !== null && {callback: {url: body.callback, method: 'post'}}),
     ...(done?.results && {result: {download_url: addressOf(world, org, id)}}),
   }

@@ -30,8 +30,15 @@ const textOf = (type: string | undefined, body: Buffer) =>
 export const recordExchange = ({method, path, query, headers, body}: Request, answer: {status: number; text: string; faults: string[]}) => {
   if (!file || !path.startsWith('/crm/')) return
   const exchange: Exchange = {
-    ...{method, path, query: [...query], contentType: headers['content-type'] ?? null, caller: headers['user-agent'] ?? null},
-    ...{body: textOf(headers['content-type'], body), status: answer.status, answer: answer.text, faults: answer.faults},
+    method,
+    path,
+    query: [...query],
+    contentType: headers['content-type'] ?? null,
+    caller: headers['user-agent'] ?? null,
+    body: textOf(headers['content-type'], body),
+    status: answer.status,
+    answer: answer.text,
+    faults: answer.faults,
   }
   appendFileSync(file, `${JSON.stringify(exchange)}\n`)
 }

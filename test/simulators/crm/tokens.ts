@@ -34,7 +34,10 @@ export const createTokens = (clock: Clock, switches: Switches): Tokens => {
   const book: Book = {clock, switches, codes: new Map(), refresh: new Map(), access: new Map()}
   const consents = new Set<string>()
   return {
-    ...{codes: book.codes, refresh: book.refresh, access: book.access, consents},
+    codes: book.codes,
+    refresh: book.refresh,
+    access: book.access,
+    consents,
     issueCode: (grant, about) => issueCode(book, grant, about),
     issueRefresh: grant => issueRefresh(book, grant),
     issueAccess: (grant, refreshToken) => issueAccess(book, grant, refreshToken),

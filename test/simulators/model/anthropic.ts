@@ -23,7 +23,11 @@ const textOf = (content: string | Block[] | undefined): string => {
 export const readAnthropic = (body: Body): Question => {
   const tools = (body.tools ?? []).map(({name, input_schema: schema}) => ({name, schema}))
   return {
-    ...{wire: 'anthropic', model: body.model, stream: body.stream === true, system: textOf(body.system), maxTokens: body.max_tokens},
+    wire: 'anthropic',
+    model: body.model,
+    stream: body.stream === true,
+    system: textOf(body.system),
+    maxTokens: body.max_tokens,
     messages: body.messages.map(({role, content}) => ({role, text: textOf(content)})),
     tools: tools.filter(({name}) => name !== jsonTool),
     schema: body.output_config?.format?.schema ?? tools.find(({name}) => name === jsonTool)?.schema ?? null,
@@ -48,8 +52,14 @@ const usageOf = (tokens: Tokens | null) => ({input_tokens: tokens?.input ?? 0, o
 export const sayAnthropic = (asked: Body, answer: Answer, tokens: Tokens | null) => {
   const content = blocksOf(asked, answer)
   return {
-    ...{id: 'msg_standin', type: 'message', role: 'assistant', model: asked.model, content, stop_sequence: null},
-    ...{stop_reason: stopOf(content), usage: usageOf(tokens)},
+    id: 'msg_standin',
+    type: 'message',
+    role: 'assistant',
+    model: asked.model,
+    content,
+    stop_sequence: null,
+    stop_reason: stopOf(content),
+    usage: usageOf(tokens),
   }
 }
 

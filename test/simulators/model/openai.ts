@@ -16,7 +16,9 @@ const textOf = (content: Body['messages'][number]['content']) =>
   typeof content === 'string' ? content : (content ?? []).map(({text = ''}) => text).join('')
 
 export const readOpenAi = (body: Body): Question => ({
-  ...{wire: 'openai', model: body.model, stream: body.stream === true},
+  wire: 'openai',
+  model: body.model,
+  stream: body.stream === true,
   system: body.messages
     .filter(({role}) => role === 'system')
     .map(({content}) => textOf(content))
@@ -33,10 +35,14 @@ export const sayOpenAi = ({model}: Question, answer: Answer, tokens: Tokens | nu
   const content = answer.json === undefined ? (answer.text ?? null) : JSON.stringify(answer.json)
   const calls = callsOf(answer)
   return {
-    ...{id: 'chatcmpl-standin', object: 'chat.completion', created, model},
+    id: 'chatcmpl-standin',
+    object: 'chat.completion',
+    created,
+    model,
     choices: [
       {
-        ...{index: 0, finish_reason: calls.length ? 'tool_calls' : 'stop'},
+        index: 0,
+        finish_reason: calls.length ? 'tool_calls' : 'stop',
         message: {role: 'assistant', content, ...(calls.length && {tool_calls: calls})},
       },
     ],

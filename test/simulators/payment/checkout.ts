@@ -62,8 +62,14 @@ const chosen = (params: Call['params']) => {
     tax_id_collection,
   } = params
   return {
-    ...{billing_address_collection, client_reference_id, success_url, cancel_url, locale, allowed_payment_method_types},
-    ...{allow_promotion_codes, payment_method_collection},
+    billing_address_collection,
+    client_reference_id,
+    success_url,
+    cancel_url,
+    locale,
+    allowed_payment_method_types,
+    allow_promotion_codes,
+    payment_method_collection,
     ...(tax_id_collection ? {tax_id_collection: {enabled: tax_id_collection.enabled, required: 'never'}} : {}),
   }
 }
@@ -151,8 +157,14 @@ const readLine = (world: SimulatorState, session: string, mode: string, {price: 
   const amount = isMetered ? 0 : priceOf(price, quantity)
   return complete('item', {
     id: `li_${session.slice(-16)}_${at.replaceAll(/\D/g, '')}`,
-    ...{amount_discount: 0, amount_subtotal: amount, amount_tax: 0, amount_total: amount},
-    ...{currency: price.currency, description: nameOf(world, price), price, quantity: quantity ?? null},
+    amount_discount: 0,
+    amount_subtotal: amount,
+    amount_tax: 0,
+    amount_total: amount,
+    currency: price.currency,
+    description: nameOf(world, price),
+    price,
+    quantity: quantity ?? null,
   })
 }
 

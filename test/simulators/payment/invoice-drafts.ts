@@ -87,8 +87,16 @@ export const reckon = (world: SimulatorState, given: Thing[], {customer, subscri
   const total = subtotal - discount + taxOf('exclusive')
   const due = Math.max(0, total + customer.balance)
   const totals = {
-    ...{amount_due: due, amount_overpaid: 0, amount_paid: 0, amount_remaining: due, amount_shipping: 0},
-    ...{subtotal, total, total_discount_amounts: discounts, total_taxes: taxes, starting_balance: customer.balance},
+    amount_due: due,
+    amount_overpaid: 0,
+    amount_paid: 0,
+    amount_remaining: due,
+    amount_shipping: 0,
+    subtotal,
+    total,
+    total_discount_amounts: discounts,
+    total_taxes: taxes,
+    starting_balance: customer.balance,
     discounts: discounts.map(one => one.discount),
     subtotal_excluding_tax: subtotal - taxOf('inclusive'),
     total_excluding_tax: total - taxOf('inclusive') - taxOf('exclusive'),
@@ -113,11 +121,18 @@ export const createLine = (world: SimulatorState, spec: LineSpec): Thing => {
   const {item, amount, start, end, description, quantity = item.quantity ?? null, isProration = false} = spec
   const {subscription} = item
   const details = {
-    ...{invoice_item: null, proration: isProration, proration_details: {credited_items: null}},
-    ...{subscription, subscription_item: item.id},
+    invoice_item: null,
+    proration: isProration,
+    proration_details: {credited_items: null},
+    subscription,
+    subscription_item: item.id,
   }
   return completeLine(world, item.price, quantity, {
-    ...{amount, description, subscription, period: {start, end}, metadata: item.metadata ?? {}},
+    amount,
+    description,
+    subscription,
+    period: {start, end},
+    metadata: item.metadata ?? {},
     discountable: !isProration,
     parent: {type: 'subscription_item_details', invoice_item_details: null, subscription_item_details: details},
   })

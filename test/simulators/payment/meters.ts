@@ -16,7 +16,10 @@ export const createMeter = ({world, params}: Call): Thing => {
   const fields = {
     customer_mapping: customer_mapping ?? {event_payload_key: 'stripe_customer_id', type: 'by_id'},
     value_settings: value_settings ?? {event_payload_key: 'value'},
-    ...{default_aggregation, display_name, event_name, event_time_window},
+    default_aggregation,
+    display_name,
+    event_name,
+    event_time_window,
     status: 'active',
     updated: world.clock.now(),
   }

@@ -84,7 +84,11 @@ export const createIntent = (world: SimulatorState, spec: IntentSpec): Thing => 
     capture_method: 'automatic',
     client_secret: `${id}_secret_${id.slice(-12)}`,
     confirmation_method: 'automatic',
-    ...{allowed_payment_method_types: null, description: null, metadata: {}, payment_method: null, setup_future_usage: null},
+    allowed_payment_method_types: null,
+    description: null,
+    metadata: {},
+    payment_method: null,
+    setup_future_usage: null,
     payment_method_types: ['card'],
     status: spec.payment_method ? 'requires_confirmation' : 'requires_payment_method',
     ...spec,
@@ -120,7 +124,14 @@ const addCharge = (world: SimulatorState, intent: Thing, card: string, decline: 
   const failure = decline === null ? null : declines[decline]
   const {amount, currency, customer, description, metadata} = intent
   const fields = {
-    ...{amount, currency, customer, description, metadata, amount_refunded: 0, billing_details: {}, fraud_details: {}},
+    amount,
+    currency,
+    customer,
+    description,
+    metadata,
+    amount_refunded: 0,
+    billing_details: {},
+    fraud_details: {},
     amount_captured: failure ? 0 : amount,
     captured: failure === null,
     failure_code: failure?.code ?? null,
@@ -149,7 +160,12 @@ export const refund = (world: SimulatorState, charge: Thing, {amount, reason, me
   if (given > left) throw invalid('Refund amount is greater than unrefunded amount on charge.', {param: 'amount'})
   const {id, currency, customer, payment_intent, payment_method} = charge
   const fields = {
-    ...{amount: given, charge: id, currency, customer, payment_intent, payment_method},
+    amount: given,
+    charge: id,
+    currency,
+    customer,
+    payment_intent,
+    payment_method,
     metadata: metadata ?? {},
     reason: reason ?? null,
     status: 'succeeded',
@@ -165,7 +181,13 @@ export const dispute = (world: SimulatorState, charge: Thing, reason = 'fraudule
   const {id, amount, currency, payment_intent} = charge
   const details = {enhanced_eligibility: {}, submission_count: 0, submission_method: 'manual', due_by: world.clock.now() + 7 * 24 * 3600}
   const fields = {
-    ...{amount, charge: id, currency, payment_intent, reason, metadata: {}, status: 'needs_response'},
+    amount,
+    charge: id,
+    currency,
+    payment_intent,
+    reason,
+    metadata: {},
+    status: 'needs_response',
     evidence: {enhanced_evidence: {}},
     evidence_details: details,
     is_charge_refundable: true,

@@ -121,9 +121,22 @@ const phaseOf = (subscription: Thing): Record<string, any> => {
 }
 
 const blank = (currency: string) => ({
-  ...{add_invoice_items: [], currency, default_tax_rates: [], discounts: [], metadata: {}, proration_behavior: 'create_prorations'},
-  ...{application_fee_percent: null, billing_cycle_anchor: null, billing_thresholds: null, collection_method: null, description: null},
-  ...{default_payment_method: null, invoice_settings: null, on_behalf_of: null, transfer_data: null, trial_end: null as number | null},
+  add_invoice_items: [],
+  currency,
+  default_tax_rates: [],
+  discounts: [],
+  metadata: {},
+  proration_behavior: 'create_prorations',
+  application_fee_percent: null,
+  billing_cycle_anchor: null,
+  billing_thresholds: null,
+  collection_method: null,
+  description: null,
+  default_payment_method: null,
+  invoice_settings: null,
+  on_behalf_of: null,
+  transfer_data: null,
+  trial_end: null as number | null,
 })
 
 const phaseItem = (price: string, quantity: number | undefined, metadata: Record<string, string>) => ({
@@ -190,7 +203,14 @@ const endOf = ({duration, end_date}: Record<string, any>, start: number): number
   duration ? addIntervals(start, {interval_count: 1, ...duration}, 1) : end_date
 
 const carried = [
-  ...['items', 'start_date', 'end_date', 'duration', 'trial_end', 'billing_cycle_anchor', 'proration_behavior', 'metadata'],
+  'items',
+  'start_date',
+  'end_date',
+  'duration',
+  'trial_end',
+  'billing_cycle_anchor',
+  'proration_behavior',
+  'metadata',
   'automatic_tax',
 ]
 

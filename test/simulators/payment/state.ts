@@ -46,7 +46,11 @@ export const createSimulatorState = (options: SimulatorStateOptions = {}) => {
   const store = createStore()
   const clock = createClock(store, at)
   return {
-    ...{store, clock, seed, secretKey, webhookSecret},
+    store,
+    clock,
+    seed,
+    secretKey,
+    webhookSecret,
     newId: createIds(store, seed),
     settings: {...defaultSettings, ...settings},
     keys: createKeys(),

@@ -63,8 +63,18 @@ const refuseEnded = (subscription: Thing, params: Record<string, any>) => {
 }
 
 const pendingParams = [
-  ...['expand', 'payment_behavior', 'proration_behavior', 'proration_date', 'billing_cycle_anchor', 'items', 'trial_end'],
-  ...['trial_from_plan', 'add_invoice_items', 'metadata', 'discounts', 'cancel_at_period_end'],
+  'expand',
+  'payment_behavior',
+  'proration_behavior',
+  'proration_date',
+  'billing_cycle_anchor',
+  'items',
+  'trial_end',
+  'trial_from_plan',
+  'add_invoice_items',
+  'metadata',
+  'discounts',
+  'cancel_at_period_end',
 ]
 
 const refuseBeyondPending = (params: Record<string, any>) => {
@@ -152,7 +162,11 @@ const waitForPayment = (world: SimulatorState, before: Thing, after: Thing, book
     cancel_at_period_end: after.cancel_at_period_end === before.cancel_at_period_end ? null : after.cancel_at_period_end,
     expires_at: world.clock.now() + lifetime,
     subscription_items: after.items.data,
-    ...{discount: null, discounts: null, metadata: null, trial_end: null, trial_from_plan: null},
+    discount: null,
+    discounts: null,
+    metadata: null,
+    trial_end: null,
+    trial_from_plan: null,
   }
   world.store.put({id: before.id, object: '~update', after, invoice: invoice.id, books})
   return {latest: {...before, pending_update: pending, latest_invoice: invoice.id}, invoice}

@@ -78,8 +78,15 @@ export const comparedOf = (fields: readonly ComparedField[], sent: Values): Comp
 
 /** Field types that the CRM fills itself, or returns in another form than they are sent. */
 const UNCOMPARED = new Set([
-  ...['autonumber', 'formula', 'rollup_summary', 'subform', 'multiselectlookup', 'multiuserlookup'],
-  ...['fileupload', 'imageupload', 'profileimage'],
+  'autonumber',
+  'formula',
+  'rollup_summary',
+  'subform',
+  'multiselectlookup',
+  'multiuserlookup',
+  'fileupload',
+  'imageupload',
+  'profileimage',
   // A list of records may omit some tags.
   'tag',
 ])

@@ -45,8 +45,12 @@ const ISO = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))
 export const readIso = (text, helper) => {
   const found = ISO.exec(text)
   const parts = found && {
-    ...{year: Number(found[1]), month: Number(found[2]), day: Number(found[3])},
-    ...{hour: Number(found[4] ?? 0), minute: Number(found[5] ?? 0), second: Number(found[6] ?? 0)},
+    year: Number(found[1]),
+    month: Number(found[2]),
+    day: Number(found[3]),
+    hour: Number(found[4] ?? 0),
+    minute: Number(found[5] ?? 0),
+    second: Number(found[6] ?? 0),
     millisecond: Number((found[7] ?? '0').padEnd(3, '0').slice(0, 3)),
     timed: found[4] !== undefined,
     offset: found[8] === undefined ? null : readOffset(found[8]),

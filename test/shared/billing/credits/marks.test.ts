@@ -39,7 +39,7 @@ test('a usage mark is passed when usage crosses it', t => {
   )
   t.deepEqual(
     [passed(0, 10), passed(4, 9), passed(0, 99), passed(0, 0), passed(0, 0, 0), passed(0, 5, 0), passed(0, 1, 1)],
-    [...[100, 80, 100, null, null, null, 100]],
+    [100, 80, 100, null, null, null, 100],
   )
   t.is(passed(1, 2, 3), 50)
 })

@@ -57,7 +57,10 @@ test('an impossible step is refused when it is defined', t => {
     {step: 'replace', find: '(?=x)', with: '', regex: true},
     {step: 'replace', find: '(a)', with: '$2', regex: true},
     ...['[ab]{0,900}'.repeat(2), '(?:(?:a{10}){10}b){10}', String.raw`(\d{500}|\pL{501})`, '(?P<x>[()]{9}){112}'].map(find => ({
-      ...{step: 'replace', find, with: '', regex: true},
+      step: 'replace',
+      find,
+      with: '',
+      regex: true,
     })),
     {step: 'replace', find: '', with: 'x'},
     {step: 'split', column: 'a', separator: ' ', into: ['one']},

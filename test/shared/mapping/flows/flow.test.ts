@@ -60,7 +60,9 @@ const bills = (more: object) =>
   )
 const bill = flow({id: 'bills', module: 'Bills'})
 const line = flow({
-  ...{id: 'lines', module: 'Lines', fields: [{field: 'Item', mode: 'search', source: 'code', searchField: 'Name'}]},
+  id: 'lines',
+  module: 'Lines',
+  fields: [{field: 'Item', mode: 'search', source: 'code', searchField: 'Name'}],
   subform: {field: 'Lines', child: 'Lines', parentFlow: 'bills'},
 })
 

@@ -66,7 +66,10 @@ test('a stored flow with a map of words replaces values as before', t => {
 
 test('only snapshots with value maps need this build', t => {
   const flowOf = (more: object) => ({
-    ...{no: 1, sourceNo: 1, moduleNo: 1, searches: {}},
+    no: 1,
+    sourceNo: 1,
+    moduleNo: 1,
+    searches: {},
     flow: Flow.parse({id: 'f', sourceId: 's', module: 'M', fields: [{field: 'X', mode: 'column', source: 'x', ...more}]}),
   })
   t.is(formatOf({modules: [], flows: [flowOf({picklist: 'map', map: {a: 'b'}})]}), 4)

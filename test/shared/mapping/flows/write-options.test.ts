@@ -83,7 +83,7 @@ test('new flows skip unchanged records, or write them if automations run', t => 
 })
 
 test('a snapshot with write options has a format that earlier builds refuse', t => {
-  const source = {...{no: 1, id: 's', label: 's', fileKey: 'k', sha256: '0', reader: {}, columns: ['a'], rows: 1}}
+  const source = {no: 1, id: 's', label: 's', fileKey: 'k', sha256: '0', reader: {}, columns: ['a'], rows: 1}
   const take = (more: object) =>
     Snapshot.parse(takeSnapshot({connector: 'con', discovery: 'dis', sources: [source], flows: [flowOf(more)], modules, seed: '0'}))
   t.deepEqual(

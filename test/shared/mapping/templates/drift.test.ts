@@ -33,13 +33,18 @@ const template = Template.parse(
   leadsTemplate({
     sources: [
       {
-        ...{slot: 'leads', label: 'Leads', columns: ['surname', 'mail', 'state', 'full', 'unread']},
+        slot: 'leads',
+        label: 'Leads',
+        columns: ['surname', 'mail', 'state', 'full', 'unread'],
         cleaning: [{step: 'split', column: 'full', separator: ' ', into: ['first', 'last']}],
       },
     ],
     flows: [
       {
-        ...{id: 'f', sourceId: 'leads', module: 'Leads', match: {by: ['Email']}},
+        id: 'f',
+        sourceId: 'leads',
+        module: 'Leads',
+        match: {by: ['Email']},
         fields: [
           mapping('Last_Name', {mode: 'expression', transform: 'acme.tidy(row.surname + row.last)'}),
           mapping('Email', {mode: 'column', source: 'mail'}),
@@ -165,7 +170,10 @@ const sheets = Template.parse(
     flows: [
       {id: 'f', sourceId: 'leads', module: 'Leads', fields: [cell('Last_Name', 'surname')]},
       {
-        ...{id: 'g', sourceId: 'lines', module: 'Lines', fields: [cell('What', 'what')]},
+        id: 'g',
+        sourceId: 'lines',
+        module: 'Lines',
+        fields: [cell('What', 'what')],
         subform: {field: 'Lines', child: 'Lines', parentFlow: 'f', key: {parentColumn: 'ref', childColumn: 'lead'}},
       },
     ],

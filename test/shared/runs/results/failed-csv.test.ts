@@ -12,7 +12,11 @@ async function* inChunks<T>(items: T[], size = 2): AsyncGenerator<T[], void, und
 }
 
 const entry = (outcome: OutcomeEntry['outcome'], more: Partial<OutcomeEntry> = {}): OutcomeEntry => ({
-  ...{module: 'Contacts', outcome, recordId: null, code: null, message: null},
+  module: 'Contacts',
+  outcome,
+  recordId: null,
+  code: null,
+  message: null,
   ...more,
 })
 

@@ -10,7 +10,12 @@ const modules = [
 ]
 
 const entry = (outcome: OutcomeEntry['outcome'], more: Partial<OutcomeEntry> = {}): OutcomeEntry => ({
-  ...{module: 'Accounts', flow: 1, outcome, recordId: null, code: null, message: null},
+  module: 'Accounts',
+  flow: 1,
+  outcome,
+  recordId: null,
+  code: null,
+  message: null,
   ...more,
 })
 

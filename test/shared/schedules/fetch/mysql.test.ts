@@ -39,9 +39,23 @@ const columns: MysqlColumn[] = [
   ['bit', 16, binary],
 ]
 const row = [
-  ...['1', null, '2026-02-28', '2026-02-28 09:00:00.25', '2026-11-28 16:05:00', '0000-00-00 00:00:00', '10:30:00'],
-  ...['0.30000000000000004', '1.5000', '18446744073709551615', Buffer.from([1, 255]), '', '{"a": 1, "b": null}', '{"ü": 2.50}'],
-  ...['Ada "the first", Ltd →😀', Buffer.from([0, 1]), Buffer.from([5])],
+  '1',
+  null,
+  '2026-02-28',
+  '2026-02-28 09:00:00.25',
+  '2026-11-28 16:05:00',
+  '0000-00-00 00:00:00',
+  '10:30:00',
+  '0.30000000000000004',
+  '1.5000',
+  '18446744073709551615',
+  Buffer.from([1, 255]),
+  '',
+  '{"a": 1, "b": null}',
+  '{"ü": 2.50}',
+  'Ada "the first", Ltd →😀',
+  Buffer.from([0, 1]),
+  Buffer.from([5]),
 ]
 
 test('a query becomes a CSV file whose values are exact', async t => {
@@ -57,14 +71,14 @@ test('a query becomes a CSV file whose values are exact', async t => {
   )
   t.deepEqual([second, end], [','.repeat(16), ''])
   t.deepEqual(server.statements, [
-    ...[
-      'set names utf8mb4',
-      `set time_zone = '+00:00'`,
-      'set net_write_timeout = 600',
-      'select version()',
-      'set max_execution_time = 90000',
-    ],
-    ...['set session transaction read only', 'start transaction read only', '/*My orders*/ -- every type\nselect * from orders'],
+    'set names utf8mb4',
+    `set time_zone = '+00:00'`,
+    'set net_write_timeout = 600',
+    'select version()',
+    'set max_execution_time = 90000',
+    'set session transaction read only',
+    'start transaction read only',
+    '/*My orders*/ -- every type\nselect * from orders',
   ])
   await until(server.connections, open => open === 0)
 })

@@ -112,7 +112,8 @@ test('only one statement runs, and it can only read', async t => {
   await shop.query(`create or replace function add_order() returns int language sql as $$ insert into orders values (99); select 1 $$`)
   await shop.query(`grant all on orders to ${name}`)
   t.deepEqual(await failure(source('select add_order()')), {
-    ...{code: 'QUERY_FAILED', message: 'The query changes data. Enter a query that only reads'},
+    code: 'QUERY_FAILED',
+    message: 'The query changes data. Enter a query that only reads',
   })
   t.is((await shop.query('select from orders')).rowCount, 3)
 })
@@ -199,6 +200,7 @@ test('a malformed answer fails, and does not end the process', async t => {
   const {port: other} = server.address() as AddressInfo
   const {failure} = openDoor(t, {privateHosts: `db.example:${other}`})
   t.deepEqual(await failure(source('select 1', {port: other})), {
-    ...{code: 'BAD_ANSWER', message: 'db.example does not answer as a PostgreSQL server does. Check host and port'},
+    code: 'BAD_ANSWER',
+    message: 'db.example does not answer as a PostgreSQL server does. Check host and port',
   })
 })

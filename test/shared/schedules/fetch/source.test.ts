@@ -35,11 +35,19 @@ const given = {
     hostKey,
   },
   postgres: {
-    ...{kind: 'postgres', host: 'db.example', database: 'shop', user: 'ana', password: 'db-secret'},
+    kind: 'postgres',
+    host: 'db.example',
+    database: 'shop',
+    user: 'ana',
+    password: 'db-secret',
     query: "select *\nfrom orders where day = '{date-1d:yyyy-MM-dd}'",
   },
   mysql: {
-    ...{kind: 'mysql', host: 'db.example', database: 'shop', user: 'ana', password: 'db-secret'},
+    kind: 'mysql',
+    host: 'db.example',
+    database: 'shop',
+    user: 'ana',
+    password: 'db-secret',
     query: "select *\nfrom orders where day = '{date-1d:yyyy-MM-dd}'",
   },
 } as const
@@ -62,21 +70,26 @@ test('a source is stored as a public part and credentials that open only for the
 
 test('a description names the stored credentials without their values', t => {
   t.deepEqual(describeSource(read('https')), {
-    ...{kind: 'https', url: 'https://files.example/orders.csv', credentials: ['query', 'headers', 'bearer']},
+    kind: 'https',
+    url: 'https://files.example/orders.csv',
+    credentials: ['query', 'headers', 'bearer'],
   })
   t.deepEqual(describeSource(read('s3')), {
-    ...{kind: 's3', region: 'eu-central-1', bucket: 'files', key: 'in/orders.csv', accessKeyId: 'AKIA1', credentials: ['secretAccessKey']},
+    kind: 's3',
+    region: 'eu-central-1',
+    bucket: 'files',
+    key: 'in/orders.csv',
+    accessKeyId: 'AKIA1',
+    credentials: ['secretAccessKey'],
   })
   t.deepEqual(describeSource(read('key')), {
-    ...{
-      kind: 'sftp',
-      host: 'sftp.example',
-      port: 22,
-      user: 'ana',
-      path: '/out/orders.csv',
-      hostKey,
-      credentials: ['privateKey', 'passphrase'],
-    },
+    kind: 'sftp',
+    host: 'sftp.example',
+    port: 22,
+    user: 'ana',
+    path: '/out/orders.csv',
+    hostKey,
+    credentials: ['privateKey', 'passphrase'],
   })
   const {password: _, ...shown} = given.postgres
   t.deepEqual(describeSource(read('postgres')), {...shown, port: 5432, tls: true, credentials: ['password']})

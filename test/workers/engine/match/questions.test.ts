@@ -17,7 +17,15 @@ type AskInput = {number: number; kind?: number; witness?: boolean; flow?: number
 const ask = async (rows: AskInput[]) => {
   const begun = await beginRun(here)
   const opened = rows.map(({number, kind = STEP_CODES.update, witness = true, flow = 1, ...more}) => ({
-    ...{module: flow, key: `f.${number}`, flow, number, kind, target: `r${number}`, witness, attempt: 2, ...more},
+    module: flow,
+    key: `f.${number}`,
+    flow,
+    number,
+    kind,
+    target: `r${number}`,
+    witness,
+    attempt: 2,
+    ...more,
   }))
   await settle(here.hot, settlement(begun, 1, {opened}))
   return {db: here.db, run: {no: begun.run}, chain: begun.run, retried: null} as unknown as Parameters<typeof openQuestions>[0]

@@ -17,7 +17,9 @@ const always = {fromMs: 0, toMs: 0}
 /** Results by row number: the record ids, or the kind of match. */
 const judge = (groups: (Pick<Group, 'rows'> & Partial<Group>)[], candidates: LostCreateCandidate[]) => {
   const matches = matchLostCreates({
-    ...{fields, telling: ['Name'], candidates},
+    fields,
+    telling: ['Name'],
+    candidates,
     groups: groups.map(({rows, keys = keysOf(rows), creates = new Map(), under = always}) => ({rows, keys, creates, under})),
   })
   return Object.fromEntries(

@@ -3,7 +3,14 @@ import {GATE_SHUT, type Intent} from '../../../../sql/ledger.ts'
 import {openIntents} from '../../../../workers/engine/send/intents.ts'
 
 const intent = (batch: number): Intent => ({
-  ...{run: 1, fence: 1, batch, flow: 1, module: 1, kind: 0, answerSeconds: 10, leaseSeconds: 60},
+  run: 1,
+  fence: 1,
+  batch,
+  flow: 1,
+  module: 1,
+  kind: 0,
+  answerSeconds: 10,
+  leaseSeconds: 60,
   rows: [{key: `f.${batch}`, number: batch, attempt: 1, target: null, witness: true}],
 })
 

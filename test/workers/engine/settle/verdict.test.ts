@@ -13,16 +13,14 @@ const code = field('Code', {unique: true})
 const flow = compiledFlow([field('Name'), code], {matchFields: [code]})
 
 const problem = (more: Partial<CrmProblem> = {}): CrmProblem => ({
-  ...{
-    code: 'INVALID_DATA',
-    status: 400,
-    details: null,
-    retryable: false,
-    response: null,
-    unanswered: false,
-    retryAfterMs: null,
-    quotaSpent: false,
-  },
+  code: 'INVALID_DATA',
+  status: 400,
+  details: null,
+  retryable: false,
+  response: null,
+  unanswered: false,
+  retryAfterMs: null,
+  quotaSpent: false,
   ...more,
 })
 type Refused = Extract<RecordAnswer, {sent: true}>
@@ -46,7 +44,7 @@ const judge = (
 ) => {
   const settled = emptySettlement(1)
   const next = answers.map(answer =>
-    judgeAnswer({...{flow: {...flow, onOne}, kind, settled, patienceMs: 0, lateUpdates}}, {row: one, target}, answer, take),
+    judgeAnswer({flow: {...flow, onOne}, kind, settled, patienceMs: 0, lateUpdates}, {row: one, target}, answer, take),
   )
   const counts = Object.fromEntries(
     OUTCOMES.map(outcome => [outcome, settled.counts.get(countAt(1, outcome)) ?? 0]).filter(([, count]) => count),

@@ -5,11 +5,17 @@ import {endAll, judgeGroup, type SubformGroupMember} from '../../../../workers/e
 
 const row = (number: number, more: Partial<SubformGroupMember> = {}): SubformGroupMember => ({
   composed: {number, key: `f.${number}`, payload: {}, counted: null, attempt: 0} as unknown as ImportRow,
-  ...{isIn: true, isOver: false, inherited: null, ...more},
+  isIn: true,
+  isOver: false,
+  inherited: null,
+  ...more,
 })
 const failure = (number: number, said: Partial<RowFailure> = {}, more: Partial<SubformGroupMember> = {}): SubformGroupMember => ({
   composed: {number, key: `f.${number}`, code: 'INVALID_VALUE', message: 'It is no number', target: null, ...said},
-  ...{isIn: true, isOver: false, inherited: null, ...more},
+  isIn: true,
+  isOver: false,
+  inherited: null,
+  ...more,
 })
 const asks = {} as NonNullable<RowFailure['question']>
 
@@ -21,7 +27,8 @@ const judge = (...members: SubformGroupMember[]) => {
 test('all rows of one parent record are written, or none of them', t => {
   t.deepEqual(judge(row(1), row(2)), {rows: [1, 2], ends: [], filtered: 0})
   t.deepEqual(judge(row(1), failure(2)), {
-    ...{rows: [], filtered: 0},
+    rows: [],
+    filtered: 0,
     ends: [
       [2, 'failed', 'INVALID_VALUE'],
       [1, 'skipped', 'ROW_OF_SAME_PARENT'],
@@ -41,7 +48,8 @@ test('rows that are left out on purpose do not block the other rows of their par
 test('a parent whose rows were all written by the chain is left unchanged, and one new row rewrites all of them', t => {
   const inherited = {inherited: '77'}
   t.deepEqual(judge(row(1, inherited), failure(2, {}, inherited), failure(3, {end: 'held'})), {
-    ...{rows: [], filtered: 1},
+    rows: [],
+    filtered: 1,
     ends: [
       [1, 'inherited', null],
       [2, 'inherited', null],
