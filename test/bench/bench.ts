@@ -4,7 +4,8 @@ import {isMissed, limitOf, linesOf} from './page.ts'
 
 /**
  * `npm run bench [-- --json] [--only name,name] [--rows N]`: measures ratios, each against a baseline of the same run, and prints them with
- * their limits. `--rows` is for figures that take another number of rows. Absolute figures are valid for this machine only. A missed limit is only printed; a measure that throws makes the exit code 1.
+ * their limits. `--rows` is for figures that take another number of rows. Absolute figures are valid for this machine only. A missed limit is
+ * only printed; a measure that throws makes the exit code 1.
  */
 const {json, only, rows} = parseArgs({
   options: {json: {type: 'boolean', default: false}, only: {type: 'string'}, rows: {type: 'string'}},
@@ -21,6 +22,8 @@ const since = performance.now()
 const values: Record<string, number> = {}
 const failed: Record<string, string> = {}
 let subject: string | null = null
+if (rows && !json)
+  console.log(`With --rows ${rows}: measures that accept it use ${Number(rows).toLocaleString('en')} rows instead of their own number.`)
 for (const measured of measures) {
   const names = Object.keys(measured.figures)
   try {

@@ -124,7 +124,7 @@ const verifyCost: Measure = {
 
 const matchedImport: Measure = {
   subject:
-    '200,000 matched rows (`--rows`) of which every fifth changes, at 400 ms a call: an export, unchanged rows skipped ÷ every row written',
+    '200,000 matched rows (or `--rows`) of which every fifth changes, at 400 ms a call: an export, unchanged rows skipped ÷ every row written',
   measure: measureMatchedImport,
   figures: {
     matchedImportCredits: {about: 'CRM credits, ÷ with queries of 50 values', atMost: 0.4},
@@ -136,13 +136,13 @@ const matchedImport: Measure = {
 }
 
 const bulkCreate: Measure = {
-  subject: '200,000 creates (`--rows`) with an idempotency field: bulk jobs ÷ record calls',
+  subject: '200,000 creates (or `--rows`) with an idempotency field: bulk jobs ÷ record calls',
   measure: measureBulkCreate,
   figures: {bulkCreateCredits: {about: 'CRM credits', atMost: 0.55}},
 }
 
 const snapshotMemory: Measure = {
-  subject: 'A run that matches against an export of 5,000,000 records (`--rows`)',
+  subject: 'A run that matches against an export of 5,000,000 records (or `--rows`)',
   measure: measureSnapshotMemory,
   figures: {
     snapshotMemoryMb: {about: "the imports worker's VmHWM, sandbox included (MiB)", atMost: 256},
