@@ -6,10 +6,10 @@ import {listTestFiles} from './long-tests.ts'
 const MOST_FILES = 12
 
 /**
- * Runs the short tests, or with `--long` the others. Files with a failed test run a second time, one after the other, because a busy machine can fail a test that has a time
- * limit. So do files whose process the runtime aborted: Node 24 rarely does after it freed WebAssembly code (nodejs/node#64500). A file that
- * fails twice fails the run, and so does anything else: a timeout, an uncaught error. With other arguments, they select the files, and nothing
- * runs twice.
+ * Runs the short tests, or with `--long` the others. Files with a failed test run a second time, one after the other, because a busy machine
+ * can fail a test that has a time limit. So do files whose process the runtime aborted: Node 24 rarely does after it freed WebAssembly code
+ * (nodejs/node#64500). A file that fails twice fails the run, and so does anything else: a timeout, an uncaught error. With other arguments,
+ * they select the files, and nothing runs twice.
  */
 const runTests = async (given: string[]): Promise<number> => {
   const {short, long} = listTestFiles()
