@@ -13,6 +13,7 @@ import {measureQueue} from './queue.ts'
 import {measureReimport} from './reimport.ts'
 import {measureResultsSpeed} from './results-speed.ts'
 import {measureRowCost} from './row-cost.ts'
+import {measureRunCost} from './run-cost.ts'
 import {measureSlotUse} from './slot-use.ts'
 import {measureSmallRuns} from './small-runs.ts'
 import {measureSnapshotMemory} from './snapshot-memory.ts'
@@ -262,6 +263,17 @@ const rowCost: Measure = {
   },
 }
 
+const runCost: Measure = {
+  subject: 'What a run of 50 rows costs',
+  measure: measureRunCost,
+  figures: {
+    runImportsMilliseconds: {about: 'processor milliseconds of imports'},
+    runPostgresMilliseconds: {about: 'the same of Postgres'},
+    runApiMilliseconds: {about: 'the same of the API'},
+    runWalKilobytes: {about: 'kB of write-ahead log'},
+  },
+}
+
 export const MEASURES: Measure[] = [
   requests,
   parallelRuns,
@@ -284,4 +296,5 @@ export const MEASURES: Measure[] = [
   logDepth,
   resultsSpeed,
   rowCost,
+  runCost,
 ]

@@ -41,7 +41,8 @@ export const measureRowCost = async () => {
   }
 }
 
-const readCosts = async ({query, pidOf}: Deployment) => {
+/** Reads the sums of what the processes and the database have used so far. */
+export const readCosts = async ({query, pidOf}: Deployment) => {
   const [found] = await query<{bytes: number; wal: number; pid: number}>(
     `select pg_database_size(current_database())::float8 as bytes, pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::float8 as wal, pg_backend_pid() as pid`,
   )
