@@ -11,19 +11,23 @@ const everyMs = 2_000
 export const openRunCost = ({db, run, log}: Pick<LedgerContext, 'db' | 'run' | 'log'>): RunCost => {
   let counted = new Map<string, OperationCost>()
   let storing = Promise.resolve()
+  const add = ({operation, calls, credits}: OperationCost) => {
+    const cost = counted.get(operation)
+    counted.set(operation, {operation, calls: (cost?.calls ?? 0) + calls, credits: (cost?.credits ?? 0) + credits})
+  }
   const store = async () => {
     const costs = [...counted.values()]
     counted = new Map()
     if (costs.length === 0) return
-    await addRunCosts(db, {run: run.no, costs}).catch(err => log.warn({err}, 'could not store the cost of the run'))
+    await addRunCosts(db, {run: run.no, costs}).catch(err => {
+      log.warn({err}, 'could not store the cost of the run')
+      costs.forEach(add)
+    })
   }
   const storeNext = () => (storing = storing.then(store))
   const timer = setInterval(() => void storeNext(), everyMs)
   return {
-    note({operation, credits}) {
-      const cost = counted.get(operation) ?? {operation, calls: 0, credits: 0}
-      counted.set(operation, {operation, calls: cost.calls + 1, credits: cost.credits + credits})
-    },
+    note: ({operation, credits}) => add({operation, calls: 1, credits}),
     close() {
       clearInterval(timer)
       return storeNext()

@@ -217,9 +217,9 @@ const listKnownUpdates = async (ctx: LedgerContext, {fence}: RunHead, earlier: r
 }
 
 /** Lists the chains whose earlier runs wrote the records of this run: its own if it is a retry, and that of the run to undo. */
-const listEarlierChains = async ({db, run, chain, retried}: LedgerContext): Promise<number[]> => {
+const listEarlierChains = async ({db, run, retried}: LedgerContext): Promise<number[]> => {
   const undone = run.undoOf === null ? null : await findRun(db, {org: run.org, id: run.undoOf})
-  return [...(retried === null ? [] : [chain]), ...(undone ? [undone.chainNo ?? undone.no] : [])]
+  return [...(retried === null ? [] : [retried]), ...(undone ? [undone.chainNo ?? undone.no] : [])]
 }
 
 const readOfflineContext = async (ledgerContext: LedgerContext): Promise<OfflineContext> => {

@@ -80,15 +80,12 @@ export const openLookups = (): Lookups => {
 
 /** Finds records that flows of this run or of its chain wrote under these values. Makes no query if no flow writes the searched module. */
 const findOwn = async ({hot, chain, retried}: Context, {ownModule}: SnapshotLookup, lookupValues: LookupValues) => {
-  const own = new Map<string, LookupAnswer>()
-  if (ownModule === null || lookupValues.size === 0) return own
+  if (ownModule === null || lookupValues.size === 0) return new Map<string, LookupAnswer>()
   const keys = [...lookupValues.keys()].map(digest => Buffer.from(digest, 'latin1'))
-  for (const {key, recordId} of await findMatches(hot, {chains: [chain, retried ?? chain], module: ownModule, keys})) {
-    if (recordId === null) continue
-    const digest = key.toString('latin1')
-    own.set(digest, answerOf([...(own.get(digest)?.candidates ?? []), recordId]))
-  }
-  return own
+  const matches = await findMatches(hot, {chains: [chain, retried ?? chain], module: ownModule, keys})
+  const written = matches.flatMap(({key, recordId}) => (recordId === null ? [] : [{digest: key.toString('latin1'), recordId}]))
+  const byValue = Map.groupBy(written, ({digest}) => digest)
+  return new Map([...byValue].map(([digest, group]) => [digest, answerOf(group.map(({recordId}) => recordId))]))
 }
 
 /** Reads the answers that an earlier owner of the run stored, and queries the CRM for the others. */
@@ -199,7 +196,7 @@ const groupUsers = (users: CrmUser[], lookup: SnapshotLookup) =>
   )
 
 /** Builds an answer, with the oldest record first. */
-const answerOf = (ids: string[]): LookupAnswer => {
+export const answerOf = (ids: string[]): LookupAnswer => {
   const sorted = [...new Set(ids)].sort(compareAge)
   return {found: sorted.length, candidates: sorted.slice(0, mostCandidates)}
 }

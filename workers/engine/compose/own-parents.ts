@@ -7,7 +7,7 @@ import type {LookupAnswer} from '../../../sql/run-lookups.ts'
 import type {Context} from '../context.ts'
 import type {CompiledFlow, PendingLink} from '../model.ts'
 import {readChunks} from '../read/read-rows.ts'
-import {digestOf} from './lookups.ts'
+import {answerOf, digestOf} from './lookups.ts'
 import {describeEnd} from './parents.ts'
 
 /** What an earlier flow of the import says about a value that no search found: its records, or why its row has none. */
@@ -37,8 +37,8 @@ export const findOwnParents = async (ctx: Context, flow: CompiledFlow, wants: Pe
     for (const {want} of keyed) {
       const own = (numbers.get(want.digest!) ?? []).map(({number}) => number)
       if (own.length === 0) continue
-      const candidates = [...new Set(own.flatMap(number => records.get(number) ?? []))]
-      if (candidates.length > 0) found.set(want, {answer: {found: candidates.length, candidates}})
+      const ids = own.flatMap(number => records.get(number) ?? [])
+      if (ids.length > 0) found.set(want, {answer: answerOf(ids)})
       else found.set(want, {why: await describeParent(ctx, parent, lookup, own[0]!)})
     }
   }
