@@ -19,28 +19,11 @@ import {probeRequests} from './probe-requests.ts'
  */
 const traffic = [
   'test/simulators/crm-*.test.ts',
-  ...['bulk-read', 'bulk-write', 'capabilities', 'coql', 'dead-token', 'deletes', 'doctor', 'made', 'metadata', 'records', 'subforms'].map(
-    name => `test/shared/crm/${name}.test.ts`,
-  ),
-  ...['sign-in', 'connection', 'members', 'by-ids', 'records', 'record-writes-crm', 'takes', 'visibility'].map(
-    name => `test/api/${name}.test.ts`,
-  ),
-  ...['discovery', 'checks', 'doctor', 'doctor-writes', 'imports'].map(name => `test/workers/${name}.test.ts`),
-  ...[
-    'lookups',
-    'nested',
-    'nested-held',
-    'nested-lost',
-    'parents',
-    'patches',
-    'protocol',
-    'questions',
-    'refusals',
-    'silences',
-    'subforms',
-  ].map(name => `test/workers/import-${name}.test.ts`),
-  ...['bulk', 'bulk-faults', 'types', 'wide', 'wire'].map(name => `test/workers/import-${name}.test.ts`),
-  'test/workers/match-snapshot.test.ts',
+  'test/shared/crm/{bulk-read,bulk-write,capabilities,coql,dead-token,deletes,doctor,find-created,metadata,record-calls,subforms}.test.ts',
+  'test/api/{sign-in,connection,members,by-ids,records,record-writes-crm,record-claims,visibility}.test.ts',
+  'test/workers/{discovery,checks,doctor,doctor-writes,imports,match-snapshot}.test.ts',
+  'test/workers/import-{lookups,nested,nested-held,nested-lost,parents,patches,protocol,questions,refusals,unanswered-creates}.test.ts',
+  'test/workers/import-{subforms,bulk,bulk-faults,types,wide,wire}.test.ts',
 ]
 
 /** The calls that the adapter can make. */
@@ -67,6 +50,20 @@ const needed = [
   'GET /crm/bulk/v8/read/{jobId}/result',
 ]
 
+/** Lists the files of `traffic`. Throws if a name in braces has no file, so that a renamed test is noticed. */
+const listTraffic = (): string[] =>
+  traffic.flatMap(expand).flatMap(pattern => {
+    const files = globSync(pattern)
+    if (files.length === 0) throw new Error(`No test file matches ${pattern}`)
+    return files
+  })
+
+/** Expands the names in braces of a pattern. */
+const expand = (pattern: string): string[] => {
+  const [, before, names, after] = /^(.*)\{(.*)\}(.*)$/.exec(pattern) ?? []
+  return names === undefined ? [pattern] : names.split(',').map(name => `${before}${name}${after}`)
+}
+
 const say = (line: string) => process.stdout.write(`${line}\n`)
 
 const checkContract = async (documents: string): Promise<boolean> => {
@@ -74,7 +71,7 @@ const checkContract = async (documents: string): Promise<boolean> => {
   const folder = mkdtempSync(join(tmpdir(), 'lading-contract-'))
   try {
     const environment = {...process.env, CRM_EXCHANGES: folder}
-    const tests = spawn('ava', globSync(traffic), {stdio: ['ignore', 'pipe', 'inherit'], env: environment})
+    const tests = spawn('ava', listTraffic(), {stdio: ['ignore', 'pipe', 'inherit'], env: environment})
     const ended = once(tests, 'exit')
     for await (const line of createInterface(tests.stdout)) if (line.includes('✘')) say(line)
     const [code] = await ended

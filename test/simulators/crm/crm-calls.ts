@@ -67,11 +67,13 @@ const answerKnown = async (world: SimulatorState, request: Request, token: Acces
   if (!pass) return {status: 429, body: refusal('TOO_MANY_REQUESTS', {}, 'Too many concurrent requests')}
   try {
     const cost = route.cost?.(call) ?? 1
-    if (world.switches.credits && !token.org.credits.spend(cost)) {
+    const costs = world.switches.credits
+    if (costs && !token.org.credits.spend(cost)) {
       return {status: 429, body: refusal('TOO_MANY_REQUESTS'), headers: {'x-api-credits-remaining': '0'}}
     }
     const answer = await answerInFlight(world, route, call, fault)
-    if (answer.status >= 400 && answer.status < 500 && !world.switches.refusedCallsCost) token.org.credits.spend(-cost)
+    const isRefused = answer.status >= 400 && answer.status < 500
+    if (costs && isRefused && !world.switches.refusedCallsCost) token.org.credits.spend(-cost)
     return answer
   } finally {
     pass.leave(isRecordRoute(route))
