@@ -57,6 +57,8 @@ for (const [what, action, {isDone = true, mayGoOn = false}] of [
   ['with an answer that takes too long', {type: 'slow', ms: 2_500, when: 'after'}, {mayGoOn: true}],
   ['with a server error', 'status5xxAfter', {}],
   ['with a gateway timeout', {type: 'status5xxAfter', status: 504}, {mayGoOn: true}],
+  ['with a page of a gateway that lost the connection', {type: 'status5xxAfter', status: 502, html: true}, {mayGoOn: true}],
+  ['with a 502 of the CRM itself', {type: 'status5xxAfter', status: 502}, {}],
 ] as [string, FaultSpec['action'], {isDone?: boolean; mayGoOn?: boolean}][]) {
   for (const made of [false, true]) {
     test(`a call that ends ${what} stays counted, and repeating it replaces the rows again (${made ? 'made' : 'held rows'})`, async t => {

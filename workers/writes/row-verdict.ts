@@ -39,10 +39,10 @@ export const describeRefused = (crm: CrmProblem, keys: string[], deleted: number
 }
 
 /**
- * Whether the call may still replace the rows: no status came, or a gateway timed out. Any other answer, including an error of the CRM,
- * means that the call has ended.
+ * Whether the CRM may still execute the call: no status arrived, or a gateway answered for the CRM (504, or 502 without a code of the CRM).
+ * Any other answer means that the call has ended.
  */
-export const mayGoOn = ({status}: CrmProblem) => status === null || status === 504
+export const mayGoOn = ({status, code}: CrmProblem) => status === null || status === 504 || (status === 502 && code === null)
 
 /** Returns the ends of rows that were not sent to the CRM. Without `result`, the parent may be tried again. */
 export const unsentEnds = (rows: AdmittedUnit['rows'], result?: ItemResult): SentUnits => endEvery(rows, {outcome: 'unsent'}, result)
