@@ -6,13 +6,16 @@ import {type ArchiveDeps, moveRecords} from './archive/move.ts'
 import type {WorkerDeps} from './deps.ts'
 import {aboutEachLease, periodicTask} from './periodic.ts'
 
-/** The seconds for which a move is claimed, longer than a move takes. If a process dies during a move, another one starts over after this time. */
+/**
+ * The seconds for which a move is claimed, longer than a move takes. If a process dies during a move, another process starts the move anew
+ * after this time.
+ */
 const claimSeconds = 900
 const firstRetrySeconds = 15
 const longestRetrySeconds = 3_600
 const rowsPerDelete = 10_000
 const objectsPerLook = 500
-/** After this many hours, no process is still storing the object. */
+/** The hours after which no process is still storing an object. */
 const looseHours = 24
 const upkeepMs = 600_000
 
@@ -24,7 +27,10 @@ export const archiveAll = async (deps: ArchiveDeps) => {
   }
 }
 
-/** Moves one run's records. A run that fails does not block the others. It is retried with growing delays. */
+/**
+ * Moves the records of one run to storage and deletes them from Postgres. A failure does not block other runs, and is retried with growing
+ * delays.
+ */
 const archiveRun = async (deps: ArchiveDeps, run: RunToArchive) => {
   const {db, drain, log} = deps
   try {
@@ -43,13 +49,13 @@ const archiveRun = async (deps: ArchiveDeps, run: RunToArchive) => {
   }
 }
 
-/** Returns null if another worker has moved the records already. Then only their deletion is left. */
+/** Returns null if another worker has moved the records already, so that only their deletion from Postgres is left. */
 const emptyIfMoved = (error: unknown) => {
   if (error instanceof RecordsMoved) return null
   throw error
 }
 
-/** Deletes objects that no row named within a day or whose row is gone. Also deletes the temporary files of broken uploads. */
+/** Deletes objects that no row named within a day, or whose rows were deleted. Also deletes the temporary files of interrupted uploads. */
 export const maintainSegments = async ({db, storage, drain}: Pick<ArchiveDeps, 'db' | 'storage' | 'drain'>) => {
   await giveUpLoose(db, {hours: looseHours})
   for (let after = ''; ; ) {
@@ -76,7 +82,7 @@ const maintainAtIntervals = () => {
 
 /**
  * Moves the records of ended runs to storage, one run after another. There is no job: an ended run's row says that its records are to be
- * moved, whichever engine executed the run. If storage fails, the run is retried on its own schedule, and its records are read from
- * Postgres until then. Its import is already free for other runs.
+ * moved, whichever engine executed the run. If storage fails, the move of the run is retried later, and its records are read from Postgres
+ * until then. The import of the run is already free for other runs.
  */
 export default periodicTask({name: 'run.archive', everyMs: aboutEachLease, steps: [archiveAll, maintainAtIntervals()]})

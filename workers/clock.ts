@@ -12,7 +12,7 @@ import {periodicTask} from './periodic.ts'
 import {endNextRunning} from './schedules/end-running.ts'
 
 const everyMs = 1_000
-/** The limit on schedules per round, one transaction each. The rest waits for the next second. */
+/** The most schedules, and the most ended firings, per round, one transaction each. The rest waits for the next second. */
 const perRound = 500
 
 /** Fires one due schedule and returns whether there was one. One transaction makes the firing and sets the schedule's next due time. */
@@ -31,7 +31,7 @@ const fireNext = async (tx: Tx, queue: Queue): Promise<boolean> => {
   return true
 }
 
-/** Returns the schedule's due times, or why it must stop: an update of the system's tables may remove a time zone. */
+/** Returns the schedule's due times, or why the schedule must stop. An update of the system's tables may remove its time zone. */
 const readDue = (schedule: Schedule): Due | Reason => {
   try {
     return catchUp(schedule, {due: schedule.nextDueAt!, now: schedule.now})
@@ -41,7 +41,10 @@ const readDue = (schedule: Schedule): Due | Reason => {
   }
 }
 
-/** Fires a schedule for its newest due time only, even if an outage spanned several. */
+/**
+ * Fires a schedule for its newest due time only, even if an outage spanned several. If a firing of the schedule is in progress, records a
+ * skipped firing instead.
+ */
 const fire = async (tx: Tx, queue: Queue, schedule: Schedule, {newest, missed}: Due) => {
   const {id: of, org} = schedule
   const firing = {id: newId('fir'), org, schedule: of, dueAt: newest, by: 'clock', missed} as const
@@ -56,7 +59,7 @@ const fire = async (tx: Tx, queue: Queue, schedule: Schedule, {newest, missed}: 
     await logStop(tx, 'schedule.skipped', schedule, {firing: firing.id, dueAt: newest, importId: null, reason})
 }
 
-/** Makes a step that repeats `step`, each time in its own transaction, until no work is left. */
+/** Makes a step that repeats `step`, each time in its own transaction, until no work is left or the round's limit is reached. */
 const each = (step: (tx: Tx, deps: WorkerDeps, queue: Queue) => Promise<boolean>) => async (deps: WorkerDeps, queue: Queue) => {
   for (let done = 0; done < perRound && !deps.drain.aborted; done++) {
     if (!(await deps.db.transaction(tx => step(tx, deps, queue)))) return
@@ -70,8 +73,8 @@ const sendLeft = ({db}: WorkerDeps, queue: Queue) =>
   })
 
 /**
- * Polls once a second for schedules that are due by the clock of Postgres. Any number of processes may poll: a due time is one row, which
- * one process claims, and becomes one firing only. After an outage, each schedule catches up with one firing.
+ * Polls once a second for schedules that are due by the clock of Postgres. Any number of processes may poll, because one process claims each
+ * due time and makes one firing of it. After an outage, each schedule catches up with one firing.
  */
 export default periodicTask({
   name: 'clock',

@@ -25,8 +25,8 @@ const tooSoon: QuotaCheckTarget = {asked: false, answered: false, notAsked: 'too
 const checked = (answered: boolean): QuotaCheckTarget => ({asked: true, answered, notAsked: null})
 
 /**
- * Reads the remaining quota if a read is due. While the quota is exhausted, the gate before every CRM call decides instead of the
- * connection's own interval.
+ * Reads the remaining quota if the last read of this connection is older than 30 s. If the quota is exhausted, the gate before every CRM call
+ * decides instead.
  */
 const checkOnce = async (work: Work, connector: ConnectorRow): Promise<QuotaCheckTarget> => {
   const isDue = await takeQuotaCheck(work.db, connector.id, {seconds: checkEverySeconds})
@@ -50,7 +50,7 @@ const readLicenceQuota = async (
   }
 }
 
-/** Returns what a refused call means. If the refusal revealed an ended grant, the call counts as made. */
+/** Returns the result of a refused call. If the refusal showed that the grant has ended, the call counts as made. */
 const meaningOf = ({code, extra}: Refusal): QuotaCheckTarget => {
   if (code === 'DAILY_ALLOWANCE_SPENT' || code === 'CONNECTION_THROTTLED' || code === 'UNAVAILABLE') return tooSoon
   return code === 'CONNECTION_UNAVAILABLE' && extra.connection === 'ended' ? checked(false) : cannot

@@ -5,12 +5,12 @@ import type {WorkerDeps} from './deps.ts'
 import {periodicTask} from './periodic.ts'
 
 const everyMs = 5 * 60_000
-/** The limit on connections per look, so that connections made on the same day are not all read in the same minute. */
+/** The most connections per round, so that connections made on the same day are not all read in the same minute. */
 const connectorsPerLook = 20
 /** The hours after which a failed connection is tried again at the earliest. */
 const againHours = 1
 
-/** Enqueues connections whose discovery is too old. A connection whose discovery is queued or running is not read twice. */
+/** Enqueues connections whose discovery is too old. The queue accepts no second discovery of a connection while one is queued or running. */
 const enqueueStale = async ({db, config}: WorkerDeps, queue: Queue) => {
   if (config.DISCOVERY_REFRESH_HOURS === 0) return
   await db.transaction(async tx => {
@@ -19,7 +19,7 @@ const enqueueStale = async ({db, config}: WorkerDeps, queue: Queue) => {
   })
 }
 
-/** Returns a random interval, which keeps processes that were started together apart. */
+/** Returns a random interval, so that processes that were started together do not poll together. */
 const sometime = () => everyMs * (0.75 + Math.random() / 2)
 
 /**

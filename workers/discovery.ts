@@ -60,8 +60,8 @@ const readWarnings = async (
 }
 
 /**
- * Reads the edition of the CRM org, which decides how many calls may be in flight. Without it, reads by id find no free slot beside writes.
- * The refresh reads it, because an edition may change. If the CRM does not answer, the earlier edition stays.
+ * Reads the edition of the CRM org, which decides how many calls may be in flight. While it is unknown, reads by id may find no free slot
+ * beside writes. A refresh reads it, because an edition may change. If the CRM does not answer, the earlier edition stays.
  */
 const readEdition = async (
   {db, log, signal}: Pick<Work, 'db' | 'log' | 'signal'>,
@@ -78,9 +78,9 @@ const readEdition = async (
 
 type ReadDiscovery = {org: string; connector: string; read: DiscoveredModule[]; upkeep: boolean}
 
-/** Stores a discovery. A daily refresh without changes only marks the newest snapshot as seen again, so equal snapshots do not pile up. */
+/** Stores a discovery. A refresh without changes only marks the newest discovery as seen again, so that equal discoveries do not pile up. */
 const keepDiscovery = async (tx: Tx, queue: Queue, {org, connector, read, upkeep}: ReadDiscovery) => {
-  // This lock comes first, so that of two discoveries that end at once, the later is compared with the earlier.
+  // This lock is taken first. Thus, if two discoveries end at the same time, the later is compared with the earlier.
   await holdVersion(tx, org)
   const before = await findLatestDiscovery(tx, connector)
   const known = before ? await listDiscoveredModules(tx, before.id) : []

@@ -8,7 +8,7 @@ import {setJobProgress} from '../sql/jobs.ts'
 import {isOpenOrg} from '../sql/orgs.ts'
 import {type Work, worker} from './worker.ts'
 
-/** Executes one doctor at a time, which makes its calls one after another. */
+/** Executes one doctor at a time. A doctor makes its calls one after another. */
 export default worker(runDoctor, {concurrency: 1}, async ({org, connector, write}, work) => {
   if (!(await findConnector(work.db, {org, id: connector}))) throw new Refusal('CONNECTION_NOT_FOUND', 'No such connection')
   if (!(await isOpenOrg(work.db, org))) throw new Refusal('ORG_CLOSED', 'This org is closed')
@@ -20,7 +20,7 @@ export default worker(runDoctor, {concurrency: 1}, async ({org, connector, write
 
 type ProbeTarget = {org: string; connector: string; write: boolean}
 
-/** Runs the probes. If an administrator pauses writes, the doctor stops before the next probe. */
+/** Runs the probes. If an administrator pauses writes, a doctor with writing probes stops before the next probe. */
 const runProbesOf = async ({crm, db, job, signal}: Work, {org, connector, write}: ProbeTarget): Promise<DoctorReport> => {
   const onProgress = async (done: number, total: number) => {
     if (write) await assertWritable(db, {org, connector})

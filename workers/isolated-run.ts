@@ -34,7 +34,7 @@ const main = async () => {
   send(result, () => process.exit(0))
 }
 
-/** Sends a message to the parent. If that fails, the parent has ended, and `disconnect` ends this process. */
+/** Sends a message to the parent. If the send fails, the parent has ended, and `disconnect` ends this process. */
 const send = (message: IsolatedRunMessage, onSent = () => {}) => void process.send!(message, onSent)
 
 const executeOnce = async ({config, org, id, parent}: IsolatedRunInput, options: ExecuteOptions): Promise<RunState> => {

@@ -21,8 +21,8 @@ const noticesPerDelete = 1_000
 const upkeepMs = 600_000
 
 /**
- * Delivers notices: finds the recipients, posts and mails what is due, and deletes old notices. Rows say what is due, and any number of processes
- * may poll. Invitations are mailed by a job. On shutdown, deliveries in progress are completed first.
+ * Delivers notices: finds the recipients, posts and mails what is due, and deletes old notices. Rows say what is due, and any number of
+ * processes may poll. Invitations are mailed by a job. On shutdown, deliveries in progress are completed first.
  */
 const notices: Worker = {
   name: 'notices',

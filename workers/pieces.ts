@@ -1,7 +1,4 @@
-/**
- * Calls `take` with `limit` until it returns a smaller count. Returns the total. If the process is asked to stop, throws between two
- * pieces, and another process continues.
- */
+/** Calls `take` with `limit` until it returns a smaller count. Returns the total. Throws between two pieces if the signal aborts. */
 export const inPieces = async (
   signal: AbortSignal,
   limit: number,

@@ -8,7 +8,7 @@ import {removeUploads} from './retention/uploads.ts'
 const everyMs = 20_000
 const orgsPerLook = 20
 
-/** Removes deleted imports, unfinished uploads and unnamed objects at once, not only at night. */
+/** Removes imports that people deleted, unfinished uploads, and objects that are pending delete, without waiting for the night. */
 export const removeDeleted = async (tools: Omit<Nightly, 'config'>) => {
   const retaining = {...tools, tally: openLogged(tools)}
   const orgs = await listOrgsWithDeleted(tools.db, {limit: orgsPerLook})
@@ -20,11 +20,11 @@ export const removeDeleted = async (tools: Omit<Nightly, 'config'>) => {
   await removeUploads(retaining)
 }
 
-/** Returns a random interval, which keeps processes that were started together apart. */
+/** Returns a random interval, so that processes that were started together do not poll together. */
 const sometime = () => everyMs * (0.75 + Math.random() / 2)
 
 /**
  * Deletes data past the history window of its org once a day, in pieces that block nothing. Data that people delete is removed within a
- * minute. There is no job: one process claims the row of the night, and each step works on what is left, whichever process died before.
+ * minute. There is no job: one process claims the row of the night. Each step works on what is left, even if an earlier process died.
  */
 export default periodicTask({name: 'retention', everyMs: sometime, steps: [removeDeleted, doNight]})

@@ -7,7 +7,10 @@ import {type Worker, worker} from './worker.ts'
 /** The number of firings that a process executes at once. A firing mostly waits for an external server. */
 const concurrency = 4
 
-/** Executes a firing until its run is started, and test fetches. The firing's lease decides which process owns it. The clock ends the firing when its run ends. */
+/**
+ * Executes a firing until its run is started, and test fetches. The lease of a firing decides which process owns the firing. The clock ends
+ * the firing when its run ends.
+ */
 const schedules: Worker = {
   name: fireSchedule.name,
   async start(queue, tools) {

@@ -8,11 +8,11 @@ import type {WorkerDeps} from './deps.ts'
 import {aboutEachLease, periodicTask} from './periodic.ts'
 
 const perRound = 500
-/** A page size for steps that cost little per org, so that no org waits behind others for long. */
+/** The most orgs per round in steps that cost little per org, so that no org waits long for others. */
 const many = 10_000
 const dayMs = 86_400_000
 
-/** Charges that need no person at a page: automatic credit top-ups, and rows beyond the plan. */
+/** Makes charges for which no person must open a page: automatic top-ups, and rows beyond the plan. */
 export default periodicTask({
   name: 'topups',
   everyMs: aboutEachLease,
@@ -28,8 +28,8 @@ export default periodicTask({
 let comparedAt = 0
 
 /**
- * Compares with the provider once a day in each process, even after a failure. Repeating a step has no further effect, and each step looks
- * back more than a day.
+ * Compares with the provider once a day in each process. A failed comparison is repeated the next day. Repeating a step has no further
+ * effect, and each step looks back more than a day.
  */
 const compareDaily = async (deps: WorkerDeps) => {
   if (Date.now() - comparedAt < dayMs) return

@@ -2,11 +2,11 @@ import {Worker} from 'node:worker_threads'
 import type {Log} from '../shared/telemetry/log.ts'
 
 /**
- * The seconds after which a blocked process is ended. By then it has lost all its leases: every job's heartbeat (`shared/jobs.ts`) is 60 s,
- * a run's lease 15 s. Normal work blocks for less than a second. A sort takes 4 MB (`shared/runs/results/row-sort.ts`). A search of one
- * cell takes a tenth of a second at worst (`shared/files/cleaning/pattern.ts`), with a turn for other work after each row. Expressions run
- * in threads with limits of their own. A row built to be slow, with 1 MiB of cells that each cost a pattern the most, takes half a minute
- * per step: its run loses its lease, but its process lives.
+ * The seconds after which a blocked process is ended. By then it has lost all its leases: every job's heartbeat (`shared/jobs.ts`) is 60 s, a
+ * run's lease 15 s. Normal work blocks for less than a second, for these reasons. A sort takes 4 MB (`shared/runs/results/row-sort.ts`). A
+ * search of one cell takes a tenth of a second at worst (`shared/files/cleaning/pattern.ts`), with a turn for other work after each row.
+ * Expressions run in threads with limits of their own. A row of 1 MiB that is built to be slow for patterns takes half a minute per step. Its
+ * run loses the lease, but the process lives.
  */
 export const hungAfterSeconds = 60
 

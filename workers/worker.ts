@@ -33,8 +33,8 @@ export const worker = <P extends z.ZodType, A extends z.ZodType>(
 })
 
 /**
- * Executes jobs one after another. The queue would wait for its polling interval after each job. So the loop is woken by its own id and
- * polls again at once.
+ * Executes jobs one after another. The queue would wait for its polling interval after each job. So each end of a job notifies the queue's
+ * own worker, which polls again at once.
  */
 const listen = async <P extends z.ZodType, A extends z.ZodType>(
   queue: Queue,

@@ -3,14 +3,14 @@ import {crc32} from 'node:zlib'
 
 const PREFIX = 'lading_'
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
-/** The base62 digits of a secret (256 bits) and of its checksum (32 bits). */
+/** Numbers of base62 digits: of a secret (256 bits) and of its checksum (32 bits). */
 const SECRET_LENGTH = 43
 const CHECKSUM_LENGTH = 6
 const SHAPE = new RegExp(`^${PREFIX}[0-9A-Za-z]{${SECRET_LENGTH + CHECKSUM_LENGTH}}$`)
 
 /**
- * Creates a secret that is shown once. Only its `hash` is stored. Users recognise the secret by its `prefix`. `start` marks the kind of secret.
- * `bits`: 32 random bytes.
+ * Creates a secret. Only `hash` is stored, so the caller shows the secret once. Users recognise the secret in lists by `prefix`. `start` is the
+ * first part of the secret and depends on its kind.
  */
 export const mintSecret = (start = PREFIX, bits = randomBytes(32)) => {
   const body = base62(BigInt(`0x${bits.toString('hex')}`), SECRET_LENGTH)
@@ -23,7 +23,10 @@ export const hashSecret = (secret: string): Buffer => createHash('sha256').updat
 
 export const looksLikeSecret = (bearer: string): boolean => bearer.startsWith(PREFIX)
 
-/** Checks the form and the checksum of a secret. The checksum rejects typing errors and lets secret scanners recognise a secret of this service. */
+/**
+ * Returns whether a text has the form and the checksum of an API token. The checksum rejects typing errors and lets secret scanners recognise a
+ * secret of this service.
+ */
 export const isWellFormed = (secret: string): boolean => {
   if (!SHAPE.test(secret)) return false
   const body = secret.slice(PREFIX.length, -CHECKSUM_LENGTH)

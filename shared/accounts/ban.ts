@@ -5,7 +5,10 @@ import {recordStaffAction, type Staff} from './staff-action.ts'
 
 type BanInput = {person: string; banned: boolean; reason: string | undefined}
 
-/** Bans a person, or lifts the ban. The person's sessions and API tokens are refused or accepted accordingly from their next request on. */
+/**
+ * Bans a person, or lifts the ban. The API refuses the sessions and API tokens of a banned person from the next request. A call without a change
+ * is not recorded.
+ */
 export const setPersonBanned = (db: Pool, by: Staff, {person, banned, reason}: BanInput): Promise<PersonRow> =>
   db.transaction(async tx => {
     const found = await lockPerson(tx, person)

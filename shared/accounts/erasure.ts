@@ -27,9 +27,9 @@ export const beginOrgErasure = (db: Pool, queue: Queue, {org, reason}: {org: str
 type Heir = {org: string; person: string}
 
 /**
- * Erases a person: the memberships, the invitations to the person's address, and the row with all names and addresses. Objects that the person
- * created stay, without a name. If the person is the only owner of an org with other members, the erasure is refused. With `force`, the highest other
- * member becomes the owner.
+ * Erases a person: the memberships, the invitations to the person's address, the devices, and the row with names and addresses. Objects that the
+ * person created stay, without a name. If the person is the only owner of an org with other members, throws LAST_OWNER. With `force`, makes the
+ * other member with the highest role an owner instead. Returns these new owners.
  */
 export const erasePerson = (db: Pool, id: string, {force, reason}: {force: boolean; reason?: string | undefined}): Promise<Heir[]> =>
   db.transaction(async tx => {

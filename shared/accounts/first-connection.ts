@@ -12,8 +12,9 @@ import {isAtLeast} from './roles.ts'
 type FirstConnectionInput = {signedIn: SignedIn; consent: CrmConsent; identity: Identity}
 
 /**
- * Stores the org's first connection from the consent of a sign-in, and enqueues its discovery. Returns false if the person may not connect
- * the org, the consent does not suffice, or the org has a connection, even a disconnected one. The caller's transaction has locked the org.
+ * Stores the org's first connection from the consent of a sign-in, and enqueues its discovery. Returns false if the person may not connect the
+ * org or the consent does not suffice. Returns false too if the org is closed or has a connection, even a disconnected one. The caller's
+ * transaction has locked the org.
  */
 export const keepFirstConnection = async (
   tx: Tx,

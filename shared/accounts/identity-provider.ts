@@ -52,7 +52,7 @@ const SCOPES = {
 /** The scopes that a connection must be granted. With fewer scopes, its runs would fail. */
 export const connectionScopes = SCOPES.connect.slice(1)
 
-/** Returns the scopes of a connection that a consent lacks. A CRM that names no scopes granted all. */
+/** Returns the connection scopes that a consent lacks. If the CRM named no scopes, it granted all of them. */
 export const listMissingScopes = ({scopes}: Pick<CrmConsent, 'scopes'>): string[] =>
   scopes.length === 0 ? [] : connectionScopes.filter(scope => !scopes.includes(scope))
 
@@ -63,8 +63,8 @@ const callbackUrl = ({PUBLIC_URL}: Pick<Config, 'PUBLIC_URL'>) => `${PUBLIC_URL.
 type Visit = {purpose: 'session' | 'connect' | 'grant'; connects: boolean; state: string; verifier: string}
 
 /**
- * Returns the URL for the browser. A connection requests permanent access and always asks for consent, even if it was given before. A sign-in
- * that also connects requests permanent access too; the CRM grants it with the first consent of the account only.
+ * Returns the provider's authorisation URL. The purpose `connect` requests permanent access and always asks for consent, even after an earlier
+ * one. A sign-in with `connects` requests permanent access too, but the CRM grants it only with the account's first consent.
  */
 export const authoriseUrl = (config: Config, {dc, accounts}: Hosts, {purpose, connects, state, verifier}: Visit): string => {
   const query = new URLSearchParams({
@@ -123,7 +123,7 @@ export const exchangeCode = async (
   return {accessToken: access_token, refreshToken: refresh_token ?? null, apiDomain: trim(api_domain), scopes, seconds: expires_in}
 }
 
-/** Revokes the refresh token of a consent that no connection keeps. */
+/** Revokes, at the provider, a refresh token that no connection stores. */
 export const revokeConsent = async ({accounts}: Hosts, refreshToken: string): Promise<void> => {
   await requestProvider(`${accounts}/oauth/v2/token/revoke?${new URLSearchParams({token: refreshToken})}`, {form: {}})
 }
@@ -142,9 +142,7 @@ const User = z.object({id: z.string(), full_name: textOr(''), profile: z.object(
 const Users = z.object({users: z.array(User).min(1)})
 const Orgs = z.object({org: z.array(z.object({id: z.string(), company_name: textOr('CRM'), type: textOr('production')})).min(1)})
 
-/**
- * Reads the account, its CRM user, and the access that the purpose needs. An account without access to the CRM can still sign in.
- */
+/** Reads the account and its CRM user. An account without access to the CRM can still sign in. */
 export const readIdentity = async (
   hosts: Hosts,
   {apiDomain, accessToken}: Pick<CrmConsent, 'apiDomain' | 'accessToken'>,
@@ -171,12 +169,16 @@ export const readIdentity = async (
     crmOrg: org ? {id: org.id, name: org.company_name, sandbox: org.type.toLowerCase() === 'sandbox'} : null,
     crmUser: user ? {id: user.id, name: user.full_name} : null,
     ...access,
-    // A sign-in also admits accounts without a CRM user. Their refusals name no reason, so only a named refusal counts here.
+    // Without a CRM user, an account may sign in but not connect. The CRM refuses such an account without naming a permission, so a sign-in
+    // ignores unnamed refusals.
     lacksApiAccess: [users, orgs].some(answer => isApiAccessRefused(answer, {isNamed: purpose !== 'connect'})),
   }
 }
 
-/** Reads whether the user is an administrator (for a sign-in) or the user's warnings (for a connection). Discovery reads the warnings again. */
+/**
+ * Reads whether the user is an administrator, and for a connection also the warnings about the user's rights. Discovery reads the warnings
+ * again.
+ */
 const readOwn = async (
   read: ReadJson,
   user: {id: string; profile: string | null} | undefined,
@@ -194,7 +196,10 @@ const isScopeMissing = ({status, json}: {status: number; json: unknown}) => stat
 
 type ProviderRequest = {accessToken?: string; form?: Record<string, string>}
 
-/** Sends a request and returns an answer below 500 with its JSON. Throws if the token is refused, requests are throttled, or no answer arrives. */
+/**
+ * Sends a request. Returns a status below 500 and the JSON, which is null if the text is not JSON. Throws SIGN_IN_UNAVAILABLE for no answer,
+ * 5xx, 429, a 200 without JSON, and a 401 that is not about missing scopes.
+ */
 const requestProvider = async (url: string, {accessToken, form}: ProviderRequest) => {
   const answer = await request(url, {
     method: form ? 'POST' : 'GET',

@@ -26,7 +26,10 @@ const lifeDays = 14
 
 type InviteDeps = {db: Pool; queue: Queue; config: Pick<Config, 'SMTP_URL'>}
 
-/** Invites an address into the actor's org. A second invitation to the same address replaces the role and the expiry of the first. With a mail server, the person gets an e-mail. */
+/**
+ * Invites an address into the actor's org. A second invitation to the same address replaces the role and the expiry of the first. If a mail
+ * server is configured, a job sends an e-mail.
+ */
 export const invite = ({db, queue, config}: InviteDeps, actor: Actor, {email, role}: {email: string; role: Role}) =>
   db.transaction(async tx => {
     await lockOrg(tx, actor.org)
@@ -54,7 +57,10 @@ export const withdraw = (db: Pool, author: Author, id: string) =>
     return withdrawn
   })
 
-/** Records a change by the invitation's id. The history omits the e-mail address, because the invited person may never sign in. */
+/**
+ * Records a change with the invitation's id instead of the address. The invited person may never sign in, so no account exists whose erasure
+ * would remove the address.
+ */
 const recordInvitation = (tx: Tx, author: Author, change: Pick<Change, 'subject' | 'before' | 'after'>) =>
   recordChanges(tx, author, [{page: 'members', ...change}])
 
@@ -65,7 +71,7 @@ type InvitedPerson = {person: string; email: string; session: string}
 
 /**
  * Joins the org with the invited role, which replaces the member's present role, and moves the session to the org. If the membership changes
- * concurrently, the call is tried again. After a few conflicts it throws MEMBERSHIP_CHANGING, and the invitation stays pending.
+ * concurrently, the call is tried again. After three conflicts, the function throws MEMBERSHIP_CHANGING, and the invitation stays pending.
  */
 export const acceptInvitation = async (db: Pool, invited: InvitedPerson, id: string): Promise<Role> => {
   const {person} = invited
@@ -86,7 +92,9 @@ const refusals = {
   expired: () => new Refusal('INVITATION_EXPIRED', 'This invitation has expired. Ask for another one'),
 }
 
-/** Makes the person a member and uses up the invitation. Returns false and writes nothing if the org or the membership changed since the read. */
+/**
+ * Makes the person a member and uses up the invitation. Returns false and writes nothing if the org or the membership changed since the read.
+ */
 const joinOrg = async (tx: Tx, {person, session}: InvitedPerson, {id, org, role, membership}: InvitationStatus & {id: string}) => {
   const place = await lockOrg(tx, org)
   const member = await lockMember(tx, {org, person})

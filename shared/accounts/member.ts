@@ -13,8 +13,8 @@ export type Actor = Author & {person: string; role: Role; staffView?: object | n
 type RoleInput = {id: string; role: Role; roleSource: MemberRow['roleSource']; revokeTokens: boolean}
 
 /**
- * Changes a member's role. An actor can neither grant a role above their own nor change a higher member. A demoted member's API tokens keep the admin
- * role until they are revoked: `activeTokens` counts them.
+ * Changes a member's role. An actor can neither grant a role above their own nor change a higher member. API tokens of a demoted member keep the
+ * admin role until their revocation. `activeTokens` is the number of the member's tokens that are still active.
  */
 export const changeRole = (
   db: Pool,
@@ -31,7 +31,7 @@ export const changeRole = (
     return {member: {...member, role, roleSource}, activeTokens: await countActiveTokens(tx, creator)}
   })
 
-/** Revokes all API tokens of a member. The caller needs the same rights as for revoking a single token. */
+/** Revokes all API tokens of a member. API tokens and staff views may not call this. */
 const revokeTokensFor = async (tx: Tx, actor: Actor, {person}: {org: string; person: string}) => {
   const {via, staffView} = actor
   if (via !== 'session') throw new Refusal('SESSION_REQUIRED', 'An API token cannot revoke API tokens. Sign in')
@@ -59,8 +59,9 @@ export const recordRole = (tx: Tx, author: Author, {person, before, after}: Role
   recordChanges(tx, author, [{page: 'members', subject: 'member.role', targetPerson: person, before, after}])
 
 /**
- * Returns the role with which an actor may change members. The role is read under the org's row lock: if two members change each other, the second
- * change is checked against the first. An API token counts only with the present role of its creator.
+ * Returns the role with which an actor may change members: the lower of the request's role and the actor's present role. For an API token, its
+ * creator is the actor. The present role is read under the org's row lock, so that if two members demote each other, the second change is
+ * refused.
  */
 export const rankNow = async (tx: Tx, {org, person, role, staffView}: Actor): Promise<Role> => {
   if (staffView) return role

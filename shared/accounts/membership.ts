@@ -12,13 +12,16 @@ import type {Role} from './roles.ts'
 import {isStaffNow} from './staff.ts'
 import {endTokensOf} from './token.ts'
 
-/** The result of a sign-in. `isGuest`: the CRM did not admit the person, who is a member by invitation or has no org. */
+/**
+ * The result of a sign-in. `isGuest`: the membership does not come from the CRM org of the sign-in. The person is a member by invitation or has
+ * no org.
+ */
 export type SignedIn = {person: string; org: string | null; role: Role | null; isGuest: boolean; isStaff: boolean}
 
 /**
- * Finds or creates the person of an identity, and the membership in the org of the identity's CRM org. Without a CRM org, the person gets an org that
- * invited them, or none. The same applies to staff who are not members, because a CRM user for support is no request for membership. A membership
- * through a CRM ends when that CRM no longer admits the person.
+ * Finds or creates the person of an identity, and the membership in the org of the identity's CRM org. Without a CRM org, the result has the org
+ * of the person's latest invitation, or none. The same applies to staff who are not members, because a CRM user for support is no request for
+ * membership.
  */
 export const admitPerson = async (
   tx: Tx,
@@ -38,8 +41,8 @@ export const admitPerson = async (
 }
 
 /**
- * Makes a person a member, or updates the role, after a sign-in, a refresh or an invitation. The person is the author of the change. The caller holds
- * the org's row lock. Sessions and API tokens of a former membership stay invalid.
+ * Makes a person a member, or updates the role, after a sign-in, a refresh or an invitation. The person is the author of the change. The caller
+ * holds the org's row lock. For a new member, ends sessions and API tokens of a former membership.
  */
 export const giveRole = async (tx: Tx, {org, person, role}: {org: string; person: string; role: Role}): Promise<void> => {
   const before = (await findMember(tx, {org, person}))?.role ?? null
@@ -53,7 +56,10 @@ export const giveRole = async (tx: Tx, {org, person, role}: {org: string; person
   await recordRole(tx, {org, via: 'session', person}, {person, before, after: role})
 }
 
-/** Chooses a member's role. The first member becomes the owner. Owners and roles set in Lading stay. Other roles follow the CRM if the org does. */
+/**
+ * Returns a member's role after a sign-in. The first member becomes the owner. Owners and roles set in Lading stay. If the org follows the CRM's
+ * roles, other members get `admin` or `operator`. Otherwise the role stays; a new member becomes an operator.
+ */
 const roleIn = async (
   tx: Tx,
   {org, person, isAdministrator}: {org: {id: string; followsCrmRoles: boolean}; person: string; isAdministrator: boolean},

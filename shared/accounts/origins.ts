@@ -3,7 +3,8 @@ import type {Config} from '../config.ts'
 type OriginsConfig = Pick<Config, 'RETURN_ORIGINS' | 'PUBLIC_URL'>
 
 /**
- * Returns the origins that may receive a session and call the API from a browser: our own and those of RETURN_ORIGINS. Patterns are not supported.
+ * Returns the origins that may receive a session and call the API from a browser: our own and those of RETURN_ORIGINS. Patterns are not
+ * supported.
  */
 export const listOrigins = ({RETURN_ORIGINS, PUBLIC_URL}: OriginsConfig): string[] =>
   [PUBLIC_URL, ...RETURN_ORIGINS].map(originOf).filter(origin => origin !== null)
@@ -15,8 +16,8 @@ export const findReturnOrigin = (config: OriginsConfig, given: string | undefine
 }
 
 /**
- * Returns the origin of a URL, or null. Null also for URLs with credentials, and for `javascript:`, `data:` and similar URLs, whose origin is the
- * word "null".
+ * Returns the origin of a URL, or null. Null also for URLs with credentials, and for `javascript:`, `data:` and similar URLs, whose origin is
+ * the word "null".
  */
 const originOf = (text: string) => {
   const url = URL.canParse(text) ? new URL(text) : null

@@ -6,8 +6,8 @@ import {Refusal} from '../errors.ts'
 import {isAtLeast} from './roles.ts'
 
 /**
- * Connects a sandbox org to the production org that pays for it; null disconnects it. The sandbox owner must be an admin of the production org. If
- * the owner is no member there, the production org is reported as missing.
+ * Links a sandbox org to the production org that pays for it. Null removes the link. The sandbox owner must be an admin of the production org.
+ * If the owner is no member of the production org, throws NOT_FOUND.
  */
 export const linkToProduction = (db: Pool, owner: Author & {person: string}, production: string | null): Promise<void> =>
   db.transaction(async tx => {

@@ -30,7 +30,10 @@ export const openSession = async (
 type SessionDeps = {db: Pool; config: Pick<Config, 'SESSION_KEYS'>; crm: Crm; log: Log}
 type RefreshInput = {person: string; org: string | null; session: string; device: Device; signal: AbortSignal}
 
-/** Creates a new session of the same sign-in, with the member's current role. Throws if the person is not an active user in the CRM. */
+/**
+ * Creates a new session of the same sign-in, with the member's current role. Throws AUTH_REQUIRED if the person's CRM user is inactive or the
+ * session has ended.
+ */
 export const refreshSession = async (
   {db, config, crm, log}: SessionDeps,
   {person, org, session, device, signal}: RefreshInput,
@@ -49,7 +52,7 @@ type SessionOwner = {person: string; session: string}
 
 export const signOut = (db: Pool, own: SessionOwner) => withSignIns(db, own.person, tx => deleteSignIn(tx, own))
 
-/** Ends the sign-in of a session token, if the token is valid. A new sign-in in the same browser replaces it. */
+/** Ends the sign-in of a session token, if the token is valid. Call this after a new sign-in in the same browser. */
 export const endReplaced = async (db: Pool, {SESSION_KEYS}: Pick<Config, 'SESSION_KEYS'>, token: string): Promise<void> => {
   const session = await readSignedId(SESSION_KEYS, 'session', token)
   const person = session && (await findSessionPerson(db, session))

@@ -41,14 +41,16 @@ type Begin = {dc: string; returnTo: string | undefined; browser: string | null} 
 )
 
 /**
- * `keepsCookie`: a cookie keeps the session, and no page receives its token. `connects`: the consent includes the scopes of a connection and
- * may make the org's first one.
+ * `keepsCookie`: a cookie keeps the session, and no page receives its token. `connects`: the consent includes the scopes of a connection and may
+ * create the org's first connection.
  */
 type SessionOptions = {keepsCookie?: boolean; connects?: boolean}
 
 export const visitMinutes = 10
 
-/** Returns the URL for the browser, and the secret that the browser must return. The state in the URL contains the visit, so nothing is stored. */
+/**
+ * Returns the URL for the browser, and the secret that the browser must return. The state in the URL contains the visit, so nothing is stored.
+ */
 export const beginSignIn = async (
   {db, config}: Pick<SignInDeps, 'db' | 'config'>,
   begin: Begin,
@@ -78,13 +80,16 @@ type SignInReturn = {
   error?: string | undefined
   accountsServer?: string | undefined
   browser: string | null
-  /** The token in the session cookie of the browser. A new session cookie ends its sign-in. */
+  /** The session token in the cookie of the browser. If the visit sets a new cookie, the sign-in of this token ends. */
   former: string | null
   device: Device
   signal: AbortSignal
 }
 
-/** The result of a visit: a message for the page that began it, at that page's origin, or the request of an MCP client that awaits a decision. */
+/**
+ * The result of a visit. For the purpose `grant`, it is the request of an MCP client that awaits a decision. Otherwise it is a message for the
+ * page that began the visit, at the origin of that page.
+ */
 export type SignInOutcome = {origin: string; message: SignInMessage; cookie: string | null} | {request: {id: string; expiresAt: string}}
 
 /** The message for the page that began the visit. `lading:signed-in` carries no token, because a cookie keeps the session. */
@@ -120,7 +125,7 @@ export const completeSignIn = async (deps: SignInDeps, returned: SignInReturn): 
 
 type AdmitInput = {visit: Visit; hosts: Hosts; consent: CrmConsent; identity: Identity}
 
-/** Admits the person and, in the same transaction, makes the org's first connection. A refresh token that no connection keeps is revoked. */
+/** Admits the person and, in the same transaction, makes the org's first connection. A refresh token that no connection stores is revoked. */
 const admit = async (deps: SignInDeps, {visit, hosts, consent, identity}: AdmitInput): Promise<SignedIn> => {
   const {db, config, log} = deps
   const {signedIn, isKept} = await db.transaction(async tx => {

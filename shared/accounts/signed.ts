@@ -45,7 +45,10 @@ const toleranceSeconds = 60
 const mostSeen = 10_000
 const seenByRing = new WeakMap<KeyRing, Map<string, VerifiedId>>()
 
-/** Returns the cache of verified signatures, so that later requests of a session skip the verification. The row is still read each time. */
+/**
+ * Returns the key ring's cache of verified texts, so that later requests of a session skip the verification. Callers still read the row of the
+ * id.
+ */
 const seenUnder = (ring: KeyRing) => {
   const seen = seenByRing.get(ring) ?? new Map<string, VerifiedId>()
   seenByRing.set(ring, seen)

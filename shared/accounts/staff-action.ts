@@ -5,7 +5,6 @@ import {newId} from '../ids.ts'
 
 export type {Staff} from '../../sql/staff-actions.ts'
 
-/** The reason in the words of the staff member, for readers of the record years later. */
 export const Reason = z.string().trim().min(1).max(1000).describe('The reason, for readers of the record years later')
 
 /** All actions of staff and the deployment operator that affect other people. */
@@ -37,7 +36,7 @@ type StaffAction = {
   detail?: Record<string, unknown>
 }
 
-/** Records one effect of a staff action, in the transaction of that effect. Returns the id of the record. */
+/** Records a staff action. Call this in the transaction of the effect. Returns the id of the record. */
 export const recordStaffAction = async (db: Db, staff: Staff, {kind, org, person, reason, detail = {}}: StaffAction): Promise<string> => {
   const id = newId('act')
   await insertStaffAction(db, {id, kind, staff, org: org ?? null, person: person ?? null, reason: reason ?? null, detail})

@@ -28,8 +28,8 @@ type AddStaffInput = {
 type StaffDeps = {db: Pool; config: Pick<Config, 'CRM_STANDIN_URL' | 'CRM_HOSTS'>}
 
 /**
- * Makes a person staff, or stores an account whose person becomes staff at the first sign-in. An e-mail address alone is refused, because accounts of
- * several data centres may share it. If `person` is given too, the address must be that person's.
+ * Makes a person staff, or stores an account whose person becomes staff at the first sign-in. An e-mail address alone is refused, because
+ * accounts of several data centres may share it. If `person` is given too, the address must be that person's.
  */
 export const addStaff = ({db, config}: StaffDeps, {email, person, account}: AddStaffInput): Promise<StaffMember> =>
   db.transaction(async tx => {
@@ -68,7 +68,9 @@ const awaitSignIn = async (tx: Tx, subject: string) => {
   return describeAwaited(kept)
 }
 
-/** Removes a staff member. The person's staff sessions end with the next request. `id` names a person, or an account that has not signed in yet. */
+/**
+ * Removes a staff member. The person's staff sessions end with the next request. `id` names a person, or an account that has not signed in yet.
+ */
 export const removeStaff = (db: Pool, id: string): Promise<StaffMember> =>
   db.transaction(async tx => {
     const awaited = await deleteAwaitedStaff(tx, id)

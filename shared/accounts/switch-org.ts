@@ -11,8 +11,8 @@ import type {Role} from './roles.ts'
 type SwitchInput = {person: string; session: string; org: string; signal: AbortSignal}
 
 /**
- * Moves a session to another org of its person and returns the role there. Reachable are orgs that invited the person, and the org to which
- * the CRM admitted the person at this sign-in. As a refresh does, it reads the CRM user first.
+ * Moves a session to another org of its person and returns the role there. The org must have invited the person, or its CRM must have admitted
+ * the person at this sign-in. Like a refresh, this reads the CRM user first; an inactive user is refused.
  */
 export const switchOrg = async (deps: {db: Pool; crm: Crm; log: Log}, {person, session, org, signal}: SwitchInput): Promise<Role> => {
   if (!(await listReachable(deps.db, {person, session})).some(({id}) => id === org)) throw notReachable()

@@ -2,6 +2,7 @@ import {createHash} from 'node:crypto'
 import {z} from 'zod'
 import {type KeyRing, open, seal} from '../security/secrets.ts'
 
+/** One attempt to sign in or connect, from the redirect to the identity provider until the return. */
 const Visit = z.object({
   id: z.string(),
   purpose: z.enum(['session', 'connect', 'grant']),
@@ -12,7 +13,7 @@ const Visit = z.object({
   org: z.string().nullable(),
   person: z.string().nullable(),
   connectionName: z.string().nullable(),
-  /** Whether a cookie keeps the session of this sign-in. Otherwise the page that began it receives the token. */
+  /** Whether a cookie keeps the session of this sign-in. Otherwise the page that began the sign-in receives the token. */
   keepsCookie: z.boolean().default(false),
   /** Whether the consent of this sign-in may also make the org's first connection. */
   connects: z.boolean().default(false),
@@ -24,7 +25,7 @@ export type Visit = z.output<typeof Visit>
 /** Encrypts a visit as the `state` of the sign-in URL. Only this service can read it, and only in the browser that began the visit. */
 export const sealVisit = (ring: KeyRing, visit: Visit, browser: string): string => seal(ring, JSON.stringify(visit), placeOf(browser))
 
-/** Decrypts a state. Returns null if it was not sealed for this browser. The caller checks its expiry and single use. */
+/** Decrypts a state. Returns null if it was not sealed for this browser. The caller checks the expiry and the single use. */
 export const openVisit = (ring: KeyRing, state: string, browser: string): Visit | null => {
   try {
     return Visit.parse(JSON.parse(open(ring, state, placeOf(browser))))

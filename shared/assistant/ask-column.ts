@@ -72,7 +72,7 @@ const describe = (target: MappingTarget, text: ColumnQuestion['text']) => {
   }
 }
 
-/** Returns the kinds of a column's values, most frequent first. They are sent under every sample policy. */
+/** Returns the kinds of a column's values, most frequent first. The kinds are sent to the model under every sample policy. */
 export const kindsOf = (samples: readonly string[]): string[] => {
   const counts = new Map<string, number>()
   for (const sample of samples) {

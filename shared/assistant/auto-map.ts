@@ -32,13 +32,13 @@ export type ModelUse = 'not_needed' | 'not_configured' | 'no_credits' | 'unavail
 type MappedColumns = {proposals: MappingProposal[]; model: ModelUse; samples: SentSamples}
 
 /**
- * The mapped columns with their cost. `turn` is null if the caller requested no turn, or if its import or file was deleted in the meantime.
+ * The mapped columns with their cost. `turn` is null if the caller requested no turn, or if the import or the file was deleted in the meantime.
  */
 export type AutoMap = MappedColumns & {credits: number; turn: {id: string; position: number} | null}
 
 /** If the matcher's confidence is below this value, a model checks the proposal. */
 const sure = 0.6
-/** Maximum of columns that a model checks. Further columns keep the matcher's proposal. */
+/** Maximum number of columns that a model checks. Further columns keep the matcher's proposal. */
 const mostAsked = 12
 const atOnce = 4
 
@@ -119,7 +119,7 @@ const askAll = async (deps: AutoMapDeps, {org, asked, free, signal, keep}: AskAl
 type AskEachInput = Omit<AskAllInput, 'org' | 'keep'> & {spent: (usage: Usage) => void}
 
 /**
- * Asks a few questions at a time until all are answered or the model is unavailable. An unusable answer affects only its column. Throws if
+ * Asks up to four questions at a time until all are answered or the model is unavailable. An unusable answer affects only its column. Throws if
  * no answer is usable.
  */
 const askEach = async ({model, log}: AutoMapDeps, {asked, free, signal, spent}: AskEachInput) => {

@@ -9,8 +9,8 @@ import {nothing, type Usage} from './model.ts'
 import {ModelFailure} from './model-failure.ts'
 
 /**
- * Credits per 1,000 tokens. Output costs more, because every provider charges more for output. A request costs whole credits, at least one:
- * mapping the uncertain columns of a file costs one to four, a formula one or two.
+ * Credits per 1,000 tokens. Output costs more, because every provider charges more for output. A request that used tokens costs whole credits,
+ * at least one: mapping the uncertain columns of a file costs one to four, a formula one or two.
  */
 export const PRICES: Record<AiFeature, {input: number; output: number}> = {
   auto_map: {input: 0.25, output: 1},
@@ -43,8 +43,8 @@ type ChargedWork<T> = {value: T; usage: Usage; credits: number; balance: Balance
 
 /**
  * Runs work of a model in three steps: reserves and commits credits, runs the work, settles the actual cost. Work with several steps calls
- * `mayCost` before each further step and stops if it returns false. Failed work costs nothing. After a crash, the reservation expires once
- * no answer can arrive any more. Throws CREDITS_EXHAUSTED before the model is called.
+ * `mayCost` before each further step and stops if it returns false. Failed work costs nothing, unless the caller aborted it. After a crash, the
+ * reservation expires once no answer can arrive any more. Throws CREDITS_EXHAUSTED before the model is called.
  */
 export const withCredits = async <T>(
   deps: CreditsDeps,
@@ -92,8 +92,8 @@ const settle = async (tx: Tx, queue: Queue, {org, feature, ref, periodStart}: Op
 }
 
 /**
- * Settles failed work. If the caller aborted, the used tokens are charged, because the provider charges for them. Other failures are free.
- * The tokens of both are counted.
+ * Settles failed work. If the caller aborted, the used tokens are charged, because the provider charges for them. Other failures are free. The
+ * tokens are counted in both cases.
  */
 const end = ({db, queue}: CreditsDeps, open: Open, {error, seen}: {error: unknown; seen: Usage}) => {
   const isBrokenOff = open.signal.aborted

@@ -42,7 +42,7 @@ type FormulaPromptInput = {
   text(text: string): string
 }
 
-/** Writes the prompt for a formula. Of the org's context, it contains only the names. */
+/** Writes the prompt for a formula. The prompt contains only the names of the org's context, not the values. */
 export const formulaPrompt = ({
   question,
   target: {field, annotation, module},

@@ -36,8 +36,8 @@ type Question = PlacedQuestion & {
 }
 
 /**
- * A written formula. `expression` is null if the model answered that no expression can do it. `attempts` is the number of model calls.
- * `turn` is null if no turn is stored.
+ * A written formula. `expression` is null if the model answered that no expression is possible. `attempts` is the number of model calls. If the
+ * model gives up after a partly working expression, `attempts` counts the calls up to that expression. `turn` is null if no turn is stored.
  */
 export type Formula = FormulaAttempt & {
   samples: SentSamples
@@ -46,15 +46,14 @@ export type Formula = FormulaAttempt & {
   turn: {id: string; position: number} | null
 }
 
-/** Maximum of attempts: the first one and two repairs. */
+/** Maximum number of model calls: one answer and two repairs. */
 const mostAttempts = 3
 const maxTokens = 800
 const mostExplanation = 1000
 
 /**
- * Writes an expression for one field. Before it is returned, it is compiled and run on the real rows; rows for which it fails are reported.
- * If it does not compile or fails for every row, it is not returned and costs nothing. The model sees what the org's policy allows, and
- * never the results of rows.
+ * Writes an expression for one field, compiles it and runs it on the unmasked rows. `results` shows the rows for which it fails. If no attempt
+ * works for any row, throws and charges nothing. The model sees only data that the org's sample policy allows, and never the results of rows.
  */
 export const writeFormula = async (deps: FormulaDeps, question: Question): Promise<Formula> => {
   const {org, module, field, columns, rows, source, signal} = question
@@ -110,7 +109,7 @@ const describe = async (
   return {prompt, sent, samples: out.sent()}
 }
 
-/** Returns the usage to reserve: three answers, each with the previous ones in its prompt. */
+/** Returns the usage to reserve: three model calls, each with the previous answer in its prompt. */
 const holdFor = (prompt: string): Usage => ({
   inputTokens: mostAttempts * (Math.ceil((formulaInstructions().length + prompt.length) / (charactersPerToken - 1)) + maxTokens),
   outputTokens: mostAttempts * maxTokens,

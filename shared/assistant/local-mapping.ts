@@ -54,7 +54,7 @@ const readAccepted = async (db: Db, org: string, targets: readonly MappingTarget
   return accepted
 }
 
-/** Confidence of a personal field at which a column counts as personal, far below that of a proposal. */
+/** Confidence for a personal field above which a column counts as personal. It is far below the confidence of a proposal. */
 const worthFearing = 0.05
 const mostFeared = 30_000
 
@@ -62,9 +62,9 @@ const mostFeared = 30_000
 type Personal = Pick<Targets, 'personal'> & {isSource?: PersonalColumnTest}
 
 /**
- * Marks the columns that may contain personal data. A column is personal if a field annotated as personal is proposed for it, was mapped to
- * it before, or resembles it. This holds even if the field is read-only or another column is mapped to it. `proposals` has one entry per
- * column, or none. Columns beyond the limit of comparisons count as personal.
+ * Marks the columns that may contain personal data. A column counts as personal if a personal field is a candidate for it, was filled from it
+ * before, or resembles it. This holds even if the field is read-only or filled from another column. `proposals` has one entry per column, or is
+ * empty. Columns beyond the limit of comparisons count as personal.
  */
 export const judgeColumns = async (
   {parsing, org}: {parsing: Parsing; org: string},

@@ -3,16 +3,16 @@ import type {Log} from '../telemetry/log.ts'
 import type {Usage} from './model.ts'
 
 /**
- * Kind of a failed model call. `unavailable`: not reachable, busy, interrupted or too slow. `invalid`: the answer does not match the
- * schema. `refused`: the model rejects the key, the model's name or the request, which the operator must fix.
+ * Kind of a failed model call. `unavailable`: not reachable, busy, interrupted or too slow. `invalid`: the answer does not match the schema.
+ * `refused`: the provider rejects the key, the model's name or the request, which the operator must fix.
  */
 type ModelFailureKind = 'unavailable' | 'invalid' | 'refused'
 
 type FailureDetails = {kind: ModelFailureKind; usage?: Usage; status?: number | null; retryAfterMs?: number | null}
 
 /**
- * The failure of a model call. The message is written here, because a provider's message may repeat the prompt. `usage` is the usage that
- * the provider will charge, as far as known.
+ * The failure of a model call. The message is Lading's own, because a provider's message may repeat the prompt. `usage` is the usage that the
+ * provider will charge, as far as known.
  */
 export class ModelFailure extends Error {
   override name = 'ModelFailure'
@@ -39,9 +39,7 @@ export const modelNotConfigured = () =>
     'This deployment has no model. Its operator can set MODEL_KIND, MODEL_URL, MODEL_API_KEY and MODEL_NAME. Columns are still mapped without a model',
   )
 
-/**
- * Logs a failure and returns the refusal for the caller. Both contain kind, status and purpose, but no text of the prompt or the answer.
- */
+/** Logs kind, status and usage of a failure and returns the refusal for the caller. Neither contains text of the prompt or the answer. */
 export const refusalOfModel = (log: Log, failure: ModelFailure, what: string): Refusal => {
   const {kind, status, usage} = failure
   log.warn({err: failure, model: {kind, status, ...usage}}, `the model: ${what}`)
@@ -55,7 +53,7 @@ export const refusalOfModel = (log: Log, failure: ModelFailure, what: string): R
   })
 }
 
-/** Converts model failures into refusals and rethrows other errors. If the caller disconnected, nothing is logged. */
+/** Converts model failures into refusals and rethrows other errors. If the caller disconnected, throws REQUEST_TIMEOUT and logs nothing. */
 export const refuseModelFailure = (log: Log, what: string, signal: AbortSignal) => (error: unknown) => {
   if (signal.aborted) throw new Refusal('REQUEST_TIMEOUT', 'The client disconnected before the answer was complete')
   throw error instanceof ModelFailure ? refusalOfModel(log, error, what) : error

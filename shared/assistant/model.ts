@@ -37,7 +37,7 @@ type Conversation = {
 }
 
 /**
- * The only access to a model; all data passed here leaves the server. Calls are not retried, because a user waits and can try again. Every
+ * The only access to a model; all data passed here leaves the server. Calls are not retried, because a user waits and can try again. A failed
  * call throws a ModelFailure, the Refusal NOT_CONFIGURED, or the reason of `signal`. If `signal` aborts, the connection to the provider is
  * closed.
  */
@@ -122,8 +122,8 @@ const open = async ({kind, url, key, name}: Provider): Promise<Sdk> => {
 }
 
 /**
- * Returns a function that renames the token limit in a request body if the provider needs it. OpenAI's newer models reject `max_tokens`,
- * which all compatible servers accept. Source: its API reference, create chat completion.
+ * Returns a function that renames the token limit in a request body if the provider needs it. OpenAI's newer models reject `max_tokens`, which
+ * all other compatible servers accept. Source: OpenAI API reference, create chat completion.
  */
 export const limitAsTakenAt =
   (url: string) =>
@@ -217,7 +217,7 @@ async function* converse(sdk: Sdk['sdk'], model: Sdk['model'], conversation: Con
     } else if (part.type === 'tool-error') {
       yield {type: 'tool_result', name: part.toolName, id: part.toolCallId, output: toolFailed}
     } else if (part.type === 'finish-step') {
-      // An interrupted provider also ends the step.
+      // If the provider breaks off, the step ends with this reason.
       if (part.finishReason === 'error') throw brokenOff()
       count.step(part.usage)
     } else if (part.type === 'error') throw part.error
@@ -230,7 +230,7 @@ async function* converse(sdk: Sdk['sdk'], model: Sdk['model'], conversation: Con
 
 const toolFailed = {error: 'This tool failed'}
 
-/** Maximum of tool calls per conversation, because a single answer of the model may contain any number. */
+/** Maximum number of tool calls per conversation, because a single answer of the model may contain any number. */
 const mostCalls = 20
 const tooManyCalls = {error: `At most ${mostCalls} calls are answered: say what you know by now`}
 

@@ -5,7 +5,8 @@ import {OTHER, shapeOf} from './shape.ts'
 type Row = Record<string, string>
 
 /**
- * Masks rows for sending, under the masked column names. If only one value has a shape, the shape is sent as `other`, as in the columns.
+ * Masks rows for sending, under the masked column names. A shape that `out.columns` does not show is sent as `other`. The policy `deny` sends no
+ * rows.
  */
 export const outgoingRows = (rows: readonly Row[], judged: readonly SampledColumn[], out: OutputMask): Row[] => {
   if (out.policy === 'deny') return []

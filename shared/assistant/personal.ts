@@ -62,8 +62,8 @@ export const isCalledPersonal = (header: string): boolean => {
 }
 
 /**
- * Whether a column's values look like people's names: two to four capitalised words, hardly any of them repeated. Town names look alike, so
- * a column whose name means a thing does not count.
+ * Whether a column's values look like people's names: at least two thirds are two to four capitalised words, and few values repeat. Names of
+ * towns look like that too, so a column whose name means a thing does not count.
  */
 export const looksLikeNames = (header: string, samples: readonly string[]): boolean => {
   const different = [...new Set(samples)]

@@ -42,7 +42,7 @@ export const openRedaction = async (columns: readonly Column[]): Promise<(text: 
   }
 }
 
-/** Matches a value of two letters, which is redacted only as a separate, capitalised word. */
+/** Matches a capitalised value of two letters. It is redacted only as a separate word with the same capitals. */
 const SHORT_NAME = /^\p{Lu}\p{L}$/u
 
 /** Returns a function that finds values: it returns the length of the longest value at a position of a folded text, or 0. */
@@ -84,7 +84,8 @@ const alike = (one: string, other: string, from: number): number => {
 type FoldedText = {plain: string; starts: number[]; ends: number[]}
 
 /**
- * Folds a text: removes case, accents, width, invisible marks and repeated blanks. Each character keeps its position in the source text.
+ * Folds a text: removes case, accents, width, invisible marks and repeated blanks. `starts` and `ends` are the positions of each folded
+ * character in the source text.
  */
 const fold = (text: string): FoldedText => {
   const [starts, ends]: [number[], number[]] = [[], []]
@@ -99,7 +100,7 @@ const fold = (text: string): FoldedText => {
         ends.push(end)
       }
     }
-    // An invisible mark after a character, such as its accent, belongs to it.
+    // An invisible mark after a character, such as an accent, belongs to that character.
     if (plain !== '' && ends.length > 0 && isUnseen(character)) ends[ends.length - 1] = end
     offset = end
   }

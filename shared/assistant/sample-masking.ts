@@ -41,10 +41,10 @@ const mostRead = 400
 const mostWords = 6
 
 /**
- * Masks columns for sending to a model, an MCP client or a log. Under every policy, personal data is sent as shapes at most. A column is
- * personal if it is marked as personal or one of its values looks personal. `allow` sends the rest unchanged. `masked` sends distinct
- * values of columns whose names and values do not look personal and that contain no prose. `deny` sends only column names. Values of
- * personal columns are redacted wherever else they occur.
+ * Masks columns for sending to a model, an MCP client or a log. A personal column is sent as shapes at most. A column is personal if it is
+ * marked (`pii`) or one of its values looks personal. Under a policy other than `allow`, it is also personal if its name or values suggest
+ * people or prose. Other columns are sent as distinct, shortened values, in which values of personal columns are redacted. `deny` sends only
+ * column names.
  */
 export const maskSamples = async (
   policy: AiSamplePolicy,
@@ -77,7 +77,7 @@ const isPersonal = (policy: AiSamplePolicy, {name, samples, pii}: SampledColumn)
 
 const isProse = (text: string) => text.length > mostCharacters || text.trim().split(/\s+/, mostWords + 1).length > mostWords
 
-/** Whether the file has a header. If not, the column names are cells of the first row. */
+/** Guesses whether the file has a header. Otherwise the column names are cells of the first row. */
 const hasHeader = async (columns: readonly SampledColumn[]): Promise<boolean> => {
   const seen = await mapYielding(columns, ({name}) => ({called: isCalledPersonal(name), looks: looksPersonal(name)}))
   return seen.some(({called}) => called) || !seen.some(({looks}) => looks)

@@ -4,7 +4,7 @@ import {findRepeated, listOf} from '../configuration/annotation.ts'
 const mostSampleRows = 20
 const mostColumns = 500
 const mostCellCharacters = 10_000
-/** Maximum of characters in all cells together. */
+/** Maximum number of characters in all cells together. */
 const mostCharacters = 500_000
 
 const Row = z.array(z.string().max(mostCellCharacters).nullable()).max(mostColumns)

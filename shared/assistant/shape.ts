@@ -3,7 +3,7 @@ const longest = 40
 export const OTHER = 'other'
 
 /**
- * Returns the kinds of characters of a text in order: A and a for letters, 9 for digits, a dot for unusual characters. Common marks stay
+ * Returns the kinds of characters of a text in order: A and a for letters, 9 for digits, a dot for unusual characters. Common punctuation stays
  * unchanged. A sequence of one kind becomes one character, so that lengths are hidden: `Anna Berg` and `Jo Li` are both `Aa Aa`.
  */
 export const shapeOf = (text: string): string => {
@@ -24,7 +24,7 @@ const kindOf = (character: string) => {
   return /[ .,;:@+/()_-]/.test(character) ? character : '.'
 }
 
-/** Returns the shapes that at least two different values share, most frequent first, and `other` if there are more. */
+/** Returns the shapes that at least two different values share, most frequent first, and then `other` if there are other shapes. */
 export const shapesOf = (values: readonly string[]): string[] => {
   const counts = new Map<string, number>()
   for (const value of new Set(values)) {

@@ -14,7 +14,7 @@ import {isFillable} from '../mapping/flows/value-issues.ts'
 import {readPersonalFields} from './personal-fields.ts'
 import {readSamplePolicy} from './sample-masking.ts'
 
-/** A field that a column may fill: it exists, is writable, and neither is excluded nor the idempotency field of its module. */
+/** A field that a column may fill: it exists, is writable, and is neither excluded nor the idempotency field of its module. */
 export type MappingTarget = {module: string; connectorId: string; field: DiscoveredField; annotation: Annotation | null}
 
 /**
@@ -64,5 +64,5 @@ const readFields = async (tx: Db, registry: Registry, {connectorId, apiName: mod
   })
 }
 
-/** Returns the name of a field that is unique among several modules. */
+/** Returns a key of a field that is unique across modules. */
 export const keyOf = ({module, field}: Pick<MappingTarget, 'module' | 'field'>): string => `${module}.${field.apiName}`

@@ -35,7 +35,7 @@ const inLine = openLimiter(2, {
   says: 'Too many expressions are being tried at the moment. Try again in a few seconds',
 })
 
-/** Compiles an expression as a flow would and runs it on the real rows. Only the caller may see the results. */
+/** Compiles an expression as a flow would and runs it on the rows. If the rows are unmasked, only the caller may see the results. */
 export const tryExpression = async (expression: string, input: TryExpressionInput): Promise<{issue: FlowIssue} | {tried: TriedRow[]}> => {
   const {columns, source, libraries} = input
   const [issue] = expressionIssues(expression, [], {columns, libraries: namespacesOf([...libraries]), hasValue: source !== null})

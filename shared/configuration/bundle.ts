@@ -17,7 +17,7 @@ import {findModules} from './name.ts'
 import {assertConnections} from './replace.ts'
 import {logVersions, type VersionReply} from './version.ts'
 
-/** The libraries of a bundle. Each namespace occurs once, because of two libraries with one namespace only the second would be used. */
+/** The libraries of a bundle. Each namespace occurs once. Of two libraries with the same namespace, only the second would be used. */
 const Libraries = z
   .array(PublishedLibrary)
   .max(100)
@@ -44,8 +44,8 @@ export const Bundle = z.strictObject({
 export type Bundle = z.output<typeof Bundle>
 
 /**
- * Applies the registry, then the libraries, then the templates. Only the registry is checked against the version, and templates create no version.
- * Unknown names of modules and fields are refused before anything is written.
+ * Applies the registry, then the libraries, then the templates, each in its own transactions. Only the registry is checked against the
+ * condition, and templates create no version. Unknown names of modules and fields are refused before anything is written.
  */
 export const applyBundle = async (
   db: Pool,

@@ -6,8 +6,8 @@ import {newId} from '../ids.ts'
 export type Author = {org: string; via: Via; person?: string | null; token?: string | null}
 
 /**
- * A change. `before` is null if the earlier value is unknown. `target` and `targetPerson` are absent for a setting of the org. Changes of members and
- * connections create no version of the registry and name none.
+ * A change. `before` is null if the earlier value is unknown. `target` and `targetPerson` are absent for a setting of the org. Changes of
+ * members and connections create no version of the registry and have no `registryVersion`.
  */
 export type Change = Pick<NewConfigurationChange, 'page' | 'subject' | 'before' | 'after'> &
   Partial<Pick<NewConfigurationChange, 'target' | 'targetPerson' | 'proposedBy' | 'registryVersion' | 'connectorId'>>
@@ -15,8 +15,8 @@ export type Change = Pick<NewConfigurationChange, 'page' | 'subject' | 'before' 
 const isPerson = (via: Via) => via === 'session' || via === 'oauth'
 
 /**
- * Stores changes in the settings history, in the transaction that makes them. Pass all changes of one request together, so that their ids sort in the
- * given order.
+ * Stores changes in the settings history, in the transaction that makes them. Pass all changes of one request together, so that their ids sort
+ * in the given order.
  */
 export const recordChanges = async (tx: Tx, {org, via, person = null, token = null}: Author, changes: Change[]): Promise<void> => {
   if (changes.length === 0) return

@@ -18,9 +18,9 @@ export const usualModule = {
 } as const
 
 /**
- * Returns all differing values. Set to their complete `after` in this order, they turn the registry `before` into `after`. Null means a missing
- * value. `module.added` begins a module as `usualModule`, and `module.removed` ends it completely. `field.annotated` records that an annotation
- * without values exists.
+ * Returns all differing values, each with its complete new value in `after`. Applied in this order, the changes turn the registry `before` into
+ * `after`. Null means a missing value. `module.added` creates a module with the values of `usualModule`, and `module.removed` deletes a module.
+ * `field.annotated` records that an annotation without values exists.
  */
 export const diffRegistry = (before: Registry, after: Registry): ValueChange[] => [
   ...diffSettings(before.settings, after.settings),
@@ -123,7 +123,7 @@ const diffAnnotations = (key: string, connectorId: string | null, before: Annota
   const now = new Map(after.map(one => [one.apiName, valuesOf(one)]))
   const names = [...new Set([...old.keys(), ...now.keys()])]
   const changes = names.flatMap(name => diffValues(`${key}.${name}`, connectorId, old.get(name) ?? {}, now.get(name) ?? {}))
-  // The default order: existing names, then new ones. Any other order is recorded as a separate change.
+  // Without a recorded order, remaining names keep their order and new names follow. Any other order is recorded as a separate change.
   const usual = names.filter(name => now.has(name))
   const order = [...now.keys()]
   if (isSame(usual, order)) return changes
@@ -138,7 +138,10 @@ const valuesOf = ({apiName: _, ...values}: Annotation): Values => (Object.keys(v
 const SUBJECTS: Partial<Record<keyof Values, string>> = {pii: 'excludeFromAi'}
 const valueNames = [...Object.keys(annotationValues), 'annotated'] as (keyof Values)[]
 
-/** Returns the changed values of one annotation. Added values come first, so that an annotation that stays is never without a value. */
+/**
+ * Returns the changed values of one annotation. Added values come before removed ones, so that a remaining annotation always has a value while
+ * the changes are applied.
+ */
 const diffValues = (target: string, connectorId: string | null, before: Values, after: Values): ValueChange[] =>
   valueNames
     .filter(name => !isSame(before[name], after[name]))

@@ -9,8 +9,8 @@ type Modules = readonly DiscoveredModule[]
 type DiscoveredChange = {org: string; connector: string; before: Modules; now: Modules}
 
 /**
- * Applies a new discovery to the configuration, in the transaction that stores it. Missing fields are stored as removed; fields that reappear are
- * restored. The version increases if anything differs. The org's annotations stay unchanged.
+ * Applies a new discovery to the configuration, in the transaction that stores it. Missing fields are stored as removed; fields that reappear
+ * are restored. The version increases if anything differs. The org's annotations stay unchanged.
  */
 export const applyDiscovery = async (tx: Tx, {org, connector, before, now}: DiscoveredChange): Promise<void> => {
   if (isDeepStrictEqual(byName(before), byName(now))) return

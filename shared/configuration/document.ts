@@ -49,8 +49,8 @@ export const moduleValues = {
 }
 
 /**
- * The key of a module. A dot is refused, because the history names a field as `key.field`. A leading underscore is refused, because the key is also
- * an object key.
+ * The key of a module. A dot is refused, because the history names a field as `key.field`. A leading underscore is refused, because the key is
+ * also an object key.
  */
 const Key = z.string().regex(/^[A-Za-z][A-Za-z0-9_-]{0,99}$/, 'A letter, then letters, digits, _ and -, at most 100 in all')
 
@@ -69,11 +69,11 @@ const Pause = z.strictObject({
 })
 
 /**
- * The complete configuration of an org's imports. `writing`: the connections with paused writes. `modules`: the configured modules, in the order in
- * which their records are created. `fields`: the annotations by module key; modules without annotations are absent.
+ * The complete configuration of an org's imports. `writing`: the connections with paused writes. `modules`: the configured modules, in the order
+ * in which their records are created. `fields`: the annotations by module key; modules without annotations are absent.
  */
 export type Registry = {
-  /** The version at the time of reading. It is ignored in a request, whose condition is in If-Match. */
+  /** The version at the time of reading. Requests ignore it, because their condition is in `If-Match`. */
   version?: number | undefined
   settings: Settings
   writing: Record<string, {paused: true}>
@@ -104,8 +104,8 @@ const Outer = z.strictObject({
 })
 
 /**
- * Returns the issues of a document that should be a registry, each with its path, at most a hundred. Validation proceeds part by part and stops at
- * the limit, so that checking an invalid body does not cost more than checking a valid one.
+ * Returns the issues of a document that should be a registry, each with its path, at most a hundred. Validation proceeds part by part and stops
+ * at the limit, so that checking an invalid body does not cost more than checking a valid one.
  */
 export const findIssues = (document: unknown): Issue[] => {
   const outer = Outer.safeParse(document)

@@ -18,13 +18,14 @@ type EditResult = {
   registry: Registry
   /** Further changes already made in this transaction, which are recorded together with the registry. */
   also?: Change[]
-  /** True if a document replaces the whole registry. Its author may not know the earlier registry, so no change records the value before. */
+  /** True if a document replaces the whole registry. Its author may not know the earlier registry, so the changes have `before: null`. */
   whole?: boolean
 }
 
 /**
- * Edits an org's registry; no other code changes it. `edit` receives the current registry under a lock and returns the new one. All differences are
- * stored, recorded in the history one by one, and create one version together. Without a difference, nothing happens.
+ * Edits an org's registry. No other code changes a registry. `edit` receives the current registry under a lock and returns the new one. All
+ * differences are stored, recorded in the history one by one, and create one version together. Without a difference and without `also`, nothing
+ * is stored.
  */
 export const editRegistry = async <E extends EditResult>(
   db: Pool,
@@ -68,8 +69,8 @@ const assertFits = (registry: Registry) => {
 }
 
 /**
- * Throws if more modules are enabled, or imported into and not disabled, than the plan allows. Modules from before a downgrade stay as they
- * are.
+ * Throws LIMIT_MODULES if the edit raises the number of counted modules above the limit of the plan. A module counts if it is enabled, or if it
+ * was imported into and is not disabled.
  */
 const assertRoom = async (tx: Tx, org: string, before: Registry, after: Registry) => {
   const imported = await listImportedModules(tx, org)

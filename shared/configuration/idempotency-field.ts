@@ -7,21 +7,20 @@ import type {Issue} from '../mapping/flows/flow.ts'
 import {isOneModule} from './diff.ts'
 import type {Registry, RegistryModule} from './document.ts'
 
-/** The length of an idempotency value. */
+/** The length of an idempotency value, in characters. */
 const idempotencyLength = 26
 
-/** Idempotency fields by module. */
+/** The idempotency field of each module, by API names. */
 export type IdempotencyFields = ReadonlyMap<string, string>
 
-/** Reads the idempotency fields of a connection's modules. */
 export const readIdempotencyFields = async (db: Db, connection: {org: string; connector: string}): Promise<IdempotencyFields> =>
   new Map((await listIdempotencyFields(db, connection)).map(({module, field}) => [module, field]))
 
 type WritingFlow = {module: string; layout?: string | null | undefined}
 
 /**
- * Returns why the field cannot hold the values that make every create of the module recoverable, or null if it can. `module` is the newest
- * discovery of the module, or null if it has none. `flows` are those that may write the module: the CRM drops fields outside a flow's layout.
+ * Returns why the field cannot hold idempotency values, or null if it can. `module` comes from the newest discovery; null if the discovery lacks
+ * the module. `flows` are those that may write the module: the CRM drops fields outside a flow's layout.
  */
 export const findUnfit = (module: DiscoveredModule | null, name: string, flows: readonly WritingFlow[] = []): string | null => {
   const field = module?.fields.find(({apiName}) => apiName === name)

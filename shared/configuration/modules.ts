@@ -120,7 +120,9 @@ const assertFields = async (db: Db, knownModule: KnownModule, patch: ModulePatch
     throw invalid(unknown.map(({name, path}) => ({code: 'custom', path, message: `${knownModule.apiName} has no field ${name}`})))
 }
 
-/** Returns the fields of a module by API name, including removed fields. */
+/**
+ * Returns the fields of a module: present fields (`fields`), removed fields, the names of present fields (`now`), and the names of both (`all`).
+ */
 export const fieldNames = async (db: Db, {connectorId: connector, apiName: module}: Pick<KnownModule, 'connectorId' | 'apiName'>) => {
   const fields = (await findDiscoveredModule(db, {connector, module}))?.fields ?? []
   const now = new Set(fields.map(({apiName}) => apiName))

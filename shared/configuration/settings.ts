@@ -5,7 +5,10 @@ import {OnEdited} from '../mapping/flows/edits.ts'
 import {RunGuard} from '../runs/guard/guard.ts'
 
 export const AI_SAMPLE_POLICIES = ['allow', 'masked', 'deny'] as const
-/** What a model may see of an org's rows: values, their shapes, or nothing. */
+/**
+ * The part of rows that a model may see. `allow`: values that are not personal. `masked`: values of columns that do not look personal. `deny`:
+ * only column names.
+ */
 export type AiSamplePolicy = (typeof AI_SAMPLE_POLICIES)[number]
 
 const contextCharacters = 64 * 1024

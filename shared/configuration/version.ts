@@ -6,8 +6,8 @@ import {Refusal} from '../errors.ts'
 export type Condition = number | null
 
 /**
- * Parses `If-Match` of a write: a number, bare or quoted as a strong tag. `*` or no header means no condition. A weak tag, a list or any other value is
- * refused.
+ * Parses `If-Match` of a write: a number, bare or quoted as a strong tag. `*` or no header means no condition. A weak tag, a list or any other
+ * value is refused.
  */
 export const readIfMatch = (header: string | undefined): Condition => {
   if (header === undefined || header === '*') return null
@@ -66,8 +66,8 @@ export const logVersion = (condition: Condition, made: number | null): VersionRe
   condition === null ? null : {version: made ?? condition, tag: true}
 
 /**
- * Returns the version after several transactions, of which only the first checked the condition. If their versions follow it without a gap, returns
- * the last one. A gap means that another write came between: returns null. If another write came after them, the answer only loses its ETag.
+ * Returns the version for the answer to several transactions, of which only the first checked the condition. `made` has their versions, `now`
+ * the present version. If another write came between them, returns null. If another write came after them, the answer has no ETag.
  */
 export const logVersions = (condition: Condition, {made, now}: {made: readonly number[]; now: number}): VersionReply => {
   if (condition === null || made.some((version, at) => version !== condition + at + 1)) return null

@@ -1,6 +1,6 @@
 import {z} from 'zod'
 
-/** The hosts of the own machine, on which a page may be served without TLS. */
+/** The hosts of the local machine, on which a page may be served without TLS. */
 const ownMachine = ['localhost', '127.0.0.1', '[::1]']
 
 const isOrigin = (text: string): boolean => {

@@ -5,7 +5,7 @@ import {Refusal} from '../errors.ts'
 /** What an embed token may do: create and run imports of one template, up to a number of rows in total. */
 export type EmbedScope = {id: string; template: string; origin: string; rowsLimit: number}
 
-/** The most imports that one embed token may create. */
+/** Maximum number of imports that one embed token may create. */
 export const mostEmbedImports = 20
 
 const lock = async (tx: Tx, {id}: EmbedScope) => {
@@ -13,20 +13,23 @@ const lock = async (tx: Tx, {id}: EmbedScope) => {
   if (found === null) throw new Refusal('AUTH_REQUIRED', 'This embed token no longer exists. Create a new one')
 }
 
-/** Throws if the token may create no further import. Until the transaction ends, no other request creates one with it. */
+/** Throws if the token may create no further import. Until the transaction ends, no other request can create an import with the token. */
 export const admitEmbedImport = async (tx: Tx, scope: EmbedScope): Promise<void> => {
   await lock(tx, scope)
   if ((await countEmbedImports(tx, scope.id)) >= mostEmbedImports)
     throw new Refusal('EMBED_LIMIT', `One embed token creates at most ${mostEmbedImports} imports. Reload the page that embeds this import`)
 }
 
-/** Returns how many rows runs of the token may still write. Until the transaction ends, no other request starts a run with it. */
+/** Returns how many rows runs of the token may still write. Until the transaction ends, no other request can start a run with the token. */
 export const lockEmbedRows = async (tx: Tx, scope: EmbedScope): Promise<number> => {
   await lock(tx, scope)
   return Math.max(0, scope.rowsLimit - (await sumEmbedRows(tx, scope.id)))
 }
 
-/** Returns the rows to authorise. A retry, whose rows are not known yet, gets what is left; any other run gets all of its rows or none. */
+/**
+ * Returns the number of rows to authorise. A retry, whose rows are not known yet, gets the rows that are left; any other run gets all of its
+ * rows or none.
+ */
 export const admitEmbedRows = (rows: number, left: number, isRetry: boolean): number => {
   if (left > 0 && isRetry) return Math.min(rows, left)
   if (rows <= left) return rows

@@ -7,7 +7,7 @@ export type Scripts = {harden: string; driver: string; helpers: string}
 
 let known: Scripts | null = null
 
-/** Reads and parses the scripts once per process. A thread gets their texts, so it needs no parser. */
+/** Reads and parses the scripts once per process. A sandbox thread receives the texts, so the thread needs no parser. */
 export const builtinScripts = (): Scripts => {
   known ??= {harden: asFunction(codeOf('harden'), 'harden()'), driver: asFunction(codeOf('driver'), 'drive'), helpers: helpersScript()}
   return known

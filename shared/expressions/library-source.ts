@@ -3,9 +3,9 @@ import {LIMITS} from './limits.ts'
 import {ModuleProblem, type ModuleSource, readModule} from './module-source.ts'
 
 /**
- * Parses a library's source. The top level may contain only functions and constants; a constant may hold only plain data, functions and
- * regular expressions. So a library cannot store data of one row for the next. Also refused are getters, computed keys, conversions of
- * objects to text or numbers, and variables named Map, Set or Object, because these could create a closure with state.
+ * Parses a library's source. The top level may contain only functions and constants; a constant may hold only plain data, functions and regular
+ * expressions. So a library cannot store data of one row for the next. Also refused are getters, computed keys, keys such as `toString`, and
+ * variables named Map, Set or Object. With these, a library could create a closure with state.
  */
 export const readLibrarySource = (source: string): ModuleSource => {
   if (source.length > LIMITS.libraryChars)

@@ -4,7 +4,7 @@ export const LIMITS = {
   sourceChars: 10_000,
   sourceDepth: 250,
   expressions: 1000,
-  /** Time of a row for all its expressions. If a thread does not answer, it is ended after at most twice this time. */
+  /** Time of a row for all its expressions. If a thread does not answer, the thread is ended after at most twice this time. */
   rowMilliseconds: 150,
   loadMilliseconds: 2000,
   /** Time for all examples of a library together, because a user waits for the publish, and other callers wait for the sandbox. */

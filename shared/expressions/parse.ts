@@ -74,7 +74,7 @@ const problemOf = (error: unknown, source: string): ParseProblem => {
 
 const tooDeep = 'The expression is nested too deeply; split it into smaller ones'
 
-/** Options of the parser. Source is parsed as module code, so that `await` and old HTML comments have no special meaning. */
+/** Options of the parser. Source is parsed as module code, in which `await` is always a keyword and `<!--` begins no comment. */
 const options = {ecmaVersion: 2024, sourceType: 'module', preserveParens: true} as const
 
 const parseWhole = (source: string): Expression => {

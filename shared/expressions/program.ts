@@ -5,14 +5,14 @@ import {PROGRAM_FILE, programScript} from './program-script.ts'
 import type {Fault, FaultCode, RefusedProgram, SandboxProgram} from './protocol.ts'
 import type {Batch, EvaluationCode, EvaluationError, ExpressionOutcome, ExpressionSource} from './sandbox.ts'
 
-/** Expressions prepared for a thread, and functions that map its answers back to their names. */
+/** Expressions prepared for a thread, and functions that assign the answers of the thread to the names of the expressions. */
 export type PreparedProgram = ReturnType<typeof prepare>
 
 type ProgramInput = Pick<Batch, 'expressions' | 'libraries' | 'context'>
 
 /**
- * Prepares a batch's expressions. If the batch has the same expressions as the last one, returns the last program, because parsing costs
- * more than a batch of rows.
+ * Prepares a batch's expressions. If the batch has the same expressions as the last one, returns the last program, because parsing costs more
+ * than evaluating a batch.
  */
 export const prepareProgram = (given: ProgramInput, last: PreparedProgram | null) => {
   const key = JSON.stringify([given.expressions, given.context, (given.libraries ?? []).map(({digest}) => digest)])

@@ -47,9 +47,9 @@ export type SandboxAnswers = {define: RefusedProgram[]; run: string; check: Chec
 export type SandboxAnswer = {answer: SandboxAnswers[keyof SandboxAnswers]} | Fault
 
 /**
- * Layout of an array that both threads share. From it, the caller knows how long a row has been running, even if the thread cannot answer.
- * `since` is the start in milliseconds of `process.hrtime`, a clock common to all threads; 0 means idle. `row` and `expression` are the
- * numbers of the current row and expression.
+ * Layout of an array that both threads share. The array shows the caller how long a row has been running, even if the thread cannot answer.
+ * `since` is the start in milliseconds of `process.hrtime`, a clock common to all threads; 0 means idle. `row` and `expression` are the numbers
+ * of the current row and expression.
  */
 export const WATCH = {since: 0, row: 1, expression: 2, length: 3} as const
 

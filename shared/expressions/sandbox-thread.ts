@@ -99,7 +99,7 @@ const environment = () => {
   return directory ? {NODE_COMPILE_CACHE: dirname(directory)} : {}
 }
 
-/** Returns the refusal for callers. It says that no expression was evaluated, and that their expression is not the cause. */
+/** Returns the refusal for callers whose expressions were not evaluated, because the sandbox failed and not the expression. */
 export const sandboxUnavailable = (cause?: unknown) =>
   Object.assign(new Refusal('SANDBOX_UNAVAILABLE', 'The sandbox for expressions did not answer. Try again in a moment'), {cause})
 
@@ -109,7 +109,7 @@ const hasWorked = (before: NodeJS.CpuUsage, milliseconds: number) => {
   return (user + system) / 1000 > milliseconds / 2
 }
 
-/** Normal delay of a timer. A longer delay means that the process was suspended. */
+/** The longest normal delay of a timer. A longer delay means that the process was suspended. */
 const LATE_MILLISECONDS = 50
 
 /**

@@ -129,7 +129,7 @@ const evaluateAll = async (inside: Inside, prepared: PreparedProgram, batch: Bat
   return outcomes
 }
 
-/** Maximum of attempts for a row whose fault is not certain. */
+/** Maximum number of attempts for a row whose fault is not certain. */
 const MOST_ATTEMPTS = 3
 
 /**

@@ -22,7 +22,10 @@ const began = (row: number, expression: number) => {
   watch[WATCH.expression] = expression
 }
 
-/** Sets a deadline. Loading may take longer than a row, so `since` is moved forward accordingly. */
+/**
+ * Sets the deadline. `since` is set to one row limit before the deadline, so that the caller does not end the thread while it loads longer than
+ * a row.
+ */
 const allow = (time: number) => {
   deadline = monotonicMilliseconds() + time
   watch[WATCH.since] = deadline - milliseconds
@@ -55,8 +58,8 @@ const perform = async (request: Request): Promise<SandboxAnswer> => {
 }
 
 /**
- * Whether the row itself caused the fault. This is certain in a new runtime, which has no leftovers of other rows, and after a row that
- * used much CPU time, because retrying it would take as long again.
+ * Whether the row itself caused the fault. This is certain in a new runtime, which has no leftovers of other rows. It also counts as certain if
+ * the row used much CPU time, because retrying the row would take as long again.
  */
 const isCertain = () => runs <= 1 || spentMilliseconds() > milliseconds / 6
 

@@ -3,14 +3,17 @@ import {insertNotice} from '../../sql/notices.ts'
 import {newId} from '../ids.ts'
 import type {NoticeKind} from './kind.ts'
 
-/** The data of an event: ids, codes, counts and times, because it leaves the service. It never contains rows, cells or file names. */
+/**
+ * The data of an event, which leaves the service: ids, codes, counts, amounts, times and our own sentences. It never contains rows, cells or
+ * file names.
+ */
 export type About = {[name: string]: string | number | boolean | null | About | About[]}
 
 type AnnounceInput = {org: string; kind: NoticeKind; schedule: string | null; about: About}
 
 /**
- * Announces an event in the transaction of its cause, so that the event is sent if and only if that commits. The worker `notices` chooses the
- * recipients. Returns the notice's id, which receivers see as `webhook-id`.
+ * Announces an event in the transaction of its cause, so that the event is sent only if this transaction commits. The worker `notices` chooses
+ * the recipients. Returns the notice's id, which receivers see as `webhook-id`.
  */
 export const announce = async (tx: Tx, {org, kind, schedule, about}: AnnounceInput): Promise<string> => {
   const id = newId('ntc')

@@ -1,6 +1,6 @@
 /** The seconds between attempts of a webhook, as Standard Webhooks 1.0.0 recommends: ten attempts in three days and a few hours. */
 const toPost = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400]
-/** The seconds between attempts of a mail. They end within a day, because an older notice is of no use. */
+/** The seconds between attempts of a mail. The attempts end within a day, because an older notice is of no use. */
 const toMail = [300, 1_800, 7_200, 18_000]
 
 /** The longest wait that a receiver can request. */
@@ -17,13 +17,15 @@ export const waitAfter = (kind: 'post' | 'mail', attempt: number, retryAfterSeco
   return Math.max(wait * (1 + jitter * Math.random()), Math.min(retryAfterSeconds, longestWaitSeconds))
 }
 
-/** Returns how long all deliveries to the endpoint pause after this answer. */
+/** Returns for how many seconds all deliveries to the endpoint pause after this answer. Returns 0 unless the answer means overload. */
 export const restAfter = (status: number | null, retryAfterSeconds: number): number =>
   status !== null && isOverloaded(status) ? Math.min(retryAfterSeconds || restSeconds, longestWaitSeconds) : 0
 
 const isOverloaded = (status: number) => status === 429 || (status >= 502 && status <= 504)
 
-/** Parses `Retry-After` of a 429 or 503, in seconds or as a date (RFC 9110, 10.2.3); 0 without a valid value. */
+/**
+ * Returns `Retry-After` of a 429 or 503 in seconds. The header may be seconds or a date (RFC 9110, 10.2.3). Returns 0 without a valid value.
+ */
 export const readRetryAfter = (status: number, given: string | undefined, now: number = Date.now()): number => {
   if (given === undefined || (status !== 429 && status !== 503)) return 0
   if (/^\d{1,9}$/.test(given.trim())) return Number(given)

@@ -28,8 +28,8 @@ export const chatMessageOf = (kind: 'slack' | 'teams', body: Body): object => {
 }
 
 /**
- * A message for an incoming webhook of Slack (docs.slack.dev/messaging/sending-messages-using-incoming-webhooks). All texts but the links are plain
- * text without emoji codes. Slack reads mentions and links, such as `<!channel>`, between angle brackets, so these are escaped
+ * A message for an incoming webhook of Slack (docs.slack.dev/messaging/sending-messages-using-incoming-webhooks). All texts but the links are
+ * plain text without emoji codes. Slack reads mentions and links, such as `<!channel>`, between angle brackets, so these are escaped
  * (docs.slack.dev/messaging/formatting-message-text).
  */
 const slackMessageOf = ({sentence, facts, links}: NoticeSummary) => {
@@ -50,9 +50,9 @@ const slackMessageOf = ({sentence, facts, links}: NoticeSummary) => {
 const escapeSlack = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 
 /**
- * An Adaptive Card for the trigger "When a Teams webhook request is received" of the Workflows app (learn.microsoft.com/connectors/teams). Texts are
- * text runs, in which Markdown has no meaning (learn.microsoft.com/adaptive-cards/schema-explorer/text-run). A card mentions a person only if it lists
- * entities, and this card lists none.
+ * An Adaptive Card for the trigger "When a Teams webhook request is received" of the Workflows app (learn.microsoft.com/connectors/teams). Texts
+ * are text runs, in which Markdown has no meaning (learn.microsoft.com/adaptive-cards/schema-explorer/text-run). A card mentions a person only
+ * if it lists entities, and this card lists none.
  */
 const teamsMessageOf = ({sentence, facts, links}: NoticeSummary) => {
   const run = (text: string, most: number, isBold = false) => ({
@@ -75,8 +75,8 @@ const teamsMessageOf = ({sentence, facts, links}: NoticeSummary) => {
 const neutralizeTemplates = (text: string) => text.replaceAll('{', '{\u200b')
 
 /**
- * Escapes a text and cuts it to `most` characters, without cutting an escaped character. Line breaks and control characters become spaces, so that a
- * value stays in its line.
+ * Escapes a text and cuts it to `most` characters, without cutting an escaped character. Line breaks and control characters become spaces, so
+ * that a value stays in its line.
  */
 const fitText = (text: string, most: number, escapeText: (text: string) => string): string => {
   const clean = text.replaceAll(/[\p{Cc}\u2028\u2029]+/gu, ' ')

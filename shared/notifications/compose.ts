@@ -11,7 +11,10 @@ export type Body = {type: string; timestamp: string; data: About}
 
 type ComposedNotice = {schedule: string | null; body: Body}
 
-/** Composes the complete content of a notice: the announced data, and for a run its result. It contains only ids, codes, counts and links. */
+/**
+ * Composes the complete content of a notice: the announced data, and for a run its result. The content has only ids, codes, counts, amounts,
+ * times, links and our own sentences.
+ */
 export const compose = async (db: Db, {PUBLIC_URL}: Pick<Config, 'PUBLIC_URL'>, notice: Notice): Promise<ComposedNotice> => {
   const {org, kind, about, at} = notice
   const run = kind.startsWith('run.') ? await readEnd(db, {org, run: String(about.run)}) : null

@@ -27,7 +27,7 @@ import {KINDS, NoticeKind} from './kind.ts'
 import {mintSecret, sealSecret} from './signature.ts'
 
 const mostEndpoints = 20
-/** The hours for which a replaced secret stays valid beside the new one. */
+/** The hours for which a replaced secret also signs, beside the new one. */
 const overlapHours = 24
 
 const Kind = z
@@ -142,8 +142,8 @@ const findOwnEndpoint = (found: Endpoint | null) => {
 }
 
 /**
- * Refuses a malformed URL, and a host that is neither public nor listed for the org. Every delivery checks the address again. This sends a DNS query,
- * so never call it in a transaction.
+ * Refuses a malformed URL, and a host that is neither public nor listed for the org. Every delivery checks the address again. This sends a DNS
+ * query, so never call it in a transaction.
  */
 const assertUrl = async ({PRIVATE_HOSTS: privateHosts}: EndpointDeps['config'], org: string, text: string) => {
   try {
@@ -163,7 +163,8 @@ const refuse = (name: string, message: string) =>
   new Refusal('INVALID', 'The webhook endpoint is invalid. Correct the listed fields', {issues: [{path: [name], message}]})
 
 /**
- * Describes an endpoint for the settings history. Every member can read the history and the URL's path may be a secret, so only the host is shown.
+ * Describes an endpoint for the settings history. Every member can read the history and the URL's path may be a secret, so only the host of the
+ * URL is shown.
  */
 const toldOf = ({kind, url, events, schedule, enabled}: Endpoint) => ({kind, host: new URL(url).host, events, schedule, enabled})
 

@@ -25,7 +25,7 @@ const connectMs = 10_000
 const silenceMs = 15_000
 const wholeMs = 60_000
 
-/** Opens the mailer. Null if e-mail is not configured; then no mail is created. */
+/** Opens the mailer. Returns null if e-mail is not configured; no mails are then created. */
 export const openMailer = ({SMTP_URL: url, MAIL_FROM: from}: Pick<Config, 'SMTP_URL' | 'MAIL_FROM'>): Mailer | null => {
   if (!url) return null
   const timeouts = {connectionTimeout: connectMs, greetingTimeout: connectMs, socketTimeout: silenceMs, dnsTimeout: connectMs}

@@ -35,7 +35,7 @@ const SENTENCES: Record<string, string> = {
 
 type Counts = Record<string, Record<string, number>>
 
-/** Says what became of a run. It decides as the clients do in `api/clients/run-state.ts`, which a test compares. */
+/** Returns in words how a run ended. A test compares the result with that of `api/clients/run-state.ts`. */
 const endOf = (data: About): string => {
   const {failed = 0, refused = 0, unanswered = 0, ...others} = totalsOf(data)
   const attention = failed + refused + unanswered
@@ -74,7 +74,7 @@ const inWords = (counts: Record<string, number>) => {
   return some.length > 0 ? some.map(([outcome, count]) => `${count} ${outcome}`).join(', ') : 'no rows'
 }
 
-/** Lists the values that are not nested: ids, codes and our own sentences. */
+/** Lists the texts and numbers that are not nested, except the org: ids, codes, times and our own sentences. */
 export const detailsOf = ({org, ...data}: About): [name: string, value: string][] =>
   Object.entries(data).flatMap(([name, value]) => (typeof value === 'string' || typeof value === 'number' ? [[name, String(value)]] : []))
 

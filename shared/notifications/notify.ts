@@ -10,8 +10,8 @@ import {KINDS, NoticeKind} from './kind.ts'
 const mostNamed = 50
 
 /**
- * The recipients of notifications: members of the org by e-mail, and endpoints of the org by webhook. `on`: the kinds of events; all kinds if left
- * out.
+ * The recipients of notifications: members of the org by e-mail, and endpoints of the org by webhook. `on`: the kinds of events; all kinds if
+ * left out.
  */
 export const Notify = z
   .strictObject({

@@ -14,7 +14,7 @@ export type PostResult = {status: number | null; error: string | null; answer: s
 
 /**
  * Makes one attempt: a notice with a signature and its time, or a chat message. Chat messages are unsigned, because chat products check no
- * signature. A receiver that fails, hangs, redirects or must not be called is a result, not an exception.
+ * signature. If the receiver fails, hangs, redirects or must not be called, returns a result and does not throw.
  */
 export const post = async (outbound: Outbound, ring: KeyRing, posting: ClaimedPost, timeoutSeconds = usualSeconds): Promise<PostResult> => {
   const {org, url, endpointKind: kind} = posting
@@ -39,7 +39,8 @@ const signed = (ring: KeyRing, {endpoint, notice, body, secret, oldSecret}: Clai
 }
 
 /**
- * Returns an excerpt of the answer. Only the status decides, so an incomplete or too long body gives null. Answers of private hosts are not stored.
+ * Returns an excerpt of the answer. Only the status decides about the delivery, so a body that cannot be read gives null. Answers of private
+ * hosts are not stored.
  */
 const excerpt = async (answer: OutboundAnswer): Promise<string | null> => {
   if (answer.isPrivate) {

@@ -2,7 +2,7 @@ import type {Tx} from '../../sql/database.ts'
 import {hasUsageNotice} from '../../sql/notices.ts'
 import {announce} from './announce.ts'
 
-/** The announced marks, in per cent of the period's limit. */
+/** The announced thresholds, in per cent of the period's limit. */
 const MARKS = [50, 80, 100] as const
 
 type Use = {
@@ -15,8 +15,8 @@ type Use = {
 }
 
 /**
- * Announces a mark of the period's limit, once per period, in the transaction that raises the use from `before` to `used`. If the use passes several
- * marks at once, only the highest is announced. The caller holds a lock on the period.
+ * Announces that the use of a period reached a threshold of the limit, once per threshold. If the use passes several thresholds at once,
+ * announces only the highest. Call this in the transaction that raises the use from `before` to `used`, with a lock on the period.
  */
 export const announceUse = async (tx: Tx, {org, kind, window: {startsAt: periodStart, endsAt: periodEnd}, limit, before, used}: Use) => {
   const percent = markPassed({limit, before, used})

@@ -29,8 +29,8 @@ export const assertSourceAllowed = ({PRIVATE_HOSTS, SOURCE_HOSTS}: Hosts, org: s
 }
 
 /**
- * Refuses a template that deletes records, and one that needs more than the one file which a schedule fetches. Sheets of one workbook are one
- * file.
+ * Refuses a template that deletes records, and one that needs several files, because a schedule fetches one file. Sheets of one workbook and
+ * sources with equal columns count as one file.
  */
 export const assertSchedulable = (template: TemplateRow): void => {
   const {flows, sources} = documentOf(template)

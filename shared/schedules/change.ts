@@ -4,7 +4,8 @@ import type {TemplateRow} from '../../sql/templates.ts'
 import {type Author, type Change, recordChanges} from '../configuration/change.ts'
 
 /**
- * Records a schedule's change in the settings history. Every member can read the history, so a schedule of a private template appears only by its id.
+ * Records a schedule's change in the settings history. Every member can read the history, so a schedule of a private template appears only by
+ * its id.
  */
 export const recordSchedule = (
   tx: Tx,

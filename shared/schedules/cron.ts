@@ -6,16 +6,16 @@ import {isZone, writeOffset, zoneOffset} from '../expressions/zone-offset.ts'
 export type Times = {cron: string; timezone: string}
 
 const leastMinutes = 5
-/** The number of moments to look at. If a day has more, two of them are nearer than `leastMinutes`. */
+/** The number of moments to check. If a day has more, two of them are less than `leastMinutes` apart. */
 const momentsLooked = (24 * 60) / leastMinutes + 2
 const daysLooked = 400
 const dayMs = 86_400_000
 
 /**
- * Returns the first moment after `after` (ISO 8601, UTC); null if there is none. Changes of the clock: fields with fixed hours and minutes (`30 2 * *
- * *`, `0 8,18 * * *`) fire once for each time they name. A time that is skipped in spring fires when the clock jumps; a time that occurs twice in
- * autumn fires the first time. Fields with a `*` or a step in minute or hour (`0 * * * *`) fire at regular intervals: also in the repeated hour, and
- * not at skipped times.
+ * Returns the first moment after `after` (ISO 8601, UTC); null if there is none. When clocks change, an expression with fixed hours and minutes
+ * (`30 2 * * *`, `0 8,18 * * *`) fires once for each named time. A skipped time fires when the clock jumps, and a repeated time fires the first
+ * time only. An expression with a `*` or a step in minute or hour (`0 * * * *`) fires at regular intervals: also in the repeated hour, and never
+ * at skipped times.
  */
 export const nextAfter = (times: Times, after: string): string | null => open(times).nextRun(new Date(after))?.toISOString() ?? null
 
@@ -25,14 +25,14 @@ export const preview = (times: Times, after: string, count = 5): {at: string; lo
     .nextRuns(count, new Date(after))
     .map(moment => ({at: moment.toISOString(), local: localOf(moment, times.timezone)}))
 
-/** The most missed moments that are counted. */
+/** Maximum number of missed moments that are counted. */
 export const mostMissed = 1_000
 
 export type Due = {newest: string; missed: number; next: string | null}
 
 /**
- * Returns the newest moment from `due` up to `now`, the number of moments before it, and the next moment. `due` is the oldest moment that has not
- * fired.
+ * Returns the newest moment from `due` up to `now`, the number of missed moments before it (at most `mostMissed`), and the next moment after
+ * `now`. `due` is the oldest moment that has not fired.
  */
 export const catchUp = (times: Times, {due, now}: {due: string; now: string}): Due => {
   const cron = open(times)
@@ -76,7 +76,10 @@ const assertFields = (cron: string) => {
   }
 }
 
-/** Returns whether the expression fires twice within five minutes on any of the days looked at. Times are in UTC, where the clock never changes. */
+/**
+ * Returns whether two consecutive moments of the expression are less than five minutes apart. Checks a limited number of moments and days. Times
+ * are in UTC, where the clock never changes.
+ */
 export const isFrequent = (cron: string): boolean => {
   const beat = open({cron, timezone: 'UTC'})
   let last = beat.nextRun(new Date(0))
@@ -89,7 +92,7 @@ export const isFrequent = (cron: string): boolean => {
   return false
 }
 
-/** Formats a moment in local time with its offset, which alone distinguishes the two hours of a repeated hour. */
+/** Formats a moment in local time with its offset. The offset distinguishes the two occurrences of a repeated hour. */
 const localOf = (moment: Date, timezone: string) => {
   const offset = zoneOffset(timezone, moment.getTime())!
   const shown = new Date(moment.getTime() + offset * 60_000).toISOString().slice(0, 'yyyy-MM-ddTHH:mm'.length)

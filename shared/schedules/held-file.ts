@@ -27,8 +27,8 @@ const Files = z.array(z.object({slot: z.string(), sourceId: z.string()}))
 type AcceptResult = {runId: string; left: Breach[]}
 
 /**
- * Runs a held file once, as the person who accepts it. `adapt` also loosens the contract, so that the next file like this one is not held; `left`
- * has the breaches for which an editor must state allowed values.
+ * Runs a held file once, as the person who accepts it. `adapt` also loosens the contract, so that the next file like this one is not held;
+ * `left` has the breaches for which an editor must state allowed values.
  */
 export const acceptHeldFile = async (
   deps: SourceDeps & {queue: Queue},
@@ -38,7 +38,7 @@ export const acceptHeldFile = async (
   const {org} = input.editor
   const {importId, held} = await deps.db.transaction(async tx => (await lockHeld(tx, input)).file)
   const found = await findImport(deps.db, {org, id: importId})
-  // A file that lacks columns was not read as its slot defines. Reading it takes long, so no lock is held meanwhile.
+  // A file that lacks columns was not read as its slot defines. Reading the file takes long, so no lock is held meanwhile.
   if (found?.state === 'draft') await fillSlots(deps, {org, importId}, held.files)
   return deps.db.transaction(async tx => {
     const {schedule, file} = await lockHeld(tx, input)

@@ -12,7 +12,6 @@ import {oneLine} from '../schema/name.ts'
 import {preview} from './cron.ts'
 import {FileSource, openSource, SourceChange} from './fetch/main.ts'
 
-/** The caller, with the caller's role in the org. */
 export type ScheduleCaller = {org: string; person: string; rank: Role}
 
 const shown = {
@@ -76,7 +75,6 @@ export const noSchedule = (): never => {
 export const sourceOf = ({SECRETS_KEYS: ring}: Pick<Config, 'SECRETS_KEYS'>, {id, source, credentials}: Schedule): FileSource =>
   openSource(ring, {open: source, sealed: credentials}, id)
 
-/** Returns the options that a schedule gives to its runs. */
 export const runOptionsOf = ({declaredRows, verify}: Schedule) => ({
   ...(declaredRows !== null && {declaredRows}),
   ...(verify !== null && {verify}),
@@ -120,7 +118,7 @@ const shapeSchedule = (schedule: Schedule) => {
   }
 }
 
-/** Describes a firing. `tryAgainAt`: when a failed fetch is tried again. `counts`: of the run, once it has ended. */
+/** Describes a firing. `tryAgainAt`: when a failed fetch is tried again. `counts`: the counts of the run after its end. */
 export const describeFiring = (firing: Firing) => {
   const {id, scheduleId, dueAt, by, personId, missed, state, outcome, reason, drift, importId, runId, counts, sha256, tries} = firing
   return {

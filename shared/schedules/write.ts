@@ -60,8 +60,8 @@ export const createSchedule = ({db, config}: ScheduleDeps, asker: NamedSchedule,
   })
 
 /**
- * Replaces a schedule. Its source keeps its credentials if none are given and the place is the same. Enabling it clears the reason for its stop. A
- * firing that was due before the change still fires, because the clock may not have processed it yet.
+ * Replaces a schedule. A stored credential that the change leaves out stays if target and user of the source are the same. Enabling the schedule
+ * clears the reason of its stop. A firing that was due before the change still fires, because the periodic task may not have processed it yet.
  */
 export const replaceSchedule = ({db, config}: ScheduleDeps, asker: OneSchedule, body: ReplacedSchedule): Promise<Schedule> =>
   db.transaction(async tx => {
@@ -86,7 +86,7 @@ export const replaceSchedule = ({db, config}: ScheduleDeps, asker: OneSchedule, 
     return changed
   })
 
-/** Enables or disables a schedule. Firings that were due while it was disabled are skipped. */
+/** Enables or disables a schedule. Times that passed while the schedule was disabled do not fire later. */
 export const setEnabled = ({db}: Pick<ScheduleDeps, 'db'>, asker: OneSchedule, enabled: boolean): Promise<Schedule> =>
   db.transaction(async tx => {
     const {template, schedule} = await hold(tx, asker)
@@ -164,7 +164,7 @@ const assertRoom = async (tx: Tx, org: string) => {
   throw await countRefusal(tx, {org, code: 'LIMIT_SCHEDULES', limit: 'schedules', wanted: used + 1, used, says})
 }
 
-/** `verify`: what the schedule has so far. */
+/** `verify`: the present value of the schedule; null for a new schedule. */
 type SchedulePlace = {org: string; template: TemplateRow; verify: Schedule['verify']}
 
 const shape = async (tx: Tx, schedulePlace: SchedulePlace, body: Omit<NewSchedule, 'source'>) => {

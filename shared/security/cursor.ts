@@ -2,13 +2,16 @@ import {createHmac, timingSafeEqual} from 'node:crypto'
 import {Refusal} from '../errors.ts'
 import type {KeyRing} from './secrets.ts'
 
-/** Encodes a place in a list. The cursor is valid only for the list named by `of`. */
+/** Encodes a position in a list as a cursor. The cursor is valid only for the list named by `of`. */
 export const writeCursor = (ring: KeyRing, of: string, place: string | number): string => {
   const body = Buffer.from(JSON.stringify(place)).toString('base64url')
   return `${body}.${sign(ring[0]!, of, body)}`
 }
 
-/** Returns the place of a cursor; null without a cursor. Throws INVALID_CURSOR for a cursor of another list or with a wrong signature. */
+/**
+ * Returns the position that a cursor encodes; null without a cursor. Throws INVALID_CURSOR for a cursor of another list or with a wrong
+ * signature.
+ */
 export const readCursor = (ring: KeyRing, of: string, cursor: string | undefined): string | number | null => {
   if (cursor === undefined) return null
   const [body = '', signature = ''] = cursor.split('.')
@@ -23,9 +26,9 @@ export const readCursor = (ring: KeyRing, of: string, cursor: string | undefined
 
 type PageQuery = {limit: number; cursor?: string | undefined}
 type PageResult<Row, Place> = {
-  /** Converts a place to its type: `String` or `Number`. */
+  /** Converts a decoded position to its type: `String` or `Number`. */
   as(place: string | number): Place
-  /** Reads the rows after the place, or from the start if it is null. */
+  /** Reads the rows after `place`, or from the start if `place` is null. */
   read(asked: {place: Place | null; limit: number}): Promise<readonly Row[]>
   placeOf(row: Row): Place
 }

@@ -17,8 +17,8 @@ type SealedRow<Row> = {
 }
 
 /**
- * Reseals every row of a table with the first key of the ring, one at a time. A row that cannot be decrypted or locked stays unchanged and is counted.
- * Safe to run twice, and while the service runs.
+ * Reseals every row of a table with the first key of the ring, one at a time. A row that cannot be decrypted or locked stays unchanged and is
+ * counted in `remaining`. Safe to run twice, and while the service runs.
  */
 export const resealEach =
   <Row>({what, list, idOf, reseal}: SealedRow<Row>) =>

@@ -1,11 +1,13 @@
 import {createCipheriv, createDecipheriv, randomBytes} from 'node:crypto'
 
-/** The keys for secrets. The first key seals, and every key opens. A rotation adds the new key in front, and removes the old one after resealing. */
+/**
+ * The keys for secrets. The first key seals, and every key opens. A rotation adds the new key in front, and removes the old one after resealing.
+ */
 export type KeyRing = {id: string; key: Buffer}[]
 
 const VERSION = 'v1'
 
-/** Encrypts with AES-256-GCM to `v1.<keyId>.<iv>.<ciphertext+tag>`. `aad` binds the secret to its place: it opens only with the same value. */
+/** Encrypts with AES-256-GCM to `v1.<keyId>.<iv>.<ciphertext+tag>`. `aad` names the owner of the secret: decryption needs the same value. */
 export const seal = (ring: KeyRing, text: string, aad: string): string => {
   const {id, key} = firstOf(ring)
   const iv = randomBytes(12)

@@ -16,8 +16,8 @@ export type Storage = {
   /** The kind of storage. If a deployment changes the kind, it cannot read its earlier objects. */
   kind: string
   /**
-   * Stores a stream completely or not at all: the object appears under its key only when every byte is on disk. Returns its size. All operations throw
-   * StorageFailed if the storage itself fails.
+   * Stores a stream completely or not at all: the object appears under its key only when every byte is stored. Returns its size. All operations
+   * except `list` and `sweepTemporary` throw StorageFailed if the storage itself fails.
    */
   put(key: string, stream: AsyncIterable<Uint8Array>): Promise<number>
   read(key: string): Promise<Readable>
@@ -28,8 +28,8 @@ export type Storage = {
   /** Removes all objects whose key begins with `folder/`. */
   removeAll(folder: string): Promise<void>
   /**
-   * Lists all objects whose key begins with `folder/`, or all objects, unordered and including foreign ones. Objects that are added or removed meanwhile
-   * may be missing.
+   * Lists all objects whose key begins with `folder/`, or all objects, unordered, including objects that this service did not store. Objects
+   * that are added or removed meanwhile may be missing.
    */
   list(folder?: string): AsyncIterable<StorageObject>
   exists(key: string): Promise<boolean>

@@ -2,7 +2,10 @@ import {type Logger, pino} from 'pino'
 
 export type Log = Logger
 
-/** Keys whose values never reach a log, at any depth listed below. Rows are never logged: log ids, counts and codes instead. */
+/**
+ * Keys whose values are redacted in logs, at the depths below. `code` is redacted only among headers, because errors have a `code`. Rows are
+ * never logged: log ids, counts and codes instead.
+ */
 const SECRET = ['authorization', 'cookie', 'token', 'secret', 'grant', 'code', 'access_token', 'refresh_token', 'client_secret', 'password']
 
 export const openLog = (name: string, level: string): Log =>

@@ -21,8 +21,8 @@ const withinMs = 5_000
 /**
  * Opens OpenTelemetry's SDK, which is loaded only if tracing is configured (20 MB of packages). Spans are sent in the background, 512 at a time.
  * While a collector is unavailable, at most 8,192 spans wait and further ones are dropped; nothing else is affected. The exporter reads headers,
- * certificates and compression from its standard `OTEL_EXPORTER_OTLP_…` variables. The provider is not registered globally: otherwise libraries would
- * send their own spans, with SQL in them.
+ * certificates and compression from its standard `OTEL_EXPORTER_OTLP_…` variables. The provider is not registered globally: otherwise libraries
+ * would send their own spans, with SQL in them.
  */
 export const openExport = async (config: ExportedSpans, part: string): Promise<{tracer: Tracer; close(): Promise<void>}> => {
   const url = `${config.OTEL_EXPORTER_OTLP_ENDPOINT!.replace(/\/$/, '')}/v1/traces`
@@ -44,7 +44,10 @@ export const openExport = async (config: ExportedSpans, part: string): Promise<{
   return {tracer: provider.getTracer('lading'), close: () => provider.shutdown()}
 }
 
-/** Returns the sampler. A sampled trace parent does not raise a request's probability, because any client can send one. A job follows its request. */
+/**
+ * Returns the sampler. A sampled trace parent does not raise a request's probability, because any client can send one. A job follows its
+ * request.
+ */
 const shareOfRequests = (share: number): Sampler => ({
   shouldSample: (_context, _traceId, _name, kind) => ({
     decision: kind !== SpanKind.SERVER || Math.random() < share ? SamplingDecision.RECORD_AND_SAMPLED : SamplingDecision.NOT_RECORD,

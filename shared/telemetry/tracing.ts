@@ -4,8 +4,8 @@ import type {Config} from '../config.ts'
 import type {Log} from './log.ts'
 
 /**
- * A span of one request, from the API over its job to each CRM call, if OTEL_EXPORTER_OTLP_ENDPOINT is set. Otherwise the SDK is not loaded and a
- * traced step costs one comparison. Spans contain our own names, codes and counts: no rows, no addresses, no names of customers or modules.
+ * A span of one request, from the API over its job to each CRM call, if OTEL_EXPORTER_OTLP_ENDPOINT is set. Otherwise the SDK is not loaded and
+ * a traced step costs one comparison. Spans contain our own names, codes and counts: no rows, no addresses, no names of customers or modules.
  */
 export type TraceAttribute = {set(attributes: Attributes): void; rename(name: string): void; fail(code: string): void}
 
@@ -21,7 +21,10 @@ type TraceOptions = {
 let tracer: Tracer | null = null
 const active = new AsyncLocalStorage<Context>()
 
-/** Runs `work` as a span: under `parent`, else under the current span, else as the root of a new trace. An error that it throws marks the span as failed. */
+/**
+ * Runs `work` as a span: under `parent`, else under the current span, else as the root of a new trace. If `work` throws, the span is marked as
+ * failed.
+ */
 export const traced = <T>(name: string, {kind, attributes = {}, parent}: TraceOptions, work: (mark: TraceAttribute) => T): T => {
   if (!tracer) return work(noMark)
   const context = readParent(parent) ?? active.getStore() ?? ROOT_CONTEXT
@@ -36,7 +39,7 @@ export const traceparent = (): string | undefined => {
   return span && `00-${span.traceId}-${span.spanId}-${span.traceFlags.toString(16).padStart(2, '0')}`
 }
 
-/** Returns the trace id for logs; undefined without tracing. */
+/** Returns the trace id for logs; undefined without a current span. */
 export const traceId = (): string | undefined => traceparent()?.split('-')[1]
 
 type Tracing = {close(): Promise<void>}

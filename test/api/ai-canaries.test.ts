@@ -8,7 +8,10 @@ import {type Call, openCalls} from '../support/client.ts'
 import {ok} from '../support/importing.ts'
 import {addConnector, discover, moduleOf} from '../support/registry.ts'
 
-/** Personal cells must reach neither the model nor the log at its most verbose level, under each policy, route and fault. */
+/**
+ * A deployment and an API with the most verbose log. Personal cells must reach neither the model nor that log, under each policy, route and
+ * fault.
+ */
 type Here = Assisted & {api: ApiProcess}
 const test = anyTest.serial as TestFn<Here>
 test.before(async t => {
@@ -22,7 +25,7 @@ test.after.always(t => t.context.api?.signal('SIGKILL'))
 let last = 0
 const next = () => canary(++last)
 
-/** Builds twenty rows: annotated fields, values that look personal, columns mapped to annotated fields, and the same values in unexpected columns. */
+/** Returns a sample of twenty rows: cells of annotated fields, values that look personal, and the same values in unexpected columns. */
 const sampleOf = (width: number) => {
   const secrets: string[] = []
   const tell = () => {
@@ -48,7 +51,7 @@ const answers = (question: Question) => {
   if (!JSON.stringify(question.schema).includes('explanation'))
     return {json: {field: 'People.Favourite_Color', confidence: 0.4, why: 'No idea'}}
   const said = question.messages.at(-1)!.text
-  // The error of the first attempt quotes a cell; the last attempt returns cells.
+  // The error of the first attempt quotes a cell; the second attempt returns the cell.
   const expression = /refused/.test(said) ? 'row["Secret Code 0"]' : /failedRows/.test(said) ? 'row[' : 'JSON.parse(row["Secret Code 0"])'
   return {json: {expression, explanation: 'As it is'}}
 }
@@ -94,7 +97,7 @@ const expressions = [
   'row["Hue"]',
 ]
 
-/** Returns all that an MCP client receives from every tool, with and without rows. */
+/** Returns everything that an MCP client receives from these tools. */
 const askTools = async (call: Call, {columns, rows}: Sample): Promise<string> => {
   const records = rows.map(row => Object.fromEntries(columns.map((name, at) => [name, row[at]!])))
   const tried = expressions.map(expression => [

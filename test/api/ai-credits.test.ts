@@ -11,7 +11,7 @@ import {openCalls} from '../support/client.ts'
 import {ok} from '../support/importing.ts'
 import {until} from '../support/until.ts'
 
-/** Tests run serially because they share one model and one clock. */
+/** The tests run serially, because they share one model and one clock. */
 const test = anyTest.serial as TestFn<Assisted>
 test.before(async t => void Object.assign(t.context, await openAssisted(t)))
 test.beforeEach(t => t.context.model.clear())

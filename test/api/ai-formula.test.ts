@@ -7,7 +7,7 @@ import {type Assisted, type Home, openAssisted, openHome, unplaced, usageOf} fro
 import {refused} from '../support/entitlements.ts'
 import {ok} from '../support/importing.ts'
 
-/** Tests run serially because they share one model. */
+/** The tests run serially, because they share one model. */
 const test = anyTest.serial as TestFn<Assisted>
 test.before(async t => void Object.assign(t.context, await openAssisted(t, {kind: 'anthropic'})))
 test.beforeEach(t => t.context.model.clear())

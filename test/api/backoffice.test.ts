@@ -27,7 +27,7 @@ const mint = async ({token, org}: {token: string; org: string}, body: object = {
 
 const PREFIXES = ['/billing/admin', '/entitlements/admin', '/ai/admin', '/staff']
 const backoffice = routes.filter(({access}) => 'backoffice' in access || 'operator' in access)
-/** Every backoffice route, every bare prefix, unknown paths below them, and methods that no route has. */
+/** The routes of the backoffice, their prefixes, unknown paths below the prefixes, and methods without a route. */
 const addresses: [method: string, path: string][] = [
   ...backoffice.map(({method, path}): [string, string] => [method.toUpperCase(), path.replaceAll(/:\w+/g, 'none')]),
   ...PREFIXES.flatMap((prefix): [string, string][] => [

@@ -7,7 +7,7 @@ import {type Billing, customerOf, openBilling, sessionOf, settleMoney} from '../
 import {newBuyer, refusedWith, typeCard} from '../support/checkouts.ts'
 import {until} from '../support/until.ts'
 
-/** At most one plan page of an org can be paid, under any concurrency or failure. Tests run serially. */
+/** The tests run serially. They check that at most one plan page of an org can be paid, whatever requests and failures coincide. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {
@@ -93,7 +93,7 @@ test('a page paid while it is superseded gives the org its plan, and no second p
   for (const [method, path, when] of moments) {
     const {org, buy, openPlan, colleague, pages, me, row} = await newBuyer(billing)
     const page = await openPlan()
-    // At this point the page is already closed.
+    // When the subscriptions are read, the earlier page is already closed.
     const isLate = path === '/v1/subscriptions'
     payment.faults.add({method, path, action: {type: 'hold', when}})
     const superseding = buy(business, (await colleague()).as)

@@ -8,7 +8,7 @@ import {type Billing, customerOf, openBilling, pass, settleMoney} from '../suppo
 import {type Buyer, newBuyer, refusedWith, typeCard} from '../support/checkouts.ts'
 import {ok} from '../support/importing.ts'
 
-/** Lading settles a Checkout by reading the provider: repeatedly, concurrently, late or in parts. Tests run serially. */
+/** The tests run serially. Lading settles a Checkout by reading the provider: repeatedly, concurrently, late or in parts. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {
@@ -253,7 +253,7 @@ test('a plan bought to follow the trial begins when the provider reports it acti
   await settleMoney(t, billing)
 })
 
-/** Creates a subscription directly at the provider and syncs it. */
+/** Creates a subscription directly at the provider, and stores it as the org's own. */
 const besides = async (t: ExecutionContext, {customer, price, org}: {customer: string; price: string; org: string}) => {
   const {house, stripe} = billing
   const card = await stripe.paymentMethods.attach('pm_card_visa', {customer})

@@ -6,7 +6,10 @@ import {place} from '../support/entitlements.ts'
 import {ok} from '../support/importing.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
 
-/** The requests of Checkout to the provider, and its refusals. Tests share one provider with injected faults and run serially. */
+/**
+ * The tests run serially, because they share one provider with injected faults. They check the requests of Checkout and the provider's
+ * refusals.
+ */
 const test = anyTest.serial as TestFn
 const app = 'https://app.example'
 let billing: Billing

@@ -6,7 +6,7 @@ import {startTestDeployment} from '../support/test-deployment.ts'
 import {openTopping} from '../support/topups.ts'
 import {until} from '../support/until.ts'
 
-/** An org that is closed or erased pays no more. */
+/** The tests run serially. They check that an org that is closed or erased pays nothing more. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {
@@ -108,7 +108,7 @@ test('erasing an org cancels its subscription at once, retries while the provide
     t.is((await house.hot.query(`select from ${table} where org_id = $1`, [org.org])).rowCount, 0, table)
   const {rows} = await house.hot.query('select count(*)::int as count from payment_events where org_id is null')
   t.true(rows[0].count > 0, 'the log of events stays, and names no org')
-  // The account of purchases is deleted with the org.
+  // The erasure deleted the credits that this payment bought. Without its kind, the check of money ignores the payment.
   const paid = payment.all('payment_intent').find(({id}) => org.intents().some(one => one.id === id))!
   t.is(paid.status, 'succeeded')
   payment.world.store.put({...paid, metadata: {...paid.metadata, kind: 'erased'}})

@@ -4,7 +4,7 @@ import {refused} from '../support/entitlements.ts'
 import {ok} from '../support/importing.ts'
 import {until} from '../support/until.ts'
 
-/** The actions that an org may start while its plan is unpaid, from the first failed payment to the payment. */
+/** Checks what an org may start from the first failed payment until it pays. */
 test('a failed payment stops nothing for seven days and metered use afterwards; paying restores everything', async t => {
   const billing = await openBilling(t, {workers: ['billing']})
   const {house, payment, stripe} = billing
@@ -20,7 +20,7 @@ test('a failed payment stops nothing for seven days and metered use afterwards; 
     )
   await untilStatus('active')
   payment.setCard(card as string, 'insufficient_funds')
-  // Our clock dates changes. Where the order matters, it follows the provider's clock in small steps.
+  // Changes are dated by our clock. Where their order matters, our clock follows the provider's in small steps.
   await pass(billing, (items.data[0]!.current_period_end - payment.now()) / 86_400 - 0.1)
   await pass(billing, 0.2)
   const late = await untilStatus('past_due')

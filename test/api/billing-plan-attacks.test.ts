@@ -8,7 +8,10 @@ import {ok} from '../support/importing.ts'
 import {callsOf, frozen, openPayer, openWaiting, type Payer, refused, type WaitingPayer, waitsAt} from '../support/plan-changing.ts'
 import {until} from '../support/until.ts'
 
-/** Attacks that aim at an unpaid plan, a second charge, terms other than those shown, or an org that is stuck. */
+/**
+ * The tests run serially. They try to get an unpaid plan, a second charge, terms other than those shown, or an org that cannot change its
+ * plan.
+ */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {
@@ -106,7 +109,7 @@ test('a downgrade of unknown outcome is accepted once its date has passed and th
   const {prices, payment} = billing
   const payer = await openPayer(billing, {planKey: 'business'})
   spoil(phases, broken('after'), {times: 2})
-  // The fault begins after the change's own read and the read that follows the new schedule.
+  // The first read is the change's own, and the second follows the new schedule. The fault affects the third to sixth.
   spoil(reads, broken('before'), {nth: 3, times: 4})
   await refused(t, payer.ask(down), 503, 'PAYMENT_PROVIDER_UNAVAILABLE')
   t.deepEqual(await states(payer), ['unknown'])
@@ -141,7 +144,7 @@ test('a staff change between two attempts is read before the second attempt', as
   const {payment, prices} = billing
   const payer = await openPayer(billing, {planKey: 'team'})
   spoil(updates, broken('before'))
-  // The fault hits the read after the call.
+  // The fault affects the read after the call.
   spoil(reads, {type: 'hold', when: 'before'}, {nth: 2})
   payment.clearJournal()
   const asked = payer.ask(up)

@@ -6,7 +6,10 @@ import {type Billing, openBilling, settleMoney} from '../support/billing.ts'
 import {ok} from '../support/importing.ts'
 import {openWaiting, type Payer, refused, type WaitingPayer, waitsAt} from '../support/plan-changing.ts'
 
-/** The bank requires a confirmation of the upgrade. The plan changes once the customer confirms on the provider's page. */
+/**
+ * The tests run serially. The bank requires a confirmation of the upgrade, and the plan changes once the customer confirms on the
+ * provider's page.
+ */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {
@@ -23,11 +26,11 @@ const openCareful = async (waiting: WaitingPayer = 'N') => {
   return payer
 }
 
-/** Syncs the org as the worker does on an event of the provider. */
+/** Syncs the org, as the worker does for an event of the provider. */
 const hear = ({org}: Payer) => reconcileOrg({...billing.house.tools, drain: new AbortController().signal} as unknown as WorkerDeps, org)
 const planOf = async ({org}: Payer) => (await findSubscription(billing.house.db, org))?.planVersionId
 
-/** Enters the card number and confirms the payment, as the customer does. */
+/** Submits the card number on the payment page, as a customer who confirms does. */
 const confirm = async (url: string) => {
   const answer = await fetch(url, {method: 'POST', body: new URLSearchParams({card: '4000002760003184'}), redirect: 'manual'})
   return answer.status

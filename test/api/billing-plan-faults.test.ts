@@ -7,7 +7,10 @@ import {ok} from '../support/importing.ts'
 import {callsOf, frozen, openPayer, openWaiting, type Payer, refused, waitsAt} from '../support/plan-changing.ts'
 import {until} from '../support/until.ts'
 
-/** The provider fails before or after the requested effect. The tests check the response to the user, our row, and that there is exactly one charge. */
+/**
+ * The tests run serially. The provider fails before or after an effect. They check the answer, our row, and that there is exactly one
+ * charge.
+ */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {
@@ -28,7 +31,7 @@ const broken = (when: 'before' | 'after', more = {}): FaultAction => ({type: 'st
 const no: FaultAction = {type: 'status', status: 400, when: 'before'}
 const states = async (payer: Payer) => (await payer.changes()).map(({state}) => state)
 
-/** Faults that lose or prevent the first answer. The service reads the outcome and retries where the call had no effect. */
+/** Faults that prevent the first call or lose its answer. The service reads the outcome, and calls again if there was no effect. */
 const onceSpoiled: Record<string, FaultAction> = {
   '500 before it is done': broken('before'),
   '500 after it is done': broken('after'),
@@ -49,7 +52,7 @@ for (const [what, action] of Object.entries(onceSpoiled)) {
       [updates, up, 'N'],
       [phases, {planKey: 'free'}, 'C'],
     ] as const) {
-      // The last case is a cancellation, which waits on the schedule of a downgrade.
+      // In the last case, a cancellation changes the schedule of a downgrade.
       if (to === 'C') await ok(payer.ask({planKey: 'business'}), 200)
       spoil(where, action)
       const [charged, asked] = [payer.charged(), await payer.ask(body)]
@@ -138,7 +141,7 @@ test('an unknown outcome gives 503, then 409 without a new call, until the same 
 test('an unknown outcome that did take effect is found by the same request, without a second charge', async t => {
   const payer = await openPayer(billing, {planKey: 'business'})
   spoil(updates, broken('after'), 2)
-  // The fault begins after the change's own read.
+  // The first read belongs to the change itself, so the fault begins with the second.
   billing.payment.faults.add({...reads, nth: 2, times: 4, action: broken('before')})
   await refused(t, payer.ask(up), 503, 'PAYMENT_PROVIDER_UNAVAILABLE')
   t.deepEqual(await states(payer), ['unknown'])
@@ -206,7 +209,7 @@ test('a partly applied change is cleared by cancelling it or replaced by another
     [(payer: Payer) => payer.ask(up), 'N'],
   ] as const) {
     const payer = await openPayer(billing, {planKey: 'business'})
-    // The provider also refuses the attempts to finish the change.
+    // Two faults: the provider also refuses the attempt to finish the change.
     spoil(phases, no, 2)
     await refused(t, payer.ask(down), 409, 'CHANGE_INCOMPLETE')
     await ok(next(payer), 200)

@@ -12,7 +12,8 @@ import {frozen, openWaiting, type Payer, refused, type WaitingPayer, waitsAt} fr
 import {until} from '../support/until.ts'
 
 /**
- * The tests interrupt every change at each of its steps, by a real kill at the most important ones. The next attempt finishes the change.
+ * The tests run serially. They interrupt each change at each step, and kill the process at the most important steps. The next attempt must
+ * finish the change.
  */
 const test = anyTest.serial as TestFn
 let billing: Billing
@@ -33,7 +34,7 @@ test('a process that wakes after its billing lock expired does not undo what oth
   )
   await payment.dashboard.changePrice(payer.id, prices['business.month'])
   await holdRunsOut()
-  // The remaining calls would belong to another change at this point, so the request sends none.
+  // The remaining calls could now change another plan, so the request sends none.
   t.is((await ok(payer.ask({planKey: 'free'}), 200)).change, 'cancel')
   const [before, charged] = [frozen(payer), payer.charged()]
   sleeper.signal('SIGCONT')
@@ -80,7 +81,7 @@ const pointsOf: Record<1 | 2, Point[]> = {
   2: ['after_plan_change:1', 'after_payment_answer:1', 'between_payment_calls:1', 'after_payment_answer:2', 'before_billing_release:1'],
 }
 
-/** The most expensive points: the steps of an upgrade beside a pending change, and each call between effect and record. */
+/** The changes whose process is killed after a call and before its record. An upgrade beside a pending change is killed at every step. */
 const calls = ['N to D', 'N to C', 'D to C', 'D to N', 'an upgrade']
 const isForReal = (name: string, point: Point) =>
   name === 'D to an upgrade' ||
@@ -95,7 +96,7 @@ for (const [index, {name, change, point}] of cases.entries()) {
   test(`a plan change from ${name} is finished and charged once, ${how}`, async t => {
     const payer = await openWaiting(billing, change.from, {planKey: 'business'})
     await (isKilled ? killAt(t, payer, change, point) : breakOffAt(t, payer, change, point))
-    // A request for the current plan is no change, so it gets 409. An open change is finished and answered.
+    // A repeated request for a plan that is already active gets 409. A request for a change that is still open finishes it.
     const answer = isOn(change) && point === 'before_billing_release:1' ? 409 : 200
     if (isAsked) t.is((await askFor(payer.call, payer, change)).status, answer)
     await lookAfter(payer)
@@ -111,7 +112,7 @@ for (const [index, {name, change, point}] of cases.entries()) {
 
 const isUpgrade = ({ask}: Change) => ask !== 'take back' && ask.planKey === 'enterprise'
 
-/** Whether the repeated request asks for the plan that is already active. */
+/** Whether a repeated request asks for the plan that is active after the change. */
 const isOn = ({ask, to}: Change) => ask !== 'take back' && to === 'N'
 
 const askFor = (call: Call, {org}: Payer, {ask}: Change) => {
@@ -119,19 +120,19 @@ const askFor = (call: Call, {org}: Payer, {ask}: Change) => {
   return ask === 'take back' ? call('DELETE', `${path}/pending`) : call('POST', path, ask)
 }
 
-/** Kills a separate process with the same database, provider and keys at the point, so that its request fails. Its lock expires after two minutes. */
+/** Kills a separate process with the same database, provider and keys at the point, so its request fails. Then lets its billing lock expire. */
 const killAt = async (t: ExecutionContext, payer: Payer, change: Change, point: Point) => {
   const api = await startApiProcess({...environment(), FAULT_POINT: point})
   t.teardown(() => api.signal('SIGKILL'))
   await t.throwsAsync(askFor(openCalls(api.url)(payer.token), payer, change))
   await api.exit
   t.true(await payer.isHeld())
-  // Without an open change, a request waits for the lock only briefly, as for a worker's lock.
+  // Before the release of the lock, the change has ended. A request without an open change only waits for the lock.
   if (point !== 'before_billing_release:1') await refused(t, payer.takeBack(), 409, 'CHANGE_IN_PROGRESS')
   await holdRunsOut()
 }
 
-/** Interrupts the same code in our own process. Nothing after the point runs, but the lock is released. */
+/** Interrupts the same code in this process by an error. Nothing after the point runs, but the lock is released. */
 const breakOffAt = async (t: ExecutionContext, payer: Payer, change: Change, point: Point) => {
   armFault(point, () => {
     throw new Error('Broken off')
@@ -155,13 +156,13 @@ const environment = () => {
 let minutes = 0
 const holdRunsOut = () => billing.house.ahead(`${(minutes += 3)} minutes`)
 
-/** Processes due changes as the worker does. */
+/** Processes open changes, as the worker does. */
 const lookAfter = ({org}: Payer) => {
   const {tools} = billing.house
   return reconcileOrg({...tools, drain: new AbortController().signal} as unknown as WorkerTools, org)
 }
 
-/** Asserts that our rows equal the provider's, that the change names its author, and that it was charged once. */
+/** Asserts that our row equals the provider's, that the change names its author, and that it was charged once. */
 const assertSettled = async (t: ExecutionContext, payer: Payer, change: Change) => {
   t.is(waitsAt(payer), change.to)
   const row = (await findSubscription(billing.house.db, payer.org))!

@@ -15,7 +15,7 @@ import {
   waitsAt,
 } from '../support/plan-changing.ts'
 
-/** Every transition between plan states: its calls and its cost. Tests run serially because they count calls. */
+/** The tests run serially, because they count calls. They check the calls and the cost of every transition between plan states. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {
@@ -29,12 +29,15 @@ type Move = {
   change: string
   to: WaitingPayer
   calls: string[]
-  /** The plan of the subscription after the change, and the next plan in its schedule. */
+  /** `on`: the plan of the subscription after the change. `next`: the next plan in its schedule. */
   on?: `${PlanKey}.${Interval}`
   next?: `${PlanKey}.${Interval}`
 }
 
-/** The transitions. Each begins with Business monthly. The pending change is N for none, D for a downgrade to Team monthly, or C for a cancellation. */
+/**
+ * The transitions. Each begins with Business monthly and a pending change: N for none, D for a downgrade to Team monthly, C for a
+ * cancellation.
+ */
 const moves: Move[] = [
   {from: 'N', ask: {planKey: 'team'}, change: 'at_renewal', to: 'D', calls: ['create', 'phases'], next: 'team.month'},
   {from: 'N', ask: {planKey: 'enterprise', interval: 'month'}, change: 'now', to: 'N', calls: ['update'], on: 'enterprise.month'},
@@ -130,7 +133,7 @@ test('downgrade, cancellation, downgrade and upgrade each replace the pending on
   t.is(waitsAt(payer), 'N')
   t.is(payer.schedule(), null)
   t.is(payer.price(), billing.prices['enterprise.month'])
-  // An upgrade a second into its month costs nearly the whole difference, and no part of it twice.
+  // An upgrade a second into its month costs nearly the whole difference, and charges no part of it twice.
   t.true(payer.charged() > 48_900 && payer.charged() <= 49_000, `${payer.charged()}`)
   await settleMoney(t, billing)
 })

@@ -4,7 +4,10 @@ import {type Billing, customerOf, openBilling} from '../support/billing.ts'
 import {newBuyer, refusedWith} from '../support/checkouts.ts'
 import {ok} from '../support/importing.ts'
 
-/** The provider's page for payment methods and invoices. Tests share one provider with injected faults and run serially. */
+/**
+ * The tests run serially, because they share one provider with injected faults. The portal is the provider's page for payment methods and
+ * invoices.
+ */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {

@@ -4,7 +4,7 @@ import {type Billing, openBilling, pass, settleMoney} from '../support/billing.t
 import {ok} from '../support/importing.ts'
 import {callsOf, frozen, openPayer, openWaiting, type Payer, refused, waitsAt} from '../support/plan-changing.ts'
 
-/** A preview changes nothing, and binds the change to the amount shown. */
+/** The tests run serially. A preview changes nothing, and binds the change to the amount shown. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {
@@ -15,7 +15,7 @@ test.afterEach.always(() => billing.payment.faults.clear())
 const up = {planKey: 'enterprise'}
 const look = (payer: Payer, body: object = up) => ok(payer.preview(body), 200)
 
-/** Asserts that the request is refused as stale, and that nothing was sent, charged or written. */
+/** Asserts that the request is refused as stale, and that no call, charge or row was made. */
 const stale = async (t: ExecutionContext, payer: Payer, body: object) => {
   const [before, charged, changes] = [frozen(payer), payer.charged(), (await payer.changes()).length]
   billing.payment.clearJournal()
@@ -92,7 +92,7 @@ test('a preview token is valid for half an hour to the second', async t => {
   const ahead = (seconds: number) => house.ahead(`${Math.round(from / 1000) + seconds} seconds`)
   await ahead(1801)
   await stale(t, payer, {...up, previewToken: shown.previewToken})
-  // The earlier requests took a part of the half hour.
+  // A preview is valid for half an hour, of which the earlier requests used a part.
   await ahead(1790)
   await ok(payer.ask({...up, previewToken: shown.previewToken}), 200)
   await ahead(0)

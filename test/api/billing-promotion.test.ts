@@ -2,7 +2,7 @@ import test from 'ava'
 import {openBilling} from '../support/billing.ts'
 import {newBuyer} from '../support/checkouts.ts'
 
-/** The operator decides whether customers may enter promotion codes, for plans and packs alike. */
+/** PAYMENT_PROMOTION_CODES decides whether customers may enter promotion codes, for plans and packs alike. */
 for (const [flag, allowed] of [
   ['1', true],
   ['', null],

@@ -6,7 +6,7 @@ import {ok} from '../support/importing.ts'
 import {untilApplied} from '../support/payment-webhook.ts'
 import {openTopping} from '../support/topups.ts'
 
-/** The prices and taxes that we show equal what the provider charges. The tests use the German tax rate of 19 %. */
+/** The tests run serially. The prices and taxes that we show equal what the provider charges. The German tax rate is 19 %. */
 const test = anyTest.serial as TestFn
 const environment = {PAYMENT_AUTOMATIC_TAX: '1'}
 

@@ -9,7 +9,7 @@ import {startTestDeployment} from '../support/test-deployment.ts'
 import {openTopping} from '../support/topups.ts'
 import {until} from '../support/until.ts'
 
-/** Top-up settings of admins, and a whole top-up: API, worker, provider, webhook. */
+/** The tests run serially. They check the top-up settings of admins, and a whole top-up: API, worker, provider, webhook. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {
@@ -100,7 +100,7 @@ const untilApplied = async () => {
   )
 }
 
-/** Switches overage. It retries while the worker holds the billing lock, which it takes for every event. */
+/** Switches overage. Retries while the worker holds the billing lock, which it acquires for every event. */
 const switchOverage = (call: Call, enabled = true) =>
   until(
     () => call('POST', '/billing/overage', {enabled}),

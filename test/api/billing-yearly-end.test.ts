@@ -8,7 +8,10 @@ import {ok} from '../support/importing.ts'
 import {openPayer, type Payer, waitsAt} from '../support/plan-changing.ts'
 import {until} from '../support/until.ts'
 
-/** A yearly plan with monthly overage has two period ends. Every way to cancel ends the plan at the later one, up to which it is paid. */
+/**
+ * The tests run serially. A yearly plan with monthly overage has two period ends. Every way to cancel ends the plan at the later one, up to
+ * which it is paid.
+ */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {

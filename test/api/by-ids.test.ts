@@ -5,7 +5,7 @@ import type {FaultSpec} from '../simulators/crm/faults.ts'
 import {type Org, ok, openOrg} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
-/** Tests run serially because they share one CRM org and one clock. */
+/** What the tests share: one CRM org and one clock. So they run serially. */
 type Here = {world: TestDeployment; org: Org}
 const test = anyTest.serial as TestFn<Here>
 
@@ -238,7 +238,7 @@ test('a throttled token renewal gives 429 with Retry-After before the call, and 
   t.is(after.headers.get('retry-after'), `${wait / 1000}`, 'retry-after comes from our side')
 })
 
-/** Authorises a run of the org's first import, or of another connection; the run has no rows yet. */
+/** Authorises a run at a connection. The run has no rows yet. */
 const authorise = async ({org}: Here, connectorId = org.connector): Promise<string> =>
   (await ok(org.call('POST', '/entitlements/runs/authorise', {connectorId, declaredRows: 10}), 200)).runId
 const noted = async ({world}: Here, run: string) => world.db.oneFirst(sql.unsafe`select stopped_by from runs where id = ${run}`)

@@ -9,7 +9,10 @@ import {checkFile} from '../support/import-checks.ts'
 import {ok} from '../support/importing.ts'
 import {discover, moduleOf} from '../support/registry.ts'
 
-/** Personal cells must reach neither the model nor the log at its most verbose level, under each policy, question, tool and replay. */
+/**
+ * A deployment and an API with the most verbose log. Personal cells must reach neither the model nor that log, under each policy, question,
+ * tool and replay.
+ */
 type Here = Talking & {api: ApiProcess}
 const test = anyTest.serial as TestFn<Here>
 test.before(async t => {
@@ -22,7 +25,10 @@ test.after.always(t => t.context.api?.signal('SIGKILL'))
 
 let last = 5_000
 
-/** Builds as many rows as the service samples: annotated fields, mapped columns, values that look personal, and the same values in unexpected columns. */
+/**
+ * Returns a file with as many rows as the service samples: annotated fields, mapped columns, values that look personal, and the same values
+ * in unexpected columns.
+ */
 const makeFile = () => {
   const secrets: string[] = []
   const tell = () => {
@@ -55,7 +61,7 @@ const expressions = [
   'row["Vvx"] + row["Qq"] + row["Ww"] + row["Joined"]',
   'row["Hue"]',
 ]
-/** A model answer that calls every tool at once, as a model may. */
+/** A model answer that calls every tool at once, as a model may do. */
 const everyTool = {
   calls: [
     {name: 'get_schema', input: {module: null}},
@@ -83,7 +89,7 @@ for (const policy of ['allow', 'masked', 'deny'] as const)
     const quoted = `${secrets.join(' ')}, ${secrets[7]!.toUpperCase()} and ${secrets[3]}@example.org`
     model.clear()
     for (const place of [['source', source.id], ['issue', source.id, 'invalid_value', 'People', secrets[0]!], ['checks'], ['run']]) {
-      // The second round replays the first with its values, because a person may have told them to the model.
+      // The second question replays the first with its values, because the person wrote them into the question.
       for (let time = 0; time < 2; time++) {
         if (time === 0) model.script(everyTool)
         model.script({text: `There are ${quoted} in it.`})

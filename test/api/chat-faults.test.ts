@@ -9,7 +9,7 @@ import {openCalls} from '../support/client.ts'
 import {calls, chat, openImport, openTalking, readEvents, type Talk, type Talking, wordsOf} from '../support/conversations.ts'
 import {until} from '../support/until.ts'
 
-/** Tests run serially because they share one model. */
+/** The tests run serially, because they share one model. */
 const test = anyTest.serial as TestFn<Talking>
 test.before(async t => void Object.assign(t.context, await openTalking(t)))
 test.beforeEach(t => t.context.model.clear())
@@ -98,7 +98,7 @@ test('a question without a model is refused, and no credits are reserved', async
   t.deepEqual([requests ?? 0, balance.reserved, model.journal.length], [0, 0, 0])
 })
 
-/** Sends a question and reads the answer until the signal aborts. */
+/** Sends a question and reads the answer until the signal aborts. Calls `hears` at the first text. */
 const listenUntil = async (url: string, token: string, body: object, {signal, hears}: {signal: AbortSignal; hears(): void}) => {
   const headers = {authorization: `Bearer ${token}`, 'content-type': 'application/json'}
   const response = await fetch(`${url}/ai/chat`, {method: 'POST', headers, body: JSON.stringify(body), signal})

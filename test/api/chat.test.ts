@@ -9,7 +9,7 @@ import {checkFile} from '../support/import-checks.ts'
 import {accounts, ok, openOrg, runImport} from '../support/importing.ts'
 import {until} from '../support/until.ts'
 
-/** Tests run serially because they share one model. */
+/** The tests run serially, because they share one model. */
 const test = anyTest.serial as TestFn<Talking>
 test.before(async t => void Object.assign(t.context, await openTalking(t, {workers: ['checks', 'discovery', 'imports']})))
 test.beforeEach(t => t.context.model.clear())

@@ -6,7 +6,7 @@ import type {GenericSimulator} from '../simulators/generic.ts'
 import {describeContacts, startContacts} from '../support/described.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
-/** Tests run serially because they read the journal of one shared CRM stand-in. */
+/** What the tests share: a CRM stand-in whose journal they read, and a generic destination. So they run serially. */
 type Here = {world: TestDeployment; there: GenericSimulator; org: string; call: ReturnType<TestDeployment['as']>; token: string}
 const test = anyTest.serial as TestFn<Here>
 

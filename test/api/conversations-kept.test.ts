@@ -8,7 +8,10 @@ import {ok} from '../support/importing.ts'
 import {setWindow} from '../support/retention.ts'
 import {until} from '../support/until.ts'
 
-/** Storage of conversations: what is stored, for how long, and what is replayed (specification, entry 15). Tests share one model and run serially. */
+/**
+ * The tests run serially, because they share one model. They check what of a conversation is stored, for how long, and what is replayed
+ * (specification, entry 15).
+ */
 const test = anyTest.serial as TestFn<Talking>
 test.before(async t => void Object.assign(t.context, await openTalking(t)))
 test.beforeEach(t => t.context.model.clear())
@@ -109,7 +112,7 @@ test('a turn is kept for the retention of the org’s plan, and the nightly task
   await keep(house, talk, ['run'], {question: 'First'})
   await house.ahead('29 days')
   await keep(house, talk, ['run'], {question: 'Second'})
-  // Activity on the import keeps it from expiring.
+  // Activity on the import keeps it from expiring, so that only old turns are deleted.
   await ok(lasting('PATCH', talk.path, {name: 'Kept'}), 200)
   await house.hot.query('update imports set touched_at = lading_now() where org_id = $1', [talk.org])
   await house.ahead('31 days')

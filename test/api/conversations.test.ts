@@ -4,7 +4,7 @@ import {sql} from '../../sql/database.ts'
 import {chat, keep, key, openImport, openTalking, type Talking, walk} from '../support/conversations.ts'
 import {ok} from '../support/importing.ts'
 
-/** Reading conversations (specification, entry 15). Tests share one model and run serially. */
+/** The tests run serially, because they share one model. They check how conversations are read (specification, entry 15). */
 const test = anyTest.serial as TestFn<Talking>
 test.before(async t => void Object.assign(t.context, await openTalking(t)))
 test.beforeEach(t => t.context.model.clear())
@@ -135,11 +135,11 @@ test('pages are newest first and stable while turns are added; keptAfter finds t
   const {house} = t.context
   const talk = await openImport(house)
   const ids: string[] = []
-  // There are five turns at each of six moments, so that a page can end among equal times.
+  // Each of six moments has five turns, so that a page can end between turns of the same moment.
   for (let n = 0; n < 30; n++) ids.push((await keep(house, talk, ['run'], {}, 600 - Math.floor(n / 5) * 60))!.id)
   const newest = ids.toSorted().at(-1)!
   const late: string[] = []
-  // Concurrent requests add turns, with times before and after those read so far.
+  // Concurrent requests add turns that are older and newer than those read so far.
   const write = () => Promise.all([5000, 330, 0, 0].map(async seconds => late.push((await keep(house, talk, ['checks'], {}, seconds))!.id)))
   const found = await walk(talk, {limit: '4'}, write)
   const seen = found.map(({id}) => id)

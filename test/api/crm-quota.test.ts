@@ -10,7 +10,7 @@ import {startWorkers} from '../../workers/start.ts'
 import type {HttpAnswer} from '../support/client.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
-/** Tests run serially because they share one CRM org and one clock. */
+/** What the tests share: one CRM org and one clock. So they run serially. */
 type Here = {world: TestDeployment; org: string; connector: string; call: ReturnType<TestDeployment['as']>}
 const test = anyTest.serial as TestFn<Here>
 

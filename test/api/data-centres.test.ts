@@ -6,7 +6,7 @@ import {sql} from '../../sql/database.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {beginVisit, comeBack, consent} from '../support/walk.ts'
 
-/** The OAuth clients. The client has another secret at the second data centre. */
+/** The OAuth client. Its secret at the second data centre differs. */
 const clients = [{clientId: '1000.LADING', clientSecret: 'shared', redirectUris: 'any-loopback' as const, secrets: {eu: 'of-eu'}}]
 const environment = (more: Record<string, string> = {}) => ({CRM_CLIENT_SECRET: 'shared', ...more})
 const ofEu = JSON.stringify({'local-eu': {id: '1000.LADING', secret: 'of-eu'}})

@@ -3,7 +3,7 @@ import {askToken, letIn} from '../support/oauth-client.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {beginVisit, comeBack, consent, messageOf} from '../support/walk.ts'
 
-/** People whose CRM user is deactivated, in orgs that follow the roles of the CRM. */
+/** The deployment of orgs that follow the CRM's roles. The CRM users of some people are deactivated. */
 let house: TestDeployment
 test.before(async t => {
   house = await startTestDeployment(t)
@@ -12,7 +12,7 @@ test.before(async t => {
 let orgs = 0
 type Status = 'active' | 'inactive' | 'deleted'
 
-/** A new CRM org, connected by its owner, with a second member who signed in. */
+/** Creates a CRM org that is connected by its owner and has a second member, who has signed in. */
 const newOrg = async () => {
   const key = `firm${++orgs}`
   const users = ['ana', 'ben'].map((firstName, index) => ({
@@ -95,7 +95,7 @@ test('a deactivated person who signs in again cannot use an old invitation', asy
   const visit = await beginVisit(house.as(null))
   const back = await consent(visit, {user: ben.email})
   setStatus(ben, 'inactive')
-  // The CRM's answer to a deactivated user, who may still sign in but not use the CRM.
+  // What the CRM answers a deactivated user, who can sign in but not use the CRM.
   const refused = {type: 'answer', status: 403, body: {code: 'NO_PERMISSION'}} as const
   house.crm.faults.add({match: {path: '/crm/v8/users', org: key}, times: 1, action: refused})
   house.crm.faults.add({match: {path: '/crm/v8/org', org: key}, times: 1, action: refused})

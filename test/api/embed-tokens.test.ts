@@ -14,7 +14,7 @@ test.before(async t => {
 
 const origin = 'https://app.example.com'
 
-/** An org with a template, and an embed token that an API token created. `page` calls as the embedded page. */
+/** Creates an org with a template, and an embed token that an API token created. `page` sends requests with the embed token. */
 const open = async ({rowsLimit = 100} = {}) => {
   const home = await openTemplates(house)
   const {id: template} = await makeTemplate(home.call, home.org)

@@ -213,7 +213,7 @@ test('every declared effect of a route is a known one', t => {
   t.pass()
 })
 
-/** Wraps a failing handler in the envelope middleware alone. */
+/** Returns how the envelope middleware alone answers when a handler throws this error. */
 const failWith = async (error: unknown) => {
   const app = new Koa()
     .use(observe(openLog('test', 'silent'), new AbortController().signal, () => ({})))

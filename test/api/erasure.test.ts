@@ -24,7 +24,7 @@ test.before(async t => {
 const outcomeOf = ({status, body}: {status: number; body: {code?: string}}) => [status, body.code]
 const actionsOn = async (org: string) => (await operator('GET', `/staff/actions?org=${org}`)).body.actions
 
-/** Reads every row of every table as text, as a database dump would show it. */
+/** Reads every row of every table as JSON, by table. */
 const dump = async () => {
   const tables = await house.db.anyFirst(
     sql.type(
@@ -47,7 +47,7 @@ const tablesWith = (tables: Dump, text: string) =>
 
 const revocations = () => house.crm.journal({path: '/oauth/v2/token/revoke'}).length
 
-/** Tables that keep rows on purpose. People do not belong to the org. A late call may write CRM shares and budgets again; these expire. */
+/** Tables in which rows stay on purpose. People do not belong to the org. A late call may write CRM shares and budgets again; they expire. */
 const kept = ['api_tokens', 'crm_budgets', 'crm_shares', 'people', 'sessions', 'staff_actions', 'used_sign_ins']
 
 test.serial('an erased org leaves no row, no file and no name; another org keeps everything', async t => {
@@ -157,7 +157,7 @@ test.serial('an erasure that was interrupted is resumed', async t => {
   await runImport(home, {csv: accountRows(30), flow: accounts})
   const ask = own.as(own.adminToken)
   await ask('POST', `/staff/orgs/${home.org}/erase`, {reason: 'They asked'})
-  // Simulates the state that a crashed process leaves.
+  // The state that a process leaves if it crashes during the erasure.
   await holdRuns(own.db, home.org)
   const runs = await listRunNos(own.db, {org: home.org, limit: 100})
   await own.ahead('1 hour')

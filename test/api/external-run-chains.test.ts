@@ -3,7 +3,7 @@ import {sql} from '../../sql/database.ts'
 import {ok} from '../support/importing.ts'
 import {assertLedger, type ExternalEngine, openExternalEngine, row} from '../support/record-writes.ts'
 
-/** Later external runs of an import continue its chain. Tests share one CRM and run serially. */
+/** The tests run serially, because they share one CRM. They check that later external runs of an import continue its chain. */
 const test = anyTest.serial as TestFn<ExternalEngine>
 
 test.before(async t => {
@@ -12,7 +12,7 @@ test.before(async t => {
 test.beforeEach(async ({context: {house}}) => {
   house.crm.clear()
   await house.ahead('0 seconds')
-  // The cleared CRM reuses record ids, so old claims would match new records.
+  // After its reset, the CRM reuses record ids, so old claims would match new records.
   await house.db.query(sql.unsafe`delete from record_claims`)
   await house.db.query(sql.unsafe`delete from chain_rows`)
 })
@@ -21,7 +21,7 @@ const creates = {method: 'POST', path: '/crm/v8/Accounts'}
 const end = (here: ExternalEngine, run: string) => ok(here.tell(run, 'progress', {done: true}), 200)
 const importOf = async (here: ExternalEngine) => (await here.makeImport()).path.split('/').at(-1)!
 
-/** Creates the record of a create and then loses the answer. */
+/** Sends a create whose answer is lost. Returns the id of the created record. */
 const lose = async (here: ExternalEngine, run: string, key: string) => {
   here.house.crm.faults.add({match: creates, times: 1, action: 'dropAfter'})
   t502(await here.create(run, [row(key)]))
@@ -43,7 +43,7 @@ for (const way of ['by itself', 'with retryOf'] as const) {
     const lost = await lose(here, first, 'b')
     await end(here, first)
     const second = await here.authorise(10, {importId, ...(way === 'with retryOf' && {retryOf: first})})
-    // The order of the modules in a run does not matter.
+    // The order in which a run names its modules makes no difference.
     const entries = [{rowKey: 'x', flowId: 'other', module: 'Contacts', outcome: 'lookup', target: 'Account_Name', code: '2'}]
     await ok(here.tell(second, 'entries', {entries}), 200)
     t.is((await here.read(second)).retryOf, first)

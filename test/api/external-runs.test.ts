@@ -3,7 +3,7 @@ import {sql} from '../../sql/database.ts'
 import {ok, openOrg, readLog, untilEnded} from '../support/importing.ts'
 import {assertLedger, callsOf, type ExternalEngine, nameless, openExternalEngine, row, rowsOf} from '../support/record-writes.ts'
 
-/** Runs executed by an external engine. Tests share one clock and run serially. */
+/** The tests run serially, because they share one clock. They check runs that an external engine executes. */
 const test = anyTest.serial as TestFn<ExternalEngine>
 
 test.before(async t => {

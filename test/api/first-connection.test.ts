@@ -9,7 +9,7 @@ test.before(async t => {
 })
 
 let orgs = 0
-/** Creates a CRM org. Its first user is Administrator, the others are not. */
+/** Creates a CRM org. Its first user is an administrator, the others are not. */
 const newCrmOrg = (names: string[]) => {
   const key = `first${++orgs}`
   const users = names.map((name, index) => ({
@@ -102,5 +102,5 @@ test.serial('a closed org gets no connection from a sign-in', async t => {
   t.deepEqual(await again.connectors(), [])
 })
 
-/** Counts the live refresh tokens at the CRM. */
+/** Returns the number of refresh tokens at the CRM. */
 const countGrants = () => house.crm.state().tokens.refresh

@@ -18,7 +18,7 @@ test.before(async t => {
 const column = (field: string, source: string, more: object = {}) => ({field, mode: 'column', source, ...more})
 const configure = (path: string, values: object) => ok(org.call('PATCH', `/orgs/${org.org}/config/${path}`, values), 200)
 
-/** Creates an import of one file without flows. Returns its path and a function that sets one flow. */
+/** Creates an import of one file without flows. `put` sets its one flow. */
 const open = async (csv: string) => {
   const {import: made} = await ok(org.call('POST', `/orgs/${org.org}/imports`, {name: 'Test', connectorId: org.connector}), 201)
   const path = `/orgs/${org.org}/imports/${made.id}`

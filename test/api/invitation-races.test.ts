@@ -107,7 +107,7 @@ test('a membership that keeps changing refuses the accept, and the invitation st
   const {token, person} = await house.makeOrg({email, org, role: 'operator'})
   const [member] = await membersOf(org, person)
   const rest = await keepChanging(member!.id)
-  // An accept may succeed between two changes. The loop then needs another invitation.
+  // An accept may succeed between two changes of the role. Then the loop needs another invitation.
   const refused = await until(
     async () => accept(token, await invite()),
     ({status}) => status !== 200,
@@ -119,7 +119,7 @@ test('a membership that keeps changing refuses the accept, and the invitation st
   t.is((await membersOf(org, person))[0]!.role, 'admin')
 })
 
-/** Changes a member's role over a second connection, as fast as the database allows, until stopped. */
+/** Changes a member's role on another connection, as fast as the database allows. Returns a function that stops it. */
 const keepChanging = async (member: string) => {
   const client = new pg.Client(house.config.DATABASE_URL)
   client.on('error', () => {})

@@ -23,7 +23,7 @@ const newOrg = async (on = house) => {
   return {...place, owner, path, invite, stateOf}
 }
 
-/** Creates a person with an org, whom another org may invite. */
+/** Creates a person with an org of their own. Another org may invite this person. */
 const newGuest = async ({email = newAddress(), on = house} = {}) => {
   const place = await on.makeOrg({email})
   const call = on.as(place.token)

@@ -9,7 +9,7 @@ test.before(async t => {
   house = await startTestDeployment(t)
 })
 
-/** Creates an org with a queued job that no worker takes. A test ends the job as a worker would. */
+/** Creates an org and a function that queues a job. No worker executes it, so the test ends it as a worker would. */
 const newJob = async () => {
   const place = await house.makeOrg({role: 'admin'})
   const connector = await house.connect(place.token)
@@ -49,7 +49,7 @@ test.serial('Prefer respond-async is applied and confirmed in the answer', async
   await end(body.job.id, {answer})
 })
 
-/** Returns the job that a waiting request has queued. */
+/** Returns the id of the job that a waiting request has queued. */
 const sentBy = async (connector: string) => {
   const [sent] = await until(
     () => house.queue.findJobs(runDiscovery.name, {key: connector}),

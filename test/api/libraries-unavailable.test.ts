@@ -25,7 +25,7 @@ test('libraries cannot be published or restored without a sandbox, and the answe
   await ok(house.as(secret)('PUT', `${path}/pushed`, library('pushed', 1)), 200)
   const before = await ok(house.as(token)('GET', `/orgs/${org}/config/resolved`), 200)
 
-  // The API runs in a process that may start no thread, so that only the sandbox fails.
+  // The process of this API may not start threads, so only its sandbox fails.
   const storage = await mkdtemp(join(tmpdir(), 'lading-threadless-'))
   const {DATABASE_URL, CRM_STANDIN_URL} = house.config
   const NODE_OPTIONS = '--permission --allow-fs-read=* --allow-fs-write=* --allow-addons'
@@ -42,7 +42,7 @@ test('libraries cannot be published or restored without a sandbox, and the answe
   t.like(await owner('POST', `${path}/typed/versions/1/restore`), refused)
   t.like(await repository('POST', `/orgs/${org}/config/bundle`, {libraries: [library('pushed', 2)]}), refused)
   t.regex((await owner('PUT', `${path}/fresh`, library('fresh', 1))).body.error, /Try again/)
-  // Errors that the source alone shows are reported without a sandbox.
+  // Errors that the source alone shows need no sandbox.
   t.like(await owner('PUT', `${path}/fresh`, library('other', 1)), {status: 400, body: {code: 'NAMESPACE_MISMATCH'}})
   t.deepEqual(await ok(owner('GET', `/orgs/${org}/config/resolved`), 200), before)
 })

@@ -39,13 +39,13 @@ const run = async (path: string, body = {}) => {
   return started.id as string
 }
 
-/** The import of a file of 16,384 columns, which all cases share. */
+/** The import of a file of 16,384 columns. All cases share it. */
 let wideImport: ReturnType<typeof prepare> | undefined
 const openWide = () => {
   wideImport ??= prepare(wide, 'c0')
   return wideImport
 }
-/** Number of the next part to request. Each request asks for another one, because the API caches parts. */
+/** The number of the next part to request. Each request needs another part, because the API caches parts. */
 let part = 0
 
 const cases: Record<string, () => Promise<() => Promise<unknown>>> = {

@@ -35,7 +35,7 @@ const TOOLS = ['list_modules', 'get_fields', 'propose_mapping', 'test_expression
 
 const post = (bearer: string | null, message: unknown, headers: Record<string, string> = older) =>
   house.as(bearer)('POST', '/mcp', typeof message === 'string' ? message : JSON.stringify(message), headers)
-/** Parses a JSON body, or the one event of a stream. */
+/** Parses a JSON body, or the event of a stream with one event. */
 const jsonOf = (text: string) => JSON.parse(/^data: (.*)$/m.exec(text)?.[1] ?? text)
 const listing = {jsonrpc: '2.0', id: 1, method: 'tools/list'}
 const calling = (name: string, asked: object) => ({jsonrpc: '2.0', id: 1, method: 'tools/call', params: {name, arguments: asked}})
@@ -178,7 +178,7 @@ test('MCP accepts only POST and JSON, at most a mebibyte and twenty messages', a
   t.is((await post(home.session, Array(20).fill(listing))).status, 200)
 })
 
-/** Sends a request without `fetch`, because `fetch` sets Host and Origin itself. */
+/** Sends a request with these headers and returns its status. `fetch` would set Host and Origin itself. */
 const knock = (headers: Record<string, string>) =>
   new Promise<number>((resolve, reject) => {
     const {hostname, port} = new URL(house.url)

@@ -1,7 +1,10 @@
 import test from 'ava'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
-/** Roles set by hand beside the roles of the CRM, and the tokens left after a demotion. */
+/**
+ * The deployment. The tests check roles that a person set although the org follows the CRM's roles, and tokens that remain after a
+ * demotion.
+ */
 let house: TestDeployment
 test.before(async t => {
   house = await startTestDeployment(t)
@@ -9,7 +12,7 @@ test.before(async t => {
 
 const whoIs = async (token: string) => (await house.as(token)('GET', '/auth/me')).body
 
-/** A CRM org whose first user is Administrator. */
+/** Creates a CRM org whose first user is an administrator. */
 const newCrmOrg = () => {
   const key = 'roles'
   const users = ['ana', 'ben', 'eva'].map((firstName, index) => ({
@@ -55,7 +58,7 @@ test('a role set by hand or by invitation stays at refresh and sign-in until it 
   t.like(await memberOf(emails[1]!), {role: 'admin', roleSource: 'crm'})
 })
 
-/** An org with an owner and two admins, each with an own call. */
+/** Creates an org with an owner and two admins, each with their own `call`. */
 const newOrg = async () => {
   const owner = await house.makeOrg()
   const {org} = owner

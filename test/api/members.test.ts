@@ -14,7 +14,7 @@ test.before(async t => {
 
 type OrgPlace = {org: string; person: string; token: string}
 
-/** An org with an owner and members of the given roles, each with an own call. */
+/** Creates an org with an owner and members of the given roles, each with their own `call`. */
 const newOrg = async (...roles: Role[]) => {
   const owner = await house.makeOrg()
   const others: OrgPlace[] = []

@@ -7,7 +7,7 @@ import {type Org, ok, openOrg, readLog, runImport} from '../support/importing.ts
 import {leadsTemplate, makeTemplate} from '../support/templates.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
-/** The Big List of Naughty Strings (Max Woolf, MIT), and a few more. */
+/** The Big List of Naughty Strings (Max Woolf, MIT). */
 const listed: string[] = JSON.parse(readFileSync(createRequire(import.meta.url).resolve('big-list-of-naughty-strings/blns.json'), 'utf8'))
 const strings = [
   ...new Set([...listed, '__proto__', 'e\u0301', '\u00e9', '\u0001', '\u007f', '\ufeffmark', 'a\ufffdb', '\u2028', '=1+1', ' '.repeat(3)]),
@@ -20,13 +20,13 @@ test.before(async t => {
   org = await openOrg(house)
 })
 
-/** A text field: how a test writes it, finds it in the answer, and reads it later. */
+/** A text field: its limit, how a test writes it, where the answer has it, and how a test reads it later. */
 type Field = {
   most: number
   write(text: string): Promise<HttpAnswer>
   written(body: any): unknown
   read(): Promise<unknown>
-  /** Returns the form in which the service stores the text. Some names are trimmed. */
+  /** Returns the form in which the service stores the text; by default the text itself. */
   kept?(text: string): string
   isRefused?(text: string): boolean
 }
@@ -36,7 +36,7 @@ const trimmedHasControls = (text: string) => hasControls(text.trim())
 
 /**
  * Writes each string in turn. The service must store it unchanged, or refuse it as INVALID because it is empty, too long or unsupported.
- * Every eighth is read back.
+ * Every eighth string is read back.
  */
 const holds = async (t: {is: any; like: any}, {most, write, written, read, kept = text => text, isRefused = () => false}: Field) => {
   for (const [at, text] of strings.entries()) {
@@ -153,8 +153,8 @@ test('token names keep naughty strings', async t => {
 })
 
 /**
- * Cells go from the file through the sandbox to the CRM and back into the results. A blank cell stays empty. In the results an apostrophe
- * precedes formulas.
+ * Each cell passes the file, the sandbox, the CRM and the results. A blank cell stays empty. In the results, an apostrophe precedes
+ * formulas.
  */
 test('cells with naughty strings reach the CRM and the results unchanged', async t => {
   const {call} = org

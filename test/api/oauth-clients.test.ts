@@ -57,7 +57,7 @@ test('the client of the MCP SDK registers, signs in, calls a tool and renews its
 
 const json = {'content-type': 'application/json; charset=utf-8'}
 
-/** Starts a client's web server, and a deployment that trusts its certificate and may connect to it. */
+/** Starts the web server of a client, and an API that trusts its certificate and may connect to it. */
 const openPublisher = async () => {
   const {cert, key} = makeCertificate(['localhost'])
   const served = {document: {} as unknown, status: 200, headers: json as Record<string, string>, asked: 0}

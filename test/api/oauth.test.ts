@@ -25,7 +25,7 @@ test.before(async t => {
 })
 
 const meOf = (access: string) => house.as(access)('GET', '/auth/me')
-/** Registers a client and returns the response of the consent page to a decision. */
+/** Registers a client and submits its consent page with a decision. `answered`: the answer. */
 const walkTo = async (decision: string) => {
   const [client, verifier] = [await register(house), newVerifier()]
   const answered = await answerPage(house, await reachPage(house, client, verifier), {decision})

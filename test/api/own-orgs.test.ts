@@ -9,7 +9,7 @@ test.before(async t => {
 })
 
 let orgs = 0
-/** Signs in a person of a new CRM org, who was also invited to the org of `host` and accepted. The session then works in the org of `host`. */
+/** Signs in a person of a new CRM org. The person then accepts an invitation to the org of `host`, in which the session works from then on. */
 const newGuest = async () => {
   const key = `own${++orgs}`
   const email = `ana@${key}.example`

@@ -92,7 +92,7 @@ test.serial('a file that takes too long is refused, as are requests beyond the q
     const expression = 'Array.from({length: 10_000}, (_, at) => at % 3).filter(Boolean).length < Number(row.n)'
     const cleaning = [{step: 'strikeWhere', expression}]
     const asked = Array.from({length: 40}, () => call('PATCH', at, {cleaning}))
-    // The test cuts off requests that still wait at its end.
+    // The end of the test cuts off requests that still wait.
     for (const asking of asked) asking.catch(() => {})
     const refused = await Promise.race(asked)
     t.like(refused, {status: 503, body: {code: 'BUSY'}})

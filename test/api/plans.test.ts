@@ -6,7 +6,7 @@ import {ok} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
 
-/** Owners, staff and time change plans, trials and AI credits. Tests share one clock and run serially. */
+/** The tests run serially, because they share one clock. Owners, staff and time change plans, trials and AI credits. */
 const test = anyTest.serial as TestFn
 let house: TestDeployment
 test.before(async t => {
@@ -17,7 +17,7 @@ test.beforeEach(() => house.ahead('0 seconds'))
 const operator = (...call: Parameters<ReturnType<TestDeployment['as']>>) => house.as(house.adminToken)(...call)
 const actionsOf = async (org: string) => (await ok(operator('GET', `/staff/actions?org=${org}`), 200)).actions
 
-/** Creates an org. `script` is an API token, which stays valid when the clock moves and the session expires. */
+/** Creates an org. `script` uses an API token, which stays valid when the clock moves and the session expires. */
 const newOrg = async () => {
   const home = await house.makeOrg()
   const call = house.as(home.token)
@@ -132,7 +132,7 @@ test('credits given by staff are booked once per reference, and are in the histo
 
   for (const wrong of [{pool: 'other', credits: 1}, {pool: 'included', credits: 0}, {pool: 'included', credits: -1}, {pool: 'included'}])
     t.is((await operator('POST', path, wrong)).status, 400, JSON.stringify(wrong))
-  // The time is one hour ago, in a time zone twelve hours ahead. As text it is later than now.
+  // This time is an hour ago, in a time zone twelve hours ahead. A comparison as text would see a later time than now.
   const ahead = new Date(Date.now() + 11 * 3_600_000).toISOString().replace('Z', '+12:00')
   for (const expiresAt of ['2020-01-01T00:00:00Z', '0000-01-01T00:00:00Z', ahead])
     t.like(await operator('POST', path, {pool: 'included', credits: 1, expiresAt}), {status: 400, body: {code: 'INVALID'}}, expiresAt)

@@ -21,13 +21,13 @@ import {
 import {openHere} from '../support/record-claims-fixture.ts'
 import {until} from '../support/until.ts'
 
-/** Races during the CRM call of a claim. The stand-in holds its answer until the other action is done. */
+/** The tests run serially. They check races during the CRM call of a claim: the stand-in holds its answer until the other action has ended. */
 const test = anyTest.serial as TestFn<Here>
 
 test.before(async t => void Object.assign(t.context, await openHere(t)))
 test.beforeEach(t => settleDown(t.context))
 
-/** Starts a claim, and holds it between the CRM's answers for the record and for the user. */
+/** Starts a claim, which stops between the CRM's answers for the record and for the user. Returns a function that continues it. */
 const askHeld = async (here: Here, asked: Parameters<typeof take>[1]) => {
   const {crm} = here.world
   crm.faults.add({match: {path: '/crm/v8/users'}, action: 'hold'})
@@ -199,7 +199,7 @@ test('a row that disconnects and claims again keeps its second reservation', asy
   t.true(await second)
 })
 
-/** Claims a record by the code of the route, so that the test knows when the disconnected caller has been handled. */
+/** Claims a record without the API, so that the test knows when the claim of a disconnected caller has ended. */
 const askAlone = async ({world, org}: Here, {run, record}: {run: string; record: string}, signal: AbortSignal) => {
   const named = {org: org.org, connector: org.connector, module: 'Accounts'}
   const asker = {org: org.org, person: '', admin: true}

@@ -146,7 +146,7 @@ test('a row that already has a record is refused as reused, unless it only match
   }
 })
 
-/** Creates an account at the given CRM time and resets the clock. */
+/** Creates an account when the CRM's clock shows `ms`, then resets the clock. */
 const madeAt = (here: Here, ms: number) => {
   const {clock} = here.world.crm
   clock.freeze()

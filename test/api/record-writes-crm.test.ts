@@ -4,7 +4,7 @@ import type {FaultSpec} from '../simulators/crm/faults.ts'
 import {ok} from '../support/importing.ts'
 import {assertLedger, callsOf, type ExternalEngine, openExternalEngine, row} from '../support/record-writes.ts'
 
-/** Records that the CRM refuses, throttles or does not answer. Tests share one CRM org and run serially. */
+/** The tests run serially, because they share one CRM org. The CRM refuses records, limits the rate or does not answer. */
 const test = anyTest.serial as TestFn<ExternalEngine>
 
 test.before(async t => {
@@ -50,7 +50,7 @@ test('an exhausted CRM quota gives 429 without a time, and the next request is r
   t.is(answer.status, 429)
   t.is(answer.headers.get('retry-after'), null)
   t.like(answer.body.crm, {quotaSpent: true, rateLimited: true, retryable: false})
-  // This refused call was the one permitted in that minute.
+  // While the quota is exhausted, one call a minute is permitted. The next create is this call, and the CRM refuses it.
   fail(here, {type: 'rateLimit', credits: 0})
   await here.create(run, two())
   const before = here.posts()
@@ -73,7 +73,7 @@ const silences: [what: string, action: FaultSpec['action'], status: number | nul
   ['a 500', {type: 'status5xxAfter', status: 500}, 500],
   ['a 503 page', {type: 'status5xxBefore', status: 503, html: true}, 503],
   ['an answer that is no JSON', {type: 'nonJson', status: 200}, 200],
-  // This case comes last: the stand-in journals the call after it answered, which is after the test.
+  // This case must be last: the stand-in journals the call after its answer, when the test has ended.
   ['no answer in time', {type: 'slow', ms: 3_000, when: 'after'}, null],
 ]
 for (const [what, action, status] of silences) {

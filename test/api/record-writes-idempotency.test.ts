@@ -2,7 +2,7 @@ import anyTest, {type TestFn} from 'ava'
 import {ok} from '../support/importing.ts'
 import {assertLedger, type ExternalEngine, openExternalEngine, row} from '../support/record-writes.ts'
 
-/** Tests run serially because they share one CRM org. */
+/** The tests run serially, because they share one CRM org. */
 const test = anyTest.serial as TestFn<ExternalEngine>
 const field = {name: 'Import_Key', type: 'text' as const, length: 40, unique: true}
 const creates = {method: 'POST', path: '/crm/v8/Accounts'}

@@ -5,7 +5,7 @@ import {ok, openOrg} from '../support/importing.ts'
 import {assertLedger, callsOf, type ExternalEngine, nameless, openExternalEngine, row, rowsOf} from '../support/record-writes.ts'
 import {until} from '../support/until.ts'
 
-/** Tests run serially because they share one CRM org. */
+/** The tests run serially, because they share one CRM org. */
 const test = anyTest.serial as TestFn<ExternalEngine>
 
 test.before(async t => {

@@ -4,7 +4,7 @@ import {sql} from '../../sql/database.ts'
 import {type Org, openOrg} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
-/** Tests run serially because they share one CRM org. */
+/** What the tests share: one CRM org. So they run serially. */
 type Here = {world: TestDeployment; org: Org}
 const test = anyTest.serial as TestFn<Here>
 

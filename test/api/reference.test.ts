@@ -52,13 +52,13 @@ test('every route, parameter and field has a one-line description', t => {
   t.deepEqual(undescribed(), [])
 })
 
-/** Returns the paths of fields without a description in parameters, bodies, responses and their components. */
+/** Lists the paths of fields that have no description in parameters, bodies, responses and their components. */
 const undescribed = () => {
   const found = new Set<string>()
   const walk = (schema: any, at: string) => {
     for (const [name, one] of Object.entries<any>(schema?.properties ?? {})) {
       const named = one.$ref && document.components.schemas[one.$ref.split('/').at(-1)]
-      // The envelope narrows its codes beside a reference, which has the description.
+      // A refusal narrows the codes of the envelope beside a reference, and the referenced schema has the description.
       if (!one.description && !named && !(one.enum && schema.$ref)) found.add(`${at}.${name}`)
       walk(one, `${at}.${name}`)
     }
@@ -103,7 +103,7 @@ const bodiesOf = (body: Route['body'], sends: Route['sends']): z.ZodType[] => {
   return [sends ?? []].flat().flatMap(one => one.schema ?? [])
 }
 
-/** Returns the JSON schemas of the first successful response. */
+/** Returns the schemas of the route's successful answer. */
 const answersOf = ({answers}: Route): z.ZodType[] => {
   const shapes = answers[200] ?? answers[201] ?? answers[202]
   return ([shapes ?? []].flat() as AnswerShape[]).flatMap(shape => ('what' in shape ? (shape.schema ?? []) : shape))
@@ -145,7 +145,7 @@ test('the document and its pages are served and load nothing from other hosts', 
     for (const {operationId: id} of routes.filter(({tag}) => tag === name))
       t.true(text.includes(`id="${id}"`) && start.text.includes(`#${id}"`), id)
     t.deepEqual([...text.matchAll(/<(?:script|link|img|iframe)[^>]*(?:src|href)="(?!data:)/g)], [], name)
-    // Every link within the page must have its target.
+    // Every link within the page must have a target.
     const ids = new Set([...text.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id))
     t.deepEqual(
       [...text.matchAll(/ href="#([^"]+)"/g)].map(([, id]) => id).filter(id => !ids.has(id!)),

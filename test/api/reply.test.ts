@@ -14,7 +14,7 @@ import {until} from '../support/until.ts'
 const log = openLog('test', 'silent')
 const csv = {'content-type': 'text/csv; charset=utf-8', 'content-disposition': 'attachment'}
 
-/** Starts a server that gives this response to every request. */
+/** Starts a server that answers every request with this object. */
 const serve = async (t: ExecutionContext, answer: () => object, status = 200) => {
   const app = new Koa().use(observe(log, new AbortController().signal, () => ({}))).use(envelope(log))
   const broken: unknown[] = []

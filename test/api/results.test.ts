@@ -143,7 +143,7 @@ test.serial('a retry shows rows written by an earlier run; rows outside its sele
   t.is((await get(`${path}/failed.csv?run=${run.id}`)).text.trim(), headerOf(run, source))
 })
 
-/** The header of failed.csv, which names the run and its file. */
+/** Returns the header line of failed.csv, which names the run and its source. */
 const headerOf = (run: {id: string}, source: {id: string}) => `lading: row of ${run.id} ${source.id},lading: error,name,number,city`
 
 test.serial('failed.csv of a run that is unknown here can be imported unchanged', async t => {
@@ -176,7 +176,7 @@ test.serial('failed.csv of a run that is unknown here can be imported unchanged'
 })
 
 test.serial('failed.csv has no unanswered rows', async t => {
-  // The CRM also refuses to search for lost creates.
+  // The CRM also refuses the search for lost creates.
   here.crm.setSwitches({coqlRefusedColumns: ['Created_Time']})
   here.crm.faults.add({match: creates, times: 100, action: 'dropAfter'})
   const flow = {...unmatched, fields: accounts.fields.filter(({field}) => field !== 'Account_Number')}

@@ -26,7 +26,7 @@ const creates = {method: 'POST', path: '/crm/v8/Accounts'}
 
 type Event = {event: string; id: string | null; data: any}
 
-/** Reads a stream as a browser does. `events` grows with each event; `ended` resolves when the response ends. */
+/** Opens a stream as a browser does. `events` grows with each event, and `ended` resolves when the response ends. */
 const watch = async (runPath: string, headers: Record<string, string> = {}) => {
   const gone = new AbortController()
   const response = await fetch(`${here.url}${runPath}/events`, {
@@ -51,7 +51,7 @@ const eventOf = (frame: string): Event[] => {
   return lines.event ? [{event: lines.event, id: lines.id ?? null, data: JSON.parse(lines.data!)}] : []
 }
 
-/** Starts a run of 400 rows, held at its second batch until `release`. */
+/** Starts a run of 400 rows, which stops at its second batch until the test releases it. */
 const begin = async (prefix: string) => {
   here.crm.faults.add({match: {...creates, nth: 2}, times: 1, action: {type: 'hold', when: 'after'}})
   const {path} = await prepareImport(org, {csv: accountRows(400, prefix), flow: {...accounts, match: undefined}})
@@ -114,7 +114,7 @@ test.serial('the stream of an ended run sends its state and ends', async t => {
   )
 })
 
-/** Opens a stream by the handler itself, with abort controllers for client and process. */
+/** Opens a stream without the API. The test can abort its client and its process. */
 const open = async (runId: string, {beatMs = 60_000, db = here.db as Pool, assertAdmitted = async () => {}} = {}) => {
   const [client, process] = [new AbortController(), new AbortController()]
   const request = {headers: {}, signal: client.signal, draining: process.signal, assertAdmitted}

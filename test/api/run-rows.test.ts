@@ -11,7 +11,7 @@ test.before(async t => {
   org = await openOrg(here)
 })
 
-/** Builds a file of 2,500 rows. The CRM refuses every 500th row, and every 700th has an invalid value. */
+/** Returns a file of 2,500 rows. The CRM refuses every 500th row, and every 700th has an invalid value. */
 const csvOf = (prefix: string, city = 'Town') => {
   const rows = Array.from({length: 2500}, (_, at) => at + 1)
   const lines = rows.map(n => `${n % 500 === 0 ? '' : `Company ${n}`},${prefix}${n},${city} ${n % 7},${n % 700 === 0 ? 'many' : n}`)
@@ -53,7 +53,7 @@ test.serial('rows come with the cells of the file, the columns that name them, a
 
 const numbers = (rows: {rowNumber: number}[]) => rows.map(({rowNumber}) => rowNumber)
 
-/** Returns the responses of all row queries of a run, to compare the database with the archive. */
+/** Returns the answers of all queries about the rows of a run, to compare the database with the archive. */
 const tellAll = async (path: string) => ({
   refused: await readAll(path, 'outcome=refused&limit=2', 'rows'),
   invalid: await readAll(path, 'code=INVALID_VALUE', 'rows'),

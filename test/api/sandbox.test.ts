@@ -14,7 +14,7 @@ test.before(async t => {
 
 const outcomeOf = ({status, body}: {status: number; body: {code?: string}}) => [status, body.code]
 
-/** Creates a sandbox org with its owner, who may link it to a production org. */
+/** Creates a sandbox org and returns calls of its owner. `tie` links it to a production org. */
 const newSandbox = async () => {
   const place = await house.makeOrg()
   await house.db.query(sql.unsafe`update orgs set sandbox = true where id = ${place.org}`)

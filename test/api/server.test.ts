@@ -15,7 +15,7 @@ test.before(async t => {
   house = await startTestDeployment(t)
 })
 
-/** Starts a separate API process with the same database, stand-in and keys. */
+/** Starts a separate API process with the same database and CRM stand-in. */
 const startApi = async (t: ExecutionContext, environment = {}) => {
   const storage = await mkdtemp(join(tmpdir(), 'lading-process-'))
   const {DATABASE_URL, CRM_STANDIN_URL} = house.config
@@ -28,7 +28,7 @@ const startApi = async (t: ExecutionContext, environment = {}) => {
   return api
 }
 
-/** Sends a request without its body. The request stays in flight until the test sends the rest. */
+/** Sends a request without the rest of its body. The request stays in flight until `finish` sends it. */
 const beginMint = async (url: string) => {
   const {org, token} = await house.makeOrg()
   const body = '{"name": "slow"}'
@@ -36,7 +36,7 @@ const beginMint = async (url: string) => {
   half.send(`POST /orgs/${org}/tokens HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\n`)
   half.send(`content-length: ${body.length}\r\n\r\n${body.slice(0, 5)}`)
   await once(half.socket, 'ready')
-  // A later request on another connection shows that the first one has arrived.
+  // An answer on a later connection shows that the first request has arrived.
   await openCalls(url)(null)('GET', '/robots.txt')
   return {...half, finish: () => half.send(body.slice(5))}
 }
@@ -92,7 +92,7 @@ test.serial('idle connections do not delay a drain', async t => {
   t.true(performance.now() - started < 10_000, 'not the whole of DRAIN_SECONDS')
 })
 
-/** Sends a request that waits for a job that no worker takes. */
+/** Sends a request that waits for a job. No worker executes the job. */
 const beginWait = async (url: string, signal?: AbortSignal) => {
   const {org, token} = await house.makeOrg({role: 'admin'})
   const connectorId = await house.connect(token)

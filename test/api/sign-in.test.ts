@@ -13,7 +13,7 @@ test.before(async t => {
 })
 
 let orgs = 0
-/** Creates a CRM org. Its first user is Administrator. */
+/** Creates a CRM org. Its first user is an administrator. */
 const newCrmOrg = (names: string[]) => {
   const key = `org${++orgs}`
   const users = names.map((name, index) => ({
@@ -27,7 +27,7 @@ const newCrmOrg = (names: string[]) => {
   return {key, emails: users.map(({email}) => email)}
 }
 
-/** Reads every role change in the history of the org, oldest first. A person who signs in is the author of their own change. */
+/** Lists the role changes that sign-ins made in the org, oldest first. A person who signs in is the author of their own change. */
 const rolesRecorded = async (org: string) =>
   (await listChanges(house.db, {org, limit: 50}))
     .filter(
@@ -151,7 +151,7 @@ test('an unknown data centre is refused with issues', async t => {
 })
 
 const expired = {status: 400, code: 'SIGN_IN_EXPIRED'}
-/** Calls the callback without `Accept: text/html`, so that a refusal comes in the envelope. */
+/** Calls the callback without `Accept: text/html`, so that a refusal is answered as JSON. */
 const tryBack = async (back: string, cookie: string) => {
   const {status, body} = await house.as(null)('GET', back, undefined, {cookie})
   return {status, code: body.code}

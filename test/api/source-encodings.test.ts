@@ -4,7 +4,7 @@ import {checkImport} from '../support/import-checks.ts'
 import {accounts, ok, openOrg, readLog, untilEnded} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
-/** Tests run serially because each reads files and runs imports. */
+/** The tests run serially, because each reads files and runs imports. */
 const test = anyTest.serial as TestFn
 
 let here: TestDeployment
@@ -35,7 +35,7 @@ const finish = async (path: string, body: object = {}) => {
   return untilEnded(org.call, `${path}/runs/${run.id}`)
 }
 
-/** Returns the account names in the CRM, ordered by number. */
+/** Returns the account names in the CRM whose numbers have the prefix, in the order of their creation. */
 const namesOf = (prefix: string) =>
   here.crm.records('example', 'Accounts').flatMap((record: any) => (record.Account_Number?.startsWith(prefix) ? [record.Account_Name] : []))
 

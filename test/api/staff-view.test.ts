@@ -55,7 +55,7 @@ test('a staff view needs a staff session, a reason and an existing org', async t
   t.deepEqual(await actionsOn(org), [])
 })
 
-/** Calls a member route with a body that no schema accepts, so that only gates can refuse it. */
+/** Calls a route with a body that no schema accepts, so only a check of access can refuse the request before the body. */
 const knock = (bearer: string, {method, path}: Route, org: string) =>
   house.as(bearer)(
     method.toUpperCase(),
@@ -67,7 +67,7 @@ const knock = (bearer: string, {method, path}: Route, org: string) =>
   )
 const GATES = ['STAFF_VIEW', 'IMPERSONATION_READ_ONLY', 'IMPERSONATION_REFUSED', 'ROLE_REQUIRED', 'AUTH_REQUIRED', 'ORG_CLOSED', 'INTERNAL']
 
-/** Returns the refusal that the specification gives a staff view, derived from the route's declaration. */
+/** Returns the refusal that the specification demands for a staff view, or undefined. It follows from the declaration of the route. */
 const refusalOf = (one: Route, write: boolean): string | undefined => {
   const {access} = one
   if (!('role' in access)) return undefined
@@ -112,7 +112,7 @@ test('the routes that act for a person are refresh, sign-out, switching orgs, ap
   ])
 })
 
-/** Serves the same app with routes of further kinds. */
+/** Serves the app with other routes. */
 const serve = async (t: ExecutionContext, table: Route[]) => {
   const server = createServer(createApp(house.tools, {routes: table}).callback())
   await new Promise<void>(listening => server.listen(0, '127.0.0.1', listening))

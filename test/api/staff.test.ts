@@ -21,7 +21,7 @@ const admitted = [200, undefined]
 const customer = [403, 'ADMIN_REQUIRED']
 
 let orgs = 0
-/** Creates a CRM org with these users, for real sign-ins. */
+/** Creates a CRM org with these users as administrators, who can sign in. */
 const newCrmOrg = (...names: string[]) => {
   const key = `staff${++orgs}`
   const users = names.map(name => ({email: `${name}@${key}.example`, firstName: name, lastName: 'Test', profile: 'Administrator'}))
@@ -45,7 +45,7 @@ test('the operator makes a person staff, effective from their next request', asy
   t.deepEqual(outcomeOf(await operator('POST', '/staff/people', {person, email: 'other@staff.example'})), [404, 'NOT_FOUND'])
 })
 
-/** Returns the account of a user of `newCrmOrg`, which exists even before the first sign-in. */
+/** Returns the account of a user of `newCrmOrg` at the identity provider. It exists even before the first sign-in. */
 const accountAt = (email: string) => {
   const [name, host] = email.split('@') as [string, string]
   const user = house.crm.addUser(host.split('.')[0]!, {email, firstName: name, lastName: 'Test', profile: 'Administrator'})

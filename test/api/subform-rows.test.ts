@@ -7,7 +7,7 @@ import {ok} from '../support/importing.ts'
 import {logOf, meterOf, type Orders, openOrders, parentOf, sheet} from '../support/subform-rows.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
-/** Tests run serially because they share one CRM and its journal. */
+/** What the tests share: one CRM and its journal. So they run serially. */
 type Here = {world: TestDeployment; orders: Orders}
 const test = anyTest.serial as TestFn<Here>
 

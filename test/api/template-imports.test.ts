@@ -88,7 +88,7 @@ test('files fill their named slots; a misfit is reported, and the import stays a
       ['deals', plain.source.id],
     ],
   )
-  // A removed file has to be uploaded again.
+  // A removed file must be uploaded again.
   await ok(call('DELETE', `${at}/sources/${one.source.id}`), 200)
   const again = await ok(upload(call, at, leadsCsv, 'name=a.csv&slot=leads'), 201)
   t.like(again.filled, {state: 'ready', waiting: []})

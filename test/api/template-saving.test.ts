@@ -62,7 +62,7 @@ const imported = fc.integer({min: 1, max: 2}).chain(files =>
 
 type Imported = {files: {cleaning: object[]; choices: object}[]; flows: any[]}
 
-/** Prepares an import as a person would. At least one flow reads each file. */
+/** Creates an import with files and flows. At least one flow reads each file. */
 const prepare = async (home: Home, {files, flows}: Imported) => {
   const {id, at} = await makeImport(home, {connectorId: home.connector})
   const sources: string[] = []
@@ -226,7 +226,7 @@ test('a file that two slots read differently can fill only one of them', async t
   }
 })
 
-/** Returns the tables that contain the text in any row, as a database dump would show it. */
+/** Lists the tables in which a row contains the text. */
 const tablesWith = async (text: string) => {
   const rows = sql.type(z.object({name: z.string()}))
   const query = rows`select table_name as name from information_schema.tables where table_schema = 'public' order by 1`
@@ -270,7 +270,7 @@ test('no cell, sample or file name is ever stored with a template', async t => {
   for (const cell of ['CanaryName', 'CANARY-1', 'CANARY-22', 'CanaryTown']) {
     const tables = await tablesWith(cell)
     t.true(tables.includes('sources'), 'the scan finds what is there')
-    // The log holds the key of each row. All other places with cell text are listed here.
+    // Only these tables may contain the text of cells. The log has it in the keys of rows.
     const others = tables.filter(name => !['sources', 'log_batches', 'run_snapshots'].includes(name))
     t.deepEqual(others, [], cell)
   }

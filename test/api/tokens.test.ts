@@ -9,7 +9,7 @@ test.before(async t => {
   house = await startTestDeployment(t)
 })
 
-/** Creates an org. Returns the path of its tokens, and a call as its owner. */
+/** Creates an org. `path`: the path of its tokens. `owner`: a call as its owner. */
 const newOrg = async () => {
   const place = await house.makeOrg()
   return {...place, path: `/orgs/${place.org}/tokens`, owner: house.as(place.token)}

@@ -50,7 +50,7 @@ test('the check finds an object that drops unknown keys in a union inside an arr
   t.is(openObjects(z.toJSONSchema(schema, {io: 'input'})).length, 1)
 })
 
-/** Returns the paths of objects with declared keys and no rule for other keys. Zod removes other keys from them silently. */
+/** Lists the paths of objects that declare keys and have no rule for other keys. Zod silently removes other keys from them. */
 const openObjects = (node: unknown, at = '#'): string[] => {
   if (typeof node !== 'object' || node === null) return []
   const isOpen = 'properties' in node && 'type' in node && node.type === 'object' && !('additionalProperties' in node)

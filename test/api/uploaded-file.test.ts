@@ -113,7 +113,7 @@ test('a truncated form stores nothing', async t => {
   half.socket.destroy()
 })
 
-/** Sends a request over real HTTP to `openUploadedFile` and waits for the result of `handle`. */
+/** Sends a request over HTTP and returns the result of `handle` for it. */
 const receive = async <T>(write: (port: number) => void, handle: (request: IncomingMessage) => Promise<T>): Promise<T> => {
   const {promise, resolve, reject} = Promise.withResolvers<T>()
   const server = createServer((request, response) => {

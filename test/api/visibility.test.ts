@@ -12,7 +12,7 @@ test.before(async t => {
 const remedy = /open Setup, Security Control, Profiles.*Zoho CRM API Access/
 
 let orgs = 0
-/** Makes a CRM org with a profile for each kind of limited user. The first user is the owner. */
+/** Creates a CRM org with a profile for each kind of limited user. The first user is its owner. */
 const newCrmOrg = (switches = {}) => {
   const key = `sees${++orgs}`
   const profiles = [

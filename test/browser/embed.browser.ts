@@ -13,12 +13,12 @@ type HostInput = {lading: string; token: string; org: string; template: string}
 const example = new URL('../../examples/embed/server.js', import.meta.url).href
 const {startHost}: {startHost(of: HostInput): Promise<Server>} = await import(example)
 
-/** The example's page on another origin, and the embedded import in it. */
+/** The server of the example's page, on another origin. */
 type Host = {origin: string; server: Server}
 const hosts: Host[] = []
 let org: string
 let template: string
-/** Lists the origins that may embed imports of the org. */
+/** Sets the origins that may embed imports of the org. */
 let list: (embedOrigins: string[]) => Promise<unknown>
 
 const flow = {
@@ -198,10 +198,10 @@ test('a web tab works: the page around the embedding page must be listed too', a
   await start.waitFor()
 })
 
-/** Runs in the embedding page: before it asks for a token, another frame of the page posts a forged one to the import. */
+/** Replaces `fetch` of the embedding page. Before the page requests a token, another frame posts a forged token to the import. */
 const forgeSession = () => {
   const page = globalThis as any
-  // The import itself, which is in a frame, stays as it is.
+  // The frame of the import stays unchanged.
   if (page.parent !== page) return
   const ask = page.fetch
   page.fetch = async (...sent: unknown[]) => {

@@ -10,7 +10,10 @@ const here = stage('browser failures')
 
 const heads = ['Company name', 'Account number', 'Industry', 'Employees', 'City']
 const trades: Record<string, string> = {'Harbour Foods': 'Food', 'Nordlicht Energie': 'Energy', 'Green Lane Clinics': 'Healthcare'}
-/** The file: 40 companies. Of the first 30 rows, one in ten has an unreadable number of employees, and one in ten an industry that the CRM does not know. */
+/**
+ * The rows of a file with 40 companies. Of the first 30, one in ten has an unreadable number of employees, and one in ten an industry that
+ * the CRM does not know.
+ */
 const rows = Array.from({length: 40}, (_, n) => {
   const [name, city] = companies[n % companies.length]!
   const trade = n % 10 === 4 && n < 30 ? 'Agriculture' : (trades[name] ?? 'Manufacturing')
@@ -85,7 +88,7 @@ const readWhy = async (page: Page) => {
   await picture(page, 'results', {height: 1300})
 }
 
-/** Replaces the unknown industry in all rows, in the review. */
+/** Replaces the unknown industry in all rows, on the review page. */
 const mendMapping = async (page: Page) => {
   await person.stepTo(page, 'Review')
   const values = page.getByRole('region', {name: 'Values of Industry'})
@@ -95,7 +98,7 @@ const mendMapping = async (page: Page) => {
   await person.stepTo(page, 'Run')
 }
 
-/** Corrects one failed row on the page and the others in the downloaded file, uploads it to the run, and retries the run. */
+/** Corrects one failed row on the page and the others in the downloaded file. Then uploads the file and retries the run. */
 const mendFile = async (page: Page, failed: person.Row[]) => {
   assert.equal(failed.length, 5)
   await page.getByRole('link', {name: 'Fix 5 rows'}).click()

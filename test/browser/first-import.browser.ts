@@ -10,7 +10,7 @@ const clean = `Last Name,Company,Email\n${Array.from({length: 20}, (_, n) => `Pe
 
 const leads = () => here.world.crm.records('example', 'Leads').filter(({Email}) => String(Email).endsWith('@first.example'))
 
-/** Counts the clicks of a person in every window of the profile, from the sign-in page on. */
+/** Returns a function that counts a person's mouse clicks in every window of the profile so far. */
 const countEveryClick = async ({context, page}: Visitor): Promise<() => number> => {
   let clicks = 0
   await context.exposeBinding('noteClick', () => void clicks++)
@@ -19,7 +19,7 @@ const countEveryClick = async ({context, page}: Visitor): Promise<() => number> 
   return () => clicks
 }
 
-/** Signs in with one consent, for a person whose org has no connection yet. */
+/** Signs in with one consent. The person's org has no connection yet. */
 const signInFirst = async (visitor: Visitor, user: string) => {
   const {page} = visitor
   await page.getByRole('button', {name: 'Continue with your CRM'}).waitFor()
@@ -161,7 +161,7 @@ test('tags are kept while they are typed, and every record gets them', async () 
   await page.getByText('3 of 3 columns matched').waitFor()
   await page.getByText('Advanced', {exact: true}).click()
   const tags = page.getByLabel('Tags')
-  // The editor has several lists of options, and the one with the tags may be open.
+  // Several lists of options may be open; the last one has the tags.
   const options = page.locator('details', {has: tags}).last()
   if (!(await tags.isVisible())) await options.locator('> summary').click()
   await tags.waitFor()

@@ -30,7 +30,7 @@ test('a person sees why a run is held, and resumes it', async () => {
 test('a person stops a run that its canary holds, and undoes it, with one button', async () => {
   const org = await openOrg(here.world)
   const {crm} = here.world
-  // The column of the city has addresses, which the CRM cuts.
+  // The city column contains addresses, which the CRM shortens.
   crm.setSwitches({rewrites: [{module: 'Accounts', how: 'cut', field: 'Billing_City', length: 20}]})
   const shifted = accountRows(1_000, 'U-').replaceAll('Town ', 'Long Street in Town ')
   const {path} = await prepareImport(org, {csv: shifted, flow: accounts})

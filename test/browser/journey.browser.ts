@@ -9,7 +9,7 @@ const here = stage('browser journey')
 const people = peopleOf(1200)
 const file = 'lisbon-fair.csv'
 
-/** Three of the people, whom the CRM already holds with older values. */
+/** Three of the people as records of the CRM with older values. */
 const knownBefore = people.slice(0, 3).map(({first, last, email}, n) => ({
   First_Name: first,
   Last_Name: last,
@@ -67,7 +67,7 @@ const sendFiles = async (page: Page) => {
   await person.sourceCard(page, file).getByText('1,200 rows, 9 columns').waitFor()
 }
 
-/** Answers the only question: no other column has values whose reading matters for its field. */
+/** Answers the only question of the page. The readings of other columns' values make no difference. */
 const answerDates = async (page: Page) => {
   const answers = page.getByRole('group', {name: /^How to read/})
   await answers.getByRole('button', {name: /^Month, day, year/}).waitFor()
@@ -115,7 +115,7 @@ const checkAndTry = async (page: Page) => {
   assert.equal(here.world.crm.count('example', 'Contacts'), 3, 'a dry run writes nothing')
 }
 
-/** Makes the CRM answer one call after the other. The last calls are answered only after the test has looked at the active run. */
+/** Makes the CRM answer calls one after another, and the last ones only after the test has looked at the active run. */
 const runSlowly = async (page: Page) => {
   const {crm} = here.world
   await page.getByText('by Email: update it').waitFor()

@@ -39,7 +39,7 @@ const allowByKeys = async ({context}: Visitor, open: () => Promise<void>) => {
   await keys.use(button(popUp, 'Allow'))
 }
 
-/** Asserts that the first Tab on a new page offers to skip the navigation. */
+/** Asserts that the first Tab on a new page reaches a link that skips the navigation. */
 const skipToContent = async (page: Page) => {
   const keys = keysOf(page)
   await page.reload()

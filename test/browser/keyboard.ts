@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import type {Locator, Page} from 'playwright-core'
 
-/** Controls a page by keys alone, and checks the focus after each key. */
+/** Returns functions that control a page by keys alone and check the focus. */
 export const keysOf = (page: Page) => {
   const {keyboard} = page
 
-  /** Presses Tab until `wanted` has the focus, which must be visible at every stop. */
+  /** Presses Tab until `wanted` has the focus. Fails if the focus is not visible on an element before it. */
   const tabTo = async (wanted: Locator, {back = false, most = 90} = {}): Promise<void> => {
     await wanted.waitFor()
     const passed: string[] = []
@@ -22,7 +22,7 @@ export const keysOf = (page: Page) => {
   return {
     tabTo,
     press: (key: string) => keyboard.press(key),
-    /** Tabs to the element and presses it. */
+    /** Moves the focus to the element by Tab and presses a key. */
     use: async (wanted: Locator, key: 'Enter' | 'Space' = 'Enter') => {
       await tabTo(wanted)
       await keyboard.press(key)
@@ -31,13 +31,13 @@ export const keysOf = (page: Page) => {
       await tabTo(wanted)
       await keyboard.type(text)
     },
-    /** Selects an option by typing its first letters. */
+    /** Moves the focus to a select element by Tab, and selects an option by typing its label. */
     choose: async (wanted: Locator, option: string) => {
       await tabTo(wanted)
       await keyboard.type(option)
       assert.equal(await wanted.evaluate(select => (select as any).selectedOptions[0].label.slice(0, 200)), option)
     },
-    /** Asserts that an action has not lost the focus. Without it, the next Tab would start at the top of the page. */
+    /** Asserts that an element has the focus after an action. Otherwise, the next Tab would start at the top of the page. */
     assertSomewhere: async (after: string) => {
       const {name, isNowhere} = await focused(page)
       assert.ok(!isNowhere, `after ${after} the focus is on ${name}`)
@@ -47,7 +47,7 @@ export const keysOf = (page: Page) => {
 
 const hasFocus = (wanted: Locator) => wanted.evaluate(element => element === (globalThis as any).document.activeElement)
 
-/** Returns the focused element, and whether the focus is visible. */
+/** Returns the focused element's name, whether its focus is visible, and whether no element has the focus. */
 const focused = (page: Page): Promise<{name: string; isSeen: boolean; isNowhere: boolean}> =>
   page.evaluate(() => {
     const {document, getComputedStyle} = globalThis as any
@@ -56,7 +56,7 @@ const focused = (page: Page): Promise<{name: string; isSeen: boolean; isNowhere:
     const {width, height} = element.getBoundingClientRect()
     const isNowhere = element === document.body
     const name = `${element.tagName.toLowerCase()} “${(element.getAttribute('aria-label') ?? element.textContent).trim().slice(0, 40)}”`
-    // After the last control, Tab moves to the browser's own controls and then back to the first.
+    // After the last control, Tab moves to the browser's own controls, so the body has the focus.
     return {
       name,
       isNowhere,

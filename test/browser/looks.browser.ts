@@ -27,8 +27,8 @@ const flow = {
 }
 
 /**
- * A deployment with two imports. One is at its start, with open questions about dates. The other is at its end: tried, checked, with failed
- * rows and a question.
+ * A deployment with two imports. One is new and has open questions about dates. The other was tried, checked and run, and has failed rows
+ * and a question.
  */
 const here = stage('browser looks', async world => {
   const org = await openOrg(world)
@@ -64,7 +64,7 @@ const here = stage('browser looks', async world => {
   Object.assign(made, {session: org.session, open: open.id, done: done.id, template: template.id, dryRun})
 })
 
-/** Returns every page of an import and the lists beside it, each with the element to wait for. */
+/** Lists the pages of an import and other pages, each with an element to wait for. */
 const pages = (): [address: string, awaited: string][] => [
   ['/imports', 'table'],
   ['/imports/new', 'form'],
@@ -161,7 +161,7 @@ const assertUsable = async ({page}: Visitor, where: string) => {
   await assertFits(page, where)
 }
 
-/** Asserts that a page emphasises one action at most. */
+/** Asserts that a page emphasises at most one action. */
 const assertOneMainAction = async (page: Page, where: string) => {
   const actions = await page.locator('main .button.main:visible').allInnerTexts()
   assert.ok(actions.length <= 1, `${where} emphasises ${actions.join(', ')}`)

@@ -1,4 +1,4 @@
-/** Fixed sample contacts, as from a trade fair; the pictures of the README show them. */
+/** A contact of an invented trade fair. The pictures of the README show them. */
 export type Person = {
   first: string
   last: string
@@ -27,7 +27,7 @@ const titles = [
   'Plant Manager',
 ]
 
-/** Companies with town and country. The CRM holds them as accounts. */
+/** Companies with town and country, which the CRM has as accounts. */
 export const companies = [
   ['Harbour Foods', 'Bilbao', 'ES'],
   ['Nordlicht Energie', 'Hamburg', 'DE'],
@@ -49,9 +49,7 @@ export const countries: Record<string, string> = {
   NL: 'Netherlands',
 }
 
-/**
- * Returns up to 1,200 distinct people. No birthday is after the twelfth day of its month, so that the order of day and month is ambiguous.
- */
+/** Returns up to 1,200 different people. No birthday is after the twelfth of its month, so that day and month are ambiguous. */
 export const peopleOf = (count: number): Person[] =>
   Array.from({length: count}, (_, n) => {
     const [first, last] = [firsts[n % firsts.length]!, lasts[(n + Math.floor(n / 60)) % lasts.length]!]

@@ -5,7 +5,7 @@ import {assertAccessible, assertFits, enter, picture, settled, stage} from './st
 
 const here = stage('browser plan', undefined, {sells: true, environment: {DEFAULT_PLAN: 'free'}})
 
-/** An owner whose plan page is open. Payments happen at the provider, whose page is not ours. */
+/** Creates an owner and opens the plan page. Payments happen on the provider's page, which is not ours. */
 const openPlanPage = async (options: Parameters<typeof here.open>[0] = {}) => {
   const owner = await here.world.makeOrg()
   const visitor = await here.open(options)

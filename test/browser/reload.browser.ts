@@ -101,7 +101,7 @@ test('a reload during a run returns to the run, and so does the list of runs', a
 
 test('a page open during an update shows that, and a reload fixes it', async () => {
   const {visitor, page} = await openedBy()
-  // The test simulates an update: the page then belongs to another build than the server's.
+  // After an update of the server, the page belongs to an older build. The test simulates this.
   await page.route('**/clients/*/**', route =>
     route.continue({
       url: route

@@ -8,7 +8,7 @@ const here = stage('browser review')
 
 const rows = 6
 
-/** Lists the tabs of the review with their row counts, such as "Ready 0". */
+/** Lists the tabs of the review with their numbers of rows, such as "Ready 0". */
 const tabsOf = (page: Page): Promise<string[]> => page.getByRole('navigation', {name: 'Rows by result'}).getByRole('link').allInnerTexts()
 
 test('headline, tabs and button of a review count the same rows, also if skipped records only get fields afterwards', async () => {

@@ -7,7 +7,7 @@ const here = stage('browser session')
 const desktop = {viewport: {width: 1440, height: 900}}
 const phone = {viewport: {width: 360, height: 740}}
 
-/** Counts the clicks of a person in every window of the profile. */
+/** Returns a function that counts a person's clicks in every window of the profile so far. */
 const countClicks = async ({context, page}: Visitor) => {
   let clicks = 0
   await context.exposeBinding('noteClick', () => void clicks++)
@@ -104,7 +104,7 @@ test('the region of the last sign-in is chosen after a reload', async () => {
   await page.getByText('Region: Local test CRM, second data centre').waitFor()
 })
 
-/** Returns how many bytes the bodies of a reload take over the network, compressed and with an empty cache. */
+/** Returns the compressed bytes of all response bodies of a reload with an empty cache. */
 const weighReload = async ({page, context}: Visitor, shown: () => Promise<void>): Promise<number> => {
   await shown()
   await page.waitForLoadState('networkidle')
@@ -112,7 +112,7 @@ const weighReload = async ({page, context}: Visitor, shown: () => Promise<void>)
   await network.send('Network.enable')
   await network.send('Network.setCacheDisabled', {cacheDisabled: true})
   let bytes = 0
-  // The first number is the size of the headers, and the last one that of headers and body.
+  // The first event has the size of the headers, the last one the size of headers and body.
   network.on('Network.responseReceived', ({response}) => void (bytes -= response.encodedDataLength))
   network.on('Network.loadingFinished', ({encodedDataLength}) => void (bytes += encodedDataLength))
   await page.reload()

@@ -15,16 +15,17 @@ const workers = ['archive', 'checks', 'credits', 'discovery', 'imports', 'notice
 
 export type Stage = {
   world: Deployment
-  /** Set if the deployment sells plans. */
+  /** Set only if the deployment sells plans. */
   billing?: Billing
-  /** Opens a page in a fresh browser profile; any complaint of the page fails the test. */
+  /** Opens a page in a new browser profile. */
   open(options?: BrowserContextOptions): Promise<Visitor>
 }
-/** A browser window of one person. `asked` holds every requested URL, including those of pop-ups. */
+/** A browser window of one person. `complaints`: errors of the page, see `watch`. `asked`: every requested URL, including those of pop-ups. */
 export type Visitor = {context: BrowserContext; page: Page; complaints: string[]; asked: string[]}
 
 /**
- * Starts a whole deployment and a browser for one test file, which end after its last test. `prepare` runs once before the first. `sells`: with plans for sale.
+ * Starts a deployment and a browser for one test file. Both end after its last test. `prepare` runs once before the first test. `sells`:
+ * with plans for sale.
  */
 export const stage = (
   label: string,
@@ -63,7 +64,7 @@ export const stage = (
 const openVisitor = async (browser: Browser, world: Deployment, options: BrowserContextOptions): Promise<Visitor> => {
   const context = await browser.newContext({viewport: {width: 1200, height: 860}, ...options})
   context.setDefaultTimeout(60_000)
-  // Without the file picker, which no test could answer, the page saves downloads directly.
+  // Without the file picker, which a test cannot answer, the page saves downloads directly.
   await context.addInitScript('delete globalThis.showSaveFilePicker')
   const [complaints, asked] = [[] as string[], [] as string[]]
   context.on('request', request => asked.push(request.url()))
@@ -73,7 +74,10 @@ const openVisitor = async (browser: Browser, world: Deployment, options: Browser
   return {context, page, complaints, asked}
 }
 
-/** Collects script errors, refusals by the page's policy, and requests to other origins. Refusals by the API do not count, because the page shows them. */
+/**
+ * Collects script errors, violations of the page's policy, and requests to other origins. Refusals by the API do not count, because the
+ * page shows them.
+ */
 const watch = (page: Page, ours: string, complaints: string[]) => {
   page.on('pageerror', error => complaints.push(error.message))
   page.on('console', message => {
@@ -85,14 +89,14 @@ const watch = (page: Page, ours: string, complaints: string[]) => {
   })
 }
 
-/** Opens the page with a session that exists already. */
+/** Opens the page with an existing session. */
 export const enter = async ({page, context}: Visitor, token: string): Promise<void> => {
   await context.addCookies([{name: 'lading-session', value: token, url: page.url(), httpOnly: true, sameSite: 'Lax'}])
   await page.reload()
   await page.getByRole('heading', {level: 1, name: /^Import[se]$/}).waitFor()
 }
 
-/** Signs in through the pop-up, and ends on the list of imports. */
+/** Signs in through the pop-up. Ends on the list of imports. */
 export const signIn = async ({page, context}: Visitor, user = 'ana@example.org'): Promise<void> => {
   const waiting = context.waitForEvent('page')
   await page.getByRole('button', {name: 'Continue with your CRM'}).click()
@@ -106,12 +110,12 @@ export const allow = async (popUp: Page, user = 'ana@example.org'): Promise<void
   await popUp.getByRole('button', {name: 'Allow'}).click()
 }
 
-/** Waits until the page has loaded its data and no request is active. */
+/** Waits until the page shows no loading state. */
 export const settled = async (page: Page): Promise<void> => {
   for (const busy of ['.loading', 'main [aria-busy="true"]']) await page.locator(busy).first().waitFor({state: 'detached'})
 }
 
-/** Asserts that axe finds nothing. It runs through DevTools, because the page's own policy blocks scripts. */
+/** Asserts that axe finds no violation. It runs through DevTools, because the page's policy blocks scripts. */
 export const assertAccessible = async (page: Page, where: string): Promise<void> => {
   const session = await page.context().newCDPSession(page)
   await session.send('Runtime.evaluate', {expression: axeSource})
@@ -134,7 +138,10 @@ export const assertFits = async (page: Page, where: string): Promise<void> => {
 
 type Shot = {height?: number; from?: Locator}
 
-/** Takes a screenshot without toasts, of a page `height` px high, scrolled to `from`. The README shows some of them. */
+/**
+ * Takes a screenshot without toasts. `height`: the height of the page in px. `from`: the element to scroll to. The README shows some
+ * screenshots.
+ */
 export const picture = async (page: Page, name: string, {height, from}: Shot = {}): Promise<void> => {
   const size = page.viewportSize()!
   if (height) await page.setViewportSize({...size, height})

@@ -6,9 +6,9 @@ import {parse} from 'csv-parse/sync'
 import type {Locator, Page} from 'playwright-core'
 import {allow, settled, type Visitor} from './stage.ts'
 
-/** Steps of a person through an import, found by the words on the page. */
+/** The steps of a person through an import. They find elements by the words on the page. */
 
-/** Grants access in the window that `press` opens. */
+/** Grants access in the pop-up that `press` opens. */
 export const allowInPopUp = async ({context}: Visitor, press: () => Promise<void>, user?: string): Promise<void> => {
   const waiting = context.waitForEvent('page')
   await press()
@@ -27,7 +27,7 @@ export const makeImport = async (page: Page, name: string): Promise<void> => {
   await page.getByRole('heading', {level: 1, name: 'Match'}).waitFor()
 }
 
-/** Drops a file with the events that a browser sends, and waits until it was read. */
+/** Drops a file with the events that a browser sends. Waits until the file was read. */
 export const dropFile = async (page: Page, onto: Locator, name: string, text: string): Promise<void> => {
   const directory = await mkdtemp(join(tmpdir(), 'lading-drop-'))
   await writeFile(join(directory, name), text)
@@ -42,7 +42,7 @@ export const dropFile = async (page: Page, onto: Locator, name: string, text: st
   await rm(directory, {recursive: true})
 }
 
-/** Chooses a file in the file dialog, and waits until it was read. */
+/** Chooses a file in the file dialog. Waits until the file was read. */
 export const chooseFile = async (page: Page, file: ChooseFileInput): Promise<void> => {
   await chooseIn(page, page.getByRole('button', {name: /^(Choose files|Add another file)$/}), file)
   await sourceCard(page, file.name).waitFor()
@@ -56,7 +56,7 @@ export const chooseIn = async (page: Page, button: Locator, file: ChooseFileInpu
 
 export const sourceCard = (page: Page, name: string): Locator => page.getByRole('region', {name, exact: true})
 
-/** Opens a step by the navigation at the top. */
+/** Opens a step by the navigation of the import. */
 export const stepTo = async (page: Page, step: string): Promise<void> => {
   await page
     .getByRole('navigation', {name: 'Steps of this import'})
@@ -70,7 +70,7 @@ export const onPage = async (page: Page, title: string): Promise<void> => {
   await settled(page)
 }
 
-/** Chooses the target module, and waits until its columns are matched. */
+/** Chooses the target module. Waits until its columns are matched. */
 export const matchInto = async (page: Page, module: string): Promise<void> => {
   const into = page.getByLabel('Import into', {exact: true})
   await into.waitFor()
@@ -81,7 +81,6 @@ export const matchInto = async (page: Page, module: string): Promise<void> => {
   await settled(page)
 }
 
-/** Chooses the field of one column. */
 export const mapColumn = async (page: Page, column: string, field: string): Promise<void> => {
   await page.getByLabel(`Field for ${column}`, {exact: true}).selectOption(field)
 }
@@ -96,18 +95,17 @@ export const openOptions = async (page: Page, label: string): Promise<Locator> =
 
 type ExistingChoice = 'Update existing, add new' | 'Add new only' | 'Always add'
 
-/** Chooses what happens to existing records. */
 export const chooseExisting = (page: Page, choice: ExistingChoice): Promise<void> =>
   page.getByRole('radio', {name: new RegExp(`^${choice}`)}).check()
 
-/** Saves the mapping, and waits until the review knows every row. */
+/** Saves the mapping. Waits until the review has counted every row. */
 export const review = async (page: Page): Promise<void> => {
   await page.getByRole('button', {name: 'Review', exact: true}).click()
   await onPage(page, 'Review')
   await reviewed(page)
 }
 
-/** Waits until the review knows every row. */
+/** Waits until the review has counted every row. */
 export const reviewed = async (page: Page): Promise<void> => {
   await page
     .locator('#review-sum')
@@ -115,7 +113,7 @@ export const reviewed = async (page: Page): Promise<void> => {
     .waitFor()
 }
 
-/** Starts a run from the review. Returns the number of rows on the button, or null if it shows none. */
+/** Starts a run from the review. Returns the number of rows on its button, or null if the button shows none. */
 export const writeRows = async (page: Page): Promise<number | null> => {
   const button = page.getByRole('button', {name: /^(Import (up to )?[\d,]+ rows?|Start run)$/})
   const digits = (await button.innerText()).replaceAll(/\D/g, '')
@@ -137,7 +135,7 @@ export const runEnded = async (page: Page, title: RegExp): Promise<void> => {
 }
 
 /**
- * Asserts the sentence that adds up all rows, such as "3 created + 1 refused = 4 rows". It waits, because the page may still show the
+ * Asserts the sentence that adds up all rows, such as "3 created + 1 refused = 4 rows". Waits for it, because the page may still show the
  * sentence of an earlier run.
  */
 export const assertAccount = async (page: Page, wanted: string): Promise<void> => {

@@ -64,7 +64,7 @@ const sendBook = async (page: Page, file: person.ChooseFileInput) => {
   await person.sourceCard(page, `${file.name}: People`).waitFor()
 }
 
-/** Opens the tab of a sheet that is not imported, and adds it. */
+/** Opens the tab of a sheet that is not imported yet, and adds the sheet. */
 const addSheet = async (page: Page, name: RegExp) => {
   await page.getByRole('navigation', {name: 'Files and sheets'}).getByRole('link', {name}).click()
   await page.getByRole('button', {name: 'Import this sheet too'}).click()
@@ -80,7 +80,7 @@ const mapCompanies = async (page: Page) => {
   await page.getByLabel('Matched by').selectOption('Account_Number')
 }
 
-/** Links each person to the company whose number they have. */
+/** Maps people, and links each of them to the company with their company number. */
 const mapPeople = async (page: Page) => {
   await page
     .getByRole('navigation', {name: 'Files and sheets'})

@@ -21,7 +21,7 @@ const mapping = {
   additionalProperties: false,
 }
 
-/** Faults of the vendor's documents of bulk writes and uploads. */
+/** Known faults in the vendor's documents of bulk writes and uploads. */
 export const bulkFaults: KnownFault[] = [
   {
     document: write,

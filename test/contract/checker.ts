@@ -3,9 +3,7 @@ import {Ajv2020} from 'ajv/dist/2020.js'
 import type {Exchange} from '../simulators/crm/exchanges.ts'
 import {type Document, escapePart, findOperation, listOperations, type Operation, type Part, partAt} from './openapi.ts'
 
-/**
- * A difference between a message and the documents. `place` is the place in the message; `schema` names the document and the place in it.
- */
+/** A difference between a message and the documents. `place`: the position in the message. `schema`: the document and the position in it. */
 export type Difference = {
   operation: string
   side: 'request' | 'answer'
@@ -17,11 +15,14 @@ export type Difference = {
 export type Checker = {
   request(exchange: Exchange): Difference[]
   answer(exchange: Exchange): Difference[]
-  /** Returns the name of the operation in the documents, or null if they have none. */
+  /** Returns the name of the operation in the documents. Null if they do not describe it. */
   operationOf(exchange: Exchange): string | null
 }
 
-/** Checks exchanges with a CRM against OpenAPI documents: path, method, query, body of the request, status and body of the answer. */
+/**
+ * Creates a checker of exchanges with a CRM against OpenAPI documents: path, method, query and body of the request, status and body of the
+ * answer.
+ */
 export const openChecker = (documents: Document[]): Checker => {
   const operations = listOperations(documents)
   const misfits = openSchemas(documents)
@@ -42,7 +43,7 @@ export const openChecker = (documents: Document[]): Checker => {
     },
     answer(exchange) {
       const operation = find(exchange)
-      // A path that no document contains has no documented answer either.
+      // If no document contains the path, no answer is documented either.
       if (!operation) return []
       const about = {operation: nameOf(exchange, operation), side: 'answer' as const, status: exchange.status}
       return checkAnswer(operation, exchange, misfits).map(one => ({...about, ...one}))
@@ -51,9 +52,7 @@ export const openChecker = (documents: Document[]): Checker => {
 }
 
 type Misfit = Pick<Difference, 'place' | 'schema' | 'message'>
-/**
- * A function that finds where a value does not fit a schema. With `coerce`, text is read as a number or a boolean if the schema wants one.
- */
+/** Finds where a value does not fit a schema. With `coerce`, a text may be a number or a boolean. */
 type Misfits = (document: Document, schema: Part, value: unknown, options?: {coerce?: boolean}) => Misfit[]
 
 const openSchemas = (documents: Document[]): Misfits => {
@@ -75,7 +74,7 @@ const openSchemas = (documents: Document[]): Misfits => {
 
 const keyOf = (name: string) => `https://documents.invalid/${name}`
 
-/** Keeps only the errors deepest in the value. Each branch of a choice has errors, and the deepest ones say the most. */
+/** Selects at most 12 errors. If a schema has alternatives, each one has errors, and only those deepest in the value are selected. */
 const tellDeepest = (errors: ErrorObject[]) => {
   const depth = ({instancePath}: ErrorObject) => instancePath.split('/').length
   const isChoice = errors.some(({keyword}) => keyword === 'oneOf' || keyword === 'anyOf')

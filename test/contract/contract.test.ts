@@ -5,7 +5,7 @@ import {correctDocuments} from './correction.ts'
 import {judgeExchanges} from './judge.ts'
 import {type Document, listOperations} from './openapi.ts'
 
-/** An invented API: boxes on a shelf. */
+/** An invented API of shelves with boxes. */
 const shelf: Document = {
   name: 'shelf.json',
   json: {

@@ -14,8 +14,9 @@ import {readDocuments} from './openapi.ts'
 import {probeRequests} from './probe-requests.ts'
 
 /**
- * `npm run contract`: runs the tests below, whose CRM simulators record every exchange, and checks each exchange against the vendor's OpenAPI
- * documents in the folder CRM_OAS_DIR. Ends with 1 if something differs, if a test fails, or if no test made one of the adapter's calls.
+ * The tests whose exchanges are checked. `npm run contract` runs them; their CRM simulators record every exchange. It checks each exchange
+ * against the vendor's OpenAPI documents in the folder CRM_OAS_DIR. It ends with 1 if something differs, if a test fails, or if no test
+ * made one of the adapter's calls.
  */
 const traffic = [
   'test/simulators/crm-*.test.ts',
@@ -26,7 +27,7 @@ const traffic = [
   'test/workers/import-{subforms,bulk,bulk-faults,types,wide,wire}.test.ts',
 ]
 
-/** The calls that the adapter can make. */
+/** The calls that the tests must make. */
 const needed = [
   'GET /crm/v8/org',
   'GET /crm/v8/users',

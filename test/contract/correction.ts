@@ -1,16 +1,17 @@
 import {type Document, escapePart, type Json, listOperations, type Operation, partAt} from './openapi.ts'
 
 /**
- * A fault of the vendor's documents, corrected before the check. `document` is the end of the document's name. `changes` maps JSON
- * pointers, which may pass through references. With `or` this schema is also right, `set` replaces the place, and `remove` removes it.
+ * A fault of the vendor's documents, which is corrected before the check. `document`: the end of the document's name. `changes` by JSON
+ * pointer, which may pass through references: `or` allows another schema too, `set` replaces the value, and `remove` removes it.
  */
 export type KnownFault = {document: string; reason: string; source: string; changes: Record<string, Change>}
-/** An answer that every operation can give, and that its document leaves out or describes differently. */
+/** An answer that every operation can give, but that its document omits or describes differently. */
 export type CommonAnswer = {status: string; schema: Json; reason: string; source: string}
 type Change = {or: Json} | {set: unknown} | {remove: true}
 
 /**
- * Returns corrected copies of the documents. Throws if a document lacks the place of a correction, because the correction is then stale.
+ * Returns corrected copies of the documents. Throws if a document does not have the position of a correction, because the correction is
+ * then obsolete.
  */
 export const correctDocuments = (documents: Document[], faults: KnownFault[], common: CommonAnswer[]): Document[] => {
   const copies = structuredClone(documents)

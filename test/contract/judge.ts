@@ -6,8 +6,9 @@ import type {NewerOperation} from './newer-operations.ts'
 import {findProbe, type ProbeRequest} from './probe-requests.ts'
 
 /**
- * The result of a check. `unchecked` counts requests of operations that the given documents are too old for, and `newer` names these operations. `probed` counts the differences
- * of probe requests. `unsent` holds the probe requests that none of the exchanges has.
+ * The result of a check. `spoiled`: answers that a fault changed. `driven`: operations that the adapter called. `unchecked`: requests of
+ * operations that the documents are too old for; `newer` names these operations. `probed`: differences of probe requests. `unsent`: probe
+ * requests that no exchange has.
  */
 export type Verdict = {
   requests: number
@@ -23,7 +24,7 @@ export type Verdict = {
 /** A difference, with the number of times it occurred and its first exchange. */
 export type Finding = Difference & {count: number; example: Exchange}
 
-/** Injected faults that change an answer to one that the CRM would not give. */
+/** The faults whose answers are not checked, because the CRM would not give them. */
 const spoiling = [
   'truncateAfter',
   'status5xxBefore',
@@ -40,10 +41,10 @@ const spoiling = [
   'refuse',
 ]
 
-/** Differences that are explained. */
+/** Differences that are expected. */
 type KnownFaults = {probes: ProbeRequest[]; newer?: NewerOperation[]}
 
-/** Checks the adapter's requests and the simulator's answers. Skips calls of the tests and answers that a fault changed. */
+/** Checks the adapter's requests and the simulator's answers. Skips requests of the tests, and answers that a fault changed. */
 export const judgeExchanges = (checker: Checker, exchanges: Iterable<Exchange>, {probes, newer = []}: KnownFaults): Verdict => {
   const verdict: Verdict = {
     requests: 0,

@@ -43,7 +43,7 @@ const layouts = 'crm-layouts-openapi.json'
 
 const json = 'content/application~1json/schema'
 const saved = {$ref: '#/components/schemas/RecordSuccessResponse/properties/data/items'}
-/** Pointers after the first change below, which makes each of these schemas one of two. */
+/** Pointers as they are after the first change below, which turns these schemas into a choice of two. */
 const refusedRecord = '/components/schemas/RecordsErrorResponse/anyOf/0/properties/data/items'
 const unread = '/components/schemas/RecordGETErrorResponse/anyOf/0/properties/data/items'
 const refused = {$ref: `#${refusedRecord}`}
@@ -64,7 +64,7 @@ const modulesListed = `/paths/~1settings~1modules/get/responses/200/${json}/prop
 const moduleRead = '/paths/~1settings~1modules~1{moduleIdentifier}/get/responses'
 const fieldsListed = `/paths/~1settings~1fields/get/responses/200/${json}/properties/fields`
 
-/** Faults of the vendor's documents. A fault of ours is corrected in the adapter or the simulator instead. */
+/** Faults of the vendor's documents. A fault of the adapter or the simulator is not listed here, but corrected in its code. */
 export const knownFaults: KnownFault[] = [
   ...bulkFaults,
   {

@@ -1,9 +1,9 @@
-/** An operation that older documents lack. `operation` is its name in the documents that have it. */
+/** An operation that older documents do not have. `operation`: its name in newer documents. */
 export type NewerOperation = {operation: string; method: string; path: RegExp; reason: string; source: string}
 
 const source = 'zoho/crm-oas of 2026, v8.0'
 
-/** Operations that the adapter uses and older snapshots of the vendor's documents lack. If a document has the operation, it is checked. */
+/** Operations that the adapter uses and that older versions of the vendor's documents do not have. They are checked if a document has them. */
 export const newerOperations: NewerOperation[] = [
   {
     operation: 'GET /crm/v8/settings/profiles/{id}',

@@ -3,9 +3,9 @@ import {join} from 'node:path'
 
 export type Json = Record<string, any>
 export type Document = {name: string; json: Json}
-/** An operation of a document. `path` is the URL path; `pointer` is its place in the document. */
+/** An operation of a document. `path`: its URL path. `pointer`: its position in the document. */
 export type Operation = {document: Document; method: string; path: string; parts: string[]; pointer: string; json: Json}
-/** A part of a document after following references, and the pointer to it. */
+/** A part of a document and its pointer, after references were followed. */
 export type Part = {json: Json; pointer: string}
 
 const methods = ['get', 'post', 'put', 'patch', 'delete']
@@ -17,7 +17,7 @@ export const readDocuments = (folder: string): Document[] =>
     .toSorted()
     .map(name => ({name, json: JSON.parse(readFileSync(join(folder, name), 'utf8'))}))
 
-/** Lists the operations of all documents. If several documents describe one, the newest OpenAPI version counts. */
+/** Lists the operations of all documents. If several documents describe an operation, the one with the newest OpenAPI version wins. */
 export const listOperations = (documents: Document[]): Operation[] => {
   const newestFirst = documents.toSorted((one, other) => String(other.json.openapi).localeCompare(String(one.json.openapi)))
   const all = newestFirst.flatMap(operationsOf)
@@ -43,7 +43,7 @@ const basePath = ({json}: Document) => {
   return whole.replace(/^https?:\/\/[^/]+/, '').replace(/\/$/, '')
 }
 
-/** Returns the operation whose path matches with the most fixed parts. */
+/** Returns the operation that matches the path with the most fixed parts, or null. */
 export const findOperation = (operations: Operation[], method: string, path: string): Operation | null => {
   const asked = path.replace(/\/$/, '').split('/')
   const matches = operations.filter(
@@ -56,7 +56,7 @@ export const findOperation = (operations: Operation[], method: string, path: str
   return matches.toSorted((one, other) => fixed(other) - fixed(one))[0] ?? null
 }
 
-/** Finds a part of a document. Throws if it has no such part. */
+/** Returns a part of a document. Throws if the document does not have it. */
 export const partAt = (document: Document, pointer: string): Part => {
   let [json, at]: [any, string] = [document.json, '']
   for (const part of pointer.split('/').slice(1)) {

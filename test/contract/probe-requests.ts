@@ -2,8 +2,8 @@ import type {Exchange} from '../simulators/crm/exchanges.ts'
 import type {Difference} from './checker.ts'
 
 /**
- * A request that the doctor sends so that the CRM refuses it. The difference of the request begins with `operation` and `breaks`. `isSent`
- * recognises this request alone, so the same difference in any other request still counts.
+ * A request that the doctor sends so that the CRM refuses it. Its difference is of `operation` and begins with `breaks`. `isSent`
+ * recognises only this request, so that the same difference of another request still counts.
  */
 export type ProbeRequest = {probe: string; operation: string; breaks: string; reason: string; isSent(exchange: Exchange): boolean}
 
@@ -27,7 +27,7 @@ export const probeRequests: ProbeRequest[] = [
   },
 ]
 
-/** Returns the probe request whose sole purpose is this difference, or undefined. */
+/** Returns the probe request that explains the difference, or undefined. */
 export const findProbe = (probes: ProbeRequest[], {operation, side, place, message}: Difference, exchange: Exchange) =>
   probes.find(
     probe =>

@@ -1,6 +1,6 @@
 import {generateKeyPairSync, sign} from 'node:crypto'
 
-/** A self-signed certificate for the given names and addresses, valid from an hour ago for a day. Source: RFC 5280, X.690. */
+/** Creates a self-signed certificate for the names and addresses, valid from one hour ago to one day ahead. Source: RFC 5280, X.690. */
 export const makeCertificate = (names: string[]) => {
   const {publicKey, privateKey} = generateKeyPairSync('ec', {namedCurve: 'P-256'})
   const algorithm = sequence(identifier([0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02]))

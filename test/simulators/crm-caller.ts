@@ -7,7 +7,7 @@ export type Call = (method: string, path: string, body?: unknown, headers?: Reco
 export const redirectUri = 'http://127.0.0.1:9/callback'
 export const client = {client_id: '1000.LADING', client_secret: 'stand-in-secret'}
 
-/** A stand-in for one test, and calls to it as Ana. */
+/** Starts a stand-in with a frozen clock, which stops after the test, and returns a function that calls the CRM as Ana. */
 export const openCrm = async (t: ExecutionContext, options: CrmOptions = {}): Promise<{crm: CrmSimulator; call: Call}> => {
   const crm = await startCrm({clock: {at: '2026-03-02T08:15:40Z', frozen: true}, ...options})
   t.teardown(crm.stop)
@@ -17,7 +17,7 @@ export const openCrm = async (t: ExecutionContext, options: CrmOptions = {}): Pr
 export const callAs = (crm: CrmSimulator, email: string, scopes?: string[]): Call =>
   callWith(crm.url, crm.grant({email, ...(scopes ? {scopes} : {})}).accessToken)
 
-/** Calls a path of the record API, or any path that begins with a slash. */
+/** Returns a function that calls a path of the record API, or a whole path if it begins with a slash. */
 export const callWith =
   (url: string, token: string): Call =>
   (method, path, body, headers = {}) =>

@@ -3,7 +3,7 @@ import {ok, openOrg} from '../support/importing.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
 import {specOfDiscovery} from './crm/discovered-org.ts'
 
-/** A CRM stand-in built from a discovery is discovered as the same modules and fields. */
+/** The fields that the simulator adds to every module. */
 const system = ['Owner', 'Created_By', 'Modified_By', 'Created_Time', 'Modified_Time', 'Record_Status__s', 'Locked__s']
 
 test('the org built from a discovery has the same modules, fields, layouts and rules', async t => {
@@ -19,7 +19,7 @@ test('the org built from a discovery has the same modules, fields, layouts and r
   t.deepEqual(copy.discovery.modules.map(comparable), discovery.modules.map(comparable))
 })
 
-/** Ids of modules differ, and labels of the CRM's own fields and of subform modules are the simulator's. */
+/** Returns a module without what may differ: ids, system fields, and the labels of subform modules. */
 const comparable = ({id: _, label, singular, kind, fields, ...module}: any) => ({
   ...module,
   kind,

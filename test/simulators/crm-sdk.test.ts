@@ -7,7 +7,7 @@ import {type CrmSimulator, startCrm} from './crm.ts'
 import {choice, openSdk, record} from './vendor-sdk.ts'
 import {sdkBulk} from './vendor-sdk-bulk.ts'
 
-/** The vendor's SDK keeps process-wide state, so the file has one simulator and one sign-in, and its tests run serially. */
+/** The vendor's SDK keeps process-wide state. So this file has one simulator, and its tests run serially. */
 let crm: CrmSimulator
 type Sdk = Awaited<ReturnType<typeof openSdk>>
 let sdk: Sdk

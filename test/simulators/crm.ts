@@ -6,22 +6,22 @@ import type {SimulatorStateOptions} from './crm/simulator-state.ts'
 import {openSnapshot} from './crm/snapshot.ts'
 
 export type CrmOptions = SimulatorStateOptions & {
-  /** 0, the default, takes any free port. */
+  /** The port; 0, the default, uses any free port. */
   port?: number
-  /** Serves the control interface at /__sim. */
+  /** Whether the server answers control routes under /__sim. */
   control?: boolean
-  /** A file that keeps the state between starts. */
+  /** The path of the file that keeps the state between starts. */
   snapshot?: string
-  /** The address in answers, if a proxy is in front. */
+  /** The base address in answers, if a proxy forwards to the stand-in. */
   publicUrl?: string
-  /** How long an idle connection stays open; a short time lets callers meet a just closed socket. */
+  /** The idle timeout of a connection in ms. With a short one, callers meet connections that just closed. */
   keepAliveMs?: number
 }
 
 export type CrmSimulator = Omit<Simulator, 'world' | 'changed'> & {
   url: string
   port: number
-  /** Ends every call and closes the port; writes the snapshot. */
+  /** Releases held calls, discards late requests, closes the port and writes the snapshot. */
   stop: () => Promise<void>
 }
 

@@ -4,8 +4,8 @@ import {once} from 'node:events'
 import {isIPv4} from 'node:net'
 
 /**
- * A name server on the loopback interface. Each query of a type gets the addresses of the next round, and the last round repeats.
- * Source: RFC 1035, 4; RFC 3596.
+ * Starts a name server on the loopback interface. The queries of a record type get the addresses of one round after the other; the last
+ * round repeats. Source: RFC 1035, 4; RFC 3596.
  */
 export const startDns = async (rounds: string[][]) => {
   const asked = {A: 0, AAAA: 0}
@@ -43,7 +43,7 @@ const answer = (question: Buffer, addresses: string[]) => {
   return Buffer.concat([head, question.subarray(12, endOfName(question) + 4), ...addresses.map(record)])
 }
 
-/** A time to live of zero, so that answers are not cached. */
+/** Returns a record with a time to live of zero, so that resolvers do not cache it. */
 const record = (address: string) => {
   const data = Buffer.from(isIPv4(address) ? address.split('.').map(Number) : groupsOf(address).flatMap(group => [group >> 8, group & 255]))
   const fixed = [0xc0, 12, 0, isIPv4(address) ? 1 : 28, 0, 1, 0, 0, 0, 0, 0, data.length]

@@ -6,7 +6,10 @@ type StartGenericInput = {method: string; path: string; query: Record<string, st
 type Fault = {
   method?: string
   times?: number
-  /** `answer` replaces the effect. `drop` drops the connection before or after it. `refuse` declines records whose `field` has `value`. */
+  /**
+   * `answer` replaces the effect. `drop` closes the connection before or after the effect. `refuse` declines records whose `field` has
+   * `value`.
+   */
   action:
     | {type: 'answer'; status: number; headers?: Record<string, string>; body?: unknown}
     | {type: 'drop'; when: 'before' | 'after'}
@@ -14,13 +17,13 @@ type Fault = {
 }
 
 type Options = {
-  /** Collections by path, each with its id key and the fields that are unique. */
+  /** The collections by path, each with its id field and its unique fields. */
   collections: Record<string, {idField: string; unique?: string[]}>
-  /** A header required on every request. */
+  /** The header that every request must have. */
   auth?: {header: string; value: string}
 }
 
-/** A plain REST destination with state in memory, over real HTTP on the loopback interface, with injectable faults. Independent of the service. */
+/** Starts a plain REST destination with state in memory and injectable faults, on the loopback interface. It uses no code of the service. */
 export const startGeneric = async ({collections, auth}: Options) => {
   const store = openStore(collections)
   const journal: StartGenericInput[] = []

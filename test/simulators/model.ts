@@ -6,12 +6,12 @@ import {createSimulator, type Simulator, type SimulatorOptions} from './model/si
 export type ModelOptions = SimulatorOptions & {host?: string; port?: number}
 
 export type ModelSimulator = Simulator & {
-  /** The value for MODEL_URL, for both kinds. */
+  /** The value of MODEL_URL for both wire formats. */
   url: string
   stop: () => Promise<void>
 }
 
-/** Starts the model stand-in on the loopback interface; port 0, the default, takes any free one. */
+/** Starts the model stand-in on the loopback interface. Port 0, the default, uses any free port. */
 export const startModel = async ({host = '127.0.0.1', port = 0, ...options}: ModelOptions = {}): Promise<ModelSimulator> => {
   const standIn = createSimulator(options)
   const server = await openServer(standIn, {host, port})
@@ -25,7 +25,7 @@ export const startModel = async ({host = '127.0.0.1', port = 0, ...options}: Mod
   return Object.assign(standIn, {url: `http://${host}:${(server.address() as AddressInfo).port}/v1`, stop})
 }
 
-/** The environment for a deployment that uses it. */
+/** Returns the environment of a deployment that uses the stand-in. */
 export const modelEnvironment = ({url, key}: Pick<ModelSimulator, 'url' | 'key'>, kind: 'openai' | 'anthropic' = 'openai') => ({
   MODEL_KIND: kind,
   MODEL_URL: url,

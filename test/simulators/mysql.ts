@@ -4,28 +4,28 @@ import {type AddressInfo, createServer, type Socket} from 'node:net'
 import type {Duplex} from 'node:stream'
 import {TLSSocket} from 'node:tls'
 
-// Source of every form: https://dev.mysql.com/doc/dev/mysql-server/latest/PAGE_PROTOCOL.html
+// Source of the message formats: https://dev.mysql.com/doc/dev/mysql-server/latest/PAGE_PROTOCOL.html
 
-/** `[name, type, character set]`. Types: `enum_field_types`. */
+/** `[name, type, character set]`. The type is a value of `enum_field_types`. */
 export type MysqlColumn = [name: string, type: number, charset: number]
 export type MysqlAnswer =
   | 'ok'
   | {columns: MysqlColumn[]; rows: Iterable<(string | Buffer | null)[]>}
   | {error: [number: number, state: string, message: string]}
-  /** Bytes as they are. */
+  /** Sends the bytes unchanged. */
   | {raw: Buffer}
 
 type Options = {
   user: string
   password: string
   database: string
-  /** Answers a statement. The server itself answers SET, START TRANSACTION and `select version()`. */
+  /** Answers a statement. SET, START TRANSACTION and `select version()` never reach this function. */
   answer(sql: string): MysqlAnswer | Promise<MysqlAnswer>
   version?: string
   tls?: {cert: string; key: string}
 }
 
-/** Starts a server that speaks the protocol of MySQL, with `mysql_native_password` and TLS. `statements` are those it received. */
+/** Starts a server that speaks the MySQL protocol with `mysql_native_password` and TLS. `statements`: every statement it received. */
 export const startMysql = async (options: Options) => {
   const statements: string[] = []
   const open = new Set<Socket>()
@@ -94,7 +94,7 @@ const greetingOf = (nonce: Buffer, {version = '8.4.3', tls}: Options) => {
   ])
 }
 
-/** Reads a `HandshakeResponse41`. Returns the error of a wrong user, password or database. */
+/** Checks a `HandshakeResponse41`. Returns the error for a wrong user, password or database, or null. */
 const refusalOf = (payload: Buffer, nonce: Buffer, {user, password, database}: Options): Buffer | null => {
   const userEnd = payload.indexOf(0, 32)
   const answerEnd = userEnd + 2 + payload[userEnd + 1]!
@@ -150,7 +150,7 @@ const openWire = (stream: Duplex) => {
         if (!send(Buffer.concat(row.map(cellOf)), sequence++)) await Promise.race([once(stream, 'drain'), once(stream, 'close')])
       send(eof, sequence)
     },
-    /** Leaves the following bytes to another reader, such as TLS. */
+    /** Stops reading and puts unread bytes back, so that another reader such as TLS can continue. */
     leave() {
       stream.off('data', receive).pause()
       stream.unshift(buffer)

@@ -7,7 +7,7 @@ import {type PaymentOptions, type PaymentSimulator, startPayment} from './paymen
 
 export type Payment = {payment: PaymentSimulator; stripe: Stripe}
 
-/** A stand-in for one test, which validates every answer by the provider's types, and the real SDK. */
+/** Starts a stand-in for one test, which checks every answer against the provider's types, and the provider's SDK. */
 export const openPayment = async (t: ExecutionContext, options: PaymentOptions = {}): Promise<Payment> => {
   const payment = await startPayment({check: checkAnswer, ...options})
   t.teardown(payment.stop)
@@ -24,7 +24,7 @@ export const sdk = (payment: PaymentSimulator, options: Stripe.StripeConfig = {}
     ...options,
   })
 
-/** Monthly and yearly prices of two plans, and the price of a pack. */
+/** The ids of the monthly and yearly prices of two plans, and of the price of a pack. */
 export type Shop = Record<'team' | 'teamYear' | 'business' | 'businessYear' | 'pack', string>
 
 export const openShop = async (stripe: Stripe): Promise<Shop> => {
@@ -40,7 +40,7 @@ export const openShop = async (stripe: Stripe): Promise<Shop> => {
   }
 }
 
-/** A customer with a card for renewals. */
+/** Creates a customer with a default card, or without a card if it is null. */
 export const addCustomer = async (stripe: Stripe, card: string | null = 'pm_card_visa'): Promise<{id: string; card: string}> => {
   const customer = await stripe.customers.create({name: 'Ana Ono', email: 'ana@example.org'})
   if (card === null) return {id: customer.id, card: ''}
@@ -52,12 +52,12 @@ export const addCustomer = async (stripe: Stripe, card: string | null = 'pm_card
 export const subscribe = (stripe: Stripe, customer: string, price: string, more: Partial<Stripe.SubscriptionCreateParams> = {}) =>
   stripe.subscriptions.create({customer, items: [{price}], ...more})
 
-/** The error of a call; fails the test if the call succeeds. */
+/** Returns the error of a call; fails the test if the call succeeds. */
 export const refusal = async (t: ExecutionContext, call: Promise<unknown>): Promise<any> => (await t.throwsAsync(call)) as any
 
 export type Received = {body: string; signature: string; event: Stripe.Event}
 
-/** A webhook receiver with configurable answers. */
+/** Starts a webhook receiver. `answer` returns the status for an event. */
 export const listen = async (t: ExecutionContext, answer: (event: Stripe.Event) => number | Promise<number> = () => 200) => {
   const received: Received[] = []
   const server = createServer(async (incoming, outgoing) => {

@@ -4,7 +4,7 @@ import {addCustomer, openPayment, openShop, refusal, subscribe} from './payment-
 
 const hour = 3600
 
-/** The current phase as it has to be sent back, and the next one. */
+/** Returns the current phase as an update must send it, and a next phase. */
 const phases = (schedule: Stripe.SubscriptionSchedule, price: string, more: object = {}) => {
   const [running] = schedule.phases
   const items = running!.items.map(item => ({price: item.price as string, ...(item.quantity ? {quantity: item.quantity} : {})}))

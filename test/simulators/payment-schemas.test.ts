@@ -61,7 +61,7 @@ const openDice = (seed: number): Dice => {
 }
 const oneOf = <T>(all: readonly T[], random: Dice): T => all[Math.floor(random() * all.length)]!
 
-/** Generates a value by its schema, with a share of wrong parts. Too deep, the value is null. */
+/** Generates a value by its schema. `astray`: the probability of a wrong part. Below the maximum depth, references become null. */
 const draw = (schema: Schema, random: Dice, astray: number, depth = 0): unknown => {
   if (random() < astray) return oneOf([null, 1, 'x', true, [], {}, {x: 1}, ['x']], random)
   const {$ref, type, enum: values, anyOf, items = {}, properties = {}, required = [], additionalProperties: others} = schema

@@ -42,7 +42,7 @@ test('for any sequence of actions, charges equal what was bought, and every answ
   t.pass()
 })
 
-/** Refusals are valid answers; internal failures of the stand-in are not. */
+/** Ignores refusals, which are valid answers. Throws for an internal error of the stand-in. */
 const refused = (error: unknown) => {
   if (error instanceof Refusal) return
   if (!(error instanceof Stripe.errors.StripeError) || error.code === 'stand_in') throw error
@@ -55,7 +55,7 @@ const addOverage = async (stripe: Stripe): Promise<string> => {
   return (await stripe.prices.create({product: id, currency: 'eur', unit_amount: 1, recurring})).id
 }
 
-/** Actions that need no subscription. */
+/** The actions that need no subscription. */
 const free = ['wait', 'bank', 'buy', 'refund', 'pay what is open', 'try it']
 
 const acts = {
@@ -90,7 +90,7 @@ const acts = {
 
 const planItem = (sub: Stripe.Subscription) => sub.items.data.find(item => item.price.recurring!.usage_type === 'licensed')!
 
-/** Asserts that a change costs what its preview showed. */
+/** Changes the plan. Throws if the invoice differs from its preview. */
 const changePlan = async ({stripe, shop, sub, step}: About, more: Stripe.SubscriptionUpdateParams) => {
   const items = [{id: planItem(sub).id, price: shop[step.plan]}]
   const details = {items, proration_behavior: step.proration as 'none'}
@@ -118,7 +118,7 @@ const schedule = async ({stripe, shop, sub, step}: About) => {
   return stripe.subscriptionSchedules.update(made.id, {end_behavior: 'release', phases})
 }
 
-/** Invariants at any time, read through the API. */
+/** Throws if an invariant does not hold. They hold at any time. */
 const checkBooks = ({payment}: Payment) => {
   const now = payment.now()
   for (const sub of payment.all('subscription')) {

@@ -14,7 +14,7 @@ export type PaymentSimulator = Simulator & {
   stop: () => Promise<void>
 }
 
-/** Starts the payment provider stand-in on the loopback interface; port 0, the default, takes any free one. */
+/** Starts the payment provider stand-in on the loopback interface. Port 0, the default, uses any free port. */
 export const startPayment = async ({host = '127.0.0.1', port = 0, check, ...options}: PaymentOptions = {}): Promise<PaymentSimulator> => {
   const standIn = createSimulator(options)
   const server = await openServer(standIn, {host, port, ...(check ? {check} : {})})
@@ -34,7 +34,7 @@ const usage = `node test/simulators/payment.ts [--port 4020] [--host 127.0.0.1] 
 
 const tickMs = 1000
 
-/** The stand-in as a process: prints its address and webhook secrets, ends on SIGTERM and SIGINT. */
+/** Runs the stand-in as a process: prints its address and webhook secrets, and stops on SIGTERM and SIGINT. */
 const runAlone = async () => {
   const options = readOptions(process.argv.slice(2))
   if (!options) {
@@ -60,7 +60,7 @@ const runAlone = async () => {
 
 const wallClock = () => Math.floor(Date.now() / 1000)
 
-/** Follows the real time, unless it was moved ahead; actions that fell due while it was off are executed. */
+/** Makes the clock follow the real time, unless a caller moved it ahead. Executes actions that fell due while the process was not running. */
 const live = (payment: PaymentSimulator) => {
   const tick = async () => {
     if (payment.now() < wallClock()) await payment.advanceTo(wallClock())

@@ -2,8 +2,8 @@ import {type AddressInfo, connect as connectTcp, createServer, type Socket} from
 import {TLSSocket} from 'node:tls'
 
 /**
- * Encrypts the connections to a Postgres that has no certificate: it answers the SSLRequest of the protocol, and forwards the decrypted bytes.
- * Source: https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-SSL
+ * Starts a proxy that adds TLS to a Postgres without a certificate: it accepts the SSLRequest and forwards the decrypted bytes. Source:
+ * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-SSL
  */
 export const startPostgresTls = async (port: number, {cert, key}: {cert: string; key: string}) => {
   const open = new Set<Socket>()

@@ -3,10 +3,10 @@ import type {AddressInfo} from 'node:net'
 
 export type Received = {path: string; headers: Record<string, string>; body: string}
 
-/** The answer of a path: a status with headers and body, or none (`hang`). The default is 204. */
+/** The answer of a path: a status with headers and body, or no answer (`hang`). The default is 204. */
 export type Behaviour = {status: number; headers?: Record<string, string>; body?: string} | 'hang'
 
-/** A webhook receiver over real HTTP, with a path per endpoint. Independent of the service. */
+/** Starts a webhook receiver on the loopback interface, with a path per endpoint. It uses no code of the service. */
 export const startReceiver = async () => {
   const journal: Received[] = []
   const behaviours = new Map<string, Behaviour>()
@@ -25,7 +25,7 @@ export const startReceiver = async () => {
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   const place = `127.0.0.1:${(server.address() as AddressInfo).port}`
   return {
-    /** The place in the form of `PRIVATE_HOSTS`. */
+    /** The host and port, as `PRIVATE_HOSTS` names them. */
     place,
     url: (path: string) => `http://${place}${path}`,
     behave: (path: string, behaviour: Behaviour) => void behaviours.set(path, behaviour),

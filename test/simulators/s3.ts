@@ -7,15 +7,14 @@ type Options = {bucket: string; accessKeyId: string; secretAccessKey: string; re
 type PerformInput = {method: string; path: string; query: URLSearchParams; headers: IncomingMessage['headers']; body: Buffer}
 type Answer = {status: number; headers?: Record<string, string>; body?: Buffer | string}
 type Fault = {method: string; times: number; action: 'drop' | {status: number}}
-/** The default modification time of objects. */
+/** The modification time of objects. */
 const startedAt = new Date()
 
 type Upload = {key: string; parts: Map<number, Buffer>; initiated: Date}
 
 /**
- * An S3 store: one bucket, whole objects and multipart uploads, ranges, listings of 1,000, and verified signatures. State in
- * memory, real HTTP on the loopback interface, injectable faults. Source: the API reference of Amazon S3 and its Signature
- * Version 4.
+ * Starts an S3 store on the loopback interface, with state in memory and injectable faults. It has one bucket, whole objects and multipart
+ * uploads, ranges, listings of 1,000, and verified signatures. Source: the API reference of Amazon S3 and its Signature Version 4.
  */
 export const startS3 = async (options: Options) => {
   const objects = new Map<string, Buffer>()
@@ -25,7 +24,7 @@ export const startS3 = async (options: Options) => {
 
   const serve = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
     const sent = await buffer(incoming).catch(() => null)
-    // The sender disconnected, so nothing is stored.
+    // The client disconnected during the request, so nothing is stored.
     if (sent === null) return
     const url = new URL(incoming.url!, 'http://s3')
     const asked = {
@@ -134,7 +133,7 @@ const failed = (status: number, code: string): Answer => ({
   body: `<?xml version="1.0" encoding="UTF-8"?><Error><Code>${code}</Code><Message>${code}</Message></Error>`,
 })
 
-/** Verifies the signature of a request by its content and the secret. */
+/** Whether the signature of a request fits its content and the secret. */
 const isSigned = ({accessKeyId, secretAccessKey, region}: Options, {method, path, query, headers, body}: PerformInput) => {
   const [, credential, signed, signature] =
     /^AWS4-HMAC-SHA256 Credential=(\S+), ?SignedHeaders=(\S+), ?Signature=(\w+)$/.exec(headers.authorization ?? '') ?? []

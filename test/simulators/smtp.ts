@@ -3,10 +3,10 @@ import {createInterface} from 'node:readline'
 
 export type Letter = {from: string; to: string[]; text: string}
 
-/** Replies by recipient instead of 250, e.g. `450 try again`, `550 no such mailbox`. */
+/** Replies to RCPT by recipient, such as `450 try again` or `550 no such mailbox`. The default is 250. */
 type Refusals = Map<string, string>
 
-/** A mail server by RFC 5321, as far as a submitting client needs it: no TLS, no sign-in, state in memory. */
+/** Starts a mail server by RFC 5321, as far as a submitting client needs it: no TLS, no sign-in, state in memory. */
 export const startSmtp = async () => {
   const letters: Letter[] = []
   const refusals: Refusals = new Map()

@@ -1,6 +1,6 @@
 import * as sdk from '@zohocrm/nodejs-sdk-8.0'
 
-/** Bulk calls of the SDK that `openSdk` configured. Its uploads go to a fixed host of the vendor, so they are not among them. */
+/** Bulk calls of the SDK that `openSdk` configured. Uploads are missing, because the SDK sends them to a fixed host of the vendor. */
 export const sdkBulk = {
   startRead: async (module: string, fields: string[]): Promise<string> => {
     const query = new sdk.BulkRead.Query()
@@ -54,7 +54,7 @@ const mapField = (name: string, index: number) => {
   return mapping
 }
 
-/** The SDK gives the object of a file as a promise. */
+/** Returns the bytes of a downloaded file. The SDK wraps its object in a promise. */
 const bytesOf = async (answer: any): Promise<Buffer> => {
   const stream = (await answer.getObject()).getFile().getStream()
   return Buffer.isBuffer(stream) ? stream : Buffer.concat(await Array.fromAsync(stream as AsyncIterable<Buffer>))

@@ -5,12 +5,12 @@ import * as sdk from '@zohocrm/nodejs-sdk-8.0'
 import type {CrmSimulator} from './crm.ts'
 import {client} from './crm-caller.ts'
 
-/** A record in the form of the SDK: `Choice` for a picklist, `Record` for a link or a subform row. */
+/** A record as the SDK expects it: `Choice` for a picklist, `Record` for a link or a subform row. */
 export type Values = {[field: string]: unknown}
 export type Entry = {code: string; id: string | null; action: string | null}
 export type SdkAnswer = {status: number; entries: Entry[]; records: {[field: string]: unknown}[]}
 
-/** Configures the single SDK of the process for a simulator. The SDK validates picklist values itself and uses a separate folder for its files. */
+/** Configures the SDK for a simulator. A process has one SDK. It validates picklist values itself and gets a folder for its files. */
 export const openSdk = async (crm: CrmSimulator, email: string) => {
   const folder = mkdtempSync(join(tmpdir(), 'vendor-sdk-'))
   const {refreshToken} = crm.grant({email, scopes: sdkScopes})

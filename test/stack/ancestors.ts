@@ -6,8 +6,8 @@ type Family = {parent: number; group: number}
 const everyMs = 500
 
 /**
- * Calls `onEnd` once when a process above this one in its process group has ended: npm, a shell that npm started, the command line. A
- * terminal gives each command its own group, so the shell in which a person typed does not count.
+ * Calls `onEnd` once when an ancestor of this process in its process group has ended: npm, a shell that npm started, the command line. A
+ * terminal gives each command its own group, so an interactive shell does not count.
  */
 export const watchAncestors = (onEnd: () => void): void => {
   const links = linksOf(process.pid)
@@ -34,7 +34,10 @@ const familyOf = (pid: number): Family | null => {
   }
 }
 
-/** The name of the program is in brackets and can hold spaces and brackets; state, parent and group follow it. */
+/**
+ * Returns the parent and the process group. The name of the program is in brackets and can contain spaces and brackets; the state, parent
+ * and group follow it.
+ */
 const fromProc = (pid: number) => {
   const text = fs.readFileSync(`/proc/${pid}/stat`, 'utf8')
   return text

@@ -3,14 +3,14 @@ import {existsSync} from 'node:fs'
 
 const places = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
 
-/** The browser named in `CHROMIUM`, or that of the system; null if there is none. */
+/** Returns the browser that `CHROMIUM` names, or one of the system; null without one. */
 export const findChromium = (): string | null => {
   const named = process.env.CHROMIUM
   if (named) return named
   return places.find(path => existsSync(path)) ?? null
 }
 
-/** Set-up step of the browser tests: installs Debian's Chromium if it is missing and installing is permitted. */
+/** Installs Debian's Chromium for the browser tests if there is none. Exits with 1 if that fails. */
 const installChromium = (): void => {
   if (findChromium()) return
   const asRoot = process.getuid?.() === 0 ? [] : ['sudo', '-n']

@@ -1,4 +1,4 @@
-/** An API refusal: its message, and its code for programs. */
+/** The error for an API answer with a status of 400 or more. `code` is the error code for programs. */
 export class ApiError extends Error {
   override name = 'ApiError'
   readonly status: number
@@ -15,7 +15,7 @@ export class ApiError extends Error {
 type Call = {body?: unknown; text?: string; headers?: Record<string, string>}
 
 export type Client = {
-  /** Returns the JSON answer, and throws an ApiError for any status of 400 and above. */
+  /** Returns the JSON answer. Throws an ApiError for a status of 400 or more. */
   call<T>(method: string, path: string, call?: Call): Promise<T>
   /** Like `call`, but returns the whole response. */
   send(method: string, path: string, call?: Call): Promise<Response>
@@ -23,7 +23,7 @@ export type Client = {
 
 const timeoutMs = 60_000
 
-/** A client for one API and one bearer. `body` is sent as JSON, `text` unchanged with the caller's content type. */
+/** Opens a client for one API and one bearer. `body` is sent as JSON, `text` unchanged with the caller's content type. */
 export const openClient = (api: string, bearer: string): Client => {
   const send = async (method: string, path: string, {body, text, headers = {}}: Call = {}) => {
     const json: Record<string, string> = body === undefined ? {} : {'content-type': 'application/json'}
@@ -48,7 +48,7 @@ const envelopeOf = async (response: Response) => {
   }
 }
 
-/** The cookies of an answer as the next request sends them back. */
+/** Returns the cookies of an answer in the form of a request header. */
 export const cookiesOf = (response: Response) =>
   response.headers
     .getSetCookie()

@@ -1,7 +1,7 @@
 const client = {client_id: '1000.LADING', redirect_uri: 'http://127.0.0.1/asked-by-the-demo'}
 const secret = 'stand-in-secret'
 
-/** The number of Accounts in the CRM, read through its own API with a separate grant, independently of Lading. */
+/** Returns the number of Accounts in the CRM. Uses the CRM's API with a separate grant, so Lading is not involved. */
 export const countAccounts = async (crm: string, email: string): Promise<number> => {
   const {access_token, api_domain} = await askForToken(crm, email)
   const answer = await fetch(`${api_domain}/crm/v8/Accounts/actions/count`, {headers: {authorization: `Zoho-oauthtoken ${access_token}`}})

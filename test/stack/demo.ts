@@ -9,7 +9,7 @@ import {openProgress} from './progress.ts'
 import {root, type Stack, startStack} from './stack.ts'
 import {paint} from './terminal.ts'
 
-/** `npm run demo`: imports a file into a CRM twice, and checks that no row was lost and none written twice. */
+/** The user who signs in. `npm run demo` imports a file into a CRM twice, and checks that every row was written exactly once. */
 const email = 'ana@example.org'
 const file = fileURLToPath(new URL('../data/airports.csv', import.meta.resolve('vega-datasets')))
 const directory = join(root, '.data', `demo-${process.pid}`)

@@ -1,11 +1,11 @@
 import {parse} from 'csv-parse/sync'
 import type {LogEntry, Run} from './journey.ts'
 
-/** Outcomes of the rows of one import, from one source. */
+/** The number of rows of an import by outcome. */
 export type Tally = {read: number; created: number; updated: number; skipped: number; failed: number; unanswered: number}
 export type Measured = Tally & {seconds: number; rowsPerSecond: number}
 
-/** Three sources about one import: the run's own counts, its log, and the lines of results.csv (key, result, record). */
+/** One import by three sources: the counts of its run, its log, and the lines of results.csv (key, result, record). */
 export type Imported = {tally: Measured; log: Tally; results: Line[]}
 export type Line = {key: string; result: string; record: string}
 export type Evidence = {keys: string[]; first: Imported; again: Imported; crmRecords: number}
@@ -17,7 +17,7 @@ const tallyOf = (counts: Partial<Record<string, number>>, read: number): Tally =
   return {read, created, updated, skipped, failed: failed + refused, unanswered}
 }
 
-/** Counts rows by their highest attempt, in which an answer replaces an unanswered outcome. */
+/** Counts rows of the log by the outcome of their last attempt to write. Within an attempt, an answer replaces an unanswered outcome. */
 export const tallyOfLog = (entries: LogEntry[]): Tally => {
   const last = new Map<string, LogEntry>()
   for (const entry of entries) {
@@ -39,7 +39,7 @@ export const readResults = (csv: string): Line[] =>
     record: row['Accounts record'] ?? '',
   }))
 
-/** Every difference between the sources and the expectation, as a sentence. */
+/** Lists the differences between the sources and the expectation as sentences. */
 export const differences = ({keys, first, again, crmRecords}: Evidence) => {
   const rows = keys.length
   const made = new Set(first.results.map(({record}) => record).filter(Boolean))

@@ -11,10 +11,10 @@ type Foreground = {
   onStopped(): void
 }
 
-/** npm forwards the Ctrl-C that the terminal has sent already, so two within this time count as one. */
+/** npm forwards the Ctrl-C that the terminal has already sent. So two signals within this time count as one. */
 const onePressMs = 400
 
-/** Runs a stack until Ctrl-C, SIGTERM, the end of a process above this one, or the end of its Postgres. Exits the process. */
+/** Runs a stack until Ctrl-C, SIGTERM, SIGHUP, the end of an ancestor process, or the end of its Postgres. Then exits the process. */
 export const runInForeground = async ({directory, start, onReady, onStopped}: Foreground): Promise<void> => {
   let stack: Stack | null = null
   let askedAt = 0
@@ -29,7 +29,7 @@ export const runInForeground = async ({directory, start, onReady, onStopped}: Fo
     process.exit(code)
   }
   watchAncestors(() => askedAt || void leave(0))
-  // A terminal that was closed takes no output, and must not end this process before everything has stopped.
+  // A closed terminal makes output fail. That must not end this process before everything has stopped.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void leave(0))
   stack = await start()

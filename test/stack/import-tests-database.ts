@@ -6,8 +6,8 @@ import {migrate} from '../../sql/migrate.ts'
 import {startPostgres, throwaway} from './postgres.ts'
 
 /**
- * A thread that starts a throwaway Postgres in the folder `workerData`, migrates it and posts the database URL. At the first message, the thread stops
- * Postgres and ends. Loading the service blocks the main thread for seconds, so Postgres starts here.
+ * The port of this worker thread. The thread starts a throwaway Postgres in the folder `workerData`, migrates it and posts its URL. At the
+ * first message, it stops Postgres and ends. A thread is used because loading the service blocks the main thread for seconds.
  */
 const port = parentPort!
 const flags = [...throwaway.filter(flag => !/^(shared_buffers|max_wal_size)=/.test(flag)), 'shared_buffers=64MB', 'max_wal_size=512MB']

@@ -13,7 +13,7 @@ export type OpenOrgRequest = {id: number; connections: {connectorId: string; nam
 
 const workers = ['imports', 'discovery']
 
-/** Starts API, workers and the CRM stand-in in this process. The caller must have migrated the database. */
+/** Starts the API, the workers and the CRM stand-in in this process. The caller must have migrated the database. */
 export const startService = async ({databaseUrl, directory}: {databaseUrl: string; directory: string}) => {
   const crm = await startCrm({orgs: [], control: true})
   const config = readConfig({
@@ -27,7 +27,7 @@ export const startService = async ({databaseUrl, directory}: {databaseUrl: strin
     CRM_LAG_SECONDS: '0',
     RATE_PER_ADDRESS: '1000000',
     RATE_PER_BEARER: '1000000',
-    // The files are small, so a second thread would only cost its start.
+    // The files are small, so a second parser thread would cost more than it saves.
     PARSER_THREADS: '1',
   })
   const log = openLog('import tests', config.LOG_LEVEL)
@@ -41,7 +41,7 @@ type RunningService = Awaited<ReturnType<typeof startService>>
 
 let orgs = 0
 
-/** Opens an org at the service with one connection for each discovery. Connections get new ids. */
+/** Opens an org at the service, with one connection and one CRM for each discovery. The connections have new ids. */
 export const openOrg = async ({crm, apiUrl}: RunningService, {connections}: OpenOrgRequest) => {
   const opened: {connectorId: string; now: string; crm: string}[] = []
   let token: string | null = null

@@ -9,14 +9,15 @@ import {openKeeper} from './keeper.ts'
 import {roomInMemory} from './shared-memory.ts'
 
 /**
- * The stack behind `lading test`: API, workers and the CRM stand-in in this process, and Postgres, which a thread starts. The parent sends a message to
- * open an org with a CRM built from a discovery, or to stop. The process also stops when its parent dies.
+ * The folder of the compile cache; undefined without one. This process is the stack of `lading test`: API, workers and CRM stand-in in this
+ * process, and Postgres in a thread. The parent sends a message to open an org whose CRM is built from a discovery, or to stop. The process
+ * also stops when its parent ends.
  */
 const [, , compiled] = process.argv
 const directory = fs.mkdtempSync(join(roomInMemory() ?? os.tmpdir(), 'lading-import-tests-'))
 const keeper = openKeeper()
 keeper.remove(directory)
-// Threads read the cache's directory from the environment.
+// The thread of Postgres reads the cache's directory from the environment.
 if (compiled !== undefined) {
   enableCompileCache(compiled)
   process.env.NODE_COMPILE_CACHE = compiled
@@ -26,7 +27,7 @@ const stop = () => database.postMessage('stop')
 database.once('exit', async () => {
   await keeper.stop()
   if (process.connected) await new Promise(done => process.send?.({stopped: true}, done))
-  // At exit, Node writes the compile cache, which takes seconds the first time. Readers of a closed output do not wait for that.
+  // At exit, Node writes the compile cache, which takes seconds the first time. Closed outputs end the readers before that.
   for (const output of [1, 2]) fs.closeSync(output)
   process.exit(0)
 })

@@ -1,7 +1,7 @@
 import {setTimeout as sleep} from 'node:timers/promises'
 import {type Client, cookiesOf} from './client.ts'
 
-/** The main journey, step by step, over HTTP alone, like a program outside the service. */
+/** The progress of a run. This file takes the steps of an import over HTTP only, as a client would. */
 export type Progress = {done: number; total: number | null; unit?: string; rowsPerSecond: number | null; etaSeconds: number | null}
 type Outcomes = Partial<Record<string, number>>
 export type Run = {id: string; state: string; progress: Progress | null; counts: Record<string, Outcomes>; stop: unknown}
@@ -18,14 +18,14 @@ export type LogEntry = {
 const pollMs = 100
 const patienceMs = 90_000
 
-/** Signs in as a user of the stand-in, and returns the session token. */
+/** Signs in as a user of the CRM stand-in and returns the session token. */
 export const signIn = async (api: string, email: string) => {
   const start = await fetch(`${api}/auth/zoho/start?dc=local&return=${encodeURIComponent(api)}`, {redirect: 'manual'})
   const {token} = await consent<{token: string}>(locationOf(start), cookiesOf(start), email)
   return token
 }
 
-/** Connects the org to the stand-in's CRM, and returns the connector's id. */
+/** Connects the org to the CRM stand-in and returns the connector's id. */
 export const connect = async (session: Client, api: string, org: string, email: string) => {
   const answer = await session.send('POST', `/auth/orgs/${org}/connect`, {body: {dc: 'local', name: 'Example CRM', return: api}})
   const {url} = (await answer.json()) as {url: string}
@@ -33,7 +33,7 @@ export const connect = async (session: Client, api: string, org: string, email: 
   return connectorId
 }
 
-/** Grants consent, follows the redirect and reads the message that the last page would post to its opener. */
+/** Grants consent, follows the redirect and returns the message that the last page would post to its opener. */
 const consent = async <T>(url: string, cookie: string, email: string): Promise<T> => {
   const agreed = await fetch(`${url}&sim_user=${encodeURIComponent(email)}&sim_decision=allow`, {redirect: 'manual'})
   const page = await fetch(locationOf(agreed), {headers: {cookie}})
@@ -49,7 +49,7 @@ const locationOf = (response: Response) => {
   return new URL(location, response.url).href
 }
 
-/** Runs a discovery, and returns the modules when the worker is done. */
+/** Runs a discovery and returns its modules. Throws if the discovery does not succeed. */
 export const discover = async (client: Client, org: string, connectorId: string) => {
   const {job} = await client.call<{job: {id: string}}>('POST', `/orgs/${org}/discovery/run`, {body: {connectorId}})
   const {state, error} = await poll(
@@ -64,7 +64,7 @@ export const discover = async (client: Client, org: string, connectorId: string)
   return latest.discovery.modules
 }
 
-/** Polls until the end; throws if nothing has changed for 90 seconds. */
+/** Polls until `isOver` accepts the answer and returns it. Throws if nothing has changed for 90 seconds. */
 const poll = async <T>(look: () => Promise<T>, {isOver, signOfLife}: {isOver(seen: T): boolean; signOfLife(seen: T): unknown}) => {
   let last: unknown
   for (let changedAt = Date.now(); Date.now() - changedAt < patienceMs; await sleep(pollMs)) {
@@ -88,7 +88,7 @@ const columns = {
   Longitude: 'longitude',
 }
 
-/** An import of one file into Accounts, matched by the airport's code and ready to run. */
+/** Creates an import of one file into Accounts, matched by the airport's code and ready to run. */
 export const prepareImport = async (client: Client, {org, connectorId, csv}: {org: string; connectorId: string; csv: string}) => {
   const created = await client.call<{import: {id: string}}>('POST', `/orgs/${org}/imports`, {body: {name: 'Airports', connectorId}})
   const path = `/orgs/${org}/imports/${created.import.id}`
@@ -107,7 +107,7 @@ export const prepareImport = async (client: Client, {org, connectorId, csv}: {or
 
 type PreparedImport = Awaited<ReturnType<typeof prepareImport>>
 
-/** Authorises, starts and follows a run to its end; `onProgress` gets the progress of every poll. */
+/** Authorises and starts a run, and polls it until it has ended. `onProgress` gets the progress of every poll. */
 export const runImport = async (
   client: Client,
   {id, path, rows}: PreparedImport,
@@ -125,7 +125,7 @@ export const runImport = async (
   )
 }
 
-/** The whole log of a run, page by page. */
+/** Reads all pages of a run's log. */
 export const readLog = async (client: Client, path: string, runId: string) => {
   const entries: LogEntry[] = []
   for (let cursor: string | null | undefined; cursor !== null; ) {

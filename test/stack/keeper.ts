@@ -4,9 +4,9 @@ import {fileURLToPath} from 'node:url'
 
 type Signals = [first: NodeJS.Signals, second: NodeJS.Signals]
 
-/** Stops processes and removes paths when `stop` is called, and also when this process dies. */
+/** Stops processes and removes paths: when `stop` is called, and also when this process dies. */
 export type Keeper = {
-  /** The process must lead its own group (`detached: true`). */
+  /** Adds a process, which must lead its own group (`detached: true`). */
   run(pid: number, signals: Signals): void
   end(pid: number): void
   remove(path: string): void
@@ -15,7 +15,7 @@ export type Keeper = {
 
 const script = fileURLToPath(new URL('keeper.sh', import.meta.url))
 
-/** Processes still running `graceSeconds` after the first signal get the second. */
+/** Opens a keeper. A process that still runs `graceSeconds` after the first signal gets the second. */
 export const openKeeper = ({graceSeconds = 10}: {graceSeconds?: number | undefined} = {}): Keeper => {
   const orders = new Map<string, string>()
   let stopping = false
@@ -41,7 +41,7 @@ export const openKeeper = ({graceSeconds = 10}: {graceSeconds?: number | undefin
   }
 }
 
-/** Returns the running shell. A shell that was killed is replaced, and gets all orders again. */
+/** Returns the running shell. If the shell was killed, another one starts and gets all orders again. */
 const keepShell = (orders: Map<string, string>, {graceSeconds, stopping}: {graceSeconds: number; stopping(): boolean}) => {
   const start = () => {
     const startedAt = Date.now()
@@ -58,7 +58,7 @@ const keepShell = (orders: Map<string, string>, {graceSeconds, stopping}: {grace
   return () => current
 }
 
-/** In a separate session, so that Ctrl-C in the terminal does not end it; it does not keep the event loop alive. */
+/** Starts the shell in a separate session, so that Ctrl-C in the terminal does not end it. It does not keep the event loop alive. */
 const spawnShell = (graceSeconds: number): ChildProcess => {
   const child = spawn('/bin/sh', [script, `${graceSeconds}`], {cwd: '/', detached: true, stdio: ['pipe', 'ignore', 'ignore']})
   child.unref()

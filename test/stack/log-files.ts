@@ -2,7 +2,7 @@ import fs from 'node:fs'
 import {join} from 'node:path'
 import type {Output} from './supervisor.ts'
 
-/** Writes each process's lines to its own file. The file of the last start is kept as `NAME.log.1`. */
+/** Writes the lines of each process to its own file. A file of an earlier start is renamed to `NAME.log.1`. */
 export const openLogFiles = (folder: string): Output => {
   fs.mkdirSync(folder, {recursive: true})
   const files = new Map<string, fs.WriteStream>()

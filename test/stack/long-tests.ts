@@ -1,8 +1,8 @@
 import fs from 'node:fs'
 
 /**
- * The tests that `npm test` leaves to `npm run test:long`: kills at every point, faults, random input, large files, and installations. Other files
- * belong here if they take long, so that `npm test` ends within about seven minutes on two cores. At least one file of each area stays there.
+ * The test files that `npm test` leaves to `npm run test:long`: kills at every point, faults, random input, large files, installations, and
+ * other long tests. `npm test` must end within about seven minutes on two cores, and contain at least one file of each area.
  */
 const PATTERNS = [
   'test/**/*-kills.test.ts',
@@ -64,7 +64,7 @@ const PATTERNS = [
   'test/workers/{undo-subforms,uploads,verify,verify-planted,watchdog,writes-paused}.test.ts',
 ]
 
-/** Lists the test files of both commands. Every test file is in exactly one list. Throws for a pattern without a file. */
+/** Lists the test files of both commands. Every test file is in exactly one list. Throws for a pattern that matches no file. */
 export const listTestFiles = (patterns: readonly string[] = PATTERNS): {short: string[]; long: string[]} => {
   const empty = patterns.find(pattern => fs.globSync(pattern).length === 0)
   if (empty) throw new Error(`No test file matches ${empty}. Correct test/stack/long-tests.ts`)

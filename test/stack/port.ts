@@ -1,7 +1,7 @@
 import {once} from 'node:events'
 import net from 'node:net'
 
-/** The wanted port of 127.0.0.1 if it is free, otherwise a free one. The port is not reserved. */
+/** Returns the wanted port of 127.0.0.1 if it is free, otherwise another free port. The port is not reserved. */
 export const freePort = async (wanted = 0): Promise<number> => {
   const server = net.createServer()
   try {

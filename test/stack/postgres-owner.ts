@@ -7,8 +7,8 @@ import {join} from 'node:path'
 import {setTimeout as sleep} from 'node:timers/promises'
 
 /**
- * Claims a cluster's directory for this process, or throws if another living process has claimed it. The claim is a listening socket, which
- * the kernel releases with the process; a lock file would survive a crash.
+ * Claims a cluster's directory for this process. Throws if another running process has claimed it. The claim is a listening socket, which
+ * the kernel closes with the process; a lock file would survive a crash.
  */
 export const claimDirectory = async (directory: string): Promise<{release(): void}> => {
   const name = `lading-${createHash('sha256').update(directory).digest('hex').slice(0, 16)}`
@@ -18,7 +18,7 @@ export const claimDirectory = async (directory: string): Promise<{release(): voi
   return {release: () => server.close()}
 }
 
-/** Null if the name is taken. */
+/** Listens at the path. Returns null if the path is in use. */
 const listen = async (path: string) => {
   const server = net.createServer(socket => socket.destroy()).listen(path)
   try {
@@ -41,15 +41,15 @@ const isAnswered = async (path: string) => {
   }
 }
 
-/** Where sockets are files, one outlives its process and must be removed. */
+/** Removes the socket file of a process that has ended, and listens. Linux needs no file. */
 const listenAgain = (path: string) => {
   fs.rmSync(path, {force: true})
   return listen(path)
 }
 
 /**
- * Ends a Postgres whose owner died and that still runs in this directory, most often because its keeper is stopping it. Also removes a lock
- * file with a reused process id, with which Postgres would refuse to start.
+ * Ends a Postgres that still runs in this directory although its owner died; usually its keeper is stopping it. Also removes a lock file
+ * with a reused process id, with which Postgres would refuse to start.
  */
 export const endOrphan = async (data: string) => {
   const steps: [NodeJS.Signals, seconds: number][] = [
@@ -80,7 +80,7 @@ export const readLines = (path: string) => {
   }
 }
 
-/** A postmaster works in its data directory, which distinguishes it from another process with the same id. */
+/** Returns the working directory of a process. Postgres runs in its data directory, which distinguishes it from a process with a reused id. */
 const workingDirectory = (pid: number) => {
   try {
     if (process.platform === 'linux') return fs.readlinkSync(`/proc/${pid}/cwd`)

@@ -5,13 +5,13 @@ import {createRequire} from 'node:module'
 import os from 'node:os'
 import {dirname, join, relative, resolve} from 'node:path'
 
-/** The user for Postgres: empty if this process is not root and Postgres can run as the current user. */
+/** The user who runs Postgres. Empty: the current user, who is not root. */
 export type Account = {uid?: number; gid?: number}
 export type PostgresPlace = {account: Account; directory: string; binaries: string}
 
 /**
- * Finds a directory where a cluster can run. Postgres refuses to run as root, so under root it runs as another user, who must have access
- * to every parent directory of the data and programs. If a clone is in /root or in a 0700 directory, both are placed elsewhere, always at
+ * Finds a directory in which a cluster can run. Postgres refuses to run as root, so under root another user runs it. That user needs access
+ * to every parent directory of the data and programs. If a clone is in /root or in a 0700 directory, both are placed elsewhere: always at
  * the same path for the same `directory`.
  */
 export const findPlace = ({directory, keep}: {directory: string; keep: boolean}): PostgresPlace => {
@@ -19,7 +19,10 @@ export const findPlace = ({directory, keep}: {directory: string; keep: boolean})
   return {account, directory: usableDirectory(directory, {account, keep}), binaries: usableBinaries(account)}
 }
 
-/** Under root: the owner of an existing cluster, else `postgres`, else the unprivileged system user. No user is added to the machine. */
+/**
+ * Returns the user for Postgres under root: the owner of an existing cluster, or else `postgres`, or else the unprivileged system user.
+ * Adds no user to the machine.
+ */
 const accountFor = (directory: string): Account => {
   if (process.getuid?.() !== 0) return {}
   const data = fs.statSync(join(directory, 'data', 'PG_VERSION'), {throwIfNoEntry: false})
@@ -42,7 +45,7 @@ const usableDirectory = (directory: string, {account, keep}: {account: Account; 
 
 const temporaryFolders = () => [...new Set([os.tmpdir(), '/tmp', '/var/tmp'])]
 
-/** Tested as that user, because modes alone do not show access lists, mounts and mapped users. */
+/** Whether the user can use the directory. Tries it as that user, because modes alone do not show access lists, mounts and mapped users. */
 const isUsable = (path: string, account: Account) => {
   const isNew = !fs.existsSync(path)
   try {
@@ -58,13 +61,13 @@ const isUsable = (path: string, account: Account) => {
   return false
 }
 
-/** A name in a shared directory can be guessed, so a directory created by another user is not trusted. */
+/** Whether the directory belongs to us. Another user can guess a name in a shared directory, so a directory of another user is not trusted. */
 const isPrivate = (path: string, {uid}: Account) => {
   const found = fs.lstatSync(path)
   return found.isDirectory() && (found.uid === process.getuid?.() || found.uid === uid)
 }
 
-/** The directory of `initdb` and `postgres`; a copy, made once per version, if the user cannot run them in node_modules. */
+/** Returns the directory of `initdb` and `postgres`. If the user cannot run them in node_modules, it is a copy, made once per version. */
 const usableBinaries = (account: Account) => {
   const native = packagedBinaries()
   const isRunnable = (folder: string) =>
@@ -88,7 +91,7 @@ const packagedBinaries = () => {
   return native
 }
 
-/** Creates the links between versions of a library, as the install script of the package does where npm runs it. */
+/** Creates the links between versions of a library. The package's install script does the same if npm runs it. */
 export const linkLibraries = (native: string) => {
   const list = join(native, 'pg-symlinks.json')
   if (!fs.existsSync(list)) return
@@ -98,13 +101,13 @@ export const linkLibraries = (native: string) => {
     try {
       fs.symlinkSync(relative(dirname(to), from), to)
     } catch (error) {
-      // Another start may create the same link. In a folder of another user, the copy gets the links.
+      // Another start may create the same link. A folder of another user cannot get the links, but its copy gets them.
       if (!['EEXIST', 'EACCES', 'EPERM', 'EROFS'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
     }
   }
 }
 
-/** Copied under another name first, so that concurrent starts never see half a copy; the slower start uses the other's copy. */
+/** Copies the binaries under another name first, so that concurrent starts never see half a copy. The slower start uses the other's copy. */
 const copyBinaries = (native: string, copy: string) => {
   const draft = `${copy}-${process.pid}`
   try {

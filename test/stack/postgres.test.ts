@@ -15,7 +15,7 @@ import {isRunning} from './running.ts'
 
 const isRoot = process.getuid?.() === 0
 
-/** A directory with a space in its name; under root, one that no other user can enter. */
+/** Creates a directory with a space in its name and access only for the current user. */
 const folder = (t: ExecutionContext) => {
   const made = fs.mkdtempSync(join(os.tmpdir(), 'lading a test '))
   fs.chmodSync(made, 0o700)
@@ -44,7 +44,7 @@ const query = async (url: string, text: string) => {
 
 const postmaster = ({directory}: Pick<Cluster, 'directory'>) => Number(readLines(join(directory, 'data', 'postmaster.pid'))[0])
 
-/** Starts a cluster in another process, which reports its place and waits to be killed. */
+/** Starts a cluster in another process, which waits to be killed. */
 const startElsewhere = async (
   t: ExecutionContext,
   options: {directory: string; keep: boolean},

@@ -11,20 +11,20 @@ import {findPlace, type PostgresPlace} from './postgres-place.ts'
 export type Cluster = {
   url: string
   port: number
-  /** The actual place of the cluster: `data/`, `password`, `postgres.log`. It may differ from the requested directory. */
+  /** The actual directory of the cluster, with `data/`, `password` and `postgres.log`. It may differ from the requested directory. */
   directory: string
-  /** Resolves when Postgres has ended, for any reason. It does not keep the process alive. */
+  /** Resolves when Postgres has ended for any reason. Does not keep the process alive. */
   ended: Promise<void>
   stop(): Promise<void>
 }
 
-/** A throwaway cluster loses its data if the machine crashes; concurrency is as in production. */
+/** Settings for a throwaway cluster. It loses its data if the machine crashes, but has the concurrency of production. */
 export const throwaway = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'shared_buffers=256MB', 'max_wal_size=4GB']
 const readyWithinSeconds = 60
 
 /**
- * Starts a separate, real PostgreSQL on a free port of 127.0.0.1. It ends with this process, however that ends. With `keep` the next start
- * reuses the directory; without, it is removed.
+ * Starts a PostgreSQL on a free port of 127.0.0.1, which ends when this process ends for any reason. `keep`: the next start uses the
+ * directory again; otherwise it is removed.
  */
 export const startPostgres = async ({directory, keep, flags}: {directory: string; keep: boolean; flags?: string[]}): Promise<Cluster> => {
   const place = findPlace({directory, keep})
@@ -47,7 +47,7 @@ export const startPostgres = async ({directory, keep, flags}: {directory: string
   }
 }
 
-/** Links the requested directory to the actual one. If the link was removed, the data is deleted too. */
+/** Links the requested directory to the actual one. If an earlier link was removed, the data is deleted too. */
 const link = (from: string, to: string) => {
   if (fs.lstatSync(from, {throwIfNoEntry: false})) return
   fs.rmSync(join(to, 'data'), {recursive: true, force: true})
@@ -56,8 +56,9 @@ const link = (from: string, to: string) => {
 }
 
 /**
- * The password is random because every user of the machine can reach the port, and the superuser can run programs as our user. One SCRAM
- * iteration is enough for 192 random bits, and every connection would pay for more.
+ * Creates the cluster if it does not exist, and returns its password. The password is random because every user of the machine can reach
+ * the port, and the superuser can run programs as our user. One SCRAM iteration is enough for 192 random bits, and every connection would
+ * pay for more.
  */
 const initialise = async ({account, directory, binaries}: PostgresPlace, {keep, keeper}: {keep: boolean; keeper: Keeper}) => {
   const passwordFile = join(directory, 'password')
@@ -81,7 +82,7 @@ const initialise = async ({account, directory, binaries}: PostgresPlace, {keep, 
   return password
 }
 
-/** Nothing is inherited from the caller: PGDATA, PGPORT or a missing locale would mislead the programs. */
+/** Waits for `initdb`. Throws with its output if it fails. */
 const succeed = async (child: ChildProcess) => {
   let said = ''
   child.stderr!.on('data', text => {
@@ -93,7 +94,7 @@ const succeed = async (child: ChildProcess) => {
 
 const environment = () => ({PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC'})
 
-/** Another process may have taken the free port meanwhile, so another port is tried. */
+/** Starts Postgres on a free port. Tries up to five ports, because another process may use a port before Postgres does. */
 const launch = async (place: PostgresPlace, flags: string[], keeper: Keeper) => {
   for (let attempt = 1; ; attempt++) {
     const port = await freePort()
@@ -109,7 +110,7 @@ const launch = async (place: PostgresPlace, flags: string[], keeper: Keeper) => 
   }
 }
 
-/** Output goes to a file that Postgres owns, because a pipe would break when this process dies and end Postgres uncleanly. */
+/** Starts Postgres with its output in a file. A pipe would break when this process dies, and would end Postgres uncleanly. */
 const spawnPostgres = ({account, directory, binaries}: PostgresPlace, {port, log, flags}: {port: number; log: string; flags: string[]}) => {
   const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', `port=${port}`, 'max_connections=300', ...flags]
   const output = openNew(log)
@@ -122,13 +123,13 @@ const spawnPostgres = ({account, directory, binaries}: PostgresPlace, {port, log
   return child
 }
 
-/** Under root the directory belongs to another user, so an existing file or link is never written through. */
+/** Creates a file. An existing file or link is removed and not written to, because under root the directory belongs to another user. */
 const openNew = (path: string) => {
   fs.rmSync(path, {force: true})
   return fs.openSync(path, 'wx', 0o600)
 }
 
-/** Null once Postgres accepts connections, otherwise how it failed. Postgres reports readiness in the eighth line of its lock file. */
+/** Returns null once Postgres accepts connections, otherwise how it failed. The eighth line of its lock file says when it is ready. */
 const readiness = async (child: ChildProcess, directory: string) => {
   for (const until = Date.now() + readyWithinSeconds * 1000; Date.now() < until; ) {
     if (!child.pid || child.exitCode !== null || child.signalCode !== null) return `ended (${child.exitCode ?? child.signalCode})`

@@ -9,7 +9,7 @@ import {until} from '../support/until.ts'
 import {readProcfile, startProcfile} from './procfile.ts'
 import {isRunning} from './running.ts'
 
-/** Minimal programs, one for each behaviour. */
+/** Small programs, one for each behaviour. */
 const programs = {
   'steady.mjs': `console.log('steady as ' + process.env.NAME); setInterval(() => {}, 1000)`,
   'deaf.mjs': `process.on('SIGTERM', () => console.log('not listening')); console.log('deaf'); setInterval(() => {}, 1000)`,

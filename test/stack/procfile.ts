@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import {openSupervisor, type ProcessLine, type Supervisor, type SupervisorOptions} from './supervisor.ts'
 
-/** `name: command` per line; empty lines and lines that start with `#` are ignored. Throws on shell syntax. */
+/** Reads lines of the form `name: command`. Ignores empty lines and lines that start with `#`. Throws on shell syntax. */
 export const readProcfile = (text: string): ProcessLine[] =>
   text.split('\n').flatMap((line, index) => {
     if (/^\s*(#|$)/.test(line)) return []
@@ -14,8 +14,8 @@ export const readProcfile = (text: string): ProcessLine[] =>
 type ProcfileOptions = {path: string} & SupervisorOptions
 
 /**
- * Runs `release` to its end, then every other line as a separate process, each replaced when it dies. If `release` fails, throws with its
- * output and leaves nothing running.
+ * Runs `release` to its end, then starts every other line as a separate process, which restarts when it ends. If `release` fails, throws
+ * with its output and stops everything.
  */
 export const startProcfile = async ({path, ...options}: ProcfileOptions): Promise<Supervisor> => {
   const lines = readProcfile(fs.readFileSync(path, 'utf8'))

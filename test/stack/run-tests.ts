@@ -6,10 +6,10 @@ import {listTestFiles} from './long-tests.ts'
 const MOST_FILES = 12
 
 /**
- * Runs the short tests, or with `--long` the others. Files with a failed test run a second time, one after the other, because a busy machine
- * can fail a test that has a time limit. So do files whose process the runtime aborted: Node 24 rarely does after it freed WebAssembly code
- * (nodejs/node#64500). A file that fails twice fails the run, and so does anything else: a timeout, an uncaught error. With other arguments,
- * they select the files, and nothing runs twice.
+ * Runs the short tests, or with `--long` the others. Files with a failed test run a second time, one after the other, because a test with a
+ * time limit can fail on a busy machine. Files whose process the runtime aborted also run again: Node 24 rarely aborts after it freed
+ * WebAssembly code (nodejs/node#64500). A second failure fails the run, and so does any other error, such as a timeout. Other arguments
+ * select files, which run only once.
  */
 const runTests = async (given: string[]): Promise<number> => {
   const {short, long} = listTestFiles()
@@ -35,8 +35,8 @@ export const listFailedFiles = (output: string, isFile: (path: string) => boolea
 }
 
 /**
- * Finds the file of a line such as `✘ [fail]: workers › import-plans › the title` or `✘ test/a.test.ts exited due to SIGABRT`. A title may
- * contain the separator too.
+ * Finds the file of a line such as `✘ [fail]: workers › import-plans › the title` or `✘ test/a.test.ts exited due to SIGABRT`; null if none
+ * fits. A title may contain the separator too.
  */
 const fileOf = (line: string, isFile: (path: string) => boolean): string | null => {
   const aborted = /^✘ (\S+) exited due to (SIGABRT|SIGILL|SIGSEGV|SIGTRAP)$/.exec(line)?.[1]
@@ -46,7 +46,7 @@ const fileOf = (line: string, isFile: (path: string) => boolean): string | null 
   return paths.find(isFile) ?? null
 }
 
-/** Runs AVA with its output copied to ours. */
+/** Runs AVA. Prints its output and returns it. */
 const runAva = (args: string[]) =>
   new Promise<{code: number; output: string}>((resolve, reject) => {
     const env = {...process.env, ...(process.stdout.isTTY && {FORCE_COLOR: '1'})}

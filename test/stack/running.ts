@@ -1,6 +1,6 @@
 import fs from 'node:fs'
 
-/** A process that has ended without being collected by its parent is not running. */
+/** Whether the process runs. On Linux, a process that has ended but was not collected by its parent does not count. */
 export const isRunning = (pid: number) => {
   try {
     process.kill(pid, 0)

@@ -1,14 +1,14 @@
 import {Stripe} from 'stripe'
 import {openClient} from './client.ts'
 
-/** Prices in the stand-in, in euro cents: per month, per year, and per pack. For trying out only, not an offer. */
+/** Prices in the payment stand-in, in euro cents: per month and per year. They are examples, not an offer. */
 const plans: Record<string, [month: number, year: number]> = {
   team: [4900, 49_000],
   business: [19_900, 199_000],
   enterprise: [79_900, 799_000],
 }
 const packs: Record<string, number> = {credits_500: 1000, credits_2500: 4000, credits_10000: 12_000}
-/** Price of a row beyond the plan. */
+/** The price of a row beyond the plan, in euro cents. */
 const overage = 1
 const currency = 'eur'
 
@@ -16,7 +16,7 @@ type PricedSale = {id: string; key: string; sold: boolean; paymentPriceMonthlyId
 type Pack = {key: string; name: string; paymentPriceId: string | null}
 type SalePlace = {apiUrl: string; adminToken: string; payment: {url: string; key: string}}
 
-/** Creates products and prices in the payment stand-in and registers their ids, unless an earlier start has. */
+/** Creates products and prices in the payment stand-in and registers their ids, unless an earlier start did. */
 export const openSale = async ({apiUrl, adminToken, payment}: SalePlace): Promise<void> => {
   const staff = openClient(apiUrl, adminToken)
   const {hostname: host, port} = new URL(payment.url)
@@ -36,7 +36,10 @@ export const openSale = async ({apiUrl, adminToken, payment}: SalePlace): Promis
   await openPortal(stripe)
 }
 
-/** The first configuration is the account's default: card, invoices and cancelling, without plan changes. */
+/**
+ * Creates the portal configuration, unless there is one. The first configuration is the default: card, invoices and cancelling, without
+ * plan changes.
+ */
 const openPortal = async (stripe: Stripe) => {
   const {data} = await stripe.billingPortal.configurations.list({limit: 1})
   if (data.length > 0) return

@@ -4,10 +4,13 @@ import {ApiError, openClient} from './client.ts'
 import {connect, discover, signIn} from './journey.ts'
 import type {Stack} from './stack.ts'
 
-/** Files that a person needs for a first import: an API token, and a CSV file with leads. */
+/** The paths of the files for a first import: an API token, and a CSV file with leads. */
 export type Sample = {token: string; file: string}
 
-/** Connects Ana's org to the CRM stand-in and writes the files, unless an earlier start has. In maintenance it only names them. */
+/**
+ * Connects the org of the user to the CRM stand-in and writes the files, unless an earlier start did. In maintenance, writes only the CSV
+ * file.
+ */
 export const prepareSample = async (
   {apiUrl, isInMaintenance}: Stack,
   {directory, email}: {directory: string; email: string},

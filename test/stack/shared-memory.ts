@@ -4,8 +4,8 @@ const folder = '/dev/shm'
 const gibibyte = 1024 ** 3
 
 /**
- * A directory in memory, or null if there is too little: the tests' temporary databases and their log need one or two GiB, and a container
- * often has 64 MB.
+ * Returns a directory in memory, or null. The tests' temporary databases and their log need one or two GiB; a container often has 64 MB. So
+ * the directory must have 4 GiB free, and the machine 8 GiB.
  */
 export const roomInMemory = (): string | null => {
   try {

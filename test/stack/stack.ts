@@ -14,25 +14,25 @@ import {type Output, openSupervisor, type Supervised, type Supervisor} from './s
 export type Stack = {
   apiUrl: string
   crmUrl: string
-  /** Null if nothing is sold. */
+  /** The URL of the payment stand-in; null if none runs. */
   paymentUrl: string | null
   databaseUrl: string
-  /** In maintenance, no prices are created and signing in is refused. */
+  /** Whether the API is in maintenance. Then no prices are created, and the API refuses sign-ins. */
   isInMaintenance: boolean
   processes: Map<string, Supervised>
-  /** Resolves when our own Postgres has ended; never if `DATABASE_URL` names another. */
+  /** Resolves when the stack's own Postgres has ended; never if `DATABASE_URL` names another. */
   databaseEnded: Promise<void>
   stop(): Promise<void>
-  /** Kills everything at once. */
+  /** Kills all processes at once. */
   kill(): void
 }
 
 type StackOptions = {
   directory: string
   keep: boolean
-  /** The preferred ports; others are used if they are taken. With kept data, the stand-ins use the ports of the last start. */
+  /** The preferred ports. A port in use is replaced by a free one. With kept data, the stand-ins prefer the ports of the last start. */
   ports?: {api?: number; crm?: number; payment?: number}
-  /** Whether to start a payment stand-in with products and prices, unless the environment names a provider. */
+  /** Whether to start a payment stand-in with products and prices. It does not start if the environment names a provider. */
   sells?: boolean
   env?: Record<string, string | undefined>
   output?: Output
@@ -42,7 +42,7 @@ export const root = fileURLToPath(new URL('../..', import.meta.url))
 const readyWithinSeconds = 45
 const startsBeforeGivingUp = 4
 
-/** The whole service on one machine: Postgres (unless `DATABASE_URL` names one), the stand-ins, every line of the Procfile. */
+/** Starts the whole service on one machine: Postgres (unless `DATABASE_URL` names one), the stand-ins, and every line of the Procfile. */
 export const startStack = async (options: StackOptions): Promise<Stack> => {
   const started: Stoppable[] = []
   const stop = async () => {
@@ -59,7 +59,7 @@ export const startStack = async (options: StackOptions): Promise<Stack> => {
   }
 }
 
-/** Each part is added to `started` as soon as it runs, so that it is stopped if a later part fails. */
+/** Starts the parts. Adds each to `started` as soon as it runs, so that it is stopped if a later part fails. */
 const startParts = async ({directory, keep, ports = {}, sells = false, env = {}, output}: StackOptions, started: Stoppable[]) => {
   const begun = <T extends Stoppable>(part: T) => {
     started.push(part)
@@ -105,7 +105,7 @@ type Ports = {crm?: number; payment?: number}
 
 const readPorts = (path: string | null): Ports => (path && fs.existsSync(path) ? JSON.parse(fs.readFileSync(path, 'utf8')) : {})
 
-/** Saved connections name the port of the CRM stand-in. If another program took the port, they move with the stand-in. */
+/** Changes the port of the CRM stand-in in saved connections. Another program may use the port of the last start. */
 const moveConnections = async (databaseUrl: string, {from, to}: {from: number; to: number}) => {
   const client = new pg.Client(databaseUrl)
   await client.connect()
@@ -146,7 +146,7 @@ const startPaymentStandIn = async (outside: Supervisor, {port, apiUrl, directory
 
 type Settings = {directory: string; apiUrl: string; crmUrl: string; port: number}
 
-/** Drains within the ten seconds after which the supervisor kills. */
+/** The settings of the service. Draining takes less than the ten seconds after which the supervisor kills. */
 const settingsOf = ({directory, apiUrl, crmUrl, port}: Settings) => ({
   PORT: `${port}`,
   PUBLIC_URL: apiUrl,
@@ -158,7 +158,7 @@ const settingsOf = ({directory, apiUrl, crmUrl, port}: Settings) => ({
   DRAIN_SECONDS: '8',
 })
 
-/** Created once per directory, so that sealed grants and signed sessions of an earlier start stay valid. */
+/** Returns the secrets. They are created once per directory, so that sealed grants and signed sessions of an earlier start stay valid. */
 const secretsIn = (directory: string): {SECRETS_KEYS: string; SESSION_KEYS: string; ADMIN_TOKEN: string} => {
   const path = join(directory, 'secrets.json')
   const known = fs.existsSync(path) ? JSON.parse(fs.readFileSync(path, 'utf8')) : {}
@@ -175,7 +175,7 @@ const secretsIn = (directory: string): {SECRETS_KEYS: string; SESSION_KEYS: stri
   return secrets
 }
 
-/** Waits until the URL answers as wanted; gives up with the last output if the process keeps dying. */
+/** Waits until the URL answers as wanted. Throws with the process's last output after 45 seconds, or if the process restarts too often. */
 const answers = async (url: string, watched: Supervised, isGood: (response: Response) => boolean) => {
   for (const until = Date.now() + readyWithinSeconds * 1000; Date.now() < until && watched.starts < startsBeforeGivingUp; ) {
     const response = await fetch(url, {signal: AbortSignal.timeout(2000), redirect: 'manual'}).catch(() => null)

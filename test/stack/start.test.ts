@@ -14,7 +14,7 @@ import {openClient} from './client.ts'
 import {connect} from './journey.ts'
 import {isRunning} from './running.ts'
 
-/** `npm start` with real processes: npm, its shell, the stack and everything the stack starts. */
+/** The checkout. The tests run `npm start` with real processes: npm, its shell, the stack and everything it starts. */
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const email = 'ana@example.org'
 
@@ -60,7 +60,7 @@ test('SIGTERM to npm ends every process, and saved connections survive taken por
   const folder = fs.mkdtempSync(join(os.tmpdir(), 'lading-start-'))
   t.teardown(() => fs.rmSync(folder, {recursive: true, force: true}))
   const directory = join(folder, '.data', 'start')
-  // Occupies the usual port of the CRM stand-in, unless another program has it already.
+  // Occupies the usual port of the CRM stand-in, unless another program uses it.
   t.teardown(await occupy(4010))
 
   const first = await startStack(t, directory)

@@ -7,15 +7,15 @@ import {root, type Stack, startStack} from './stack.ts'
 import {openOutput, paint, printTable} from './terminal.ts'
 
 /**
- * `npm start`: the whole service until Ctrl-C or SIGTERM. Its data is kept in `.data/start`, or in `--directory`. It prints warnings and errors,
- * and with LOG_LEVEL=info every request and job.
+ * The preferred ports. `npm start` runs the whole service until Ctrl-C or SIGTERM. It keeps its data in `.data/start`, or in `--directory`,
+ * and prints warnings and errors; with LOG_LEVEL=info also every request and job.
  */
 const wanted = {api: Number(process.env.PORT) || 4000, crm: 4010, payment: 4020}
 const {values} = parseArgs({options: {directory: {type: 'string', default: join(root, '.data', 'start')}}})
 const directory = resolve(values.directory)
-/** File with Ana's session, for trying the API from a shell without a browser. */
+/** The file with Ana's session token, for calling the API from a shell. */
 const sessionFile = join(directory, 'session')
-/** File with the URL of the stack's own Postgres while it runs, read by `npm run maintenance`. */
+/** The file with the URL of the database while the stack runs. `npm run maintenance` reads it. */
 const databaseFile = join(directory, 'database')
 const email = 'ana@example.org'
 

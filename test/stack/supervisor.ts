@@ -8,14 +8,14 @@ import {openKeeper} from './keeper.ts'
 export type ProcessLine = {name: string; command: string[]}
 export type Output = (name: string, line: string) => void
 
-/** The process of one line: `pid` changes when it is replaced, `starts` counts its starts. */
+/** The process of one line. `pid` changes with each restart, and `starts` counts the starts. `tail`: the last lines of its output. */
 export type Supervised = {name: string; pid: number | undefined; starts: number; tail: string[]}
 
 export type Supervisor = {
   processes: Map<string, Supervised>
-  /** Keeps the command running: restarts it whenever it ends, with growing delays if it ends quickly. */
+  /** Starts the command, and restarts it whenever it ends. Delays grow if it ends within ten seconds. */
   start(line: ProcessLine): Supervised
-  /** Runs the command to its end; throws with its last output if the exit code is not 0. */
+  /** Runs the command to its end. Throws with its last output if the exit code is not 0. */
   complete(line: ProcessLine): Promise<void>
   /** Sends SIGTERM, and SIGKILL after `graceSeconds` (10). The same happens if this process is killed. */
   stop(): Promise<void>
@@ -90,8 +90,8 @@ export const openSupervisor = ({cwd, env, output, graceSeconds}: SupervisorOptio
 type Launched = {supervised: Supervised; child: ChildProcess}
 
 /**
- * Each process leads its own group: Ctrl-C in the terminal reaches only this process, which stops them in order. There is no shell, which
- * would intercept the signals. `node` is replaced by the running Node.
+ * Starts a process that leads its own group: Ctrl-C in the terminal reaches only this process, which then stops the others. There is no
+ * shell, which would intercept the signals. `node` means the running Node.
  */
 const spawnLine = ({command}: ProcessLine, {cwd, env}: SupervisorOptions) => {
   const [program = '', ...args] = command
@@ -108,7 +108,7 @@ const follow = ({stdout, stderr}: ChildProcess, each: (text: string) => void) =>
   for (const stream of [stdout, stderr]) if (stream) createInterface({input: stream}).on('line', each)
 }
 
-/** How the process ended, in words. A program that cannot be started counts as ended. */
+/** Waits for the end of the process and describes it. A program that cannot be started counts as ended. */
 const ending = async (child: ChildProcess, event: 'exit' | 'close' = 'exit') => {
   try {
     if (child.exitCode === null && child.signalCode === null) await once(child, event)

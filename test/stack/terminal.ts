@@ -3,13 +3,13 @@ import type {Output} from './supervisor.ts'
 
 type Style = Parameters<typeof styleText>[0]
 
-/** Colours only on a terminal that shows them; follows `NO_COLOR` and `FORCE_COLOR`. */
+/** Colours text, only on a terminal with colours. Follows `NO_COLOR` and `FORCE_COLOR`. */
 export const paint = (style: Style, text: string) => styleText(style, text, {stream: process.stdout})
 
 const colours = ['cyan', 'magenta', 'yellow', 'green', 'blue', 'red'] as const
 const levels: Record<number, Style> = {40: 'yellow', 50: 'red', 60: 'red'}
 
-/** Prints each process's lines with its name, in a separate colour. */
+/** Returns a function that prints a line with the name of its process. Names have different colours. */
 export const openOutput = (): Output => {
   const names: string[] = []
   return (name, line) => {
@@ -19,7 +19,7 @@ export const openOutput = (): Output => {
   }
 }
 
-/** Formats JSON log lines as time, message and the rest. Other lines are printed unchanged. */
+/** Formats a JSON log line as time, message and the rest. Any other line stays unchanged. */
 const readable = (line: string) => {
   if (!line.startsWith('{')) return line
   try {

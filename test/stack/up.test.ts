@@ -10,7 +10,7 @@ import {until} from '../support/until.ts'
 import {freePort} from './port.ts'
 import {isRunning} from './running.ts'
 
-/** `lading up` of the installed package, as a separate process group: the packaged Node, the stack and everything the stack starts. */
+/** Runs `lading up` of the installed package as a separate process group: the command, the stack and everything it starts. */
 const startUp = async (t: ExecutionContext, {cwd, command, port}: {cwd: string; command: string[]; port: number}) => {
   const args = [...command.slice(1), 'up', '--port', `${port}`]
   const child = spawn(command[0]!, args, {

@@ -9,13 +9,13 @@ import {prepareSample, type Sample} from './sample.ts'
 import {type Stack, startStack} from './stack.ts'
 import {paint, printTable} from './terminal.ts'
 
-/** `lading up`: the whole service until Ctrl-C, with a status page in the terminal and the logs in files. */
+/** The arguments of `lading up`: the whole service until Ctrl-C, with a status page in the terminal and the logs in files. */
 const {values} = parseArgs({options: {directory: {type: 'string'}, port: {type: 'string'}, database: {type: 'string'}}})
 const directory = values.directory!
 const port = Number(values.port)
 const email = 'ana@example.org'
 
-/** Settings of a person's shell are for another deployment, so only those that change no data are used. */
+/** The settings that a person's shell can change. Others are ignored, because they may belong to another deployment. */
 const keptSettings = ['LOG_LEVEL', 'MODEL_KIND', 'MODEL_URL', 'MODEL_API_KEY', 'MODEL_NAME', 'MODEL_TIMEOUT_SECONDS']
 
 const forgetSettings = () => {

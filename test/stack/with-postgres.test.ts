@@ -9,7 +9,7 @@ import {roomInMemory} from './shared-memory.ts'
 
 const script = fileURLToPath(new URL('with-postgres.ts', import.meta.url))
 
-/** Runs JavaScript under the script, and returns the line that it prints. */
+/** Runs JavaScript through `with-postgres.ts`, and returns the value that it prints. */
 const run = async (code: string, url?: string, flags: string[] = []) => {
   const env = {...process.env, DATABASE_URL: url}
   const runner = spawn(process.execPath, [script, ...flags, 'node', '-e', code], {env, stdio: ['ignore', 'pipe', 'inherit']})

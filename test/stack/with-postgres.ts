@@ -11,7 +11,7 @@ const programs = fileURLToPath(new URL('../../node_modules/.bin', import.meta.ur
 
 /**
  * Runs a command with `DATABASE_URL` of a throwaway cluster, or with the caller's own. `--in-memory` is for commands that create hundreds
- * of databases of nearly a thousand files each, which cost ten times the processor time on disk.
+ * of databases of nearly a thousand files each: on disk, they need ten times the processor time.
  */
 const runWithPostgres = async (given: string[]) => {
   const inMemory = given[0] === '--in-memory'
@@ -32,13 +32,13 @@ const runWithPostgres = async (given: string[]) => {
 const run = (command: string, args: string[], {url, folder}: {url: string; folder: string}) =>
   new Promise<number>((resolve, reject) => {
     const keeper = openKeeper()
-    // The hundreds of threads and processes of a test run share a compile cache, which halves the processor time of loading the service.
+    // The hundreds of threads and processes of a test run share a compile cache, which halves the processor time to load the service.
     const compiled = fs.mkdtempSync(join(folder, 'lading-compiled-'))
     keeper.remove(compiled)
     const PATH = `${programs}${delimiter}${process.env.PATH}`
     const child = spawn(command, args, {stdio: 'inherit', env: {NODE_COMPILE_CACHE: compiled, ...process.env, DATABASE_URL: url, PATH}})
     if (child.pid) keeper.run(child.pid, ['SIGTERM', 'SIGKILL'])
-    // A terminal sends Ctrl-C to the whole group, and a test runner takes a second one as "at once".
+    // A terminal sends Ctrl-C to the whole group, and a test runner would exit at once after a second signal.
     process.on('SIGINT', () => process.stdin.isTTY || child.kill('SIGINT'))
     process.on('SIGTERM', () => child.kill('SIGTERM'))
     child.once('error', reject)

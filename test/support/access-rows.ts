@@ -1,10 +1,10 @@
 import type {Role} from '../../shared/accounts/roles.ts'
 
 /**
- * The permissions of one route, taken from the specification and not from the routes. `test/access.test.ts` checks every route against its
- * row here; a route without a row fails. `person`: the route acts for the person who signed in. `anyOrg`: it also admits sessions in no org
- * and members of a closed one. `client`: it also admits MCP clients. `embed`: it also admits embed tokens; with `own`, only for an import that
- * the token created.
+ * The permissions of one route, from the specification and not from the routes. `test/access.test.ts` compares every route with its row; a
+ * route without a row fails. `person`: the route acts for the person who signed in. `session`: it admits only sessions. `anyOrg`: it also
+ * admits sessions in no org, and members of a closed org. `client`: it also admits MCP clients. `embed`: it also admits embed tokens; `own`
+ * only for an import that the token created.
  */
 export type Row =
   | {who: 'everybody'}

@@ -4,7 +4,7 @@ import {newId} from '../../shared/ids.ts'
 import {type Pool, sql} from '../../sql/database.ts'
 import {keepOrg} from '../../sql/orgs.ts'
 
-/** Creates an org on `plan`, with `aiCredits` per period if given. */
+/** Creates an org on `plan`. With `aiCredits`, its plan includes that many AI credits per period. */
 export const makeOrg = async (db: Pool, {plan = 'free', aiCredits}: {plan?: string; aiCredits?: number} = {}): Promise<string> => {
   const key = aiCredits === undefined ? plan : `credits_${aiCredits}`
   await db.query(sql.unsafe`
@@ -24,7 +24,7 @@ export const setAhead = (db: Pool, seconds: number) =>
 const sums = z.array(z.number())
 const Sums = z.object({account: sums, entries: sums, grants: sums, holds: z.number(), open: z.number()})
 
-/** Returns the sum of an org's AI credits, computed in three ways that must agree. Also returns whether any reserved amount lacks an open reservation. */
+/** Returns the sums of an org's AI credits, computed in three ways that must agree, and the reserved amounts by two tables that must agree. */
 export const sumUp = (db: Pool, org: string) =>
   db.one(sql.type(Sums)`
     select array[included + included_fraction, purchased + purchased_fraction, reserved + reserved_fraction]::float8[] as account,

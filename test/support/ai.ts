@@ -7,7 +7,7 @@ import {ok} from './importing.ts'
 import {discover, moduleOf, openRegistry} from './registry.ts'
 import {endAfterTests, startTestDeployment, type TestDeployment} from './test-deployment.ts'
 
-/** A deployment with its own model stand-in. Tests make orgs as needed, without a CRM. */
+/** A deployment with its own model stand-in. Tests create orgs as needed, without a CRM. */
 export type Assisted = {house: TestDeployment; model: ModelSimulator}
 
 type Options = {kind?: 'openai' | 'anthropic'; environment?: Record<string, string>}
@@ -18,7 +18,7 @@ export const openAssisted = async (t: ExecutionContext<any>, {kind = 'openai', e
   return {model, house: await startTestDeployment(t, {environment: {...modelEnvironment(model, kind), ...environment}})}
 }
 
-/** A module People with fields of every kind that a proposal could confuse. */
+/** A module People, with fields of every kind that a proposal could confuse. */
 export const people: DiscoveredModule = {
   ...moduleOf('People', []),
   fields: [
@@ -41,7 +41,7 @@ export const people: DiscoveredModule = {
 
 export type Home = Awaited<ReturnType<typeof openHome>>
 
-/** Creates an org with this module. With `credits`, its plan includes that many AI credits per period. */
+/** Creates an org whose CRM has this module. With `credits`, its plan includes that many AI credits per period. */
 export const openHome = async (
   house: TestDeployment,
   {credits, policy, pii = []}: {credits?: number; policy?: string; pii?: string[]} = {},
@@ -54,7 +54,7 @@ export const openHome = async (
   return home
 }
 
-/** The author of a model request outside any import. */
+/** Returns the author of a model request that belongs to no import. */
 export const unplaced = ({org, person}: Pick<Home, 'org' | 'person'>) => ({
   org,
   person,

@@ -7,8 +7,8 @@ import {routes} from '../../api/routes.ts'
 import {codes} from '../../shared/errors.ts'
 
 /**
- * Checks every response of an API against its route's declaration: status, media type, JSON, or error code. It keeps each violation once
- * until the end, and changes no response.
+ * Checks every response of an API against its route's declaration: status, media type, JSON, or error code. Collects each violation once,
+ * and changes no response.
  */
 export const openAnswerChecker = (table: readonly Route[] = routes) => {
   const judge = openJudge(table)
@@ -35,7 +35,7 @@ const problemsOf = (ctx: Context, known: Map<string, KnownRecords>): string[] =>
   const found = known.get(`${ctx.method === 'HEAD' ? 'get' : ctx.method.toLowerCase()} ${ctx.state.route}`)
   if (!found) return [`the table has no ${ctx.method} ${ctx.state.route}`]
   const {route, refusals} = found
-  // HEAD is answered like GET, without the body. A refused HEAD is refused only for its method.
+  // HEAD is answered like GET, without the body, so there is nothing to check.
   if (ctx.method === 'HEAD') return []
   const shapes = [route.answers[ctx.status] ?? []].flat() as AnswerShape[]
   const misfits = shapes.map(shape => misfitsOf(ctx, shape))

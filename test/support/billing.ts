@@ -22,7 +22,7 @@ export {seedSubscription, WEBHOOK_SECRET}
 export const openBilling = (t: ExecutionContext<any>, options: SaleOptions = {}): Promise<Billing> =>
   beginSale(asked => startTestDeployment(t, asked), endAfterTests, options)
 
-/** Buys a plan through the Checkout page and waits until our row shows it. Needs the worker `billing`. */
+/** Buys a plan through the Checkout page and waits until the subscription is active in our database. Needs the worker `billing`. */
 export const subscribe = async (
   {house, payment}: Billing,
   {org, token, planKey, interval = 'month', card = 'pm_card_visa'}: SeedSubscriptionInput,
@@ -41,13 +41,13 @@ export const sessionOf = (url: string): string => new URL(url).pathname.split('/
 export const pass = async ({house, payment}: Billing, days: number): Promise<void> => {
   await payment.advance(days * 86_400)
   const ahead = payment.now() * 1000 - Date.now()
-  // Our clock is never behind the provider's, so that a period that has begun there has begun here too.
+  // Our clock is never behind the provider's. So a period that has begun there has begun here too.
   await house.ahead(`${Math.ceil(ahead / 1000)} seconds`)
 }
 
 /**
- * Asserts that the money adds up: no customer is charged twice, each has at most one active subscription, each change is charged
- * once, and purchased credits equal paid ones.
+ * Asserts that the money is right: every charge has a counterpart, each customer has at most one active subscription, each change is
+ * charged once, and bought credits equal paid ones.
  */
 export const settleMoney = async (t: ExecutionContext<any>, {house, payment}: Billing): Promise<void> => {
   await payment.settle()

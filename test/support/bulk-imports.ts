@@ -6,14 +6,14 @@ import type {TestDeployment} from './test-deployment.ts'
 export const jobs = {method: 'POST', path: '/crm/bulk/v8/write'}
 export const flow = {...accounts, automations: true}
 
-/** Half of the rows of a file create a record and half update one. */
+/** The number of rows of a file, and how many of them update a record. The others create one. */
 export const [rows, matched] = [20, 10]
 
-/** Outcomes and codes of a run in which each row was written at once. */
+/** The outcomes and codes of a run that wrote each row at the first attempt. */
 export const written = ['created null', 'updated null']
 export const codesOf = (log: any[]) => [...new Set(log.map(({outcome, code}) => `${outcome} ${code}`))].sort()
 
-/** Imports that write in bulk, of accounts whose numbers have a prefix. */
+/** Returns functions for imports that write in bulk into Accounts. A prefix of the account number selects the records of one import. */
 export const openBulkImports = (here: TestDeployment, org: Org) => {
   const list = (prefix: string) =>
     here.crm.records('example', 'Accounts').filter(({Account_Number: number}) => String(number).startsWith(prefix))
@@ -35,7 +35,7 @@ export const openBulkImports = (here: TestDeployment, org: Org) => {
     const log = await readLog(org.call, path)
     return {path, run, log, ends: log.map(({rowNumber, attempt, outcome, code}) => [rowNumber, attempt, outcome, code]).sort()}
   }
-  /** Every row must end with one record that holds its values. */
+  /** Asserts that every row ended with one record that holds its values. */
   const check = async (t: ExecutionContext, prefix: string, {path, end}: Awaited<ReturnType<typeof begin>>) => {
     const run = await end()
     const log = await readLog(org.call, path)

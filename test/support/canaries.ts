@@ -1,4 +1,4 @@
-/** Returns the content of a personal test cell: twelve letters that occur in no shape or word, different for each number. */
+/** Returns the content of a personal cell: twelve letters that occur in no shape or word, different for each number. */
 export const canary = (number: number): string => {
   let [rest, name] = [number * 7_919 + 104_729, '']
   for (let at = 0; at < 12; at++) {
@@ -10,10 +10,13 @@ export const canary = (number: number): string => {
 
 const alphabet = 'bcdfghjkmpqvwxz'
 
-/** Removes ids, because their random letters may equal part of a canary. */
+/** Removes ids from a log, because their random letters may equal part of a canary. */
 export const withoutIds = (log: string): string => log.replaceAll(/\b[a-z]{3}_[0-9a-z]{26}\b/g, 'an id')
 
-/** Returns the forms in which a secret occurs in sent text: unchanged, folded, reversed, encoded, or any five of its letters. */
+/**
+ * Lists the forms in which a secret occurs in sent text: any five of its letters in a row, also reversed, or the whole secret in hex or
+ * base64.
+ */
 export const traces = (secret: string, sent: string): string[] => {
   const {folded, runs} = readSent(sent)
   const plain = secret.normalize('NFKC').toLowerCase()
@@ -23,7 +26,7 @@ export const traces = (secret: string, sent: string): string[] => {
     hexOfLower: Buffer.from(plain).toString('hex'),
   }
   const turned = [...plain].toReversed().join('')
-  // The secret is encoded at each possible offset. The characters at its ends are dropped, because they depend on the neighbouring bytes.
+  // The secret is encoded at each possible offset. The characters at the ends are dropped, because they depend on the neighbouring bytes.
   const base64 = [0, 1, 2].map(before =>
     Buffer.from(`${' '.repeat(before)}${secret}`)
       .toString('base64')
@@ -43,7 +46,7 @@ const partsOf = (text: string) => Array.from({length: text.length - partLength +
 type ReadInput = {sent: string; folded: string; runs: Set<string>}
 let read: ReadInput = {sent: '', folded: '', runs: new Set()}
 
-/** Converts the sent text to the searched forms, once for all secrets. */
+/** Converts the sent text to the searched forms. The result is cached until another text is searched. */
 const readSent = (sent: string): ReadInput => {
   if (read.sent === sent) return read
   const folded = sent.normalize('NFKC').toLowerCase()

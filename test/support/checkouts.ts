@@ -10,8 +10,8 @@ const team = {kind: 'plan', planKey: 'team'} as const
 const pack = {kind: 'credit_pack', packKey: 'credits_500'} as const
 
 /**
- * Creates an org whose owner buys. `colleague` makes another admin. `script` is an API token, which stays valid when the clock moves and
- * the session expires.
+ * Creates an org whose owner buys. `colleague` creates another admin. `script` uses an API token, which stays valid when the clock moves
+ * and the session expires.
  */
 export const newBuyer = async ({house, payment}: Billing) => {
   const home = await house.makeOrg()

@@ -19,17 +19,17 @@ type Started = {
 type OpenHomeInput = {
   env?: Record<string, string>
   input?: string
-  /** Width of a pseudo-terminal in which the command runs, by `script` of util-linux. `out` then contains the errors too. */
+  /** The width of a pseudo-terminal in which the command runs, by `script` of util-linux. `out` then contains the errors too. */
   columns?: number
   cwd?: string
   command?: string[]
-  /** The time after which the process is killed: a minute, if not given. */
+  /** The seconds after which the process is killed; 60 by default. */
   seconds?: number
 }
 
 const usualSeconds = 60
 
-/** Creates a home directory for the command line of one test. `here` is a folder for files. */
+/** Creates a folder for one test of the command line, with its configuration and state. `here`: the folder. */
 export const openHome = (env: Record<string, string> = {}) => {
   const here = mkdtempSync(join(tmpdir(), 'lading-cli-'))
   endAfterTests(async () => rmSync(here, {recursive: true, force: true}))
@@ -43,7 +43,7 @@ export const openHome = (env: Record<string, string> = {}) => {
   return {here, put, start, run: (args: string[], asked?: OpenHomeInput) => start(args, asked).ended}
 }
 
-/** Runs the command line as a separate process, as a shell does. It is killed after its time. */
+/** Runs the command line as a separate process, and kills it after `seconds`. */
 const startCli = (
   args: string[],
   {env = {}, input, columns, cwd, command = [process.execPath, cliPath], seconds = usualSeconds}: OpenHomeInput,
@@ -62,7 +62,10 @@ const startCli = (
   return {child, out, err, ended}
 }
 
-/** Returns the environment for a command, without variables about terminals, continuous integration and colours. */
+/**
+ * Returns the few variables that a command gets from our environment. Variables about terminals, continuous integration and colours are
+ * left out.
+ */
 const inherited = () => {
   const all: Record<string, string | undefined> = {...process.env}
   return Object.fromEntries(['PATH', 'HOME', 'TMPDIR', 'NODE_COMPILE_CACHE'].flatMap(name => (all[name] ? [[name, all[name]]] : [])))
@@ -83,7 +86,7 @@ const collect = (stream: NodeJS.ReadableStream) => {
 const esc = String.fromCharCode(27)
 const redraw = `\r${esc}[K`
 
-/** Returns the final text of a terminal, without colours and overwritten lines. */
+/** Returns the text that a terminal finally shows, without colours and overwritten lines. */
 export const shownBy = (text: string) =>
   text
     .replaceAll('\r\n', '\n')
@@ -92,7 +95,7 @@ export const shownBy = (text: string) =>
     .join('\n')
     .replaceAll(new RegExp(`${esc}\\[[\\d;]*m`, 'g'), '')
 
-/** Returns each state of a line that is redrawn. */
+/** Lists the states of a line that is redrawn. */
 export const drawnBy = (text: string) =>
   text
     .split(redraw)

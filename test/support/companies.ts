@@ -1,7 +1,7 @@
 import {accounts, ok, openOrg} from './importing.ts'
 import type {TestDeployment} from './test-deployment.ts'
 
-/** A template of one file, for imports by its name. */
+/** A template of one file, which imports can use by its name. */
 export const companies = {
   name: 'Companies',
   sources: [{slot: 'companies', label: 'Companies', columns: ['name', 'number', 'city']}],

@@ -8,7 +8,7 @@ import {type Home, openHome} from './ai.ts'
 import {ok} from './importing.ts'
 import {endAfterTests, startTestDeployment, type TestDeployment} from './test-deployment.ts'
 
-/** A deployment with a model and the workers that imports of a conversation need. */
+/** A deployment with a model stand-in and the workers that the test names. */
 export type Talking = {house: TestDeployment; model: ModelSimulator}
 
 type Options = {kind?: 'openai' | 'anthropic'; paceMs?: number; workers?: string[]}
@@ -24,7 +24,7 @@ export const openTalking = async (
 
 export type Event = {event: string; data: any}
 
-/** Parses the events of a stream, complete or cut off. */
+/** Parses the events of a stream that may be cut off. */
 export const readEvents = (text: string): Event[] =>
   text
     .split('\n\n')
@@ -60,7 +60,7 @@ export const wordsOf = (events: Event[]) =>
 
 type MadeImport = {csv?: string; flow?: object | object[]}
 
-/** Creates an org with people, and an import of one file of them. */
+/** Creates an org with the module People, and an import of one file into it. */
 export const openImport = async (house: TestDeployment, options: Parameters<typeof openHome>[1] = {}, made: MadeImport = {}) => {
   const home = await openHome(house, {credits: 100_000, ...options})
   return {...home, ...(await addImport(home, made))}
@@ -85,7 +85,7 @@ export type Talk = Awaited<ReturnType<typeof openImport>>
 
 const usualCsv = 'Last Name,Favourite Color,City\nBerg,teal,Ulm\nWolf,pink,Bonn\n'
 
-/** The properties of a turn without a model request. */
+/** A turn that needed no model request. */
 const plain: TurnContent = {
   route: 'chat',
   question: 'Why?',
@@ -97,7 +97,7 @@ const plain: TurnContent = {
   ground: 'none',
 }
 
-/** Stores a turn as the service does after a model answer. `seconds` is the age of its question. */
+/** Stores a turn as the service does after a model answer. `seconds`: the age of its question. */
 export const keep = async (
   {db}: TestDeployment,
   {org, importId, person}: Pick<Talk, 'org' | 'importId' | 'person'>,

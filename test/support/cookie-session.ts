@@ -4,7 +4,7 @@ import {beginVisit, comeBack, consent, cookieOf, messageOf} from './walk.ts'
 
 type PageSignIn = {user?: string; query?: Record<string, string>; scopes?: (all: string[]) => string[]; former?: string}
 
-/** Signs in as our own page does. Returns the page's message, the `Set-Cookie` value and the cookie. `scopes` chooses what the person grants. */
+/** Signs in as our own page does. Returns the page and its message, the `Set-Cookie` value and the cookie. `scopes`: what the person grants. */
 export const signInOnPage = async (
   {as}: Pick<Deployment, 'as'>,
   {user = 'ana@example.org', query = {}, scopes = all => all, former}: PageSignIn = {},
@@ -23,6 +23,6 @@ export const callFromPage =
   (method, path, body, headers = {}) =>
     as(null)(method, path, body, {cookie, 'x-lading-csrf': '1', ...originOf({config, url}, method), ...headers})
 
-/** A browser sends `Origin` with every request of a page that is not a GET. */
+/** Returns the `Origin` header, which a browser sends with every request of a page that is not a GET. */
 const originOf = ({config, url}: Pick<Deployment, 'config' | 'url'>, method: string) =>
   method === 'GET' ? {} : {origin: new URL(config.PUBLIC_URL.endsWith(':0') ? url : config.PUBLIC_URL).origin}

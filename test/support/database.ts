@@ -11,10 +11,10 @@ import {migrate} from '../../sql/migrate.ts'
 export type Database = {url: string; drop(): Promise<void>}
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-/** The advisory lock by which the test processes of a cluster make the template one at a time. */
+/** The advisory lock under which one test process of a cluster at a time creates the template. */
 const LOCK = 7_216_205
 
-/** Creates a separate database with every table and queue. It is a copy of a template that is made once per cluster and schema. */
+/** Creates a separate database with every table and queue: a copy of a template that exists once per cluster and schema. */
 export const createDatabase = async (label = 'test', cluster = databaseUrlOf(readConfig())): Promise<Database> => {
   const admin = await connect(cluster)
   const name = `${label

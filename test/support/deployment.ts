@@ -26,17 +26,17 @@ import {beginVisit, comeBack, consent, messageOf, visitOf} from './walk.ts'
 export type Deployment = Awaited<ReturnType<typeof openDeployment>>
 
 export type Options = {
-  /** The workers to run beside the API, by the names in `workers/start.ts`. */
+  /** The workers to run beside the API, named as in `workers/start.ts`. */
   workers?: string[]
   environment?: Record<string, string>
   crm?: Parameters<typeof startCrm>[0]
 }
 
-/** Registers how to end a started part, so that a failed start can be cleaned up. The parts end in reverse order. */
+/** Registers how to end a part that has started, so that a failed start can be cleaned up. The parts end in reverse order. */
 export type StartedParts = (end: () => Promise<unknown>) => void
 
 /**
- * Opens a whole deployment: database, queue, CRM stand-in, API over real HTTP and the named workers. At its end no job may have failed, and
+ * Opens a whole deployment: database, queue, CRM stand-in, API over HTTP, and the named workers. At its end, no job may have failed, and
  * every response must match the declaration of its route.
  */
 export const openDeployment = async (label: string, {workers = [], environment = {}, crm: crmOptions}: Options, begun: StartedParts) => {
@@ -46,7 +46,7 @@ export const openDeployment = async (label: string, {workers = [], environment =
   begun(crm.stop)
   const storage = await mkdtemp(join(tmpdir(), 'lading-world-'))
   begun(() => rm(storage, {recursive: true}))
-  // A deployment with a public address refuses the keys for development, so the tests make their own.
+  // A deployment with a public address refuses the development keys, so it gets its own.
   const keys = () => `test:${randomBytes(32).toString('base64')}`
   const own = environment.PUBLIC_URL ? {SECRETS_KEYS: keys(), SESSION_KEYS: keys()} : {}
   const config = readConfig({
@@ -129,7 +129,7 @@ const insiders = (db: Pool, config: Config, as: ReturnType<typeof openCalls>) =>
   return {makeStaff, openView}
 }
 
-/** Advances the one clock of leases, sessions and tokens: `ahead('9 hours')`. */
+/** Moves the clock of the database ahead by an interval such as `9 hours`. Leases, sessions and tokens use this clock. */
 const setAhead = (db: Pool) => (interval: string) =>
   db.query(sql.unsafe`
     insert into clock_offset (ahead) values (${interval}::text::interval) on conflict (only_row) do update set ahead = excluded.ahead`)

@@ -1,7 +1,7 @@
 import {execFile} from 'node:child_process'
 import {promisify} from 'node:util'
 
-/** Returns the ids of all processes below one. */
+/** Lists the ids of all descendants of a process. */
 export const descendantsOf = async (pid: number): Promise<number[]> => {
   const {stdout} = await promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid='])
   const pairs = stdout

@@ -1,6 +1,6 @@
 import {type GenericSimulator, startGeneric} from '../simulators/generic.ts'
 
-/** Starts a stand-in of the generic test destination that `describeContacts` describes. */
+/** Starts a stand-in of the REST destination that `describeContacts` describes. */
 export const startContacts = ({auth}: {auth?: {header: string; value: string}} = {}) =>
   startGeneric({collections: {'/v1/contacts': {idField: 'contact_id', unique: ['email']}}, ...(auth && {auth})})
 

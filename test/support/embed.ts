@@ -6,7 +6,10 @@ import type {TestDeployment} from './test-deployment.ts'
 
 type OpenEmbedInput = {org: string; call: Call; template?: string; origin?: string; rowsLimit?: number; minutes?: number}
 
-/** Lets a page of `origin` embed imports of the org, and returns the secret of an embed token. Without `template`, stores an empty one. */
+/**
+ * Allows a page of `origin` to embed imports of the org, and creates an embed token. Without `template`, stores an empty template. `embed`:
+ * the secret of the token.
+ */
 export const openEmbed = async (
   house: TestDeployment,
   {org, call, template, origin = 'https://app.example.com', rowsLimit = 100, minutes = 60}: OpenEmbedInput,
@@ -17,7 +20,7 @@ export const openEmbed = async (
   return {embed: secret as string, token, template: named}
 }
 
-/** Stores a template without the checks of its route, for an org without a discovery. */
+/** Stores a template without the checks of its route, because the org has no discovery. */
 export const storeTemplate = async (
   house: Pick<TestDeployment, 'db'>,
   org: string,
@@ -33,7 +36,7 @@ type StoredTemplate = {sources?: object[]; flows?: object[]}
 
 type Home = {org: string; person: string; token: string}
 
-/** Embed tokens in every state, for `test/access.test.ts`. `withToken` creates an org with an API token. */
+/** Returns embed tokens in every state for `test/access.test.ts`. `withToken` creates an org with an API token. */
 export const embedBearers = (house: () => TestDeployment, withToken: () => Promise<Home>) => {
   const withEmbed = async () => {
     const home = await withToken()

@@ -6,18 +6,18 @@ import type {HttpAnswer} from './client.ts'
 import {ok} from './importing.ts'
 import type {TestDeployment} from './test-deployment.ts'
 
-/** Puts an org on a version of a plan, as staff do. */
+/** Gives an org a version of a plan, as staff do. */
 export const place = async (house: TestDeployment, org: string, planVersionId: string) =>
   ok(house.as(house.adminToken)('POST', `/staff/orgs/${org}/plan`, {planVersionId, reason: 'A test'}), 200)
 
-/** Changes the plan as a sync with the provider does, because staff cannot change the plan of a paying org. */
+/** Gives an org a version of a plan, as a sync with the provider does. Staff cannot change the plan of a paying org. */
 export const move = ({db}: TestDeployment, org: string, planVersionId: string) =>
   db.transaction(async tx => {
     await lockOrgPlan(tx, org)
     return movePlan(tx, {org, to: (await findPlanVersion(tx, planVersionId))!, status: 'active', anchor: null})
   })
 
-/** Creates a plan with lower limits than the free one. No refusal recommends it. */
+/** Creates a plan with the limits of the free plan, changed by `limits`. No refusal recommends it. */
 export const makePlan = async ({db}: TestDeployment, key: string, limits: object) => {
   await db.query(sql.unsafe`
     insert into plan_versions (id, key, version, name, rank, limits)
@@ -25,7 +25,7 @@ export const makePlan = async ({db}: TestDeployment, key: string, limits: object
   return `${key}.1`
 }
 
-/** Asserts a 402 response with the balance and these ways to lift the limit, in order. */
+/** Asserts a 402 response with this code, a balance, and these ways to lift the limit, in order. */
 export const refused = (t: ExecutionContext<any>, {status, body, text}: HttpAnswer, code: string, lift: object[], says = /\S/) => {
   t.is(status, 402, text)
   t.is(body.code, code)

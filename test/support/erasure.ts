@@ -6,7 +6,7 @@ import {makeTemplate, seldom} from './schedules.ts'
 import type {TestDeployment} from './test-deployment.ts'
 import {openUpload} from './uploads.ts'
 
-/** Fills an org with data besides imports. Each item has a distinct name by which the test finds it later. */
+/** Fills an org with data besides imports. Returns the names of the items, by which the test searches for them later. */
 export const fillMore = async (house: TestDeployment, filled: Org, run: string): Promise<string[]> => {
   const {call, org} = filled
   const of = await makeTemplate(filled)
@@ -32,7 +32,7 @@ export const fillMore = async (house: TestDeployment, filled: Org, run: string):
   return [schedule.id, firing.id, webhook.id, delivery.id, upload.id, of.split('/').at(-1)!]
 }
 
-/** Runs an import whose values the CRM cuts. Returns the number of stored objects that hold the values that were read back. */
+/** Runs an import whose values the CRM shortens. Returns the number of stored files with values that were read back. */
 export const importVerified = async ({crm, config}: TestDeployment, org: Org): Promise<number> => {
   crm.setSwitches({rewrites: [{module: 'Accounts', how: 'cut', field: 'Account_Name', length: 5}]})
   const {run} = await runImport(org, {csv: accountRows(20, 'Erased-'), flow: accounts, start: {verify: 'all'}})
@@ -56,7 +56,7 @@ const fillSealed = async ({storage, hot}: TestDeployment, org: string, run: stri
   await insert('verify_keys (run_no, sealed)', `'Erased'`)
 }
 
-/** Tables that these tests fill, beyond the tables that every org fills. */
+/** The tables that these tests fill, besides those that every org fills. */
 export const filled = [
   'log_batches',
   'chain_rows',

@@ -5,7 +5,7 @@ import {makeTemplate} from './templates.ts'
 import type {TestDeployment} from './test-deployment.ts'
 import {openUpload} from './uploads.ts'
 
-/** The ids of an org's objects, one per kind. The key is the word for the kind in a path. */
+/** The ids of an org's objects, one per kind. The key is the word that names the kind in paths. */
 export type Ids = Record<string, string>
 
 export const fillOrg = async (house: TestDeployment, org: Org, user: string): Promise<Ids> => {
@@ -55,11 +55,11 @@ export const fillOrg = async (house: TestDeployment, org: Org, user: string): Pr
   }
 }
 
-/** A firing whose file was held, and whose import is gone. */
+/** Inserts a firing whose file was held and whose import no longer exists. */
 const ENDED_FIRING = `insert into firings (id, schedule_id, org_id, due_at, by, state, outcome, contract, ended_at)
   values ($1, $2, $3, lading_now(), 'person', 'ended', 'drifted', '{"version": 1, "breaches": [], "total": 0, "files": []}', lading_now())`
 
-/** Creates a grant by which a person of the org admits a client. */
+/** Creates a grant of a person of the org to an MCP client, and returns its id. */
 const grantOf = async (house: TestDeployment, {org, session}: Org, user: string): Promise<string> => {
   await letIn(house, {user})
   const {grants} = await ok(house.as(session)('GET', '/auth/grants'), 200)
@@ -77,16 +77,16 @@ export const nightly = (more: object = {}) => ({
 
 export const manifestOf = (namespace: string) => ({namespace, version: '1.0.0', scope: 'org', description: '', functions: [{name: 'one'}]})
 
-/** Returns the id of a record that the run has just made, so that it exists only in the org's CRM. */
+/** Returns the id of a record that the run has just created, so it exists only in the CRM of this org. */
 const recordOf = async ({call, org, connector}: Org): Promise<string> => {
   const query = 'field=Billing_City&value=Town+0'
   return (await ok(call('GET', `/orgs/${org}/connectors/${connector}/records/Accounts/search?${query}`), 200)).records[0].id
 }
 
-/** Parameters that are not ids: names and numbers that every org may have. */
+/** Path parameters that are not ids, but names and numbers that any org may have. */
 const EVERYBODYS = ['org', 'module', 'apiName', 'version', 'offset', 'column']
 
-/** Returns the id parameters of a path, each with its collection, which is the word before it. Names of modules and fields are common to all orgs. */
+/** Lists the id parameters of a path, each with its collection: the word before it. */
 export const parametersOf = ({path}: Route) =>
   [...path.matchAll(/\/([\w.-]+)(?:\/:module)?\/:(\w+)/g)]
     .map(([, collection, name]) => ({collection: collection!, name: name!}))

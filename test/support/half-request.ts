@@ -1,6 +1,9 @@
 import {connect, type Socket} from 'node:net'
 
-/** A request that the test writes piece by piece, for clients that break the protocol. */
+/**
+ * A connection on which the test writes a request piece by piece, as a client that breaks the protocol. `answer`: everything received until
+ * it closes.
+ */
 export type HalfRequest = {send(text: string | Buffer): void; answer: Promise<string>; socket: Socket}
 
 export const openHalfRequest = (url: string): HalfRequest => {

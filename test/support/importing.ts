@@ -2,7 +2,7 @@ import {setTimeout as sleep} from 'node:timers/promises'
 import type {Call, HttpAnswer} from './client.ts'
 import type {TestDeployment} from './test-deployment.ts'
 
-/** Creates an org with a session, a connection and a discovery, for tests of imports. */
+/** Creates an org with a session, a connection and a discovery. */
 export const openOrg = async (world: TestDeployment, user = 'ana@example.org') => {
   const session = await world.signIn(user)
   const call = world.as(session)
@@ -21,7 +21,7 @@ export const ok = async (answering: Promise<HttpAnswer>, status: number) => {
 
 type PrepareImportOptions = {csv: string; flow: object | object[]; start?: object}
 
-/** Creates an import of one file with one flow or several: `f`, `f2`, `f3` … */
+/** Creates an import of one file with one flow or several. Their ids are `f`, `f2`, `f3` … */
 export const prepareImport = async ({call, org, connector}: Org, {csv, flow}: Omit<PrepareImportOptions, 'start'>) => {
   const {import: made} = await ok(call('POST', `/orgs/${org}/imports`, {name: 'Test', connectorId: connector}), 201)
   const path = `/orgs/${org}/imports/${made.id}`
@@ -37,7 +37,7 @@ export const runImport = async (org: Org, {csv, flow, start = {}}: PrepareImport
   return {path, source, run: await untilEnded(org.call, `${path}/runs/${run.id}`)}
 }
 
-/** Polls the run until it has ended, at most for `seconds`. Tolerates a database that is briefly unavailable. */
+/** Polls the run until it has ended, at most `seconds`. Continues after a 503, because the database may be briefly unavailable. */
 export const untilEnded = (call: Call, path: string, seconds = 180) => untilRun(call, path, run => run.state === 'ended', seconds)
 
 export const untilRun = async (call: Call, path: string, is: (run: any) => boolean, seconds = 180) => {
@@ -70,7 +70,7 @@ export const accounts = {
   ],
 }
 
-/** Maps leads with a number, so that a file can have values that cannot be read. */
+/** A flow of leads with a number field, so that a file can have values that the field refuses. */
 export const leads = {
   module: 'Leads',
   fields: [

@@ -11,8 +11,8 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 export const asNode20 = ['--import', `data:text/javascript,Object.defineProperty(process.versions,'node',{value:'20.19.0'})`]
 
 /**
- * Installs the package as `npm install` would, without a network: it unpacks the tarball and links packages of the checkout. Returns the path
- * of the command.
+ * Installs the package as `npm install` would, but without a network: unpacks the tarball, and links packages of the checkout. Returns the
+ * path of the command.
  */
 export const installPackage = async (folder: string, packages = packagesOfUsers()): Promise<string> => {
   const {stdout} = await run('npm', ['pack', '--silent', '--ignore-scripts', '--pack-destination', folder], {cwd: root})
@@ -26,7 +26,7 @@ export const installPackage = async (folder: string, packages = packagesOfUsers(
   return join(home, 'api', 'clients', 'lading.js')
 }
 
-/** Returns the names of the packages that npm installs for users: the locked ones that tests alone do not need, for this platform. */
+/** Lists the packages that npm installs for users on this platform: the locked ones that are not only for development. */
 const packagesOfUsers = () => {
   const {packages} = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {packages: Record<string, {dev?: true}>}
   const names = Object.entries(packages).flatMap(([path, {dev}]) =>

@@ -9,7 +9,7 @@ export const column = (field: string, source: string, more: object = {}) => ({fi
 
 type Files = Record<string, string>
 
-/** Creates an import of several files, each named like the `source` of its flows. */
+/** Creates an import of several files. The `source` of a flow is the name of its file. Returns its path and the source ids by name. */
 export const prepareFiles = async ({call, org, connector}: Org, files: Files, flows: ({source: string} & Record<string, unknown>)[]) => {
   const {import: made} = await ok(call('POST', `/orgs/${org}/imports`, {name: 'Linked', connectorId: connector}), 201)
   const path = `/orgs/${org}/imports/${made.id}`
@@ -44,7 +44,7 @@ export const companies = (more: object = {}) => ({
   ...more,
 })
 
-/** Returns a flow of contacts, matched by email address, that belong to an account. */
+/** Returns a flow of contacts that are matched by email address and belong to an account. */
 export const people = (parent: object, more: object = {}) => ({
   id: 'people',
   source: 'people',
@@ -58,8 +58,8 @@ export const people = (parent: object, more: object = {}) => ({
 type EndedImport = {run: any; log: any[]; rows: Record<string, number>}
 
 /**
- * Asserts the invariants after a run of several flows: log numbers and attempts have no gap, every row of every flow has an
- * outcome, counts equal the log, and nothing of the pipeline is left.
+ * Asserts the invariants after a run of several flows. The log numbers and the attempts of a row have no gap. Every row has an outcome, the
+ * run's counts equal the log, and the row pipeline is empty.
  */
 export const assertLinked = async ({db}: TestDeployment, {run, log, rows}: EndedImport) => {
   assert.deepEqual(

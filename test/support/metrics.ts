@@ -1,7 +1,7 @@
 /** One sample in Prometheus text format: `name{label="value",…}` and its value. */
 export type Sample = {name: string; labels: Record<string, string>; value: number}
 
-/** Parses a scrape. Throws at a line that is neither a comment nor a sample. */
+/** Parses the text. Throws at a line that is neither a comment nor a sample. */
 export const readSamples = (text: string): Sample[] =>
   text
     .split('\n')
@@ -13,7 +13,7 @@ export const readSamples = (text: string): Sample[] =>
       return {name, labels: Object.fromEntries(pairs), value: value === 'Nan' ? Number.NaN : Number(value)}
     })
 
-/** Returns the sum of the samples with this name and these labels. */
+/** Sums the samples that have this name and these labels. */
 export const sumOf = (samples: Sample[], name: string, labels: Record<string, string> = {}): number =>
   samples
     .filter(sample => sample.name === name && Object.entries(labels).every(([label, value]) => sample.labels[label] === value))

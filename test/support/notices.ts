@@ -6,7 +6,7 @@ import {ok} from './importing.ts'
 import type {TestDeployment} from './test-deployment.ts'
 import {until} from './until.ts'
 
-/** Creates an org with an admin for webhook endpoints, and helpers for tests of notices. */
+/** Creates an org with an owner, and functions for tests of its notices. */
 export const openNoticing = async (house: TestDeployment) => {
   const {org, token, person} = await house.makeOrg()
   const call = house.as(token)
@@ -14,7 +14,7 @@ export const openNoticing = async (house: TestDeployment) => {
   const say = (kind: NoticeKind = 'schedule.failed', {schedule = null, about = {}}: {schedule?: string | null; about?: object} = {}) =>
     house.db.transaction(tx => announce(tx, {org, kind, schedule, about: about as never}))
   const waiting = 'select count(*)::int as count from notices where org_id = $1 and expanded_at is null'
-  /** Waits until the recipients of every notice are determined. */
+  /** Waits until all notices have their deliveries. */
   const untilHandedOut = () =>
     until(
       async () => (await house.hot.query(waiting, [org])).rows[0].count,
@@ -35,7 +35,7 @@ const Row = z.object({
   inSeconds: z.number(),
 })
 
-/** Reads every delivery of an org from the database, oldest first. It needs no session, so it works after sessions have expired. */
+/** Reads every delivery of an org from the database, oldest first. This works without a session, also after sessions have expired. */
 const listAll = ({db}: TestDeployment, org: string) =>
   db.any(sql.type(Row)`
     select n.id as notice, n.kind, endpoint_id as endpoint, person_id as person, state, attempts, last_status as status, last_error as error,
@@ -48,7 +48,7 @@ type Noticing = Awaited<ReturnType<typeof openNoticing>>
 export const untilDeliveries = ({deliveries}: Noticing, is: (rows: readonly z.output<typeof Row>[]) => boolean, seconds?: number) =>
   until(deliveries, is, seconds)
 
-/** Opens the test clock, which only moves forward. */
+/** Returns a function that advances the clock by hours. */
 export const openClock = (house: TestDeployment) => {
   let hours = 0
   return async (more: number) => {

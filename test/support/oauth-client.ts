@@ -4,8 +4,8 @@ import type {TestDeployment} from './test-deployment.ts'
 import {comeBack, consent, cookieOf} from './walk.ts'
 
 /**
- * The redirect URI of the test's MCP client. The functions below take the client to a token, step by step over real HTTP; `more` changes
- * what a step sends.
+ * The redirect URI of the test's MCP client. The functions of this file obtain a token step by step over HTTP; `more` changes what a step
+ * sends.
  */
 export const redirectUri = 'http://127.0.0.1:33418/callback'
 
@@ -48,7 +48,7 @@ export const askFor = (
   return as(null)('GET', `/oauth/authorize?${queryOf({...asked, ...more})}`, undefined, headers)
 }
 
-/** Signs the browser in and opens the consent page. */
+/** Begins an authorisation, signs in and opens the consent page. */
 export const reachPage = async (
   place: OAuthClientPlace,
   client: string,
@@ -56,7 +56,7 @@ export const reachPage = async (
   {user = 'ana@example.org', more = {} as Bent} = {},
 ) => signInFrom(place, await askFor(place, client, verifier, more), user)
 
-/** Signs in from the response to the client's request, and opens the consent page. */
+/** Signs in from the response to an authorisation request, and opens the consent page. */
 export const signInFrom = async ({as, url: own}: OAuthClientPlace, begun: HttpAnswer, user = 'ana@example.org') => {
   const url = begun.headers.get('location')
   if (begun.status !== 302 || !url) throw new Error(`Not begun: ${begun.status} ${begun.text}`)
@@ -70,7 +70,7 @@ export const signInFrom = async ({as, url: own}: OAuthClientPlace, begun: HttpAn
 
 type ReachedPage = Awaited<ReturnType<typeof reachPage>>
 
-/** Submits the consent page with its first org, unless the test names another. */
+/** Submits the consent page, with its first org unless `more` names another. */
 export const answerPage = (
   {as}: OAuthClientPlace,
   {page, cookie, request}: ReachedPage,
@@ -96,7 +96,7 @@ export const codeGrant = (client: string, code: string, verifier: string): Bent 
   code_verifier: verifier,
 })
 
-/** Does the whole flow: registers a client, and grants it access as `user`. */
+/** Registers a client, grants it access as `user` and returns its tokens. */
 export const letIn = async (place: OAuthClientPlace, {user = 'ana@example.org'} = {}) => {
   const [client, verifier] = [await register(place), newVerifier()]
   const answered = await answerPage(place, await reachPage(place, client, verifier, {user}))

@@ -5,10 +5,10 @@ import {sql} from '../../sql/database.ts'
 import {type Org, readLog} from './importing.ts'
 import type {TestDeployment} from './test-deployment.ts'
 
-/** An ended run of one flow. `module`: the module it writes, by default Accounts. */
+/** An ended run of one flow. `rows`: the rows of the file. `module`: where it writes, by default Accounts. */
 type EndedImport = {org: Org; path: string; run: any; rows: number; module?: string}
 
-/** Asserts the invariants after any run of one flow. Returns the final entry of each row and the count of log entries per outcome. */
+/** Asserts the invariants after any run of one flow. Returns its log, the final entry of each row and the number of rows by outcome. */
 export const assertAccounted = async ({db}: TestDeployment, {org, path, run, rows, module = 'Accounts'}: EndedImport) => {
   const log = await readLog(org.call, `${path}/runs/${run.id}`)
   assert.deepEqual(
@@ -29,8 +29,8 @@ export const assertAccounted = async ({db}: TestDeployment, {org, path, run, row
 }
 
 /**
- * Returns the final entry of each row by the rules of the specification: the highest attempt; a settled outcome before `unanswered`; the
- * later one of settled outcomes.
+ * Returns the final entry of each row by the rules of the specification: the entry of the highest attempt; within an attempt, an answer
+ * before `unanswered`, and the later answer.
  */
 export const finalsOf = (log: any[]) => {
   const finals = new Map<number, any>()
@@ -45,7 +45,7 @@ export const finalsOf = (log: any[]) => {
   return finals
 }
 
-/** Asserts that the attempts of a row are 1, 2, 3 …, or one attempt 0 that settled the row without a call. */
+/** Asserts that the attempts of a row are 1, 2, 3 …; attempt 0 comes first if the row was settled without a call. */
 const assertAttempts = (log: any[]) => {
   for (const [key, entries] of Map.groupBy(log, ({rowKey}) => rowKey)) {
     const attempts = [...new Set(entries.map(({attempt}) => attempt))].sort((a, b) => a - b)
@@ -58,7 +58,7 @@ const assertAttempts = (log: any[]) => {
   }
 }
 
-/** Asserts that nothing is in flight, that nothing was admitted twice or kept too long, and that the import is free for another run. */
+/** Asserts that an ended run has no batch in flight, no admissions and no cursor, and that its counts agree. */
 const assertClosed = async (db: TestDeployment['db'], run: any) => {
   const left = await db.one(sql.type(z.object({sends: z.number(), admissions: z.number(), cursors: z.number(), counted: z.number()}))`
     select (select count(*) from sends where run_no = r.run_no) as sends, (select count(*) from admissions where run_no = r.run_no) + (select count(*) from admitted_blocks where run_no = r.run_no) as admissions,
@@ -92,8 +92,8 @@ const assertResults = async (org: Org, path: string, run: any, finals: Map<numbe
 }
 
 /**
- * Asserts the invariants of a chain, given in order. Each run satisfies its own. Every row has one final outcome, from the last
- * run that logged it. A row has one record across the chain, and a record one row. Returns the outcomes by row.
+ * Asserts the invariants of a retry chain, given in order. Each run satisfies its own invariants. Each row has a final outcome and one
+ * record, and each record one row. Returns the final entries and the number of rows by outcome.
  */
 export const assertChain = async (here: TestDeployment, {org, path, runs, rows}: Omit<EndedImport, 'run'> & {runs: any[]}) => {
   const finals = new Map<number, any>()
@@ -112,7 +112,7 @@ export const assertChain = async (here: TestDeployment, {org, path, runs, rows}:
   return {finals, outcomes: countBy([...finals.values()], ({outcome}) => outcome)}
 }
 
-/** Counts the rows that the meter of a run counts: written, or sent and unanswered. A claimed row counts with its earlier send. */
+/** Counts the rows that a run pays for: written, or sent and unanswered. A claimed row was paid for when it was sent. */
 const countKept = (log: any[]) => {
   const isKept = ({outcome, code, attempt}: any) =>
     outcome === 'unanswered' ? attempt > 0 : ['created', 'updated'].includes(outcome) && code !== 'MADE_EARLIER'
@@ -122,7 +122,7 @@ const countKept = (log: any[]) => {
 export const countBy = <T>(items: T[], of: (item: T) => string): Record<string, number> =>
   Object.fromEntries([...Map.groupBy(items, of)].map(([name, group]) => [name, group.length]))
 
-/** Asserts that the CRM has each row once: every created record exists under the number of its row, and no number occurs twice. */
+/** Asserts that the CRM has each row once: every created record exists, and no number occurs twice. `extra`: other records with the prefix. */
 export const assertOnce = (crm: TestDeployment['crm'], prefix: string, finals: Map<number, any>, extra = 0) => {
   const mine = crm.records('example', 'Accounts').filter(record => String(record.Account_Number).startsWith(prefix))
   assert.equal(new Set(mine.map(record => record.Account_Number)).size, mine.length, 'no number twice')

@@ -12,14 +12,15 @@ import {until} from './until.ts'
 type OpenOverageInput = {interval?: 'month' | 'year'; rowsLimit?: number; org?: string; customer?: string}
 
 /**
- * Creates an org with 10 rows per period, overage on, and runs that write. It uses the given customer and subscription, or makes new ones.
+ * Creates an org with `rowsLimit` rows per period, overage on, and a function that counts written rows. Uses the given org and customer, or
+ * creates them.
  */
 export const openOverage = async (billing: Billing, {interval = 'month', rowsLimit = 10, ...known}: OpenOverageInput = {}) => {
   const {house, payment} = billing
   const org = known.org ?? (await house.makeOrg()).org
   const customer = known.customer ?? ((await seedSubscription(billing, {org, planKey: 'team', interval})).customer as string)
   await switchOverage(house.tools, {org, via: 'session'}, {enabled: true})
-  // The provider's clock has whole seconds, so its period may begin within a second from now.
+  // The provider's clock has whole seconds, so the period may begin up to a second from now.
   const {window} = await until(
     () => readPlanStatus(house.db, org),
     ({anchor, now}) => anchor <= now,

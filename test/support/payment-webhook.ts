@@ -5,7 +5,7 @@ import {until} from './until.ts'
 
 const now = () => Math.floor(Date.now() / 1000)
 
-/** Builds an event in the form in which the provider sends it. */
+/** Returns an event as the provider sends it. */
 export const makeEvent = (id: string, type: string, object: object, more: object = {}): string =>
   JSON.stringify({
     id,
@@ -22,7 +22,7 @@ export const makeEvent = (id: string, type: string, object: object, more: object
 
 export const signed = (body: string, {secret = WEBHOOK_SECRET, at = now()} = {}): string => sign(body, secret, at)
 
-/** Sends an event to the webhook. Returns status and code. */
+/** Sends an event to the webhook. Returns status, code and text. */
 export const sendWebhook = async (
   {url}: Pick<TestDeployment, 'url'>,
   body: string,
@@ -40,7 +40,7 @@ export const sendWebhook = async (
 
 const waiting = `status in ('received', 'processing', 'deferred')`
 
-/** Waits until every received event has been applied or ignored, or Lading has given up on it. */
+/** Waits until no event is still to be processed: each was applied or ignored, or Lading gave up on it. */
 export const untilApplied = ({hot}: Pick<TestDeployment, 'hot'>, seconds?: number) =>
   until(
     async () => (await hot.query(`select id, type, status, error from payment_events where ${waiting}`)).rows,
@@ -51,7 +51,7 @@ export const untilApplied = ({hot}: Pick<TestDeployment, 'hot'>, seconds?: numbe
 export const statusOf = async ({hot}: Pick<TestDeployment, 'hot'>, id: string): Promise<string | undefined> =>
   (await hot.query('select status from payment_events where id = $1', [id])).rows[0]?.status
 
-/** Reads the plan state of an org from our rows, as far as events change it. */
+/** Reads what events change about an org's plan from our database. */
 export const planOf = async ({hot}: Pick<TestDeployment, 'hot'>, org: string) =>
   (
     await hot.query(

@@ -10,10 +10,10 @@ export type PlanKey = 'team' | 'business' | 'enterprise'
 export type Interval = 'month' | 'year'
 export type PayerPlace = {planKey: PlanKey; interval?: Interval}
 
-/** The pending change before a test: `N` none, `D` a downgrade, `C` a cancellation. */
+/** The pending change before a test: `N` for none, `D` for a downgrade, `C` for a cancellation. */
 export type WaitingPayer = 'N' | 'D' | 'C'
 
-/** An org with a paid plan, and plan requests as its admin. */
+/** An org with a paid plan, and functions that change the plan as its admin. */
 export type Payer = Awaited<ReturnType<typeof openPayer>>
 
 export const openPayer = async (billing: Billing, {planKey, interval = 'month', card}: PayerPlace & {card?: string}) => {
@@ -45,7 +45,7 @@ export const openPayer = async (billing: Billing, {planKey, interval = 'month', 
   }
 }
 
-/** Puts the payer into a start state: no pending change, a pending downgrade to Team monthly, or a pending cancellation. */
+/** Creates a payer with a pending change: none, a downgrade to Team monthly, or a cancellation. */
 export const openWaiting = async (billing: Billing, waiting: WaitingPayer, place: PayerPlace & {card?: string}) => {
   const payer = await openPayer(billing, place)
   if (waiting === 'D') await ok(payer.ask({planKey: 'team'}), 200)
@@ -61,7 +61,7 @@ const listChanges = async ({house}: Billing, org: string): Promise<ChangeRow[]> 
     select id, kind, state, error, person_id as person, target, params from plan_changes where org_id = ${org}
     order by created_at, id`)) as ChangeRow[]
 
-/** Returns the write calls to the provider in order, each by the last word of its path. */
+/** Lists the write calls to the provider in order, each by one word. */
 export const callsOf = ({payment}: Billing): string[] => payment.journal().filter(isWrite).map(describeCall)
 
 const isWrite = ({method, path}: Entry) => method === 'POST' && !path.endsWith('/create_preview')
@@ -80,7 +80,7 @@ export const waitsAt = (payer: Payer): WaitingPayer => {
   return phases.length > 1 ? 'D' : 'N'
 }
 
-/** Returns the whole subscription and schedule as text, for an exact comparison. */
+/** Returns the whole subscription and schedule as text, for exact comparison. */
 export const frozen = (payer: Payer): string => JSON.stringify([payer.found(), payer.schedule()])
 
 export const refused = async (t: ExecutionContext<any>, asked: Promise<any>, status: number, code: string) => {

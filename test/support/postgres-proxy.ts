@@ -3,12 +3,15 @@ import {type AddressInfo, connect, createServer, type Socket} from 'node:net'
 
 type Loss = {statement: string; nth: number; times: number; when: 'before' | 'after' | 'commit'}
 
-/** A proxy to Postgres that loses chosen statements or their answers, and then cuts the connection. The test chooses a statement by its name or its text. */
+/**
+ * A proxy to Postgres that loses chosen statements or their answers, and then cuts the connection. A test chooses a statement by its name
+ * or text.
+ */
 export type PostgresProxy = {
   url: string
   /**
-   * Loses a statement, beginning with the `nth` from now. `before`: Postgres does not receive it. `after`: Postgres commits it, and the
-   * answer is lost. `commit`: the same for the end of its transaction.
+   * Loses a statement `times` times, from the `nth` execution on. `before`: Postgres does not receive it. `after`: Postgres commits it, and
+   * the answer is lost. `commit`: the answer to the commit of its transaction is lost.
    */
   lose(statement: string, loss?: Partial<Omit<Loss, 'statement'>>): void
   lost(statement: string): number
@@ -18,7 +21,7 @@ export type PostgresProxy = {
   close(): Promise<void>
 }
 
-/** One client's connection. `asked` is its last message without an answer. */
+/** The connection of one client. `asked`: its last message without an answer. */
 type Wire = {client: Socket; asked: Buffer | null}
 
 export const openPostgresProxy = async (target: string): Promise<PostgresProxy> => {
@@ -79,7 +82,7 @@ export const openPostgresProxy = async (target: string): Promise<PostgresProxy> 
 
 type Counted = Loss & {lost: number}
 
-/** Decides for one connection whether the sent message is lost, and whether the next answer is. */
+/** Decides for one connection whether a message is lost, and whether the next answer is lost. */
 const openFate = (findLoss: (sent: Buffer) => Counted | null) => {
   let doomed = false
   let atCommit: Counted | null = null
@@ -100,8 +103,8 @@ const openFate = (findLoss: (sent: Buffer) => Counted | null) => {
 }
 
 /**
- * Whether a message executes the statement. A Bind message has an empty portal name, then the statement. A query is sent in one piece with
- * its values last. An unnamed statement is recognised by its text.
+ * Whether a message executes the statement. A Bind message has an empty portal name, then the statement's name; it is sent in one piece
+ * with its values. A statement without a name is recognised by its text.
  */
 const binds = (sent: Buffer, statement: string) => {
   if (statement.includes(' ')) return sent.includes(statement)

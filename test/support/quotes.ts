@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import {column} from './lookups.ts'
 import type {TestDeployment} from './test-deployment.ts'
 
-/** Returns a flow of quotes, matched by their code, which is unique in the CRM. */
+/** Returns a flow of quotes that are matched by their code, which is unique in the CRM. */
 export const quotes = (more: object = {}) => ({
   id: 'quotes',
   source: 'quotes',
@@ -12,7 +12,7 @@ export const quotes = (more: object = {}) => ({
   ...more,
 })
 
-/** Returns a flow of quotes without a unique field, so that the service must search for a lost create. */
+/** Returns a flow of quotes without a unique field, so a lost create can be found only by a search. */
 export const plainQuotes = () => ({id: 'quotes', source: 'quotes', module: 'Quotes', fields: [column('Subject', 'subject')]})
 
 /** Returns a flow of quote lines. `quote` maps each line to its quote. */
@@ -36,7 +36,7 @@ export type Item = readonly [code: string, note: string, product?: string, quant
 export const itemSheet = (of: readonly Item[]) =>
   `quote,product,quantity,note\n${of.map(([code, note, product = 'Bolt', quantity = '1']) => `${code},${product},${quantity},${note}`).join('\n')}\n`
 
-/** Creates the product that the lines name, if it does not exist. */
+/** Creates the product that the lines name by default. */
 export const makeProduct = ({crm}: TestDeployment): {id: string} => {
   const [made] = crm.create('example', 'Products', [{Product_Name: 'Bolt'}])
   return {id: String(made!.details.id)}
@@ -45,14 +45,14 @@ export const makeProduct = ({crm}: TestDeployment): {id: string} => {
 export const quotesOf = ({crm}: TestDeployment, code: string): any[] =>
   crm.records('example', 'Quotes').filter((one: any) => one.Subject === `Quote ${code}`)
 
-/** Reads the notes of the quote with this code, line by line. Returns null if there is no such quote. */
+/** Returns the notes of a quote's lines in order; null if no quote has the code. */
 export const notesOf = (world: TestDeployment, code: string): string[] | null => {
   const found = quotesOf(world, code)
   assert.ok(found.length < 2, `${code} is there once`)
   return found[0] ? world.crm.record('example', 'Quotes', found[0].id)!.Quoted_Items.map((row: any) => row.Description) : null
 }
 
-/** Asserts that every quote exists once and holds exactly the lines of the sheet, in the same order. */
+/** Asserts that every quote exists once and has exactly the lines of the sheet, in the same order. */
 export const assertQuotes = (world: TestDeployment, of: readonly Item[]) => {
   for (const [code, rows] of Map.groupBy(of, ([code]) => code))
     assert.deepEqual(

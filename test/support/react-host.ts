@@ -1,7 +1,10 @@
 import {readFile} from 'node:fs/promises'
 import type {Server} from 'node:http'
 
-/** The modules of React for browsers, each after those that it requires. Their `require` is replaced, because no bundler is installed. */
+/**
+ * The modules of React for browsers; each follows the modules that it requires. No bundler is installed, so the page defines their
+ * `require`.
+ */
 const modules = {
   react: 'react/cjs/react.development.js',
   scheduler: 'scheduler/cjs/scheduler.development.js',
@@ -52,7 +55,7 @@ const composePage = (lading: string, template: string) => `<!doctype html>
 </script>
 </html>`
 
-/** Lets a host of embedded imports also serve `/react`, a page that renders the React component of the examples. */
+/** Makes a host of embedded imports also serve `/react`, a page that renders the React component of the examples. */
 export const serveReact = async (server: Server, {lading, template}: {lading: string; template: string}): Promise<void> => {
   const files: Record<string, [type: string, text: string]> = {
     '/react': ['text/html', composePage(lading, template)],

@@ -11,17 +11,17 @@ import {insertWrite} from '../../sql/writes.ts'
 import {type Org, ok} from './importing.ts'
 import type {TestDeployment} from './test-deployment.ts'
 
-/** A deployment and an org. The tests of a file share both, with their clocks, and run one after another. */
+/** A deployment and an org. The tests of a file share both, and their clocks, so they run serially. */
 export type Here = {world: TestDeployment; org: Org}
 
-/** Resets CRM, clock and claims. */
+/** Resets the CRM, the clocks and the claims. */
 export const settleDown = async ({world: {db, crm, ahead}}: Here) => {
   crm.clear()
   crm.clock.unfreeze()
   crm.clock.set(Date.now())
   await ahead('0 seconds')
   await db.query(sql.unsafe`delete from crm_allowances`)
-  // The cleared CRM reuses record ids, so old claims would match new records.
+  // After its reset, the CRM reuses record ids, so old claims would match new records.
   await db.query(sql.unsafe`delete from record_claims`)
   await db.query(sql.unsafe`delete from chain_rows`)
 }
@@ -29,7 +29,7 @@ export const settleDown = async ({world: {db, crm, ahead}}: Here) => {
 export const authorise = async ({org}: Here, more: object = {connectorId: org.connector}): Promise<string> =>
   (await ok(org.call('POST', '/entitlements/runs/authorise', {declaredRows: 1_000, ...more}), 200)).runId
 
-/** Authorises a run of an import whose file only the external engine knows. */
+/** Authorises a run of an import of which Lading has no file. */
 export const importRun = async (here: Here) => {
   const {call, org, connector} = here.org
   const {import: made} = await ok(call('POST', `/orgs/${org}/imports`, {name: 'Test', connectorId: connector}), 201)
@@ -45,7 +45,7 @@ export const endRun = (here: Here, run: string) =>
   change(here, run, (tx, standing) => endExternalRun(tx, standing, {outcome: null, pending: 'refuse'}))
 export const closeRun = (here: Here, run: string) => change(here, run, (tx, {no}) => closeExternalRun(tx, {no, outcome: null}))
 
-/** Creates an account in the CRM now and returns its id. `as` is by default the connection's own user. */
+/** Creates an account in the CRM and returns its id. `as`: by default the connection's own user. */
 export const make = ({world}: Here, {as = 'ana@example.org', number = newId('req')} = {}) =>
   String(world.crm.create('example', 'Accounts', [{Account_Name: 'Acme', Account_Number: number}], {as})[0]!.details.id)
 
@@ -57,7 +57,7 @@ export const take = ({org}: Here, asked: TakeInput, call = org.call) => {
   return call('POST', `/orgs/${org.org}/connectors/${connector}/records/${module}/${record}/made`, body)
 }
 
-/** Tries to claim a record. Returns `true`, or the reason of the refusal. */
+/** Tries to claim a record. Returns true, or the reason of the refusal. */
 export const taken = async (here: Here, asked: TakeInput): Promise<true | string> => {
   const {taken, why} = await ok(take(here, asked), 200)
   return taken || why
@@ -65,7 +65,7 @@ export const taken = async (here: Here, asked: TakeInput): Promise<true | string
 
 type SendInput = {row?: string; number?: number; flowId?: string; target?: string; module?: string}
 
-/** Sends a row as the record worker does, without the CRM. The returned function settles the send. */
+/** Sends a row as the record worker does, but without the CRM. Returns a function that settles the batch. */
 export const send = async (
   {world: {db}, org}: Here,
   run: string,
@@ -94,7 +94,7 @@ export const send = async (
 const silence: WriteEnd = {outcome: 'unanswered', message: 'The CRM did not answer'}
 const duplicate: WriteEnd = {outcome: 'refused', code: 'DUPLICATE_DATA', message: 'duplicate data'}
 
-/** Makes an unanswered create, and then its refusal as a duplicate, which leads to a claim. */
+/** Makes a create unanswered, then refuses its repetition as a duplicate, which leads to a claim. */
 export const lose = async (here: Here, run: string, sent: SendInput = {}) => {
   await (await send(here, run, sent))(silence)
   await (await send(here, run, sent))(duplicate)

@@ -6,14 +6,14 @@ import {accounts, type Org, ok, openOrg, prepareImport, readLog} from './importi
 import {finalsOf} from './oracle.ts'
 import {startTestDeployment, type TestDeployment} from './test-deployment.ts'
 
-/** Creates an org with an external engine, whose part the test plays. */
+/** Creates an org with an external engine. The test makes the calls of the engine. */
 export const openExternalEngine = async (t: ExecutionContext<any>, options: Parameters<typeof startTestDeployment>[1] = {}) => {
   const house = await startTestDeployment(t, {workers: ['discovery', 'writes'], ...options})
   return callsOf(house, await openOrg(house))
 }
 export type ExternalEngine = ReturnType<typeof callsOf>
 
-/** Returns the calls of the external engine. All of them concern `Accounts`. */
+/** Returns the calls of the external engine. All records are in `Accounts`. */
 export const callsOf = (house: TestDeployment, org: Org) => {
   const path = `/orgs/${org.org}/connectors/${org.connector}/records/Accounts`
   const authorise = async (declaredRows = 1_000, more: object = {connectorId: org.connector}): Promise<string> =>
@@ -31,7 +31,7 @@ export const callsOf = (house: TestDeployment, org: Org) => {
   return {house, org, path, authorise, create, update, tell, read, log, makeImport, held, posts}
 }
 
-/** Returns a row with a unique number, or without one. */
+/** Returns a row with a unique number, or without a number if it is null. */
 export const row = (key: string, number: string | null = key, more: object = {}) => ({
   rowKey: key,
   payload: {Account_Name: `Company ${key}`, ...(number !== null && {Account_Number: number})},
@@ -43,7 +43,7 @@ export const rowsOf = (count: number, prefix: string) => Array.from({length: cou
 /** Returns a row that the CRM refuses, because a create needs a name. */
 export const nameless = (key: string, more: object = {}) => ({rowKey: key, payload: {Account_Number: key}, ...more})
 
-/** Asserts the invariants of an external run with nothing in flight: meter, log and counts agree. */
+/** Asserts the invariants of an external run without batches in flight: the rows that it counts, its log and its outcomes agree. */
 export const assertLedger = async ({house, log, read}: ExternalEngine, runId: string) => {
   const entries = await log(runId)
   assert.deepEqual(

@@ -28,7 +28,7 @@ export const usualModules = [
   moduleOf('Deals', ['Deal_Name', 'Amount']),
 ]
 
-/** Stores a discovery with these modules, as the worker does. */
+/** Stores a discovery of these modules, as the worker does. */
 export const discover = ({db}: TestDeployment, org: string, connector: string, modules: DiscoveredModule[] = usualModules) =>
   db.transaction(async tx => {
     const before = await findLatestDiscovery(tx, connector)
@@ -51,7 +51,7 @@ export const openRegistry = async (world: TestDeployment) => {
 
 type Change = {subject: string; target: string | null; after: any; connectorId: string | null; registryVersion: number | null; id: string}
 
-/** Reads every change of the org, oldest first, page by page. */
+/** Reads every change of these connections, page by page, and sorts them by registry version. */
 export const readChanges = async (call: Call, org: string, connectors: string[], limit = 200): Promise<Change[]> => {
   const found = new Map<string, Change>()
   for (const connector of connectors) {
@@ -68,7 +68,10 @@ export const readChanges = async (call: Call, org: string, connectors: string[],
 
 const module = {enabled: null, singular: null, uniqueFields: [], match: null, exclusions: [], seedMappings: []}
 
-/** Replays changes in order; `after` of each is the whole new value. This code does not use the product's, so that it can check it. */
+/**
+ * Applies changes to a snapshot in order. `after` of a change is the whole new value. Uses no code of the service, so that tests can
+ * compare the two.
+ */
 export const replay = (snapshot: any, changes: Pick<Change, 'subject' | 'target' | 'after' | 'connectorId'>[]) => {
   const registry = structuredClone(snapshot)
   for (const {subject, target, after, connectorId} of changes) {
@@ -94,7 +97,7 @@ const replayModule = (registry: any, name: string, key: string, after: any) => {
   }
 }
 
-/** A document omits these values if they are unset. */
+/** Sets a value. Null removes one that documents omit if it is unset. */
 const replayValue = (target: any, name: string, after: any) => {
   if (after === null && ['onEdited', 'idempotencyField'].includes(name)) delete target[name]
   else target[name] = after
@@ -189,7 +192,7 @@ const values = fc
   })
   .map(drop)
 
-/** Generates an arbitrary registry for these connections. */
+/** Generates a random registry for these connections. */
 export const anyRegistry = (connectors: string[]): fc.Arbitrary<Registry> => {
   const identities = fc.uniqueArray(fc.tuple(fc.constantFrom(...connectors), fc.constantFrom('Leads', 'Accounts', 'Deals', 'Ämter')), {
     selector: ([connector, apiName]) => `${connector} ${apiName}`,
@@ -215,7 +218,7 @@ export const anyRegistry = (connectors: string[]): fc.Arbitrary<Registry> => {
       })
       const fields = Object.fromEntries(modules.map(({key}, at) => [key, given.sets[at]!]).filter(([, set]) => set!.length > 0))
       const writing = Object.fromEntries(given.paused.map(id => [id, {paused: true}]))
-      // The registry has the form that it has over the wire, without undefined and minus zero.
+      // The registry has the form that it has in JSON, without undefined and minus zero.
       return JSON.parse(JSON.stringify({settings: given.settings, writing, modules, fields})) as Registry
     })
 }

@@ -7,7 +7,7 @@ import {until} from './until.ts'
 
 const drain = new AbortController().signal
 
-/** Starts a deployment with one org. Its API token outlives every session. */
+/** Starts a deployment with one org, whose calls use an API token because sessions expire when the clock moves. */
 export const openRetaining = async (t: Parameters<typeof startTestDeployment>[0], workers: string[] = []) => {
   const here = await startTestDeployment(t, {
     workers: ['imports', 'discovery', 'checks', 'archive', ...workers],

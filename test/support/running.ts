@@ -11,7 +11,7 @@ import {createDatabase} from './database.ts'
 
 export type Ledger = {db: Pool; hot: Hot}
 
-/** Creates a database with the pools of an engine, and a function that closes it. */
+/** Creates a database with the two pools of the service, and a function that closes all. */
 export const openLedger = async (label: string, {connections = 12} = {}) => {
   const database = await createDatabase(label)
   const db = await openDatabase(database.url)
@@ -24,7 +24,7 @@ export const openLedger = async (label: string, {connections = 12} = {}) => {
   return {db, hot, url: database.url, close}
 }
 
-/** Inserts a run with its lease in a new org, without an import, file or CRM. */
+/** Inserts a run in a new org, without an import, file or CRM, and takes its lease. */
 export const beginRun = async ({db}: {db: Pool}, {rowsLimit = 1_000_000, leaseSeconds = 60} = {}) => {
   const id = newId('run')
   const run = await db.transaction(async tx => {
@@ -86,13 +86,13 @@ export const settlement = ({run, fence}: {run: number; fence: number}, settleNo:
 
 const tables = ['run_heads', 'run_cursors', 'admissions', 'admitted_blocks', 'sends', 'unsettled', 'run_log', 'log_batches', 'chain_rows']
 
-/** Reads every row of the engine's run tables. */
+/** Reads every row of the tables of runs. */
 export const readAll = async ({hot}: {hot: Hot}) => {
   const all: Record<string, unknown> = {}
   for (const table of tables) all[table] = (await hot.query(`select * from ${table} t order by t::text`)).rows
   return all
 }
 
-/** Lets the lease expire, without a takeover. */
+/** Makes the lease expire without a takeover. */
 export const expireLease = ({db}: {db: Pool}, run: number) =>
   db.query(sql.unsafe`update run_heads set lease_until = lading_now() - interval '1 second' where run_no = ${run}`)

@@ -5,7 +5,7 @@ import {accounts, type Org, ok} from './importing.ts'
 import type {TestDeployment} from './test-deployment.ts'
 import {until} from './until.ts'
 
-/** Starts a host for files over real HTTP, which responds with the current `answer`. */
+/** Starts a host for files over HTTP, which answers with its current `answer`. */
 export const startFileHost = async () => {
   const requests: {path: string; authorization: string | undefined}[] = []
   const host: {answer(response: ServerResponse): void} = {answer: response => void response.end()}
@@ -43,7 +43,7 @@ export const template = (connector: string | null, more: object = {}) => ({
   ...more,
 })
 
-/** A cron time that never occurs during a test. */
+/** A cron time that does not occur during a test: 29 February. */
 export const seldom = {cron: '0 0 29 2 *', timezone: 'UTC'}
 
 export const makeTemplate = async ({call, org, connector}: Org, more: object = {}) => {

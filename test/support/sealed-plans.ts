@@ -17,14 +17,14 @@ export const applyPlan = async (call: Call, path: string, planOf: string, body: 
   return untilEnded(call, `${path}/runs/${run.id}`)
 }
 
-/** Returns the numbers of the rows whose final entry passes. */
+/** Lists the numbers of the rows whose final log entry passes. */
 export const rowsOf = (log: any[], is: (entry: any) => boolean): number[] =>
   [...finalsOf(log).values()]
     .filter(is)
     .map(({rowNumber}) => rowNumber)
     .sort((a, b) => a - b)
 
-/** Returns a function that decides by the seed, the same in every run of the test. */
+/** Returns a function that is true with the probability `share`. Equal seeds and texts give equal results. */
 export const choices =
   (seed: number) =>
   (what: string, share: number): boolean =>

@@ -6,10 +6,10 @@ import {sdk} from '../simulators/payment-caller.ts'
 import type {Deployment, Options, StartedParts} from './deployment.ts'
 import {ok} from './importing.ts'
 
-/** A deployment that sells plans, with its own payment provider. */
+/** A deployment that sells plans, and its payment provider. */
 export type Billing = {house: Deployment; payment: PaymentSimulator; stripe: Stripe; prices: Prices}
 
-/** Prices in cents: of each plan by interval, of a month of overage rows, and of credit packs. */
+/** The price ids of the provider: of each plan by interval, of a row beyond the plan, and of credit packs. */
 export type Prices = Record<
   'team.month' | 'team.year' | 'business.month' | 'business.year' | 'enterprise.month' | 'enterprise.year',
   string
@@ -21,8 +21,8 @@ export const WEBHOOK_SECRET = 'whsec_of_the_test_world'
 export type SaleOptions = Omit<Options, 'crm'> & {webhook?: boolean; taxBehavior?: 'inclusive' | 'exclusive'}
 
 /**
- * Starts a deployment that sells. New orgs are on the free plan. The worker `billing` applies the provider's events. With `webhook: false`
- * the provider sends no events. The provider's clock starts now and stands still; `pass` moves both clocks.
+ * Starts a deployment that sells. New orgs are on the free plan. The worker `billing` applies the provider's events. With `webhook: false`,
+ * the provider sends no events. The provider's clock starts now and changes only when a test moves it; `pass` moves both clocks.
  */
 export const beginSale = async (
   open: (options: Options) => Promise<Deployment>,
@@ -43,7 +43,7 @@ export const beginSale = async (
 const amounts = {team: [3000, 30_000], business: [9000, 90_000], enterprise: [49_000, 490_000]} as const
 const packs = {credits_500: 1000, credits_2500: 4000, credits_10000: 12_000} as const
 
-/** Creates products, prices and a meter at the provider, and stores their ids on plans and packs as staff do. */
+/** Creates products, prices and a meter at the provider, and stores their ids on plans and packs, as staff do. */
 const openSale = async (house: Deployment, stripe: Stripe, tax: Partial<Stripe.PriceCreateParams> = {}): Promise<Prices> => {
   const {id: product} = await stripe.products.create({name: 'Lading'})
   const patch = (path: string, body: object) => ok(house.as(house.adminToken)('PATCH', path, body), 200)
@@ -83,7 +83,10 @@ export type SeedSubscriptionInput = {
   card?: string
 }
 
-/** Creates a customer with card and subscription directly at the provider. Our rows know only the customer. Returns the provider's subscription. */
+/**
+ * Creates a customer with card and subscription directly at the provider, and returns the subscription. Our database knows only the
+ * customer.
+ */
 export const seedSubscription = async (
   billing: Billing,
   {org, planKey, interval = 'month', card = 'pm_card_visa'}: Omit<SeedSubscriptionInput, 'token'>,

@@ -1,7 +1,7 @@
 import {once} from 'node:events'
 import {type AddressInfo, connect, createServer, type Socket} from 'node:net'
 
-/** A proxy that forwards only a limited number of bytes to the server until it is released. `passed` counts them. */
+/** A proxy that stops forwarding to the server after a number of bytes, until it is released. `passed`: the bytes forwarded so far. */
 export type StallingProxy = {
   url: string
   passed(): number

@@ -3,7 +3,7 @@ import {sql} from '../../sql/database.ts'
 import {ok, openOrg} from './importing.ts'
 import type {TestDeployment} from './test-deployment.ts'
 
-/** Creates an org with orders and lines, and runs that replace the lines, for tests of subform rows. */
+/** Creates an org with runs that replace the lines of orders. */
 export const openOrders = async (world: TestDeployment, user?: string) => {
   const org = await openOrg(world, user)
   const key = user?.endsWith('@other.example') ? 'other' : 'example'
@@ -19,7 +19,7 @@ export const openOrders = async (world: TestDeployment, user?: string) => {
   }
   const productsOf = (id: string): string[] => world.crm.record(key, 'Orders', id)!.Order_Lines.map((row: any) => row.Product)
 
-  /** Builds a request body. Every item has its own `writeId`, unless the test gives one. */
+  /** Returns a request body. Each item has a new `writeId`, unless the test sets one. */
   const bodyOf = (runId: string, items: object[], more: object = {}) => ({
     runId,
     field: 'Order_Lines',
@@ -46,7 +46,7 @@ export const sheet = (...products: string[]) =>
 
 const Meter = z.object({counted: z.number(), admissions: z.number(), sends: z.number(), questions: z.number(), state: z.string()})
 
-/** Reads the counters of a run: rows counted and admitted, batches in flight, open unanswered creates. */
+/** Reads the counters of a run: rows counted and admitted, batches in flight, and unsettled rows. */
 export const meterOf = ({db}: TestDeployment, runId: string) =>
   db.one(sql.type(Meter)`
     select counted, state, (select count(*) from admissions a where a.run_no = r.run_no) as admissions,

@@ -25,17 +25,17 @@ export const lines = (more: object = {}) => ({
 
 export const orderSheet = (codes: string[]) => `name,code\n${codes.map(code => `Order ${code},${code}`).join('\n')}\n`
 
-/** Builds the file of order lines. `of` holds pairs of order and product, in the order of the file. */
+/** Returns a file of order lines. `of`: order, product and optionally quantity of each line. */
 export const lineSheet = (of: (readonly [string, string] | readonly [string, string, string])[]) =>
   `order,product,quantity\n${of.map(([order, product, quantity = '1']) => `${order},${product},${quantity}`).join('\n')}\n`
 
 export const orderOf = ({crm}: TestDeployment, code: string): any => crm.records('example', 'Orders').find((one: any) => one.Code === code)
 
-/** Returns the products of an order in the CRM, row by row. */
+/** Returns the products of an order's lines in the CRM, in order. */
 export const productsOf = (world: TestDeployment, code: string): string[] =>
   (world.crm.record('example', 'Orders', orderOf(world, code).id)!.Order_Lines ?? []).map((row: any) => row.Product)
 
-/** Asserts that every order has exactly its rows of the file, once and in order. */
+/** Asserts that every order has exactly the lines of the file, once and in order. */
 export const assertSheets = (world: TestDeployment, of: (readonly [string, string, string?])[]) => {
   for (const [code, rows] of Map.groupBy(of, ([order]) => order))
     assert.deepEqual(

@@ -2,20 +2,20 @@ import {once} from 'node:events'
 import {type AddressInfo, connect, createServer, type Socket} from 'node:net'
 import {setTimeout as sleep} from 'node:timers/promises'
 
-/** The network conditions in each direction of a connection: the delay of each piece, and the bytes per second. */
+/** How slow the network is in each direction: the delay of each piece, and the bytes per second. */
 export type Weather = {latencyMs?: number; bytesPerSecond?: number}
 
-/** A proxy that can be cut, silenced and slowed down. */
+/** A proxy that a test can cut, stall and slow down. */
 export type Proxy = {
   url: string
   cut(): void
-  /** Stops all traffic, like a pulled cable: connections stay, and new ones are accepted, but nothing passes in either direction until `mend`. */
+  /** Stops all traffic, like a pulled cable. Connections stay open and new ones are accepted, but nothing passes until `mend`. */
   silence(): void
-  /** Freezes the current connections, like a crashed server: they stay open without an answer for ever. New connections work. */
+  /** Leaves the current connections open without an answer, like a crashed server. New connections work. */
   halfOpen(): void
   slow(weather: Weather): void
   aim(target: string): void
-  /** Restores normal operation, except for ended and half-open connections. */
+  /** Restores normal operation. Ended connections and those left open by `halfOpen` stay as they are. */
   mend(): void
   count(): number
   close(): Promise<void>
@@ -70,7 +70,7 @@ export const openProxy = async (target: string): Promise<Proxy> => {
   }
 }
 
-/** The most bytes that the proxy holds. A faster sender is paused, as on any connection. */
+/** The most bytes per direction that the proxy stores. It pauses a faster sender. */
 const mostHeld = 256 * 1024
 
 /** Forwards data from one socket to the other, in order and with delay. */
@@ -101,7 +101,7 @@ const pass = async (piece: Buffer, due: number, state: State) => {
   const {bytesPerSecond = Number.POSITIVE_INFINITY} = state.weather
   const waits = Math.max(due - performance.now(), 0) + (piece.length / bytesPerSecond) * 1_000
   if (waits > 0) await sleep(waits)
-  // The proxy may have been silenced meanwhile.
+  // The proxy may have been stalled during the delay.
   await state.silent?.promise
 }
 

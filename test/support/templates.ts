@@ -4,7 +4,7 @@ import {ok} from './importing.ts'
 import {openRegistry} from './registry.ts'
 import type {TestDeployment} from './test-deployment.ts'
 
-/** Creates an org with a connection and its discovery. `as` adds a member. */
+/** Creates an org with a connection and its discovery. `as` adds a member with a role. */
 export const openTemplates = async (world: TestDeployment) => {
   const home = await openRegistry(world)
   const as = async (role: Role) => {
@@ -16,7 +16,7 @@ export const openTemplates = async (world: TestDeployment) => {
 
 export const outcome = ({status, body}: {status: number; body: any}) => [status, body.code ?? null]
 
-/** Returns a template of one CSV file over Leads, as `openRegistry` discovers them. */
+/** Returns a template of one CSV file into Leads. */
 export const leadsTemplate = (more: object = {}) => ({
   name: 'Leads of the month',
   description: null,

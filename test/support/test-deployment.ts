@@ -3,18 +3,18 @@ import {type Deployment, type Options, openDeployment} from './deployment.ts'
 
 export type TestDeployment = Deployment
 
-/** How to end everything that this file started. The ends run after the last test, in reverse order. */
+/** Functions that end what this test file started. They run after the last test, in reverse order. */
 const begun: (() => Promise<unknown>)[] = []
 test.after.always('the world ends', async () => {
   const ended = []
   for (const end of begun.toReversed()) ended.push(...(await Promise.allSettled([end()])))
-  // An end that fails does not prevent the others, so the error is thrown only here.
+  // A failure does not prevent the other functions, so its error is thrown only here.
   for (const end of ended) if (end.status === 'rejected') throw end.reason
 })
 
-/** Registers how to end something that a test file started. It ends before the parts of the deployments. */
+/** Registers a function that ends something after the last test, before the parts of earlier deployments end. */
 export const endAfterTests = (end: () => Promise<unknown>) => void begun.push(end)
 
-/** Starts a deployment for one test file, which ends after the last test. The tests of the file use different orgs. */
+/** Starts a deployment for one test file. It ends after the last test. The tests of the file use different orgs. */
 export const startTestDeployment = (t: ExecutionContext<any>, options: Options = {}): Promise<TestDeployment> =>
   openDeployment(t.title, options, end => begun.push(end))

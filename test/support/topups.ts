@@ -19,7 +19,7 @@ const Attempt = z.object({
 
 type OpenToppingInput = {packKey?: string; threshold?: number; monthlyCap?: number}
 
-/** Creates an org with 25 AI credits a month, a card and a subscription at the provider, and these top-up settings. No worker runs. */
+/** Creates an org with a card and a subscription at the provider, and with these top-up settings. No worker runs. */
 export const openTopping = async (
   billing: Billing,
   {packKey = 'credits_500', threshold = 20, monthlyCap = 1000}: OpenToppingInput = {},
@@ -54,7 +54,7 @@ export const openTopping = async (
     spend,
     release,
     attempts,
-    /** Reads without the API, because sessions expire when the clock moves. */
+    /** Reads the settings without the API, because sessions expire when the clock moves. */
     read: () => describeTopup(house.db, org),
     balance: async () => (await house.db.transaction(tx => holdCurrent(tx, org))).balance,
     settle: () => settleTopups(house.tools, org),

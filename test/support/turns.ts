@@ -1,10 +1,10 @@
 import type {WatchedApi} from './watched-api.ts'
 
-/** The longest permitted block of the event loop in milliseconds, on the reference machine. A slower machine gets a proportionally higher limit. */
+/** The longest permitted block of the event loop in ms, on the reference machine. A slower machine has a proportionally higher limit. */
 export const mostMs = 50
 const tries = 5
 
-/** Returns how many times longer than the reference machine this one takes to parse some JSON; at least 1. */
+/** Returns by which factor this machine parses JSON slower than the reference machine; at least 1. */
 const slowness = () => {
   const text = JSON.stringify(Array.from({length: 20_000}, (_, at) => ({at, name: `column ${at}`})))
   const times = Array.from({length: 5}, () => {
@@ -18,7 +18,10 @@ const slowness = () => {
 
 export const turnLimitMs = () => mostMs * slowness()
 
-/** Measures the longest block of the event loop in each of several tries, because a garbage collection may fall into one. */
+/**
+ * Measures the longest block of the event loop in ms, in up to five tries, until one is within the limit. A garbage collection may lengthen
+ * a try.
+ */
 export const measureTurns = async (api: WatchedApi, act: () => Promise<unknown>) => {
   const turns: number[] = []
   for (let attempt = 0; attempt < tries && !turns.some(turn => turn <= mostMs); attempt++) {
@@ -35,6 +38,6 @@ const wideRow = (row: number) => columns.map(at => `0${at}/${row}/26 ${'text '.r
 /** A file of 16,384 columns and 12 rows, close to the longest rows that are accepted. */
 export const wide = [columns.map(at => `c${at}`).join(), ...Array.from({length: 12}, (_, row) => wideRow(row))].join('\n')
 
-/** A file whose cells each cost a pattern a few tenths of a second: every search from a `b` scans the rest of the cell. */
+/** A file with cells that cost a pattern a few tenths of a second each: every search from a `b` reads the rest of the cell. */
 export const costly = `name\n${`${'ab'.repeat(1_200)}\n`.repeat(4)}`
 export const costlyCleaning = [{step: 'replace', find: 'a|b(a|b|ab)*c', with: '', regex: true}]

@@ -1,12 +1,15 @@
 import fc from 'fast-check'
 
-/** A cell of a file and the value that it stands for. Null clears the field; undefined leaves it as it is. */
+/** A cell of a file and its value in the CRM. Null clears the field; undefined leaves it unchanged. */
 type Cell = {text: string; value: unknown}
-/** A record of the CRM before the import, and a row of a file, by field. */
+/** A record of the CRM before the import, by field. */
 export type SeedRecord = Record<string, unknown>
 export type FileRowCells = Record<string, Cell>
 
-/** One random import into the module Orders. `clears`: the fields that an empty cell clears. `patched`: the fields that are written after all rows. */
+/**
+ * One random import into the module Orders. `by`: the match field. `clears`: the fields that an empty cell clears. `patched`: the fields
+ * that are written after all rows.
+ */
 export type UnchangedCase = {
   by: 'Code' | 'Short'
   onMany: 'first' | 'skip'
@@ -18,7 +21,7 @@ export type UnchangedCase = {
 
 const long = 'All of it. '.repeat(60)
 
-/** Texts of cells and the values that the CRM keeps for them. */
+/** Texts of cells, and the values that the CRM stores for them. */
 const POOLS: Record<string, [string, unknown][]> = {
   Name: [
     ['Ana', 'Ana'],
@@ -138,7 +141,7 @@ const columns = ['key', ...Object.keys(POOLS)]
 export const csvOf = ({rows}: UnchangedCase) =>
   `${[columns, ...rows.map(row => columns.map(name => row[name]!.text))].map(cells => cells.map(cell => `"${cell}"`).join(',')).join('\n')}\n`
 
-/** The flow of a case. */
+/** Returns the flow of a case. */
 export const flowOf = ({by, onMany, clears, patched}: UnchangedCase, unchanged: 'skip' | 'write') => ({
   module: 'Orders',
   match: {by: [by], onOne: 'update', onMany, unchanged},
@@ -154,7 +157,7 @@ export const flowOf = ({by, onMany, clears, patched}: UnchangedCase, unchanged: 
   ],
 })
 
-/** The seeds as the CRM stores them. `accountOf`: the id of the account with a number. */
+/** Returns the seeds as the CRM stores them. `accountOf` returns the id of an account by its number. */
 export const seedsOf = ({by, seeds}: UnchangedCase, accountOf: (number: string) => string): Record<string, unknown>[] =>
   seeds.map(({key, Account, ...record}) => ({
     ...record,
@@ -164,7 +167,7 @@ export const seedsOf = ({by, seeds}: UnchangedCase, accountOf: (number: string) 
 
 export type HeldRecord = Record<string, any> & {id: string}
 
-/** The comparable values of records, without ids, in a stable order. `numberOf`: the number of an account. */
+/** Returns the comparable values of records, without ids and sorted. `numberOf` returns the number of an account by its id. */
 export const contentOf = (records: HeldRecord[], numberOf: (id: string) => string): string[] =>
   records
     .map(record =>
@@ -182,8 +185,8 @@ export const contentOf = (records: HeldRecord[], numberOf: (id: string) => strin
 export type ExpectedWrites = {creates: number; updates: number; patches: number}
 
 /**
- * Computes which rows of an import must be written if unchanged rows are skipped, from the records that the CRM holds before the import.
- * Once a row wrote a record, every later row of that record is written.
+ * Computes which rows an import that skips unchanged rows must write. `held`: the records before the import. After a row wrote a record,
+ * every later row of the record is written.
  */
 export const expectWrites = (
   {by, onMany, rows, patched}: UnchangedCase,
@@ -246,9 +249,9 @@ const isSame = (field: string, sent: any, held: any, numberOf: (id: string) => s
   if (field === 'Account') return (held.number ?? numberOf(held.id)) === sent.number
   if (field === 'Due_At') return Date.parse(held) === Date.parse(sent)
   if (field === 'Channels') return JSON.stringify([...held].sort()) === JSON.stringify([...sent].sort())
-  // An option has two values, and the stand-in keeps the one that it shows.
+  // An option has a display value and an actual value; the stand-in stores the display value.
   if (field === 'Status') return held === sent || (held === 'Fresh' && sent === 'New')
-  // A text of several lines may be cut when it is read.
+  // A read may cut a text of several lines, so a long one never counts as equal.
   if (field === 'Notes' && String(held).length >= 500) return false
   return String(held).trim() === String(sent).trim()
 }

@@ -1,6 +1,6 @@
 import {setTimeout as pause} from 'node:timers/promises'
 
-/** Polls until `isWanted` accepts the value. Fails after `seconds` with the last value. */
+/** Polls until `isWanted` accepts the value, and returns it. Throws with the last value after `seconds`. */
 export const until = async <T>(look: () => Promise<T> | T, isWanted: (seen: T) => boolean, seconds = 120): Promise<T> => {
   for (const deadline = Date.now() + seconds * 1000; ; await pause(25)) {
     const seen = await look()

@@ -16,7 +16,7 @@ export const rowsOf = (bytes: number) => {
 
 export const digestOf = (bytes: Buffer) => `sha-256=:${createHash('sha256').update(bytes).digest('base64')}:`
 
-/** Opens an upload to the import at `path`, with the calls that a client makes. */
+/** Begins an upload to the import at `path`. Returns the calls that a client then makes. */
 export const openUpload = async (call: Call, path: string, {bytes, ...given}: {bytes: Buffer; name?: string; [key: string]: unknown}) => {
   const {upload} = await ok(call('POST', `${path}/uploads`, {name: 'test.csv', size: bytes.length, ...given}), 201)
   const at = `${path}/uploads/${upload.id}`

@@ -1,6 +1,6 @@
 import type {Call, HttpAnswer} from './client.ts'
 
-/** The state of a browser on its way through the identity provider. */
+/** Where a browser is in a sign-in: the address of the identity provider, and its cookie with us. */
 export type Visit = {url: string; cookie: string}
 
 type Consent = {user?: string; decision?: 'allow' | 'deny'; more?: Record<string, string>}
@@ -15,14 +15,14 @@ export const visitOf = ({status, headers, body}: HttpAnswer): Visit => {
   return {url, cookie: cookieOf(headers)}
 }
 
-/** Returns the name and value of the cookie, as the browser sends them. */
+/** Returns the cookies of an answer as a browser sends them. */
 export const cookieOf = (headers: Headers) =>
   headers
     .getSetCookie()
     .map(cookie => cookie.split(';')[0])
     .join('; ')
 
-/** Submits the consent page of the stand-in. Returns path and query of the redirect back. */
+/** Submits the consent page of the stand-in. Returns path and query of the redirect to our API. */
 export const consent = async ({url}: Visit, {user = 'ana@example.org', decision = 'allow', more = {}}: Consent = {}): Promise<string> => {
   const query = new URLSearchParams({sim_user: user, sim_decision: decision, ...more})
   const answer = await fetch(`${url}&${query}`, {redirect: 'manual'})

@@ -3,8 +3,8 @@ import {once} from 'node:events'
 import {fileURLToPath} from 'node:url'
 
 /**
- * The API process with a timer in its main thread. `longestTurn` returns the most processor time, in milliseconds, that this thread used
- * between two timer calls since the last question. It measures processor time, because other processes delay a timer too.
+ * The API in a child process with a timer in its main thread. `longestTurn` returns the most processor time in ms that this thread used
+ * between two timer calls since the previous `longestTurn`. Processor time is used because other processes delay a timer too.
  */
 export type WatchedApi = {url: string; longestTurn(): Promise<number>; stop(): Promise<void>}
 
@@ -36,7 +36,7 @@ export const startWatchedApi = async (environment: Record<string, string>): Prom
   }
 }
 
-/** Serves the API. It runs in the child process. */
+/** Serves the API in the child process. */
 const serve = async () => {
   const {listen} = await import('../../api/listen.ts')
   const {openTools} = await import('../../api/open-deps.ts')

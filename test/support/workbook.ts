@@ -2,28 +2,28 @@ import {once} from 'node:events'
 import type {Readable} from 'node:stream'
 import {ZipFile} from 'yazl'
 
-/** A cell. `t`, `s`, `v` and `f` are those of the XLSX format; `xml` replaces the whole cell. */
+/** A cell. `t`, `s`, `v` and `f` have the meaning of the XLSX format. `xml` replaces the whole cell. */
 type WrittenWorkbook = {t?: string; s?: number; v?: string | number; f?: string; xml?: string}
 export type Cell = string | number | boolean | null | WrittenWorkbook
 export type SheetOf = {
   name: string
   state?: 'hidden' | 'veryHidden'
-  /** Rows and cells by position. A hole omits a row or cell. */
+  /** The rows and cells by position. A hole leaves out a row or cell. */
   rows?: readonly (readonly Cell[] | undefined)[]
-  /** XML that replaces the whole of `sheetData` and what follows it. */
+  /** `data`: XML that replaces `sheetData`. `after`: XML that follows it. */
   data?: string
   after?: string
 }
 type Book = {
   sheets: SheetOf[]
   date1904?: boolean
-  /** Format codes, or numbers of built-in formats. Style n is the n-th, from 1. */
+  /** Format codes, or numbers of built-in formats. A style number n means the n-th of them, from 1. */
   formats?: (string | number)[]
-  /** True to store texts in the table of shared strings, as most programs do; otherwise they are in the cells. */
+  /** Whether texts are stored in the table of shared strings, as most programs do. Otherwise they are in the cells. */
   shared?: boolean
   /** Items of the table of shared strings, as XML, before those of the cells. */
   items?: string[]
-  /** Parts of the file by path. They replace the usual ones or are added to them. */
+  /** Parts of the file by path. They replace the generated parts, or are added to them. */
   parts?: Record<string, string>
 }
 

@@ -11,7 +11,7 @@ import {endWorker, startWorker} from './worker-spawn.ts'
 
 export {endWorker, startWorker}
 
-/** Starts `imports` workers for a test file and ends them after each test. */
+/** Returns a function that starts an `imports` worker. Workers end after each test. */
 export const openWorkers = (configOf: () => Config) => {
   const started: ChildProcess[] = []
   test.afterEach.always('workers end', async () => void (await Promise.all(started.splice(0).map(endWorker))))
@@ -22,7 +22,7 @@ export const openWorkers = (configOf: () => Config) => {
   }
 }
 
-/** Starts a worker that kills itself at a fault point, and asserts that it did. */
+/** Starts a worker that kills itself at a fault point. Fails if the worker does not reach it. */
 export const killAt = async (start: (environment: Record<string, string>) => ChildProcess, point: string): Promise<void> => {
   const [, signal] = await once(start({FAULT_POINT: point}), 'exit')
   assert.equal(signal, 'SIGKILL', `no worker reached ${point}`)
@@ -30,7 +30,7 @@ export const killAt = async (start: (environment: Record<string, string>) => Chi
 
 type KillRows = {call: Call; runPath: string; rows: readonly number[]}
 
-/** Kills a worker each time the run has done so many rows, and then starts a worker that lives. */
+/** For each number, starts a worker and kills it once the run has done so many rows. Then starts one that stays. */
 export const killAtRows = async (start: () => ChildProcess, {call, runPath, rows}: KillRows): Promise<void> => {
   for (const done of rows) {
     const worker = start()
@@ -40,7 +40,7 @@ export const killAtRows = async (start: () => ChildProcess, {call, runPath, rows
   start()
 }
 
-/** Runs one `imports` worker in this process, for tests that need any worker. It is stopped before tests that kill theirs. */
+/** Starts and stops one `imports` worker in this process. A test file stops it before tests that kill their own workers. */
 export const openLongLivedWorker = (configOf: () => Config) => {
   let running: ReturnType<typeof startWorkers> | null = null
   const stop = async () => {

@@ -9,10 +9,10 @@ import {readProcfile} from '../stack/procfile.ts'
 const entry = fileURLToPath(new URL('../../workers/start.ts', import.meta.url))
 const lines = readProcfile(readFileSync(new URL('../../Procfile', import.meta.url), 'utf8'))
 
-/** Returns the flags that the Procfile gives to the first of these names. */
+/** Returns the flags that the Procfile gives to the process of the first name. */
 const flagsOf = ([name]: string[]) => lines.find(line => line.name === name)?.command.filter(word => word.startsWith('--')) ?? []
 
-/** Starts a separate worker process as the Procfile does, to be killed or stopped. With a `LOG_LEVEL` its log goes to stdout. */
+/** Starts a worker process as the Procfile does, which a test can kill. With `LOG_LEVEL`, its log goes to stdout. */
 export const startWorker = (config: Config, environment: Record<string, string> = {}, names = ['imports']): ChildProcess => {
   const {DATABASE_URL, STORAGE_DIR, CRM_STANDIN_URL, LEASE_SECONDS, CRM_TIMEOUT_SECONDS, CRM_LAG_SECONDS} = config
   return spawn(process.execPath, [...flagsOf(names), entry, ...names], {
@@ -40,9 +40,9 @@ export const endWorker = async (worker: ChildProcess) => {
   await once(worker, 'exit')
 }
 
-/** Returns the process ids of the worker and of the child process that executes a run under crash isolation. */
+/** Lists the process ids of the worker and of its child processes, such as one that executes a run under crash isolation. */
 export const processesOf = async ({pid}: ChildProcess): Promise<number[]> => {
-  // `pgrep` exits with 1 if there are none.
+  // `pgrep` exits with 1 if there are no child processes.
   const {stdout} = await promisify(execFile)('pgrep', ['-P', String(pid)]).catch(() => ({stdout: ''}))
   return [pid!, ...stdout.split('\n').filter(Boolean).map(Number)]
 }

@@ -24,8 +24,8 @@ type ArchivePiece = {list: number; first: number; last: number; items: readonly 
 
 /**
  * Moves an ended run's records to storage. Each object is stored under a new key and read back. Then one transaction names all objects, and
- * readers switch to storage. A broken move leaves only unnamed objects, which the sweep of loose objects deletes. Returns the number of
- * moved entries, or null if the records were moved already.
+ * readers switch to storage. An interrupted move leaves only objects that no row names, which `maintainSegments` deletes later. Returns the
+ * number of moved entries, or null if the records were moved already.
  */
 export const moveRecords = async (deps: ArchiveDeps, run: RunToArchive): Promise<number | null> => {
   const {db} = deps
@@ -76,7 +76,7 @@ async function* piecesOfLog({hot}: ArchiveDeps, {no}: RunToArchive): AsyncGenera
 
 type Outcomes = {run: number; source: Snapshot['sources'][number]; flows: Snapshot['flows']; seq: number}
 
-/** Yields the outcomes of one source's rows in pieces. All entries of a row stay in one piece: a piece ends with the window that fills it. */
+/** Yields the outcomes of one source's rows in pieces. All entries of a row stay in one piece. */
 async function* piecesOfOutcomes({hot}: ArchiveDeps, of: Outcomes): AsyncGenerator<ArchivePiece> {
   let items: FinalEntry[] = []
   const piece = (): ArchivePiece => ({list: of.source.no, first: items[0]!.number, last: items.at(-1)!.number, items})
@@ -89,7 +89,7 @@ async function* piecesOfOutcomes({hot}: ArchiveDeps, of: Outcomes): AsyncGenerat
   if (items.length) yield piece()
 }
 
-/** Stores the piece and reads it back before the database refers to it. */
+/** Stores the piece and reads it back, before a segment names its object. */
 const store = async ({db, storage}: ArchiveDeps, {id, org}: RunToArchive, {items, ...range}: ArchivePiece): Promise<Segment> => {
   const {packed, rows, bytes, sha256} = await packLines(items)
   const key = `${org}/runs/${id}/${range.list}-${range.first}-${randomUUID()}.ndjson.gz`

@@ -18,9 +18,9 @@ export type EventEffect = {ignoredFor: string | null} | {write(tx: Tx): Promise<
 export type ApplyEventInput = {tools: WorkerDeps; held: BillingLease; reading: SubscriptionReading; event: PaymentEvent}
 
 /**
- * Applies one event of an org whose billing lock is held. Reads the affected objects from the provider, and commits what follows from them
- * together with the event's new status. Checkouts, plan changes and top-ups are settled and committed before; settling one twice has no
- * further effect.
+ * Applies one event of an org whose billing lock is held. Reads the affected objects from the provider, and commits their effects together
+ * with the event's new status. Checkouts, plan changes and top-ups are settled and committed before that. Settling one twice has no further
+ * effect.
  */
 export const applyEvent = async (applying: ApplyEventInput): Promise<'processed' | 'ignored'> => {
   const {tools, held, event} = applying
@@ -67,7 +67,8 @@ const applyByKind = async (applying: ApplyEventInput): Promise<EventEffect> => {
 }
 
 /**
- * Writes the subscription as it is now, not as it was at the time of the event. Ignores a second subscription while the org's own is live.
+ * Writes the subscription as it is now, not as it was at the time of the event. Ignores an event of another subscription while the org's own
+ * is live.
  */
 const applySubscription = async ({reading, event}: ApplyEventInput): Promise<EventEffect> => {
   const read = await reading.current()
@@ -95,7 +96,7 @@ const applyTopup = async ({tools, held: {org}, event}: ApplyEventInput): Promise
 const noEffect: EventEffect = {write: async () => {}}
 
 /**
- * Writes the subscription, which includes the charged card. Also clears a stop of top-ups, because a new card may pay for a top-up that
+ * Writes the subscription, which includes the card to charge. Also clears a stop of top-ups, because a new card may pay for a top-up that
  * failed with the old one.
  */
 const applyCard = async (applying: ApplyEventInput): Promise<EventEffect> => {
@@ -103,7 +104,7 @@ const applyCard = async (applying: ApplyEventInput): Promise<EventEffect> => {
   return applySubscription(applying)
 }
 
-/** Ignores an event about an invoice, charge or dispute that the provider does not know. */
+/** Returns the effect of an event. The event is ignored if the provider does not know its invoice, charge or dispute. */
 const ofKnown = async (told: Promise<EventEffect>): Promise<EventEffect> =>
   (await told.catch(nullWhereGone)) ?? {ignoredFor: 'UNKNOWN_OBJECT'}
 
@@ -122,7 +123,7 @@ const andThen = async (applying: ApplyEventInput, tell: (applying: ApplyEventInp
   }
 }
 
-/** Logs an event that no action of this service causes, so that a person checks it at the provider. */
+/** Logs an event that no action of this service causes, so that a person checks it at the provider. Then writes the subscription. */
 const applyAlarm = async (applying: ApplyEventInput): Promise<EventEffect> => {
   const {tools, event} = applying
   tools.log.error({event: event.id, type: event.type, org: event.org, object: event.hint.id}, 'unexpected event of the payment provider')

@@ -6,7 +6,10 @@ import {findSubscription} from '../../sql/subscriptions.ts'
 import {stopTopup} from '../../sql/topups.ts'
 import type {ApplyEventInput, EventEffect} from './apply.ts'
 
-/** Removes the customer and the subscription from the org, because a person deleted the customer at the provider. */
+/**
+ * Removes the customer from the org, because a person deleted the customer at the provider. Stops top-ups and writes the subscription as the
+ * provider has it. Ignores the event if the customer still exists.
+ */
 export const applyCustomerGone = async ({tools, held, reading, event}: ApplyEventInput): Promise<EventEffect> => {
   const {org} = held
   const customer = event.hint.customer!

@@ -20,15 +20,18 @@ import {applyEvent} from './apply.ts'
 import {holdOrDefer} from './hold-or-defer.ts'
 import {openSubscriptionReading, type SubscriptionReading} from './subscription-reading.ts'
 
-/** The number of attempts after which an event counts as failed. Later attempts become more and more rare (reconcile.ts). */
+/** An event counts as failed after this many attempts. Later attempts become more and more rare (reconcile.ts). */
 export const usualAttempts = 5
 const perLook = 100
-/** The time after which remaining events are left to a later turn, so that the drain of the process does not wait longer. */
+/**
+ * The longest time in ms for an org's other events. The remaining events are left to a later job, so that a drain of the process does not
+ * wait longer.
+ */
 const longestMs = 20_000
 
 /**
- * Applies the event and all other open events of its org under one billing lock. One answer of the provider serves all events that arrived
- * before it. Returns the status of the named event.
+ * Applies the event and all other open events of its org under one billing lock. One read of the subscription serves all events that arrived
+ * before it. Returns the status of the named event; `deferred` if another process holds the lock.
  */
 export const applyEvents = async (deps: WorkerDeps, id: string): Promise<EventStatus> => {
   const event = await findEvent(deps.db, id)
@@ -43,7 +46,7 @@ const applyTo = async (deps: WorkerDeps, {org, id}: {org: string; id: string}): 
     const reading = openSubscriptionReading(deps, held)
     const status = await applyOne(deps, {held, reading, id})
     await applyOthers(deps, {held, reading})
-    // The events may have shown plan changes to be complete. This settles those changes.
+    // The applied events may have completed plan changes. These are settled now.
     await settleChanges(deps, held).catch(err =>
       deps.log.warn({err, org}, 'could not settle the plan changes of an org; they are retried in the next round'),
     )
@@ -68,8 +71,8 @@ const applyOne = async (deps: WorkerDeps, {held, reading, id}: One, again: 'rece
 type FailedEvent = {event: PaymentEvent; error: unknown; again: 'received' | 'deferred'}
 
 /**
- * Records a failed attempt and rethrows the error, so that the event is retried. After too many failures it does not rethrow. The retry
- * comes from the event's job, or from the release of the billing lock.
+ * Records a failed attempt and rethrows the error, so that the event is retried. After too many failures, the event counts as failed and
+ * nothing is thrown. The retry comes from the event's job, or from the release of the billing lock.
  */
 const noteFailure = async ({db, log}: WorkerDeps, {event, error, again}: FailedEvent): Promise<EventStatus> => {
   const {id, type, org, attempts} = event
@@ -80,7 +83,7 @@ const noteFailure = async ({db, log}: WorkerDeps, {event, error, again}: FailedE
   return status
 }
 
-/** Applies the org's other events in the order of arrival. After a failure, the rest is left to a later turn. */
+/** Applies the org's other events in the order of arrival. Stops after a failure or after `longestMs`; a later job applies the rest. */
 const applyOthers = async (deps: WorkerDeps, {held, reading}: Omit<One, 'id'>) => {
   const {db, drain, log} = deps
   for (const end = Date.now() + longestMs; ; ) {
@@ -127,7 +130,7 @@ const readCustomer = async ({payment}: WorkerDeps, {hint: {charge}}: PaymentEven
   return found && idOf(found.customer)
 }
 
-/** Returns the error's code for staff: our own words and codes, never the provider's text. */
+/** Returns a code of the error for staff. The code never contains the provider's text. */
 const codeOf = (error: unknown): string => {
   if (error instanceof PaymentFailure) return ['PAYMENT_PROVIDER', error.kind, error.status, error.code].filter(Boolean).join(' ')
   if (error instanceof Refusal) return error.code

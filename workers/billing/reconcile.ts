@@ -14,12 +14,13 @@ import {openSubscriptionReading} from './subscription-reading.ts'
 const orgsPerRound = 20
 const eventsPerRound = 100
 /**
- * The delays after which an event is enqueued again. Without an attempt: `pickupSeconds`, because the worker that took its job may have
- * died; a queued job is not queued twice. After an attempt: `patienceSeconds`, doubled with each failure up to six hours, for about a week.
+ * The delays after which an event is enqueued again. `pickupSeconds` counts without an attempt, because the worker that took the job may have
+ * died; a queued job is not queued twice. `patienceSeconds` counts after an attempt. This delay doubles with each failure up to six hours,
+ * for about a week.
  */
 const patience = {pickupSeconds: 15, patienceSeconds: 300, usualAttempts, mostAttempts: 40, mostSeconds: 6 * 3600, limit: eventsPerRound}
 
-/** Enqueues the waiting events that no worker applies. */
+/** Enqueues the waiting events that no worker applies. Does nothing if payments are not configured. */
 export const sendWaiting = async ({db, payment}: WorkerDeps, queue: Queue): Promise<void> => {
   if (!payment.isConfigured) return
   for (const event of await listWaitingEvents(db, patience))
@@ -47,7 +48,10 @@ export const reconcileDue = async (deps: WorkerDeps): Promise<void> => {
 
 const isOfProvider = (error: unknown) => error instanceof PaymentFailure || error instanceof Refusal
 
-/** Settles everything of the org that may be open at the provider, then writes the org's plan as the provider has it. */
+/**
+ * Settles everything of the org that may be open at the provider, then writes the org's plan as the provider has it. Skips an org whose
+ * billing lock is held.
+ */
 export const reconcileOrg = async (deps: WorkerDeps, org: string): Promise<void> => {
   await settleStaleCheckouts(deps, org)
   const held = await holdBilling(deps.db, org)

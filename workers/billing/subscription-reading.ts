@@ -45,7 +45,9 @@ export const openSubscriptionReading = (tools: WorkerDeps, billingLease: Billing
   }
 }
 
-/** Reads the subscription. First settles open changes, because they change it. Corrects a cancellation that the provider dated too early. */
+/**
+ * Settles open plan changes, because they change the subscription, then reads it. Corrects a cancellation that the provider dated too early.
+ */
 const settleAndRead = async (tools: WorkerDeps, billingLease: BillingLease) => {
   await settleChanges(tools, billingLease)
   const read = await readCurrent(tools, billingLease.org)
@@ -54,7 +56,7 @@ const settleAndRead = async (tools: WorkerDeps, billingLease: BillingLease) => {
   return correctEarlyEnd(tools, read)
 }
 
-/** Writes the subscription. The author of the change is the person in the org who requested it, otherwise the payment provider. */
+/** Writes the subscription. The author of the change is the person in the org who requested it, or else the payment provider. */
 const writeRead = async (tx: Tx, billingLease: BillingLease, read: ReadSubscription | null): Promise<void> => {
   const {org} = billingLease
   const asker = read && (await findChangeAuthor(tx, {org, read}))
@@ -62,8 +64,8 @@ const writeRead = async (tx: Tx, billingLease: BillingLease, read: ReadSubscript
 }
 
 /**
- * Reads the org's known subscription. If that has ended or was never paid for, reads the customer's live one. Returns null if there is
- * none, or the provider knows none.
+ * Reads the org's known subscription. If that has ended or was never paid for, reads a live one of the customer instead. Without a live one,
+ * returns the known one; null if the provider has none.
  */
 const readCurrent = async (tools: Pick<WorkerDeps, 'db' | 'payment'>, org: string): Promise<ReadSubscription | null> => {
   const known = await findSubscription(tools.db, org)

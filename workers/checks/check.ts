@@ -41,7 +41,7 @@ type CheckSnapshot = {
   rowsPerRun: number
 }
 
-/** Checks an import for the caller of the job, who reads the problems afterwards. */
+/** Checks an import. Returns the numbers of rows, errors and warnings; the problems themselves are stored. */
 export const checkImport = async (work: Work, checkRef: CheckRef) => {
   const {rows, problems} = await runCheck(work, checkRef)
   return {rows, errors: countOf(problems, 'error'), warnings: countOf(problems, 'warning')}

@@ -2,7 +2,7 @@ import {type CheckProblem, SEVERITIES} from '../../shared/mapping/checks/problem
 import type {SnapshotSource} from '../../shared/mapping/flows/snapshot.ts'
 import {fixOf} from './fixes.ts'
 
-/** The place and kind of a problem. Findings with the same place and kind are one problem. */
+/** The kind of a problem, and where it occurs. Findings with the same spot are one problem. */
 export type Spot = Pick<CheckProblem, 'severity' | 'kind'> &
   Partial<Pick<CheckProblem, 'flow' | 'module' | 'field' | 'column' | 'place'>> & {source?: Pick<SnapshotSource, 'no' | 'id'> | null}
 
@@ -17,7 +17,7 @@ const longestMessage = 1_000
 /** The limit on listed problems. Flows may have 25,000 mappings, so the limit saves memory and keeps the list readable. */
 const mostProblems = 2_000
 
-/** Collects problems. Memory grows with the places and kinds of problems, up to 2,000, never with the rows. */
+/** Collects problems. Memory grows with the number of different problems, up to 2,000, not with the number of rows. */
 export const openFindings = () => {
   const groups = new Map<string, Group>()
   const open = (key: string, {source, severity, kind, ...at}: Spot, {fix = fixOf(kind), message}: NewFinding): Group => {

@@ -52,7 +52,9 @@ export const checkRows = async (check: FlowCheck): Promise<number> => {
 
 type RequiredField = Pick<DiscoveredField, 'apiName' | 'hasDefault'>
 
-/** Returns the fields without which the CRM creates no record. Subforms are left out, because separate flows fill them. */
+/**
+ * Returns the fields without which the CRM creates no record. Empty for a flow that deletes. Subforms with a flow of their own are left out.
+ */
 const requiredOf = ({fields}: DiscoveredModule, {deletes = false, nestedFlows: nests = [], layout}: CompiledFlow): RequiredField[] =>
   (deletes ? [] : fields)
     .filter(({required, creatable, readOnly}) => required && creatable && !readOnly)
@@ -93,7 +95,10 @@ const noteOrphan = (check: FlowCheck, {rowNumber: row}: FileRow) => {
   findings.note(spot, {row, message: 'The row has no key of a parent row'})
 }
 
-/** Notes a failed row's siblings, because the rows of a parent are written together or not at all. */
+/**
+ * Notes at a failed subform row that the other rows of its parent are not written either. The rows of a parent are written together or not at
+ * all.
+ */
 const noteSiblings = (check: FlowCheck, read: FileRow) => {
   const {flow, findings} = check
   if (!flow.subform || isOrphan(flow, read)) return

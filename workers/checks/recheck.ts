@@ -8,12 +8,15 @@ import {listChangesSince, listRecheckable, type RecheckProblem, replaceRecheck} 
 import type {Work} from '../worker.ts'
 import {runCheck} from './check.ts'
 
-/** The most templates of one job, and the most rows of an import that is checked, because no person waits for the result. */
+/**
+ * The limits of one job: templates, rows of an import that is checked, and stored problems per template. They are low, because no person
+ * waits for the result.
+ */
 const [mostTemplates, mostRows, mostProblems] = [20, 500_000, 50]
 
 /**
- * Checks the newest import of each template of the connection again, and stores which rows a field breaks that changed since the import was
- * made. An import without a changed field is left out.
+ * Checks the newest import of each template of the connection again. Stores the problems in fields that changed since that import was made.
+ * Leaves out imports without a changed module, and large ones.
  */
 export const recheckTemplates = async (work: Work, {org, connector}: {org: string; connector: string}) => {
   const answer = {templates: 0, broken: 0}
@@ -31,7 +34,7 @@ export const recheckTemplates = async (work: Work, {org, connector}: {org: strin
   return answer
 }
 
-/** A person may delete the import meanwhile, and its file may be gone. Such an import is left out. */
+/** Returns null if the check is refused, for example because the import was deleted or its file is gone. */
 const checkOrSkip = async (work: Work, ref: {org: string; importId: string}) => {
   try {
     return await runCheck(work, ref)
@@ -41,7 +44,7 @@ const checkOrSkip = async (work: Work, ref: {org: string; importId: string}) => 
   }
 }
 
-/** The changed fields by module. `all`: the module itself was added, removed or changed, so each of its problems may follow from that. */
+/** The changed fields by module. `all`: the module itself was added, removed or changed, so each of its problems may come from that change. */
 type ChangedFields = Map<string, {all: boolean; fields: Set<string>}>
 
 const changedFields = (diffs: readonly DiscoveryDiff[]): ChangedFields => {

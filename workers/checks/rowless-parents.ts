@@ -21,7 +21,10 @@ export const openRowlessParents = (flows: CompiledFlow[]) => {
   const sorting = openRowSort<ParentMark>({compare, sizeOf: ({key}) => key.length + 100})
   let waiting: ParentMark[] = []
   return {
-    /** Adds a row of a parent flow or of a subform flow. Only rows that a run would send are added. */
+    /**
+     * Adds a row of a parent flow or of a subform flow. Call it for parent rows without a problem, and for every subform row that can be
+     * composed.
+     */
     add: (flow: CompiledFlow, {rowNumber: row, cells}: FileRow) => {
       for (const [pair, {parents, nest}] of pairs.entries()) {
         if (flow !== parents && flow !== nest) continue

@@ -30,7 +30,7 @@ export type Context = OfflineContext & {
   images: ImageStore | null
   /** Null: the run applies no sealed plan. */
   plan: OpenPlan | null
-  /** Null: the first rows are not verified before the others. */
+  /** Null: the run has no canary, so no row is verified before other rows are sent. */
   canary: Canary | null
   lateUpdates: LateUpdates
   crmClock: CrmClock
@@ -68,7 +68,7 @@ export type LedgerContext = {
   log: Log
 }
 
-/** Returns a context whose waits and calls also end with the signal. */
+/** Returns a context whose waits and calls also end when `signal` aborts. */
 export const withSignal = (ctx: Context, signal: AbortSignal): Context => ({
   ...ctx,
   signal: AbortSignal.any([ctx.signal, signal]),

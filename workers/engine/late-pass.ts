@@ -11,10 +11,15 @@ import {emptySettlement} from './settle/settler.ts'
 
 const chunksAhead = 2
 
-/** What the run has already logged about a row in this pass. */
+/**
+ * A row's earlier log entries of this pass. `attempt`: the highest logged attempt. `isOver`: the row has an entry other than `unanswered`.
+ */
 export type PriorSend = {attempt: number; isOver: boolean}
 
-/** `prior`: by row number. `counts`: what the pass counts apart from outcomes. */
+/**
+ * The state of the pass when it began, and its counts. `prior`: earlier log entries by row number. `counts`: counts of the pass besides
+ * outcomes.
+ */
 export type LateRows = {lowWater: number; prior: Map<number, PriorSend>; counts: PassCounts}
 
 type LatePass<Chunk> = {
@@ -26,8 +31,8 @@ type LatePass<Chunk> = {
 }
 
 /**
- * Runs a pass over a flow's written records, in row order. Its calls may be repeated, so a new owner begins at the low-water mark. Returns
- * at once if the pass is finished.
+ * Runs a patch or tag pass of a flow, in row order. Returns at once if the pass is finished. A new owner begins at the low-water mark. It
+ * may repeat calls, because a repeated patch or tag has no further effect.
  */
 export const runLatePass = async <Chunk>(ctx: Context, flow: CompiledFlow, {pass, phase, listChunks, prepare}: LatePass<Chunk>) => {
   const {db, run} = ctx

@@ -18,42 +18,48 @@ import type {NestedRows} from './send/nested-rows.ts'
 import type {CompiledSubformFlow} from './subform/record-order.ts'
 
 /**
- * Operation codes as the ledger stores them. `again`: the row is to be planned again. `replace`: a subform row, written with all other rows
- * of its parent. `tag`: a written record gets the tags of its flow. `delete`: a row or an undo deletes a record. `undelete`: an undo takes it out
- * of the recycle bin.
+ * Operation codes as the ledger stores them. `again`: the row is to be planned again. `replace`: a subform row is written with all other
+ * rows of its parent. `tag`: a written record gets the tags of its flow. `delete`: a row or an undo deletes a record. `undelete`: an undo
+ * restores a record from the recycle bin.
  */
 export const STEP_CODES = {create: 0, update: 1, again: 2, replace: 3, patch: 4, tag: 5, delete: 6, undelete: 7} as const
 export type StepKind = 'create' | 'update' | 'delete'
 export type BatchKind = StepKind | 'replace' | 'undelete'
 
-/** A row in the row pipeline of one flow. It is in memory only while it is inside the window. */
+/** A row in the row pipeline of one flow. It is in memory until it is settled. */
 export type ImportRow = {
   number: number
   key: string
   payload: Record<string, unknown>
   matchKey: Buffer | null
-  /** The keys of the row's locks: its match key, every unique value of its payload, its target record. */
+  /**
+   * The keys of the row's locks: its match key, each unique value, and its target record. Parent rows and waiting child rows share further
+   * keys.
+   */
   lockKeys: string[]
   /** The ids of the CRM records that match the row. */
   matches: string[]
   /** The ids of matching records that held every value of the payload when they were read. */
   unchanged?: string[]
   /**
-   * The matching records as they were read. Only rows of flows that keep edits, and of runs that store before images, have them, until the
-   * row waits for a row lock.
+   * The matching records as they were read. Only rows of flows that keep edits, or of runs that store before images, have them. A row that
+   * waited for a lock loses these records when it gets the lock.
    */
   known?: CrmRecord[] | undefined
-  /** Whether `known` was read by id when the row was planned, so that it is not old. */
+  /** Whether `known` was read by id when the row was planned, and not by an earlier query. */
   isKnownById?: boolean
   /** Values that the record held already. They were left out of the payload. */
   confirmed?: Record<string, unknown>
   /** Fields that were left out of the payload, because a person edited them. They are logged with the row's next entry. */
   keptEdits?: string[]
-  /** Fields that the chain left empty in the record. A person filled them if they have a value without a mark. */
+  /**
+   * Link fields that earlier writes of the chain left empty in the record. Only patches have them. If such a field now has a value but no
+   * mark, a person filled it.
+   */
   leftEmpty?: string[]
   /** Whether the create sends a unique key, by which a lost create can be found again. */
   hasUniqueKey: boolean
-  /** The idempotency value that the row's create sends besides the payload. Other rows, updates and comparisons never see it. */
+  /** The idempotency value that only the row's create sends, besides the payload. Updates and comparisons do not use it. */
   idempotency?: {field: string; value: string}
   /** Whether the row is written by a record call although its flow writes in bulk. */
   isByRecords?: boolean
@@ -63,19 +69,19 @@ export type ImportRow = {
   unansweredSends: number
   /** When the first unanswered send became known, in monotonic ms. */
   unansweredSince?: number
-  /** Whether the CRM refused the row's delete because it shows no such record. */
+  /** Whether the CRM refused the row's delete because the record is gone. */
   isGone?: boolean
   /** Whether an earlier run of the chain sent a create of this row that was never answered. */
   hasLostCreate?: boolean
   /** The number of unanswered creates of this row in its chain for which no record was found. */
   unansweredCreates: number
-  /** The digest of the payload that an earlier owner sent in an unanswered create without a unique key. */
+  /** The digest of the payload of an unanswered create without a unique key, which an earlier owner or an earlier run sent. */
   sentDigest?: Buffer
-  /** The operation that was sent earlier. Planning must not change it. */
+  /** The operation that was sent earlier, which planning does not change. Null: nothing was sent, or the row is planned again. */
   decided: {kind: StepKind; target: string | null} | null
   /** The outcome under which the row is counted now. */
   counted: OutcomeName | null
-  /** Sentences that the results show next to `Written`. */
+  /** Sentences for the message of the log entry if the write succeeds. */
   remarks?: string[]
   /** Whether the row has an entry in the table `unsettled`. */
   open: boolean
@@ -85,12 +91,15 @@ export type ImportRow = {
   notes?: LookupNote[]
   /** The fields whose link was left empty. */
   emptyLinks?: string[]
-  /** Fields whose value in the file had too many decimal places. */
+  /** Fields whose value in the file had too many decimal places and was rounded. */
   rounded?: string[]
-  /** Fields whose value map has no entry for the row's value, and those of them whose value counts as a blank cell. */
+  /**
+   * `unmapped`: fields whose value map has no entry for the value of the row. `emptied`: those of them that treat the value as a blank
+   * cell.
+   */
   unmapped?: string[]
   emptied?: string[]
-  /** Whether the row is among the first of its kind, which are read back before others are sent. */
+  /** Whether the row belongs to the canary of its kind. */
   isCanary?: boolean
   /** Whether sending the row counts towards the row limit. Default true. */
   isMetered?: boolean
@@ -99,16 +108,17 @@ export type ImportRow = {
   nested?: NestedRows[]
   /** The rows of the parent flow to which the row may belong. */
   parentCandidates?: ParentCandidates
-  /** Dependencies between rows of the flow. `isAwaited`: other rows may wait for this row. `waitsFor`: keys of the rows for which this row waits. */
+  /** Whether later rows of the flow may wait for this row, because it can be their parent. */
   isAwaited?: boolean
   /** The row's step in the sealed plan that the run applies. Null: the plan does not write the row. Absent: the run applies no plan. */
   step?: PlanStep | null | undefined
+  /** The keys of the parent rows for which this row waits. */
   waitsFor?: string[] | undefined
 }
 
 /**
- * A row that ends before planning. Without `end`, the row failed. `held`: the flow's filter excludes the row, which gets no log entry.
- * `question`: the question that a user must answer first.
+ * A row that ends without an operation. Without `end`, the row failed. `held`: the filter of the flow excludes the row, which gets no log
+ * entry. `question`: the question that a user must answer first.
  */
 export type RowFailure = {
   number: number
@@ -126,14 +136,17 @@ export type RowFailure = {
   emptied?: string[]
 }
 
-/** A link to resolve. `digest` identifies the value; null if no record can have the value. */
+/** A link to resolve. `digest` identifies the value. Null: no record can be found by the value. */
 export type PendingLink = {field: string; link: Link; text: string; digest: string | null}
 
 export const isRow = (composed: ImportRow | RowFailure): composed is ImportRow => 'payload' in composed
 
 export type FlowField = SnapshotModule['fields'][number]
 
-/** The way to the record of a link field. `always`: every value is searched for; otherwise only values that cannot be a record id. */
+/**
+ * How the value of a link field finds a record. `always`: every value is searched for. Otherwise only user fields are searched for, and
+ * only values with `@`.
+ */
 export type Link = {
   lookup: SnapshotLookup
   always: boolean
@@ -142,8 +155,8 @@ export type Link = {
 }
 
 /**
- * The way in which one field is filled. `expression`: the name of the expression that computes the value. Without one, the value is the
- * cell or the static text.
+ * How one field is filled. `expression`: the name of the expression that computes the value. Without an expression, the value is the cell
+ * or the static text.
  */
 export type FieldMapping = {
   field: FlowField
@@ -169,47 +182,50 @@ export type CompiledFlow = {
   uniqueFields: FlowField[]
   onOne: 'update' | 'skip' | 'create'
   onMany: 'ask' | 'first' | 'skip'
-  /** The fields that are read with each matched record, so that unchanged records are skipped. If null, each update is sent. */
+  /**
+   * The fields that are read with each matched record to find unchanged records and edited values. Null: no row is skipped as unchanged.
+   */
   comparedFields: FlowField[] | null
   /** Whether the flow deletes the records that its rows match. */
   deletes?: boolean
-  /** The fields that are read with each matched record besides, because a run that stores before images needs their values. */
+  /** The fields that a run with before images reads too with each matched record. */
   imageFields?: FlowField[]
   parent?: ParentLink | null
   /** What happens to values that people edited. Null: they are overwritten. */
   edits?: EditRules | null
-  /** The marks of the module's records. Null: what is written is not remembered. */
+  /** The marks of the module's records. Null: the run stores no marks for the flow. */
   marks?: ModuleMarks | null
   /**
-   * The link to the parents, the parents' subform field and the parents' module. Only flows of subform rows have these. `nested` is
-   * documented at the snapshot's flow.
+   * The link to the parents, the parents' subform field and the parents' module. Only flows of subform rows have these. For `nested`, see
+   * `SnapshotFlow`.
    */
   subform?: {link: ParentLink; field: string; module: string; nested?: SnapshotFlow['nested']} | null
   /** Flows of subform rows that are sent in the creates of this flow. */
   nestedFlows?: CompiledSubformFlow[]
   /** Whether records that a row only matched are stored too, because other flows or later patches need them. */
   isReferenced?: boolean
-  /** Matches rows against an export of the module. Absent: every row is matched by a query. */
+  /** Matches rows against an export of the module, before queries match the others. Null or absent: queries match every row. */
   snapshotMatches?: SnapshotMatches | null
   /** The fields that a patch pass writes. Only the compiled flow of a patch pass has it. */
   patchPlan?: PatchPlan
   /** The tags that a tag pass adds. Only the compiled flow of a tag pass has them. */
   tags?: string[]
-  /** The answers to the writes of an undo are judged in their own way. */
+  /** `undo`: the flow is an undo. `judgeUndo` then settles the answers to its writes. */
   judge?: 'undo'
   /** Updates are refused for records that changed after this time, in ms by the CRM's clock. Only restores of an undo have it. */
   unmodifiedSince?: number | null
-  /** What the CRM does besides storing the values. */
+  /** The write options: automations, layout and assignment rule. */
   options?: RecordOptions
-  /** The routes that the flow names. Used if the run was started without routes. */
+  /** The routes that the flow asks for. They are used if the run was started without a choice of routes. */
   routes?: Pick<Flow, 'matchBy' | 'writeBy'>
   /** The flow's layout, with the fields that a create must fill. */
   layout?: {name: string; requires: string[]}
 }
 
 /**
- * How a flow treats values that people edited. `fields`: the fields that can be compared. `choices`: the fields that are not overwritten.
- * `skipsUnchanged`: a row whose record holds every value is not written.
+ * How a flow treats edited values. `fields`: the fields that can be compared. `choices`: the fields whose edited values are kept or asked
+ * about. `onUnknown`: applies if no mark shows whether a value was edited. `skipsUnchanged`: a row whose record holds every value is not
+ * written.
  */
 export type EditRules = {
   fields: ReadonlyMap<string, FlowField>

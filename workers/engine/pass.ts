@@ -21,12 +21,12 @@ import {drainPipeline, finishRows, openRowPipeline, planChunk, waitForRoom} from
 import {addSteps} from './sealed-plan/keep-to-plan.ts'
 import {emptySettlement} from './settle/settler.ts'
 
-/** The most chunks in preparation, so that their queries use all slots for queries. The room in the window limits them too. */
+/** The most chunks in preparation at once: enough for their queries to use all slots for queries. The window limits their number too. */
 const chunksAhead = 10
 
 /**
- * Runs one flow over its file from the cursor: read, compose, match, plan, send, settle. Resolves when every row is settled. If the pass
- * ends early, rejects with the cause after all work in progress has ended.
+ * Runs one flow over the rows of its file above the low-water mark: read, compose, match, plan, send, settle. Resolves when every row is
+ * settled. If the pass ends early, rejects with the cause after all work in progress has ended.
  */
 export const runPass = async (ctx: Context, compiled: CompiledFlow, lowWater: number): Promise<void> => {
   const {db, run} = ctx
@@ -69,7 +69,10 @@ const runMatchedPass = async (ctx: Context, flow: CompiledFlow, lowWater: number
 type ReadChunk = NestedChunk & {questions: Map<number, Question>}
 type IsDone = (number: number) => boolean
 
-/** Yields each chunk of the file with the unsettled entries that earlier owners left for its rows. */
+/**
+ * Yields the chunks of the file up to the last row of the run. Each has its nested rows, and the unsettled entries that earlier owners and
+ * earlier runs left.
+ */
 async function* chunksOf(ctx: Context, flow: CompiledFlow, reader: NestedReader | null): AsyncGenerator<ReadChunk> {
   const questions = openQuestions(ctx, flow)
   const last = ctx.snapshot.rows?.to ?? Number.POSITIVE_INFINITY
@@ -81,7 +84,10 @@ async function* chunksOf(ctx: Context, flow: CompiledFlow, reader: NestedReader 
   }
 }
 
-/** Finds the rows that an earlier owner settled. Lists only rows above the low-water mark, so the window bounds their number. */
+/**
+ * Returns a test whether a row is at or below the low-water mark, or has a log entry of this run. Only logged rows above the mark are held
+ * in memory. The window bounds their number.
+ */
 const findDone = async ({db, run}: Context, flow: CompiledFlow, lowWater: number): Promise<IsDone> => {
   const logged = new Set(await listLoggedRows(db, {run: run.no, flow: flow.no, after: lowWater}))
   return number => number <= lowWater || logged.has(number)
@@ -91,7 +97,7 @@ export const measureRow = ({cells}: FileRow) => cells.reduce((sum, {length}) => 
 
 type PrepareChunkOptions = {lowWater: number; isDone: IsDone; counts: PassCounts}
 
-/** Composes the rows of a chunk and queries the CRM for their matches. */
+/** Prepares a chunk: adds its rows to the window, finds inherited rows, composes the other rows and finds the records that match. */
 const prepareChunk = async (pipeline: RowPipeline, chunk: ReadChunk, options: PrepareChunkOptions): Promise<PreparedChunk> => {
   const {lowWater, isDone, counts} = options
   const {ctx, flow, window} = pipeline
@@ -130,7 +136,7 @@ const prepareChunk = async (pipeline: RowPipeline, chunk: ReadChunk, options: Pr
   return {rows, failures, inherited: standing, unmatched: await matchRows(ctx, flow, rows)}
 }
 
-/** Counts the unmapped cells of rows that an earlier owner settled above its low-water mark. The rows leave the window again. */
+/** Counts the unmapped cells of rows that an earlier owner settled beyond its last low-water mark. Removes the rows from the window. */
 const recountRows = async ({ctx, flow, window}: RowPipeline, counts: PassCounts, settled: FileRow[]): Promise<void> => {
   const numbers = settled.map(({rowNumber}) => rowNumber)
   const inherited = await findInheritedRows(ctx, flow, numbers)
@@ -140,8 +146,8 @@ const recountRows = async ({ctx, flow, window}: RowPipeline, counts: PassCounts,
 }
 
 /**
- * Adds rows to the window in file order. Call it before the first `await`, because chunks are prepared concurrently. Rows that cleaning
- * removed do not enter.
+ * Adds rows to the window in file order and returns them. Leaves out rows that cleaning excluded, rows outside the range of the run, and
+ * rows for which `isOver` is true. Call it before the first `await`, because chunks are prepared concurrently.
  */
 const enterWindow = ({ctx, window}: RowPipeline, {read: rows, nestable}: ReadChunk, isOver: (number: number) => boolean): FileRow[] =>
   rows.filter(read => {

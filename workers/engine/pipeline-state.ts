@@ -26,10 +26,10 @@ export type RowPipeline = {
   inFlight: Set<Promise<void>>
   /** Operations that wait until the canary of their kind is verified. */
   behindCanary: Record<StepKind, Op[]>
-  /** The number of small batches still to be sent after a lost batch. */
+  /** The number of small batches still to be sent after a batch with unanswered creates that carry no unique key. */
   smallBatchesLeft: number
   closing: AbortController
-  /** The number of consecutive batches without any answer of the CRM. */
+  /** The number of consecutive batches without any answer from the CRM. */
   silentBatches: number
   change: ChangeSignal
   failure: {error: unknown} | null
@@ -50,5 +50,8 @@ export const emptyPipeline = (): Omit<RowPipeline, 'ctx' | 'flow' | 'window' | '
   failure: null,
 })
 
-/** A chunk that is ready to be planned. `inherited`: rows that an earlier run of the chain resolved. */
+/**
+ * A chunk that is ready to be planned. `inherited`: rows that an earlier run of the chain resolved. `unmatched`: rows whose match value the
+ * CRM cannot search for.
+ */
 export type PreparedChunk = {rows: ImportRow[]; failures: RowFailure[]; unmatched: MatchFailure[]; inherited: InheritedRow[]}

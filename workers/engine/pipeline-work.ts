@@ -3,7 +3,10 @@ import {waitInPass} from './pass-wait.ts'
 import type {RowPipeline} from './pipeline-state.ts'
 import {assertWritable, crmUnavailable} from './send/crm-retry.ts'
 
-/** Throws the cause if the pass has ended. Pauses the run after too many consecutive batches without an answer, instead of sending the rest of the file. */
+/**
+ * Throws if work of the pass has failed or the run must not write. Pauses the run if more than `CRM_SLOTS` consecutive batches got no
+ * answer.
+ */
 export const assertRunning = ({failure, ctx, silentBatches, window}: RowPipeline) => {
   if (failure) throw failure.error
   assertWritable(ctx)
@@ -26,7 +29,6 @@ export const trackWork = (pipeline: RowPipeline, work: Promise<void>) => {
 export const waitInPipeline = (pipeline: RowPipeline, ms: number) =>
   waitInPass(ms, {signal: pipeline.ctx.signal, over: pipeline.closing.signal, assertGoing: () => assertRunning(pipeline)})
 
-/** The callbacks of a batch of the pass. */
 export const batchHooks = (pipeline: RowPipeline) => ({
   leave: (row: ImportRow) => pipeline.window.leave(row.number),
   resending: () => pipeline.resending.size > 0 || pipeline.unanswered.count() > 0,

@@ -7,7 +7,7 @@ import type {ImportRow} from './model.ts'
 export type RowLocks = {
   /** Queues the row for all its keys. Call it in file order. Returns true if the row holds every key, false if it waits. */
   acquire(row: ImportRow): boolean
-  /** Locks a record too. Returns false if another row holds the record; the row then waits for it. */
+  /** Queues the row for the record too. Returns false if the row must wait for another row. */
   acquireRecord(row: ImportRow, recordId: string): boolean
   /** Releases all locks of the row. Returns the rows that now hold every key, in file order. */
   release(row: ImportRow): ImportRow[]

@@ -44,7 +44,7 @@ export const openRowPipeline = (ctx: Context, flow: CompiledFlow, lowWater: numb
     end: rows => releaseRows(pipeline, rows),
     again: rows => {
       resendCreates(pipeline, rows)
-      // This wakes the waiting loop, which sends a part-filled batch although other rows of the same step still wait.
+      // Wakes `waitForChange`, which sends a part-filled batch although other rows are still being searched for.
       pipeline.change.notify()
     },
   })
@@ -59,7 +59,7 @@ export const openRowPipeline = (ctx: Context, flow: CompiledFlow, lowWater: numb
   return pipeline
 }
 
-/** Plans rows that hold all their row locks. The other rows wait for their locks. */
+/** Settles failures and inherited rows of a chunk. Plans the rows that get all their locks; the others wait. */
 export const planChunk = async (pipeline: RowPipeline, {rows, failures, unmatched, inherited}: PreparedChunk) => {
   assertRunning(pipeline)
   const lost = new Set(unmatched.map(({row}) => row))
@@ -86,7 +86,7 @@ export const finishRows = async (pipeline: RowPipeline) => {
   while (window.count() > 0 || underWay.size > 0 || partBatches.create.length > 0) await waitForChange(pipeline)
 }
 
-/** Waits until no work is in progress, whether it succeeded or failed. */
+/** Ends the waits of the pass. Resolves when no work is in progress, whether the work succeeded or failed. */
 export const drainPipeline = async ({underWay, closing}: RowPipeline) => {
   closing.abort()
   while (underWay.size) await Promise.allSettled(underWay)
@@ -94,7 +94,7 @@ export const drainPipeline = async ({underWay, closing}: RowPipeline) => {
 
 const kinds = ['create', 'update', 'delete'] as const
 
-/** Waits for a change. `goPartFilled`: sends part-filled batches first, so that slots do not idle. Otherwise rows that are read later fill them. */
+/** Waits for a change. `goPartFilled`: sends part-filled batches first, so that slots do not idle. Otherwise they wait for further rows. */
 const waitForChange = async (pipeline: RowPipeline, goPartFilled = true) => {
   assertRunning(pipeline)
   const changed = pipeline.change.next()
@@ -136,7 +136,7 @@ const planRows = async (pipeline: RowPipeline, held: ImportRow[]) => {
     } else if (planned.do === 'delete') {
       if (locks.acquireRecord(row, planned.target)) addToBatch(pipeline, 'delete', {row, target: planned.target})
     } else {
-      // If the record exists, the subform's own flow replaces its rows.
+      // The subform's own flow replaces the subform rows of an existing record, so they are not nested.
       if (flow.nestedFlows) forgetNested(row)
       const isUncompared = flow.comparedFields !== null && !flow.edits && row.unchanged === undefined
       if (locks.acquireRecord(row, planned.target)) (isUncompared ? uncompared : updates).push({row, target: planned.target})
@@ -144,7 +144,7 @@ const planRows = async (pipeline: RowPipeline, held: ImportRow[]) => {
   }
   if (creates.length) await addCreates(pipeline, creates)
   if (uncompared.length) trackWork(pipeline, updateUnlessUnchanged(pipeline, uncompared))
-  // The records of a bulk update are read when its file is written.
+  // The records of bulk updates are read when their file is prepared.
   const forBulk = new Set(flow.edits ? updates.filter(op => bulkFor(pipeline, 'update')?.holds('update', op)) : [])
   const forRecords = updates.filter(op => !forBulk.has(op))
   const kept = await keepEdits(ctx, flow, forRecords, {ours, settled})
@@ -161,7 +161,7 @@ const addUpdates = async (pipeline: RowPipeline, ops: Op[]) => {
   for (const op of ops) addUpdate(pipeline, op)
 }
 
-/** Reads the records of updates that were not compared with a query's answer. Skips those whose record holds every value. */
+/** Reads the records of updates by id. Skips the updates whose record already holds every value, and adds the others. */
 const updateUnlessUnchanged = async (pipeline: RowPipeline, ops: Op[]) => {
   const {ctx, flow} = pipeline
   const unchanged = await findUnchangedOps(ctx, flow, ops)
@@ -176,7 +176,7 @@ const updateUnlessUnchanged = async (pipeline: RowPipeline, ops: Op[]) => {
   await settleSkipped(pipeline, settled, rows)
 }
 
-/** Releases the row locks and plans the rows that waited for them. */
+/** Releases the locks of rows that ended. Plans the rows that now hold all their locks. */
 const releaseRows = (pipeline: RowPipeline, rows: ImportRow[]) => {
   pipeline.ctx.canary?.end(rows)
   const freed = rows.flatMap(row => pipeline.locks.release(row)).sort((a, b) => a.number - b.number)
@@ -186,7 +186,7 @@ const releaseRows = (pipeline: RowPipeline, rows: ImportRow[]) => {
   trackWork(pipeline, isKnown ? planRows(pipeline, freed) : replanRows(pipeline, freed))
 }
 
-/** Plans rows that waited for a lock. The row that held it may have created a record that the ledger does not know, so the CRM is queried again. */
+/** Matches rows again and plans them, because the earlier lock holder may have created a record that the ledger does not know. */
 const replanRows = async (pipeline: RowPipeline, rows: ImportRow[]) => {
   const unmatched = await matchRows(pipeline.ctx, pipeline.flow, rows)
   const failed = new Set(unmatched.map(({row}) => row))
@@ -196,7 +196,7 @@ const replanRows = async (pipeline: RowPipeline, rows: ImportRow[]) => {
   if (ready.length > 0) await planRows(pipeline, ready)
 }
 
-/** Adds an update. It waits until the CRM can no longer execute another row's unanswered update of the same record. */
+/** Adds an update once the CRM can no longer execute an unanswered update of the same record by another row. */
 const addUpdate = (pipeline: RowPipeline, op: Op): void => {
   const waitMs = pipeline.ctx.run.dryRun ? 0 : pipeline.ctx.lateUpdates.waitMs(op.target!, op.row.key)
   const addLater = () => waitInPipeline(pipeline, waitMs).then(() => addUpdate(pipeline, op))
@@ -218,7 +218,7 @@ const addToBatch = (pipeline: RowPipeline, kind: StepKind, op: Op) => {
   if (isBatchFull(pipeline, kind)) flushBatch(pipeline, kind)
 }
 
-/** Queues creates to be sent again after the search found no record in the CRM. */
+/** Queues creates to be sent again, because a search found no record of them. */
 const resendCreates = (pipeline: RowPipeline, rows: ImportRow[]) => {
   for (const row of rows) if (row.unansweredSends > 0) pipeline.resending.add(row)
   if (pipeline.flow.nestedFlows) return trackWork(pipeline, addCreates(pipeline, rows))
@@ -262,7 +262,7 @@ const takeResult = (pipeline: RowPipeline, kind: StepKind, {next, unsent, ending
   trackWork(pipeline, pipeline.unanswered.settle(lost))
 }
 
-/** Sends a full file of rows, one at a time. `isIdle`: nothing else is in progress, so the largest group of rows goes too. */
+/** Sends the next full bulk file, unless one is in progress. `isIdle`: no other work is in progress, so a part-filled file goes too. */
 const flushBulk = (pipeline: RowPipeline, isIdle = false) => {
   const {bulk} = pipeline
   if (!bulk || bulk.isBusy || pipeline.failure) return

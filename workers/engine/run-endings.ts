@@ -5,12 +5,12 @@ export class LeaseLost extends Error {
   override name = 'LeaseLost'
 }
 
-/** Throws if another owner took the run, as a fenced statement found. */
+/** Throws LeaseLost if a fenced statement found that this process no longer owns the run. */
 export const assertOwner = (isOwner: boolean): void => {
   if (!isOwner) throw new LeaseLost('Another owner took the run')
 }
 
-/** The run has stopped writing rows. It never continues. */
+/** The run stops before the end of its file. Only a retry continues it. */
 export class RunStopped extends Error {
   override name = 'RunStopped'
   readonly stop: RunStop
@@ -20,7 +20,7 @@ export class RunStopped extends Error {
   }
 }
 
-/** The run cannot write for now. Batches in flight settle, the run pauses for `seconds`, and the sweep resumes it. */
+/** The run cannot write for now. It pauses for `seconds`, and then the sweep resumes it. */
 export class RunPaused extends Error {
   override name = 'RunPaused'
   readonly code: string

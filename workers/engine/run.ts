@@ -40,8 +40,8 @@ import {runUndo} from './undo/undo-run.ts'
 import {writeFlows} from './write-flows.ts'
 
 /**
- * The result of an execution. `ended`: nothing is left to do. `held`: another owner has the run. `released`: the run continues later, in
- * this or another process.
+ * The result of an execution. `ended`: nothing is left to do. `held`: another owner has the run, or another run uses the child process.
+ * `released`: the run continues later, in this or another process.
  */
 export type RunState = 'ended' | 'held' | 'released'
 
@@ -51,8 +51,8 @@ type RunRef = {org: string; id: string}
 export type ExecuteOptions = {signal: AbortSignal; log: Log; onLeased?: () => void}
 
 /**
- * Executes the run from its current state until it ends, pauses or loses its lease. A run that may crash its process executes in a child
- * process.
+ * Executes the run from its current state until it ends, pauses, is drained or loses its lease. A run that may crash its process executes
+ * in a child process. A run of a closed org is not executed.
  */
 export const executeRun = async (deps: EngineDeps, name: RunRef, options: ExecuteOptions): Promise<RunState> => {
   const found = await findRun(deps.db, name)
@@ -128,12 +128,12 @@ const countPlanned = ({counts}: RunHead) =>
 
 type CrmDeps = Pick<WorkerDeps, 'crm' | 'budget'>
 
-/** Executes the run and handles how it ended. A run can also lose its lease while it stops or closes. */
+/** Executes the run, and pauses or releases it if the execution ended early. This includes errors while the run stops or closes. */
 const execute = (ctx: LedgerContext, reach: CrmDeps, head: RunHead): Promise<RunState> =>
   executeToEnd(ctx, reach, head).catch(error => pauseOrRelease(ctx, findEnding(ctx, error)))
 
 const executeToEnd = async (ctx: LedgerContext, reach: CrmDeps, head: RunHead): Promise<RunState> => {
-  // The run's own data may cause the crashes, so no more of it is read.
+  // The run's data may cause the crashes, so the run reads no further data.
   const hasCrashed = head.crashes >= mostCrashes && ctx.run.state !== 'closing'
   let reason = head.stop?.stopped ?? 'done'
   try {
@@ -160,18 +160,21 @@ const settleAbandonedBatches = async (ctx: LedgerContext, how: {piecewise?: bool
   if (rows) ctx.log.warn({rows}, 'settled rows that were left in flight')
 }
 
-/** Runs one flow after another. A flow ends when none of its rows is open. */
+/**
+ * Executes the flows of the run, or its undo. Throws a stop or a pause if the run must not write. Does nothing if the run is already
+ * closing.
+ */
 const writeRows = async (ledgerContext: LedgerContext, {crm, budget}: CrmDeps, head: RunHead) => {
   const {db, run, lease} = ledgerContext
   if (run.state === 'closing') return
-  // The rows of a bulk job that the CRM already executes are reported as it writes them, even if the run was cancelled.
+  // The CRM may still execute bulk jobs of a stopped run, so the run waits for their results.
   const hasBulkJobs = (await listOpenBulkJobs(db, run.no)).length > 0
   if (head.stop && !hasBulkJobs) throw new RunStopped(head.stop)
   if (head.held && !head.stop) throw runHeld(head.held)
   const offline = await readOfflineContext(ledgerContext)
   const compiledFlows = compileFlows(offline.snapshot)
   const shut = findWriteBlock(await findWriteStatus(db, run.no), run)
-  // A run that ends only reads what its bulk jobs wrote, so paused writes do not delay its end.
+  // A stopped run only reads the results of its bulk jobs, so paused writes do not delay it.
   if (shut && !(head.stop && shut instanceof RunPaused)) throw shut
   if (!(await beginRun(db, {no: run.no, fence: lease.fence}))) throw new LeaseLost('Another owner took the run')
   const idempotencyValueOf = await openIdempotency(offline)
@@ -207,8 +210,8 @@ const writeRows = async (ledgerContext: LedgerContext, {crm, budget}: CrmDeps, h
 }
 
 /**
- * Lists unanswered updates of earlier owners, earlier runs and the run to undo. Makes no query if there can be none: a first
- * owner without an earlier run.
+ * Lists unanswered updates of earlier owners, of earlier runs and of the run to undo. Makes no query for the first owner of a run without
+ * earlier runs.
  */
 const listKnownUpdates = async (ctx: LedgerContext, {fence}: RunHead, earlier: readonly number[]) => {
   const {db, run, chain} = ctx
@@ -216,7 +219,9 @@ const listKnownUpdates = async (ctx: LedgerContext, {fence}: RunHead, earlier: r
   return listLateUpdates(db, {run: run.no, chains: [...new Set([chain, ...earlier])], seconds: overSecondsOf(ctx)})
 }
 
-/** Lists the chains whose earlier runs wrote the records of this run: its own if it is a retry, and that of the run to undo. */
+/**
+ * Lists the chains whose earlier runs may have written the records of this run. These are the retried chain, and the chain of the run to undo.
+ */
 const listEarlierChains = async ({db, run, retried}: LedgerContext): Promise<number[]> => {
   const undone = run.undoOf === null ? null : await findRun(db, {org: run.org, id: run.undoOf})
   return [...(retried === null ? [] : [retried]), ...(undone ? [undone.chainNo ?? undone.no] : [])]
@@ -229,7 +234,10 @@ const readOfflineContext = async (ledgerContext: LedgerContext): Promise<Offline
   return {...ledgerContext, snapshot}
 }
 
-/** Pauses a run whose snapshot this build cannot read. During a rollout, old and new workers execute the same runs, so such a run must not fail. */
+/**
+ * Pauses a run whose snapshot has a newer format. During a rollout, old and new workers execute the same runs. Any other refusal becomes an
+ * error.
+ */
 const pauseForNewerVersion = (error: unknown): never => {
   if (!(error instanceof Refusal)) throw error
   if (error.code !== 'FROM_FUTURE') throw new Error(error.message, {cause: error})
@@ -242,7 +250,10 @@ const tooManyCrashes = () =>
     message: `The run failed or crashed its process ${mostCrashes} times without settling a row. See the logs of the workers for the cause, then retry the run`,
   })
 
-/** Opens the run's connection. An ended or disconnected connection stops the run. A connection that is unavailable for now pauses it. */
+/**
+ * Opens the run's connection. Throws a stop if the connection has ended or was disconnected. Throws a pause if the connection is
+ * unavailable for now.
+ */
 const openConnection = async (ctx: LedgerContext, crm: Crm, onCall: RunCost['note']) => {
   try {
     return await crm.open(ctx.run.connectorId!, {slots: 'own', onCall})
@@ -251,7 +262,7 @@ const openConnection = async (ctx: LedgerContext, crm: Crm, onCall: RunCost['not
   }
 }
 
-/** Returns why the execution ended. Aborted waits reject with the signal's error, so the signal names the cause. */
+/** Returns why the execution ended. An aborted wait rejects with an AbortError, so the lease and the signal show the cause. */
 const findEnding = ({lease, signal}: LedgerContext, error: unknown) => {
   if (lease.lost.aborted) return lease.lost.reason
   if (signal.aborted && !(error instanceof RunStopped)) return new Drained('The process was asked to stop')

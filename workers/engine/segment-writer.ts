@@ -13,7 +13,7 @@ export type SegmentWriter<T> = {
   keep(items: T[]): Promise<void>
 }
 
-/** `list`: the list of segments. `what`: the noun for log and pause. `seal`: encrypts an object. */
+/** `list`: the number of the list of segments. `what`: the noun for log and pause. `seal`: encrypts an object. */
 export type SegmentOptions = {
   list: number
   what: string
@@ -26,8 +26,8 @@ const tries = 3
 type SegmentContext = Pick<LedgerContext, 'db' | 'storage' | 'run' | 'log'>
 
 /**
- * Opens a writer that stores the items of concurrent callers together. `gatherMs`: the time in ms during which items are collected into one
- * object; every caller waits at least this long.
+ * Opens a writer that stores the items of concurrent callers together. `gatherMs`: the ms for which items are collected before they are
+ * stored as one object.
  */
 export const openSegmentWriter = <T extends object>(
   ctx: SegmentContext,
@@ -55,8 +55,9 @@ export const openSegmentWriter = <T extends object>(
 }
 
 /**
- * Stores the items as one object and names it in a transaction. `within`: statements of that transaction; if it returns false, the object is
- * not named. A try whose result is unknown is repeated, so `within` must notice that it was committed.
+ * Stores the items as one object and names it in a transaction. `within`: statements of that transaction. If it returns false, the object
+ * is not named. A try with an unknown result is repeated, so `within` must notice an earlier commit. Pauses the run after three failed
+ * tries.
  */
 export const storeSegment = async (
   {db, storage, run, log}: SegmentContext,

@@ -17,7 +17,7 @@ import {runSubformPass} from './subform/subform-pass.ts'
 import {compileTagFlow, runTagPass} from './tag/tag-pass.ts'
 import {openVerifier, type Verifier} from './verify/verifier.ts'
 
-/** Executes the passes of a run that imports rows, one after another, and verifies what they wrote. */
+/** Executes the passes of a run that imports rows, one after another. Verifies the written rows if the run has a verification. */
 export const writeFlows = async (ctx: Context, flows: CompiledFlow[], head: RunHead): Promise<void> => {
   await indexParents(ctx, flows)
   await openMarks(ctx, flows)
@@ -37,7 +37,9 @@ export const writeFlows = async (ctx: Context, flows: CompiledFlow[], head: RunH
   }
 }
 
-/** `stop`: why the run was stopped before this process took it. Only bulk jobs that the CRM already executes are finished then. */
+/**
+ * `stop`: why the run was stopped before this process became its owner. Such a run only finishes the bulk jobs that the CRM may execute.
+ */
 const runPasses = async (ctx: Context, flows: CompiledFlow[], patches: CompiledPatchFlow[], stop: RunHead['stop']) => {
   const {db, run} = ctx
   await finishBulkJobs(ctx, flows)
@@ -55,15 +57,15 @@ const runPasses = async (ctx: Context, flows: CompiledFlow[], patches: CompiledP
   if (run.dryRun && knowsChanges(ctx)) await orderSteps(ctx)
 }
 
-/** Runs the tag passes. They come last, so that a failure of them leaves every row written. A dry run has no records to tag. */
+/** Runs the tag passes. They come last, so a failed tag pass leaves no row unwritten. A dry run has no records to tag. */
 const tagRecords = async (ctx: Context) => {
   if (ctx.run.dryRun || !ctx.connection.addTags) return
   for (const compiled of ctx.snapshot.flows.flatMap(flow => compileTagFlow(flow, ctx.snapshot) ?? [])) await runTagPass(ctx, compiled)
 }
 
 /**
- * Settles the bulk jobs whose wait ended early, because the CRM may execute them. Then verifies what the run has written, if the CRM answers. The
- * run ends all the same, and counts the rows that were not read.
+ * Settles the bulk jobs whose wait ended early, because the CRM may execute them. Then verifies the written rows, if the CRM answers. A
+ * failed verification does not keep the run open. The run counts the rows that were not read back.
  */
 const endStopped = async (ctx: Context, flows: CompiledFlow[], verifier: Verifier | null) => {
   const {log, lease} = ctx

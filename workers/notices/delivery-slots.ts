@@ -3,8 +3,8 @@ import type {WorkerDeps} from '../deps.ts'
 type DeliverySlots<T> = {most: number; claim(): Promise<T | null>; work(claimed: T): Promise<void>}
 
 /**
- * Processes claimable work with up to `most` claims at the same time. Each claim that succeeds starts another look for work, and a look
- * that finds nothing ends. `look` starts one and does not wait.
+ * Processes claimable work with up to `most` claims at the same time. Each successful claim starts a further attempt to claim. `look` starts
+ * such an attempt and does not wait. `ended` waits for all claims in progress.
  */
 export const openDeliverySlots = <T>({drain, log}: Pick<WorkerDeps, 'drain' | 'log'>, {most, claim, work}: DeliverySlots<T>) => {
   const open = new Set<Promise<void>>()

@@ -8,12 +8,14 @@ import {type ClaimedPost, claimPosting, dropPending, markDelivered, markFailed} 
 import {disableEndpoint, freeEndpoint} from '../../sql/endpoints.ts'
 import type {WorkerDeps} from '../deps.ts'
 
-/** The seconds for which an endpoint is claimed, well beyond the timeout of a request. A process that holds an endpoint longer has died. */
+/**
+ * The seconds for which an endpoint is claimed, well beyond the timeout of a request. A process that claims an endpoint for longer has died.
+ */
 const claimSeconds = 60
 /** The limit on endpoints of one org to which notices are posted at the same time. */
 const perOrg = 4
 const deadDays = 5
-/** The number of failed attempts of one notice after which an endpoint may be disabled. So the first failure in a week disables nothing. */
+/** An endpoint is disabled only after this many failed attempts of one notice. So a first failure after a quiet week disables nothing. */
 const deadAttempts = 5
 
 export const claimNext = ({db}: WorkerDeps): Promise<ClaimedPost | null> => claimPosting(db, {seconds: claimSeconds, perOrg})
@@ -43,7 +45,7 @@ const attempt = async ({config, log}: WorkerDeps, outbound: Outbound, posting: C
 }
 
 const note = async (tx: Tx, {id, attempt, org, endpoint}: ClaimedPost, {status, error, answer, retryAfterSeconds}: PostResult) => {
-  // The endpoint is locked first, as in changes to an endpoint, so that the two cannot deadlock.
+  // The endpoint is locked first, as by every change of an endpoint, so that two transactions cannot deadlock.
   const restSeconds = restAfter(status, retryAfterSeconds)
   const dead = await freeEndpoint(tx, {id: endpoint, failed: error !== null, restSeconds, days: deadDays})
   const tried = {id, attempt, status, error, answer}

@@ -35,9 +35,9 @@ const nightsKeptDays = 400
 /** The days for which payment events are kept, for the log and so that no event is applied twice. The provider redelivers for three days. */
 const paymentEventsKeptDays = 90
 const aiUsageKeptDays = 400
-/** The days for which an org keeps its data after a change to a smaller plan. In this time it can export data or change the plan again. */
+/** The days for which an org keeps all its data after a change of its plan. In this time it can export data or change the plan again. */
 const graceDays = 14
-/** The limit on attempts of a night. After so many deaths, another attempt would die too. */
+/** The most attempts of a night. After so many lost processes, another attempt would be lost too. */
 const mostTries = 100
 
 export type Nightly = Pick<WorkerDeps, 'db' | 'storage' | 'log' | 'drain'> & {
@@ -56,7 +56,7 @@ export const doNight = async (nightly: Nightly): Promise<boolean> => {
     await keepWindows(retaining)
     await deleteExpired(retaining, nightly.config)
   } catch (error) {
-    // This ends the claim, so that the next process that polls continues the night.
+    // The claim is ended at once, so that the next process that polls continues the night.
     await noteNight(nightly.db, claim, {counts: {}, seconds: 0})
     throw error
   }
@@ -73,7 +73,7 @@ const keepWindows = async (retaining: RetentionDeps) => {
   for (let after = ''; ; ) {
     const keepers = await listKeepers(retaining.db, {after, graceDays, limit: orgsPerLook})
     for (const keeper of keepers) {
-      // This renews the lease for an org with nothing to delete too, because reading the org takes time.
+      // Renews the lease of the night, also for an org with nothing to delete, because reading the org takes time.
       await retaining.tally.add({})
       await keepWindow(retaining, keeper)
     }

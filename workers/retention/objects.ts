@@ -16,18 +16,18 @@ const dayMs = 24 * 60 * 60 * 1000
  */
 const youngDays = 3
 /**
- * The limit on orphans. Few uploads die between storage and database. More orphans mean that the storage and the database belong to
- * different deployments.
+ * The most orphans that one night removes. Few uploads fail between storage and database. If there are more orphans, storage and database may
+ * belong to different deployments, so none is removed.
  */
 const mostOrphans = 1_000
 /**
- * Matches exactly the keys that this service makes: a source's file, an upload part, a segment of a run's records, a plan, before images, an export to match against. No other object
- * is touched.
+ * Matches exactly the keys that this service makes: files of sources, upload parts, segments, plans, bulk files, before images and exports.
+ * No other object is touched.
  */
 export const ours =
   /^org_\w+\/(imp_\w+\/(src_\w+|upl_\w+-\d+-[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12})|runs\/run_\w+\/(plan|steps|bulk|image|\d+-\d+)-[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}\.ndjson\.gz(\.sealed)?|runs\/run_\w+\/match-[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}\.zip\.sealed)$/
 
-/** Removes objects that no row names any more. If an object cannot be removed, it stays listed and is retried. */
+/** Removes objects that are pending delete. An object that cannot be removed stays listed and is retried. Stops after five failures. */
 export const removePendingDeletes = async (retaining: RetentionDeps) => {
   const {db, drain, tally} = retaining
   const failures = {count: 0}
@@ -68,9 +68,9 @@ const zeroIfMissing = (error: unknown): number => {
 }
 
 /**
- * Lists all stored objects and removes those that no row names: files whose upload died between storage and database. Skips young objects,
- * which may still get a row. Skips the step if a newer build has migrated the database, because this build does not know its rows. Objects
- * of an unknown org are reported and kept. Nothing is removed before everything is listed.
+ * Lists all stored objects and removes those that no row names, which an upload left between storage and database. Skips young objects, which
+ * may still get a row. Does nothing if a newer build has migrated the database, because this build does not know its rows. Objects of an
+ * unknown org are reported and kept. Nothing is removed before all objects are listed.
  */
 export const removeOrphans = async (retaining: RetentionDeps) => {
   const {db, storage, drain} = retaining

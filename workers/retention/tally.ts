@@ -2,8 +2,8 @@ import {insertFailure, type NightClaim, noteNight} from '../../sql/retention.ts'
 import type {WorkerDeps} from '../deps.ts'
 
 /**
- * The counts of a night. `rows`: deleted from Postgres. `objects`: removed from storage because the row that named them was deleted.
- * `orphans`: removed because no row ever named them.
+ * The counts of a night. `rows`: rows deleted from Postgres. `objects`: objects that were removed because the row that named them was
+ * deleted. `orphans`: objects that were removed because no row names them.
  */
 type Counts = Partial<
   Record<

@@ -11,7 +11,7 @@ import type {Work} from '../worker.ts'
 import type {ReadyFiring} from './execute-firing.ts'
 import type {FilledSource} from './make-import.ts'
 
-/** Whether a person discarded this file. A changed template or contract, and `again`, make it count as new. */
+/** Whether a person discarded this file under the same template and contract. False if the firing has `again`. */
 export const isDiscardedFile = async (db: Db, {firing, schedule, ground, contract, fetched}: ReadyFiring): Promise<boolean> =>
   !firing.again &&
   (await isDiscarded(db, {
@@ -21,7 +21,7 @@ export const isDiscardedFile = async (db: Db, {firing, schedule, ground, contrac
     contractVersion: contract.version,
   }))
 
-/** Returns the expected columns that the files lack. They are checked before cleaning, which may need them. */
+/** Returns the expected columns that the files lack. Call it before the cleaning, which may need these columns. */
 export const findMissing = ({ground, contract}: ReadyFiring, filled: FilledSource): Breach[] => {
   const slots = documentOf(ground.template).sources
   return contract.sources.flatMap(expected => {
@@ -33,7 +33,7 @@ export const findMissing = ({ground, contract}: ReadyFiring, filled: FilledSourc
   })
 }
 
-/** Checks the cleaned files against the contract of the template. Without a contract, no file is read. */
+/** Checks the cleaned files against the data contract. Reads no file if the contract expects nothing. */
 export const checkContract = async (
   {db, parsing}: Work & {parsing: Parsing},
   {ground, schedule, contract}: ReadyFiring,

@@ -78,10 +78,12 @@ type HeldFiring = {
   isCleaned: boolean
 }
 
-/** The limit on broken expectations that are stored with the firing. */
+/** The most breaches that are stored with the firing. */
 const mostBreaches = 100
 
-/** Ends a firing because its file does not meet the data contract, before the first row. The import and its file wait for a person's decision. */
+/**
+ * Ends a firing because its file does not meet the data contract, before the first row. The import and its file wait for a person's decision.
+ */
 export const endHeld = async (
   tx: Tx,
   {firing, schedule, contract}: FiringOf & {contract: {version: number}},

@@ -18,8 +18,9 @@ const read = async (tx: Tx, of: {org: string; runId: string}) => {
 }
 
 /**
- * Ends a firing with its run. A file counts as run once any of its rows may have been written; if it comes again, only the rest is run. A
- * run that a person cancelled is not continued automatically.
+ * Ends a firing whose run has ended or was deleted. Stores the file as the last file, unless the run was stopped before a row may have been
+ * written. If the file comes again, only the rest is run. A cancelled run also stores the file, so that no later firing runs the same file
+ * automatically.
  */
 const end = async (tx: Tx, firing: Firing) => {
   const {id, org, runId, scheduleId, sha256, templateVersion} = firing

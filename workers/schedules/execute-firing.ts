@@ -27,7 +27,7 @@ type FilledImport = {made: Import; filled: FilledSource}
 
 /** The delays in seconds after which a fetch with a temporary failure is retried. */
 const retrySeconds = [30, 120]
-/** The limit on owners of one firing, because each earlier owner may have been lost with it. */
+/** The most owners of one firing. After so many, the firing itself may be what kills its workers. */
 const mostTakes = 8
 
 /**
@@ -113,7 +113,10 @@ const runFile = async (work: FetchDeps, ready: ReadyFiring): Promise<FiringState
   }
 }
 
-/** Whether neither the file nor the template has changed since the last run. A changed template makes other records from the same file. */
+/**
+ * Whether neither the file nor the template has changed since the last run. A changed template makes other records from the same file. False
+ * if the firing has `again`.
+ */
 const isUnchanged = ({firing, schedule, ground, fetched}: ReadyFiring) =>
   !firing.again && fetched.sha256 === schedule.lastSha256 && ground.template.version === schedule.lastTemplateVersion
 
@@ -181,7 +184,7 @@ const startAsMaker = async ({db, queue}: FetchDeps, ready: ReadyFiring, prepare:
 const passes = (error: unknown) => error instanceof SourceFailure && ['UNREACHABLE', 'TIMED_OUT', 'NOT_FOUND'].includes(error.code)
 const isReported = (error: unknown) => error instanceof Refusal || error instanceof SourceFailure
 
-/** Retries a temporary failure twice. A fault of the file or of its source is reported at once. */
+/** Retries a temporary or internal failure twice. A fault of the file or of its source ends the firing at once. */
 const handleFailure = async (work: FetchDeps, input: FiringInput, error: unknown): Promise<FiringState> => {
   const {db, log} = work
   const {firing} = input

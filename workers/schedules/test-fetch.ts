@@ -14,8 +14,8 @@ import {keepTestFetch} from '../../sql/test-fetches.ts'
 import {type FetchDeps, type FetchedFile, fetchFile} from './fetch.ts'
 
 /**
- * Fetches the file of a schedule as a firing that is due now would, and stores what it is. Makes no import, writes nothing to the CRM, and keeps no
- * file. Returns whether the file could be fetched and read.
+ * Fetches the file of a schedule as a firing that is due now would, and stores what it is. Makes no import, writes nothing to the CRM, and
+ * keeps no file. Returns whether the file could be fetched and read.
  */
 export const testFetch = async (work: FetchDeps, {org, id}: {org: string; id: string}): Promise<boolean> => {
   const schedule = await findFired(work.db, {org, id})
@@ -39,7 +39,7 @@ const fetchSample = async (work: FetchDeps, schedule: Schedule): Promise<TestFet
 
 type SampleInput = {fetched: FetchedFile; template: TemplateRow}
 
-/** Reads the file with the options of the template's first slot. It is in storage only meanwhile. */
+/** Reads the file with the options of the template's first slot. The file is in storage only while this function reads it. */
 const readSample = async (work: FetchDeps, {org, id}: Schedule, {fetched, template}: SampleInput): Promise<FetchedSample> => {
   const {storage} = work
   const parsing = parseHere(work)

@@ -4,7 +4,10 @@ import {noteQuota} from '../../sql/runs.ts'
 import {dropRequest, findWriteEnd, type Write} from '../../sql/writes.ts'
 import type {Work} from '../worker.ts'
 
-/** Ends the job of a write. The run keeps its lease if the quota is exhausted. A closing run that waited for this write ends. */
+/**
+ * Ends a write. If the CRM's quota is exhausted, the lease of the run is extended past the CRM's day. A closing run that waited for this
+ * write ends.
+ */
 export const finishWrite = async ({db}: Pick<Work, 'db'>, {id, org, connectorId, runId}: Write): Promise<void> => {
   const {isClosing, isSpent, hasUnsent} = await findWriteEnd(db, id)
   if (isSpent) await noteQuota(db, {org, connector: connectorId, id: runId, isWrite: true})

@@ -101,7 +101,7 @@ type Idempotency = {field: string; deriveValue(rowKey: string): string}
 
 /**
  * Opens the idempotency values of a create's module. Returns null for updates, and for a module without an idempotency field. Refuses the
- * write if the newest discovery has a field that no longer refuses duplicates.
+ * write if the field no longer fits by the newest discovery.
  */
 const openIdempotency = async ({db, config}: Work, {org, runId: run, connectorId: connector, kind}: Write, module: string) => {
   const field = kind === 'create' ? (await readIdempotencyFields(db, {org, connector})).get(module) : undefined
@@ -173,7 +173,7 @@ const judge = ({kind, field}: WriteShape, at: number, answer: RecordAnswer): {en
   return {end: {outcome: 'refused', code, message: sayRefusal(crm)}, result: {at, result, again: crm.rateLimited === true}}
 }
 
-/** Marks unsent items, which may then be sent again at once. The sweep settles items in flight. */
+/** Stores the error as the result of unsent items, which the caller may send again at once. The sweep settles items in flight. */
 const dropRequest = ({db}: Work, {id: write}: Write, error: unknown) => {
   const {result} = error instanceof Refusal ? refusedUnsent(0, error) : notSent(0, {code: 'UNAVAILABLE', error: notNow().message})
   return db.transaction(tx => keepUnsent(tx, {write, result}))

@@ -19,9 +19,12 @@ export type PackContext = {
   signal: AbortSignal
   write: Write
   request: RowsRequest
-  /** The connection for reads. They take slots like all other calls. */
+  /** The connection for reads. Each read takes a slot of the ad-hoc limiter. */
   connection: Connection
-  /** Stores the rows that are replaced. Null: the run stores none. `rowFields`: the fields of the rows that are stored; none without it. */
+  /**
+   * Stores the rows that are replaced. Null: the run stores none. `rowFields`: the fields of the rows that are stored; empty without
+   * `images`.
+   */
   images: ImageStore | null
   rowFields: ComparedField[]
   /** The seconds for which a parent is reserved for this request: to be read, queued, written and settled. */
@@ -29,8 +32,8 @@ export type PackContext = {
 }
 
 /**
- * The parents of one request to the CRM. `held`: the rows that each parent holds, by the parent's position. `readAt`: when the last
- * parent was read.
+ * The parents of one request to the CRM. `held`: the rows that each parent holds, by the parent's `at`. `readAt`: when the last parent was
+ * read, in monotonic ms.
  */
 export type RowPack = {
   units: AdmissionUnit[]
@@ -46,12 +49,12 @@ export type RowPack = {
 const shutting: string[] = ['CONNECTION_THROTTLED', 'CONNECTION_UNAVAILABLE', 'CONNECTION_NOT_FOUND', 'WRITES_PAUSED', 'NOT_OFFERED']
 export const isStopping = ({code}: Refusal) => shutting.includes(code)
 
-/** The longest time spent on reading, in ms, before the rows that were read are written. */
+/** The longest time in ms for which parents are read, before the rows that were read are written. */
 const readForMs = 2_000
 
 /**
- * Reads the rows that the parents hold, in order, as far as one request takes them and the run's limit has room. If the first parent finds
- * no room, the parents are returned unread, and admission decides.
+ * Reserves the parents and reads the rows that they hold, in order. Ends at the limit of one request, at the run's row limit, or after two
+ * seconds. If the first parent has no room in the row limit, all parents are returned unread, and the admission decides.
  */
 export const gatherPack = async (pipeline: PackContext, parents: ParentItem[]): Promise<RowPack> => {
   const pack: RowPack = {units: [], held: new Map(), readAt: performance.now(), results: [], shut: null}
@@ -79,7 +82,7 @@ export const gatherPack = async (pipeline: PackContext, parents: ParentItem[]): 
   return pack
 }
 
-/** Stores the rows that the pack replaces, one image per parent. Call it before their intents. */
+/** Stores the rows that the pack replaces, one image per parent. Call it before the intent is stored. */
 export const keepPackImages = async ({images, request, rowFields}: PackContext, {units, held}: RowPack): Promise<void> => {
   const {field, childNo: module, flowNo, items} = request
   if (!images) return
@@ -108,8 +111,8 @@ export const keepPackImages = async ({images, request, rowFields}: PackContext, 
 }
 
 /**
- * Reserves a parent before its rows are read, so that they cannot change between read and write. Returns null if the reservation succeeded,
- * else the item's result.
+ * Reserves a parent before its rows are read, so that no other run or write of this deployment replaces them in between. Returns null if the
+ * reservation succeeded, else the item's result.
  */
 const hold = async ({db, write, connection, holdSeconds}: PackContext, {at, parentId}: ParentItem): Promise<ItemResult | null> => {
   const [held] = await holdParents(db, connection.connector, {holder: {write: write.id}, parents: [parentId], seconds: holdSeconds})

@@ -22,7 +22,9 @@ import {openShare} from './slot-shares.ts'
 /** The number of writes at once. Each reads and writes for up to ten parents, and each call may hang until its timeout. */
 const atOnce = 4
 
-/** Writes the rows of one request's parents. The results are stored under the write's id. The job's answer only says that the write was tried. */
+/**
+ * Writes the rows of one request's parents. The results are stored under the write's id. The job's answer only says that the write was tried.
+ */
 export default worker(replaceRows, {concurrency: atOnce}, async ({org, write: id}, work) => {
   const write = await findWrite(work.db, {org, id})
   // The write was tried before, given up, or ended with its org.
@@ -41,8 +43,8 @@ export default worker(replaceRows, {concurrency: atOnce}, async ({org, write: id
 type Task = PackContext & {work: Work; slots: SlotShare; own: Connection}
 
 /**
- * The limit on consecutive rounds without a result for any parent. In such a round, the parents were read too long ago, or the limit had no
- * room when they were read.
+ * The most consecutive rounds in which no parent gets a result. In such a round, the rows of the parents were read too long ago, or the row
+ * limit had no room.
  */
 const mostIdleRounds = 3
 
@@ -84,7 +86,7 @@ const openTask = async (work: Work, write: Write, request: RowsRequest): Promise
   return {db, signal, write, request, connection, work, own, slots, images, rowFields, holdSeconds: holdSecondsOf(work)}
 }
 
-/** Sends one request for as many parents as it takes. */
+/** Sends one request for as many parents as it can hold. */
 const replacePack = async (task: Task, left: ParentItem[]) => {
   const {db, work, write, request, slots} = task
   await assertWritable(db, {org: write.org, connector: write.connectorId})
@@ -144,6 +146,6 @@ const withoutResult = async ({db, write}: Task, parents: ParentItem[]) => {
   return parents.filter(({at}) => open.has(at))
 }
 
-/** Marks unsent items, which may then be sent again at once. The sweep settles items in flight. */
+/** Stores the refusal as the result of unsent items, which the caller may send again at once. The sweep settles items in flight. */
 const releaseParents = ({db}: Work, {id: write}: Write, refusal: Refusal) =>
   db.transaction(tx => keepUnsent(tx, {write, result: refusedUnsent(0, refusal).result}))

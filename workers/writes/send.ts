@@ -50,9 +50,9 @@ export type SendInput = {
 const sendWithinMs = 5_000
 
 /**
- * Executes one batch of an external engine: slot, intent, request, slot back, settlement. Repeats for items for which the limit had no
- * room, after rows in flight are settled. Every item has its result when this returns. A batch that was sent is always settled: here, or as
- * unanswered by the sweep.
+ * Executes one request of an external engine: slot, intent, request, slot back, settlement. Items for which the row limit has no room are
+ * tried again, and end as BUSY after the time of one call. Every item then has a result, or its batch is in flight. A batch that was sent is
+ * always settled, here or as unanswered by the sweep.
  */
 export const sendUnits = async (work: Work, sending: SendInput): Promise<void> => {
   const {write, slots, isLarge, transmit} = sending
@@ -82,7 +82,7 @@ export const sendUnits = async (work: Work, sending: SendInput): Promise<void> =
   }
 }
 
-/** Takes a slot. Waits no longer than a caller would wait for the answer. Throws a Refusal if nothing was sent. */
+/** Takes a slot. Waits at most 20 seconds, because a caller waits for the answer. Throws a Refusal if no slot is free or the process stops. */
 export const holdWithin = async (slots: Slots, signal: AbortSignal): Promise<BatchSlot> => {
   const clock = startClock(lineSeconds, signal, 'No free call')
   try {

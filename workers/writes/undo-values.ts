@@ -27,8 +27,8 @@ type UndoValuesInput = {
 }
 
 /**
- * What one request of an external engine stores for an undo and for the recognition of edits. `keep` stores the values that updates replace;
- * call it before their intents. `mark` adds to the end of an item what its record holds now.
+ * Stores what an undo and the recognition of edits need from one request of an external engine. `keep`: stores the values that updates
+ * replace; call it before the intents are stored. `mark`: adds the marks of the written values to the end of an item.
  */
 export type UndoValues = {keep(items: RecordItem[]): Promise<void>; mark(end: WriteEnd, item: RecordItem): WriteEnd}
 

@@ -32,7 +32,7 @@ export const App = () => {
   `
 }
 
-/** Renders the page of the URL. Its code is loaded on first use. */
+/** Renders the page of the URL. The code of each page is loaded on its first use. */
 const Here = () => {
   const {path} = place.value
   const found = findPage(path)
@@ -41,7 +41,7 @@ const Here = () => {
     [found?.pattern],
   )
   useEffect(() => void lookForUpdate(), [found?.pattern, error])
-  // Browsers do not retry a failed script import, so the page is reloaded.
+  // Browsers do not retry a failed script import, so the retry button reloads the whole page.
   if (error)
     return isOutdated.value
       ? null

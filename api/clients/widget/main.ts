@@ -5,9 +5,8 @@ import {applyTheme} from './state/theme.ts'
 
 applyTheme()
 await startLanguage()
-// Modules read their messages when they are evaluated, so they are imported after the language is known.
+// Modules read their messages when they are evaluated, so `app.ts` is imported after the language is known.
 const {App} = await import('./app.ts')
 const app = document.getElementById('app')!
-// The page contains a loading message, which is removed here.
 app.replaceChildren()
 render(html`<${App} />`, app)

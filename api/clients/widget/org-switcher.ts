@@ -8,7 +8,10 @@ import {Problem} from './ui/notice.ts'
 
 type ReachableOrg = {id: string; name: string; role: string}
 
-/** Lets a person with several orgs switch to another one, in every tab. A failed load is not reported, because the page works without it. */
+/**
+ * A select by which a person with two or more orgs switches the org in every tab. Staff views have none. A failed load is not reported, because
+ * the page works without the switcher.
+ */
 export const OrgSwitcher = () => {
   const current = me.value!.org!.id
   const orgs = useLoad<ReachableOrg[]>(async signal => (await client.get('/auth/orgs', {}, signal)).orgs, [current])

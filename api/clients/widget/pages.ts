@@ -6,8 +6,8 @@ export type PageProps = {params: Params}
 type Load = () => Promise<ComponentType<PageProps>>
 
 /**
- * All pages by the path after `#/`. A part with a colon becomes a parameter. The first match is used. `areas`: the messages that the page's
- * modules read, so that only these are loaded in other languages. A test compares the lists with the imports.
+ * The pages by the path after `#/`. A part with a colon is a parameter. The first matching path wins. `areas`: the messages that the page's
+ * modules read. In languages other than English, only these and the common areas are loaded. A test compares the lists with the imports.
  */
 const pages: Record<string, {areas: Area[]; load: Load}> = {
   '': {areas: [], load: async () => (await import('./home.ts')).Home},
@@ -69,7 +69,7 @@ export const findPage = (path: string[]): {pattern: string; params: Params; load
   return null
 }
 
-/** Parameters become part of API paths, so only ids and API names are accepted. */
+/** The allowed parameters: ids and API names only, because parameters become parts of API paths. */
 const names = /^[\w$-]+$/
 
 const match = (parts: string[], path: string[]): Params | null => {

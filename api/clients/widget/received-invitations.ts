@@ -8,7 +8,7 @@ import {Notice, Problem, say} from './ui/notice.ts'
 
 type ReceivedInvitation = {id: string; org: {id: string; name: string}; role: string}
 
-/** Loads the invitations that the person has received. Accepting one moves the session to its org. */
+/** Loads the person's invitations. Accepting an invitation moves the session to the inviting org. */
 export const useReceivedInvitations = () => {
   const received = useLoad<ReceivedInvitation[]>(
     async signal => (await client.get<{invitations: ReceivedInvitation[]}>('/auth/invitations', {}, signal)).invitations,
@@ -32,7 +32,9 @@ export const ReceivedInvitations = ({invitations, accept}: ListProps) => html`
   <${Problem} error=${accept.error} title=${t.couldNotAcceptTheInvitation} />
 `
 
-/** Shows received invitations above the page. A failed load is not reported, because the page works without it. */
+/**
+ * Shows received invitations above the page, except in staff views. A failed load is not reported, because the page works without the banner.
+ */
 export const InvitationBanner = () => {
   const {received, accept} = useReceivedInvitations()
   if (!received.data?.length || me.value?.staffView) return null

@@ -51,7 +51,7 @@ export const Shell = ({children}: {children?: Markup}) => {
 `
 }
 
-/** Prevents that the browser opens a file that is dropped beside a drop zone, because that would leave the widget. */
+/** Stops the browser from opening a file that is dropped beside a drop zone, because that would leave the widget. Returns the cleanup. */
 const keepDroppedFiles = () => {
   const gone = new AbortController()
   for (const type of ['dragover', 'drop'] as const) addEventListener(type, event => event.preventDefault(), {signal: gone.signal})

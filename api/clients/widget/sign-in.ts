@@ -31,7 +31,7 @@ const names: Record<string, string> = {
 
 export const dataCentreOptions = settings.dataCentres.map(dc => ({value: dc, label: names[dc] ?? dc}))
 
-/** The likely data centre by the prefix of the browser's time zone. The CRM itself redirects people of another one. */
+/** The likely data centre by a prefix of the browser's time zone. If the guess is wrong, the CRM itself redirects the person. */
 const likely: Record<string, string> = {
   'Asia/Kolkata': 'in',
   'Asia/Calcutta': 'in',
@@ -48,7 +48,10 @@ const guessDataCentre = (): string | undefined => {
   return Object.entries(likely).find(([start]) => zone.startsWith(start))?.[1]
 }
 
-/** Returns the default data centre: the last one used, the local test CRM of a developer, or the likely one. */
+/**
+ * Returns the preselected data centre: the last one used, a developer's local test CRM, or the likely one. If none is configured, it is the
+ * first configured one.
+ */
 export const usualDataCentre = (): string => {
   const wanted = [localStorage.getItem(key), 'local', guessDataCentre()]
   return wanted.find(dc => dc && settings.dataCentres.includes(dc)) ?? settings.dataCentres[0]!
@@ -60,7 +63,7 @@ export const SignIn = () => {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
     document.title = t.signInTitle
-    // If a session ended, the sign-in replaced the page without an action of the person, so the focus is moved here.
+    // If a session ended, the sign-in replaced the page without an action of the person. The heading then takes the focus.
     if (ended.value) heading.current?.focus()
   }, [])
   const [dc, setDc] = useState(usualDataCentre())
@@ -89,7 +92,7 @@ export const SignIn = () => {
   `
 }
 
-/** Shows the region of the CRM. The list of regions opens on request, because most people never change it. */
+/** Shows the region of the CRM if there are several. The list of regions opens on request, because few people change the region. */
 const Region = ({dc, onChange}: {dc: string; onChange: (dc: string) => void}) => {
   const [isOpen, setOpen] = useState(false)
   if (settings.dataCentres.length < 2) return null

@@ -14,7 +14,7 @@ export type AuditActor = {
 
 type AuditEvent = {kind: 'run.cancelled' | 'run.resumed' | 'audit.exported'; target?: string | null; detail?: Record<string, unknown>}
 
-/** Records an audit event. Sessions are an exception: the SQL statements that change them record their events (`sql/sessions.ts`). */
+/** Records an audit event. For sessions, the SQL statements in `sql/sessions.ts` record the events instead. */
 export const recordAuditEvent = async (db: Db, actor: AuditActor, {kind, target = null, detail = {}}: AuditEvent): Promise<void> => {
   const {org, via, person, session, token, device} = actor
   await insertAuditEvent(db, {org, kind, via, person, session, token, target, detail, ...device})

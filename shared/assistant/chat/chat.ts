@@ -21,7 +21,7 @@ type ChatQuestion = ChatAsked & {message: string}
 
 export type ChatPart = Exclude<ModelPart, {type: 'done'}>
 
-/** The result of a chat answer. `turn` is null if the caller requested no turn, or if its import or file was deleted in the meantime. */
+/** The result of a chat answer. `turn` is null if the caller requested no turn, or if the import or the file was deleted in the meantime. */
 export type ChatDone = {
   turn: {id: string; position: number} | null
   notes: string[]
@@ -99,7 +99,7 @@ const streamParts = async (parts: AsyncIterable<ModelPart>, {say}: ChatListener)
 
 const sure = 0.5
 
-/** Returns the results that a user can apply: proposed mappings, and expressions that compiled. */
+/** Returns the results that a user can apply: proposed mappings with at least the confidence `sure`, and expressions that compiled. */
 const targetsOf = ({name, output}: Extract<ModelPart, {type: 'tool_result'}>, input: unknown): TurnTarget[] => {
   const {proposals, compiles} = output as {
     proposals?: {column: string; module: string; field: string | null; confidence: number}[]

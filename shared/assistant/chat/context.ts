@@ -49,13 +49,13 @@ export type ChatContext = {
   out: OutputMask
   history: Message[]
   ground: string
-  /** The place where the turn is stored, or null if the turn is not stored. */
+  /** The data with which the turn is stored, or null if the turn is not stored. */
   asking: TurnQuestion | null
 }
 
 /**
- * Reads the context, and refuses an import, file, connection or module that the org does not have. Judging columns may wait for a parser
- * thread, so it runs after the transaction.
+ * Reads the context, and refuses an import, file, connection or module that the org does not have. Columns are judged after the transaction,
+ * because this may wait for a parser thread.
  */
 export const readContext = async ({db, parsing}: {db: Pool; parsing: Parsing}, chatAsked: ChatAsked): Promise<ChatContext> => {
   const {sources, source, policy, isSource, turns, flows, ...stored} = await readAtOnce(db, tx => readStored(tx, chatAsked))
@@ -108,7 +108,10 @@ const readStored = async (tx: Tx, chatAsked: ChatAsked) => {
   }
 }
 
-/** Maximum of columns of all files together that are judged. All columns of files beyond this limit count as personal. */
+/**
+ * Maximum number of columns that are judged, counted over all files. In the file that exceeds the limit and in later files, all columns count as
+ * personal.
+ */
 const mostJudged = 1_000
 
 type SampledSource = NarrowSource<'name' | 'samples'>

@@ -14,7 +14,7 @@ import {chatTool, takeFitting} from './tool.ts'
 const mostLookedAt = 2_000
 const mostProblems = 30
 const mostFailures = 20
-/** Maximum of entries of a run's log that are counted, newest first. */
+/** Maximum number of log entries of a run that are counted, newest first. */
 const mostEntries = 100_000
 const noProblem = 'No such problem was found'
 
@@ -52,8 +52,8 @@ const matchesQuery = (problem: CheckProblem, {kind, module, field}: IssueQuery) 
   (!kind || problem.kind === kind) && (!module || problem.module === module) && (!field || problem.field === field)
 
 /**
- * Masks the cells of problems by the rules of their columns. If no file has the column, it counts as personal. Messages are left out,
- * because they may quote cells of any column.
+ * Masks the cells of problems by the rules of their columns. A column that no file has counts as personal. Messages are left out, because they
+ * may quote cells of any column.
  */
 const describeProblems = async ({files, personal, out}: ChatContext, problems: readonly CheckProblem[]) => {
   const isPersonal = fieldTest(personal)

@@ -15,8 +15,8 @@ const mostCell = 60
 const mostResult = 300
 
 /**
- * Runs the expression on masked rows, because its result for an unmasked personal cell could no longer be masked. Texts of the org's
- * context are sent as shapes too.
+ * Runs the expression on masked rows, because a result of an unmasked personal cell could not be masked afterwards. In the org's context, texts
+ * become shapes, numbers 0 and booleans false.
  */
 export const testExpression = (db: Pool) =>
   chatTool({

@@ -4,7 +4,7 @@ import type {Log} from '../../telemetry/log.ts'
 import type {ModelTool, ToolSet} from '../model.ts'
 import type {ChatContext} from './context.ts'
 
-/** A tool that the model can call in a chat. It reads data of its context's org, and the context's `out` masks its result. */
+/** A tool that the model can call in a chat. It reads only data of the org of `context`, and `context.out` masks its result. */
 export type ChatTool<I extends z.ZodType = z.ZodType> = {
   name: string
   description: string
@@ -15,7 +15,7 @@ export type ChatTool<I extends z.ZodType = z.ZodType> = {
 /** Returns its argument with the types of `run` inferred from the schema. */
 export const chatTool = <I extends z.ZodType>(declared: ChatTool<I>): ChatTool => declared as unknown as ChatTool
 
-/** Maximum size of a tool's result as JSON, because the model reads it again in every step. */
+/** Maximum length of a tool's result as JSON, in characters. The model reads the result again in every step. */
 const mostAnswer = 6_000
 
 /**

@@ -20,7 +20,7 @@ type Kind = keyof typeof KINDS
 /** A place as the API returns it; an empty part is null. */
 export type ConversationPlace = {kind: Kind} & {[P in PlaceKey]?: string | null}
 
-/** Maximum length of a key, which is indexed; an index entry has at most 2,704 bytes. */
+/** Maximum length of a key in characters. Keys are indexed, and an index entry of Postgres has at most 2,704 bytes. */
 const longest = 600
 
 const Parts = z.tuple([z.enum(Object.keys(KINDS) as Kind[])]).rest(z.string().refine(text => !/\p{Cc}/u.test(text) && text.isWellFormed()))

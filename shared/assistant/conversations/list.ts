@@ -14,15 +14,15 @@ type ConversationsQuery = {
   importId: string
   source?: string | undefined
   place?: string | undefined
-  /** Only turns stored after this turn are returned, in whatever order their questions were asked. */
+  /** A turn id. Only turns that were stored later are returned, even if their questions were asked earlier. */
   keptAfter?: string | undefined
   limit: number
   cursor?: string | undefined
 }
 
 /**
- * Returns a page of an import's turns, newest question first. Turns of a newer format are left out, so a page may be shorter than `limit`
- * and still have a next page. A turn stored during paging may belong before the cursor; `keptAfter` finds it.
+ * Returns a page of an import's turns, newest question first. Turns of a newer format are left out, so a page may be shorter than `limit` and
+ * still have a next page. A turn stored during paging may sort before the cursor; `keptAfter` finds it.
  */
 export const readConversations = async (
   {db, ring}: {db: Pool; ring: KeyRing},

@@ -61,8 +61,8 @@ export const openQuestionStore = async (
 }
 
 /**
- * Works like `openQuestionStore` and also returns a function that stores the answer, or null if the turn is not stored. Call it before
- * reading the sample policy, so that an answer is not replayed if the policy changed while it was made.
+ * Works like `openQuestionStore` and also returns a function that stores the answer, or null if the turn is not stored. Call this before reading
+ * the sample policy, so that an answer is not replayed if the policy changed while the answer was made.
  */
 export const openTurnStore = async (db: Db, placedQuestion: PlacedQuestion) => {
   const {found, asking} = await openQuestionStore(db, placedQuestion)

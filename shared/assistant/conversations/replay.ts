@@ -5,7 +5,7 @@ import {readContextHash} from './context-hash.ts'
 import {type ConversationPlace, keyOfPlace} from './conversation-place.ts'
 import {isReplayed, mostReplayed, readTurn} from './turn.ts'
 
-/** Maximum of characters of each answer that are replayed. */
+/** Maximum number of replayed characters of each answer. */
 const longestAnswer = 4_000
 
 type ReplayQuery = {org: string; importNo: number; place: ConversationPlace}
@@ -23,7 +23,7 @@ export const readReplay = async (db: Db, {org, importNo, place}: ReplayQuery): P
   return turns.toReversed()
 }
 
-/** Returns the messages of the turns. `filter` masks personal values by the same rules as all other data that is sent now. */
+/** Returns the messages of the turns. `filter` masks personal values by the present rules, as in all other data that is sent. */
 export const logReplay = (turns: readonly ReplayTurn[], filter: (text: string) => string): Message[] =>
   turns.flatMap(({sent, answer}): Message[] => [
     {role: 'user', text: filter(sent)},

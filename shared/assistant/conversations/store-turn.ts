@@ -23,9 +23,9 @@ const VIA: Record<TurnQuestion['via'], AskedVia> = {session: 'session', token: '
 const [longestQuestion, longestAnswer, mostTargets, mostNotes] = [10_000, 40_000, 500, 20]
 
 /**
- * Stores a question and its answer as the last turn at its place, in the transaction that charges for it. Returns id and position, or null
- * if the import or the file was deleted in the meantime. Ids are assigned under the import's lock, so a reader who sees one id has seen all
- * lower ids.
+ * Stores a question and its answer as the last turn of the conversation place, in the transaction that charges for the answer. Returns id and
+ * position, or null if the import or the file was deleted in the meantime. Ids are assigned under the import's lock, so a reader who sees one id
+ * has seen all lower ids.
  */
 export const keepTurn = async (
   tx: Tx,

@@ -4,7 +4,7 @@ import {readPlaceKey} from './conversation-place.ts'
 
 /** Format of the body. Increase it for every change that an older build could not read completely, including a new kind of place. */
 export const TURN_FORMAT = 1
-/** Maximum of turns at a place that are replayed, newest first. */
+/** Maximum number of turns at a place that are replayed, newest first. */
 export const mostReplayed = 6
 
 const TURN_ROUTES = ['auto-map', 'formula', 'chat'] as const
@@ -38,7 +38,7 @@ type Turn = TurnRow & {body: TurnBody}
 export const readTurn = (row: TurnRow): Turn | null => (row.format > TURN_FORMAT ? null : {...row, body: TurnBody.parse(row.body)})
 
 /**
- * Whether a turn is replayed. It must be among the newest at its place, and its question must have been sent. If file data was sent, the
+ * Whether a turn is replayed. The turn must be among the newest at its place, and its question must have been sent. If file data was sent, the
  * org's privacy settings must be unchanged. Otherwise the old answer may have values of a column that has become personal.
  */
 export const isReplayed = ({newer, body: {sent, samples, ground}}: Turn, now: string): boolean =>

@@ -1,7 +1,7 @@
 import type {NameReading} from './meaning.ts'
 import {overlap} from './similar.ts'
 
-/** The kinds of a module's records, in the words of `Meaning.of`. If it is empty, the kinds are unknown. */
+/** The kinds of a module's records, in the words of `Meaning.of`. If the set is empty, the kinds are unknown. */
 export type Records = ReadonlySet<string>
 
 const bestByMeaning = 0.96
@@ -19,12 +19,12 @@ const ofCompanies = new Set([
   'ownership',
   'name',
 ])
-/** Properties that every kind of record has. So a column such as `company status` fits only a module of that kind of record. */
+/** Properties that every kind of record has. So a column such as `company status` fits only a module of companies. */
 const ofTheirOwn = new Set(['status', 'type', 'source', 'rating', 'owner', 'stage'])
 const reachable = new Set(['phone', 'email', 'mobile', 'fax', 'street', 'address'])
 
 /**
- * Scores by the kind of address that the field holds, then by the kind that the column's name says. If the name says no kind, the column
+ * Scores by the kind of address that the field holds, then by the kind that the column's name states. If the name states no kind, the column
  * most likely has the module's main address.
  */
 const byAddress: Record<string, Record<string, number>> = {
@@ -46,8 +46,7 @@ const byLine: Record<string, Record<string, number>> = {
 }
 const byPrice: Record<string, number> = {gross: 0.84, special: 0.58, cost: 0.2, percent: 0.4}
 /**
- * Similar fields that a column may fill if no field has its exact meaning: an address may fill the street, a name the field by which users
- * know a record.
+ * Similar fields that a column may fill if no field has its exact meaning. For example, an address may fill the street, and a name the subject.
  */
 const near: Record<string, Record<string, number>> = {
   address: {street: 0.9},
@@ -82,7 +81,7 @@ const kindsAgree = (column: NameReading, field: NameReading): number => {
     return byAddress[groupOf(field)]?.[given] ?? 0.2
   }
   if (about === 'phone' || about === 'email') {
-    // Among telephones and e-mail addresses, the second one (`Phone 2`) goes to the other phone or address.
+    // A second phone or e-mail column (`Phone 2`) fits the field of the kind `other`.
     const given = column.nth === 2 && column.kinds.length === 0 ? 'other' : groupOf(column)
     return byLine[groupOf(field)]?.[given] ?? 0.3
   }
@@ -120,8 +119,8 @@ const ofAgree = (column: NameReading, field: NameReading, records: Records): num
 }
 
 /**
- * Returns how well the owners of two names agree. The name in a column belongs to the subject that the column names, or else to the
- * module's records.
+ * Scores columns and fields that hold a name or a title. The name in a column belongs to the subject in the header (`company name`), or else to
+ * the records of the module.
  */
 const namesAgree = (column: NameReading, field: NameReading, records: Records): number => {
   const own = field.of.length === 0 || field.of.some(one => hasExactly(records, one))
@@ -152,7 +151,7 @@ const hasExactly = (records: Records, one: string) =>
   records.has(one) || (one === 'company' && records.has('account')) || (one === 'account' && records.has('company'))
 const includes = (records: Records, one: string) => records.has(one) || related[one]?.some(other => records.has(other)) === true
 
-/** Returns how well the unknown words of both sides agree. They must be the same words. */
+/** Returns how well the words without a known meaning agree between the column and the field, 0.15 to 1. */
 const restAgree = (given: string[], wanted: string[]): number => {
   if (given.length === 0 && wanted.length === 0) return 1
   if (wanted.length === 0) return [1, 0.6, 0.4, 0.25][given.length] ?? 0.15

@@ -1,6 +1,6 @@
 /**
- * Confidence by score: how often the best field of a given score is right on the development set, with linear steps between two points.
- * `node test/evaluation/calibrate.ts` fits it at round scores. The values between 0.65 and 0.9 are lowered, because data is sparse there
+ * Confidence by score: how often the best field with that score is right in the development set. Scores between two points are interpolated.
+ * `node test/evaluation/calibrate.ts` fits the table at round scores. The values between 0.65 and 0.9 are lowered, because data is sparse there
  * and the set was also used for tuning.
  */
 const table: readonly (readonly [score: number, confidence: number])[] = [
@@ -21,8 +21,8 @@ const table: readonly (readonly [score: number, confidence: number])[] = [
 export const proposedFrom = 0.5
 
 /**
- * Returns the confidence, 0 to 1. `margin` is the distance in score to the column's next free field. If two fields have similar scores,
- * they are equally likely.
+ * Returns the confidence, 0 to 1. `margin` is the distance in score to the column's next free field. A small margin lowers the confidence,
+ * because both fields are then about equally likely.
  */
 export const confidenceOf = (score: number, margin: number): number => {
   const plain = shareAt(score)

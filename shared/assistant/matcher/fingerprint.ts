@@ -5,7 +5,7 @@ import {normalForm} from './words.ts'
 /** Statistics of a column's first values. If `count` is 0, no values are known. */
 export type Fingerprint = {
   count: number
-  /** For each format, the share of the values that have it, 0 to 1. */
+  /** For each format, the share of the values that may have it, 0 to 1. A date may be any value with a digit. */
   email: number
   url: number
   phone: number
@@ -13,7 +13,7 @@ export type Fingerprint = {
   number: number
   boolean: number
   digits: number
-  /** Share of profiles on social networks, which are not company websites. */
+  /** Share of links to profiles on social networks, which are not company websites. */
   profile: number
   /** Shares of numbers with a percent sign, and of amounts with a currency. */
   percent: number
@@ -91,8 +91,8 @@ const isMoney = (value: string) => isNumber(value) && /\p{Sc}|\b[A-Z]{3}\b|zł|k
 const isDate = (value: string) => looks[lookOf(value)]!.kind === 'date'
 
 /**
- * What the values say about a field. `factor` multiplies the score of the names; it is 0 if the field cannot hold the values. `speaks`: the
- * values support the field.
+ * What the values say about a field. `factor` multiplies the score of the names; it is 0 if at least `fewest` values show that the field cannot
+ * hold them. `speaks`: the values support the field.
  */
 type Evidence = {factor: number; speaks: boolean}
 
@@ -102,7 +102,7 @@ const speaking: Evidence = {factor: 1.04, speaks: true}
 
 const numeric = new Set(['integer', 'bigint', 'double', 'currency', 'percent'])
 
-/** Minimum of unfitting values that exclude a field. */
+/** Minimum number of values that can exclude a field. Fewer values only lower its score. */
 const fewest = 3
 
 export const weigh = (values: Fingerprint, field: MatchField, options: ReadonlySet<string>): Evidence => {
@@ -136,7 +136,7 @@ const weighText = (values: Fingerprint, {length}: MatchField): Evidence => {
   return length && values.longest > length ? against(0.9) : silent
 }
 
-/** The place of a field in its module: the first of its kind (`isMain`), or the only one of its type (`isOnly`). */
+/** The position of a field in its module: the first of its kind (`isMain`), or the only one of its type (`isOnly`). */
 type FieldPosition = {isMain: boolean; isOnly: boolean}
 
 /**

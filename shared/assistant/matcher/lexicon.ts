@@ -100,7 +100,10 @@ export const sensesOf = (phrase: string): Sense[] | undefined => lexicon().phras
 const singular = (phrase: string) =>
   phrase.length < 5 ? phrase : phrase.endsWith('ies') ? `${phrase.slice(0, -3)}y` : phrase.endsWith('s') ? phrase.slice(0, -1) : phrase
 
-/** Splits an unknown word into as few known words as possible, at most three: `rechnungs|ort`, `billing|city`. */
+/**
+ * Splits an unknown word into two or three known words, such as `rechnungs|ort` or `billing|city`. Prefers the longest first word. Returns null
+ * if no split exists.
+ */
 export const splitCompound = (word: string, most = 3): string[] | null => {
   if (word.length < 2 * shortestPart || word.length > 40) return null
   for (let at = word.length - shortestPart; at >= shortestPart; at--) {

@@ -3,8 +3,8 @@ import {correct, isFiller, longestPhrase, type Sense, sensesOf, splitCompound} f
 import {readWords} from './words.ts'
 
 /**
- * The meaning of a name. `about` is the property, `kinds` its owner or kind, `of` the subject, `nth` a number in the name, `rest` the
- * unknown words.
+ * The meaning of a name. `about`: the property, such as `city`. `kinds`: its kinds, such as `billing`. `of`: the subjects, such as `company`.
+ * `nth`: a number in the name. `rest`: the unknown words.
  */
 type Meaning = {about: string; kinds: string[]; of: string[]; nth: number; rest: string[]}
 
@@ -13,7 +13,7 @@ export type NameReading = Meaning & {weight: number}
 
 /**
  * Facts about the other names of the file or module, which decide ambiguous words such as `Nom` or `Estado`. `languages` has bits of the
- * languages that most words belong to, or 0. `spoken` has bits of all likely languages and English, or 0 if there are too few words.
+ * languages with the most unambiguous words, or 0. `spoken` has bits of all likely languages and English, or 0 if there are too few words.
  */
 export type Neighbours = {
   firstname: boolean
@@ -35,7 +35,7 @@ const otherLanguage = 0.9
  */
 const foreignWord = 0.6
 const english = 1 << LANGUAGES.indexOf('en')
-/** Minimum of unambiguous words by which a file counts as written in a language. */
+/** Minimum number of unambiguous words in one language. With fewer, the languages of the file are unknown. */
 const fewestWords = 4
 
 /** Meanings that another meaning of the same name implies: in `mobile phone`, `phone` is dropped. */
@@ -114,13 +114,16 @@ const saidBy: Record<string, string[]> = {
 
 type PartialReading = {atoms: string[]; nth: number[]; rest: string[]; weight: number}
 
-/** Returns all possible meanings of a name among its neighbours, most likely first. A name without words has none. */
+/**
+ * Returns the possible meanings of a name, most likely first, at most eight. The neighbours decide the meaning of ambiguous words. Without known
+ * words, `about` is empty.
+ */
 export const readMeanings = (name: string, neighbours: Neighbours): NameReading[] => {
   const {words: written, hints} = readWords(name)
   const words = written.map(word => correct(word))
   const weight = words.some((word, at) => word !== written[at]) ? 0.88 : 1
   let said: PartialReading[] = [{atoms: [], nth: [], rest: [], weight}]
-  // Known words in brackets, such as `(Work)`, count as words of the name. Other words in brackets are only hints.
+  // Kinds in brackets, such as `(Work)`, count as words of the name. Most other words in brackets only lower the weight.
   const known = readWordList(words, said, neighbours)
   said = readHints(hints, known, neighbours, words.length === 0)
   const readings = said.flatMap(one => settle(one, neighbours))
@@ -153,7 +156,7 @@ const readHints = (hints: string[], said: PartialReading[], neighbours: Neighbou
   return said.map(one => ({...one, weight: one.weight * 0.93}))
 }
 
-/** Finds the longest known phrase that begins at this word. If needed, stop words inside it are ignored. */
+/** Finds the longest known phrase that begins at this word. If needed, stop words inside the phrase are ignored. */
 const longestAt = (words: string[], at: number): [Sense[] | undefined, number] => {
   for (let length = Math.min(longestPhrase, words.length - at); length > 0; length--) {
     const window = words.slice(at, at + length)
@@ -202,7 +205,7 @@ const spread = (said: PartialReading[], senses: Sense[], {languages, spoken}: Ne
     .slice(0, mostReadings)
 }
 
-/** Resolves ambiguous meanings and removes duplicates. */
+/** Converts a partial reading into one reading for each choice of its ambiguous meanings. */
 const settle = (said: PartialReading, neighbours: Neighbours): NameReading[] => {
   let all: {about: string[]; weight: number}[] = [{about: [], weight: said.weight}]
   for (const atom of said.atoms) {
@@ -257,7 +260,7 @@ const weighted = (list: string): Choices => {
   return parts.flatMap((about, at) => (at % 2 === 0 ? [[about, Number(parts[at + 1])] as const] : []))
 }
 
-/** Reads the neighbours from all names of a file or module. `person`: its records are people. */
+/** Reads the neighbours from all names of a file or module. `person`: whether the records are people. */
 export const readNeighbours = (names: readonly string[], person: boolean): Neighbours => {
   const votes = LANGUAGES.map(() => 0)
   const found = new Set<string>()

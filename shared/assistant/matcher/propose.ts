@@ -9,7 +9,10 @@ import {normalForm} from './words.ts'
 /** A column of a file. `samples` has some of its values. If there are no samples, `type` is its kind (`ColumnEvidence.kinds`). */
 export type MatchColumn = {name: string; samples?: readonly string[]; type?: string}
 
-/** A writable field of the newest discovery. `localLabels` has its names in other languages and the org's aliases. */
+/**
+ * A field of the newest discovery. `localLabels` has its names in other languages and the org's aliases. A `readOnly` field is recognised but
+ * never proposed.
+ */
 export type MatchField = {
   module?: string
   apiName: string
@@ -43,8 +46,9 @@ const leastScore = 0.4
 const besideAnother = 0.45
 
 /**
- * Proposes a field for each column by names and values alone. It is pure and deterministic. No field is proposed twice, and no read-only
- * field is proposed. A column without a good match has `field: null`; `confidence` is that of the proposal or of the best candidate.
+ * Proposes a field for each column by names, values and accepted mappings. Pure and deterministic. No field is proposed twice, and no read-only
+ * field is proposed. A column without a good match has `field: null`; `confidence` is that of the proposal, or that of the best candidate but
+ * below `proposedFrom`.
  */
 export const proposeMapping = ({columns, fields, accepted = []}: MatchRequest): LocalProposal[] => {
   const known = readFields(fields, accepted)

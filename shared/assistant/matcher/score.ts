@@ -39,14 +39,14 @@ export const scoreColumn = (
     }
     if (named.score === 0) return none
     const why: MatchReason[] = evidence.speaks ? [...named.why, field.options.size > 0 ? 'options' : 'fingerprint'] : named.why
-    // A column name that is a question fits only a boolean. Values may support a weak match of names.
+    // A column name that is a question fits fields other than booleans badly. Values may support a weak match of names.
     const asks = column.name.trimEnd().endsWith('?') && field.field.dataType !== 'boolean' ? 0.5 : 1
     const told = evidence.speaks && named.score > 0.4 && named.score < 0.7 ? 1.35 : 1
     return {score: named.score * evidence.factor * told * asks, why}
   })
 }
 
-/** Generic names of unnamed columns in the lexicon's languages. */
+/** Matches generic names of unnamed columns in the lexicon's languages. */
 const OPAQUE =
   /^(?:(?:column|col|field|header|unnamed|spalte|feld|colonne|champ|columna|campo|colonna|coluna|kolom|veld|kolumna|pole|kolumn|fält)[\s:_.-]*)?(?:[a-z]{1,2}|\d{1,3})?$/i
 

@@ -74,7 +74,9 @@ const words = () => {
   return made
 }
 
-/** Folds frequent plurals of European languages. Short words stay, because they differ in one letter. */
+/**
+ * Folds frequent plurals of European languages. Words of fewer than five letters stay unchanged, because short words often differ in one letter.
+ */
 const singularOf = (word: string) => {
   if (word.length < 5) return word
   if (word.endsWith('ies')) return `${word.slice(0, -3)}y`

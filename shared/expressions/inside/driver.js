@@ -1,6 +1,7 @@
 /**
- * Runs the rows of one transfer. `began(row, expression)` is the only callback to the host. The driver calls it when a row begins in a new
- * millisecond, which starts the row's time. If a row is transferred alone, the driver also calls it before every expression.
+ * Returns the functions by which the host runs rows in the sandbox. `began(row, expression)` is the only callback to the host. The driver calls
+ * `began` when a row begins in a new millisecond; the call starts the time limit of the row. If a row is transferred alone, the driver also
+ * calls `began` before every expression.
  */
 export const drive = ({row: state, regexes, deepFreeze, now}, {began, limits}) => {
   const {freeze, values: valuesOf} = Object

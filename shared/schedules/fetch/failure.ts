@@ -1,8 +1,8 @@
 import {type OutboundCode, OutboundFailure} from '../outbound/failure.ts'
 
 /**
- * The causes of a failed fetch: those of any outbound call, refused credentials, a missing file, an unexpected host key, a query that the database
- * refuses, or too many rows.
+ * The causes of a failed fetch. Besides those of outbound calls: refused credentials, a missing file, an unexpected host key, a refused query,
+ * or too many rows.
  */
 export type SourceCode = OutboundCode | 'SIGN_IN_REFUSED' | 'NOT_FOUND' | 'HOST_KEY' | 'QUERY_FAILED' | 'TOO_MANY_ROWS'
 

@@ -9,8 +9,8 @@ import {fetchSftp} from './sftp.ts'
 import type {FileSource} from './source.ts'
 
 /**
- * A file in transfer. Read the stream to its end or close it (`return`), because until then it holds a connection. The stream throws the same errors
- * as `fetchSource`. `charset`: the encoding that the server names for the file.
+ * A file in transfer. Read the stream to its end or close it (`return`), because the stream holds a connection until then. The stream throws the
+ * same errors as `fetchSource`. `charset`: the encoding that the server names for the file.
  */
 export type FetchResult = {name: string; contentType?: string | undefined; charset?: string | undefined; stream: AsyncIterable<Uint8Array>}
 /** `mostRows`: the limit of the rows that a query may return. */
@@ -36,7 +36,7 @@ export const fetchSource = async (
   }
 }
 
-/** Converts an error for the user. A file that is too large gets its own message, because the message of an outbound call addresses its caller. */
+/** Converts an error for the user. For a file that is too large, the message describes the file instead of the answer of the server. */
 const logged = (error: unknown, {limitBytes}: Pick<Bounds, 'limitBytes'>) =>
   error instanceof OutboundFailure && error.code === 'TOO_LARGE' ? tooLarge(limitBytes, error) : asSourceFailure(error)
 

@@ -12,8 +12,8 @@ const noDatabase = 1049
 const readOnly: ReadonlySet<number> = new Set([1290, 1792, 1836])
 
 /**
- * Converts an error that MySQL or MariaDB sent. Its message is shown only for SQL states of class 42, which name parts of the query. Other messages may
- * quote values of rows, so only their number is shown.
+ * Converts an error that MySQL or MariaDB sent. Its message is shown only for SQL states of class 42, which name parts of the query. Other
+ * messages may quote values of rows, so only their number is shown.
  */
 export const mysqlRefusalOf = ({host, database}: QuerySource, error: unknown): QueryRefusal => {
   const {errno, sqlState, message} = error as Error & {errno?: unknown; sqlState?: unknown}

@@ -3,8 +3,8 @@ import {parse} from 'content-disposition'
 const mostLetters = 200
 
 /**
- * Returns the name of a fetched file, from the answer's header (RFC 6266) or from the path: only the last part, without control and formatting
- * characters.
+ * Returns the name of a fetched file, from the header of the answer (RFC 6266) or from the path. Only the last segment is used, without control
+ * and formatting characters.
  */
 export const nameOf = (path: string, disposition?: string): string => tidy(told(disposition)) || tidy(path) || 'file'
 

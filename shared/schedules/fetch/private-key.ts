@@ -1,4 +1,6 @@
-/** The most key derivation rounds of a private key. Each round blocks the process for 15 ms. The default of `ssh-keygen` is 16 rounds. */
+/**
+ * Maximum number of key derivation rounds of a private key. Each round blocks the process for 15 ms. The default of `ssh-keygen` is 16 rounds.
+ */
 export const mostRounds = 100
 
 /** Returns the key derivation rounds of an OpenSSH key; 0 for other keys and for keys without a passphrase. Source: PROTOCOL.key of OpenSSH. */

@@ -16,8 +16,8 @@ const batchSeconds = 5 * 60
 const usualMostRows = 5_000_000
 
 /**
- * Runs the query of a source, and returns its rows as a CSV file with the names of the columns. The database sees one read-only transaction. NULL is an
- * empty cell.
+ * Runs the query of a source, and returns its rows as a CSV file with the names of the columns. The database sees one read-only transaction.
+ * NULL is an empty cell.
  */
 export const fetchQuery = async (outbound: Outbound, source: QuerySource, bounds: Bounds): Promise<FetchResult> => {
   const {host, port, user, password, database, query, tls, ca} = source
@@ -74,6 +74,9 @@ async function* limited(columns: string[], batches: QueryRows['batches'], {limit
   }
 }
 
-/** Every value is quoted, so that the delimiter is certain. A line is never empty, because readers skip empty lines. */
+/**
+ * Returns a line of CSV. Every value except NULL is quoted, so that the delimiter is certain. A line is never empty, because readers skip empty
+ * lines.
+ */
 const lineOf = (cells: readonly (string | null)[]): string =>
   `${cells.map(cell => (cell === null ? '' : `"${cell.replaceAll('"', '""')}"`)).join() || '""'}\n`

@@ -10,7 +10,8 @@ type S3Source = Extract<FileSource, {kind: 's3'}>
 const mostRefusalBytes = 16 * 1024
 
 /**
- * Fetches an object of a bucket. Amazon's client signs the request, and our outbound access sends it. Makes one attempt, which the caller may repeat.
+ * Fetches an object of a bucket. Amazon's client signs the request, and our outbound access sends it. Makes one attempt, which the caller may
+ * repeat.
  */
 export const fetchS3 = async (outbound: Outbound, source: S3Source, bounds: Bounds): Promise<FetchResult> => {
   const {S3Client, GetObjectCommand} = await import('@aws-sdk/client-s3').catch(cause => {
@@ -60,7 +61,7 @@ const download = async (outbound: Outbound, {protocol, hostname, port, path, que
   }
 }
 
-/** Reads a refusal into memory, where Amazon's client finds its code. For a private host, only the status is passed on. */
+/** Reads a refusal into memory, where Amazon's client finds the error code. For a private host, only the status is passed on. */
 const readRefusal = async (answer: OutboundAnswer): Promise<Buffer> => {
   if (!answer.isPrivate) return Buffer.from(await readStart(answer, mostRefusalBytes))
   answer.discard()

@@ -38,8 +38,8 @@ export const openSource = (ring: KeyRing, {open: described, sealed}: {open: unkn
 }
 
 /**
- * Merges a change with the stored credentials. A credential that is left out stays, null removes it, and another way of signing in replaces the old
- * one. A credential stays only for the same place and user; otherwise it could be sent to another server. Throws Refusal.
+ * Merges a change with the stored credentials. A credential that is left out stays, null removes it, and another way of signing in replaces the
+ * old one. A credential stays only if target and user are the same; otherwise it could be sent to another server. Throws INVALID.
  */
 export const mergeCredentials = (old: FileSource, change: SourceChange): FileSource => {
   const kept = unsaidOf(describeSource(old), change)
@@ -54,8 +54,8 @@ export const mergeCredentials = (old: FileSource, change: SourceChange): FileSou
 }
 
 /**
- * Applies a change if the old credentials can no longer be decrypted. None is kept, and the change must name every stored one, so that none is
- * dropped silently.
+ * Applies a change if the old credentials can no longer be decrypted. No stored credential is kept. The change must mention each of them, so
+ * that none is dropped silently.
  */
 export const replaceLost = (lost: DescribedSource, change: SourceChange): FileSource => {
   const unsaid = unsaidOf(lost, change)
@@ -86,9 +86,9 @@ const unsaidOf = ({kind, credentials: names}: DescribedSource, change: SourceCha
 const isSamePlace = (old: FileSource, change: SourceChange): boolean => JSON.stringify(placeOf(old)) === JSON.stringify(placeOf(change))
 
 /**
- * Returns the place to which credentials may be sent. Over https, the server receives the credential and one host may have many tenants, so the place
- * is the whole path without its dates. A bucket's secret key is never sent. A password over SSH is sent only to the host with the named key.
- * The password of a database stays only with the same encryption.
+ * Returns the target to which stored credentials may be sent. Over https, the server receives the credential, and one host may have many
+ * tenants. So the target is the whole URL without its dates. A bucket's secret key is never sent. A password over SSH is sent only to the host
+ * with the named key. The password of a database stays only with the same encryption.
  */
 const placeOf = (source: FileSource | SourceChange) => {
   if (source.kind === 'https') return new URL(blankText(source.url)).href

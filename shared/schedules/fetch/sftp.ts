@@ -18,8 +18,8 @@ const pieceBytes = 32 * 1024
 const piecesAhead = 16
 
 /**
- * Fetches a regular file over SSH. The server must show the host key that the source names before any credential is sent. If the size or time of the
- * file changes during the fetch, the file is still being written and is refused.
+ * Fetches a regular file over SSH. The server must show the host key that the source names before any credential is sent. If the size or time of
+ * the file changes during the fetch, the file is still being written and is refused.
  */
 export const fetchSftp = async (
   outbound: Outbound,
@@ -176,7 +176,7 @@ async function* readPieces(session: Session, file: File) {
   for (askAhead(); pieces.length; askAhead()) yield await pieces.shift()!
 }
 
-/** Reads one piece in full, because a server may return fewer bytes than requested. If it returns none, the file ended too early. */
+/** Reads one piece in full, because a server may return fewer bytes than requested. If the server returns none, the file ended too early. */
 const readPiece = async ({sftp, ask}: Session, {handle}: File, {at, bytes}: {at: number; bytes: number}) => {
   const piece = Buffer.alloc(bytes)
   for (let filled = 0; filled < bytes; ) {
@@ -192,7 +192,8 @@ const changed = ({path}: SftpSource) =>
   new SourceFailure('UNREACHABLE', `${path} was changed during the transfer. It is fetched again once it is complete`)
 
 /**
- * Returns a function that converts an error of ssh2. It reads status codes of the protocol (draft-ietf-secsh-filexfer-02, 7) and ssh2's error levels.
+ * Returns a function that converts an error of ssh2. It reads status codes of the protocol (draft-ietf-secsh-filexfer-02, 7) and ssh2's error
+ * levels.
  */
 const reportFailure =
   ({host, path}: SftpSource, {signal, timeoutSeconds}: {signal: AbortSignal | undefined; timeoutSeconds: number}) =>

@@ -8,8 +8,9 @@ const azure = '168.63.129.16'
 const global6: [ipaddr.IPv6, number] = [ipaddr.IPv6.parse('2000::'), 3]
 
 /**
- * Returns whether an address is public. Addresses of this machine, this network and this provider are not. Nor are addresses reserved for multicast,
- * tests, documentation or tunnels, because a tunnel's other end is unknown. Source: IANA's special-purpose registries, as in ipaddr.js.
+ * Returns whether an address is public. Addresses of this machine, this network and this provider are not. Nor are addresses reserved for
+ * multicast, tests, documentation or tunnels, because a tunnel's other end is unknown. Source: IANA's special-purpose registries, as in
+ * ipaddr.js.
  */
 export const isPublic = (text: string): boolean => {
   // `isIP` refuses `127.1` and octal numbers, which the library would accept. An address with a zone (`%eth0`) belongs to this machine.

@@ -20,8 +20,8 @@ const resolveSeconds = 3
 const perAddressMs = 2_000
 
 /**
- * Connects to a verified address instead of a name. The name is resolved once. If any of its addresses is not public, the call is refused, unless the
- * operator lists the place. The remote address of the socket must be one of the resolved addresses.
+ * Connects to a verified address instead of a name. The name is resolved once. If any of its addresses is not public, the call is refused,
+ * unless the operator lists host and port in PRIVATE_HOSTS. The remote address of the socket must be one of the resolved addresses.
  */
 export const connectGuarded = async (guard: Guard, {host, port, signal}: OutboundPlace): Promise<Socket> => {
   const clock = startClock(connectSeconds, signal)
@@ -34,7 +34,7 @@ export const connectGuarded = async (guard: Guard, {host, port, signal}: Outboun
   }
 }
 
-/** Connects like `connectGuarded`, and then by TLS. The server must show a certificate for the requested host. */
+/** Connects like `connectGuarded`, and then starts TLS. The server must show a certificate for the requested host. */
 export const connectSecure = async (guard: Guard, {host, port, signal}: OutboundPlace): Promise<Socket> => {
   const clock = startClock(connectSeconds, signal)
   try {
@@ -47,8 +47,8 @@ export const connectSecure = async (guard: Guard, {host, port, signal}: Outbound
 }
 
 /**
- * Refuses a place whose name resolves to a non-public address. A name that does not resolve now is accepted, because every connection checks its address
- * again.
+ * Refuses a host that resolves to a non-public address, unless the operator lists host and port in PRIVATE_HOSTS. A name that does not resolve
+ * now is accepted, because every connection checks its address again.
  */
 export const assertPublicPlace = async (guard: Guard, {host, port}: Omit<OutboundPlace, 'signal'>): Promise<void> => {
   const clock = startClock(resolveSeconds, undefined)

@@ -1,8 +1,8 @@
 import {isIPv6} from 'node:net'
 
 /**
- * Returns a host in the normal form of WHATWG URL: `0x7f.1`, `2130706433` and `１２７.0.0.1` become `127.0.0.1`, and names take their ASCII form. IPv6
- * is without brackets, a name without its final dot. Null if the text is not a host.
+ * Returns a host in the normal form of WHATWG URL: `0x7f.1`, `2130706433` and `１２７.0.0.1` become `127.0.0.1`, and names take their ASCII form.
+ * IPv6 is without brackets, a name without its final dot. Null if the text is not a host.
  */
 export const readHost = (text: string): string | null => {
   const written = isIPv6(text) ? `[${text}]` : text
@@ -29,11 +29,11 @@ export const readPrivateHost = (text: string): string | null => {
   return place !== null && /^org_\w+$/.test(org) ? `${place}=${org}` : null
 }
 
-/** Returns whether the operator lists the place for this org, or for every org. */
+/** Returns whether the operator lists host and port for this org, or for every org. */
 export const isPrivateHost = (privateHosts: readonly string[], place: string, org: string | null): boolean =>
   privateHosts.includes(place) || (org !== null && privateHosts.includes(`${place}=${org}`))
 
-/** Returns whether the operator lists the place for any org. */
+/** Returns whether the operator lists host and port for any org. */
 export const isPrivateOfAny = (privateHosts: readonly string[], place: string): boolean =>
   privateHosts.some(one => one === place || one.startsWith(`${place}=`))
 

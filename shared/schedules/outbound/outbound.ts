@@ -13,7 +13,7 @@ type OutboundRequest = {
   headers?: Record<string, string>
   body?: string | Buffer
   signal?: AbortSignal | undefined
-  /** The most bytes of the answer's body; reading more throws TOO_LARGE. Default: 64 KiB. */
+  /** Maximum number of bytes of the answer's body; reading more throws TOO_LARGE. Default: 64 KiB. */
   limitBytes?: number
   /** The time from name lookup to the last byte of the answer. Default: 30. */
   timeoutSeconds?: number
@@ -35,8 +35,8 @@ export type Outbound = {
   /** Sends one request once. The call and the reading of the body throw OutboundFailure, or the reason of the caller's signal. */
   request(url: string, outboundRequest?: OutboundRequest): Promise<OutboundAnswer>
   /**
-   * Opens an unencrypted connection, for protocols with their own encryption. `isPlain`: the protocol has none, which only a host of PRIVATE_HOSTS
-   * allows. Throws the same errors.
+   * Opens an unencrypted connection, for protocols with their own encryption. `isPlain`: the protocol has no encryption, which is allowed only
+   * for hosts in PRIVATE_HOSTS. Throws the same errors as `request`.
    */
   connect(place: OutboundPlace & {org?: string | undefined; isPlain?: boolean}): Promise<Socket>
   /** The hosts from which the operator lets schedules fetch. */
@@ -70,7 +70,7 @@ export const openOutbound = (
   }
 }
 
-/** Returns the first bytes of an answer as text, for a log. The rest is discarded. */
+/** Returns the first `mostBytes` bytes of an answer as text, and discards the rest. */
 export const readStart = async ({body, discard}: OutboundAnswer, mostBytes: number): Promise<string> => {
   const read: Uint8Array[] = []
   let bytes = 0
@@ -83,7 +83,7 @@ export const readStart = async ({body, discard}: OutboundAnswer, mostBytes: numb
   return Buffer.concat(read).subarray(0, mostBytes).toString('utf8')
 }
 
-/** Parses a URL that `openOutbound` accepts. Throws OutboundFailure. */
+/** Parses a URL by the rules of outbound calls: https, or http to a private host, without credentials. Throws OutboundFailure. */
 export const readUrl = (guard: Pick<Guard, 'privateHosts' | 'org'>, text: string): URL => {
   if (!URL.canParse(text))
     throw new OutboundFailure('HOST_REFUSED', 'This is not a valid URL. It must start with https:// and contain a host')
@@ -119,7 +119,7 @@ const send = async (guard: Guard, url: URL, outboundRequest: OutboundRequest): P
   })
   const end = () => {
     clock.stop()
-    // The caller has already received the error.
+    // Errors of closing are ignored, because the caller has already received the error of the call.
     client.destroy().catch(() => {})
   }
   const failed = (error: unknown, status?: number) =>
@@ -141,7 +141,7 @@ const send = async (guard: Guard, url: URL, outboundRequest: OutboundRequest): P
   }
 }
 
-/** Returns a connector that connects only to the place in the URL, whatever undici requests. */
+/** Returns a connector that connects only to host and port of the URL, whatever undici requests. */
 const connector =
   (guard: Guard, url: URL, signal: AbortSignal) =>
   (_: unknown, done: (...result: [null, Socket] | [Error, null]) => void): void => {

@@ -2,7 +2,7 @@ import {Counter, collectDefaultMetrics, Gauge, Histogram, Registry} from 'prom-c
 
 /**
  * The metrics of this process. Label values come from closed tables in this code: routes, codes, jobs, outcomes, operations. Never use an org,
- * person, address, module or id as a label: the number of series would grow with the customers, and a scrape would reveal them.
+ * person, address, module or id as a label. The number of series would grow with the customers, and a scrape would reveal customers.
  */
 export const registry = new Registry()
 
@@ -27,8 +27,8 @@ export const LONG = [0.05, 0.25, 1, 5, 15, 60, 300, 1800, 7200, 28_800]
 let isWatched = false
 
 /**
- * Measures event-loop lag, CPU, memory, garbage collections and open files from the first call on. This costs a timer every 10 ms, so a process that
- * is never scraped does not start it.
+ * Measures event-loop lag, CPU, memory, garbage collections and open files from the first call on. This costs a timer every 10 ms, so a process
+ * that is never scraped does not start it.
  */
 export const watchProcess = (): void => {
   if (isWatched) return

@@ -14,12 +14,14 @@ const ended = counter({
   labels: ['reason'],
 })
 
-/** Counts settled rows. Call this once per statement, which may settle a thousand rows. `counts`: in the form of the run's head row. */
+/**
+ * Counts settled rows. Call this once per statement, which may settle a thousand rows. `counts`: the counts in the order of the run's head row.
+ */
 export const rowsSettled = (counts: readonly number[]): void => {
   const sums = new Map<number, number>()
   for (const [at, count] of counts.entries()) if (count > 0) sums.set(outcomeNoAt(at), (sums.get(outcomeNoAt(at)) ?? 0) + count)
   for (const [no, count] of sums) {
-    // Kept rows are counted under skipped, and kept edits are no rows.
+    // Kept rows and deleted rows are also counted under another outcome, and kept edits are no rows.
     if (isKeptEditsAt(no) || isKeptRowsAt(no) || isDeletedAt(no)) continue
     settled.inc({outcome: OUTCOMES[no] ?? (isUnchangedAt(no) ? 'unchanged' : 'filtered')}, count)
   }
@@ -31,7 +33,6 @@ const verified = counter({
   labels: ['result'],
 })
 
-/** Counts values that were read back. */
 export const valuesVerified = (fields: readonly FieldCounts[]): void => {
   for (const result of RESULTS) {
     const count = fields.reduce((sum, counts) => sum + counts[result], 0)

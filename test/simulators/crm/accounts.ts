@@ -7,7 +7,7 @@ import {hasScope} from './scopes.ts'
 import type {SimulatorState} from './simulator-state.ts'
 import type {Challenge, Code} from './tokens.ts'
 
-/** The accounts host: everything under /oauth except the consent page. */
+/** The token endpoint of the accounts host. */
 export const answerToken = async (world: SimulatorState, request: Request): Promise<Answer> => {
   const sent = await request.params()
   const client = world.clients.get(sent.get('client_id') ?? '')
@@ -69,7 +69,7 @@ export const answerServerInfo = (world: SimulatorState): Answer => {
   return {status: 200, body: {result: 'success', locations: Object.fromEntries(dcs.map(dc => [dc, world.hostOf(dc)]))}}
 }
 
-/** The parameters of an authorisation, checked again when the code is exchanged. */
+/** What a user consented to. The exchange of the code checks the client, the address and the challenge again. */
 export type AllowInput = {
   client: Client
   org: Org
@@ -81,7 +81,7 @@ export type AllowInput = {
   challenge: Challenge | null
 }
 
-/** Issues a code after consent. The code gives a refresh token only for the first offline consent or a forced one. */
+/** Issues a code after consent. An offline code later gives a refresh token only for the first offline consent or a forced one. */
 export const allow = (world: SimulatorState, asked: AllowInput): Code => {
   const {client, org, user, scopes} = asked
   const consent = `${client.clientId} ${org.key} ${user.id}`
@@ -124,7 +124,7 @@ const granted = (world: SimulatorState, access: string, scopes: string[], dc: st
   },
 })
 
-/** The token endpoint often reports errors with status 200. */
+/** Answers a token error with the status of the switch `tokenErrorStatus`, which is 200 by default. */
 export const tokenError = (world: SimulatorState, error: string): Answer => ({status: world.switches.tokenErrorStatus, body: {error}})
 
 export const throttled = (): Answer => ({

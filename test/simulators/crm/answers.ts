@@ -1,4 +1,4 @@
-/** The answer to a call: `body` is sent as JSON, `text` and `bytes` unchanged. */
+/** The answer to a call: `body` is sent as JSON, `text` and `bytes` unchanged. `committed`: whether the call changed data. */
 export type Answer = {
   status: number
   body?: any
@@ -57,13 +57,13 @@ export const refusal = (code: string, details: Record<string, unknown> = {}, mes
   status: 'error',
 })
 
-/** A refusal of the whole call, without an array. */
+/** Answers a refusal of the whole call: the error envelope without an array around it. */
 export const refuse = (status: number, code: string, details: Record<string, unknown> = {}, message?: string): Answer => ({
   status,
   body: refusal(code, details, message),
 })
 
-/** Thrown to end a call; the server sends the answer it holds. */
+/** Thrown to end a call with the answer that it holds. */
 export class CallRefused extends Error {
   readonly answer: Answer
   constructor(answer: Answer) {

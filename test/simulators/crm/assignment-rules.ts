@@ -4,7 +4,7 @@ import type {Module} from './modules.ts'
 import {named, namedId, type Org, type User, userByEmail} from './org.ts'
 import {formatInstant} from './zones.ts'
 
-/** The modules that can have assignment rules, besides custom ones. */
+/** The standard modules that can have assignment rules. Custom modules can have them too. */
 const supported = ['Leads', 'Contacts', 'Accounts', 'Deals']
 
 /** Lists the rules of a module. Source: the vendor's OpenAPI of assignment rules. */
@@ -33,7 +33,7 @@ export const listAssignmentRules = (call: Call): Answer => {
 
 export const ruleId = (org: Org, module: Module, name: string) => namedId(org, `assignment rule ${module.name} ${name}`)
 
-/** Returns the owner that the rule `lar_id` of a write chooses, or null if the write names no rule. */
+/** Returns the owner that the rule `lar_id` of a write chooses, or null if the write names no rule. Throws if the module has no such rule. */
 export const readAssignee = ({org}: Call, module: Module, id: unknown): User | null => {
   if (id === undefined || id === null) return null
   const rule = (module.spec.assignmentRules ?? []).find(({name}) => ruleId(org, module, name) === id)

@@ -3,7 +3,7 @@ import type {Module} from './modules.ts'
 
 const kinds = ['workflow', 'approval', 'blueprint', 'pathfinder', 'orchestration'] as const
 
-/** The automations that a write would have run; none is executed. */
+/** The automations that one write would have started. The stand-in executes none. */
 export type AutomationNote = {
   seq: number
   at: string

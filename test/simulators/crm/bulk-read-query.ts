@@ -5,7 +5,7 @@ import {type Path, resolve} from './coql-columns.ts'
 import type {Module} from './modules.ts'
 import type {Org} from './org.ts'
 
-/** What a job of a bulk read exports. `after`: the last id of the page before, if a page token names it. */
+/** What a bulk read exports. `after`: the last id of the previous page, if the job was created with a page token. */
 export type BulkReadQuery = {module: string; fields: string[] | null; criteria: unknown; page: number; after: string | null}
 
 const mostPages = 500
@@ -13,7 +13,7 @@ const mostConditions = 25
 const mostValues = 20
 const empty = `\${EMPTY}`
 
-/** Reads the body of a job's creation. Source: the vendor's OpenAPI of bulk reads (2026), operation createBulkReadJob. */
+/** Reads the body of a request that creates a bulk read. Source: the vendor's OpenAPI of bulk reads (2026), operation createBulkReadJob. */
 export const readQuery = (call: Call, body: unknown): BulkReadQuery => {
   const query = asObject(asObject(body)?.query)
   if (!query) throw refused('MANDATORY_NOT_FOUND', {api_name: 'query', json_path: '$.query'})
@@ -30,13 +30,13 @@ export const readQuery = (call: Call, body: unknown): BulkReadQuery => {
   return {module: module.name, fields, criteria: query.criteria ?? null, page: Number(page), after: null}
 }
 
-/** The columns of the file: always the id first. */
+/** Returns the columns of the file. The id is always first. Without `fields`, all fields with comparable values follow. */
 export const columnsOf = (org: Org, module: Module, fields: string[] | null): Path[] => {
   const names = fields ?? [...module.fields.values()].filter(field => familyOf(field) !== 'none').map(({name}) => name)
   return ['id', ...new Set(names.filter(name => name !== 'id'))].map(name => resolve(org, module, name))
 }
 
-/** One condition, or a group of them. */
+/** Returns the predicate of a condition or of a group of conditions. Throws if they are invalid or too many. */
 export const createFilter = (org: Org, module: Module, criteria: unknown): Predicate => {
   if (criteria === null || criteria === undefined) return () => true
   const count = {conditions: 0}
@@ -69,7 +69,7 @@ const moduleOf = (call: Call, name: unknown): Module => {
   return module
 }
 
-/** A token belongs to the user who got it and lives for a day. */
+/** Returns the query that a page token continues. A token is valid for one day and only for the user who received it. */
 const queryOfToken = ({org, user}: Call, token: string): BulkReadQuery => {
   const kept = org.bulk.pages.get(token)
   if (!kept || kept.user !== user.id || kept.until < org.clock.now()) {

@@ -14,7 +14,7 @@ import {formatInstant} from './zones.ts'
 
 const dayMs = 24 * 3600_000
 const minuteMs = 60_000
-/** Source: the vendor's page of bulk read results. */
+/** The most downloads of an org in a minute. Source: the vendor's page of bulk read results. */
 const downloadsPerMinute = 10
 
 /** Creates a job. It is executed later, on the simulator's clock. */
@@ -43,7 +43,7 @@ export const createReadJob = (call: Call): Answer => {
 
 export const readReadJob = (call: Call): Answer => ok({data: [describe(call, findJob(call))]})
 
-/** The file of a completed job, which is kept for a day. */
+/** Answers with the file of a completed job. The file is kept for one day. */
 export const downloadReadResult = (call: Call): Answer => {
   const {file, id} = findJob(call)
   const now = call.org.clock.now()
@@ -55,7 +55,7 @@ export const downloadReadResult = (call: Call): Answer => {
   return {status: 200, bytes: file.zip, type: 'application/zip', headers}
 }
 
-/** Executes the jobs whose time has come. A file holds the records as they are then. */
+/** Executes the jobs that are due, unless `bulkHold` is on. A file holds the records as they are at that moment. */
 export const runDueReads = (org: Org) => {
   if (org.switches.bulkHold) return
   const now = org.clock.now()
@@ -85,7 +85,7 @@ const exportRecords = (org: Org, job: BulkReadJob) => {
   job.file = {at: org.clock.now(), count: shown.length, nextToken: last === null ? null : keepPage(org, job, last), zip}
 }
 
-/** Links and owners are ids, lists are joined, times are ISO 8601, and empty values are empty cells. */
+/** Returns the text of a cell: ids for links and owners, joined lists, ISO 8601 for times, and '' for empty values. */
 const cellOf = (column: Path, rec: Rec, zone: string): string => {
   const value = column.raw(rec)
   if (value === null || value === undefined) return ''
@@ -114,7 +114,7 @@ const creationOf = ({user, org}: Call, job: BulkReadJob) => ({
   created_time: formatInstant(job.createdAt + org.switches.clockOffsetSeconds * 1000, user.timeZone),
 })
 
-/** The result counts only when the job is completed. Its address is relative to the API host. */
+/** Describes a job. The address of its result is relative to the API host. */
 const describe = (call: Call, job: BulkReadJob) => {
   const {id, query, file} = job
   const {module, fields, page} = query
@@ -140,7 +140,7 @@ const describe = (call: Call, job: BulkReadJob) => {
   }
 }
 
-/** The third state is written with a space. */
+/** Returns the state of a job. The CRM writes IN PROGRESS with a space. */
 const stateOf = (org: Org, {file, ending, createdAt, dueAt}: BulkReadJob) => {
   if (file) return 'COMPLETED'
   const now = org.clock.now()

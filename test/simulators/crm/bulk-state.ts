@@ -3,10 +3,10 @@ import type {BulkWriteBody} from './bulk-write-body.ts'
 import type {BulkWriteResult} from './bulk-write-rows.ts'
 import type {User} from './org.ts'
 
-/** The file of a completed job. `count`: of its records. */
+/** The file of a completed job. `count`: the number of records in it. `at`: when it was written, in ms. */
 export type BulkReadFile = {at: number; count: number; nextToken: string | null; zip: Buffer}
 
-/** `ending`: how the job ends; `stuck`: never. */
+/** A bulk read. `ending`: how the job ends; a `stuck` job never ends. Times are in ms. */
 export type BulkReadJob = {
   id: string
   user: User
@@ -17,7 +17,7 @@ export type BulkReadJob = {
   file: BulkReadFile | null
 }
 
-/** `unprocessed`: how many rows at the end are not executed. `results`: null if the job failed. */
+/** A bulk write. `unprocessed`: the number of rows at the end of the file that are not executed. `results`: null if the job failed. */
 export type BulkWriteJob = {
   id: string
   user: User
@@ -29,7 +29,7 @@ export type BulkWriteJob = {
   done: {at: number; results: BulkWriteResult[] | null} | null
 }
 
-/** The bulk jobs of an org. `downloads`: the times of the last downloads. `files`: uploaded ZIP files, as entries by name. */
+/** The bulk jobs of an org. `downloads`: the times of the last downloads in ms. `files`: the entries of uploaded ZIP files by name. */
 export type BulkState = {
   reads: Map<string, BulkReadJob>
   pages: Map<string, {user: string; until: number; query: BulkReadQuery}>

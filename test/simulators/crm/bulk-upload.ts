@@ -6,7 +6,10 @@ import {formatInstant} from './zones.ts'
 
 const longestFile = 25 * 1024 ** 2
 
-/** Keeps a ZIP file for bulk writes. Source: the vendor's OpenAPI of uploads, operation uploadFile; its SDK, class APIException of bulk writes. */
+/**
+ * Stores a ZIP file for bulk writes. Source: the vendor's OpenAPI of uploads, operation uploadFile; its SDK, class APIException of bulk
+ * writes.
+ */
 export const uploadFile = (call: Call): Answer => {
   const {org, headers, user} = call
   if (headers.feature === undefined || headers['x-crm-org'] !== org.spec.zgid) return wrongHeaders()
@@ -23,7 +26,7 @@ export const uploadFile = (call: Call): Answer => {
   return ok({status: 'success', code: 'FILE_UPLOAD_SUCCESS', message: 'file uploaded.', details})
 }
 
-/** The parts of a multipart body. */
+/** Splits a multipart body into its parts; returns no parts if the type has no boundary. */
 export const partsOf = (body: Buffer, type: string): {name: string; bytes: Buffer}[] => {
   const [, boundary] = /boundary="?([^";]+)"?/.exec(type) ?? []
   if (boundary === undefined) return []

@@ -5,7 +5,7 @@ import type {Field} from './fields.ts'
 import {findLayout, isRequiredBy} from './layouts.ts'
 import type {Module} from './modules.ts'
 
-/** A column of the file and its field. `findBy`: the field by which a link is found. `fallback`: the value of empty cells. */
+/** A column of the file and its field. `findBy`: the field by which a linked record is found. `fallback`: the value of empty cells. */
 export type BulkMapping = {
   column: number | null
   field: Field | null
@@ -27,12 +27,15 @@ export type BulkWriteBody = {
 }
 
 const mostColumns = 200
-/** Source: the vendor's pages of bulk write limits. */
+/** Modules that bulk writes do not support. Source: the vendor's pages of bulk write limits. */
 const unsupported = ['Calls', 'Events', 'Notes', 'Attachments', 'Users']
 const neverWritten = ['subform', 'multiselectlookup', 'formula', 'autonumber', 'profileimage', 'tag']
 const formats = /^(?:yyyy-MM-dd|yyyy\/MM\/dd|MM\/dd\/yyyy|dd\/MM\/yyyy|dd-MM-yyyy|MM-dd-yyyy)( HH:mm:ss| HH:mm)?$/
 
-/** Reads the body of a job's creation with its file. Source: the vendor's OpenAPI of bulk writes, operation createBulkWriteJob. */
+/**
+ * Reads the body of a request that creates a bulk write, and the file it names. Source: the vendor's OpenAPI of bulk writes, operation
+ * createBulkWriteJob.
+ */
 export const readWriteBody = (call: Call): BulkWriteBody => {
   const body = asObject(jsonOf(call)) ?? {}
   const {operation, resource} = body
@@ -84,7 +87,10 @@ const readFile = ({org}: Call, {file_id: id, file_names: names, type}: Record<st
   return {fileName, records: readCsv(bytes.toString())}
 }
 
-/** Without mappings, the header names the fields; a link is `Account_Name.id`. */
+/**
+ * Maps columns by the header, if the body has no mappings. A title such as `Account_Name.id` names a link and the field that finds the
+ * record.
+ */
 const mapHeader = (module: Module, header: string[]): BulkMapping[] =>
   header.map((title, column) => {
     const [name = '', findBy = null] = title.split('.')
@@ -135,7 +141,10 @@ const readFindBy = (module: Module, operation: string, given: unknown): string |
   return name
 }
 
-/** Source: a public program that used it; every field that the layout requires must be mapped, not only those of the module. */
+/**
+ * Refuses a job that may create records but does not map each field without a default that the module or its layout requires. Source: a
+ * public program that uses bulk writes.
+ */
 const checkMandatory = ({org}: Call, module: Module, operation: string, mappings: BulkMapping[]) => {
   if (operation === 'update') return
   const named = mappings.find(({name}) => name === 'Layout')?.fallback
@@ -147,7 +156,7 @@ const checkMandatory = ({org}: Call, module: Module, operation: string, mappings
   throw refused('MANDATORY_FIELDS_NOT_MAPPED', {api_name: lacking.name}, message)
 }
 
-/** The vendor's pages have the key beside the resources, its OpenAPI within. */
+/** Returns whether empty cells are ignored. The vendor's pages put `ignore_empty` beside the resources, its OpenAPI inside each one. */
 const readIgnoresEmpty = ({org}: Call, body: Record<string, unknown>, resource: Record<string, unknown>): boolean => {
   const {bulkIgnoreEmpty: place} = org.switches
   return (place !== 'resource' && body.ignore_empty === true) || (place !== 'top' && resource.ignore_empty === true)

@@ -10,7 +10,7 @@ import {formatInstant, isDate} from './zones.ts'
 
 export type BulkWriteResult = {status: 'ADDED' | 'UPDATED' | 'SKIPPED' | 'UNPROCESSED'; recordId: string; errors: string}
 
-/** Executes one row of a bulk write, alone and in the file's order. */
+/** Executes one row of a bulk write. */
 export const writeRow = (write: Write, body: BulkWriteBody, cells: string[]): BulkWriteResult => {
   const {module, operation, findBy, mappings, ignoresEmpty} = body
   const input: Values = {}
@@ -37,13 +37,13 @@ const skipped = (problems: Problem[]): BulkWriteResult => {
   return {status: 'SKIPPED', recordId: '', errors}
 }
 
-/** A duplicate does not name the record that holds the value. */
+/** Returns the problems of a refused row. A duplicate does not name the record that holds the value. */
 const problemsOf = ({code, details}: Refusal): Problem[] => {
   if (code === 'MULTIPLE_OR_MULTI_ERRORS') return (details.errors as Refusal[]).flatMap(problemsOf)
   return [{code: rowCodes.includes(code) ? code : 'CANNOT_PROCESS', column: String(details.api_name ?? 'id')}]
 }
 
-/** Source: the vendor's page of bulk write results. */
+/** The error codes of a row. Any other code becomes CANNOT_PROCESS. Source: the vendor's page of bulk write results. */
 const rowCodes = ['MANDATORY_NOT_FOUND', 'INVALID_DATA', 'DUPLICATE_DATA', 'NOT_APPROVED', 'BLOCKED_RECORD', 'LIMIT_EXCEEDED']
 
 const findRecord = (write: Write, {module}: BulkWriteBody, findBy: string, value: unknown): Rec | null => {
@@ -68,7 +68,7 @@ const readCell = (write: Write, mapping: BulkMapping, cells: string[], {input, p
   } else if (!ignoresEmpty) input[name] = null
 }
 
-/** The value of a cell, or undefined if it has another form. */
+/** Returns the value of a cell, or undefined if the cell does not have the form of the field. */
 const readValue = (write: Write, {format, findBy}: BulkMapping, field: Field, cell: string): unknown => {
   switch (field.type) {
     case 'integer':
@@ -109,7 +109,7 @@ const readDate = (cell: string, format: string): {date: string; time: string} | 
   return y !== undefined && isDate(date) ? {date, time: `${h}:${n}:${s}`} : null
 }
 
-/** A time of the user's zone. */
+/** Reads a time of the user's time zone; returns undefined if the cell does not match the format. */
 const readInstant = ({zone}: Write, cell: string, format: string): string | undefined => {
   const read = readDate(cell, format)
   const asUtc = read ? Date.parse(`${read.date}T${read.time}Z`) : Number.NaN

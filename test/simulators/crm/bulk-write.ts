@@ -29,10 +29,10 @@ export const createWriteJob = (call: Call): Answer => {
   return ok({status: 'success', code: 'SUCCESS', message: 'success', details: {id: job.id, created_by: named(user)}}, 201)
 }
 
-/** The job itself, not in a list. */
+/** Answers with the job as an object, not in a list. */
 export const readWriteJob = (call: Call): Answer => ok(describe(call.world, call.org, findJob(call)))
 
-/** The rows of the file with their results, kept for seven days. */
+/** Answers with the rows of the file and their results. They are kept for seven days. */
 export const downloadWriteResult = (call: Call): Answer => {
   const job = call.org.bulk.writes.get(call.segments[2]!)
   const isOwn = call.segments[1] === call.org.spec.zgid
@@ -43,7 +43,7 @@ export const downloadWriteResult = (call: Call): Answer => {
   return {status: 200, bytes: writeResult(job!, change), type: 'application/octet-stream', headers}
 }
 
-/** Executes the jobs whose time has come. */
+/** Executes the jobs that are due, unless `bulkHold` is on. */
 export const runDueWrites = (world: SimulatorState, org: Org) => {
   if (org.switches.bulkHold) return
   const now = org.clock.now()
@@ -74,7 +74,7 @@ const executeRows = (world: SimulatorState, org: Org, {body, user, ending, unpro
   return results
 }
 
-/** Posts the state of an ended job, only to this machine. */
+/** Posts the state of an ended job to its callback, only if the callback is on this machine. */
 const callBack = (world: SimulatorState, org: Org, job: BulkWriteJob) => {
   const url = job.body.callback === null ? null : URL.parse(job.body.callback)
   if (!url || !['127.0.0.1', 'localhost', '[::1]'].includes(url.hostname)) return
@@ -117,20 +117,20 @@ const describe = (world: SimulatorState, org: Org, job: BulkWriteJob) => {
   }
 }
 
-/** The vendor's pages have a path, its SDK takes an address on another host. */
+/** Returns the address of the result. The vendor's pages show a path; its SDK accepts an address on another host. */
 const addressOf = (world: SimulatorState, org: Org, id: string) => {
   const {zgid} = org.spec
   if (org.switches.bulkResultUrl === 'relative') return `/v8/crm/org${zgid}/bulk-write/${id}/${id}.zip`
   return `${world.hostOf(org.dc)}/download/v2/crm/${zgid}/bulk-write/${id}/${id}.zip`
 }
 
-/** COMPLETED says nothing about rows. */
+/** Returns the state of a job. COMPLETED does not mean that its rows were written. */
 const stateOf = (org: Org, {done, createdAt, dueAt}: BulkWriteJob) => {
   if (done) return done.results ? 'COMPLETED' : 'FAILED'
   return org.clock.now() - createdAt < (dueAt - createdAt) / 4 ? 'ADDED' : org.switches.bulkInProgress
 }
 
-/** The first three mapped columns, then the result of each row in the file's order. */
+/** Writes the result file: the first three mapped columns, then the result of each row. By default, rows are in the file's order. */
 const writeResult = ({id, body, done}: BulkWriteJob, change: 'reversed' | 'short' | 'doubled' | 'gone' | undefined): Buffer => {
   const columns = body.mappings.flatMap(({column}) => (column === null ? [] : [column])).slice(0, 3)
   const rows = body.rows.map((cells, index) => {

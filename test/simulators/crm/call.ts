@@ -5,7 +5,7 @@ import type {Module} from './modules.ts'
 import type {Org, User} from './org.ts'
 import type {SimulatorState} from './simulator-state.ts'
 
-/** One call to the CRM, as its handlers see it. */
+/** One authenticated call to the CRM. */
 export type Call = {
   world: SimulatorState
   method: string
@@ -15,16 +15,16 @@ export type Call = {
   headers: IncomingHttpHeaders
   body: string
   bytes: Buffer
-  /** The body as JSON, parsed on first use. */
+  /** The body as JSON; set by the first `jsonOf`. */
   json?: unknown
   org: Org
   user: User
   clientId: string
-  /** Changes that a fault makes to a write: records refused by index, and clock skew. */
+  /** What a fault changes in a write: `refusals` by the index of the record, and `skewMs` of the clock. */
   refusals: Map<number, Refusal> | null
   fault: Fault | null
   skewMs: number
-  /** Set by writes: the request changed data. */
+  /** Whether the call changed data; set by the call itself. */
   committed: boolean
 }
 
@@ -52,7 +52,7 @@ export const listParam = (call: Call, name: string): string[] => {
     .filter(Boolean)
 }
 
-/** A time in a header, such as `If-Modified-Since`. */
+/** Reads a time from a header such as `If-Modified-Since`, in ms; null without the header. Throws if it is no date. */
 export const headerInstant = (call: Call, name: string): number | null => {
   const value = call.headers[name]
   if (typeof value !== 'string') return null
@@ -63,7 +63,7 @@ export const headerInstant = (call: Call, name: string): number | null => {
 
 export const isId = (text: string) => /^\d{1,19}$/.test(text)
 
-/** The body as JSON, parsed once; undefined if invalid. Writes keep parts of it unchanged. */
+/** Returns the body as JSON, parsed once; undefined if invalid. Callers must not change it, because writes store parts of it. */
 export const jsonOf = (call: Call): unknown => {
   if (!('json' in call)) call.json = parse(call.body)
   return call.json

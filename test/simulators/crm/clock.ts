@@ -1,6 +1,6 @@
 export type Instant = number | string | Date
 
-/** The CRM's time in milliseconds. It runs unless frozen, and tests can move it. */
+/** The CRM's time in ms. It advances with real time unless frozen, and tests can set it. */
 export type Clock = {
   now: () => number
   set: (at: Instant) => void

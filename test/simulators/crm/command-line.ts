@@ -6,7 +6,7 @@ import type {Switches} from './switches.ts'
 const usage = `node test/simulators/crm.ts [--port 4010] [--control] [--snapshot FILE] [--client id:secret]...
   [--latency MS] [--journal ENTRIES] [--no-bodies] [--switch name=value]... [--at INSTANT] [--frozen] [--samples]`
 
-/** The stand-in as a process: prints its address, ends on SIGTERM and SIGINT. */
+/** Runs the stand-in as a process: prints its address, and stops on SIGTERM and SIGINT. */
 export const runAlone = async (start: (options: CrmOptions) => Promise<CrmSimulator>) => {
   const options = readOptions(process.argv.slice(2))
   if (!options) {

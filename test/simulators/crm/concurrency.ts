@@ -15,14 +15,14 @@ const heavyCalls = 10
 
 export type Flight = {inFlight: number; heavy: number; peak: number; heavyPeak: number}
 
-/** Calls in flight of an org, per client. Large calls (big batches, COQL, sorted reads) have a smaller limit of their own. */
+/** The calls in flight of an org, counted per client. Heavy calls (big batches, COQL, sorted reads) also have a smaller limit. */
 export type Gate = {
   enter: (client: string, heavy: boolean, enforced: boolean) => Pass | null
   limit: () => number
   setLimit: (limit: number | null) => void
   flights: () => Record<string, Flight>
   peak: () => number
-  /** Milliseconds in flight, of ended calls only. */
+  /** The number and duration in ms of ended calls. */
   time: () => {calls: number; ms: number; recordCalls: number; recordMs: number}
   forget: () => void
 }

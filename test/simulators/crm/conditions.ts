@@ -5,7 +5,7 @@ import {parseInstant} from './zones.ts'
 export type Predicate = (rec: Rec) => boolean
 export type Comparable = string | number | boolean | null
 
-/** Groups of field types with the same comparison. */
+/** The way in which values of a field are compared. */
 export type LiteralFamily = 'text' | 'number' | 'instant' | 'date' | 'boolean' | 'id' | 'list' | 'none'
 
 export const familyOf = (field: Field): LiteralFamily => {
@@ -38,7 +38,7 @@ export const familyOf = (field: Field): LiteralFamily => {
   }
 }
 
-/** A literal in the form of the field, or undefined if it has none. */
+/** Returns a literal as values of the family are stored, or undefined if it is not a value of the family. */
 export const literalFor = (family: LiteralFamily, value: string | number | boolean): Comparable | undefined => {
   switch (family) {
     case 'number': {

@@ -9,7 +9,7 @@ export type ConsentData = {
   orgs: {name: string; users: {email: string; label: string}[]}[]
 }
 
-/** A plain form without scripts, which a test can submit. */
+/** Returns a plain form without scripts, so that a test can submit it. */
 export const consentPage = ({client, path, hidden, scopes, chosen, orgs}: ConsentData): string =>
   layout(
     'Sign in',

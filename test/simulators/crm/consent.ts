@@ -7,7 +7,7 @@ import type {Request} from './request.ts'
 import {isScope, splitScopes} from './scopes.ts'
 import type {SimulatorState} from './simulator-state.ts'
 
-/** Shows the consent page, or decides at once if `sim_user` and `sim_decision` are given. */
+/** Shows the consent page, or redirects at once if the query has `sim_decision`. */
 export const answerAuthorise = (world: SimulatorState, request: Request): Answer => {
   const {query} = request
   const client = world.clients.get(query.get('client_id') ?? '')

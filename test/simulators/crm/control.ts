@@ -2,7 +2,7 @@ import type {Answer} from './answers.ts'
 import type {Request} from './request.ts'
 import type {Simulator} from './simulator.ts'
 
-/** The control interface over HTTP, only under /__sim and only if enabled. Bodies and answers are JSON. */
+/** Answers a control request. The server calls it only for paths under /__sim, and only if control is enabled. */
 export const answerControl = async (standIn: Simulator, request: Request): Promise<Answer> => {
   const name = request.path.slice('/__sim/'.length)
   const route = controlRoutes[`${request.method} ${name}`]

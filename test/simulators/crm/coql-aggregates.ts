@@ -4,7 +4,7 @@ import type {Rec} from './store.ts'
 
 type Column = {name: string; aggregate: string | null; alias: string | null; path: Path}
 
-/** Aggregates over all matches; GROUP BY is not supported. */
+/** Returns one row with the aggregates over all matches. GROUP BY is not supported. */
 export const aggregate = (columns: Column[], recs: Rec[]): Record<string, unknown> => {
   const row: Record<string, unknown> = {}
   for (const {name, aggregate: kind, alias, path} of columns) {

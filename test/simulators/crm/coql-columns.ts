@@ -5,7 +5,7 @@ import type {Module} from './modules.ts'
 import type {Org} from './org.ts'
 import type {Rec} from './store.ts'
 
-/** A column, which may go through lookups: `Account_Name.Billing_City`. */
+/** A column, which may follow up to two lookups: `Account_Name.Billing_City`. */
 export type Path = {
   name: string
   field: Field | null
@@ -48,7 +48,10 @@ const ownColumn = (name: string, field: Field): Path => ({
 
 const isLink = ({type}: Field) => type === 'lookup' || type === 'ownerlookup' || type === 'userlookup'
 
-/** A query returns a link without its name, which is a separate column. Source: zoho.com/crm/developer/docs/api/v7/Get-Records-through-COQL-Query.html. */
+/**
+ * Returns a link as its id only, because its name is a separate column. Source:
+ * zoho.com/crm/developer/docs/api/v7/Get-Records-through-COQL-Query.html.
+ */
 const readId =
   ({raw}: Field) =>
   (rec: Rec) => {

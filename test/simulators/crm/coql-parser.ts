@@ -32,7 +32,7 @@ type Reader = {query: string; tokens: Token[]; at: number; pairs: boolean; refus
 
 const aggregates = ['count', 'sum', 'avg', 'min', 'max']
 
-/** One SELECT with keywords in any case. With `pairs`, a third condition without brackets is an error. */
+/** What the parser accepts. `pairs`: more than two joined conditions need brackets. `refused`: operators that are syntax errors. */
 export type Grammar = {pairs: boolean; needsWhere: boolean; quote: Quote; refused: string[]}
 
 export const parseQuery = (query: string, {pairs, needsWhere, quote, refused}: Grammar): Query => {
@@ -66,7 +66,7 @@ const readColumn = (reader: Reader): Column => {
   return column
 }
 
-/** `a and b`, or a longer expression in brackets. */
+/** Reads conditions joined by only `and` or only `or`. With `pairs`, a third condition needs brackets. */
 const readExpression = (reader: Reader): Expression => {
   const parts = [readTerm(reader)]
   let kind: 'and' | 'or' | null = null
@@ -150,7 +150,7 @@ const readOrder = (reader: Reader) => {
   return order
 }
 
-/** `limit 200`, `limit 400, 200` (offset first) or `limit 200 offset 400`. */
+/** Reads `limit 200`, `limit 400, 200` (offset first) or `limit 200 offset 400`. */
 const readLimit = (reader: Reader): {limit: number | null; offset: number} => {
   let limit: number | null = null
   let offset = 0

@@ -2,7 +2,7 @@ import {CallRefused, refuse} from './answers.ts'
 
 export type Token = {kind: 'word' | 'text' | 'number' | 'mark' | 'end'; text: string; at: number}
 
-/** The accepted escape of a quote inside a text. */
+/** Which escapes of a quote inside a text are accepted. */
 export type Quote = 'both' | 'doubled' | 'backslash'
 
 const rest = /(?<number>-?\d+(?:\.\d+)?(?![\w.]))|(?<word>[A-Za-z_$][\w.$]*)|(?<mark><=|>=|!=|<>|[=<>(),*])/
@@ -33,7 +33,7 @@ export const syntaxError = (query: string, at: number): CallRefused => {
 
 export const missingClause = (clause: string): CallRefused => new CallRefused(refuse(400, 'SYNTAX_ERROR', {clause}, 'missing clause'))
 
-/** Resolves backslash escapes and doubled quotes, if the CRM accepts them. */
+/** Removes the quotes and resolves the accepted escapes. */
 const unquote = (text: string, quote: Quote) => {
   const inner = text.slice(1, -1)
   const escaped = quote === 'doubled' ? inner : inner.replace(/\\(.)/gs, '$1')

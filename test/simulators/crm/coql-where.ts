@@ -14,7 +14,7 @@ export const createPredicate = (org: Org, module: Module, expression: Expression
   return expression.kind === 'and' ? rec => parts.every(part => part(rec)) : rec => parts.some(part => part(rec))
 }
 
-/** The records found by an index: of the best condition of an `and`, of both sides of an `or`; null without an index. */
+/** Returns the records that an index offers, which may include records without a match. Null: no index applies. */
 export const candidates = (org: Org, module: Module, expression: Expression): Set<Rec> | null => {
   if (expression.kind === 'condition') return indexed(org, module, expression)
   if (expression.kind === 'and') return bestOffer(org, module, expression.parts)
@@ -24,7 +24,7 @@ export const candidates = (org: Org, module: Module, expression: Expression): Se
 
 const fewEnough = 200
 
-/** The smallest candidate set. A small one ends the search, because each lookup may build an index. */
+/** Returns the smallest candidate set of the parts. A set of at most 200 ends the search, because each lookup may build an index. */
 const bestOffer = (org: Org, module: Module, parts: Expression[]): Set<Rec> | null => {
   let best: Set<Rec> | null = null
   for (const part of parts) {
@@ -51,7 +51,7 @@ const indexed = (org: Org, module: Module, {column, operator, values}: Condition
 
 const systemNames = ['Owner', 'Created_By', 'Modified_By', 'Created_Time', 'Modified_Time', 'Record_Status__s', 'Locked__s']
 
-/** Only stored fields: computed and system values change without updating the index. */
+/** Whether the field can have an index. Computed and system values cannot, because they change without updating it. */
 const isIndexable = ({field, family}: Path) =>
   field !== null && !field.spec.formula && !systemNames.includes(field.name) && family !== 'list' && family !== 'boolean'
 
@@ -102,13 +102,13 @@ const testOf = (operator: Operator, values: Comparable[], fold: boolean): ((valu
   }
 }
 
-/** Whether the value is a date-time in a form that this CRM does not compare. */
+/** Whether the value is a date-time in a form that the switch `coqlMoments` excludes. Such a value matches nothing. */
 const isForeignMoment = ({switches}: Org, {family}: Path, value: string | number | boolean) =>
   family === 'instant' && typeof value === 'string' && !switches.coqlMoments.includes(value.endsWith('Z') ? 'z' : 'offset')
 
 const keyOf = (value: unknown, fold: boolean) => (typeof value === 'string' && fold ? value.toLowerCase() : value)
 
-/** `%` matches any text. */
+/** Returns the pattern of a LIKE text, in which `%` matches any text. */
 const likePattern = (text: string, fold: boolean) => {
   const source = text
     .split('%')
@@ -131,7 +131,7 @@ const checkOperator = ({field, family}: Path, condition: Condition) => {
   if (isWrong) throw unsupportedInCriteria(condition)
 }
 
-/** Source: the vendor's OpenAPI of COQL, 400, INVALID_QUERY with the criteria. */
+/** Refuses a condition that the column does not support. Source: the vendor's OpenAPI of COQL, 400, INVALID_QUERY with the criteria. */
 export const unsupportedInCriteria = ({column, operator, values: [value = '']}: Condition, message = 'unsupported column in criteria') =>
   new CallRefused(refuse(400, 'INVALID_QUERY', {cv_criteria: false, column_name: column, value: String(value), operator}, message))
 

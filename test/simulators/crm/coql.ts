@@ -30,7 +30,7 @@ export const queryRecords = (call: Call): Answer => {
   return ok({data, info: {count: data.length, more_records: window.length > limit}})
 }
 
-/** The cost by LIMIT; an invalid query costs as much as the smallest one. */
+/** Returns the credits of a query by its LIMIT. An invalid query costs 1. */
 export const costOfQuery = (call: Call): number => {
   try {
     return coqlCost(readQuery(call).limit ?? limits.byDefault)
@@ -78,7 +78,7 @@ const refuseDoubles = (names: string[]) => {
   throw new CallRefused(refuse(400, 'DUPLICATE_DATA', {column_name: double.split(' ')[1]}))
 }
 
-/** Uses an index if one of the conditions allows it, otherwise every record; each match is checked again. */
+/** Finds the matching records. Candidates from an index are checked again; without an index, every record is checked. */
 const findMatches = (call: Call, module: Module, query: Query): Iterable<Rec> => {
   const lagging = laggingOf(call, module)
   const isVisible = (rec: Rec) => canSee(call, module.name, rec)
@@ -87,14 +87,14 @@ const findMatches = (call: Call, module: Module, query: Query): Iterable<Rec> =>
   const isMatch = (rec: Rec) => isVisible(rec) && matches(rec)
   const narrowed = candidates(call.org, module, query.where)
   if (narrowed === null) return filter(live(module.store), isMatch, lagging)
-  // The index has the new values of a record that COQL still shows with the old ones.
+  // COQL still shows lagging records with old values, which the index no longer has.
   const offered = new Set([...narrowed, ...lagging.keys()])
   return [...filter(offered, isMatch, lagging)].sort((one, other) => (one.id < other.id ? -1 : 1))
 }
 
 type Lagging = ReadonlyMap<Rec, Rec | null>
 
-/** Records whose state in COQL lags, each as COQL shows it. */
+/** Lists the records whose state in COQL lags, each with the state that COQL shows; null: COQL does not show the record yet. */
 const laggingOf = (call: Call, {store}: Module): Lagging => {
   const now = call.org.clock.now()
   const lagging = new Map<Rec, Rec | null>()
@@ -112,7 +112,7 @@ function* filter(recs: Iterable<Rec>, isMatch: Predicate, lagging: Lagging): Gen
   }
 }
 
-/** Sorted by record id by default; empty values come first in ascending order. */
+/** Sorts the records: by id without ORDER BY, and with empty values first in ascending order. */
 const order = (call: Call, module: Module, query: Query, recs: Iterable<Rec>): Iterable<Rec> => {
   if (query.orderBy.length === 0) return recs
   const keys = query.orderBy.map(({name, isUp}) => ({path: resolve(call.org, module, name), sign: isUp ? 1 : -1}))
@@ -137,7 +137,7 @@ const slice = (recs: Iterable<Rec>, skip: number, count: number): Rec[] => {
   return taken
 }
 
-/** The requested columns under their names or aliases, and always the id. */
+/** Returns a row with the requested columns by alias or name, and always the id. */
 const readRow = (columns: {name: string; alias: string | null; path: Path}[], rec: Rec, zone: string) => {
   const row: Record<string, unknown> = {}
   for (const {name, alias, path} of columns) row[alias ?? name] = path.read(rec, zone)

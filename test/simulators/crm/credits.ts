@@ -3,7 +3,7 @@ import type {Edition} from './schema.ts'
 
 const dayMs = 24 * 3600_000
 
-/** The cost of calls; any other call costs one credit. */
+/** The credits of calls. A call without an entry here costs one credit. */
 export const costs = {
   call: 1,
   recordsPerCredit: 10,
@@ -28,18 +28,18 @@ const allowances: Record<Edition, {base: number; perLicence: number; cap: number
   crmplus: {base: 50_000, perLicence: 2000, cap: Number.POSITIVE_INFINITY},
 }
 
-/** Each credit returns 24 hours after its use; there is no reset time. */
+/** The credits that an org used. Each credit returns 24 hours after its use; there is no daily reset. */
 export type CreditLedger = {
-  /** Takes the credits, or returns false. */
+  /** Uses the credits; returns false and uses none if too few remain. */
   spend: (credits: number) => boolean
   allowance: () => number
   used: () => number
   remaining: () => number
-  /** The value of the header, or null while less than half of the quota is used. */
+  /** The value of the header `x-api-credits-remaining`, or null while less than half of the quota is used. */
   header: () => number | null
-  /** Changes add-ons, the quota, or the credits used elsewhere. */
+  /** Changes the quota, the add-on credits or the credits used so far. Null restores the quota of the edition. */
   change: (to: {allowance?: number | null; addOn?: number; used?: number}) => void
-  /** Allows no call until that time, regardless of the ledger. */
+  /** Leaves no credits until that time in ms, regardless of the ledger. Null ends it. */
   exhaustUntil: (at: number | null) => void
   entries: () => {at: number; credits: number}[]
   restore: (entries: {at: number; credits: number}[]) => void
@@ -98,6 +98,6 @@ export const createLedger = (clock: Clock, {edition, licences}: {edition: Editio
   }
 }
 
-/** The credits of a COQL query by its LIMIT. */
+/** Returns the credits of a COQL query by its LIMIT. */
 export const coqlCost = (limit: number) => costs.coql.find(step => limit <= step.limit)?.credits ?? costs.coql.at(-1)!.credits
 export const writeCost = (records: number) => Math.max(1, Math.ceil(records / costs.recordsPerCredit))

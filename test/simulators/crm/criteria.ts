@@ -5,7 +5,7 @@ import type {Module} from './modules.ts'
 import {foldText} from './search-text.ts'
 import type {Rec} from './store.ts'
 
-/** Reads the value of a field as search sees it, which may be outdated. */
+/** Reads the value of a field as the search index has it, which may be outdated. */
 export type Look = (field: Field, rec: Rec) => unknown
 export type Match = (rec: Rec, look: Look) => boolean
 
@@ -22,7 +22,10 @@ const operators: Record<string, LiteralFamily[] | 'all'> = {
 }
 const valuesPerIn = 100
 
-/** `((A:equals:x)and(B:starts_with:y))`; the characters `( ) ,` and a trailing backslash are escaped with one. */
+/**
+ * Parses criteria such as `((A:equals:x)and(B:starts_with:y))`. In values, a backslash escapes `( ) ,` and a final backslash. Throws beyond
+ * `limit` conditions.
+ */
 export const parseCriteria = (module: Module, text: string, limit: number): Match => {
   const reader = {text, at: 0, count: 0}
   const match = readGroup(module, reader)
@@ -33,7 +36,7 @@ export const parseCriteria = (module: Module, text: string, limit: number): Matc
 
 type Reader = {text: string; at: number; count: number}
 
-/** One condition or bracketed group, with the conditions joined to it. */
+/** Reads a term and every term joined to it by `and` or `or`, from left to right without precedence. */
 const readGroup = (module: Module, reader: Reader): Match => {
   let match = readTerm(module, reader)
   for (;;) {
@@ -70,7 +73,7 @@ const readCondition = (module: Module, reader: Reader): Match => {
   return createMatch(fieldOf(module, name!), operator!, readValues(reader))
 }
 
-/** Reads up to the closing bracket; unescaped commas separate the values. */
+/** Reads the values up to the closing bracket. Unescaped commas separate them. */
 const readValues = (reader: Reader): string[] => {
   const values: string[] = []
   let current = ''
@@ -103,7 +106,7 @@ const createMatch = (field: Field, operator: string, values: string[]): Match =>
   return (rec, look) => isMatch(look(field, rec))
 }
 
-/** For text, equals means contains, ignoring case and punctuation. */
+/** Matches text, ignoring case and punctuation: `equals` means contains. */
 const matchText = (operator: string, wanted: string[]) => {
   const folded = wanted.map(foldText)
   const contains = (value: unknown) => {

@@ -14,7 +14,7 @@ import type {SimulatorState} from './simulator-state.ts'
 import type {AccessToken} from './tokens.ts'
 import {refusalOf} from './write-calls.ts'
 
-/** The parts of a path. Those of the bulk API begin with its root. */
+/** Splits a path into its parts. The first part of a bulk path is the root of the bulk API. */
 export const segmentsOf = (path: string): string[] => {
   const [, zgid, job] = resultPath.exec(path) ?? []
   if (job !== undefined) return [resultRoot, zgid!, job]
@@ -30,7 +30,7 @@ export const isResultPath = (path: string) => resultPath.test(path)
 
 const isMultipart = ({headers}: Request) => headers['content-type']?.startsWith('multipart/') ?? false
 
-/** Checks token, route, permission and limits, in this order, before the call itself. */
+/** Answers a call. Checks the token, route, scope, profile, concurrency and credits before it executes the call. */
 export const answerCall = async (world: SimulatorState, request: Request, fault: Fault | null): Promise<Answer> => {
   const token = authenticate(world, request)
   if ('status' in token) return token

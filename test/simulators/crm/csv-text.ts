@@ -1,4 +1,4 @@
-/** Writes records as CSV (RFC 4180): cells are quoted if they need it. */
+/** Writes records as CSV (RFC 4180). Quotes a cell only if it needs quotes. */
 export const writeCsv = (records: Iterable<string[]>): string => {
   let text = ''
   for (const record of records) text += `${record.map(writeCell).join(',')}\r\n`
@@ -7,7 +7,7 @@ export const writeCsv = (records: Iterable<string[]>): string => {
 
 const writeCell = (cell: string) => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)
 
-/** Reads CSV. The delimiter is guessed from the header, and a byte order mark is ignored. */
+/** Reads CSV. Guesses the delimiter from the header and ignores a byte order mark. */
 export const readCsv = (text: string): string[][] => {
   const source = text.startsWith('\uFEFF') ? text.slice(1) : text
   const delimiter = guessDelimiter(source.slice(0, source.search(/\r?\n|$/)))

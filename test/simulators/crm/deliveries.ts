@@ -1,7 +1,7 @@
-/** Requests that reach the CRM after their connection ended, by org. */
+/** Requests that arrive at the CRM after their connection ended, by org. */
 export type Deliveries = {
   add: (org: string | null, afterMs: number, deliver: () => Promise<void>) => void
-  /** Of one org, or of all orgs. */
+  /** Counts the requests that have not arrived, of one org or of all orgs. */
   pending: (org?: string) => number
   /** Discards requests that have not arrived. */
   cancel: () => void

@@ -1,7 +1,7 @@
 import type {DataType, FieldSpec, LayoutSpec, ModuleSpec, OrgSpec} from './schema.ts'
 import {defaultLengths, jsonTypes} from './schema.ts'
 
-/** One field, as `discovery.json` of a pulled configuration describes it. */
+/** A field as `discovery.json` of a pulled configuration describes it. */
 type FieldDescription = {
   apiName: string
   label: string
@@ -39,7 +39,7 @@ export type ModuleDescription = {
 
 type DiscoveredOrgInput = {key: string; number: number; email: string; modules: readonly ModuleDescription[]}
 
-/** The spec of an org whose metadata reads as the discovery does. Layouts and assignment rules keep their ids, because flows name them. */
+/** Returns the spec of an org with the metadata of a discovery. Layouts and assignment rules keep their ids, because flows name them. */
 export const specOfDiscovery = ({key, number, email, modules}: DiscoveredOrgInput): OrgSpec => ({
   key,
   companyName: `Import tests ${number}`,
@@ -105,7 +105,7 @@ const fieldOf = (module: ModuleDescription, field: FieldDescription, modules: re
   }
 }
 
-/** The simulator's type. A type that it does not know is stored as text and described as what it is. */
+/** Returns the simulator's type of a field. A field of an unknown type is stored as text, and the metadata shows its real type. */
 const typeOf = ({type, jsonType, subform}: FieldDescription): DataType => {
   if (type === 'subform') return subform ? 'subform' : 'text'
   if (type === 'text' && jsonType === 'jsonarray') return 'tag'
@@ -117,14 +117,14 @@ const columnsOf = (name: string, modules: readonly ModuleDescription[]): FieldSp
   return rows?.fields.filter(({apiName}) => apiName !== 'Parent_Id').map(field => fieldOf(rows, field, modules)) ?? []
 }
 
-/** A discovery says that a default exists, not which. */
+/** Returns a default for a field. A discovery says that a default exists, but not its value. */
 const defaultOf = ({picklist}: FieldDescription, type: DataType) => {
   if (picklist[0]) return picklist[0].actual
   if (type === 'boolean') return true
   return jsonTypes[type] === 'string' ? 'default'.slice(0, defaultLengths[type]) : 0
 }
 
-/** The CRM joins the name of a person from its parts. */
+/** Makes `Full_Name` a formula, because the CRM joins a person's name from its parts. */
 const joinedName = ({fields}: ModuleDescription, {apiName, creatable}: FieldDescription): Partial<FieldSpec> => {
   const parts = ['First_Name', 'Last_Name'].filter(name => fields.some(field => field.apiName === name))
   return apiName === 'Full_Name' && !creatable && parts.length === 2 ? {formula: {join: parts}} : {}

@@ -8,15 +8,15 @@ import type {Rec, Values} from './store.ts'
 import {planRows, type RowPlan} from './subforms.ts'
 
 /**
- * The user, time and rules of a write. `assignee`: the owner that an assignment rule chooses for new records. `source`: the source in the timeline;
- * by default a person in the CRM's pages.
+ * The user, time and rules of a write. `assignee`: the owner that an assignment rule chooses for new records. `source`: the source that the
+ * timeline shows; by default a person who uses the CRM's pages.
  */
 export type Write = {org: Org; user: User; at: number; zone: string; assignee?: User | null; source?: string}
 
-/** A checked record: the values to store, or every reason for a refusal. */
+/** A checked record: the values to store, and the problems for which it is refused, if any. */
 export type Draft = {values: Values; owner: User | null; plans: RowPlan[]; problems: Refusal[]}
 
-/** Checks one record: types and lengths, lookups, mandatory fields, then uniqueness. */
+/** Checks one record: layout, types and lengths, mandatory fields, then uniqueness. */
 export const draftRecord = (write: Write, module: Module, input: Values, rec: Rec | null, path: string): Draft => {
   const draft: Draft = {values: input, owner: null, plans: [], problems: []}
   const failed = new Set<string>()
@@ -46,7 +46,7 @@ export const draftRecord = (write: Write, module: Module, input: Values, rec: Re
   return draft
 }
 
-/** One problem is returned as is; several are nested. */
+/** Returns one problem as it is and nests several in one refusal. */
 export const combine = (problems: Refusal[]): Refusal =>
   problems.length === 1 ? problems[0]! : refusal('MULTIPLE_OR_MULTI_ERRORS', {errors: problems})
 
@@ -71,7 +71,10 @@ const fail = (draft: Draft, failed: Set<string>, name: string, path: string, pro
   draft.problems.push(placed(problem, name, path))
 }
 
-/** Returns the layout that the record names. Source: the CRM ignores fields outside the layout that a write names. */
+/**
+ * Returns the layout that the record names, or null; an unknown layout is a problem. Source: the CRM ignores fields outside the layout that
+ * a write names.
+ */
 const readLayout = ({org}: Write, module: Module, {Layout: named}: Values, path: string, draft: Draft): Layout | null => {
   if (named === undefined || named === null) return null
   const layout = findLayout(org, module, named)
@@ -96,7 +99,7 @@ const checkMandatory = (draft: Draft, failed: Set<string>, module: Module, {inpu
   for (const field of module.fields.values()) if (isRequiredBy(layout, field)) require(field)
 }
 
-/** Whether the write would leave the record without a row in the field. */
+/** Whether the write would leave the record without a row in the field. False if the write does not change its rows. */
 const leavesNone = ({plans}: Draft, field: Field, rec: Rec | null) => {
   const plan = plans.find(one => one.field === field)
   return plan !== undefined && (rec?.rows?.get(field.name) ?? []).length - plan.removed.length + plan.added.length === 0
@@ -134,7 +137,7 @@ const appendValues = (draft: Draft, rec: Rec, asked: unknown) => {
   }
 }
 
-/** Keys about the record, or keys that every read returns. */
+/** Whether a key without a field is accepted: it belongs to the record, or every read returns it. */
 const isSideKey = (key: string) => key === 'id' || key === 'Layout' || key === 'Tag' || key === '_delete' || key.startsWith('$')
 
 const unknownKey = (field: Field | undefined) =>

@@ -5,13 +5,13 @@ import {exchangesFolder} from '../../stack/contract-settings.ts'
 import {partsOf} from './bulk-upload.ts'
 import type {Request} from './request.ts'
 
-/** One request to the CRM and its answer as sent, without the token. */
+/** One request to the CRM and its answer as sent. The access token is left out. */
 export type Exchange = {
   method: string
   path: string
   query: [string, string][]
   contentType: string | null
-  /** The name of the caller. Calls by tests have one; calls by the adapter do not. */
+  /** The user agent. Tests that call the stand-in have one; the adapter has none. */
   caller: string | null
   body: string
   status: number
@@ -22,11 +22,11 @@ export type Exchange = {
 
 const file = exchangesFolder && join(exchangesFolder, `${process.pid}-${randomUUID()}.jsonl`)
 
-/** A multipart body as an object of its parts. */
+/** Returns the body as text. A multipart body becomes JSON with the names of its parts. */
 const textOf = (type: string | undefined, body: Buffer) =>
   type?.startsWith('multipart/') ? JSON.stringify(Object.fromEntries(partsOf(body, type).map(({name}) => [name, {}]))) : body.toString()
 
-/** Appends an exchange for `npm run contract`. Does nothing in any other run. */
+/** Appends an exchange to the file for `npm run contract`. Does nothing in any other run. */
 export const recordExchange = ({method, path, query, headers, body}: Request, answer: {status: number; text: string; faults: string[]}) => {
   if (!file || !path.startsWith('/crm/')) return
   const exchange: Exchange = {

@@ -7,10 +7,10 @@ import {writeForeign} from './foreign.ts'
 import type {SimulatorState} from './simulator-state.ts'
 import type {AccessToken} from './tokens.ts'
 
-/** The end of a call: an answer, possibly cut, or none. */
+/** How a call ends: `answered`, or without an answer (`dropped`), with half of it (`truncated`), or executed `late` or `repeated`. */
 export type Outcome = {answer: Answer; end: 'answered' | 'dropped' | 'truncated' | 'late' | 'repeated'}
 
-/** Changes by a fault before the call is handled. */
+/** Applies what a fault changes before the call: tokens, clock and credits. */
 export const disturb = (world: SimulatorState, fault: Fault | null, token: AccessToken | null, refresh: string | null) => {
   if (actionOf(fault, 'expireToken') && token) world.tokens.access.delete(token.token)
   if (actionOf(fault, 'revokeGrant')) world.tokens.revoke(token?.refreshToken ?? refresh ?? token?.token ?? '')
@@ -22,7 +22,7 @@ export const disturb = (world: SimulatorState, fault: Fault | null, token: Acces
   token.org.credits.exhaustUntil(until)
 }
 
-/** The end of a call that never takes effect, or null to continue. */
+/** Returns the end of a call that a fault keeps from taking effect, or null to continue. */
 export const interrupt = (world: SimulatorState, fault: Fault | null): Outcome | null => {
   for (const action of fault?.actions ?? []) {
     if (action.type === 'dropBefore' || (action.type === 'tokenDown' && action.drop)) return {answer: {status: 0}, end: 'dropped'}
@@ -32,7 +32,7 @@ export const interrupt = (world: SimulatorState, fault: Fault | null): Outcome |
   return null
 }
 
-/** Waits in flight: slow calls, held calls, and changes by another user meanwhile. */
+/** Applies what a fault does while the call is in flight: waits, holds the call, or writes as another user. */
 export const linger = async (world: SimulatorState, fault: Fault | null, when: 'before' | 'after') => {
   for (const action of fault?.actions ?? []) {
     if (!('when' in action ? action.when === when : when === 'before')) continue
@@ -42,7 +42,7 @@ export const linger = async (world: SimulatorState, fault: Fault | null, when: '
   }
 }
 
-/** Changes by a fault to the answer of a call that took effect. */
+/** Applies what a fault changes in the answer of a call that took effect. */
 export const spoil = (world: SimulatorState, fault: Fault | null, answer: Answer): Outcome => {
   let outcome: Outcome = {answer, end: 'answered'}
   for (const action of fault?.actions ?? []) {
@@ -108,7 +108,7 @@ const withResultHost = (answer: Answer, origin: string): Answer => {
   return {...answer, body: {...answer.body, result: {download_url: `${origin}${pathname}`}}}
 }
 
-/** A file without its end, with wrong content, or another file. */
+/** Returns a broken file: truncated, with a wrong checksum, or text instead of a ZIP file. */
 const broken = (zip: Buffer, how: 'truncated' | 'checksum' | 'text' = 'truncated'): Buffer => {
   if (how === 'text') return Buffer.from('Last_Name\r\nOno\r\n')
   if (how === 'truncated') return zip.subarray(0, Math.floor(zip.length / 2))
@@ -118,7 +118,7 @@ const broken = (zip: Buffer, how: 'truncated' | 'checksum' | 'text' = 'truncated
   return changed
 }
 
-/** Omits the last entries by default. */
+/** Removes `by` entries: by default the last one. */
 const without = (entries: any[], {by = 1, at = 'last'}: {by?: number; at?: 'first' | 'middle' | 'last'}) => {
   const room = Math.max(0, entries.length - by)
   return entries.toSpliced(at === 'first' ? 0 : at === 'last' ? room : Math.ceil(room / 2), by)
@@ -148,7 +148,7 @@ const rateLimited = (world: SimulatorState, action: Extract<FaultAction, {type: 
   return {status: 429, body: refusal('TOO_MANY_REQUESTS', {}, message), headers}
 }
 
-/** Seconds unchanged; `date:30` becomes the HTTP date thirty seconds from now. */
+/** Returns a Retry-After header: seconds as they are; `date:30` becomes the HTTP date thirty seconds from now. */
 const retryText = (world: SimulatorState, retryAfter: number | string): string => {
   const [, seconds] = /^date:(\d+)$/.exec(String(retryAfter)) ?? []
   return seconds === undefined ? String(retryAfter) : new Date(world.clock.now() + Number(seconds) * 1000).toUTCString()

@@ -1,12 +1,13 @@
 import type {Instant} from './clock.ts'
 
 /**
- * The effect of a fault. `before`: the call has no effect; `after`: the call takes effect and only its answer is changed. `late`:
- * the connection is cut or silent, and the call takes effect so many ms later. `twice`: the request is delivered twice, with one
- * of the answers. `wrongId`: an entry names the record of another entry, or `id`. `clockSkew` is for one call, `clockJump` for
- * the org from then on. `bulkFailure`, `bulkStuck`: the created job fails, or never ends. `bulkSkipped`,
- * `bulkUnprocessed`: all rows, or the last ones, are not executed. `brokenZip`: the downloaded file is unreadable. `bulkResult`: its rows are changed.
- * `resultHost`: the address of the result is on another host.
+ * The effect of a fault. `before`: the call has no effect. `after`: the call takes effect and only its answer is changed.
+ * `late`: the connection is cut or gets no answer; the call takes effect `ms` later. `twice`: the request executes twice, and one answer is
+ * sent.
+ * `wrongId`: an entry names the record of the entry `of`, or `id`. `clockSkew` affects one call, `clockJump` the org from then on.
+ * `bulkFailure`, `bulkStuck`: the created job fails, or never ends. `bulkSkipped`, `bulkUnprocessed`: all rows, or the last ones, are not
+ * executed.
+ * `brokenZip`: the downloaded file is unreadable. `bulkResult`: its rows are changed. `resultHost`: the result is at another host.
  */
 export type FaultAction =
   | {type: 'dropBefore'}
@@ -46,7 +47,10 @@ export type FaultAction =
 
 export type FaultType = FaultAction['type']
 
-/** Every given part must match. `nth` is the first affected request; `share` is a random share, equal for equal seeds. */
+/**
+ * Which requests a fault affects: those that match every given part. `nth`: the number of the first affected match. `share`: the
+ * probability from 0 to 1 that a match is affected; equal seeds give equal choices.
+ */
 export type FaultMatch = {
   method?: string
   path?: string
@@ -59,10 +63,10 @@ export type FaultMatch = {
   seed?: number
 }
 
-/** An action may be a bare name or a list. */
+/** A fault to add. `times`: how often it applies, by default once. An action may be a bare name or a list. */
 export type FaultSpec = {match?: FaultMatch; times?: number; action: FaultAction | FaultType | (FaultAction | FaultType)[]}
 
-/** `used`: how often it applied; `seen`: how many requests matched, for `nth`. */
+/** An added fault. `used`: how often it applied; `seen`: how many requests matched, for `nth`. */
 export type Fault = {id: number; match: FaultMatch; times: number; actions: FaultAction[]; seen: number; used: number; chance: () => number}
 
 export type Target = {
@@ -79,7 +83,7 @@ export type Faults = {
   list: () => Fault[]
   remove: (id: number) => boolean
   clear: () => void
-  /** The first matching fault that has uses left. */
+  /** Returns the first fault that applies to the request, and counts the use; null without one. */
   take: (target: () => Target) => Fault | null
 }
 
@@ -165,7 +169,7 @@ const readActions = ({action}: FaultSpec): FaultAction[] =>
     return read
   })
 
-/** Without a path, token faults apply at the token endpoint and all others at the CRM. */
+/** Adds the path if none is given: token faults apply at the token endpoint, all others at the CRM. */
 const withDefaults = (match: FaultMatch, actions: FaultAction[]): FaultMatch => {
   if (match.path !== undefined) return match
   const isToken = actions.some(({type}) => type === 'tokenThrottle' || type === 'tokenDown')
@@ -180,7 +184,7 @@ const isMatch = (match: FaultMatch, target: Target): boolean =>
   (match.org === undefined || match.org === target.org) &&
   (match.user === undefined || match.user === target.user)
 
-/** Pseudo-random numbers from 0 to 1, equal for equal seeds (mulberry32). */
+/** Returns a generator of pseudo-random numbers from 0 to 1, equal for equal seeds (mulberry32). */
 const seeded = (seed: number) => {
   let state = seed >>> 0
   return () => {
@@ -191,7 +195,7 @@ const seeded = (seed: number) => {
   }
 }
 
-/** `*` matches within a segment, `**` across segments. */
+/** Converts a glob to a pattern: `*` matches within a segment, `**` across segments. */
 const globPattern = (glob: string) => {
   const source = glob
     .split(/(\*\*|\*)/)

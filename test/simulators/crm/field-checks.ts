@@ -145,12 +145,12 @@ const checks: Record<DataType, Maker> = {
 }
 
 /**
- * The display values that writes accept and reads return. Source: help.zoho.com, Kaizen #205; the vendor's SDK validates them
+ * Lists the display values, which writes accept and reads return. Source: help.zoho.com, Kaizen #205; the vendor's SDK validates them
  * (lib/utils/util/utility.js).
  */
 export const displayValues = (spec: FieldSpec) => (spec.options ?? []).map(option => (typeof option === 'string' ? option : option.display))
 
-/** `{"id":"44…"}`, or the bare id. */
+/** Returns the id of `{"id":"44…"}` or of a bare id; null if it is no text. */
 const idIn = (value: unknown): string | null => {
   const id = typeof value === 'object' && value !== null && 'id' in value ? value.id : value
   return typeof id === 'string' ? id : null

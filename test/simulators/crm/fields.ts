@@ -13,7 +13,7 @@ export type Field = {
   creatable: boolean
   updatable: boolean
   check: Check
-  /** The value for comparisons: date-times in milliseconds, lookups as ids. */
+  /** Returns the value for comparisons: date-times in ms, lookups as ids. */
   raw: (rec: Rec) => unknown
   read: (rec: Rec, zone: string) => unknown
   next: number
@@ -46,7 +46,7 @@ export const takeNumber = (field: Field) => {
   return `${prefix}${field.next++}${suffix}`
 }
 
-/** The fields of every module; a record may set only `Owner`. */
+/** The fields of every module. Of these, a record may set only `Owner`. */
 export const systemFields: FieldSpec[] = [
   {name: 'Owner', type: 'ownerlookup', label: 'Owner'},
   {name: 'Created_By', type: 'ownerlookup', label: 'Created By', readOnly: true},

@@ -4,7 +4,7 @@ import type {SimulatorState} from './simulator-state.ts'
 import type {Values} from './store.ts'
 import {createRecord, type Entry, updateRecord} from './writes.ts'
 
-/** A write outside any call: sample data, or another user between two calls. */
+/** Writes a record without a call: sample data, or a change by another user between two calls. */
 export const writeForeign = (
   world: SimulatorState,
   {org: orgKey, module: name, record, user: email}: {org?: string; module: string; record: Values; user?: string},

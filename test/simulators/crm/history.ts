@@ -2,7 +2,7 @@ import type {Module} from './modules.ts'
 import type {User} from './org.ts'
 import type {Rec, Values} from './store.ts'
 
-/** A change of a record after its creation. `source` and `action` are names of the vendor's timeline. */
+/** A change of a record after its creation. `source` and `action` are values of the vendor's timeline. */
 export type Change = {
   at: number
   by: User
@@ -14,7 +14,7 @@ export type Change = {
 const mostRecords = 50_000
 const mostChanges = 100
 
-/** Keeps the latest changes of a record. The records that changed longest ago are dropped first. */
+/** Adds a change to the latest 100 of a record. Beyond 50,000 records, the record that changed longest ago loses its history. */
 export const noteChange = ({store}: Module, rec: Rec, change: Change) => {
   const known = store.history.get(rec.id) ?? []
   store.history.delete(rec.id)
@@ -22,13 +22,13 @@ export const noteChange = ({store}: Module, rec: Rec, change: Change) => {
   if (store.history.size > mostRecords) store.history.delete(store.history.keys().next().value!)
 }
 
-/** The fields whose stored values differ. Subform rows are compared by the caller. */
+/** Lists the fields of `after` whose stored values differ. The caller compares subform rows. */
 export const changedFields = (before: Values, after: Values): NonNullable<Change['fields']> =>
   Object.keys(after)
     .filter(name => text(before[name]) !== text(after[name]))
     .map(name => ({name, old: before[name] ?? null, new: after[name] ?? null}))
 
-/** A value as the timeline shows it: a text for people. Source: the sample of the vendor's OpenAPI of timelines. */
+/** Returns a value as the timeline shows it: as text. Source: the sample of the vendor's OpenAPI of timelines. */
 export const text = (value: unknown): string => {
   if (value === null || value === undefined || value === '') return 'blank'
   return typeof value === 'object' ? JSON.stringify(value) : String(value)

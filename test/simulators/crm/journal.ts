@@ -4,7 +4,7 @@ import {createRing} from './ring.ts'
 
 export type JournalOptions = {limit?: number; bodies?: boolean}
 
-/** One request, without tokens and secrets. */
+/** One request with its answer. Tokens and secrets are replaced by ***. */
 export type JournalEntry = {
   seq: number
   at: string
@@ -21,7 +21,7 @@ export type JournalEntry = {
   body: any
   status: number | null
   answer: any
-  /** `late`: executed after its connection closed. `repeated`: executed, but another delivery of the request got the answer. */
+  /** `late`: executed after its connection ended. `repeated`: executed, but the client received the answer of the other delivery. */
   outcome: 'answered' | 'dropped' | 'truncated' | 'unfinished' | 'late' | 'repeated'
   committed: boolean
   fault: {id: number; actions: string[]} | null
@@ -64,7 +64,7 @@ export const createJournal = ({limit = 2000, bodies = true}: JournalOptions = {}
   }
 }
 
-/** Bodies are kept as text and parsed only when the journal is read. */
+/** Returns an entry for reading. The journal keeps bodies as text and parses them only here. */
 const readable = ({accounts, ...entry}: JournalEntry & {accounts: boolean}): JournalEntry => {
   if (!accounts) return {...entry, body: parse(entry.body), answer: parse(entry.answer)}
   const query = Object.fromEntries(Object.entries(entry.query).map(([name, value]) => [name, secret.test(name) ? '***' : value]))

@@ -3,7 +3,7 @@ import type {Module} from './modules.ts'
 import {namedId, type Org} from './org.ts'
 import type {LayoutSpec} from './schema.ts'
 
-/** A layout of a module. Every module has the layout Standard with every used field. */
+/** A layout of a module. `spec`: null for the layout Standard, which has every used field. A module has it unless its spec excludes it. */
 export type Layout = {id: string; name: string; status: 'active' | 'inactive'; spec: LayoutSpec | null}
 
 export const listLayouts = (org: Org, {name, spec}: Module): Layout[] => [
@@ -26,7 +26,7 @@ export const findLayout = (org: Org, module: Module, value: unknown): Layout | u
 
 export const isOnLayout = ({spec}: Layout, field: Field): boolean => !field.spec.unused && !spec?.without?.includes(field.name)
 
-/** Whether a create that names the layout needs the field, although the module does not. */
+/** Whether the layout requires the field. Only creates that name the layout must set such a field. */
 export const isRequiredBy = (layout: Layout, field: Field): boolean =>
   isOnLayout(layout, field) &&
   (layout.spec === null ? Boolean(field.spec.layoutRequired) : Boolean(layout.spec.required?.includes(field.name)))

@@ -135,7 +135,7 @@ const singleModule = (org: Org, module: Module) => ({
   layouts: layoutsOf(org, module).map(layout => ({...layoutHead(layout), convert_mapping: {}, profiles: []})),
 })
 
-/** An object, a string or null, depending on the API version. */
+/** Returns the display field as an object, a string or null, as the switch `displayField` says; API versions differ. */
 const displayField = (org: Org, module: Module) => {
   const {naming} = module
   if (!naming || org.switches.displayField === 'null') return null

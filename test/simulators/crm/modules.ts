@@ -18,7 +18,7 @@ export type Module = {
   naming: Field | null
 }
 
-/** Adds a module with the modules of its subforms. Replaces a module of the same name with its records. */
+/** Adds a module and the modules of its subforms. Replaces a module of the same name and removes its records. */
 export const addModule = (org: Org, spec: ModuleSpec): Module => {
   const module: Module = {
     id: metaId(org),
@@ -40,7 +40,7 @@ export const addModule = (org: Org, spec: ModuleSpec): Module => {
   return module
 }
 
-/** Adds a field, or changes one and keeps its id. Existing duplicates stay when uniqueness is switched on. */
+/** Adds a field, or changes one and keeps its id. A field that becomes unique keeps its existing duplicates. */
 export const addField = (org: Org, module: Module, spec: FieldSpec): Field => {
   const known = module.fields.get(spec.name)
   const field = {...createField(org, spec), ...(known ? {id: known.id, next: known.next} : {})}

@@ -41,13 +41,13 @@ export type Org = {
   bulk: BulkState
 }
 
-/** The time shown by the org in ms: its clock plus the offset of the switch. */
+/** Returns the time that the org shows in ms: its clock plus the offset of the switch. */
 export const reportedTime = ({clock, switches}: Org) => clock.now() + switches.clockOffsetSeconds * 1000
 
 export const metaId = (org: Org) => idOf(org, (org.counters.meta += 1))
 export const recordId = (org: Org) => idOf(org, (org.counters.record += 1))
 
-/** The id of a profile, role, layout or section; equal names have equal ids. */
+/** Returns the id of a profile, role, layout or section. Equal names have equal ids. */
 export const namedId = (org: Org, name: string): string => {
   let id = org.names.get(name)
   if (!id) org.names.set(name, (id = metaId(org)))

@@ -5,12 +5,15 @@ import type {Module} from './modules.ts'
 const mostRecords = 100_000
 const livesMs = 24 * 3600_000
 
-/** The start of the next page: sorted reads count the records so far, unsorted ones use the last id. */
+/**
+ * Where a page starts. `lastId`: the last record of the previous page, in reads sorted by id. `skip`: the records to skip. `given`: the
+ * records returned so far.
+ */
 export type PageToken = {lastId?: string; skip: number; given: number; page: number}
 
 type KeptToken = {bound: string; lastId: string; given: number; page: number; until: number}
 
-/** The token is bound to the module and to all other parameters. */
+/** Returns what a token is bound to: the org, the module and all parameters but those of the page. */
 const boundTo = (call: Call, module: Module) => {
   const rest = [...call.query].filter(([name]) => !['page_token', 'page', 'per_page'].includes(name)).sort()
   return `${call.org.key}/${module.name}?${new URLSearchParams(rest)}`

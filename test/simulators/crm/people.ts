@@ -30,7 +30,7 @@ export const listUsers = (call: Call): Answer => {
   return ok({users: users.map(describeUser), info})
 }
 
-/** Returns the number as text. Source: the vendor's OpenAPI 3.0 of users, and `TLongString` in its SDK's json_details. */
+/** Answers the number of users as text. Source: the vendor's OpenAPI 3.0 of users, and `TLongString` in its SDK's json_details. */
 export const countUsers = (call: Call): Answer => ok({count: String(findUsers(call).length)})
 
 export const readUser = (call: Call): Answer => {

@@ -16,7 +16,7 @@ export const usualProfiles: ProfileSpec[] = [
   {name: 'Standard', like: 'Standard'},
 ]
 
-/** A profile without a description is like Standard. */
+/** Returns the spec of a profile. A profile without one counts as a clone of Standard. */
 const profileOf = (org: Org, name: string): ProfileSpec => org.profiles.get(name) ?? {name, like: 'Standard', clone: true}
 
 const permissionsOf = (org: Org, name: string) => {
@@ -33,13 +33,13 @@ const isAllowed = (org: Org, {profile}: User, permission: string) => {
   return !without.includes(permission) && (like === 'Administrator' || !ofAdministrators.includes(permission))
 }
 
-/** Whether the user has the org's original administrator profile, under any name. A switch decides whether clones count too. */
+/** Whether the user has the org's original administrator profile, under any name. The switch `clonesAreAdmins` includes clones. */
 export const isAdministrator = (org: Org, {profile}: User): boolean => {
   const {like, clone = false} = profileOf(org, profile.name)
   return like === 'Administrator' && (!clone || org.switches.clonesAreAdmins)
 }
 
-/** Returns the 403 for a profile that may not call the API or not do this in the module, or null. */
+/** Returns a 403 if the profile may not call the API, or may not do this in the module; otherwise null. */
 export const refuseByProfile = (org: Org, user: User, {module, verb}: {module: string | null; verb: Verb}): Answer | null => {
   const needed = [apiAccess, ...(module === null ? [] : [`Crm_Implied_${actions[verb]}_${module}`])]
   const missing = needed.find(permission => !isAllowed(org, user, permission))
@@ -50,7 +50,7 @@ const noPermission = (permission: string) => refuse(403, 'NO_PERMISSION', {permi
 
 const isPrivate = ({switches}: Org, module: string) => switches.privateModules === 'all' || switches.privateModules.includes(module)
 
-/** In a private module, users see the records they own, and administrators see all. */
+/** Whether the user sees the record. In a private module, users see records they own, and administrators see all. */
 export const canSee = ({org, user}: Pick<Call, 'org' | 'user'>, module: string, rec: Rec): boolean =>
   !isPrivate(org, module) || isAdministrator(org, user) || rec.owner.id === user.id
 

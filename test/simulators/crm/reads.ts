@@ -45,7 +45,7 @@ export const countAll = (call: Call): Answer => {
 
 export const listDeleted = (call: Call): Answer => listDeletedOf(call, moduleOf(call, call.segments[0]!))
 
-/** A single read has every field, subform rows, and keys that begin with `$`. */
+/** Returns a record as a read of one record does: every used field, subform rows, and keys that begin with `$`. */
 export const fullRecord = (call: Pick<Call, 'org'> & {user: {timeZone: string}}, module: Module, rec: Rec): Record<string, unknown> => {
   const zone = call.user.timeZone
   const read: Record<string, unknown> = {id: rec.id}
@@ -77,7 +77,7 @@ export const fullRecord = (call: Pick<Call, 'org'> & {user: {timeZone: string}},
   return {...sides, ...read, ...keys, $has_more: more}
 }
 
-/** One entry of a list read: the requested fields and always the id. */
+/** Returns one entry of a list: the requested fields and always the id. */
 export const pickFields = (fields: Field[], rec: Rec, zone: string): Record<string, unknown> => {
   const read: Record<string, unknown> = {}
   for (const field of fields) read[field.name] = field.read(rec, zone)
@@ -99,14 +99,14 @@ const readIds = (call: Call): string[] => {
   return ids
 }
 
-/** Absent ids are omitted; the others come newest first, each once. */
+/** Returns the existing records of the ids, each once, newest first. */
 const sortIds = (module: Module, ids: string[]): Rec[] =>
   [...new Set(ids)]
     .map(id => module.store.byId.get(id))
     .filter(rec => rec !== undefined)
     .sort((one, other) => (one.id < other.id ? 1 : -1))
 
-/** Converted leads are hidden unless requested. */
+/** Whether a list contains the record. Converted leads are hidden unless the call requests them. */
 const isListed = (call: Call, rec: Rec): boolean => {
   const converted = call.query.get('converted') ?? 'false'
   return converted === 'both' || rec.converted === (converted === 'true')

@@ -12,7 +12,10 @@ import {writeOf} from './write-calls.ts'
 import {formatInstant} from './zones.ts'
 
 const dayMs = 24 * 3600_000
-/** Source: the vendor's page of deleted records (v7), parameter `type`. */
+/**
+ * The days after which a record leaves the bin, and after which it is no longer listed as deleted. Source: the vendor's page of deleted
+ * records (v7), parameter `type`.
+ */
 const keptDays = 60
 const listedDays = 120
 const recordsPerPage = 200
@@ -20,7 +23,10 @@ const recordsPerPage = 200
 type Entry = {module: Module; binned: Binned}
 type Restored = Refusal | {code: 'SUCCESS' | 'SCHEDULED'; details: {id: string}; message: string; status: 'success'}
 
-/** Lists the bin, or the given ids of it. Source: the vendor's OpenAPI of the recycle bin, operation getRecycleBinRecords. */
+/**
+ * Lists the records in the bin, or those with the given ids. Source: the vendor's OpenAPI of the recycle bin, operation
+ * getRecycleBinRecords.
+ */
 export const listBin = (call: Call): Answer => {
   const ids = call.segments[2] === undefined ? listParam(call, 'ids') : [call.segments[2]]
   if (!ids.every(isId)) throw new CallRefused(refuse(400, 'INVALID_DATA', {param_name: 'ids'}, invalidId))
@@ -35,8 +41,8 @@ export const listBin = (call: Call): Answer => {
 }
 
 /**
- * Restores records with their subform rows: at once, or after a while if they are many. Source: the vendor's OpenAPI of the recycle bin, operations
- * restoreRecycleBinRecords and restoreRecycleBinRecord.
+ * Restores records with their subform rows. More than `restoreAtOnce` of them are restored later. Source: the vendor's OpenAPI of the
+ * recycle bin, operations restoreRecycleBinRecords and restoreRecycleBinRecord.
  */
 export const restoreRecords = (call: Call): Answer => {
   const isOne = call.segments.length === 5
@@ -51,7 +57,7 @@ export const restoreRecords = (call: Call): Answer => {
   return ok({recycle_bin}, done === recycle_bin.length ? 200 : done > 0 ? 207 : 400)
 }
 
-/** Executes the scheduled restores whose time has come. */
+/** Executes the scheduled restores that are due. */
 export const runDueRestores = (org: Org) => {
   const now = org.clock.now()
   const due = org.restores.filter(({at}) => at <= now)
@@ -63,7 +69,7 @@ export const runDueRestores = (org: Org) => {
   }
 }
 
-/** Lists the deleted records of one module. Source: the vendor's OpenAPI of records, operation getDeletedRecords. */
+/** Lists the deleted records of a module, newest first. Source: the vendor's OpenAPI of records, operation getDeletedRecords. */
 export const listDeletedOf = (call: Call, module: Module): Answer => {
   const type = call.query.get('type') ?? 'all'
   if (!['all', 'recycle', 'permanent'].includes(type)) throw new CallRefused(refuse(400, 'PATTERN_NOT_MATCHED', {param_name: 'type'}))
@@ -135,7 +141,7 @@ const findInBin = (org: Org, id: string): Entry | null => {
   return null
 }
 
-/** Newest deletions first. */
+/** Lists the bin of an org, the newest deletion first. */
 const listAll = (org: Org): Entry[] =>
   [...org.modules.values()]
     .flatMap(module => [...module.store.bin.values()].map(binned => ({module, binned})))
@@ -144,7 +150,7 @@ const listAll = (org: Org): Entry[] =>
 
 const ageInDays = (org: Org, {at}: Binned) => (org.clock.now() - at) / dayMs
 
-/** Administrators restore every record, other users those that they own. */
+/** Whether the user sees and may restore the record: administrators every record, other users those they own. */
 const mayRestore = ({org, user}: Pick<Call, 'org' | 'user'>, {binned}: Entry) =>
   isAdministrator(org, user) || binned.rec.owner.id === user.id
 

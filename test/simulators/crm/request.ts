@@ -4,12 +4,12 @@ export type Request = {
   method: string
   path: string
   dc: string
-  /** The host: files are uploaded to one of their own, and results of bulk writes may be downloaded from another. */
+  /** Which host was called: the API, the host of file uploads, or the host of bulk write results. */
   host: 'api' | 'content' | 'download'
   query: URLSearchParams
   headers: IncomingHttpHeaders
   body: Buffer
-  /** The parameters of the query, or of a url-encoded or multipart body. */
+  /** Returns the parameters of the query and of a url-encoded or multipart body. */
   params: () => Promise<URLSearchParams>
 }
 
@@ -34,7 +34,7 @@ export const readRequest = async (incoming: IncomingMessage, defaultDc: string):
   }
 }
 
-/** Both schemes are accepted; any other means no token. */
+/** Returns the token of the schemes Zoho-oauthtoken and Bearer; null for any other scheme. */
 export const bearerOf = (headers: IncomingHttpHeaders): string | null =>
   /^(?:Zoho-oauthtoken|Bearer)\s+(\S+)$/i.exec(headers.authorization ?? '')?.[1] ?? null
 

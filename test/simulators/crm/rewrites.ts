@@ -5,9 +5,9 @@ import {type Rec, replaceValues} from './store.ts'
 import {deleteRecord} from './writes.ts'
 
 /**
- * What the CRM does to a record that a call wrote. `cut`: stores the first characters of a text only. `fold`: stores it in lower case.
- * `store`: stores another value instead. `workflow`: changes the value a second later, as the same user. `delete`: the record is deleted.
- * `where`: only records with one of the values in the field.
+ * What the CRM does to a record after a call wrote it. `where`: only records with one of the values in the field.
+ * `cut`: stores only the first characters of a text. `fold`: stores a text in lower case. `store`: stores another value.
+ * `workflow`: changes the value, which the timeline shows a second later as a workflow of the same user. `delete`: deletes the record.
  */
 export type Rewrite = {module: string; where?: {field: string; values: unknown[]}} & (
   | {how: 'cut'; field: string; length: number}
@@ -16,7 +16,7 @@ export type Rewrite = {module: string; where?: {field: string; values: unknown[]
   | {how: 'delete'}
 )
 
-/** Applies the rewrites of the org's switch to records that were just written. Their answers show nothing of it. */
+/** Applies the rewrites of the switch `rewrites` to records that were just written. The answer of the write does not show them. */
 export const applyRewrites = (write: Write, module: Module, ids: readonly string[]) => {
   const rewrites = write.org.switches.rewrites.filter(rewrite => rewrite.module === module.name)
   if (rewrites.length === 0) return

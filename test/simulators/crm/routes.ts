@@ -18,7 +18,7 @@ import {addTags, removeTags, tagsCost} from './tags.ts'
 import {readTimeline} from './timeline.ts'
 import {countRecords, createRecords, deleteRecords, updateRecords, upsertRecords} from './write-calls.ts'
 
-/** `area` is the required scope; `{module}` stands for the module in the path. */
+/** A route. `area`: the required scope; `{module}` is replaced by the module in the path. `also`: a second required scope. */
 export type Route = {
   method: string
   path: string[]
@@ -34,9 +34,9 @@ export type Route = {
 const recordArea = 'ZohoCRM.modules.{module}'
 const tagArea = 'ZohoCRM.settings.tags'
 const binArea = 'ZohoCRM.settings.recycle_bin'
-/** The root of the bulk API. No other path has a part like it. */
+/** The root of the bulk API, used as the first part of its paths. No part of another path contains a slash. */
 export const bulkRoot = '/crm/bulk/v8'
-/** Stands for the path of a bulk write's result, on any host. */
+/** The first part of the path of a bulk write's result, which is valid on two hosts. */
 export const resultRoot = '/bulk-write'
 const bulkArea = 'ZohoCRM.bulk'
 const manyRecords = 10
@@ -58,7 +58,7 @@ const atBulk = (method: string, path: string, verb: Verb, run: Route['run'], mor
   return {...route, path: [bulkRoot, ...route.path]}
 }
 
-/** Fixed paths come before those with a module. */
+/** The routes. A fixed path has priority over one with a module. */
 export const routes: Route[] = [
   at('GET', 'org', 'ZohoCRM.org', 'READ', readOrg),
   at('GET', 'users', 'ZohoCRM.users', 'READ', listUsers),
@@ -106,7 +106,7 @@ export const routes: Route[] = [
 
 export const isRecordRoute = (route: Route) => route.path[0] === '{module}' || route.path[0] === 'coql'
 
-/** The route, or the reason why there is none. */
+/** Returns the route, or which part of it is unknown. */
 export const findRoute = (method: string, segments: string[]): Route | 'no path' | 'no method' => {
   const onPath = routes.filter(route => isPath(route.path, segments))
   if (onPath.length === 0) return 'no path'
@@ -116,7 +116,7 @@ export const findRoute = (method: string, segments: string[]): Route | 'no path'
 
 export const isOnHost = ({hosts = ['api']}: Route, host: Request['host']) => hosts.includes(host)
 
-/** The module of a call, as in faults and the journal. */
+/** Returns the module of a path, for faults and the journal; undefined if the path names none. */
 export const moduleNamed = (segments: string[]): string | undefined => (isReserved(segments[0]) ? undefined : segments[0])
 
 const isReserved = (segment: string | undefined) =>

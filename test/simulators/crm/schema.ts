@@ -1,4 +1,4 @@
-/** Types for module schemas as data: seeds and tests describe modules, and `modules.ts` builds them. */
+/** The type of a field in the CRM's metadata. */
 export type DataType =
   | 'text'
   | 'textarea'
@@ -23,10 +23,10 @@ export type DataType =
   | 'multiselectlookup'
   | 'subform'
   | 'formula'
-  /** Text in the metadata, and a list of names on the wire. */
+  /** Described as text in the metadata, but read and written as a list of names. */
   | 'tag'
 
-/** Joined texts (`Full_Name`) or multiplied numbers. */
+/** A computed value: joined texts (`Full_Name`) or multiplied numbers. */
 export type Formula = {join: string[]; by?: string} | {multiply: string[]}
 
 export type FieldSpec = {
@@ -38,33 +38,33 @@ export type FieldSpec = {
   mandatory?: boolean
   unique?: boolean | 'case-sensitive'
   readOnly?: boolean
-  /** Whether a create and an update may set it, if that does not follow from the type and `readOnly`. */
+  /** Whether a create and an update may set the field. By default, the type and `readOnly` decide. */
   writable?: {create: boolean; update: boolean}
-  /** On no layout of the user. */
+  /** Whether the field is on no layout of the user. */
   unused?: boolean
-  /** Required by the layout: checked only when a record names its `Layout`. */
+  /** Whether the layout Standard requires the field. This is checked only when a record names its `Layout`. */
   layoutRequired?: boolean
   options?: (string | {display: string; actual: string; unused?: boolean})[]
-  /** The module a lookup points at. */
+  /** The module to which a lookup points. */
   lookup?: string
   subform?: {module: string; columns: FieldSpec[]}
-  /** A multi-select lookup: the linking module, the module it points at, the linking module's field. */
+  /** A multi-select lookup: the linking module, the module to which it points, and the field of the linking module. */
   links?: {module: string; to: string; field: string}
   autoNumber?: {prefix?: string; suffix?: string; start?: number}
   formula?: Formula
-  /** Rich text: cut to 500 characters in list reads. */
+  /** Whether the text is rich: list reads cut it to 500 characters. */
   rich?: boolean
   default?: unknown
-  /** COQL can only test whether the field is empty, unless it is a number. */
+  /** Whether the field is encrypted: COQL can only test whether it is empty, unless it is a number. */
   encrypted?: boolean
-  /** The metadata that replaces what the simulator derives from the type. */
+  /** Metadata that replaces what the simulator derives from the type. */
   describedAs?: {data_type?: string; json_type?: string; lookup?: object}
   custom?: boolean
 }
 
 export type ModuleKind = 'default' | 'custom' | 'web' | 'linking' | 'subform' | 'static_subform' | 'field_tracker' | 'picklisttracker'
 
-/** A layout beside Standard. It lacks the fields `without`, and requires the fields `required`. */
+/** A layout besides Standard. `without`: fields that it does not have. `required`: fields that it requires. */
 export type LayoutSpec = {name: string; without?: string[]; required?: string[]; status?: 'active' | 'inactive'}
 /** A rule that assigns a new record to a user. */
 export type AssignmentRuleSpec = {name: string; assignTo: string}
@@ -76,7 +76,7 @@ export type ModuleSpec = {
   kind?: ModuleKind
   fields: FieldSpec[]
   namingField?: string
-  /** The field that an upsert without fields checks: Email for leads, Name for custom modules. */
+  /** The field by which an upsert without duplicate fields finds records: Email for leads, Name for custom modules. */
   duplicateField?: string
   status?: 'visible' | 'user_hidden' | 'system_hidden' | 'scheduled_for_deletion'
   apiSupported?: boolean
@@ -85,13 +85,13 @@ export type ModuleSpec = {
   deletable?: boolean
   convertable?: boolean
   parent?: string
-  /** False: only the `layouts` exist. */
+  /** False: the module has only its `layouts`. */
   standardLayout?: boolean
   layouts?: LayoutSpec[]
   assignmentRules?: AssignmentRuleSpec[]
 }
 
-/** `clone`: not an original profile of the org. `without`: missing permissions, such as `Crm_Implied_Api_Access`. */
+/** A profile. `clone`: whether it is a copy, not an original profile. `without`: missing permissions, such as `Crm_Implied_Api_Access`. */
 export type ProfileSpec = {name: string; like: 'Administrator' | 'Standard'; clone?: boolean; without?: string[]}
 
 export type UserSpec = {
@@ -134,7 +134,7 @@ export type OrgSpec = {
   /** The profiles besides Administrator and Standard. */
   profiles?: ProfileSpec[]
   modules: ModuleSpec[]
-  /** Fixed ids by name (`namedId`). */
+  /** Fixed ids by the names that `namedId` uses. */
   ids?: Record<string, string>
 }
 
@@ -165,7 +165,7 @@ export const jsonTypes: Record<DataType, string | null> = {
   tag: 'jsonarray',
 }
 
-/** Never zero, because the vendor's SDK ignores a field of length zero. */
+/** The default lengths. None is zero, because the vendor's SDK ignores a field of length zero. */
 export const defaultLengths: Record<DataType, number> = {
   text: 255,
   textarea: 2000,

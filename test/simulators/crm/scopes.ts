@@ -8,7 +8,10 @@ export type Verb = 'READ' | 'CREATE' | 'UPDATE' | 'DELETE'
 export const splitScopes = (text: string) => text.split(/[\s,]+/).filter(Boolean)
 export const isScope = (text: string) => pattern.test(text) || openId.includes(text)
 
-/** `settings` includes `settings.fields`, and ALL includes every verb. Module names are in lower case. */
+/**
+ * Whether a scope of the token covers the area and the verb. `settings` covers `settings.fields`. ALL covers every verb, WRITE all but READ
+ * and DELETE.
+ */
 export const hasScope = (token: AccessToken, area: string, verb: Verb): boolean => {
   const parts = area.toLowerCase().split('.')
   return token.scopes.some(scope => {
@@ -19,6 +22,6 @@ export const hasScope = (token: AccessToken, area: string, verb: Verb): boolean 
   })
 }
 
-/** A custom module is named by itself or by `custom`. */
+/** Whether the token covers the module: by its name, or by `custom` if it is a custom module. */
 export const hasModuleScope = (token: AccessToken, module: string, isCustom: boolean, verb: Verb): boolean =>
   hasScope(token, `ZohoCRM.modules.${module}`, verb) || (isCustom && hasScope(token, 'ZohoCRM.modules.custom', verb))

@@ -12,7 +12,7 @@ import {newestFirst, type Rec} from './store.ts'
 const mostRecords = 2000
 const searched = ['text', 'textarea', 'email', 'phone', 'website', 'picklist', 'autonumber']
 
-/** Searches an index that may lag behind the records. */
+/** Searches records in an index that may lag behind them. */
 export const searchRecords = (call: Call): Answer => {
   const module = moduleOf(call, call.segments[0]!)
   const page = numberParam(call, 'page', 1)
@@ -45,7 +45,7 @@ export const searchRecords = (call: Call): Answer => {
 /** The maximum length of a word or email address. Source: the vendor's OpenAPI of module search. */
 const mostCharacters = 100
 
-/** If several parameters are sent, the first of these applies. */
+/** Reads the condition of a search. Of several parameters, criteria wins over email, phone and word, in this order. */
 const readMatch = (call: Call, module: Module): Match => {
   const [name, text] =
     ['criteria', 'email', 'phone', 'word'].map(one => [one, call.query.get(one)?.trim() ?? ''] as const).find(([, value]) => value) ?? []

@@ -1,6 +1,6 @@
 import type {ModuleSpec} from './schema.ts'
 
-/** A module with one field of every kind, two unique ones, a subform and a multi-select lookup. */
+/** A module with fields of most types, two unique fields, a subform and a multi-select lookup. */
 const orders: ModuleSpec = {
   name: 'Orders',
   singular: 'Order',
@@ -63,7 +63,7 @@ const orders: ModuleSpec = {
   ],
 }
 
-/** A module with more fields than one read of fifty. */
+/** A module with more fields than the fifty that one read may request. */
 const surveys: ModuleSpec = {
   name: 'Surveys',
   singular: 'Survey',

@@ -152,8 +152,8 @@ const products: ModuleSpec = {
 }
 
 /**
- * An inventory module of the CRM: its records have at least one line, from their create on. Source: answers of live organisations
- * to a write without lines; the vendor's lists of modules call the lines a subform.
+ * An inventory module. Its records have at least one line from their create on. Source: answers of live organisations to a write without
+ * lines; the vendor's lists of modules call the lines a subform.
  */
 const quotes: ModuleSpec = {
   name: 'Quotes',

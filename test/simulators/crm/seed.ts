@@ -4,7 +4,7 @@ import {inventoryModules, standardModules} from './seed-modules.ts'
 
 const modules = [...standardModules, ...customModules, ...inventoryModules]
 
-/** A company on the enterprise edition, one on standard, a sandbox, and one in another data centre. */
+/** A company with the enterprise edition, one with standard, a sandbox, and one in another data centre. */
 export const seedOrgs: OrgSpec[] = [
   {
     key: 'example',

@@ -18,7 +18,7 @@ import type {AccessToken} from './tokens.ts'
 
 export type ServerOptions = {port: number; control: boolean; keepAliveMs: number}
 
-/** The accounts host and the CRM on one loopback port. */
+/** Opens the server of the accounts host and the CRM on one loopback port. */
 export const openServer = async (standIn: Simulator, {port, control, keepAliveMs}: ServerOptions): Promise<Server> => {
   const server = createServer((incoming, outgoing) => {
     serve(standIn, control, incoming, outgoing).catch(error => fail(outgoing, error))
@@ -61,7 +61,7 @@ type Late = {
   outgoing: ServerResponse
 }
 
-/** Ends the connection now, or when its client gives up. The CRM executes the request when it arrives. */
+/** Drops the connection of a `late` request: at once, or when the client closes it. The request executes `late.ms` after it was received. */
 const endBeforeArrival = async (standIn: Simulator, {request, token, fault, late, outgoing}: Late): Promise<Outcome> => {
   const {world} = standIn
   world.deliveries.add(token?.org.key ?? null, late.ms, async () => {
@@ -73,7 +73,7 @@ const endBeforeArrival = async (standIn: Simulator, {request, token, fault, late
   return {answer: {status: 0}, end: 'dropped'}
 }
 
-/** Executes a request delivered twice; the unsent answer is only in the journal. */
+/** Executes a request, or twice if a fault says so. The journal notes the answer that is not sent. */
 const answerOnce = async (standIn: Simulator, request: Request, token: AccessToken | null, fault: Fault | null): Promise<Outcome> => {
   const {world} = standIn
   const twice = isCrm(request) ? actionOf(fault, 'twice') : undefined
@@ -122,7 +122,7 @@ const answerAccounts = async (world: SimulatorState, request: Request): Promise<
   }
 }
 
-/** Sends what is left of the answer, and returns how it ended. */
+/** Sends the answer, half of it or nothing. Returns the text that was sent. */
 const deliver = (world: SimulatorState, outgoing: ServerResponse, {answer, end}: Outcome, token: AccessToken | null): string => {
   const toldMs = token ? reportedTime(token.org) : world.clock.now()
   if (end === 'answered') return send(outgoing, answer, toldMs)
@@ -148,13 +148,13 @@ const send = (outgoing: ServerResponse, answer: Answer, toldMs: number): string 
 
 const contentOf = (answer: Answer): string | Buffer => answer.bytes ?? textOf(answer)
 
-/** The answer as the journal shows it. */
+/** Returns the answer as text for the journal. */
 const textOf = ({text, bytes, body}: Answer): string =>
   text ?? (bytes ? `(${bytes.length} bytes)` : body === undefined ? '' : JSON.stringify(body))
 
 let lastDate = {second: 0, text: ''}
 
-/** The Date header has the time that the CRM shows. */
+/** Returns the headers of an answer. Its Date is the time that the CRM shows. */
 const headersOf = (answer: Answer, toldMs: number): Record<string, string> => {
   const second = Math.floor(toldMs / 1000)
   if (lastDate.second !== second) lastDate = {second, text: new Date(second * 1000).toUTCString()}
@@ -197,7 +197,7 @@ const note = (world: SimulatorState, {request, token, fault, outcome, sent, ms}:
     recordExchange(request, {status: answer.status, text: sent, faults: about.fault?.actions ?? []})
 }
 
-/** An internal error of the stand-in gets a status that the CRM never sends. */
+/** Answers an error of the stand-in: 400 for a TypeError, otherwise 599, which the CRM never sends. */
 const fail = (outgoing: ServerResponse, error: unknown) => {
   if (outgoing.destroyed || outgoing.socket?.destroyed) return
   const isRefused = error instanceof TypeError

@@ -24,9 +24,9 @@ export type SimulatorStateOptions = {
   switches?: Partial<Switches>
   clock?: {at?: Instant; frozen?: boolean}
   journal?: JournalOptions
-  /** The data centre of the bare address; others are under /dc/{name}. */
+  /** The data centre of the address without a prefix. Others are under /dc/{name}. */
   defaultDc?: string
-  /** Adds sample records to the first org; the default is none. */
+  /** Whether the first org gets sample records; by default not. */
   samples?: boolean
 }
 

@@ -21,21 +21,21 @@ export type GrantSpec = {email: string; scopes?: string[]; clientId?: string; or
 export type Granted = {accessToken: string; refreshToken: string; org: string; dc: string}
 export type CreditChange = {allowance?: number | null; addOn?: number; used?: number}
 
-/** The interface for tests and benches, the same as /__sim over HTTP. Org keys are example, other, sandbox, eu. */
+/** The interface for tests and benches; /__sim offers the same over HTTP. Org keys are example, other, sandbox and eu. */
 export type Simulator = {
   readonly world: SimulatorState
-  /** Restores the state at the start: orgs, tokens, clock, switches. */
+  /** Restores the state at the start: orgs, tokens, clock and switches. */
   reset: () => void
-  /** Deletes records, journal, faults, credits and peaks; keeps schemas, tokens, clock and switches. */
+  /** Deletes records, jobs, journal, automations, faults, late requests, credits and peaks. Keeps schemas, tokens, clock and switches. */
   clear: () => void
   clock: Pick<Clock, 'now' | 'set' | 'advance' | 'freeze' | 'unfreeze' | 'isFrozen'>
   faults: Pick<Faults, 'list' | 'remove' | 'clear'> & {add: (spec: FaultSpec) => number}
-  /** Releases held calls: all, or the first so many. Returns their number. */
+  /** Releases held calls: all, or the first `count`. Returns how many it released. */
   release: (count?: number) => number
   held: () => number
-  /** The number of `late` requests not yet arrived, of all orgs or of one. */
+  /** Returns the number of `late` requests that have not arrived, of one org or of all orgs. */
   late: (org?: string) => number
-  /** Changes switches of all orgs, or of one org, which then has its own. */
+  /** Changes switches of all orgs or of one org. Later changes of all do not affect a switch that an org has of its own. */
   setSwitches: (changes: Partial<Switches>, org?: string) => void
   switches: () => Switches
   addOrg: (spec: OrgSpec) => void
@@ -50,12 +50,12 @@ export type Simulator = {
   addClient: (spec: ClientSpec) => void
   /** Issues tokens without the consent page. */
   grant: (spec: GrantSpec) => Granted
-  /** Writes outside any call; returns entries as the CRM would. */
+  /** Writes records without a call. Returns the entries that the CRM would answer. */
   create: (org: string, module: string, records: Values[], options?: {as?: string}) => Entry[]
   update: (org: string, module: string, records: Values[], options?: {as?: string}) => Entry[]
   remove: (org: string, module: string, ids: string[]) => Entry[]
   mark: (org: string, module: string, ids: string[], marks: {converted?: boolean; locked?: boolean}) => void
-  /** Makes COQL and search show these records as they are now, without lag. */
+  /** Ends the lag of COQL and search for the writes of these records so far. */
   catchUp: (org: string, module: string, ids: string[]) => void
   records: (org: string, module: string) => read.StateRecord[]
   record: (org: string, module: string, id: string) => read.StateRecord | null
@@ -66,14 +66,14 @@ export type Simulator = {
   automations: (org?: string) => AutomationNote[]
   inFlight: (org?: string) => number
   inFlightPeak: (org?: string) => number
-  /** Milliseconds in flight of ended calls; record calls separately. */
+  /** Returns the time in ms that ended calls were in flight, and that of record calls separately. */
   inFlightTime: (org?: string) => read.InFlightTime
   credits: (org: string) => {allowance: number; used: number; remaining: number; header: number | null}
   setCredits: (org: string, to: CreditChange) => void
-  /** Sets the limit of parallel calls; null restores that of the edition. */
+  /** Sets the limit of parallel calls; null restores the limit of the edition. */
   setConcurrency: (org: string, limit: number | null) => void
   state: () => read.State
-  /** Called after every change, for the snapshot. */
+  /** Called after every change, so that the snapshot is written. */
   changed: () => void
 }
 

@@ -7,7 +7,7 @@ import {insert, type Rec} from './store.ts'
 
 type RowsToJoin = {org: Org; module: Module; rec: Rec; rows: Record<string, string[]>}
 
-/** Restores a world from its lines, which replace the seeds. */
+/** Restores the state from the lines of a snapshot, which replace the seeds. Throws if the last line is missing. */
 export const restoreSimulatorState = (world: SimulatorState, lines: Iterable<any>) => {
   const joins: RowsToJoin[] = []
   let isWhole = false
@@ -63,7 +63,7 @@ const restoreOrg = (world: SimulatorState, line: any) => {
   org.credits.restore(line.credits)
 }
 
-/** The module of a subform may already exist, because its parent created it. */
+/** Restores a module. A module of subform rows may already exist, because its parent module created it. */
 const restoreModule = (org: Org, line: any) => {
   const module = org.modules.get(line.spec.name) ?? addModule(org, line.spec)
   module.id = line.id

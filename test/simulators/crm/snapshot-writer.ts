@@ -7,7 +7,7 @@ import type {Grant} from './tokens.ts'
 export const snapshotVersion = 1
 const recordsPerLine = 1000
 
-/** The state to keep between starts, without faults, journal, switches and clock. */
+/** Yields the lines of a snapshot: the state without faults, journal, bulk jobs, switches and clock. */
 export function* snapshotLines(world: SimulatorState): Generator<unknown> {
   yield {kind: 'world', version: snapshotVersion, clients: [...world.clients.values()]}
   for (const org of world.orgs.values()) {

@@ -6,10 +6,10 @@ import {snapshotLines} from './snapshot-writer.ts'
 export type Snapshot = {changed: () => void; close: () => void}
 
 const saveEveryMs = 3000
-/** The largest share of time spent on saving; a large state is saved less often. */
+/** The largest share of time to spend on saving. A large state is therefore saved less often. */
 const timeShare = 0.05
 
-/** Keeps the state in a file of JSON lines: read at the start, written every few seconds after a change. */
+/** Keeps the state in a file of JSON lines: reads it at the start, and writes it at most every three seconds after a change. */
 export const openSnapshot = (standIn: Simulator, file: string): Snapshot => {
   if (existsSync(file)) load(standIn, file)
   let isChanged = false
@@ -35,7 +35,7 @@ export const openSnapshot = (standIn: Simulator, file: string): Snapshot => {
   }
 }
 
-/** An unreadable file is renamed, not deleted. */
+/** Loads the file. An unreadable file is renamed, not deleted, and the state starts anew. */
 const load = (standIn: Simulator, file: string) => {
   try {
     restoreSimulatorState(standIn.world, linesOf(readFileSync(file)))
@@ -56,7 +56,7 @@ function* linesOf(bytes: Buffer): Generator<any> {
   }
 }
 
-/** Writes a temporary file and renames it. */
+/** Replaces the file at once: writes a temporary file and renames it. */
 const writeWhole = (file: string, lines: Iterable<unknown>) => {
   const beside = `${file}.${process.pid}.new`
   const handle = openSync(beside, 'w')

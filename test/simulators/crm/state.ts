@@ -55,10 +55,10 @@ export const readOne = (world: SimulatorState, orgKey: string, module: string, i
   return rec ? (fullRecord({org, user: {timeZone: org.timeZone}}, found, rec) as StateRecord) : null
 }
 
-/** The number of records, and the sum of the hashes of their values as texts, which is the same in any order. */
+/** The number of records, and the sum of the hashes of their values, which does not depend on their order. */
 export type RecordDigest = {count: number; sum: string}
 
-/** Digests so many records that a list of them would be too long. Null and "" are one. */
+/** Digests the records of a module, which can be too many for a list. Null and "" have the same hash. */
 export const digestRecords = (world: SimulatorState, orgKey: string, module: string, fields: string[]): RecordDigest => {
   let [count, sum] = [0, 0n]
   for (const {values} of live(findModule(currentOrg(world, orgKey), module).store)) {
@@ -84,7 +84,7 @@ export const readAutomations = (world: SimulatorState, orgKey?: string): Automat
 
 export type JournalFilter = {method?: string; path?: string; module?: string; org?: string; committed?: boolean}
 
-/** `path` is a prefix. */
+/** Lists the entries of the journal that match the filter. `path` is a prefix. */
 export const readJournal = (world: SimulatorState, filter: JournalFilter = {}): JournalEntry[] =>
   world.journal
     .list()

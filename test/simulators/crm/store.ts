@@ -3,7 +3,7 @@ import type {IndexLag} from './index-lag.ts'
 import type {User} from './org.ts'
 import {createValueIndex, type ValueIndex} from './value-index.ts'
 
-/** Stored values: date-times in milliseconds, lookups as ids; subform rows are in `rows`. */
+/** Stored values by field: date-times in ms, lookups as ids. Subform rows are in `rows`. */
 export type Values = Record<string, unknown>
 
 export type Rec = {
@@ -26,7 +26,7 @@ export type Rec = {
 /** A deleted record, which keeps its subform rows in `rec.rows`. */
 export type Binned = {rec: Rec; at: number; by: User}
 
-/** The records of one module. `list` is sorted by id, so the newest is last; deleted records stay until they are swept. */
+/** The records of one module. `list` is sorted by id, so the newest record is last. A deleted record stays in the list until a sweep. */
 export type Store = {
   byId: Map<string, Rec>
   list: Rec[]
@@ -36,7 +36,7 @@ export type Store = {
   bin: Map<string, Binned>
   /** The changes of records since their creation, for the timeline. */
   history: Map<string, Change[]>
-  /** The values that search and COQL still show for recently written records. */
+  /** For recently written records, the values that search and COQL still show. */
   searchLag: IndexLag
   coqlLag: IndexLag
 }
@@ -80,7 +80,7 @@ export const remove = (store: Store, rec: Rec) => {
   if (store.gone > 64 && store.gone * 2 > store.list.length) sweep(store)
 }
 
-/** Returns a removed record with its id and values. */
+/** Puts a removed record back with its id and values. */
 export const revive = (store: Store, rec: Rec) => {
   const place = positionBefore(store.list, rec.id)
   if (store.list[place] === rec) store.gone -= 1
@@ -91,7 +91,7 @@ export const revive = (store: Store, rec: Rec) => {
   for (const [name, index] of store.lazies) index.add(indexed(rec, name), rec)
 }
 
-/** An index over a non-unique field, built on first use and then maintained. */
+/** Returns the index of a field that is not unique. The first use builds the index; later writes maintain it. */
 export const lazyIndex = (store: Store, name: string): ValueIndex => {
   let index = store.lazies.get(name)
   if (index) return index
@@ -100,7 +100,7 @@ export const lazyIndex = (store: Store, name: string): ValueIndex => {
   return index
 }
 
-/** Existing values may collide, because uniqueness can be switched on later. */
+/** Makes a field unique. Existing values may be equal, because uniqueness can be switched on later. */
 export const addUnique = (store: Store, name: string, {fold}: {fold: boolean}) => {
   const index = createValueIndex({fold})
   for (const rec of live(store)) index.add(rec.values[name], rec)

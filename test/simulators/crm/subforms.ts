@@ -6,10 +6,13 @@ import {type Module, rowsModule} from './modules.ts'
 import {recordId} from './org.ts'
 import {insert, type Rec, remove, replaceValues, revive, type Values} from './store.ts'
 
-/** The changes of a write to the rows of one field; applied only if the whole record is accepted. */
+/** What a write would change in the rows of one field. It is applied only if the whole record is accepted. */
 export type RowPlan = {field: Field; child: Module; removed: Rec[]; changed: {rec: Rec; values: Values}[]; added: Values[]}
 
-/** Rows with an id are changed, kept or removed; rows without one are added; an empty list empties the field. */
+/**
+ * Plans the changes of rows. Rows with an id are changed, or removed with `_delete`; rows without one are added. Rows that are not sent
+ * stay, but an empty list or null removes all.
+ */
 export const planRows = (
   write: Write,
   field: Field,
@@ -55,7 +58,7 @@ export const removeRows = (parent: Rec, module: Module, org: Write['org']) => {
   }
 }
 
-/** Restores the rows that were removed with their record. */
+/** Puts back the rows that were removed with their record. */
 export const restoreRows = (parent: Rec, module: Module, org: Write['org']) => {
   for (const field of module.rows) {
     const child = rowsModule(org, field)
@@ -65,7 +68,7 @@ export const restoreRows = (parent: Rec, module: Module, org: Write['org']) => {
 
 export const countRows = (parent: Rec): number => [...(parent.rows?.values() ?? [])].reduce((sum, rows) => sum + rows.length, 0)
 
-/** The elements of a request: every row sent, including removed ones. */
+/** Counts the subform rows that a record sends, including those with `_delete`. */
 export const countElements = (module: Module, input: unknown): number => {
   if (module.rows.length === 0 || typeof input !== 'object' || input === null) return 0
   const sent = input as Values
@@ -109,7 +112,7 @@ const checkCount = (write: Write, plan: RowPlan, held: Rec[], path: string, prob
   problems.push(refusal('LIMIT_EXCEEDED', {limit, api_name: plan.field.name, json_path: path}))
 }
 
-/** One record cannot be linked twice. */
+/** Adds a problem if two rows link the same record. */
 const checkLinks = (plan: RowPlan, held: Rec[], path: string, problems: Refusal[]) => {
   const by = plan.field.spec.links!.field
   const changed = new Map(plan.changed.map(({rec, values}) => [rec, values[by]]))

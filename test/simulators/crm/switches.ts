@@ -1,109 +1,109 @@
 import type {Rewrite} from './rewrites.ts'
 
-/** A switch for each behaviour of the CRM that is unverified or differs between versions. An org may override switches. */
+/** One switch for each behaviour of the CRM that is unverified or differs between versions. An org can override them. */
 export type Switches = {
-  /** Answers refused records with 202, as older versions did. */
+  /** Whether a write with refused records is answered with 202, as in older versions. */
   legacy202: boolean
-  /** Refuses unknown and read-only keys; otherwise they are ignored and the record is a SUCCESS. */
+  /** Whether unknown and read-only keys are refused. Otherwise they are ignored. */
   strictFields: boolean
-  /** Refuses picklist values outside the list; otherwise stores them. */
+  /** Whether picklist values outside the list are refused. Otherwise they are stored. */
   strictPicklists: boolean
-  /** With more than 2000 subform elements, accepts the parents that fit; otherwise refuses the request. */
+  /** What happens to a write with more than 2,000 subform rows: true writes the first records that fit, false refuses it. */
   cutSubforms: boolean
-  /** The most subform rows of one record; null: no limit. */
+  /** The most rows of one subform of a record; null: no limit. */
   subformRowsPerRecord: number | null
-  /** The most subform rows in a single read before `$has_more`; null: all. */
+  /** The most rows that a read of one record returns per subform; null: all. */
   subformRowsRead: number | null
   searchLagSeconds: number
-  /** The delay after which COQL shows a write; reads by id and unique checks see it at once. */
+  /** The delay until COQL shows a write. Reads by id and unique checks show it at once. */
   coqlLagSeconds: number
-  /** Source: the vendor's OpenAPI of module search; its pages say 10. */
+  /** The most conditions of a search. Source: the vendor's OpenAPI of module search; its pages say 10. */
   criteriaLimit: number
   coqlCaseSensitive: boolean
   coqlInLimit: number
-  /** The most conditions of one query. */
+  /** The most conditions of one COQL query. */
   coqlCriteria: number
-  /** The most records of one answer, whatever LIMIT says. The vendor's OpenAPI of COQL says 200, its pages 2,000. */
+  /** The most records of one COQL answer, even if LIMIT is higher. The vendor's OpenAPI of COQL says 200, its pages 2,000. */
   coqlMostRows: number
   coqlColumns: number
-  /** The accepted escape of a quote inside a text. */
+  /** Which escapes of a quote inside a text are accepted. */
   coqlQuote: 'both' | 'doubled' | 'backslash'
-  /** The accepted forms of a date-time; other forms match nothing. */
+  /** The accepted forms of a date-time. A value in another form matches nothing. */
   coqlMoments: ('offset' | 'z')[]
   /** Operators that cause a SYNTAX_ERROR, such as `between`. */
   coqlRefusedOperators: string[]
-  /** Requires more than two conditions to be bracketed in pairs. */
+  /** Whether more than two conditions need brackets in pairs. */
   coqlPairs: boolean
   coqlNeedsWhere: boolean
-  /** Columns refused in WHERE, such as `Created_By`. */
+  /** Columns that WHERE refuses, such as `Created_By`. */
   coqlRefusedColumns: string[]
-  /** The status of a token answer with an error. */
+  /** The status of a token endpoint's error. */
   tokenErrorStatus: 200 | 400
   mintsPerTenMinutes: number
-  /** The API host in token answers; null: that of the data centre. */
+  /** The API host in token answers; null: the host of the data centre. */
   apiDomain: string | null
-  /** The lifetime of an access token, as stated in its answer. */
+  /** The lifetime of an access token. The token answer states it. */
   accessTokenSeconds: number
   refreshTokensPerUser: number
   refreshTokensPerMinute: number | null
-  /** Beyond this number the oldest access token of a grant becomes invalid; null: never. */
+  /** The number of valid access tokens of a refresh token. Beyond it, the oldest becomes invalid. Null: no limit. */
   liveAccessTokens: number | null
   credits: boolean
-  /** Modules in which users see only their own records. */
+  /** The modules in which users see only records they own; administrators see all. */
   privateModules: string[] | 'all'
   /** Whether users with a clone of the administrator's profile are administrators. */
   clonesAreAdmins: boolean
   concurrency: boolean
-  /** Credits of a call answered 4xx; a 429 costs nothing. */
+  /** Whether a call that is answered with 4xx uses its credits. A call over the concurrency limit or the quota never does. */
   refusedCallsCost: boolean
   /**
-   * The part of a batch that If-Unmodified-Since refuses for one changed record. The vendor's OpenAPI has ALREADY_MODIFIED in
-   * answers of status 412 only.
+   * What If-Unmodified-Since refuses if a record of a batch changed: that record, the whole batch, or nothing. The vendor's OpenAPI has
+   * ALREADY_MODIFIED in answers of status 412 only.
    */
   unmodifiedSince: 'record' | 'whole' | 'ignored'
-  /** The code for a record of the bin whose unique value another record took meanwhile. */
+  /** The error code of a restore, if another record has the unique value by now. */
   restoreTakenCode: string
-  /** Whether a restored record has a new `Modified_Time`. */
+  /** Whether a restore changes the `Modified_Time` of the record. */
   restoreTouchesModified: boolean
-  /** The most records, with their subform rows, that a restore returns at once; a restore of more is scheduled. */
+  /** The most records and subform rows that a restore puts back at once. A larger restore is scheduled. */
   restoreAtOnce: number
-  /** The time after which a scheduled restore is done. */
+  /** The seconds until a scheduled restore takes effect. */
   restoreSeconds: number
-  /** The delay after which the timeline shows a change. */
+  /** The seconds until the timeline shows a change. */
   timelineLagSeconds: number
-  /** The entries of one page of the timeline without `per_page`. The vendor's pages say 200; the sample of its OpenAPI has 25. */
+  /** The entries of a timeline page without `per_page`. The vendor's pages say 200; the sample of its OpenAPI has 25. */
   timelinePageSize: number
-  /** The duration of a bulk job: a fixed time, and one for each row. */
+  /** The duration of a bulk job: a fixed time, and a time for each row. */
   bulkSeconds: number
   bulkRowMs: number
-  /** No bulk job makes progress. */
+  /** Whether all bulk jobs stop making progress. */
   bulkHold: boolean
-  /** The records of one page of a bulk read. */
+  /** The most records in one page of a bulk read. */
   bulkReadPage: number
   /** The most fields of a bulk read. The vendor's OpenAPI says 1,000, a public note 200. */
   bulkReadFields: number
-  /** Whether bulk reads have converted leads. */
+  /** Whether bulk reads include converted leads. */
   bulkReadConverted: boolean
   /** The most rows of a bulk write's file. Two pages of the vendor say 25,000 and 10,000. */
   bulkRows: number
-  /** Whether bulk writes run automations. No document tells. */
+  /** Whether bulk writes run automations. The vendor does not document it. */
   bulkAutomations: boolean
-  /** Where `ignore_empty` has an effect. */
+  /** Where `ignore_empty` has an effect: in the resource, beside the resources, or both. */
   bulkIgnoreEmpty: 'either' | 'resource' | 'top'
-  /** The address of a bulk write's result. */
+  /** The form of the address of a bulk write's result. */
   bulkResultUrl: 'relative' | 'absolute'
-  /** How a running bulk write is spelled. */
+  /** How the state of a running bulk write is spelled. */
   bulkInProgress: 'INPROGRESS' | 'IN PROGRESS'
-  /** Whether an insert names the record for which it skipped a row. */
+  /** Whether the result of an insert names the existing record for which a row was skipped. */
   bulkNamesSkipped: boolean
   displayField: 'object' | 'string' | 'null'
-  /** Drops the fields outside the layout that a record names; otherwise stores them. */
+  /** Whether fields outside the layout that a record names are dropped. Otherwise they are stored. */
   layoutDrops: boolean
-  /** What the CRM does to written records besides storing what was sent. */
+  /** What the CRM changes in records after a write. */
   rewrites: Rewrite[]
-  /** The offset of the shown time, in `Date` headers and records, from the true time. */
+  /** The difference between the time that the CRM shows, in `Date` headers and records, and its clock. */
   clockOffsetSeconds: number
-  /** The duration of every CRM call in milliseconds. */
+  /** The duration that is added to every CRM call. */
   latencyMs: number
 }
 

@@ -14,7 +14,7 @@ const longestName = 25
 type Tag = {name: string}
 type TagsBody = {ids: string[]; tags: Tag[]; overwrites: boolean}
 
-/** Adds tags to records. A tag that a record has is kept once. Source: the vendor's OpenAPI of tag actions. */
+/** Adds tags to records. A record has each tag only once. Source: the vendor's OpenAPI of tag actions. */
 export const addTags = (call: Call): Answer => changeTags(call, ({tags, overwrites}, before) => mergeTags(overwrites ? [] : before, tags))
 
 export const removeTags = (call: Call): Answer => changeTags(call, ({tags}, before) => before.filter(tag => !hasTag(tags, tag)))

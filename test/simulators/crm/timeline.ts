@@ -8,7 +8,7 @@ import type {Rec} from './store.ts'
 import {formatInstant} from './zones.ts'
 
 const mostPerPage = 200
-/** Source: the vendor's page of timelines (v7), supported modules. */
+/** The modules without a timeline. Source: the vendor's page of timelines (v7), supported modules. */
 const without = ['Campaigns', 'Cases', 'Vendors', 'Price_Books', 'Solutions']
 
 /** Lists the changes of one record. Source: the vendor's OpenAPI of timelines, operation getTimelines. */

@@ -12,18 +12,18 @@ export type Challenge = {value: string; method: string}
 export type RefreshToken = Grant & {token: string; at: number; mints: number[]}
 export type AccessToken = Grant & {token: string; until: number; refreshToken: string | null}
 
-/** All codes and tokens; a token is invalid once it is missing here or its hour has passed. */
+/** All codes and tokens. A token is valid while it is in these maps and has not expired. */
 export type Tokens = {
   codes: Map<string, Code>
   refresh: Map<string, RefreshToken>
   access: Map<string, AccessToken>
   consents: Set<string>
   issueCode: (grant: Grant, about: {redirectUri: string | null; offline: boolean; challenge: Challenge | null}) => Code
-  /** A code works once: it is removed, however the exchange ends. */
+  /** Returns a code that has not expired, or null. A code works once, so each call removes it. */
   takeCode: (code: string) => Code | null
   issueRefresh: (grant: Grant) => RefreshToken | 'throttled'
   issueAccess: (grant: Grant, refreshToken: string | null) => AccessToken
-  /** A mint counts for ten minutes; a mint over the limit is throttled. */
+  /** Issues an access token for a refresh token, or returns 'throttled' if too many were issued in the last ten minutes. */
   mint: (refresh: RefreshToken) => AccessToken | 'throttled'
   findAccess: (token: string) => AccessToken | null
   revoke: (token: string) => boolean
@@ -102,5 +102,5 @@ const mint = (book: Book, refresh: RefreshToken): AccessToken | 'throttled' => {
 
 const grantIn = ({org, user, clientId, dc, scopes}: Grant): Grant => ({org, user, clientId, dc, scopes})
 
-/** The only random part between runs, so that no other stand-in accepts a token. */
+/** Returns a random token. It differs between runs, so that a token works with one stand-in only. */
 const opaque = () => `1000.${randomBytes(16).toString('hex')}.${randomBytes(16).toString('hex')}`

@@ -1,6 +1,6 @@
 import type {Rec} from './store.ts'
 
-/** The live records with a value. A single record is stored directly, and only a shared value needs a Set. */
+/** The live records by value. A value of one record maps to that record, a shared value to a Set. */
 export type ValueIndex = {
   fold: boolean
   add: (value: unknown, rec: Rec) => void
@@ -51,7 +51,7 @@ export const createValueIndex = ({fold}: {fold: boolean}): ValueIndex => {
   }
 }
 
-/** Null and empty values are not indexed, so they never collide. */
+/** Returns the key of a value in the index. Null and empty values have none, so they are never duplicates. */
 export const indexKey = (value: unknown, fold: boolean): string | null => {
   if (typeof value === 'string') return value === '' ? null : fold ? value.toLowerCase() : value
   if (typeof value === 'number' || typeof value === 'boolean') return String(value)

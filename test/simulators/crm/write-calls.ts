@@ -35,8 +35,9 @@ export const updateRecords = (call: Call): Answer => {
 }
 
 /**
- * The time that each record is compared with. If the switch says so, refuses the whole request for one changed record, and nothing is written.
- * Source: the vendor's pages of update and upsert (v7), and the 412 of both operations in its OpenAPI of records.
+ * Returns the time with which a write compares each record, or null. If the switch `unmodifiedSince` is `whole`, throws for the first
+ * changed record, so nothing is written. Source: the vendor's pages of update and upsert (v7), and the 412 of both operations in its
+ * OpenAPI of records.
  */
 const readUnmodifiedSince = (call: Call, findAll: () => (Rec | undefined)[]): number | null => {
   const since = headerInstant(call, 'if-unmodified-since')
@@ -69,7 +70,7 @@ export const deleteRecords = (call: Call): Answer => {
   return settle(call, module, 'delete', entries, trigger, 200)
 }
 
-/** The number of records of a write, by which credits and concurrency are counted. */
+/** Returns the number of records of a write. Credits and concurrency depend on it. */
 export const countRecords = (call: Call): number => {
   const body = jsonOf(call) as {data?: unknown} | null | undefined
   return Array.isArray(body?.data) ? body.data.length : 1
@@ -100,7 +101,7 @@ const writable = (call: Call): Module => {
   return module
 }
 
-/** Times are whole seconds on the clock of the CRM, plus the skew of a fault. */
+/** Returns the write of a call. Its time is whole seconds on the clock of the CRM, plus the skew of a fault. */
 export const writeOf = (call: Call): Write => ({
   org: call.org,
   user: call.user,
@@ -114,7 +115,7 @@ const each = (call: Call, module: Module, data: unknown[], act: (input: unknown,
   return fitting.map((input, index) => call.refusals?.get(index) ?? act(input, `$.data[${index}]`))
 }
 
-/** A request over the limit of subform elements is refused, or cut to the parents that fit. */
+/** Returns the records whose subform rows fit into the limit. Without `cutSubforms`, a request over the limit is refused. */
 const takeFitting = (call: Call, module: Module, data: unknown[]): unknown[] => {
   let elements = 0
   const past = data.findIndex(input => (elements += countElements(module, input)) > elementsPerCall)
@@ -123,7 +124,7 @@ const takeFitting = (call: Call, module: Module, data: unknown[]): unknown[] => 
   throw new CallRefused(refuse(400, 'LIMIT_EXCEEDED', {limit: elementsPerCall, json_path: `$.data[${past}]`}))
 }
 
-/** The requested fields, then the unique ones; without requested fields, the default field of the module first. */
+/** Returns the fields by which an upsert finds records: the requested ones, or else the module's default field, then the unique ones. */
 const checkedFields = (module: Module, asked: unknown): string[] => {
   const uniques = module.uniques.map(field => field.name)
   const own = module.spec.duplicateField ?? (module.spec.kind === 'custom' ? 'Name' : undefined)
@@ -137,7 +138,10 @@ const checkedFields = (module: Module, asked: unknown): string[] => {
   return [...new Set([...names, ...uniques])]
 }
 
-/** All succeeded: the given status; some: 207; none: 400. Older versions answered 202 if any was refused. */
+/**
+ * Answers a write: the given status if all records succeeded, 207 if some did, 400 if none did, 412 if all were modified. With `legacy202`,
+ * any refused record gives 202.
+ */
 const settle = (call: Call, module: Module, operation: string, entries: Entry[], trigger: unknown, good: number): Answer => {
   const done = entries.filter(isSuccess)
   call.committed = done.length > 0

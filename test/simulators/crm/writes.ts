@@ -23,7 +23,7 @@ export type Entry = Success | Refusal
 
 export const isSuccess = (entry: Entry): entry is Success => entry.status === 'success'
 
-/** Each write is atomic: a refused record is not stored in part. */
+/** Creates a record, or returns a refusal and stores nothing. */
 export const createRecord = (write: Write, module: Module, input: unknown, path: string): Entry => {
   if (!isRecord(input)) return notAnObject(path)
   const draft = draftRecord(write, module, input, null, path)
@@ -43,7 +43,7 @@ export const updateRecord = (write: Write, module: Module, input: unknown, path:
 
 export type UpdateOptions = {id?: string; unmodifiedSince?: number | null}
 
-/** Inserts a record, or updates the one found by the first matching field. */
+/** Updates the record of the first matching field, or creates one. */
 export const upsertRecord = (write: Write, module: Module, input: unknown, path: string, options: UpsertOptions): Entry => {
   if (!isRecord(input)) return notAnObject(path)
   const found = findForUpsert(module, input, options.checked)
@@ -57,7 +57,7 @@ export const upsertRecord = (write: Write, module: Module, input: unknown, path:
 
 export type UpsertOptions = {checked: string[]; unmodifiedSince: number | null}
 
-/** The record that an upsert updates, found by the first field of `checked` that matches. */
+/** Returns the record that an upsert updates and the first field of `checked` that matches it; null without a match. */
 export const findForUpsert = (module: Module, input: unknown, checked: string[]): {rec: Rec; name: string} | null => {
   if (!isRecord(input)) return null
   for (const name of checked) {
@@ -120,7 +120,7 @@ const commitNew = (write: Write, module: Module, draft: Draft): Rec => {
   return rec
 }
 
-/** Search and COQL show the earlier values until their index has caught up. */
+/** Makes search and COQL show the earlier values until the lag has passed. */
 const delay = ({org}: Write, {store}: Module, rec: Rec, before: Values | null) => {
   const {searchLagSeconds, coqlLagSeconds} = org.switches
   const now = org.clock.now()
@@ -150,7 +150,7 @@ export const stamps = (write: Write, rec: Rec) => ({
 
 let lastStamp = {at: Number.NaN, zone: '', text: ''}
 
-/** Records of a batch have the same time, so the last formatted text is cached. */
+/** Formats a time. Records of a batch have the same time, so the last text is cached. */
 const stamp = (at: number, zone: string): string => {
   if (lastStamp.at !== at || lastStamp.zone !== zone) lastStamp = {at, zone, text: formatInstant(at, zone)}
   return lastStamp.text

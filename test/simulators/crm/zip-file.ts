@@ -5,7 +5,7 @@ export type ZipEntry = {name: string; bytes: Buffer}
 const [localMark, centralMark, endMark] = [0x04034b50, 0x02014b50, 0x06054b50]
 const version = 20
 const deflated = 8
-/** Flag: names are UTF-8. */
+/** The flag for names in UTF-8. */
 const utf8 = 0x0800
 
 /** Writes a ZIP file with deflated entries. */
@@ -34,7 +34,7 @@ export const writeZip = (entries: ZipEntry[]): Buffer => {
   return Buffer.concat([...parts, listed, end])
 }
 
-/** Reads a ZIP file. Returns null if it is none. */
+/** Reads the entries of a ZIP file. Returns null if the file is not a ZIP file. */
 export const readZip = (file: Buffer): ZipEntry[] | null => {
   const end = file.lastIndexOf(numbers([endMark, 4]))
   if (end === -1) return null
@@ -53,7 +53,7 @@ export const readZip = (file: Buffer): ZipEntry[] | null => {
   return entries
 }
 
-/** The part that the local header and the directory share. */
+/** Returns the fields that the local header and the central directory share. */
 const aboutEntry = (checksum: number, packed: number, unpacked: number, nameLength: number) =>
   numbers([version, 2], [utf8, 2], [deflated, 2], [0, 2], [0x21, 2], [checksum, 4], [packed, 4], [unpacked, 4], [nameLength, 2], [0, 2])
 

@@ -2,7 +2,7 @@ const offsets = new Map<string, Map<number, number>>()
 const formats = new Map<string, Intl.DateTimeFormat>()
 const slotMs = 15 * 60_000
 
-/** Whole seconds with a numeric offset in the time zone of the reader: 2026-03-02T09:15:40+01:00. */
+/** Formats a time in the time zone, in whole seconds and with its offset: 2026-03-02T09:15:40+01:00. */
 export const formatInstant = (ms: number, zone: string): string => {
   const offset = offsetMs(ms, zone)
   const minutes = Math.abs(offset) / 60_000
@@ -10,7 +10,7 @@ export const formatInstant = (ms: number, zone: string): string => {
   return `${new Date(ms + offset).toISOString().slice(0, 19)}${sign}${two(Math.floor(minutes / 60))}:${two(minutes % 60)}`
 }
 
-/** The time of a date-time on the wire, or null; an offset is required. */
+/** Reads a date-time with an offset, in ms. Returns null for any other text. */
 export const parseInstant = (text: string): number | null => {
   if (!/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})$/.test(text)) return null
   if (!isDate(text.slice(0, 10))) return null

@@ -1,8 +1,8 @@
-/** One answer of the model: text, a requested value, or tool calls. `usage` replaces the count of the stand-in. */
+/** An answer of the model: text, a requested value, or tool calls. `usage` replaces the token count of the stand-in. */
 export type Answer = {text?: string; json?: unknown; calls?: {name: string; input: unknown}[]; usage?: Tokens | null}
 export type Tokens = {input: number; output: number}
 
-/** A request in terms common to both wire formats. `schema`: that of the requested value. */
+/** A request in terms common to both wire formats. `schema`: the schema of the requested value; null if none is requested. */
 export type Question = {
   wire: 'openai' | 'anthropic'
   model: string
@@ -25,7 +25,7 @@ export type Schema = {
   minItems?: number
 }
 
-/** Returns the next scripted answer or the result of a function; by default the smallest valid answer. */
+/** Computes the answer to a request. */
 export type Script = (question: Question) => Answer
 
 export const plainAnswer: Script = ({schema}) => (schema ? {json: leastOf(schema)} : {text: 'The stand-in has nothing to say.'})
@@ -43,7 +43,7 @@ export const leastOf = (schema: Schema): unknown => {
   return type === 'boolean' ? false : null
 }
 
-/** The text in pieces, as a model streams it. */
+/** Splits the text into pieces, as a model streams it. */
 export const pieces = (text: string): string[] => text.match(/\s*\S{1,12}/g) ?? []
 
 export const countOf = (text: string) => Math.ceil(text.length / 4)

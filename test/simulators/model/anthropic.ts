@@ -1,6 +1,6 @@
 import {type Answer, pieces, type Question, type Schema, type Tokens} from './answers.ts'
 
-/** The messages endpoint by Anthropic's API reference. */
+/** The body of a request to the messages endpoint, by Anthropic's API reference. */
 type Block = {type: string; text?: string; content?: unknown; input?: unknown}
 type Body = {
   model: string
@@ -12,7 +12,7 @@ type Body = {
   output_config?: {format?: {schema?: Schema}}
 }
 
-/** The package requests structured output as a call of this tool if the model has no native support. */
+/** The tool that the client package uses to request structured output, if the model has no native support. */
 const jsonTool = 'json'
 
 const textOf = (content: string | Block[] | undefined): string => {
@@ -36,7 +36,7 @@ export const readAnthropic = (body: Body): Question => {
 
 let calls = 0
 
-/** A value is returned as it was requested: as text or as a tool call. */
+/** Returns the blocks of an answer. A value has the form of the request: a text or a tool call. */
 const blocksOf = (asked: Body, {text, json, calls: made = []}: Answer): Block[] => {
   const byTool = asked.tools?.some(({name}) => name === jsonTool)
   const call = (name: string, input: unknown) => ({type: 'tool_use', id: `toolu_${++calls}`, name, input})

@@ -3,7 +3,7 @@ import type {ModelOptions, ModelSimulator} from '../model.ts'
 
 const usage = 'node test/simulators/model.ts [--port 4030] [--host 127.0.0.1] [--key TEXT] [--pace MS]'
 
-/** The stand-in as a process: prints its address, ends on SIGTERM and SIGINT. */
+/** Runs the stand-in as a process: prints its address, and stops on SIGTERM and SIGINT. */
 export const runAlone = async (start: (options: ModelOptions) => Promise<ModelSimulator>) => {
   const options = readOptions(process.argv.slice(2))
   if (!options) {

@@ -1,20 +1,20 @@
-/** The effect of a fault on an answer. `echo`: the error body repeats the request, as with some providers. */
+/** The effect of a fault on an answer. `echo`: the error body repeats the request, as some providers do. */
 export type FaultAction =
   | {type: 'slow'; ms: number}
   /** Sends nothing until released or until the caller disconnects. */
   | {type: 'hold'}
-  /** Stalls a stream halfway in the same way. */
+  /** Stops a stream halfway, until released or until the caller disconnects. */
   | {type: 'stall'}
   | {type: 'status'; status: number; retryAfter?: string; echo?: boolean}
   /** Resets the connection before the first byte. */
   | {type: 'reset'}
-  /** Ends after half of the answer. */
+  /** Closes the connection after half of the answer. */
   | {type: 'half'}
-  /** Answers 200 without JSON. */
+  /** Answers 200 with a body that is not JSON. */
   | {type: 'garbage'}
   /** Answers JSON that violates the requested schema. */
   | {type: 'wrongSchema'}
-  /** Calls the first tool in every answer. */
+  /** Calls the first tool. */
   | {type: 'toolLoop'}
   | {type: 'redirect'; to: string}
 
@@ -26,7 +26,7 @@ export const createFaults = () => {
   let faults: {action: FaultAction; left: number}[] = []
   let waiting: (() => void)[] = []
   return {
-    /** Applies once by default; `Infinity` until cleared. */
+    /** Adds a fault. It applies `times` times; `Infinity` means until cleared. */
     add({action, times = 1}: FaultSpec) {
       if (!types.includes(action?.type)) throw new TypeError(`No such fault: ${JSON.stringify(action)}`)
       faults.push({action, left: times})

@@ -1,6 +1,6 @@
 import {type Answer, countOf, pieces, type Question, type Schema, type Tokens} from './answers.ts'
 
-/** Chat completions by OpenAI's API reference. */
+/** The body of a chat completion, by OpenAI's API reference. */
 type Body = {
   model: string
   stream?: boolean
@@ -56,7 +56,7 @@ const callsOf = ({calls: asked = []}: Answer) =>
 
 const usageOf = ({input, output}: Tokens) => ({prompt_tokens: input, completion_tokens: output, total_tokens: input + output})
 
-/** The same answer as events of a stream, each a block of text. */
+/** Returns the answer as the events of a stream. */
 export const streamOpenAi = ({model}: Question, answer: Answer, tokens: Tokens | null): string[] => {
   const chunk = (delta: object, finish: string | null = null) =>
     event({...head(model), choices: [{index: 0, delta, finish_reason: finish}]})

@@ -6,7 +6,7 @@ import type {FaultAction} from './faults.ts'
 import {failOpenAi, lengthOf, readOpenAi, sayOpenAi, streamOpenAi} from './openai.ts'
 import type {Simulator} from './simulator.ts'
 
-/** Both wire formats on one local port, and the control interface under `/_sim/`. */
+/** Opens the server of both wire formats on one local port, with the control interface under `/_sim/`. */
 export const openServer = async (standIn: Simulator, {host, port}: {host: string; port: number}): Promise<Server> => {
   if (!['127.0.0.1', '::1', 'localhost'].includes(host)) throw new TypeError(`The stand-in listens on this machine only, not at ${host}`)
   const server = createServer((incoming, outgoing) => {
@@ -66,14 +66,14 @@ const answer = async (standIn: Simulator, asked: AnswerInput, outgoing: ServerRe
   outgoing.end()
 }
 
-/** The answer of a fault that replaces the script. */
+/** Returns the answer that a fault uses instead of the script, or null. */
 const misled = ({tools}: Question, fault: FaultAction | null): Answer | null => {
   if (fault?.type === 'wrongSchema') return {json: {nothing: ['of', 'the', 'kind']}}
   const [first] = tools
   return fault?.type === 'toolLoop' && first ? {calls: [{name: first.name, input: {}}]} : null
 }
 
-/** Applies a fault. Returns whether it has ended the call. */
+/** Applies a fault. Returns whether the call has ended. */
 const spoilt = async (standIn: Simulator, fault: FaultAction, {wire, raw}: AnswerInput, outgoing: ServerResponse): Promise<boolean> => {
   if (fault.type === 'slow') await wait(fault.ms)
   if (fault.type === 'hold') await standIn.faults.wait()
@@ -94,7 +94,10 @@ const send = (outgoing: ServerResponse, status: number, body: object) => {
   outgoing.writeHead(status, {'content-type': 'application/json'}).end(JSON.stringify(body))
 }
 
-/** Control for manual use: `GET journal`, `POST script` (a list of answers), `POST faults` (one), `POST release`, `POST clear`. */
+/**
+ * Answers a control request for manual use: `journal`, `script` (a list of answers), `faults` (one fault), `release` and `clear`. The
+ * method is ignored.
+ */
 const control = (standIn: Simulator, path: string, raw: Buffer, outgoing: ServerResponse) => {
   const body = raw.length ? JSON.parse(raw.toString('utf8')) : null
   const acts: Record<string, () => unknown> = {
@@ -108,7 +111,7 @@ const control = (standIn: Simulator, path: string, raw: Buffer, outgoing: Server
   send(outgoing, act ? 200 : 404, (act?.() as object | undefined) ?? {})
 }
 
-/** An internal error of the stand-in gets an answer that no provider sends. */
+/** Answers an internal error of the stand-in with 599, which no provider sends. */
 const fail = (outgoing: ServerResponse, error: unknown) => {
   console.error(error)
   if (outgoing.headersSent || outgoing.destroyed) return void outgoing.socket?.destroy()

@@ -1,7 +1,7 @@
 import {type Answer, plainAnswer, type Question, type Script} from './answers.ts'
 import {createFaults} from './faults.ts'
 
-/** One request as received. `gone`: its caller disconnected before the answer was complete. */
+/** One request as received. `gone`: the caller disconnected before the answer was complete. */
 export type Entry = {path: string; headers: Record<string, string>; body: string; gone: boolean}
 
 export type SimulatorOptions = {key?: string; paceMs?: number}
@@ -12,7 +12,7 @@ export const createSimulator = ({key = 'key-of-the-stand-in', paceMs = 0}: Simul
   let standing: Script = plainAnswer
   return {
     key,
-    /** The delay between the events of a stream. */
+    /** The delay in ms between the events of a stream. */
     paceMs,
     journal,
     faults: createFaults(),
@@ -21,9 +21,9 @@ export const createSimulator = ({key = 'key-of-the-stand-in', paceMs = 0}: Simul
       journal.push(kept)
       return kept
     },
-    /** Sets the next answers in order; afterwards the permanent one applies. */
+    /** Adds the next answers. Requests beyond them get the answer of `always`. */
     script: (...next: (Answer | Script)[]) => void answers.push(...next),
-    /** Sets the answer for all unscripted requests. */
+    /** Sets the answer for requests without a scripted answer. */
     always(script: Script) {
       standing = script
     },

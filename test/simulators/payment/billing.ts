@@ -52,7 +52,7 @@ export const advanceSubscription = (world: SimulatorState, id: string) => {
   planSubscription(world, read())
 }
 
-/** The first payment never arrived. */
+/** Expires an incomplete subscription whose first payment did not succeed in time. */
 const expireFirst = (world: SimulatorState, subscription: Thing) => {
   for (const invoice of openInvoices(world, subscription.id)) voidInvoice(world, invoice)
   changeSubscription(world, subscription, {status: 'incomplete_expired', ended_at: world.clock.now()})
@@ -61,14 +61,14 @@ const expireFirst = (world: SimulatorState, subscription: Thing) => {
 export const openInvoices = (world: SimulatorState, subscription: string): Thing[] =>
   world.store.all('invoice').filter(invoice => ['open', 'draft'].includes(invoice.status) && subscriptionOf(invoice) === subscription)
 
-/** Usage of the last period is still charged. */
+/** Ends a subscription at its `cancel_at`, and bills the usage of the last period. */
 const endAtLast = (world: SimulatorState, subscription: Thing) => {
   const lines = subscription.items.data.flatMap((item: Thing) => usageLines(world, item, world.clock.now()))
   if (lines.length > 0) bill(world, subscription, lines)
   endSubscription(world, world.store.get('subscription', subscription.id)!)
 }
 
-/** Returns false if there is nothing to continue with. */
+/** Ends a trial. Returns false if the subscription was cancelled or paused instead, because there is no card. */
 const endTrial = (world: SimulatorState, subscription: Thing): boolean => {
   const {trial_end, trial_settings, items} = subscription
   const missing = trial_settings.end_behavior.missing_payment_method
@@ -87,7 +87,7 @@ const endTrial = (world: SimulatorState, subscription: Thing): boolean => {
   return true
 }
 
-/** Starts the next period of every item whose period has ended, with one invoice for all. */
+/** Starts the next period of every item whose period has ended, with one invoice for all items. */
 const renew = (world: SimulatorState, subscription: Thing) => {
   const now = world.clock.now()
   const due = (item: Thing) => item.current_period_end <= now
@@ -104,7 +104,7 @@ const renew = (world: SimulatorState, subscription: Thing) => {
   emit(world, 'customer.subscription.updated', billed, before)
 }
 
-/** The invoice of a renewal; invoices of an unpaid subscription stay drafts. */
+/** Creates the invoice of a renewal. Invoices of an unpaid subscription stay drafts. */
 const bill = (world: SimulatorState, subscription: Thing, lines: Thing[]): Thing => {
   const {customer, currency, status} = subscription
   const draftSeconds = status === 'unpaid' ? null : world.settings.draftSeconds
@@ -114,7 +114,7 @@ const bill = (world: SimulatorState, subscription: Thing, lines: Thing[]): Thing
   return invoice
 }
 
-/** The usage of a metered item since the start of its period. */
+/** Returns a line with the usage of a metered item since the start of its period; no line for other items. */
 export const usageLines = (world: SimulatorState, item: Thing, until: number): Thing[] => {
   if (!isMetered(item.price)) return []
   const {customer} = world.store.get('subscription', item.subscription)!
@@ -127,11 +127,11 @@ export const usageLines = (world: SimulatorState, item: Thing, until: number): T
 
 export type Collected = {invoice: Thing; failure: Decline | 'no card' | null}
 
-/** The card for a customer's invoices: the subscription's, or the customer's. */
+/** Returns the card for an invoice: that of the subscription, or else the customer's default; null without one. */
 const cardOf = (world: SimulatorState, customer: string, subscription: Thing | null): string | null =>
   subscription?.default_payment_method ?? world.store.get('customer', customer)!.invoice_settings.default_payment_method
 
-/** Tries once to collect an open invoice. Handles the effect of success on the subscription; the caller handles a failure. */
+/** Tries once to collect an open invoice. Applies a success to the subscription; the caller handles a failure. */
 export const collect = (world: SimulatorState, invoice: Thing, {card = null as string | null, isPresent = false} = {}): Collected => {
   if (invoice.status === 'paid') return {invoice: settled(world, invoice), failure: null}
   const subscription = world.store.get('subscription', subscriptionOf(invoice) ?? '') ?? null
@@ -153,7 +153,7 @@ const failed = (world: SimulatorState, invoice: Thing, failure: Decline | 'no ca
   return tried
 }
 
-/** A paid invoice reactivates its subscription. */
+/** Applies a paid invoice to its subscription: applies a waiting update, or reactivates the subscription unless another invoice is overdue. */
 const settled = (world: SimulatorState, invoice: Thing): Thing => {
   const subscription = world.store.get('subscription', subscriptionOf(invoice) ?? '')
   if (!subscription || subscription.ended_at !== null) return invoice
@@ -168,13 +168,16 @@ const settled = (world: SimulatorState, invoice: Thing): Thing => {
   return invoice
 }
 
-/** Finalises and collects a draft, or retries an uncollected invoice. */
+/** Finalises a draft and collects it, or retries an open invoice. */
 export const advanceInvoice = (world: SimulatorState, id: string) => {
   const invoice = world.store.get('invoice', id)!
   tryInvoice(world, invoice.status === 'draft' ? finalizeInvoice(world, invoice).id : id)
 }
 
-/** Tries once to collect. A failure plans the next try; after the last one the configured action applies to the subscription. */
+/**
+ * Tries once to collect an invoice. A failure plans the next try; after the last try, the setting `afterRetries` applies to the
+ * subscription.
+ */
 export const tryInvoice = (world: SimulatorState, id: string) => {
   const open = world.store.get('invoice', id)!
   if (!['open', 'paid'].includes(open.status)) return

@@ -16,10 +16,10 @@ import * as updates from './subscription-updates.ts'
 import * as subscriptions from './subscriptions.ts'
 import {type Answer, invalid, Refusal, type Request, readForm, readParams, watch} from './wire.ts'
 
-/** A call for its handler. `ids` are those in the path. */
+/** A call for its handler. `ids`: the ids in the path. */
 export type Call = {world: SimulatorState; params: Record<string, any>; ids: string[]; path: string}
 
-/** Handles one API call, from its fault to its deliveries; the answer may be cut. */
+/** Handles one API call with its fault and its deliveries. The answer may be cut or dropped. */
 export const answerCall = async (world: SimulatorState, request: Request): Promise<Spoiled> => {
   const requestId = world.newId('req')
   const fault = world.faults.take(request.method, request.path)
@@ -50,7 +50,7 @@ export const answerCall = async (world: SimulatorState, request: Request): Promi
   return {...spoiled, answer}
 }
 
-/** Validates the call before any lookup. */
+/** Checks the key, version and permission, finds the route and reads the parameters. Throws before any object is looked up. */
 const readCall = (world: SimulatorState, request: Request): {route: Route; ids: string[]; params: Record<string, any>} => {
   const {method, path, query, body} = request
   const given = /^(?:Bearer (\S+)|Basic (\S+))$/.exec(request.headers.authorization ?? '')
@@ -72,7 +72,7 @@ const forbidden = "The provided key 'rk_test_****' does not have the required pe
 const refuse = (status: number, message: string) => new Refusal(status, {type: 'invalid_request_error', message})
 const refusalOf = ({status, error}: Refusal): Answer => ({status, body: {error}})
 
-/** Executes the call atomically; a refusal is an answer and is stored under the key, too. */
+/** Executes the call atomically. A refusal becomes an answer, which is also stored under the key. */
 const perform = (world: SimulatorState, route: Route, call: Call, cause: {id: string; key: string | null}): Answer => {
   world.cause = cause
   try {
@@ -93,7 +93,7 @@ const perform = (world: SimulatorState, route: Route, call: Call, cause: {id: st
   }
 }
 
-/** Sends the events of the call while it is open, and stores its answer under its key. */
+/** Stores the answer under the key, sends the events that belong into the call, and waits if a card is slow. */
 const leave = async (world: SimulatorState, key: string | null, answer: Answer, isReplay: boolean) => {
   if (key !== null && !isReplay) world.keys.keep(key, answer)
   const slow = world.slowMs
@@ -107,12 +107,12 @@ const headerOf = ({headers}: Request, name: string): string | undefined => {
   return Array.isArray(value) ? value[0] : value
 }
 
-/** `params` names the generated schema of the call's parameters. */
+/** A route. `params`: the name of the generated schema of its parameters. */
 type Route = {method: string; path: string[]; params: string; run: (call: Call) => any}
 
 const at = (method: string, path: string, params: string, run: Route['run']): Route => ({method, path: path.split('/'), params, run})
 
-/** Reads one object. */
+/** Returns a route that reads one object. */
 const read = (path: string, object: string) => at('GET', `${path}/{id}`, 'Retrieve', ({world, ids}) => need(world, object, ids[0]!))
 
 const routes: Route[] = [
@@ -198,7 +198,7 @@ const routes: Route[] = [
   at('DELETE', 'webhook_endpoints/{id}', 'Retrieve', deliveries.deleteEndpoint),
 ]
 
-/** The route of `/v1/…`, and the ids in its path. Fixed paths precede those with an id. */
+/** Finds the route of a `/v1/…` path and the ids in it. Fixed paths precede those with an id. */
 const findRoute = (method: string, path: string): {route: Route; ids: string[]} | null => {
   if (!path.startsWith('/v1/')) return null
   const segments = path.slice('/v1/'.length).split('/')

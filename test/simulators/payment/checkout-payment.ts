@@ -12,7 +12,7 @@ import {declined, invalid} from './wire.ts'
 
 type Payer = {card?: string; email?: string; country?: string}
 
-/** Pays at the page. A refusal leaves the session open and nothing else changed. */
+/** Pays a Checkout page. A refusal changes nothing, and the session stays open. */
 export const payCheckout = (world: SimulatorState, id: string, {card = 'pm_card_visa', email, country = 'DE'}: Payer = {}): Thing =>
   attempt(world, () => {
     const session = world.store.get('checkout.session', id)
@@ -20,7 +20,7 @@ export const payCheckout = (world: SimulatorState, id: string, {card = 'pm_card_
     if (session.status !== 'open') throw invalid('This Checkout Session is no longer active.')
     const customer = session.customer ?? addCustomer(world, {balance: 0, email: email ?? 'guest@example.org'}).id
     if (session.automatic_tax.enabled) keepAddress(world, customer, country)
-    // The bank is not asked about the card, because the payment follows.
+    // The bank is not asked when the card is attached, because the payment follows.
     const method = change(world, newCard(world, card), {customer}, 'payment_method.attached').id
     const done = session.mode === 'subscription' ? subscribe(world, session, customer, method) : sell(world, session, customer, method)
     world.clock.cancel(`checkout:${id}`)
@@ -29,11 +29,11 @@ export const payCheckout = (world: SimulatorState, id: string, {card = 'pm_card_
     return change(world, session, patch, 'checkout.session.completed')
   })
 
-/** The address entered at the page is stored on the customer. */
+/** Stores the country that was entered at the page as the customer's address. */
 const keepAddress = (world: SimulatorState, id: string, country: string) =>
   change(world, world.store.get('customer', id)!, {address: {...emptyAddress, country}}, 'customer.updated')
 
-/** The tax can be calculated once the address is known. */
+/** Returns the amounts with tax, which needs the address. Without automatic tax, nothing changes. */
 const amountsOf = (world: SimulatorState, session: Thing, id: string | null | undefined) => {
   const invoice = id ? world.store.get('invoice', id) : undefined
   if (!invoice || !session.automatic_tax.enabled) return {}
@@ -98,7 +98,7 @@ const sellByInvoice = (world: SimulatorState, session: Thing, {customer, card, m
 
 const isLater = (world: SimulatorState, means: string): boolean => behaviourOf(world, means) === 'later'
 
-/** The page is complete, and the payment is pending. */
+/** Starts a bank debit: the page is complete, and the payment is pending. */
 const beginLater = (world: SimulatorState, session: Thing, intent: Thing, means: string) => {
   const allowed: string[] | null = session.allowed_payment_method_types
   if (allowed && !allowed.includes('sepa_debit')) throw invalid('This payment method is not allowed here.')
@@ -106,7 +106,7 @@ const beginLater = (world: SimulatorState, session: Thing, intent: Thing, means:
   return {payment_intent: intent.id, payment_status: 'unpaid'}
 }
 
-/** Sets the outcome of a bank debit, days later. */
+/** Decides a pending bank debit. */
 export const settleCheckout = (world: SimulatorState, id: string, outcome: 'succeeded' | 'failed'): Thing =>
   attempt(world, () => {
     const session = world.store.get('checkout.session', id)

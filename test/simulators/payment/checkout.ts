@@ -74,7 +74,7 @@ const chosen = (params: Call['params']) => {
   }
 }
 
-/** The data for the objects to be made after payment. */
+/** Returns the parameters for objects that the payment creates later. */
 const dataOf = ({subscription_data = {}, payment_intent_data = {}, invoice_creation}: Call['params']) => ({
   subscription_data,
   payment_intent_data,
@@ -120,7 +120,7 @@ const checkSubscriptionData = (world: SimulatorState, mode: string, data: Record
   if (data.trial_end !== undefined) checkTrialEnd(world, data.trial_end)
 }
 
-/** At least two days; checked again when the page is paid. */
+/** Checks that a trial ends in 2 to 730 days. The payment of the page checks it again. */
 export const checkTrialEnd = (world: SimulatorState, end: number) => {
   const ahead = end - world.clock.now()
   const param = 'subscription_data[trial_end]'

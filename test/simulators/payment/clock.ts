@@ -6,14 +6,14 @@ import type {Store} from './store.ts'
 
 export type Instant = number | string | Date
 
-/** Seconds since 1970, as everywhere in this API. */
+/** Returns the seconds since 1970, the unit of all times in this API. */
 export const toSeconds = (at: Instant): number => {
   const seconds = typeof at === 'number' ? at : Math.floor(new Date(at).getTime() / 1000)
   if (!Number.isSafeInteger(seconds)) throw new TypeError(`Not an instant, in whole seconds: ${String(at)}`)
   return seconds
 }
 
-/** The provider's time. It stands still until moved; due actions are executed in order on the way. */
+/** Creates the provider's clock, which changes only when it is moved. Due actions are executed in order on the way. */
 export const createClock = (store: Store, at: Instant) => {
   let now = toSeconds(at)
   return {
@@ -22,13 +22,16 @@ export const createClock = (store: Store, at: Instant) => {
       if (to < now) throw new TypeError('This clock goes forwards only')
       now = to
     },
-    /** Plans one action per name, see `runDue`; planning it again moves it. Of actions at the same time the lower rank comes first. */
+    /**
+     * Plans one action per name, see `runDue`. A second plan of the name replaces the first. Of actions at the same time, the lowest rank
+     * comes first.
+     */
     plan: (name: string, due: number, rank = 5) => {
       store.drop('~due', name)
       store.put({id: name, object: '~due', at: due, rank})
     },
     cancel: (name: string) => store.drop('~due', name),
-    /** The next action due until then, after setting the clock to its time; null if there is none. */
+    /** Removes the next action that is due by `until`, sets the clock to its time and returns its name; null if none is due. */
     next: (until: number): string | null => {
       const [first] = store
         .all('~due')
@@ -42,7 +45,7 @@ export const createClock = (store: Store, at: Instant) => {
   }
 }
 
-/** Executes a planned action by the first part of its name; the rest is an id. A delivery is sent with others of the same time. */
+/** Executes a planned action. The first part of its name is the kind, the rest an id. Deliveries are skipped here and sent together later. */
 export const runDue = (world: SimulatorState, name: string) => {
   const [kind, id = ''] = name.split(':')
   if (kind === 'checkout') expire(world, world.store.get('checkout.session', id)!)
@@ -56,7 +59,7 @@ export type Interval = {interval: 'day' | 'week' | 'month' | 'year'; interval_co
 
 const day = 24 * 3600
 
-/** The anchor plus a number of intervals. The 31st becomes the last day of a shorter month, and the 31st again in a longer one. */
+/** Returns the anchor plus a number of intervals. The 31st becomes the last day of a shorter month, and the 31st again in a longer one. */
 export const addIntervals = (anchor: number, {interval, interval_count: count}: Interval, times: number): number => {
   if (interval === 'day') return anchor + times * count * day
   if (interval === 'week') return anchor + times * count * 7 * day

@@ -48,7 +48,7 @@ export const readCustomer = ({world, ids}: Call): Thing => {
   return found.deleted ? {id: found.id, object: 'customer', deleted: true} : found
 }
 
-/** Cancels the subscriptions at once, without refunds. */
+/** Deletes a customer, and cancels their subscriptions at once and without refunds. */
 export const deleteCustomer = ({world, ids}: Call): Thing => {
   const customer = needCustomer(world, ids[0]!, 'id')
   for (const subscription of world.store.all('subscription')) {
@@ -60,7 +60,7 @@ export const deleteCustomer = ({world, ids}: Call): Thing => {
 
 export const listCustomers = listOf('customer', ['email'], () => customer => !customer.deleted)
 
-/** The card for renewals of subscriptions without their own card. */
+/** Sets the card for renewals of subscriptions without a card of their own. */
 export const setDefaultCard = (world: SimulatorState, customer: Thing, card: string | null): Thing => {
   const settings = {...customer.invoice_settings, default_payment_method: card}
   return change(world, customer, {invoice_settings: settings}, 'customer.updated')
@@ -79,7 +79,7 @@ const settingsOf = (world: SimulatorState, customer: Thing, {invoice_settings: g
 
 export const attachPaymentMethod = ({world, params, ids}: Call): Thing => attachCard(world, ids[0]!, params.customer)
 
-/** Attaches a test card's token as a new card; a card of a customer stays attached to them. */
+/** Attaches a card, or the token of a test card as a new card. Refuses a card that another customer has. */
 export const attachCard = (world: SimulatorState, idOrToken: string, customer: string): Thing => {
   needCustomer(world, customer)
   const card = world.store.get('payment_method', idOrToken) ?? newCard(world, idOrToken)
@@ -134,13 +134,13 @@ export const setBehaviour = (world: SimulatorState, card: string, behaviour: Beh
 
 export const behaviourOf = (world: SimulatorState, card: string): Behaviour => world.store.get('~card', card)!.behaviour
 
-/** The behaviour of a bank. `slow`: approves after a delay; `later`: decides days later. */
+/** How a bank answers a charge. `slow`: approves after a delay; `later`: decides days later. */
 export type Behaviour = 'ok' | 'slow' | 'later' | Exclude<Decline, 'subscription_payment_intent_requires_action'>
 
-/** `refusesAttach`: the bank refuses already when the card is added. */
+/** A test card. `refusesAttach`: the bank declines when the card is attached. */
 type Card = {behaviour: Behaviour; brand: string; last4: string; refusesAttach?: boolean}
 
-/** The provider's test cards by token; those from `pm_card_later…` on are our own: they attach, and fail when charged. */
+/** Test cards by token. The provider has those up to `pm_card_authenticationRequired`; the others exist only here. */
 const testCards: Record<string, Card> = {
   pm_card_visa: {behaviour: 'ok', brand: 'visa', last4: '4242'},
   pm_card_mastercard: {behaviour: 'ok', brand: 'mastercard', last4: '4444'},
@@ -154,12 +154,12 @@ const testCards: Record<string, Card> = {
   pm_card_authenticationRequired: {behaviour: 'authentication_required', brand: 'visa', last4: '3184'},
   pm_card_laterInsufficientFunds: {behaviour: 'insufficient_funds', brand: 'visa', last4: '9987'},
   pm_card_laterExpired: {behaviour: 'expired_card', brand: 'visa', last4: '0070'},
-  /** No card: Checkout accepts a bank debit for single payments. */
+  /** A bank debit, not a card. Only Checkout accepts it, for single payments. */
   pm_bankDebit: {behaviour: 'later', brand: 'sepa_debit', last4: '3000'},
   pm_card_slow: {behaviour: 'slow', brand: 'visa', last4: '5556'},
 }
 
-/** The card number entered at a page, and its token. */
+/** The tokens of the card numbers that a person enters at a page. */
 export const cardNumbers: Record<string, string> = {
   '4242424242424242': 'pm_card_visa',
   '5555555555554444': 'pm_card_mastercard',

@@ -7,15 +7,18 @@ import type {SimulatorState} from './state.ts'
 import {secretOf, type Thing} from './store.ts'
 import {invalid} from './wire.ts'
 
-/** One delivery attempt. `status` is null without an answer. */
+/** One delivery attempt. `status` is null if the endpoint did not answer. */
 export type Try = {at: number; event: string; type: string; endpoint: string; status: number | null; answer: string}
 
 const hour = 3600
-/** Seconds between attempts; the last is 3 days after the first. */
+/** The seconds between attempts. The last attempt is about 3 days after the first. */
 const backoff = [5 * 60, 30 * 60, 2 * hour, 5 * hour, 10 * hour, 12 * hour, 12 * hour, 12 * hour, 18.5 * hour]
 const answerMs = 10_000
 
-/** Plans deliveries of new events to every subscribed endpoint, by the traffic rules. Events of rolled back calls never get here. */
+/**
+ * Plans deliveries of new events to every subscribed endpoint, as the traffic rules say. Events of calls that were rolled back are not
+ * stored.
+ */
 const planDeliveries = (world: SimulatorState) => {
   for (const {id} of world.store.all('~fresh')) {
     world.store.drop('~fresh', id)
@@ -43,13 +46,13 @@ const plan = (world: SimulatorState, event: Thing, endpoint: Thing, {isDuring = 
   if (delay > 0) world.clock.plan(`delivery:${id}`, due)
 }
 
-/** Deliveries due now, in sending order. */
+/** Lists the deliveries that are due now, in sending order. */
 const leaving = (world: SimulatorState, onlyDuring: boolean) =>
   world.traffic.order(
     world.store.all('~delivery').filter(one => !one.isOut && one.due <= world.clock.now() && (!onlyDuring || one.isDuring)),
   )
 
-/** Sends due deliveries and those that become due by them; returns when all are answered. */
+/** Sends due deliveries, and those that become due meanwhile. Returns when no more are due; throws after 100 rounds. */
 export const sendDue = async (world: SimulatorState, {onlyDuring = false} = {}): Promise<void> => {
   for (let round = 0; round < 100; round += 1) {
     planDeliveries(world)
@@ -112,11 +115,11 @@ const post = async (url: string, event: Thing, secret: string, at: number): Prom
   }
 }
 
-/** A signature: `t` and the HMAC-SHA256 of `t.body`. */
+/** Signs a body: `t` and the HMAC-SHA256 of `t.body`. */
 export const sign = (body: string, secret: string, at: number): string =>
   `t=${at},v1=${createHmac('sha256', secret).update(`${at}.${body}`).digest('hex')}`
 
-/** An endpoint for events. Events have the form of its API version; there is one version here. */
+/** Creates an endpoint for events. Events have the form of its API version; this stand-in has one version. */
 export const createEndpoint = ({world, params}: Call): Thing => {
   const {url, enabled_events, api_version = apiVersion, description = null, metadata} = params
   if (api_version !== apiVersion) throw invalid(`Invalid Stripe API version: ${api_version}`, {param: 'api_version'})
@@ -129,7 +132,7 @@ export const createEndpoint = ({world, params}: Call): Thing => {
   return {...create(world, 'webhook_endpoint', id, fields), secret}
 }
 
-/** The API version of an endpoint cannot change; its secret is returned only at creation. */
+/** Updates an endpoint. Its API version cannot change, and only the creation returns its secret. */
 export const updateEndpoint = ({world, params, ids}: Call): Thing => {
   const before = need(world, 'webhook_endpoint', ids[0]!)
   const {enabled_events = before.enabled_events, url = before.url, disabled, description, metadata} = params

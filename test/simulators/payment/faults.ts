@@ -4,7 +4,7 @@ import type {SimulatorState} from './state.ts'
 import type {Thing} from './store.ts'
 import type {Answer} from './wire.ts'
 
-/** The effect of a fault. `before`: the call has no effect; `after`: the call takes effect and only its answer is changed. */
+/** The effect of a fault. `before`: the call has no effect. `after`: the call takes effect, and only its answer is changed. */
 export type FaultAction =
   /** `saved`: later calls with the same idempotency key get this answer. */
   | {type: 'status'; status: number; when?: 'before' | 'after'; body?: 'error' | 'html' | 'bare'; shouldRetry?: boolean; saved?: boolean}
@@ -16,9 +16,9 @@ export type FaultAction =
 
 export type FaultSpec = {
   method?: string
-  /** A glob: `/v1/subscriptions/*`. */
+  /** A glob such as `/v1/subscriptions/*`. */
   path?: string
-  /** The first affected one of the matching calls. */
+  /** The number of the first affected call among the matching ones. */
   nth?: number
   times?: number
   action: FaultAction
@@ -51,7 +51,7 @@ export const createFaults = () => {
       }
       return null
     },
-    /** Releases all held calls. Returns their number. */
+    /** Releases all held calls. Returns how many it released. */
     release: () => {
       const released = waiting
       waiting = []
@@ -63,10 +63,10 @@ export const createFaults = () => {
   }
 }
 
-/** The end of a call: a full answer, half of one, or none. */
+/** How a call ends: with a full answer, with half of one (`halved`), or without one (`dropped`). */
 export type Spoiled = {answer: Answer; end: 'answered' | 'dropped' | 'halved'}
 
-/** The end of a call that never takes effect, or null to continue. */
+/** Returns the end of a call that the fault stops before its effect, or null to continue. */
 export const spoilBefore = async (world: SimulatorState, fault: Fault | null, requestId: string): Promise<Spoiled | null> => {
   const action = fault?.action
   if (!action || ('when' in action && action.when === 'after')) return null
@@ -74,7 +74,7 @@ export const spoilBefore = async (world: SimulatorState, fault: Fault | null, re
   return spoil(world, action, {status: 0}, requestId)
 }
 
-/** Changes the answer of a call that took effect. */
+/** Applies the fault to the answer of a call that took effect. */
 export const spoilAfter = async (world: SimulatorState, fault: Fault | null, answer: Answer, requestId: string): Promise<Spoiled> => {
   const action = fault?.action
   if (action?.type === 'half') return {answer, end: 'halved'}
@@ -89,7 +89,7 @@ const spoil = async (world: SimulatorState, action: FaultAction, answer: Answer,
   return action.type === 'status' ? {answer: broken(action, requestId), end: 'answered'} : null
 }
 
-/** A failure before the effect leaves the key free, unless it is saved under the key. */
+/** Stores the fault's answer under the key if it is `saved`. Otherwise, a failure before the effect frees the key. */
 export const saveFault = (world: SimulatorState, fault: Fault | null, key: string, answer: Answer) => {
   if (fault?.action.type === 'status' && fault.action.saved) world.keys.keep(key, answer)
   else if (fault && isBefore(fault)) world.keys.forget(key)
@@ -114,19 +114,19 @@ const limited = ({code = 'rate_limit', shouldRetry}: FaultAction & {type: 'rateL
 const retryHeader = (shouldRetry: boolean | undefined): Record<string, string> =>
   shouldRetry === undefined ? {} : {'stripe-should-retry': String(shouldRetry)}
 
-/** A rule for deliveries; the first matching rule with uses left applies. */
+/** A rule for deliveries. The first matching rule with uses left applies. */
 export type TrafficRule = {
-  /** A glob for the event type: `customer.subscription.*`. */
+  /** A glob for the event type, such as `customer.subscription.*`. */
   type?: string
   times?: number
   action:
     | 'drop'
     | 'duplicate'
-    /** Sent twice, the second time under another event id. */
+    /** Sends the event twice, the second time with another event id. */
     | 'duplicate-with-new-id'
-    /** Sent during the call that caused the event. */
+    /** Sends the event during the call that caused it. */
     | 'during'
-    /** Seconds of the stand-in's clock. */
+    /** Delays the event by seconds of the stand-in's clock. */
     | {delay: number}
 }
 
@@ -146,19 +146,19 @@ export const createTraffic = (seed: string) => {
       rule.left -= 1
       return rule.action
     },
-    /** Shuffles deliveries of the same time, equally for equal seeds. */
+    /** Shuffles due deliveries; equal seeds give an equal order. */
     shuffle: (isOn: boolean) => void (isShuffled = isOn),
     order: (things: Thing[]) => (isShuffled ? things.toSorted((a, b) => (rank(a.id) < rank(b.id) ? -1 : 1)) : things),
-    /** Sends deliveries of the same time in parallel; the default is one after the other. */
+    /** Sends due deliveries in parallel. By default, they are sent one after the other. */
     together: (isOn: boolean) => void (isTogether = isOn),
     isTogether: () => isTogether,
-    /** Holds all deliveries until released. */
+    /** Pauses or resumes all deliveries. */
     pause: (isOn: boolean) => void (isPaused = isOn),
     isPaused: () => isPaused,
   }
 }
 
-/** `*` matches within a segment, `**` across segments; segments end at a slash or a dot. */
+/** Whether the text matches the glob. `*` matches within a segment, `**` across segments; a slash or a dot ends a segment. */
 export const matches = (glob: string, text: string): boolean => {
   const source = glob
     .split(/(\*\*|\*)/)

@@ -16,7 +16,7 @@ export type InvoiceSpec = {
   card?: string | null
   isTaxed?: boolean
   description?: string | null
-  /** Seconds until automatic finalisation; null if the caller continues at once. */
+  /** The seconds until automatic finalisation; null if the caller finalises the draft itself. */
   draftSeconds?: number | null
 }
 
@@ -76,7 +76,7 @@ const parentOf = (subscription: Thing, prorationDate: number | null) => ({
 
 type Reckoning = {customer: Thing; subscription: Thing | null; isTaxed: boolean}
 
-/** The totals of lines, less discount, plus taxes, less the customer's credit balance. */
+/** Calculates the lines and totals: less discounts, plus taxes, less the customer's credit balance. */
 export const reckon = (world: SimulatorState, given: Thing[], {customer, subscription, isTaxed}: Reckoning) => {
   const subtotal = given.reduce((sum, line) => sum + line.amount, 0)
   const discounts = discountOf(world, subtotal, subscription)
@@ -116,7 +116,7 @@ export type LineSpec = {
   isProration?: boolean
 }
 
-/** A line for an item of a subscription, of its quantity unless another is given. */
+/** Creates a line for a subscription item. `quantity`: by default the quantity of the item. */
 export const createLine = (world: SimulatorState, spec: LineSpec): Thing => {
   const {item, amount, start, end, description, quantity = item.quantity ?? null, isProration = false} = spec
   const {subscription} = item
@@ -152,12 +152,12 @@ const completeLine = (world: SimulatorState, price: Thing, quantity: number | nu
   return complete('line_item', {id: world.newId('il'), currency, pricing, ...quantities, subtotal: fields.amount, ...fields})
 }
 
-/** In the smallest unit of the currency, rounded. */
+/** Returns the amount in the smallest unit of the currency, rounded. */
 export const priceOf = (price: Thing, quantity: number): number => Math.round(Number(price.unit_amount_decimal) * quantity)
 
 export const nameOf = (world: SimulatorState, price: Thing): string => world.store.get('product', price.product)?.name ?? price.product
 
-/** `1 × Team (at $25.00 / month)` */
+/** Describes a sale: `1 × Team (at 25.00 EUR / month)`. */
 export const describeSale = (world: SimulatorState, price: Thing, quantity: number): string => {
   const each = (price.unit_amount ?? 0) / 100
   return `${quantity} × ${nameOf(world, price)} (at ${each.toFixed(2)} ${price.currency.toUpperCase()} / ${price.recurring.interval})`
@@ -165,15 +165,15 @@ export const describeSale = (world: SimulatorState, price: Thing, quantity: numb
 
 export const onDay = (at: number): string => new Date(at * 1000).toISOString().slice(0, 10)
 
-/** Percentages by country of the customer's address. Elsewhere no tax is collected. */
+/** Tax rates in percent by the country of the customer's address. In other countries, no tax is collected. */
 const rates: Record<string, number> = {DE: 19, FR: 20}
 
-/** Null if the customer's address is unknown. */
+/** Returns the tax rate in percent; null if the country is unknown. */
 const rateOf = ({address}: Thing): number | null => (address?.country ? (rates[address.country] ?? 0) : null)
 
 type Taxing = {isTaxed: boolean; customer: Thing; discount: number}
 
-/** The lines with their tax, after a discount spread over all lines. An inclusive price contains its tax. */
+/** Returns the lines with their taxes. A discount reduces all lines in proportion. An inclusive price contains its tax. */
 const withTaxes = (world: SimulatorState, lines: Thing[], {isTaxed, customer, discount}: Taxing): Thing[] => {
   const rate = isTaxed ? rateOf(customer) : null
   if (rate === null) return lines
@@ -198,7 +198,7 @@ const taxEntry = (tax_behavior: string, amount: number, taxable_amount: number) 
   return {amount, tax_behavior, taxable_amount, ...type}
 }
 
-/** One entry per tax behaviour. */
+/** Sums the taxes of the lines, with one entry per tax behaviour. */
 const sumTaxes = (lines: Thing[]) =>
   ['inclusive', 'exclusive'].flatMap(behaviour => {
     const taxes: ReturnType<typeof taxEntry>[] = lines.flatMap(line => line.taxes ?? []).filter(tax => tax.tax_behavior === behaviour)

@@ -16,7 +16,7 @@ export const listInvoices = listOf('invoice', ['customer', 'status'], ({subscrip
   return id === undefined || subscriptionOf(invoice) === id
 })
 
-/** Collects at once, too, unless that was disabled. */
+/** Finalises a draft. Collects it at once, unless `auto_advance` is false. */
 export const finalize = ({world, params, ids}: Call): Thing => {
   const draft = need(world, 'invoice', ids[0]!)
   if (draft.status !== 'draft')
@@ -27,7 +27,7 @@ export const finalize = ({world, params, ids}: Call): Thing => {
   return world.store.get('invoice', open.id)!
 }
 
-/** A failed attempt is refused, but recorded on the invoice. */
+/** Pays an invoice. A failed payment throws, but the attempt stays recorded on the invoice. */
 export const pay = ({world, params, ids}: Call): Thing => {
   const given = need(world, 'invoice', ids[0]!)
   if (given.status === 'paid') throw invalid('Invoice is already paid', {code: 'invoice_already_paid'})
@@ -50,7 +50,7 @@ export const listInvoicePayments = listOf('invoice_payment', ['invoice', 'status
   return wanted === undefined || wanted.payment_intent === payment.payment_intent
 })
 
-/** A draft without lines, which is not finalised automatically. */
+/** Creates a draft without lines, which is not finalised automatically. */
 export const createDraft = ({world, params}: Call): Thing => {
   const {collection_method: method, auto_advance: advances, pending_invoice_items_behavior: pending} = params
   const isKnown = method === 'charge_automatically' && advances === false && pending === 'exclude'
@@ -77,7 +77,7 @@ export const addLines = ({world, params, ids}: Call): Thing => {
   return change(world, draft, {...totals, lines: {...draft.lines, data: lines}}, 'invoice.updated')
 }
 
-/** A price for this single sale. */
+/** Adds an inactive price for this one sale. */
 const addInlinePrice = (world: SimulatorState, given: Record<string, any>): Thing => {
   only(given, ['currency', 'product', 'unit_amount', 'tax_behavior'], 'lines[price_data]')
   const {currency, product, unit_amount, tax_behavior = 'unspecified'} = given
@@ -86,7 +86,7 @@ const addInlinePrice = (world: SimulatorState, given: Record<string, any>): Thin
   return addPrice(world, {...amounts, active: false, metadata: {}, product, recurring: null})
 }
 
-/** A succeeded payment pays the invoice at once and replaces the invoice's own payment. */
+/** Attaches a succeeded payment, which pays the invoice at once and replaces the invoice's own payment. An excess becomes credit. */
 export const attachPayment = ({world, params, ids}: Call): Thing => {
   const invoice = need(world, 'invoice', ids[0]!)
   const intent = need(world, 'payment_intent', params.payment_intent, 'payment_intent')
@@ -107,7 +107,7 @@ export const attachPayment = ({world, params, ids}: Call): Thing => {
   return markPaid(world, {...world.store.get('invoice', invoice.id)!, amount_overpaid: over}, intent.amount_received)
 }
 
-/** Finalises the invoice, which is then due. An invoice of zero is paid at once. */
+/** Finalises the invoice and applies the customer's credit balance. If nothing is due then, the invoice is paid at once. */
 export const finalizeInvoice = (world: SimulatorState, draft: Thing): Thing => {
   const now = world.clock.now()
   const customer = world.store.get('customer', draft.customer)!
@@ -149,7 +149,7 @@ const describeReason = ({billing_reason: reason}: Thing) => {
 export const paymentOf = (world: SimulatorState, invoice: Thing): Thing | undefined =>
   world.store.all('invoice_payment').find(payment => payment.invoice === invoice.id && payment.status === 'open')
 
-/** Marks the invoice as paid by this card amount; the credit balance was applied before. */
+/** Marks the invoice as paid. `amount`: what the card paid; the credit balance was applied earlier. */
 export const markPaid = (world: SimulatorState, invoice: Thing, amount: number): Thing => {
   const patch = {
     amount_paid: amount,
@@ -167,7 +167,7 @@ export const markPaid = (world: SimulatorState, invoice: Thing, amount: number):
   return paid
 }
 
-/** Voids the invoice and cancels its open payment. */
+/** Voids the invoice, cancels its open payment and gives used credit back. */
 export const voidInvoice = (world: SimulatorState, invoice: Thing): Thing => {
   cancelPayment(world, invoice, 'void_invoice')
   world.clock.cancel(`invoice:${invoice.id}`)
@@ -184,16 +184,16 @@ const cancelPayment = (world: SimulatorState, invoice: Thing, reason: string | n
   cancelIntent(world, intentOf(world, payment), reason)
 }
 
-/** The intent of a payment of an invoice. */
+/** Returns the payment intent of a payment. */
 export const intentOf = (world: SimulatorState, {payment}: Thing): Thing => world.store.get('payment_intent', payment.payment_intent)!
 
-/** Returns the credit balance that a finalised invoice used. */
+/** Gives the customer back the credit balance that the invoice used. */
 const giveBackCredit = (world: SimulatorState, {customer: id, starting_balance: start, ending_balance: end}: Thing) => {
   const customer = world.store.get('customer', id)!
   if (end !== null && end !== start) change(world, customer, {balance: customer.balance + start - end}, 'customer.updated')
 }
 
-/** Executes the change, reads the invoice and rolls back, so lines and totals equal those of the real change. */
+/** Previews an invoice. Executes the change, reads the invoice and rolls back, so that lines and totals equal those of the change. */
 export const createPreview = ({world, params}: Call): Thing => {
   const {subscription: id, customer, subscription_details: details = {}, currency, schedule, schedule_details, invoice_items: sold} = params
   if (schedule || schedule_details || currency) throw new TypeError('The stand-in previews subscriptions only')
@@ -209,7 +209,7 @@ export const createPreview = ({world, params}: Call): Thing => {
   return runAndRollBack(world, () => previewChange(world, subscription, details))
 }
 
-/** The cost of a single sale, with tax. */
+/** Previews the invoice of a single sale, with tax. */
 const previewSale = (world: SimulatorState, {customer, invoice_items: sold, automatic_tax: tax}: Record<string, any>): Thing => {
   for (const one of sold) only(one, ['price', 'quantity'], 'invoice_items')
   needCustomer(world, customer)
@@ -231,7 +231,7 @@ const previewChange = (world: SimulatorState, subscription: Thing, details: Reco
   return asPreview(world, invoice ?? renewalOf(world, after))
 }
 
-/** The invoice at the end of the period. */
+/** Creates the invoice that the end of the period would bring. Throws if it would have no lines. */
 const renewalOf = (world: SimulatorState, subscription: Thing): Thing => {
   const items: Thing[] = subscription.items.data
   const end = Math.min(...items.map(item => item.current_period_end))

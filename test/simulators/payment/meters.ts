@@ -26,7 +26,7 @@ export const createMeter = ({world, params}: Call): Thing => {
   return create(world, 'billing.meter', world.newId('mtr_test'), fields, 'billing.meter.created')
 }
 
-/** Accepted at once and counted later, when errors in the event are found. */
+/** Accepts a meter event. It is counted later, and only then are errors in it reported. */
 export const createMeterEvent = ({world, params}: Call): Thing => {
   const {event_name: name, payload, identifier = world.newId('mevt'), timestamp = world.clock.now()} = params
   const now = world.clock.now()
@@ -35,7 +35,7 @@ export const createMeterEvent = ({world, params}: Call): Thing => {
   const same = world.store.get('~usage', identifier)
   if (same && now - same.takenAt < day)
     throw invalid(`An event already exists with identifier ${identifier}.`, {code: 'duplicate_meter_event'})
-  // An identifier is known for a day; afterwards it is another event, and both count.
+  // An identifier is remembered for a day. After that, the same identifier is another event, and both count.
   if (same) world.store.put({...same, id: `${identifier}~${same.takenAt}`})
   const countedAt = now + world.settings.meterDelaySeconds
   const meter = world.store.all('billing.meter').find(one => one.event_name === name && one.status === 'active')
@@ -59,7 +59,7 @@ const wrongOf = (world: SimulatorState, {meter, customer, value}: MeterEvent) =>
   return Number.isInteger(value) && value >= 0 ? null : 'meter_event_invalid_value'
 }
 
-/** Cancels an event of the last 24 hours. */
+/** Cancels a meter event of the last 24 hours. */
 export const createAdjustment = ({world, params}: Call): Thing => {
   const {cancel, event_name: name, type} = params
   const usage = world.store.get('~usage', cancel?.identifier ?? '')
@@ -73,7 +73,7 @@ export const createAdjustment = ({world, params}: Call): Thing => {
 
 const withoutId = ({id: _, ...thing}: Thing) => thing as Thing
 
-/** One summary of the whole time range, or one per day or hour. */
+/** Lists one summary of the whole time range, or one per day or hour with usage. */
 export const listSummaries = ({world, params, ids, path}: Call): any => {
   const meter = need(world, 'billing.meter', ids[0]!)
   const {customer, start_time: start, end_time: end, value_grouping_window: window} = params
@@ -96,7 +96,7 @@ export const listSummaries = ({world, params, ids, path}: Call): any => {
   return list(summaries.toReversed(), path)
 }
 
-/** The usage of a customer that was counted so far, from one time until before another. */
+/** Returns the customer's usage in a time range, excluding `until`, as far as it was counted by now. */
 export const usedIn = (world: SimulatorState, meterId: string, customer: string, from: number, until: number): number => {
   const {formula} = world.store.get('billing.meter', meterId)!.default_aggregation
   const counted: number[] = world.store

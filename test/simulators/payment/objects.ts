@@ -7,7 +7,7 @@ import {invalid, missing} from './wire.ts'
 
 export const apiVersion = '2026-10-28.endive'
 
-/** Records an event with the current state of the object, and sends it to endpoints. */
+/** Records an event with the current state of the object. It is sent to endpoints with the next deliveries. */
 export const emit = (world: SimulatorState, type: string, thing: Thing, before?: Thing) => {
   const event = complete('event', {
     id: world.newId('evt'),
@@ -22,14 +22,14 @@ export const emit = (world: SimulatorState, type: string, thing: Thing, before?:
   world.store.put({id: event.id, object: '~fresh'})
 }
 
-/** Makes an object that begins now, completed by its schema, and emits its event. */
+/** Creates an object with the current time, completed by its schema. Emits an event if one is given. */
 export const create = (world: SimulatorState, object: string, id: string, fields: Record<string, unknown>, event?: string): Thing => {
   const thing = world.store.put(complete(object, {id, created: world.clock.now(), ...fields}))
   if (event) emit(world, event, thing)
   return thing
 }
 
-/** Replaces an object and emits its event, unless nothing changed. */
+/** Changes an object. Emits an event if one is given. Does nothing if no value differs. */
 export const change = (world: SimulatorState, thing: Thing, patch: Record<string, unknown>, type?: string): Thing => {
   const after = {...thing, ...patch}
   if (isDeepStrictEqual(after, thing)) return thing
@@ -38,7 +38,7 @@ export const change = (world: SimulatorState, thing: Thing, patch: Record<string
   return after
 }
 
-/** The earlier values of changed properties. Objects are compared deeply, lists as a whole. */
+/** Returns the earlier values of changed properties. Compares objects deeply, and lists as a whole. */
 const previous = (before: Record<string, any>, after: Record<string, any>): Record<string, unknown> => {
   const changed: Record<string, unknown> = {}
   for (const name of new Set([...Object.keys(before), ...Object.keys(after)])) {
@@ -56,18 +56,18 @@ export const need = (world: SimulatorState, object: string, id: string, param = 
   return found
 }
 
-/** An empty value removes its key; an empty whole removes all keys. */
+/** Merges metadata. An empty value removes its key; '' instead of an object removes all keys. */
 export const mergeMetadata = (before: Record<string, string> | null, given: Record<string, string> | '' | undefined) => {
   if (given === undefined) return before ?? {}
   if (given === '') return {}
   return Object.fromEntries(Object.entries({...before, ...given}).filter(([, value]) => value !== '' && value !== null))
 }
 
-/** An empty text unsets the value; a missing one keeps it. */
+/** Returns the given text. An empty text becomes null; without a text, the earlier value stays. */
 export const orNull = <T>(given: T | '' | undefined, before: T | null = null): T | null =>
   given === undefined ? before : given === '' ? null : given
 
-/** The answer with the objects named by `expand` instead of their ids. */
+/** Replaces ids in the answer by their objects, as far as `expand` names them. */
 export const expand = (world: SimulatorState, answer: Thing, paths: string[]): Thing => {
   let expanded: any = answer
   for (const path of paths) {
@@ -87,7 +87,7 @@ const expandPath = (world: SimulatorState, value: any, names: string[], path: st
   return {...value, [name]: Array.isArray(own) ? own.map(one => expandPath(world, one, rest, path)) : expandPath(world, own, rest, path)}
 }
 
-/** Lists that are omitted unless requested. */
+/** Returns a list that an answer contains only if `expand` names it. */
 const includable = (world: SimulatorState, thing: Thing, name: string): Thing | undefined => {
   if (thing.object === 'checkout.session' && name === 'line_items') return world.store.get('~checkout', thing.id)?.line_items
   if (thing.object !== 'invoice' || name !== 'payments') return undefined
@@ -95,7 +95,7 @@ const includable = (world: SimulatorState, thing: Thing, name: string): Thing | 
   return list(payments, `/v1/invoice_payments?invoice=${thing.id}`)
 }
 
-/** Lists the objects of a kind that have the requested values under these names and pass the test. */
+/** Creates a handler that lists the objects of a kind. `names`: parameters that must equal the property of the same name. */
 export const listOf =
   (object: string, names: string[], testOf: (params: Call['params']) => (thing: Thing) => boolean = () => () => true) =>
   (call: Call): any => {
@@ -107,7 +107,7 @@ export const listOf =
 
 export const list = (data: unknown[], url: string, more = false): any => ({object: 'list', data, has_more: more, url})
 
-/** Newest first, after `starting_after` or before `ending_before`, up to `limit`; `created` is a time or a range. */
+/** Returns a page of things, newest first: after `starting_after` or before `ending_before`, up to `limit`. `created` is a time or a range. */
 export const page = ({params, path}: Call, things: Thing[]): any => {
   const {limit = 10, starting_after: after, ending_before: before, created} = params
   const newest = things.filter(thing => isCreatedIn(created, thing.created)).toReversed()

@@ -6,7 +6,7 @@ import {attempt, type SimulatorState} from './state.ts'
 import type {Thing} from './store.ts'
 import {type Answer, declined, definedOf, html, Refusal, type Request} from './wire.ts'
 
-/** A page for people at this path, or null: Checkout, the portal, an invoice. */
+/** Answers a request for a page of people: Checkout, the portal or an invoice. Returns null for any other path. */
 export const answerPage = (world: SimulatorState, {method, path, body}: Request): Answer | null => {
   const form = new URLSearchParams(method === 'GET' ? '' : body)
   const [, kind, id] = /^(\/c\/pay\/|\/p\/session\/|\/i\/)(.*)$/.exec(path) ?? []
@@ -23,7 +23,7 @@ export const answerPage = (world: SimulatorState, {method, path, body}: Request)
   }
 }
 
-/** `act` does what the form says and returns the next address; the page is shown with the reason of a refusal. */
+/** A page. `act` executes the submitted form and returns the next address. If it is refused, `show` shows the page with the reason. */
 type Page = {show: (refusal: string | null) => string; act?: () => string; status?: number}
 
 const checkoutPage = (world: SimulatorState, id: string, form: URLSearchParams): Page | null => {
@@ -92,7 +92,7 @@ const describeSubscription = (subscription: Thing, isCancellable: boolean): stri
   return `<p>${subscription.status}: ${price}</p>${ends}${isCancellable ? form : ''}`
 }
 
-/** The page on which a customer pays an open invoice and confirms the payment. */
+/** Returns the page on which a customer pays an open invoice. */
 const invoicePage = (world: SimulatorState, id: string, form: URLSearchParams): Page | null => {
   const invoice = world.store.get('invoice', id)
   if (!invoice || invoice.status === 'draft') return null
@@ -103,7 +103,7 @@ const invoicePage = (world: SimulatorState, id: string, form: URLSearchParams): 
   return {show: refusal => showInvoice(world.store.get('invoice', id)!, refusal), ...(invoice.status === 'open' ? {act} : {})}
 }
 
-/** A failed attempt is recorded. */
+/** Pays an invoice. A failed payment throws, but the attempt stays recorded on the invoice. */
 const payInvoice = (world: SimulatorState, invoice: Thing, token: string) => {
   const {failure} = collect(world, invoice, {card: newCard(world, token).id, isPresent: true})
   if (failure) throw declined(failure === 'no card' ? 'card_declined' : failure, {}, true)
@@ -115,13 +115,13 @@ const showInvoice = ({number, status, lines, amount_remaining: due, currency}: T
   return layout('Invoice', `<h1>Invoice ${number}: ${status}</h1>${problem(refusal)}${table}${status === 'open' ? payForm('') : ''}`)
 }
 
-/** The card that was entered: the token of a test card, or of its number. */
+/** Returns the token of the entered card number, or the entered text, which may be a token. */
 const cardIn = (form: URLSearchParams): string => {
   const typed = form.get('card') ?? ''
   return cardNumbers[typed.replaceAll(/\s/g, '')] ?? typed
 }
 
-/** A plain page without scripts and external resources, for people and tests. */
+/** Returns a plain page without scripts and external resources. */
 const layout = (title: string, content: string): string => `<!doctype html>
 <html lang="en">
 <head>

@@ -5,7 +5,7 @@ import type {SimulatorState} from './state.ts'
 import type {Thing} from './store.ts'
 import {type Decline, declined, declines, invalid} from './wire.ts'
 
-/** A declined intent answers 402 and stays, to be confirmed with another card or cancelled. */
+/** Creates an intent. A declined one answers 402 and stays: a call can confirm it with another card or cancel it. */
 export const createPaymentIntent = ({world, params}: Call): Thing => {
   const {amount, currency, customer = null, payment_method: card, confirm = false, off_session: isAway = false, metadata} = params
   if (customer !== null) needCustomer(world, customer)
@@ -32,7 +32,7 @@ const checkOwner = (world: SimulatorState, card: string, customer: string | null
   if (owner !== customer) throw invalid('The PaymentMethod does not belong to the Customer you supplied.', {param: 'payment_method'})
 }
 
-/** If the customer is absent, a required confirmation declines the payment; otherwise the intent waits for it. */
+/** Charges the card. If it needs a confirmation, the intent waits for it, or is declined if the customer is absent. */
 const pay = (world: SimulatorState, intent: Thing, card: string, isAway: boolean): Thing => {
   const {intent: tried, decline} = payIntent(world, intent, card)
   if (decline === null) return tried
@@ -96,7 +96,7 @@ export const createIntent = (world: SimulatorState, spec: IntentSpec): Thing => 
   return create(world, 'payment_intent', id, fields, 'payment_intent.created')
 }
 
-/** Charges the card. In a session the customer is present and can confirm the payment. */
+/** Charges the card. With `isPresent`, the customer confirms the payment if necessary. */
 export const payIntent = (world: SimulatorState, intent: Thing, card: string, {isPresent = false} = {}) => {
   const behaviour = behaviourOf(world, card)
   if (behaviour === 'slow') world.slowMs = world.settings.slowCardMs
@@ -176,7 +176,7 @@ export const refund = (world: SimulatorState, charge: Thing, {amount, reason, me
   return made
 }
 
-/** Opens a dispute, in which the customer's bank withdraws the money until it is decided. */
+/** Opens a dispute: the customer's bank withdraws the money until the dispute is closed. */
 export const dispute = (world: SimulatorState, charge: Thing, reason = 'fraudulent'): Thing => {
   const {id, amount, currency, payment_intent} = charge
   const details = {enhanced_eligibility: {}, submission_count: 0, submission_method: 'manual', due_by: world.clock.now() + 7 * 24 * 3600}

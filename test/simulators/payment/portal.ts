@@ -102,7 +102,7 @@ export const actAtPortal = (world: SimulatorState, sessionId: string, act: Porta
     return features.subscription_cancel.mode === 'immediately' ? cancelNow(world, subscription) : cancel(world, subscription)
   })
 
-/** The new card becomes the default of the customer and of every subscription. */
+/** Attaches a card as the default of the customer and of their subscriptions that have a card of their own. */
 const changeCard = (world: SimulatorState, customer: string, token: string): Thing => {
   const card = attachCard(world, token, customer)
   for (const subscription of world.store.all('subscription')) {
@@ -114,8 +114,8 @@ const changeCard = (world: SimulatorState, customer: string, token: string): Thi
 }
 
 /**
- * In flexible billing mode, the portal sets `cancel_at` and not `cancel_at_period_end`. For items of mixed intervals, we assume the date to which the
- * flag resolves.
+ * Cancels at the end of the period. In flexible billing mode, the portal sets `cancel_at` and not `cancel_at_period_end`. For items of
+ * mixed intervals, we assume the date to which the flag resolves.
  */
 const cancel = (world: SimulatorState, subscription: Thing): Thing => {
   const isFlag = subscription.billing_mode.type === 'classic'

@@ -61,7 +61,7 @@ export const addPrice = (world: SimulatorState, fields: Record<string, unknown>,
     event,
   )
 
-/** A lookup key belongs to one price; `transfer_lookup_key` moves it. */
+/** Frees a lookup key, which only one price can have. Throws if another price has it and `transfer_lookup_key` is not set. */
 const takeLookupKey = (world: SimulatorState, key: string, isTransferred: boolean) => {
   const holder = world.store.all('price').find(price => price.lookup_key === key)
   if (!holder) return
@@ -102,7 +102,7 @@ export const createCoupon = ({world, params}: Call): Thing => {
   return create(world, 'coupon', id ?? world.newId('co').slice(3, 11), fields, 'coupon.created')
 }
 
-/** An active, recurring price, for a subscription. */
+/** Returns an active, recurring price. Throws for any other price. */
 export const needRecurring = (world: SimulatorState, id: string, param: string): Thing => {
   const price = need(world, 'price', id, param)
   if (!price.recurring) {
@@ -112,7 +112,7 @@ export const needRecurring = (world: SimulatorState, id: string, param: string):
   return price
 }
 
-/** Subscription items still have a plan object that mirrors their price. */
+/** Returns the plan object that mirrors a price. Subscription items still have one. */
 export const planOf = (price: Thing): Thing => {
   const {id, active, unit_amount: amount, unit_amount_decimal: amount_decimal, billing_scheme, created, currency, recurring} = price
   const {metadata, nickname, product} = price
@@ -121,7 +121,7 @@ export const planOf = (price: Thing): Thing => {
   return complete('plan', {id, active, amount, amount_decimal, billing_scheme, created, currency, ...period, metadata, nickname, product})
 }
 
-/** The discounts of the subscription's coupons; a negative amount has no discount. */
+/** Returns the discounts of the subscription's coupons. A negative amount has no discount. */
 export const discountOf = (world: SimulatorState, subtotal: number, subscription: Thing | null): {amount: number; discount: string}[] => {
   let left = Math.max(0, subtotal)
   return (subscription?.discounts ?? []).map((id: string) => {
@@ -147,7 +147,7 @@ export const addDiscount = (world: SimulatorState, subscription: Thing, couponId
   return change(world, subscription, {discounts: [...subscription.discounts, discount.id]}, 'customer.subscription.updated')
 }
 
-/** Removes coupons for one use after the first discounted invoice. */
+/** Removes the discounts of coupons for one use. Called after an invoice has used them. */
 export const useUpDiscounts = (world: SimulatorState, subscription: Thing): Thing => {
   const left = subscription.discounts.filter((id: string) => {
     const {source} = world.store.get('discount', id)!

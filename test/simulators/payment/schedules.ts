@@ -8,7 +8,7 @@ import {booksOf, createItem, moveAnchor, withPrice} from './subscription-items.t
 import {cancelNow, changeSubscription, withItems} from './subscriptions.ts'
 import {definedOf, invalid, only} from './wire.ts'
 
-/** Makes a schedule from a subscription only; its phases are set afterwards. */
+/** Creates a schedule from a subscription. An update sets its later phases. */
 export const createSchedule = ({world, params}: Call): Thing => {
   const {from_subscription: from, metadata} = params
   if (from === undefined) throw new TypeError('The stand-in makes schedules from a subscription only')
@@ -59,7 +59,7 @@ export const updateSchedule = ({world, params, ids}: Call): Thing => {
 export const releaseSchedule = ({world, params, ids}: Call): Thing =>
   release(world, needLive(world, ids[0]!, 'release'), params.preserve_cancel_date === true)
 
-/** The subscription continues unchanged; an end date set by the schedule is removed with it. */
+/** Releases the subscription from its schedule. Removes its cancellation date, unless `keepsDate` is set. */
 const release = (world: SimulatorState, schedule: Thing, keepsDate: boolean): Thing => {
   const now = world.clock.now()
   world.clock.cancel(`schedule:${schedule.id}`)
@@ -69,14 +69,14 @@ const release = (world: SimulatorState, schedule: Thing, keepsDate: boolean): Th
   return change(world, schedule, patch, 'subscription_schedule.released')
 }
 
-/** The fields of a cancellation by the schedule, at a time or none. The flag stays as it is. */
+/** Returns the fields of a cancellation at a time; null removes it. `cancel_at_period_end` stays as it is. */
 const datesOf = (world: SimulatorState, {canceled_at: before, cancellation_details: details}: Thing, at: number | null) => ({
   cancel_at: at,
   canceled_at: at === null ? null : (before ?? world.clock.now()),
   cancellation_details: {...details, reason: at === null ? null : 'cancellation_requested'},
 })
 
-/** Cancels the subscription, too. */
+/** Cancels a schedule and its subscription. */
 export const cancelSchedule = ({world, params, ids}: Call): Thing => {
   const schedule = needLive(world, ids[0]!, 'cancel')
   if (params.invoice_now || params.prorate) throw new TypeError('The stand-in does not carry invoice_now or prorate of a cancellation')
@@ -90,7 +90,7 @@ const needLive = (world: SimulatorState, id: string, verb: string): Thing => {
   throw invalid(`You cannot ${verb} a subscription schedule that is currently in the \`${schedule.status}\` status.`)
 }
 
-/** Runs before the renewal of the same time, which then charges the price of the new phase. */
+/** Plans the end of the current phase before a renewal at the same time, which then charges the price of the new phase. */
 const planSchedule = (world: SimulatorState, schedule: Thing) =>
   world.clock.plan(`schedule:${schedule.id}`, schedule.current_phase.end_date, 3)
 
@@ -108,7 +108,7 @@ export const advanceSchedule = (world: SimulatorState, id: string) => {
   planSchedule(world, change(world, schedule, {current_phase: current}, 'subscription_schedule.updated'))
 }
 
-/** The current state of a subscription as a phase until the end of its period. */
+/** Returns the current state of a subscription as a phase until the end of its period. */
 const phaseOf = (subscription: Thing): Record<string, any> => {
   const items: Thing[] = subscription.items.data
   return {
@@ -149,7 +149,7 @@ const phaseItem = (price: string, quantity: number | undefined, metadata: Record
   tax_rates: [],
 })
 
-/** The given phases, each beginning at the end of the one before; the current one must match the subscription. */
+/** Reads the given phases. Each begins at the end of the previous one; the current one must match the subscription. */
 const readPhases = (world: SimulatorState, schedule: Thing, given: Record<string, any>[]): Record<string, any>[] => {
   const current = schedule.phases.findIndex((phase: any) => phase.start_date === schedule.current_phase?.start_date)
   const past: Record<string, any>[] = schedule.phases.slice(0, current)
@@ -223,8 +223,8 @@ const chosen = (given: Record<string, any>) => {
 }
 
 /**
- * Applies the items and metadata of the phase. With `phase_start` a new period begins and is charged by the renewal of this
- * moment. Otherwise an item with another interval keeps the old anchor, and nothing is charged until then.
+ * Applies the items and metadata of the phase. With `phase_start`, an item with a new price starts a period now, and the renewal of this
+ * moment charges it. Otherwise, an item with another interval keeps its anchor and is not charged before the next period.
  */
 const enterPhase = (world: SimulatorState, subscription: Thing, phase: Record<string, any>, now: number) => {
   const isReset = phase.billing_cycle_anchor === 'phase_start'
@@ -247,7 +247,7 @@ const enterPhase = (world: SimulatorState, subscription: Thing, phase: Record<st
   })
 }
 
-/** The renewal of this moment starts the item's next period. */
+/** Moves the anchor and ends the period now, so that the renewal of this moment starts the next one. */
 const resetItem = (world: SimulatorState, item: Thing, now: number): Thing => {
   moveAnchor(world, item.id, now)
   return {...item, current_period_end: now}
@@ -265,7 +265,7 @@ const newItem = (world: SimulatorState, subscription: Thing, given: any, price: 
   return createItem(world, subscription.id, {price, quantity: given.quantity ?? 1, metadata: given.metadata}, {start: now, end, anchor})
 }
 
-/** The end of a subscription ends its schedule: completed if planned, otherwise cancelled. */
+/** Ends the schedule of a subscription that ended: completed if the schedule planned the end, otherwise cancelled. */
 export const endSchedule = (world: SimulatorState, subscription: Thing) => {
   const schedule = subscription.schedule === null ? undefined : world.store.get('subscription_schedule', subscription.schedule)
   if (schedule?.status !== 'active') return

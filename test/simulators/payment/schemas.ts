@@ -13,7 +13,7 @@ const readSchema = (path: string): Schema => {
 export const requestSchema = (name: string): Schema => readSchema(`requests/${name}`)
 export const objectSchema = (name: string): Schema => readSchema(`objects/${name}`)
 
-/** The schema name for each value of `object` on the wire. */
+/** The schema name for each value of `object` in the API. */
 export const schemaNames: Record<string, string> = {
   customer: 'Customer',
   product: 'Product',
@@ -45,8 +45,8 @@ export const schemaNames: Record<string, string> = {
 }
 
 /**
- * Completes an object by its schema: nullable values are null, lists empty, flags off. A missing value without a default is an
- * error of the stand-in.
+ * Completes an object by its schema: a missing value becomes null, an empty list or false, as the schema allows. Throws if a missing value
+ * has no such default.
  */
 export const complete = (object: string, given: {id: string; [name: string]: unknown}): Thing => {
   const name = schemaNames[object]
@@ -65,7 +65,7 @@ const fill = (schema: Schema, value: Record<string, any>, at: string): Record<st
   return filled
 }
 
-/** Completes a union only if exactly one object form is possible. */
+/** Completes a value of a union only if the union has exactly one object form. */
 const fillAny = (schema: Schema, value: Record<string, any>, at: string): Record<string, any> => {
   const shapes = (schema.anyOf ?? [schema]).filter((one: Schema) => one.type === 'object' && one.properties)
   return shapes.length === 1 ? fill(shapes[0], value, at) : value
@@ -83,7 +83,7 @@ const blank = (schema: Schema, at: string): unknown => {
 }
 
 /**
- * The position at which a value violates its schema, or null. Supports only the parts of JSON Schema that `schemas/generate.ts`
+ * Returns the position at which a value violates its schema, or null. Supports only the parts of JSON Schema that `schemas/generate.ts`
  * writes. Interprets the schemas, because compiling them takes longer than all checks of a test file.
  */
 export const misfitOf = (schema: Schema, value: unknown, at = 'it'): string | null => {
@@ -107,7 +107,7 @@ const isOf: Record<string, (value: unknown) => boolean> = {
   object: value => isPlain(value),
 }
 
-/** A key with an undefined value is not sent, but is refused if the schema does not know it. */
+/** Checks the keys of an object. An undefined value counts as missing, but its key must be in the schema. */
 const misfitIn = ({properties = {}, required = [], additionalProperties: others}: Schema, value: Record<string, unknown>, at: string) =>
   first(required as string[], key => (value[key] === undefined ? `${at} has no ${key}` : null)) ??
   first(Object.keys(value), key => {

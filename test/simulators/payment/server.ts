@@ -10,11 +10,11 @@ import {type Answer, definedOf, type Request, readRequest} from './wire.ts'
 export type ServerOptions = {
   host: string
   port: number
-  /** Checks every answer before it is sent; an error it throws is one of the stand-in. */
+  /** Checks the body of every answer with status 200 before it is sent. An error it throws is an error of the stand-in. */
   check?: (body: unknown) => void
 }
 
-/** The API, its pages and the control interface on one local port. */
+/** Opens the server of the API, its pages and the control interface on one local port. */
 export const openServer = async (standIn: Simulator, {host, port, check}: ServerOptions): Promise<Server> => {
   if (!isLoopback(host)) throw new TypeError(`The stand-in listens on this machine only, not at ${host}`)
   const server = createServer((incoming, outgoing) => {
@@ -49,7 +49,7 @@ const deliver = (outgoing: ServerResponse, {answer, end}: Spoiled) => {
   outgoing.write(text.slice(0, Math.floor(text.length / 2)), () => outgoing.socket?.destroy())
 }
 
-/** An internal error of the stand-in gets an answer that no provider sends. */
+/** Answers an internal error of the stand-in with 599, which no provider sends. */
 const fail = (outgoing: ServerResponse, error: unknown) => {
   console.error(error)
   if (outgoing.headersSent || outgoing.destroyed) return void outgoing.socket?.destroy()
@@ -60,7 +60,7 @@ const fail = (outgoing: ServerResponse, error: unknown) => {
 
 type Control = (standIn: Simulator, body: any, query: URLSearchParams) => unknown
 
-/** The control interface for tests and manual use, under `/_sim`. Bodies and answers are JSON. */
+/** The control routes under `/_sim`, for tests and manual use. Bodies and answers are JSON. */
 const controls: Record<string, Control> = {
   'GET state': standIn => standIn.state(),
   'GET money': (standIn, _, query) => standIn.money(query.get('customer') ?? undefined),

@@ -23,7 +23,7 @@ import {invalid} from './wire.ts'
 
 export type Simulator = ReturnType<typeof createSimulator>
 
-/** The interface for tests, the same as `/_sim` over HTTP. */
+/** Creates the interface for tests. `/_sim` offers the same over HTTP. */
 export const createSimulator = (options: SimulatorStateOptions) => {
   let world = createSimulatorState(options)
   return {
@@ -43,10 +43,10 @@ export const createSimulator = (options: SimulatorStateOptions) => {
       world.baseUrl = baseUrl
     },
     now: () => world.clock.now(),
-    /** Moves the clock; due actions are executed in order, and their events sent at once. */
+    /** Moves the clock, executes due actions in order and sends their events. */
     advance: (seconds: number) => advanceTo(world, world.clock.now() + seconds),
     advanceTo: (at: Instant) => advanceTo(world, at),
-    /** Sends waiting deliveries and returns when all are answered. */
+    /** Sends due deliveries and returns when all are answered. */
     settle: () => settle(world),
     deliveries: () => world.store.all('~try') as unknown as Try[],
     addEndpoint: (url: string, events = ['*']) => createEndpoint({world, params: {url, enabled_events: events}, ids: [], path: ''}),
@@ -75,7 +75,7 @@ const advanceTo = async (world: SimulatorState, to: Instant) => {
 
 type Act = (run: (world: SimulatorState) => Thing) => Promise<Thing>
 
-/** Executes an action outside API calls; its events are sent at once. */
+/** Executes an action outside API calls and sends its events. */
 const act = async (world: SimulatorState, run: (world: SimulatorState) => Thing): Promise<Thing> => {
   const changed = attempt(world, () => run(world))
   world.store.commit()
@@ -85,13 +85,13 @@ const act = async (world: SimulatorState, run: (world: SimulatorState) => Thing)
 
 const openPeople = (act: Act) => ({
   payCheckout: (id: string, how?: {card?: string; email?: string; country?: string}) => act(world => payCheckout(world, id, how)),
-  /** Sets the outcome of a bank debit, days after the page. */
+  /** Decides a pending bank debit. */
   settleCheckout: (id: string, outcome: 'succeeded' | 'failed') => act(world => settleCheckout(world, id, outcome)),
   actAtPortal: (session: string, what: PortalAct) => act(world => actAtPortal(world, session, what)),
   dashboard: openDashboard(act),
 })
 
-/** Changes by staff in the dashboard. */
+/** What staff do in the provider's dashboard. */
 const openDashboard = (act: Act) => {
   const change = (id: string, run: (world: SimulatorState, subscription: Thing) => Thing) =>
     act(world => {
@@ -100,7 +100,7 @@ const openDashboard = (act: Act) => {
       return run(world, subscription)
     })
   return {
-    /** The difference goes on the next invoice. */
+    /** Changes the price of the first item. The difference goes on the next invoice. */
     changePrice: (id: string, price: string) =>
       change(id, (world, subscription) => {
         const items = [{id: subscription.items.data[0].id, price}]

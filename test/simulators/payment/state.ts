@@ -4,29 +4,29 @@ import {createIds, createStore, type Thing} from './store.ts'
 import {type Answer, Refusal} from './wire.ts'
 
 export type SimulatorStateOptions = {
-  /** Equal seeds and calls give equal ids. */
+  /** The seed of ids: equal seeds and calls give equal ids. */
   seed?: string
   at?: Instant
   secretKey?: string
-  /** The signing secret of all endpoints, instead of one for each. */
+  /** The signing secret of all endpoints. By default, each endpoint has its own. */
   webhookSecret?: string
   settings?: Partial<Settings>
-  /** The time in delivery signatures in seconds; by default that of the stand-in. The SDK compares it with the wall clock. */
+  /** The time in delivery signatures, in seconds; by default the time of the stand-in. The SDK compares it with the real time. */
   signedAt?: () => number
 }
 
-/** Account settings of the dashboard, and unverified behaviour of the provider. */
+/** Settings of the account in the dashboard, and behaviour of the provider that is unverified. */
 export type Settings = {
-  /** Days between attempts to collect a renewal, and the action for the subscription after the last. */
+  /** The days between attempts to collect an invoice, and what happens to the subscription after the last attempt. */
   retryAfterDays: number[]
   afterRetries: 'unpaid' | 'cancel' | 'pause' | 'past_due'
   /** Seconds for which a renewal invoice stays a draft. */
   draftSeconds: number
   /** Seconds until reported usage is counted. */
   meterDelaySeconds: number
-  /** Milliseconds of real time that a slow card takes. */
+  /** The real time in ms that a slow card takes. */
   slowCardMs: number
-  /** Calls forbidden for the key, as `METHOD /v1/glob`: a restricted key of the dashboard. */
+  /** The calls that the key may not make, as `METHOD /v1/glob`. The dashboard calls it a restricted key. */
   forbidden: string[]
 }
 
@@ -59,14 +59,14 @@ export const createSimulatorState = (options: SimulatorStateOptions = {}) => {
     traffic: createTraffic(seed),
     baseUrl: '',
     signedAt: options.signedAt ?? clock.now,
-    /** The call in progress, which events name. Null while time passes or for dashboard changes. */
+    /** The call in progress, which events name. Null outside calls, such as when the clock moves. */
     cause: null as {id: string; key: string | null} | null,
-    /** The additional real time of this call, caused by a slow card. */
+    /** The real time in ms that a slow card adds to this call. */
     slowMs: 0,
   }
 }
 
-/** Executes a function atomically: on an error all its changes are undone, unless a refusal keeps them. */
+/** Executes a function atomically: an error undoes all its changes, unless it is a refusal with `keep`. */
 export const attempt = <T>({store}: SimulatorState, run: () => T): T => {
   const mark = store.mark()
   try {
@@ -77,7 +77,7 @@ export const attempt = <T>({store}: SimulatorState, run: () => T): T => {
   }
 }
 
-/** Executes a function and undoes its changes. */
+/** Executes a function, undoes its changes and returns its result. */
 export const runAndRollBack = <T>({store}: SimulatorState, run: () => T): T => {
   const mark = store.mark()
   try {
@@ -99,8 +99,8 @@ export const describeState = (world: SimulatorState) => ({
 })
 
 /**
- * Compares charges with invoices and single payments, which separate code maintains. `difference` is 0 unless a charge or a
- * purchase has no counterpart.
+ * Compares charges with paid invoices and single payments, which other code maintains. `difference` is 0 unless a charge or a purchase has
+ * no counterpart.
  */
 export const countMoney = ({store}: SimulatorState, customer?: string) => {
   const ofInvoices = new Set(store.all('invoice_payment').map(payment => payment.payment.payment_intent))
@@ -115,7 +115,7 @@ export const countMoney = ({store}: SimulatorState, customer?: string) => {
   return {charged, refunded: sum('refund', 'amount'), invoices, payments, difference: charged - invoices - payments}
 }
 
-/** A call and its answer, for tests that count them. */
+/** A call and the status of its answer. */
 export type Entry = {
   at: number
   method: string
@@ -124,7 +124,7 @@ export type Entry = {
   version: string | null
   requestId: string
   body: string
-  /** Null if the connection was cut. */
+  /** Null if the connection was dropped. */
   status: number | null
   fault: number | null
   isReplay: boolean
@@ -150,11 +150,11 @@ export type KeptAnswer = {fingerprint: string; answer: Answer | null; at: number
 const day = 24 * 3600
 const longestKey = 255
 
-/** Answers by idempotency key, for 24 hours of the stand-in's clock. */
+/** Stores answers by idempotency key, for 24 hours of the stand-in's clock. */
 const createKeys = () => {
   const kept = new Map<string, KeptAnswer>()
   return {
-    /** The stored answer of this key, or null to execute the call. */
+    /** Returns the stored answer of the key, or null to execute the call. Throws if the key is in use or had other parameters. */
     begin: (key: string, fingerprint: string, now: number): Answer | null => {
       if (key.length > longestKey) throw refuseKey(400, `Idempotency keys can be at most ${longestKey} characters.`)
       const found = kept.get(key)

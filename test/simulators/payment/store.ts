@@ -3,12 +3,12 @@ import {existsSync, readFileSync, renameSync, writeFileSync} from 'node:fs'
 import type {Simulator} from './simulator.ts'
 import type {KeptAnswer} from './state.ts'
 
-/** Any object with an id. Those whose `object` begins with `~` are internal and never leave the stand-in. */
+/** Any object with an id. An object is internal if its `object` begins with `~`; no answer contains it. */
 export type Thing = {id: string; object: string; [name: string]: any}
 
 export type Store = ReturnType<typeof createStore>
 
-/** Objects by kind and id. They are immutable: a change replaces the object, so references to the old one stay unchanged. */
+/** Creates a store of objects by kind and id. Objects are immutable: a change replaces the object, so earlier references stay unchanged. */
 export const createStore = () => {
   const kinds = new Map<string, Map<string, Thing>>()
   const undo: (() => void)[] = []
@@ -23,9 +23,9 @@ export const createStore = () => {
   return {
     get: (object: string, id: string): Thing | undefined => kinds.get(object)?.get(id),
     find: (id: string): Thing | undefined => [...kinds].find(([object, things]) => !object.startsWith('~') && things.has(id))?.[1].get(id),
-    /** Oldest first. */
+    /** Lists the objects of a kind, oldest first. */
     all: (object: string): Thing[] => [...(kinds.get(object)?.values() ?? [])],
-    /** All objects, oldest first within each kind. */
+    /** Lists all objects, oldest first within each kind. */
     list: (): Thing[] => [...kinds.values()].flatMap(things => [...things.values()]),
     put: <T extends Thing>(thing: T): T => {
       set(thing.object, thing.id, thing)
@@ -42,7 +42,7 @@ export const createStore = () => {
 
 const letters = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
-/** Ids in the provider's form, equal for equal seeds and calls. */
+/** Creates ids in the provider's form. Equal seeds and calls give equal ids. */
 export const createIds = (store: Store, seed: string) => (prefix: string) => {
   const name = `ids:${prefix}`
   const count = (store.get('~count', name)?.count ?? 0) + 1
@@ -58,7 +58,10 @@ const everyMs = 2000
 
 type KeptContent = {version: number; now: number; things: Thing[]; keys: [string, KeptAnswer][]}
 
-/** Keeps the state in a file: read at the start, written every two seconds and at the end. An unreadable file is renamed, not deleted. */
+/**
+ * Keeps the state in a file: reads it at the start, and writes changes every two seconds and at the end. An unreadable file is renamed, not
+ * deleted.
+ */
 export const openSnapshot = (standIn: Simulator, file: string): {close: () => void} => {
   if (existsSync(file)) load(standIn, file)
   let last = ''
@@ -78,7 +81,7 @@ export const openSnapshot = (standIn: Simulator, file: string): {close: () => vo
   }
 }
 
-/** Deliveries in flight are sent again, because their outcome is unknown. */
+/** Returns the content of the file. Deliveries in flight become unsent, because their outcome is unknown. */
 const contentOf = ({world}: Simulator): KeptContent => ({
   version,
   now: world.clock.now(),

@@ -9,7 +9,7 @@ import type {Thing} from './store.ts'
 import {applyUpdate, readUpdate, type Update} from './subscription-updates.ts'
 import {definedOf, invalid, missing, only} from './wire.ts'
 
-/** An item's billing anchor, and what was charged for its time, from which credits are calculated. */
+/** The billing anchor of an item, and what was charged for which time. Credits are calculated from it. */
 type Books = {anchor: number; debits: {start: number; end: number; amount: number}[]}
 
 type Sale = {price: Thing; quantity?: number; metadata?: Record<string, string>}
@@ -24,7 +24,7 @@ export const createItem = (world: SimulatorState, subscription: string, sale: Sa
   return withPrice(item, price, quantity)
 }
 
-/** Metered items have no quantity, because their usage is measured. */
+/** Sets the price and quantity of an item. A metered item has no quantity, because its usage is measured. */
 export const withPrice = (item: Thing, price: Thing, quantity: number): Thing => {
   const {quantity: _, ...rest} = item
   return {...rest, id: item.id, object: item.object, plan: planOf(price), price, ...(isMetered(price) ? {} : {quantity})}
@@ -35,24 +35,23 @@ export const isMetered = (price: Thing): boolean => price.recurring?.usage_type 
 export const booksOf = (world: SimulatorState, item: string) => world.store.get('~books', item) as unknown as Books
 export const keepBooks = (world: SimulatorState, id: string, books: Books) => void world.store.put({id, object: '~books', ...books})
 
-/** Moves the item's billing anchor. */
 export const moveAnchor = (world: SimulatorState, id: string, anchor: number) =>
   keepBooks(world, id, {anchor, debits: booksOf(world, id).debits})
 
-/** The next period by the item's anchor. */
+/** Returns the item in its next period, which depends on its anchor. */
 export const nextPeriod = (world: SimulatorState, item: Thing): Thing => {
   const start = item.current_period_end
   const end = nextBoundary(booksOf(world, item.id).anchor, item.price.recurring, start)
   return {...item, current_period_start: start, current_period_end: end}
 }
 
-/** Starts a new period of the item now. */
+/** Returns the item with a new period that starts now. */
 export const reanchored = (world: SimulatorState, item: Thing, now: number): Thing => {
   moveAnchor(world, item.id, now)
   return {...item, current_period_start: now, current_period_end: addIntervals(now, item.price.recurring, 1)}
 }
 
-/** Charges the full price of the item's period, and records the debit for later credits. */
+/** Returns a line with the full price of the item's period, and records it for later credits. A metered item has no line. */
 export const chargePeriod = (world: SimulatorState, item: Thing): Thing[] => {
   if (isMetered(item.price)) return []
   const {current_period_start: start, current_period_end: end, quantity} = item
@@ -62,7 +61,7 @@ export const chargePeriod = (world: SimulatorState, item: Thing): Thing[] => {
   return [createLine(world, {item, amount, start, end, description})]
 }
 
-/** Credits the amount paid for the time after `at`. */
+/** Returns lines that credit what was charged for the time after `at`. */
 export const creditUnused = (world: SimulatorState, item: Thing, at: number): Thing[] => {
   const {anchor, debits} = booksOf(world, item.id)
   const description = `Unused time on ${nameOf(world, item.price)} after ${onDay(at)}`
@@ -79,7 +78,7 @@ export const creditUnused = (world: SimulatorState, item: Thing, at: number): Th
   return lines
 }
 
-/** Charges the item's price for the rest of the period from `at`. */
+/** Returns a line with the item's price for the rest of the period from `at`. A metered item has no line. */
 export const chargeRest = (world: SimulatorState, item: Thing, at: number): Thing[] => {
   if (isMetered(item.price)) return []
   const {current_period_start: start, current_period_end: end, quantity} = item
@@ -92,10 +91,13 @@ export const chargeRest = (world: SimulatorState, item: Thing, at: number): Thin
 
 export type ItemChange = {id?: string; price?: string; quantity?: number; metadata?: Record<string, string> | ''; deleted?: boolean}
 
-/** The result of a change of items: the new items, the credit and debit lines, and whether they are charged now. */
+/** What a change of items does: new items, credit and debit lines, and whether the lines are billed now. */
 type ChangedItems = {items: Thing[]; lines: Thing[]; isBilledNow: boolean; patch: Record<string, unknown>}
 
-/** A change of interval starts a new period, paid in full; any other change is charged for the rest of the period. */
+/**
+ * Changes items. Another interval starts a new period, which is charged in full. Other changes are prorated, unless `proration_behavior` is
+ * `none`. A trial charges nothing.
+ */
 export const changeItems = (world: SimulatorState, subscription: Thing, update: Update): ChangedItems => {
   for (const given of update.items ?? []) only(given, ['id', 'price', 'quantity', 'metadata', 'deleted'], 'items')
   const now = world.clock.now()
@@ -139,13 +141,13 @@ export const changeItems = (world: SimulatorState, subscription: Thing, update: 
 const isSameSale = (item: Thing | undefined, changed: Thing, given: ItemChange) =>
   item !== undefined && !given.deleted && item.price.id === changed.price.id && item.quantity === changed.quantity
 
-/** The items of a trial end with it. */
+/** Returns the items. If the trial end changes, their period ends with it. */
 const movedTrial = (subscription: Thing, {patch}: Update): Thing[] => {
   const end = patch.trial_end
   return end === undefined ? subscription.items.data : subscription.items.data.map((item: Thing) => ({...item, current_period_end: end}))
 }
 
-/** The proration date: now, or a given time within the current period. */
+/** Returns the proration date: a given time within the current period, or now. */
 const dateOf = (subscription: Thing, {prorationDate}: Update, now: number): number => {
   if (prorationDate === null || prorationDate === undefined) return now
   const items: Thing[] = subscription.items.data
@@ -185,7 +187,7 @@ const addedItem = (world: SimulatorState, subscription: Thing, given: ItemChange
   return createItem(world, subscription.id, {price, quantity, metadata}, {start: now, end, anchor})
 }
 
-/** Item calls are updates of the subscription in another form. */
+/** Adds an item. Calls for items are updates of the subscription in another form. */
 export const createSubscriptionItem = ({world, params}: Call): Thing => {
   const {price, quantity, metadata} = params
   const subscription = need(world, 'subscription', params.subscription, 'subscription')

@@ -16,7 +16,7 @@ export type Update = {
   paymentBehaviour?: string
   anchorNow?: boolean
   patch: Record<string, unknown>
-  /** Calculates without charging. */
+  /** Whether the update is only calculated and nothing is collected. */
   isPreview?: boolean
 }
 
@@ -27,7 +27,7 @@ export const updateSubscription = ({world, params, ids}: Call): Thing => {
   return applyUpdate(world, subscription, {...readUpdate(params), patch: patchOf(world, subscription, params)}).subscription
 }
 
-/** The parameters that affect items and money, the same for an update and its preview. */
+/** Reads the parameters that affect items and amounts. An update and its preview use them alike. */
 export const readUpdate = (params: Record<string, any>): Omit<Update, 'patch'> => {
   const {items, proration_behavior, proration_date, payment_behavior, billing_cycle_anchor: anchor} = params
   if (anchor?.type === 'now' && proration_date !== undefined) {
@@ -42,7 +42,7 @@ export const readUpdate = (params: Record<string, any>): Omit<Update, 'patch'> =
   }
 }
 
-/** Applies items, money and fields together; a refusal changes nothing. */
+/** Applies items, charges and fields together. Throws if a payment fails that `error_if_incomplete` requires. */
 export const applyUpdate = (world: SimulatorState, before: Thing, update: Update): {subscription: Thing; invoice: Thing | null} => {
   const books = before.items.data.map((item: Thing) => world.store.get('~books', item.id)!)
   const {items, lines, isBilledNow, patch} = changeItems(world, before, update)
@@ -98,7 +98,7 @@ const patchOf = (world: SimulatorState, subscription: Thing, params: Record<stri
   }
 }
 
-/** The flag and the date exclude each other, and an existing schedule decides instead of both. */
+/** Reads the cancellation of an update. Refuses `cancel_at` together with `cancel_at_period_end`, and either one if a schedule exists. */
 const cancellationOf = (world: SimulatorState, subscription: Thing, params: Record<string, any>): Record<string, unknown> => {
   const {cancel_at: at, cancel_at_period_end: flag} = params
   if (at === undefined && flag === undefined) return {}
@@ -126,7 +126,7 @@ const trialPatch = (world: SimulatorState, subscription: Thing, {trial_end: end}
 type MoneyRequest = {latest: Thing; invoice: Thing}
 type BilledUpdate = Update & {lines: Thing[]; books: Thing[]}
 
-/** Charges the invoice of an update at once. If it is not paid, the payment behaviour decides about the update. */
+/** Charges the invoice of an update at once. If the payment fails, the payment behaviour decides what happens to the update. */
 const askForMoney = (world: SimulatorState, before: Thing, after: Thing, update: BilledUpdate): MoneyRequest => {
   const {customer, currency} = after
   const {prorationDate = null, isPreview = false, paymentBehaviour} = update
@@ -151,7 +151,7 @@ const askForMoney = (world: SimulatorState, before: Thing, after: Thing, update:
 
 const lifetime = 23 * 3600
 
-/** Stores the update with the subscription; it applies once its invoice is paid. */
+/** Stores the update with the subscription. It applies once its invoice is paid. */
 const waitForPayment = (world: SimulatorState, before: Thing, after: Thing, booksBefore: Thing[], ask: () => Thing): MoneyRequest => {
   const books = after.items.data.map((item: Thing) => world.store.get('~books', item.id))
   for (const one of [...booksBefore, before]) world.store.put(one)
@@ -175,7 +175,7 @@ const waitForPayment = (world: SimulatorState, before: Thing, after: Thing, book
 export const isWaiting = (world: SimulatorState, subscription: string, invoice: string): boolean =>
   world.store.get('~update', subscription)?.invoice === invoice
 
-/** Drops the subscription update that waits for this invoice to be paid. Called when the invoice is voided. */
+/** Drops the update that waits for this invoice to be paid. Called when the invoice is voided. */
 export const dropUpdateOf = (world: SimulatorState, invoice: Thing) => {
   const subscription = world.store.all('subscription').find(({id}) => isWaiting(world, id, invoice.id))
   if (!subscription) return
@@ -200,7 +200,7 @@ export const expirePendingUpdate = (world: SimulatorState, subscription: Thing) 
   emit(world, 'customer.subscription.pending_update_expired', without)
 }
 
-/** Stores prorations for the next invoice of their subscription. */
+/** Stores prorations for the next invoice of the subscription. */
 const addPending = (world: SimulatorState, subscription: string, lines: Thing[]) => {
   for (const line of lines) {
     const details = {...line.parent.subscription_item_details, invoice_item: world.newId('ii')}
@@ -214,7 +214,7 @@ export const pendingOf = ({store}: SimulatorState, subscription: string): Thing[
   return pending.map(one => one.line)
 }
 
-/** Removes the pending lines of a subscription, for its invoice. */
+/** Removes the pending lines of a subscription and returns them for its invoice. */
 export const takePending = (world: SimulatorState, subscription: string): Thing[] => {
   const lines = pendingOf(world, subscription)
   for (const {id} of lines) world.store.drop('~pending', id)

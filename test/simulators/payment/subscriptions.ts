@@ -55,7 +55,7 @@ export const checkFuture = (world: SimulatorState, trialEnd: number) => {
   throw invalid('Invalid timestamp: must be an integer Unix timestamp in the future.', {param: 'trial_end'})
 }
 
-/** Makes a subscription with its first invoice; the payment behaviour decides if it is not paid. */
+/** Creates a subscription and its first invoice. If the invoice is not paid, the payment behaviour decides what happens. */
 export const startSubscription = (world: SimulatorState, spec: SubscriptionSpec): Thing => {
   const {behaviour = 'allow_incomplete', trialEnd = null, isPresent = false} = spec
   const prices = spec.items.map(item => needRecurring(world, item.price, 'items[0][price]'))
@@ -123,7 +123,7 @@ const blankSubscription = (world: SimulatorState, spec: SubscriptionSpec, price:
   })
 }
 
-/** Changes the subscription, emits the event, and plans its next action. */
+/** Changes the subscription, emits an event, and plans its next action. */
 export const changeSubscription = (world: SimulatorState, subscription: Thing, patch: Record<string, unknown>, event?: string): Thing => {
   const after = {...subscription, ...patch}
   const flag = after.cancel_at_period_end && after.ended_at === null ? {cancel_at: earliestEnd(after)} : {}
@@ -132,7 +132,7 @@ export const changeSubscription = (world: SimulatorState, subscription: Thing, p
   return changed
 }
 
-/** The fields of a cancellation at a time, or of none. */
+/** Returns the fields of a cancellation at a time; null removes it. */
 export const cancelPatch = (world: SimulatorState, {cancellation_details: details}: Thing, at: number | null, isFlag = false) => ({
   cancel_at: at,
   cancel_at_period_end: isFlag,
@@ -141,8 +141,8 @@ export const cancelPatch = (world: SimulatorState, {cancellation_details: detail
 })
 
 /**
- * Where item intervals differ, the flag `cancel_at_period_end` resolves to the earliest item period end and follows the items; a date, or
- * `max_period_end`, is resolved once (https://docs.stripe.com/changelog/basil/2025-07-30/cancel-at-enums).
+ * Returns the earliest period end of the items. If item intervals differ, `cancel_at_period_end` resolves to it and follows the items; a
+ * date, or `max_period_end`, is resolved once (https://docs.stripe.com/changelog/basil/2025-07-30/cancel-at-enums).
  */
 export const earliestEnd = (subscription: Thing): number => Math.min(...endsOf(subscription))
 export const latestEnd = (subscription: Thing): number => Math.max(...endsOf(subscription))
@@ -158,7 +158,7 @@ export const needCard = (world: SimulatorState, customer: string, card: string) 
   throw invalid(message, {code: 'resource_missing', param})
 }
 
-/** Cancelled subscriptions are omitted unless requested. */
+/** Lists subscriptions. Cancelled ones are omitted unless `status` requests them. */
 export const listSubscriptions = listOf('subscription', ['customer'], ({status, price}) => one => {
   return isOfStatus(one, status) && (price === undefined || one.items.data.some((item: Thing) => item.price.id === price))
 })
@@ -183,7 +183,7 @@ export const cancelNow = (world: SimulatorState, subscription: Thing, reason = '
   return endSubscription(world, {...subscription, canceled_at: world.clock.now(), cancellation_details: details})
 }
 
-/** Ends the subscription: deletes drafts, stops retries and ends its schedule. */
+/** Ends the subscription: drops pending lines, stops retries, voids drafts without automatic finalisation, and ends its schedule. */
 export const endSubscription = (world: SimulatorState, subscription: Thing): Thing => {
   const now = world.clock.now()
   takePending(world, subscription.id)
@@ -205,7 +205,7 @@ export const endSubscription = (world: SimulatorState, subscription: Thing): Thi
   return changeSubscription(world, subscription, patch, 'customer.subscription.deleted')
 }
 
-/** Starts a new period now, which is charged. */
+/** Resumes a paused subscription: starts a new period now, and charges it. */
 export const resumeSubscription = ({world, params, ids}: Call): Thing => {
   const subscription = need(world, 'subscription', ids[0]!)
   if (subscription.status !== 'paused') throw invalid('You can only resume a subscription that is paused.')

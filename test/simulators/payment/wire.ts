@@ -19,10 +19,10 @@ export const readRequest = async (incoming: IncomingMessage): Promise<Request> =
   return {method: incoming.method ?? 'GET', path, query: query.join('?'), headers: incoming.headers, body}
 }
 
-/** A parsed form before its schema applies: texts, lists and nested keys. */
+/** A parsed form before the schema gives types to its texts. */
 type Raw = string | Raw[] | {[name: string]: Raw}
 
-/** `a[b][0][c]=x&expand[]=y`: nested by brackets; keys 0, 1, 2… make a list, and `[]` appends to one. */
+/** Parses a form such as `a[b][0][c]=x&expand[]=y`. Brackets nest; keys 0, 1, 2… make a list, and `[]` appends to one. */
 export const readForm = (text: string): Record<string, Raw> => {
   const root: Branch = new Map()
   for (const [name, value] of new URLSearchParams(text)) place(root, pathOf(name), value)
@@ -52,7 +52,7 @@ const listed = (branch: Branch): Raw => {
   return isList ? entries.map(([, value]) => value) : Object.fromEntries(entries)
 }
 
-/** Converts a form by its schema: numbers and booleans get their types, and unknown keys are refused. */
+/** Converts a form by its schema: gives numbers and booleans their types, and refuses unknown keys. */
 export const readParams = (schema: Schema, raw: Record<string, Raw>): Record<string, any> => {
   const read = take(schema, raw, '')
   if (read.refusal) throw read.refusal
@@ -87,7 +87,7 @@ const take = (schema: Schema, raw: Raw, at: string): ReadParam => {
 const order = (schema: Schema) =>
   schema.enum || 'const' in schema ? 0 : ['null', 'string', 'number', 'boolean'].indexOf(schema.type) + 1 || 9
 
-/** The first schema that fits: constants, then texts, then numbers; otherwise the most specific refusal. */
+/** Reads a value of a union: tries constants, then texts, then numbers. If none fits, returns the most specific refusal. */
 const takeAny = (schemas: Schema[], raw: Raw, at: string): ReadParam => {
   let deepest: ReadParam | null = null
   for (const schema of schemas.toSorted((a, b) => order(a) - order(b))) {
@@ -127,11 +127,11 @@ const wrong = (param: string, message: string, code?: string): ReadParam => ({
   depth: param.split('[').length,
 })
 
-/** The values that are given. */
+/** Omits undefined values. */
 export const definedOf = <T extends object>(values: T) =>
   Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as {[K in keyof T]?: Exclude<T[K], undefined>}
 
-/** Tracks which parameters a handler reads; an unread one is unsupported by the stand-in. */
+/** Records which parameters a handler reads. An unread parameter is one that the stand-in does not support. */
 export const watch = (given: Record<string, any>): {params: Record<string, any>; unread: () => string[]} => {
   const read = new Set<string>(['expand'])
   const params = new Proxy(given, {
@@ -143,7 +143,7 @@ export const watch = (given: Record<string, any>): {params: Record<string, any>;
   return {params, unread: () => Object.keys(given).filter(name => !read.has(name))}
 }
 
-/** An unsupported nested parameter is an error of the stand-in, and never ignored. */
+/** Throws if there is another key than these. It is not a refusal, so that an unsupported parameter never passes unnoticed. */
 export const only = (given: object | undefined, names: string[], whole: string) => {
   const other = Object.keys(given ?? {}).find(name => !names.includes(name))
   if (other !== undefined) throw new TypeError(`The stand-in does not carry ${whole}[${other}]`)
@@ -153,7 +153,7 @@ export type Answer = {status: number; body?: unknown; text?: string; type?: stri
 
 export const html = (text: string, status = 200): Answer => ({status, text, type: 'text/html; charset=utf-8'})
 
-/** An error answer in the provider's envelope. `keep`: earlier effects of the call are not rolled back. */
+/** An error answer in the provider's envelope. `keep`: the earlier effects of the call stay. */
 export class Refusal extends Error {
   status: number
   error: Record<string, unknown>
@@ -202,7 +202,7 @@ export const declines = {
   },
 } as const
 
-/** The answer to an unpaid update or new subscription. */
+/** Returns the refusal of an update or a new subscription that was not paid. */
 export const refuseUnpaid = (failure: Decline | 'no card'): Refusal => {
   if (failure === 'no card') return noCard()
   return declined(failure === 'authentication_required' ? 'subscription_payment_intent_requires_action' : failure)

@@ -7,7 +7,7 @@ import {type CallSpan, spanOf} from './call-plan.ts'
 import {maxPollsOf} from './job-polls.ts'
 import type {PlannedFlow} from './plan-calls.ts'
 
-/** The time of a job: a fixed time, and one for each row. */
+/** The estimated time of a job: fixed seconds, plus its rows at this rate. */
 const [secondsPerJob, rowsPerSecond] = [60, 1_000] as const
 /** The calls of a job besides its start: upload, polls and download. A short job is polled once. */
 const [fewestJobCalls, mostJobCalls] = [3, 2 + maxPollsOf(secondsPerJob + bulkRowsPerJob / rowsPerSecond)] as const
@@ -46,7 +46,10 @@ type BulkRouteInput = {
   priceWith(bulkFlows: ReadonlySet<number>): Price
 }
 
-/** Forecasts the route on which flows write by bulk jobs. Flows that cannot take record calls. Rows that no file can hold are not known. */
+/**
+ * Forecasts the route on which flows write by bulk jobs. Other flows write by record calls. Ignores rows that a bulk file cannot hold,
+ * because their number is not known.
+ */
 export const forecastBulkRoute = ({flows, connector, byRecords, priceWith}: BulkRouteInput): RouteForecast => {
   const blocks = new Map(
     flows.map(({flow, patch}) => [flow.no, findBulkBlock(flow, {hasBulk: countsCredits(connector.kind), hasPatches: patch !== null})]),

@@ -1,9 +1,7 @@
 import {creditsOfQuery, creditsOfTags, creditsOfWrite} from '../../../shared/crm/call-credits.ts'
 import type {CountSpan} from '../../../shared/runs/forecast/forecast.ts'
 
-/** The calls of one kind, and their credits. */
 export type CallSpan = {calls: CountSpan; credits: CountSpan}
-/** The calls of a run by kind. */
 export type CallPlan = Map<string, CallSpan>
 
 export const spanOf = (min: number, max = min): CountSpan => ({min, max})
@@ -22,13 +20,13 @@ export const recordsPerCall = 100
 
 export const countBatches = (records: number): number => Math.ceil(records / recordsPerCall)
 
-/** Returns the credits of records that are sent in full batches, the last one part-filled. */
+/** Returns the credits of records that are sent in full batches and a last, part-filled one. */
 const creditsInBatches = (records: number, creditsOf: (records: number) => number): number =>
   Math.floor(records / recordsPerCall) * creditsOf(recordsPerCall) + (records % recordsPerCall ? creditsOf(records % recordsPerCall) : 0)
 
 /**
- * Returns the writes of records. `partBatches`: batches sent part-filled besides the last. Ten records share a credit, so each part-filled batch costs
- * at most one credit more.
+ * Returns the calls and credits that write records. `partBatches`: batches sent part-filled besides the last. Ten records share a credit, so
+ * each part-filled batch costs at most one credit more.
  */
 export const writesOf = ({min, max}: CountSpan, partBatches = 0): CallSpan => ({
   calls: spanOf(countBatches(min), countBatches(max) + partBatches),
@@ -44,5 +42,5 @@ export const tagsOf = ({min, max}: CountSpan): CallSpan => ({
 const controlRecords = 10
 const [shortPage, longPage] = [200, 1_000]
 
-/** Returns the credits of a query of so many values. */
+/** Returns the credits of a query with this number of values. */
 export const creditsOfValues = (values: number): number => creditsOfQuery(values + controlRecords > shortPage ? longPage : shortPage)

@@ -108,7 +108,7 @@ const readInput = async (tx: Tx, {org, importId}: ForecastRef): Promise<Forecast
   return {found, snapshot, connector, ground, shares, stores: (await findUndoDays(tx, org)) !== null}
 }
 
-/** What the destination answers in one call. */
+/** Returns the limits of one call at the destination. */
 const readFacts = ({kind, capabilities}: ConnectorRow) =>
   countsCredits(kind)
     ? {columns: capabilities.coqlColumns - 2, valuesPerQuery: openQueryLimits(capabilities).valuesPerQuery, fieldsPerRead}
@@ -152,7 +152,7 @@ const tallyFlows = async (work: Work, {snapshot, connector, shares}: ForecastInp
 
 type TallyInput = Parameters<typeof tallyRows>[0] & {expressions: Expressions}
 
-/** A file that a run could not read to its end costs what was read of it. */
+/** Tallies a flow. Throws NOT_READY if a run could not read the file to its end. */
 const tallyOrNothing = async (input: TallyInput): Promise<FlowTally> => {
   try {
     return await tallyRows(input)
@@ -175,12 +175,15 @@ const openProgress = ({db, job}: Work, compiledFlows: CompiledFlow[]) => {
   }
 }
 
-/** The most credits by which the queries of two equal runs differ: a query that finds nothing is repeated with a control, which other queries may know. */
+/**
+ * The most credits by which the queries of two equal runs differ. A query that finds nothing is repeated with a control value, and another
+ * query may already have found that value.
+ */
 const controlReserve = 6
 
 type MeasuredQueries = Pick<WrittenShares, 'isDryRun' | 'cost' | 'match'> & {flows: PlannedFlow[]}
 
-/** Sets the query cost to that of the dry run, if it matched by the same route: the real run makes the same queries. */
+/** Narrows the query cost to that of the dry run, if it matched by the same route, because the real run makes the same queries. */
 const takeQueriesOf = (plan: CallPlan, {isDryRun, cost, match, flows}: MeasuredQueries, route: 'query' | 'snapshot') => {
   if (!isDryRun || !cost || match !== route) return
   const mayFindNothing = flows.some(({steps, tally}) => !steps || steps.creates + steps.refused > 0 || tally.lookups.size > 0)

@@ -11,8 +11,8 @@ import type {PlannedSteps} from './planned-steps.ts'
 import type {FlowTally} from './tally-rows.ts'
 
 /**
- * A flow with what its file asks of the CRM. `patch`: its patch pass. `written`: how many of its rows are written. `steps`: what a current dry run
- * planned; null without one.
+ * A flow with the counts of its file. `patch`: its patch pass. `written`: how many of its rows are written. `steps`: what a current dry run
+ * planned; null without one. `tags`: whether a tag pass follows.
  */
 export type PlannedFlow = {
   flow: CompiledFlow
@@ -23,7 +23,10 @@ export type PlannedFlow = {
   tags: boolean
 }
 
-/** `stores`: whether the run stores before images. `isRecent`: whether another run just wrote to the CRM org. `columns`: of one query. */
+/**
+ * `stores`: whether the run stores before images. `isRecent`: whether another run just wrote to the CRM org. `columns`: the most columns of
+ * one query.
+ */
 export type RunFacts = {
   snapshot: Snapshot
   stores: boolean
@@ -34,10 +37,13 @@ export type RunFacts = {
   /** The numbers of the flows that write by bulk jobs. */
   bulkFlows?: ReadonlySet<number>
 }
-/** An export that a flow matches against. `seconds`: until the run ends, in which the changes of the module are read. */
+/** An export that a flow matches against. `seconds`: the time until the run ends, during which the run reads the changes of the module. */
 export type ExportPlan = {jobs: number; jobSeconds: number; seconds: number}
 
-/** Plans the calls of a run that finds records by queries and writes records one by one. Ranges hold what only the CRM decides. */
+/**
+ * Plans the calls of a run. By default, the run finds records by queries and writes them by record calls; `exports` and `bulkFlows` change
+ * that. Ranges cover what only the CRM decides.
+ */
 export const planCalls = (flows: PlannedFlow[], facts: RunFacts): CallPlan => {
   const plan: CallPlan = new Map()
   const newestRead = new Set<number>()
@@ -58,10 +64,10 @@ export const planCalls = (flows: PlannedFlow[], facts: RunFacts): CallPlan => {
   return plan
 }
 
-/** The most calls that look for a control of a field without one, and the most queries that are repeated with it. */
+/** The most calls that look for a control value of a field, and the most queries that are repeated with it. */
 const [mostControlCalls, mostRepeated] = [6, 10] as const
 
-/** A query that finds nothing is repeated with a value that is known to exist. */
+/** Returns the most extra calls for controls. A query that finds nothing is repeated with a value that is known to exist. */
 const controlsOf = (queries: number) => (queries > 0 ? mostControlCalls + Math.min(queries, mostRepeated) : 0)
 
 const planQueries = (plan: CallPlan, {queries, credits}: {queries: number; credits: number}, least = 1) => {
@@ -172,16 +178,16 @@ const planUpdateReads = (plan: CallPlan, {flow, tally, updates}: UpdateReads, fa
   if (flow.edits && isStale(flow, facts)) planReads(plan, updates, flow.edits.fields.size, facts, parts)
   if (flow.comparedFields && flow.parent) planReads(plan, updates, flow.comparedFields.length, facts, parts)
   if (!facts.stores && !flow.edits) return
-  // An export has digests, no values, so the records of each batch are read.
+  // An export holds digests instead of values, so the records of each batch are read.
   if (facts.exports?.has(flow.no)) return planReads(plan, updates, fields, facts, tally.repeated + 1)
   const isShown = flow.mappings.every(({field}) => isComparable(field)) && columnsOf(flow) + fields <= facts.columns
   if (facts.stores && (!isShown || isStale(flow, facts) || flow.parent)) planReads(plan, updates, fields, facts, parts)
   else if (tally.longTexts > 0) planReads(plan, spanOf(0, tally.longTexts), fields, facts, countBatches(updates.max))
-  // A text that may be cut is read with its record alone.
+  // A text that may be cut is read again, with one call for its record.
   if (facts.stores) addCalls(plan, 'read', plainCalls(0, tally.longTexts))
 }
 
-/** Each group of subform rows is read, if its record existed, and replaced. */
+/** Plans the calls of a subform flow: a read of each parent that may have existed, and the replacement of its rows. */
 const planSubform = (plan: CallPlan, {flow, tally}: PlannedFlow, flows: PlannedFlow[]) => {
   const {link, nested} = flow.subform!
   const parents = flows.find(one => one.flow.no === link.flow.no)
@@ -219,5 +225,5 @@ const planPatches = (plan: CallPlan, planned: PlannedFlow, {flow, tally}: {flow:
 }
 
 const rowsPerChunk = 500
-/** The ways in which a row gets its record, besides those of records that it left as they were. */
+/** The number of codes in `HOW` for a row that created or updated its record. */
 const createdAndUpdated = 4

@@ -4,11 +4,11 @@ import type {CrmQuotaRow} from '../../../sql/crm-quota.ts'
 import {addSpans, type CallPlan, type CallSpan, spanOf} from './call-plan.ts'
 import {WRITES} from './plan-calls.ts'
 
-/** The time of a call in ms while none of the connection was measured. */
+/** The time in ms of a kind of call that was not measured yet at the connection. */
 const usualPace = {p50Ms: 400, p95Ms: 1_200}
 const dayMs = 86_400_000
 
-/** `slots`: the calls at once. `quota`: null if the destination counts no credits. `rows`: the rows of all flows. */
+/** `slots`: the most calls in flight at once. `quota`: null if the destination counts no credits. `rows`: the number of rows of all flows. */
 type PriceInput = {
   plan: CallPlan
   paces: readonly CrmPace[]
@@ -40,13 +40,12 @@ export const priceRun = ({others, verifyAll, ...input}: PriceInput): Forecast =>
   }
 }
 
-/** Returns the credits and the time of the planned calls. */
 export const priceCalls = ({plan, paces, slots, quota}: Pick<PriceInput, 'plan' | 'paces' | 'slots' | 'quota'>) => ({
   credits: quota ? sumSpans([...plan].flatMap(([kind, {credits}]) => (countsAlone(kind) ? credits : []))) : spanOf(0),
   seconds: secondsOf(plan, paces, slots),
 })
 
-/** Creates and updates are summed together, because each row is only one of both. */
+/** Whether a kind counts in sums. Creates and updates count together as `WRITES`, because each row is only one of both. */
 const countsAlone = (kind: string) => kind !== 'create' && kind !== 'update'
 
 const sumSpans = (spans: CountSpan[]) => spans.reduce(addSpans, spanOf(0))
@@ -59,7 +58,7 @@ const secondsOf = (plan: CallPlan, paces: readonly CrmPace[], slots: number): Fo
   const planned = [...plan].filter(([kind, {calls}]) => countsAlone(kind) && calls.max > 0)
   const sum = (timeOf: (kind: string, calls: CallSpan) => number) =>
     planned.reduce((total, [kind, calls]) => total + timeOf(kind, calls), 0)
-  // A run of few calls takes at least one call of each kind after another.
+  // Even a run of few calls makes at least one call of each kind, one after another.
   const p50 = Math.max(
     sum((kind, {calls}) => (((calls.min + calls.max) / 2) * paceOf(kind).p50Ms) / slots),
     sum(kind => paceOf(kind).p50Ms),
@@ -78,7 +77,10 @@ const roundTenths = (ms: number) => Math.round(ms / 100) / 10
 
 type FinishInput = {now: number; credits: CountSpan; seconds: Forecast['seconds']; quota: CrmQuotaRow | null; isEnough: boolean | null}
 
-/** Each credit returns a day after it was used, so a run that exhausts the quota waits a day for the next allowance. */
+/**
+ * Returns when the run ends; null if the quota is unknown. Each credit returns a day after its use, so a run that exhausts the quota waits a
+ * day for the next allowance.
+ */
 const finishOf = ({now, credits, seconds, quota, isEnough}: FinishInput): string | null => {
   const days = isEnough === false ? daysOf(credits.max - quota!.remaining!, quota!.allowance) : 0
   if (days === null || (quota && isEnough === null)) return null

@@ -5,7 +5,7 @@ import type {ConnectorRow} from '../../../sql/connectors.ts'
 import {findSnapshotBlock} from '../../engine/match-snapshot/choose-match.ts'
 import type {ExportPlan, PlannedFlow} from './plan-calls.ts'
 
-/** The time of a job: a fixed time, and one for each record. */
+/** The estimated time of a job: fixed seconds, plus its records at this rate. */
 const [secondsPerJob, recordsPerSecond] = [60, 1_000] as const
 
 type SnapshotRouteInput = {
@@ -18,7 +18,7 @@ type SnapshotRouteInput = {
   priceWith(exports: ReadonlyMap<number, ExportPlan>): Pick<RouteForecast, 'credits' | 'seconds'>
 }
 
-/** Forecasts the route on which flows match against exports. Flows that cannot use an export take queries. */
+/** Forecasts the route on which flows match against exports. Flows that cannot use an export are planned with queries. */
 export const forecastSnapshotRoute = ({flows, connector, sizes, queried, priceWith}: SnapshotRouteInput): RouteForecast => {
   const exports = new Map<number, ExportPlan>()
   const blocks: string[] = []

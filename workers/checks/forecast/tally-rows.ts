@@ -9,9 +9,9 @@ import {type CompiledFlow, type ImportRow, isRow} from '../../engine/model.ts'
 import {readChunks} from '../../engine/read/read-rows.ts'
 import {creditsOfValues} from './call-plan.ts'
 
-/** What one flow of a file asks of the CRM, as far as the file decides it. */
+/** The counts of one flow's rows from which its CRM calls are planned, as far as the file decides them. */
 export type FlowTally = {
-  /** Rows that are sent or compared. `keyed`: those with a match value. `repeated`: those whose match value an earlier row has. */
+  /** The number of rows that are sent or compared. `keyed`: rows with a match value. `repeated`: rows whose match value an earlier row has. */
   rows: number
   keyed: number
   repeated: number
@@ -28,7 +28,7 @@ export type FlowTally = {
 }
 type LookupTally = {values: number; queries: number; credits: number}
 
-/** The most distinct values that are remembered of one flow. Beyond it, values count as new. */
+/** The most distinct values that are remembered of one flow. Every further value counts as new. */
 const mostDistinct = 500_000
 
 type TallyInput = {
@@ -129,7 +129,7 @@ const tallyLinks = (tally: FlowTally, rows: ImportRow[], seen: Set<string>, valu
   }
 }
 
-/** Returns how many queries so many values take, and their credits. */
+/** Returns the number of queries that this number of values takes, and their credits. */
 const queriesOf = (values: number, valuesPerQuery: number) => {
   const [full, rest] = [Math.floor(values / valuesPerQuery), values % valuesPerQuery]
   return {

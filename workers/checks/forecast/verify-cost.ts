@@ -2,9 +2,9 @@ import type {CountSpan} from '../../../shared/runs/forecast/forecast.ts'
 import {addSpans, countBatches, spanOf} from './call-plan.ts'
 import type {PlannedFlow, RunFacts} from './plan-calls.ts'
 
-/** Fields that each record is read back with, besides the written ones. */
+/** The number of fields that are read besides the written ones. */
 const stamps = 2
-/** Rows are read back in groups of at least so many, and each group can end with a part-filled call. */
+/** The fewest rows that are read back together. Each group can end with a part-filled call. */
 const rowsPerGroup = 1_000
 
 /** Returns the credits of reading back every written row. Subform rows are read with their parents. */

@@ -7,29 +7,38 @@ import {assertOwner, RunPaused} from '../run-endings.ts'
 import {readUnlessRefused} from '../send/crm-retry.ts'
 
 /**
- * How long a callback is awaited for a job whose creation was not answered. A late insert skips records that exist, so it does no harm. A late update
- * would put older values back.
+ * The seconds for which a callback is awaited if the creation of the job was not answered. A late insert is harmless, because it skips
+ * records that exist. A late update would restore older values, so its wait is longer.
  */
 const lostSeconds = {create: 600, update: 3_600} as const
-/** How long a process waits before the run pauses: for a job whose creation got no answer, and for a job whose id is known. */
+/** The age of a job, in seconds, after which the run pauses: without a known id, and with one. */
 const [lostWaitSeconds, knownWaitSeconds] = [600, 3_600] as const
-/** How long such a pause lasts before the job is polled again. */
+/** The seconds of such a pause, in the same order. */
 const [lostLookSeconds, knownLookSeconds] = [60, 300] as const
-/** A run abandons a job that the CRM still reports as running after this time. A stopped run abandons it after `knownWaitSeconds`. */
+/**
+ * The age in seconds after which a run abandons a job that the CRM still reports as running. A stopped run abandons it after
+ * `knownWaitSeconds`.
+ */
 const mostJobSeconds = 86_400
-/** After the last look, the CRM may still execute a job for this long. */
+/** The seconds for which the CRM may still execute a job after its last poll. */
 const deadlineSeconds = 900
 const [firstPollMs, longestPollMs, hintPollMs] = [5_000, 60_000, 1_000] as const
 
 type NamedJob = Pick<BulkJob, 'no' | 'fileName' | 'operation'>
-/** `url`: the address of the result; null if the job has none or cannot be found. `isAbandoned`: the CRM may still execute the job. */
+/**
+ * `url`: the address of the result; null if the job has none or cannot be found. `isAbandoned`: the run abandoned a job that the CRM still
+ * reported as running.
+ */
 export type AwaitedJob = {url: string | null; isAbandoned: boolean}
 
-/** Moves the deadlines of the job's batches. Throws if this process has lost the run. */
+/** Moves the deadlines of the job's batches to `deadlineSeconds` from now. Throws LeaseLost if this process has lost the run. */
 export const holdDeadline = async ({hot, run, lease}: Context, {no}: Pick<BulkJob, 'no'>): Promise<void> =>
   assertOwner(await extendBulkDeadline(hot, {run: run.no, no, fence: lease.fence, seconds: deadlineSeconds}))
 
-/** Waits for a job without holding a slot. `job`: its id, or null if its creation was not answered. Pauses the run if the job takes long. */
+/**
+ * Waits for a job, and holds a slot only during a poll. `job`: the id of the job, or null if its creation was not answered. Pauses the run
+ * if the job takes long.
+ */
 export const awaitJob = async (ctx: Context, named: NamedJob, job: string | null): Promise<AwaitedJob> => {
   const id = job ?? (await findLostJob(ctx, named))
   if (id === null) return {url: null, isAbandoned: false}
@@ -39,8 +48,8 @@ export const awaitJob = async (ctx: Context, named: NamedJob, job: string | null
 }
 
 /**
- * Pauses the run while the CRM still executes a job that another run of these chains abandoned, because the job may put older values back. Jobs that
- * were abandoned more than 24 hours ago are not polled.
+ * Pauses the run while the CRM still executes a job that another run of these chains abandoned, because the job may restore older values.
+ * Jobs that were abandoned more than 24 hours ago are not polled. Dry runs and stopped runs do not wait.
  */
 export const awaitAbandonedJobs = async (ctx: Context, chains: readonly number[]): Promise<void> => {
   const {db, run, lease} = ctx
@@ -55,7 +64,10 @@ const jobOpen = (seconds: number) =>
 const checkJob = (ctx: Context, id: string): Promise<BulkWriteStatus | null> =>
   readUnlessRefused(ctx, () => ctx.connection.bulkWrite!.check(id, {signal: ctx.lease.lost}), ctx.slots.small)
 
-/** Polls the job until it ends. Returns its status `running` if the run abandons it; null if the CRM does not know the job. */
+/**
+ * Polls the job until it ends. Returns the status `running` if the run abandons the job. Returns null if the CRM refuses the poll
+ * permanently. Pauses the run after `knownWaitSeconds`.
+ */
 const pollJob = async (ctx: Context, {no}: NamedJob, id: string): Promise<BulkWriteStatus | null> => {
   let isHinted = false
   for (let waitMs: number = firstPollMs; ; waitMs = Math.min(longestPollMs, waitMs * 1.5)) {
@@ -69,7 +81,10 @@ const pollJob = async (ctx: Context, {no}: NamedJob, id: string): Promise<BulkWr
   }
 }
 
-/** Waits for `ms`, or until a callback reports the job. Returns whether a callback did. */
+/**
+ * Waits for `ms`, or until a callback reports the job. Returns whether a callback did. `isHinted`: an earlier wait saw the callback, so
+ * only the time counts.
+ */
 const waitForHint = async (ctx: Context, {no}: Pick<BulkJob, 'no'>, ms: number, isHinted: boolean): Promise<boolean> => {
   const until = performance.now() + ms
   for (let left = ms; left > 0; left = until - performance.now()) {
@@ -79,7 +94,10 @@ const waitForHint = async (ctx: Context, {no}: Pick<BulkJob, 'no'>, ms: number, 
   return false
 }
 
-/** Finds a job whose creation was not answered, by its callback. A callback is not trusted: the job must name our file. */
+/**
+ * Finds the id of a job whose creation was not answered, by its callback. Accepts the id only if that job names our file, because callbacks
+ * are not trusted. Returns null if no such callback came in time.
+ */
 const findLostJob = async (ctx: Context, {no, fileName, operation}: NamedJob): Promise<string | null> => {
   const {db, run, lease} = ctx
   let refuted: string | null = null

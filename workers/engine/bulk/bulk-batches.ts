@@ -4,28 +4,28 @@ import type {Op} from '../settle/verdict.ts'
 import type {BulkRoute} from './choose-write.ts'
 
 export type BulkKind = 'create' | 'update'
-/** Rows that fit into one file. */
+/** Rows that fit into one bulk file. */
 export type BulkRows = {kind: BulkKind; ops: Op[]}
 
-/** The rows of a pass that wait for a file, by the fields that they fill. */
+/** The rows of a pass that wait for a bulk file, in groups that may share a file. */
 export type BulkBatches = {
   route: BulkRoute
-  /** Whether a file will hold the row. */
+  /** Whether the row fits into a bulk file and the flow still writes in bulk. */
   holds(kind: StepKind, op: Op): boolean
-  /** Adds the row. Returns false if it must be written by a record call. */
+  /** Queues the row. Returns false if a record call must write it. */
   add(kind: StepKind, op: Op): boolean
-  /** Removes the rows of a full file; null if there is none. */
+  /** Removes and returns the rows of a full file. Null: no group fills a file. */
   takeFull(): BulkRows | null
-  /** Removes the largest group of rows, full or not; null if no row waits. */
+  /** Removes and returns rows of the largest group, at most one file, full or not. Null: no row waits. */
   takeLargest(): BulkRows | null
   /** Whether a job of the pass is in progress. The CRM executes one job of an org at a time. */
   isBusy: boolean
   /**
-   * Whether to write the rows by a job. If the run was started with bulk writes, the first small file of each kind is written so despite
-   * its cost.
+   * Whether to write the rows by a job: if there are at least `leastRows`. If the run or its flow asks for bulk writes, also for the first
+   * smaller file of each kind. Never after `switchOff`.
    */
   isWorthIt(rows: BulkRows): boolean
-  /** Writes every further row by record calls. `why`: the CRM takes no such file. */
+  /** Makes record calls write every further row. `why`: the reason for which the CRM refuses the file. */
   switchOff(why: string): Promise<void>
   isOff: boolean
 }
@@ -46,7 +46,8 @@ export const openBulkBatches = (route: BulkRoute, flow: CompiledFlow): BulkBatch
       return !this.isOff && kind !== 'delete' && fits(route, flow, kind, op)
     },
     add(kind, op) {
-      // Flows that keep edits also queue updates after `switchOff`, because edits are looked up when a file is prepared.
+      // Flows that keep edits still queue rows after `switchOff`, so that `prepareBulk` looks up their edits. Then record calls write the
+      // rows.
       if (kind === 'delete' || (this.isOff && !flow.edits) || !fits(route, flow, kind, op)) return false
       const name = nameGroup(kind, op.row)
       const group = groups.get(name) ?? {kind, ops: []}
@@ -76,13 +77,13 @@ export const openBulkBatches = (route: BulkRoute, flow: CompiledFlow): BulkBatch
 }
 
 /**
- * Returns the name of the group that may share a file. Updates share a file only if they fill the same fields, because an empty cell clears
- * a field. Creates always share one, because their empty cells set nothing.
+ * Returns the name of the group to which the row belongs. Updates share a file only if they fill the same fields, because an empty cell
+ * clears a field. All creates share a group, because their empty cells set nothing.
  */
 export const nameGroup = (kind: BulkKind, {payload}: ImportRow): string =>
   kind === 'create' ? kind : `${kind} ${Object.keys(payload).sort().join()}`
 
-/** Whether a file can hold the row. Rows that were sent before use record calls, whose answers have more detail. */
+/** Whether a bulk file can hold the row. A row that was sent before does not fit, because the answers of record calls have more detail. */
 export const fits = ({keyColumn}: BulkRoute, flow: CompiledFlow, kind: BulkKind, {row}: Op): boolean => {
   if (row.isByRecords || row.unansweredSends > 0 || row.hasLostCreate || row.decided || row.open || row.waitsFor) return false
   const values = Object.entries(row.payload)
@@ -94,7 +95,7 @@ export const fits = ({keyColumn}: BulkRoute, flow: CompiledFlow, kind: BulkKind,
   })
 }
 
-/** Whether the value can be a key. The result of a job names rows by key, and the CRM may trim it. */
+/** Whether the value can be the key of a row. The result of a job names rows by key, and the CRM may trim the keys. */
 const isKey = (value: unknown): boolean => typeof value === 'string' && value !== '' && value === value.trim() && !/[\r\n]/.test(value)
 
 const keyOf = ({apiName}: BulkColumn, {payload, idempotency}: ImportRow): unknown =>
@@ -108,7 +109,6 @@ const columnOf = ({module}: CompiledFlow, name: string): BulkColumn | null => {
 /** The content of a file. `keys`: the first column, in the order of the rows. */
 export type BulkContent = {columns: BulkColumn[]; records: Record<string, unknown>[]; keys: string[]}
 
-/** Composes the file of rows that fit together. */
 export const composeBulk = ({keyColumn}: Pick<BulkRoute, 'keyColumn'>, flow: CompiledFlow, {kind, ops}: BulkRows): BulkContent => {
   const key = kind === 'create' ? keyColumn! : idColumn
   const names = [...new Set(ops.flatMap(({row}) => Object.keys(row.payload)))].filter(name => name !== key.apiName)

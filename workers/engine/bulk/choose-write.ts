@@ -5,19 +5,20 @@ import type {CompiledFlow} from '../model.ts'
 import {compilePatchPlan} from '../patch/build-patches.ts'
 
 /**
- * How a flow writes in bulk. `keyColumn`: the first column of creates, by which a record is found again; null if creates are sent by record calls.
- * `leastRows`: fewer rows cost less by record calls. `isForced`: the run was started with bulk writes, so the largest file may be smaller.
+ * How a flow writes in bulk. `keyColumn`: the first column of creates, by which a record is found again. Null: record calls send the
+ * creates. `leastRows`: fewer rows cost less by record calls. `isForced`: the run or the flow asks for bulk writes, so the first file of
+ * each kind may have fewer rows.
  */
 export type BulkRoute = {
   keyColumn: BulkColumn | null
   rowsPerJob: number
   leastRows: number
   isForced: boolean
-  /** Stores why the CRM refuses such files, so that rows are written by record calls. */
+  /** Stores that the flow writes by record calls, and why the CRM refuses its bulk files. */
   keepRefused(why: string): Promise<void>
 }
 
-/** Source: the vendor's pages of bulk writes. */
+/** The modules that bulk jobs cannot write. Source: the vendor's pages of bulk writes. */
 const UNSUPPORTED = new Set(['Calls', 'Events', 'Notes', 'Attachments', 'Users'])
 
 type BulkFlow = Pick<
@@ -35,7 +36,7 @@ type BulkFlow = Pick<
   | 'options'
 >
 
-/** Returns why the flow cannot write in bulk; null if it can. `hasPatches`: fields are written to its records after all rows. */
+/** Returns why the flow cannot write in bulk; null if it can. `hasPatches`: a patch pass writes to the records of the flow. */
 export const findBulkBlock = (flow: BulkFlow, {hasBulk, hasPatches}: {hasBulk: boolean; hasPatches: boolean}): string | null => {
   const unsupported = flow.mappings.find(({field}) => !findBulkColumn(field))
   if (!hasBulk) return 'This destination writes no files'
@@ -51,7 +52,10 @@ export const findBulkBlock = (flow: BulkFlow, {hasBulk, hasPatches}: {hasBulk: b
 
 const isMadeOnly = ({onOne, matchFields}: BulkFlow) => onOne === 'create' || matchFields.length === 0
 
-/** Returns the column by which the records of creates are found again: the idempotency field, or a unique field that the flow fills. */
+/**
+ * Returns the text column by which the records of creates are found again: the idempotency field, or a unique field that the flow fills.
+ * Null: the flow has neither.
+ */
 export const findKeyColumn = ({
   module,
   uniqueFields,
@@ -64,7 +68,7 @@ export const findKeyColumn = ({
 
 /** Records that a record call writes for one credit. Source: the vendor's page of API limits. */
 const recordsPerCredit = 10
-/** Credits of a job's other calls: upload, polls and download. */
+/** The credits of a job's other calls, one each: upload, polls and download. */
 const callsPerJob = 9
 
 type Prices = {creditsPerJob: number; readsAgain: boolean}
@@ -76,7 +80,9 @@ type Prices = {creditsPerJob: number; readsAgain: boolean}
 const leastRowsOf = ({creditsPerJob, readsAgain}: Prices): number =>
   Math.ceil((creditsPerJob + callsPerJob) / (1 / recordsPerCredit - (readsAgain ? 0.01 : 0)))
 
-/** Chooses how the flow writes its records, and stores the route and its reason. Returns null for record calls. */
+/**
+ * Chooses how the flow writes its records, and stores the route and its reason. Returns null for record calls. A dry run stores nothing.
+ */
 export const openBulkRoute = async (ctx: Context, flow: CompiledFlow): Promise<BulkRoute | null> => {
   const {connection, db, run} = ctx
   if (run.dryRun) return null

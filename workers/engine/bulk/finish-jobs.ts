@@ -9,8 +9,8 @@ import {settleJob} from './settle-job.ts'
 import {readStoredRows} from './stored-rows.ts'
 
 /**
- * Waits for jobs that an earlier owner of the run requested, and settles their rows. Unanswered rows keep unsettled entries, so the flow's
- * pass sends them again. Rows that the CRM did not write are planned again.
+ * Waits for the requested jobs of the run that still have rows in flight, and settles their rows. Unanswered rows keep unsettled entries,
+ * so the pass of the flow sends them again. The pass plans again the rows that the CRM did not write.
  */
 export const finishBulkJobs = async (ctx: Context, flows: readonly CompiledFlow[]): Promise<void> => {
   const {db, run, lease} = ctx

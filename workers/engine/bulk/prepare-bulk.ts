@@ -8,12 +8,12 @@ import {settleRows} from '../settle/unsent-rows.ts'
 import type {Op} from '../settle/verdict.ts'
 import {type BulkRows, fits, nameGroup} from './bulk-batches.ts'
 
-/** `ended`: rows that are settled without a write. `others`: rows that do not fit into the file any more. */
+/** `ended`: rows that were settled without a write. `others`: updates that no longer fit into the file. */
 type PreparedRows = {rows: BulkRows; ended: ImportRow[]; others: Op[]}
 
 /**
  * Reads the records of updates again for edits and before images, because rows may have waited for minutes. Kept edits remove fields from
- * rows, so only the largest group with equal fields stays in the file.
+ * rows, so only the largest group with equal fields stays in the file. Creates stay as they are.
  */
 export const prepareBulk = async (pipeline: RowPipeline, {kind, ops}: BulkRows): Promise<PreparedRows> => {
   const {ctx, flow, bulk} = pipeline

@@ -9,7 +9,10 @@ import type {BulkKind} from './bulk-batches.ts'
 
 const mostDownloads = 3
 
-/** Downloads and reads the result of a job, by key. Returns null if it is gone, on an unlisted host, or unreadable three times. */
+/**
+ * Downloads the result of a job and returns its rows by key. Returns null if the CRM refuses the download, or if the result is unreadable
+ * three times.
+ */
 export const readResults = async (ctx: Context, url: string, keys: string[]): Promise<Map<string, BulkRowResult> | null> => {
   for (let tried = 1; ; tried++) {
     const file = await openUnlinkedFile(tmpdir())
@@ -42,8 +45,8 @@ export const readResults = async (ctx: Context, url: string, keys: string[]): Pr
 }
 
 /**
- * Returns the answer for one row. `unsent`: the CRM says that it did not write the row, so a record call writes it and says why it is refused. A row
- * without a sound result is unanswered.
+ * Returns the answer for one row. `unsent`: the result says that the CRM did not write the row. A record call then writes the row, or gets
+ * the reason of a refusal. A row with no valid result is unanswered.
  */
 export const answerOf = (kind: BulkKind, target: string | null, result: BulkRowResult | undefined): RecordAnswer | 'unsent' => {
   if (result?.status === 'skipped' || result?.status === 'unprocessed') return 'unsent'

@@ -26,7 +26,7 @@ const noSlot: BatchSlot = {granted: async () => {}, give() {}, again: async () =
 
 type SendHooks = AdmissionHooks & Pick<BatchHooks, 'leave' | 'leaving'>
 
-/** The result of a bulk batch. `refused`: why the CRM takes no such file from the flow. */
+/** The result of a bulk batch. `refused`: why the CRM refuses the file or the job; null if it does not. */
 export type BulkResult = BatchResult & {refused: string | null}
 
 /**
@@ -68,7 +68,10 @@ export const sendBulk = async (ctx: Context, flow: CompiledFlow, route: BulkRout
   return {next: new Map(), unsent: rows.ops, ending: requested.unsent, refused: null}
 }
 
-/** The CRM calls back over https only. Without an address, a job whose creation was not answered is waited for and then sent again. */
+/**
+ * Returns the address of the callback. Null: the address is neither https, which the CRM requires, nor local. Without a callback, a run
+ * waits for a job whose creation was not answered, and then sends the rows again.
+ */
 const callbackUrlOf = ({config}: Context, secret: string): string | null => {
   const {protocol, hostname} = new URL(config.PUBLIC_URL)
   const isReachable = protocol === 'https:' || ['127.0.0.1', 'localhost', '[::1]'].includes(hostname)
@@ -76,8 +79,8 @@ const callbackUrlOf = ({config}: Context, secret: string): string | null => {
 }
 
 /**
- * `job`: its id; null if the answer was lost. `unsent`: nothing was sent, and why nothing can be sent for now. `open`: the job may have started, but
- * this process cannot go on.
+ * `job`: the id of the job; null if the answer was lost. `refused`: why the CRM refuses the file or the job. `unsent`: no job started, and
+ * why the run must pause or stop. `open`: the job may have started, but this process cannot continue.
  */
 type RequestResult = {job: string | null} | {refused: string} | {unsent: Error} | {open: Error}
 type JobRequest = {job: {no: number; fileName: string; callbackUrl: string | null}; admitted: AdmittedBatches; content: BulkContent}

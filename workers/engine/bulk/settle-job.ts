@@ -16,7 +16,7 @@ type EndedJob = AwaitedJob & {no: number; kind: BulkKind}
 type RowsInFlight = {batches: number[]; ops: Op[]; keys: string[]}
 
 /**
- * Settles the rows of a job, batch by batch. Rows that the CRM did not write are returned as unsent, for record calls. Rows without a result
+ * Settles the rows of a job, batch by batch. Returns rows that the CRM did not write as `unsent`, for record calls. Rows without a result
  * are unanswered.
  */
 export const settleJob = async (

@@ -10,10 +10,10 @@ import type {ImportRow} from '../model.ts'
 import {assertOwner} from '../run-endings.ts'
 import type {Op} from '../settle/verdict.ts'
 
-/** A row of a job as it is stored: what its settlement needs. */
+/** An operation of a job as it is stored, with all that its settlement needs. */
 type StoredOp = {target: string | null; row: Omit<ImportRow, 'matchKey' | 'lockKeys' | 'known' | 'sentDigest'> & {matchKey: string | null}}
 
-/** Stores the rows of a job sealed, so that a successor can settle them exactly as they were sent. */
+/** Stores the rows of a job sealed, so that a new owner of the run can settle them exactly as they were sent. */
 export const storeRows = async (ctx: Context, no: number, ops: Op[]): Promise<void> => {
   const {db, config, run, storage, lease} = ctx
   const key = `${run.org}/runs/${run.id}/bulk-${randomUUID()}.ndjson.gz.sealed`
@@ -26,7 +26,6 @@ export const storeRows = async (ctx: Context, no: number, ops: Op[]): Promise<vo
   assertOwner(await nameBulkRows(db, {run: run.no, no, fence: lease.fence, key, sealed, rows: ops.length}))
 }
 
-/** Reads the stored rows of a job. */
 export const readStoredRows = async (ctx: Context, {key, sealed}: BulkJob): Promise<Op[]> => {
   const fileKey = bulkFileSeals.open(ctx.config.SECRETS_KEYS, ctx.run.id, sealed!)
   const {object, close} = await openSealedStream(await ctx.storage.read(key!), fileKey)

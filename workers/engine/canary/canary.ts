@@ -18,7 +18,7 @@ export type Canary = {
   pass(flow: CompiledFlow, kind: StepKind, signal: AbortSignal): Promise<boolean>
 }
 
-/** The canary of one kind. `taken`: how many rows were sent. `open`: those that are not settled. */
+/** The canary of one kind in one module. `taken`: how many canary rows were sent, by any owner. `open`: those that are not settled. */
 type Gate = {taken: number; open: Set<ImportRow>; isPassed: boolean}
 
 /** Opens the gates of a canary. Null: the run has no canary left to pass. A new owner counts the rows that earlier owners wrote. */
@@ -39,7 +39,10 @@ type CanaryGates = NonNullable<ReturnType<typeof openCanaryGates>>
 
 const nameOf = ({module}: CompiledFlow, kind: StepKind) => `${module.no} ${kind}`
 
-/** Whether the flow's writes of this kind have a canary. Patches and tags write records that other passes wrote before. */
+/**
+ * Whether the flow's writes of this kind have a canary. Deletes and undos have none. Patches and tags write records that earlier passes
+ * wrote.
+ */
 const hasCanary = ({patchPlan, tags, judge}: CompiledFlow, kind: StepKind): kind is 'create' | 'update' =>
   kind !== 'delete' && !patchPlan && !tags && !judge
 

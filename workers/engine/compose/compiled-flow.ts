@@ -15,7 +15,7 @@ import type {CompiledSubformFlow} from '../subform/record-order.ts'
 import {compileProgram, searchName} from './flow-program.ts'
 import {compileParentLink} from './parents.ts'
 
-/** Compiles all flows in their order, each with the flows whose rows are sent in its creates. */
+/** Compiles all flows in their order. A flow gets the subform flows whose rows its creates send (`nestedFlows`). */
 export const compileFlows = (input: CompileFlowInput & Pick<Snapshot, 'flows'>): CompiledFlow[] => {
   const compiledFlows = input.flows.map(flow => compileFlow(flow, input))
   for (const compiled of compiledFlows) {
@@ -35,7 +35,7 @@ export const compileFlow = (snapshotFlow: SnapshotFlow, input: CompileFlowInput)
   const fieldOf = (name: string) => module.fields.find(({apiName}) => apiName === name)!
   const lookupOf = ({field}: Mapping) => lookups.find(({no}) => no === searches[field])
   const {written: mapped, patched} = splitMappings(flow.fields)
-  // The CRM would drop these fields without saying so, and every later comparison of the record would find them different.
+  // The flow's layout lacks these fields. The CRM would drop them without an error, and a later comparison would find a difference.
   const written = mapped.filter(({field}) => !snapshotFlow.layout?.drops.includes(field))
   const fillers = written.map(mapping => compileMapping(mapping, {source, field: fieldOf(mapping.field), lookup: lookupOf(mapping)}))
   const relations = compileRelations(snapshotFlow, input)
@@ -70,13 +70,13 @@ const optionsOf = ({automations, layout, assignmentRule}: Flow): RecordOptions =
   ...(assignmentRule != null && {assignmentRule}),
 })
 
-/** Returns the flow for a pass over records that have their layout already. */
+/** Returns the flow without its layout, for a pass over records that have their layout already. */
 export const withoutLayout = (snapshotFlow: SnapshotFlow): SnapshotFlow => ({
   ...snapshotFlow,
   layout: undefined,
   flow: {...snapshotFlow.flow, layout: null},
 })
-/** Compiles the rules about edited values of these fields. Returns null if every value is overwritten. */
+/** Compiles the rules about edited values of these fields. Null: edited values are overwritten. */
 export const compileEdits = ({flow: {match}, edits}: SnapshotFlow, writtenFields: FlowField[]): EditRules | null =>
   edits && match
     ? {
@@ -122,7 +122,10 @@ const expressionOf = ({field, mode, transform, searchExpression}: Mapping) => {
   return transform && (mode === 'column' || mode === 'expression') ? field : undefined
 }
 
-/** Compiles a link. A user who is named in a column without a search must exist, or the row fails. No question about that user is stored. */
+/**
+ * Compiles a link. Without a search, a value that finds no user, or several users, fails the row. By default, a search that finds several
+ * users skips the row, and a search that finds several records asks.
+ */
 const compileLink = ({mode, onNone, onMany}: Mapping, lookup: SnapshotLookup): Link => {
   const always = mode === 'search'
   const usual = lookup.module === null ? 'skip' : 'ask'

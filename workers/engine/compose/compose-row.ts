@@ -11,8 +11,8 @@ import {digestOf} from './lookups.ts'
 import {faultAt, joinFailures} from './wrong-cells.ts'
 
 /**
- * Composes the row as it is sent to the CRM, without links that are still to be resolved, or returns why the row fails. Pure: the same
- * cells and results of expressions give the same row in every run of a chain. The failure covers all invalid fields. If `all` is given,
+ * Composes the row as it is sent to the CRM, without links that are still to be resolved. Returns a failure if the row ends here. Pure: the
+ * same cells and results of expressions give the same row in every run of a chain. A failure covers all invalid fields. If `all` is given,
  * each invalid field is added to `all` and left out of the payload instead.
  */
 export const composeRow = (
@@ -79,7 +79,10 @@ const fillField = (filled: FilledRow, filler: FieldMapping, {read, evaluated, fa
 
 const describeUnmapped = ({apiName}: FieldMapping['field']) => `The value map of ${apiName} has no entry for this value`
 
-/** Returns how a row ends if the flow's filter or guard is not true for it. */
+/**
+ * Returns how the row ends if the filter or the guard is false or fails; null otherwise. A false filter holds the row back, a false guard
+ * skips it, and an error fails it.
+ */
 const checkFilterAndGuard = (evaluated: EvaluatedExpressions, failed: MakeFailure): RowFailure | null => {
   for (const [name, end] of [
     [FILTER, 'held'],
@@ -95,7 +98,7 @@ const checkFilterAndGuard = (evaluated: EvaluatedExpressions, failed: MakeFailur
 const describeEvaluationError = ({message, line, column}: EvaluationError) =>
   line === null ? message : `${message} (line ${line}, column ${column})`
 
-/** Returns the result of the mapping's expression. Returns null if the cell is the clear token, which bypasses the expression. */
+/** Returns the result of the mapping's expression. Null: the cell is the clear token, to which no expression applies. */
 const madeFor = ({expression, column}: FieldMapping, cells: string[], evaluated: EvaluatedExpressions) =>
   column !== null && cells[column] === CLEAR ? null : evaluated[expression!]!
 
@@ -111,7 +114,9 @@ const addPendingLink = ({field, link}: FieldMapping, text: string): PendingLink 
   digest: digestOf(text, link!.lookup),
 })
 
-/** Whether the file contributes no value to the row. Static values, cleared fields and expressions over empty cells alone make no row. */
+/**
+ * Whether every cell that a mapping or an expression reads is empty. A flow that reads no cells is blank if it has only empty static texts.
+ */
 const isBlank = ({mappings: fillers, program}: CompiledFlow, cells: string[]) => {
   const columns = program?.columns ?? []
   const readsFile = columns.length > 0 || fillers.some(({column}) => column !== null)

@@ -25,8 +25,8 @@ export const composeUnlinked = async (ctx: Pick<Context, 'expressions' | 'signal
 }
 
 /**
- * Returns the results of the flow's expressions for each row, in row order, or null if the flow has no expressions. Ragged rows have no
- * result, because their cells do not match the columns.
+ * Returns the results of the flow's expressions for each row, in row order. Null: the flow has no expressions. A ragged row has no result,
+ * because its cells do not match the columns.
  */
 export const evaluateRows = async (
   {expressions, signal}: Pick<Context, 'expressions' | 'signal'>,

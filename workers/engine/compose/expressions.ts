@@ -9,21 +9,24 @@ import type {FlowProgram} from './flow-program.ts'
 export type EvaluatedExpressions = Record<string, ExpressionOutcome>
 
 export type Expressions = {
-  /** Returns the expressions' results in the order of the rows. Throws if the signal aborts. */
+  /**
+   * Returns the results of the expressions in the order of the rows. Throws if the signal aborts, and stops the run after `mostStuck`
+   * consecutive timeouts.
+   */
   evaluate(program: FlowProgram, rows: readonly FileRow[], signal: AbortSignal): Promise<EvaluatedExpressions[]>
   close(): Promise<void>
 }
 
 /**
- * The number of rows in the first call of the sandbox. A row that times out may cost a thread. So calls start small, and become small again
- * after a timeout, to keep waits short.
+ * The number of rows in the first call of the sandbox and in each call after a timeout. A row that times out may cost a thread, so small
+ * calls keep waits short.
  */
 const fewest = 10
 const most = 500
-/** The number of consecutive timeouts after which the run stops. */
+/** The number of consecutive rows with a timeout after which the run stops. */
 const mostStuck = 20
 
-/** Opens the sandbox of one run, which starts with its first expression. */
+/** Opens the expressions of one run. The sandbox starts at the first evaluation. */
 export const openExpressions = (of: Pick<Run, 'dryRun' | 'engine'>): Expressions => {
   let sandbox: Sandbox | null = null
   let together = fewest

@@ -52,7 +52,7 @@ const listExpressions = ({filter, guard, fields}: Flow): Record<string, Expressi
   return Object.fromEntries(listed.flatMap(([name, source, value]) => (source ? [[name, value == null ? source : {source, value}]] : [])))
 }
 
-/** Returns the columns that the expressions read: all columns if an expression may read any column. */
+/** Returns the columns that the expressions read. Returns all columns if an expression can read any column. */
 const readBy = (expressions: FlowProgram['expressions'], columns: string[], libraries: Snapshot['libraries']) => {
   const read = new Set<string>()
   for (const given of Object.values(expressions)) {

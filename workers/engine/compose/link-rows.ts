@@ -10,11 +10,11 @@ import type {LookupValues} from './lookups.ts'
 import {findOwnParents, type OwnParent} from './own-parents.ts'
 
 /**
- * The log entry of a link that did not resolve to the one record its value names. It has phase and outcome `lookup`, attempt 0 and the
- * field as target. Codes: `NONE`: no record; `MANY`: several; `CHOSEN`: several, of which a user chose one before; `REFUSED`: the CRM
- * cannot search for the value. The message says what was done: the link left empty, the first or the chosen record linked, the row skipped
- * or failed. `recordId`: the linked record. A row that ends because of the link is `skipped` or `failed` with `LOOKUP_NONE`, `LOOKUP_MANY`
- * or `LOOKUP_REFUSED`.
+ * A log entry about a link whose value did not find exactly one record. It has phase and outcome `lookup`, attempt 0 and the field as
+ * target. Codes: `NONE`: no record; `MANY`: several; `CHOSEN`: several, of which a user chose one before; `REFUSED`: the CRM cannot search
+ * for the value. The message says what was done: the link left empty, the first or the chosen record linked, the row skipped or failed.
+ * `recordId`: the linked record. A row that ends because of the link is `skipped` or `failed` with `LOOKUP_NONE`, `LOOKUP_MANY` or
+ * `LOOKUP_REFUSED`. The code is `PARENT_FAILED` if a row of an earlier flow has the value but no record.
  */
 export type LookupNote = {field: string; code: 'NONE' | 'MANY' | 'CHOSEN' | 'REFUSED'; message: string; recordId: string | null}
 
@@ -73,8 +73,8 @@ const keyOf = (flow: CompiledFlow, {field, digest}: PendingLink) =>
 
 type LinkInput = {answers: Answers; decided: Map<PendingLink, Decision>; own: Map<PendingLink, OwnParent>}
 /**
- * The result of a link. `record`: the record to link, null for an empty link. `end`: how the row ends, null if it continues. `isParent`: a row
- * of this import should have the record.
+ * The result of a link. `record`: the record to link; null for an empty link. `end`: how the row ends; null if it continues. `isParent`: a
+ * row of an earlier flow has the value, but that row has no record.
  */
 type LinkResult = {
   code: LookupNote['code']
@@ -117,7 +117,7 @@ const judge = ({link}: PendingLink, {found, candidates}: LookupAnswer, decision:
   if (found === 0) return came('NONE', `No record of ${module} has this ${apiName}`, null, onNone === 'leave' ? null : onNone)
   const what = `${found} records of ${module} have this ${apiName}`
   const how = onMany === 'ask' ? (decision?.choice ?? 'ask') : onMany
-  // Only the oldest candidates are stored. If there are more, the user may have chosen another record in the CRM.
+  // Only the oldest candidates are stored. If more records match, the chosen record may be one that is not stored.
   const isThere = candidates.includes(decision?.recordId ?? '') || found > candidates.length
   if (how === 'record' && isThere) return came('CHOSEN', what, decision!.recordId)
   if (how === 'first') return came('MANY', what, candidates[0]!)

@@ -3,7 +3,10 @@ import type {RowPipeline} from '../pipeline-state.ts'
 import {settleFailures} from '../settle/unsent-rows.ts'
 import {joinParents} from './parents.ts'
 
-/** Links rows that waited for their parents. Settles rows whose parent has no record which are `ended`. */
+/**
+ * Links rows that waited for their parents. Settles rows that cannot continue because their parent has no record, and returns them as
+ * `ended`.
+ */
 export const linkToParents = async (pipeline: RowPipeline, rows: ImportRow[]): Promise<{rows: ImportRow[]; ended: ImportRow[]}> => {
   const waited = rows.filter(({waitsFor}) => waitsFor)
   if (waited.length === 0) return {rows, ended: []}

@@ -11,28 +11,28 @@ import {findAnswers, type KeptAnswer, keepAnswers, type LookupAnswer} from '../.
 import type {Context} from '../context.ts'
 import {readWithRetry} from '../send/crm-retry.ts'
 
-/** Values to look up, by digest. Each value has all its spellings in the rows. */
+/** Values to look up, by digest. Each digest has the spellings of its value in the rows. */
 export type LookupValues = Map<string, string[]>
 export type Lookups = {
   answer(ctx: Context, lookup: SnapshotLookup, lookupValues: LookupValues): Promise<Map<string, LookupAnswer>>
 }
 
-/** The number of answers cached in memory. Others are read again from the table `run_lookups`. */
+/** The number of answers cached in memory. Other answers are read again from the table `run_lookups`. */
 const remembered = 10_000
-/** The length of the longest text in a searchable field. */
+/** The most characters of a text that a search can find. */
 const longestValue = 2_000
 
 type ReadUsers = (ctx: Context) => Promise<CrmUser[]>
 
 const noLookups: LookupAnswer = {found: 0, candidates: []}
 
-/** Returns the digest of a value, or null if no record can be found by the text. The text cannot be recovered from the digest. */
+/** Returns the digest of a text. Null: no record can be found by the text. The text cannot be recovered from the digest. */
 export const digestOf = (text: string, {field}: SnapshotLookup): string | null =>
   text.length > longestValue ? null : (matchKeyOf([text], [field])?.toString('latin1') ?? null)
 
 /**
- * Opens the lookups of one run. Records that the run or its chain wrote take precedence. Each other value is looked up once, across all
- * owners of the run, because its answer is stored before it is used.
+ * Opens the lookups of one run. Records that the run or its chain wrote take precedence over the CRM. Any other value is looked up once in
+ * the CRM, across all owners of the run, because the answer is stored before it is used.
  */
 export const openLookups = (): Lookups => {
   const known = new Map<string, LookupAnswer>()
@@ -78,7 +78,10 @@ export const openLookups = (): Lookups => {
   }
 }
 
-/** Finds records that flows of this run or of its chain wrote under these values. Makes no query if no flow writes the searched module. */
+/**
+ * Finds records that rows of this run or its chain wrote under these values as match keys. Makes no query if the run does not match the
+ * searched module by this field.
+ */
 const findOwn = async ({hot, chain, retried}: Context, {ownModule}: SnapshotLookup, lookupValues: LookupValues) => {
   if (ownModule === null || lookupValues.size === 0) return new Map<string, LookupAnswer>()
   const keys = [...lookupValues.keys()].map(digest => Buffer.from(digest, 'latin1'))
@@ -115,8 +118,8 @@ const ask = (ctx: Context, lookup: SnapshotLookup, lookupValues: LookupValues): 
 const NUMBERS = new Set(['integer', 'double', 'percent', 'currency'])
 
 /**
- * Queries the CRM for records with these values, `valuesPerQuery` values per query. Each spelling is sent as it is and with its blanks
- * normalised. The answers are compared by our own match key.
+ * Queries the CRM for records with these values, `valuesPerQuery` values per query. Sends each spelling unchanged and with normalised
+ * blanks. Compares the answers by our own match key.
  */
 const askByValue = async (ctx: Context, lookup: SnapshotLookup, lookupValues: LookupValues) => {
   const {apiName, type} = lookup.field
@@ -154,8 +157,8 @@ const group = (records: CrmRecord[], lookup: SnapshotLookup) => {
 const plain = (value: unknown) => (typeof value === 'object' && value !== null && 'id' in value ? value.id : value)
 
 /**
- * Searches the CRM by free text, which covers the whole record. Records whose searched field equals the value are preferred; otherwise
- * those whose field contains every word. Others are dropped.
+ * Searches the CRM by free text, which covers the whole record. Returns the records whose searched field equals the value, or else those
+ * whose field contains every word.
  */
 const askByWord = async (ctx: Context, lookup: SnapshotLookup, lookupValues: LookupValues) => {
   const asked = [...lookupValues].map(async ([digest, [text]]) => {
@@ -195,7 +198,7 @@ const groupUsers = (users: CrmUser[], lookup: SnapshotLookup) =>
     lookup,
   )
 
-/** Builds an answer, with the oldest record first. */
+/** Builds an answer with the oldest records as candidates, at most `mostCandidates`. */
 export const answerOf = (ids: string[]): LookupAnswer => {
   const sorted = [...new Set(ids)].sort(compareAge)
   return {found: sorted.length, candidates: sorted.slice(0, mostCandidates)}

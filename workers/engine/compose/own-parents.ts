@@ -10,15 +10,18 @@ import {readChunks} from '../read/read-rows.ts'
 import {answerOf, digestOf} from './lookups.ts'
 import {describeEnd} from './parents.ts'
 
-/** What an earlier flow of the import says about a value that no search found: its records, or why its row has none. */
+/**
+ * The result for a value that no search found but a row of an earlier flow has. `answer`: the records of such rows. `why`: the reason for
+ * which the first such row has no record.
+ */
 export type OwnParent = {answer: LookupAnswer} | {why: string}
 
 /** An earlier flow that writes the searched module and fills the searched field from a column. */
 type ParentFlow = {no: number; id: string; moduleNo: number; source: SnapshotSource; column: number}
 
 /**
- * Finds the rows of earlier flows that have the values of these links. A search does not find them if their records were not written, or if
- * the CRM does not show the records yet. Reads the file of an earlier flow only if a value of its column was not found.
+ * Finds the rows of earlier flows that have the values of these links. A search misses their records if they were not written, or if the
+ * CRM does not show them yet. Reads the file of an earlier flow only if a search found nothing for a value.
  */
 export const findOwnParents = async (ctx: Context, flow: CompiledFlow, wants: PendingLink[]): Promise<Map<PendingLink, OwnParent>> => {
   const found = new Map<PendingLink, OwnParent>()
@@ -65,7 +68,10 @@ const indexNo = ({no}: SnapshotLookup) => -no
 
 const indexed = new WeakMap<object, Map<number, Promise<void>>>()
 
-/** Indexes the parent flow's column in the database, once per owner of the run. A new owner indexes it again, which changes nothing. */
+/**
+ * Indexes the column of the parent flow in the database, once per lookup and owner of the run. A new owner repeats it, which changes
+ * nothing.
+ */
 const indexOnce = (ctx: Context, parent: ParentFlow, lookup: SnapshotLookup): Promise<void> => {
   const mine = indexed.get(ctx.lookups) ?? new Map<number, Promise<void>>()
   indexed.set(ctx.lookups, mine)

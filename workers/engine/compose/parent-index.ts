@@ -8,8 +8,8 @@ import {readChunks} from '../read/read-rows.ts'
 import {parentKeyOf} from './parents.ts'
 
 /**
- * Indexes the keys of parent rows in the database, before the first flow. The keys come from the file, so a new owner can read them again.
- * Nothing is kept in memory.
+ * Indexes the keys of parent rows before the first flow, in the database and not in memory. The keys come from the file, so a new owner can
+ * read them again.
  */
 export const indexParents = async (ctx: Context, flows: CompiledFlow[]): Promise<void> => {
   const {db, hot, run} = ctx

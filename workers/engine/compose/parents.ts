@@ -24,7 +24,7 @@ export type ParentLink = {
   onMissing: Parent['onMissing']
 }
 
-/** The parent flow's rows to which a row may belong: their numbers in file order. */
+/** The rows of the parent flow to which a row may belong: their numbers in file order, at most the first 100. */
 export type ParentCandidates = {numbers: number[]}
 
 type ParentSnapshot = Pick<Snapshot, 'sources' | 'flows'>
@@ -51,10 +51,13 @@ export const compileParentLink = ({flow, sourceNo}: SnapshotFlow, {sources, flow
   }
 }
 
-/** Returns the key cell as a 16-byte hash, or null for an empty cell. Keys are case-sensitive. */
+/** Returns the 16-byte hash of a key cell; null for an empty cell. Keys are case-sensitive. */
 export const parentKeyOf = (cell: string | undefined): Buffer | null => matchKeyOf([cell], [{apiName: 'key', type: 'id'}])
 
-/** Finds the possible parent rows of each row. Rows without a key have no entry. */
+/**
+ * Finds the possible parent rows of each row, by row number. Without key columns, the parent row is the row with the same number. A row
+ * with an empty key has no entry.
+ */
 export const findParentCandidates = async (
   {hot, run}: Pick<Context, 'hot' | 'run'>,
   compiled: CompiledFlow,
@@ -75,8 +78,9 @@ export const findParentCandidates = async (
 }
 
 /**
- * Links rows to the records of their parents. A row whose parent has no record ends as the flow's `onMissing` says. A row whose parent is
- * above it in the same flow waits for the parent. A link that can only be written later is left out.
+ * Links rows to the records of their parents, and returns all rows in their order. A row whose parent has no record ends as `onMissing`
+ * says. A row whose parent is above it in the same flow waits for the parent. A link to a later row or flow stays empty until the patch
+ * pass.
  */
 export const linkParents = async (
   ctx: Context,
@@ -100,7 +104,10 @@ export const linkParents = async (
   return composed.map(one => joined.get(one as ImportRow) ?? one)
 }
 
-/** Links rows that no longer wait for a parent. Returns each row linked or ended. Leaves out rows whose link is written later. */
+/**
+ * Links rows that no longer wait for a parent. Returns the row or its failure for each of them. Leaves out rows whose link the patch pass
+ * writes.
+ */
 export const joinParents = (ctx: Context, compiled: CompiledFlow, rows: ImportRow[]): Promise<Map<ImportRow, ImportRow | RowFailure>> => {
   const isSelf = compiled.parent!.order === 'self'
   for (const row of rows) row.waitsFor = undefined
@@ -110,7 +117,10 @@ export const joinParents = (ctx: Context, compiled: CompiledFlow, rows: ImportRo
   })
 }
 
-/** Returns rows with the links that could not be written with them. Runs after all flows. Skips rows that were linked to a parent above them. */
+/**
+ * Adds the links to parents that come later than their rows, and returns all rows in their order. Call it after all flows. Skips rows that
+ * already have a link to a parent above them.
+ */
 export const linkLate = async (
   ctx: Context,
   compiled: CompiledFlow,
@@ -132,7 +142,7 @@ export const linkLate = async (
   return composed.map(one => joined.get(one as ImportRow) ?? one)
 }
 
-/** Links rows whose link an earlier run left empty, wherever their parents are. */
+/** Links rows whose link an earlier run left empty, for every `order` of the parents. */
 export const linkAgain = async (ctx: Context, compiled: CompiledFlow, rows: ImportRow[], kin: Map<number, ParentCandidates>) => {
   const belonging = rows.filter(({number}) => kin.has(number))
   for (const row of belonging) row.parentCandidates = kin.get(row.number)!
@@ -142,7 +152,7 @@ export const linkAgain = async (ctx: Context, compiled: CompiledFlow, rows: Impo
 /** A parent's record. `number`: the first parent row that has the record. `isMade`: this run created the record. */
 export type ParentRecord = {recordId: string; number: number; isMade: boolean}
 
-/** Finds the one record to which each row belongs, or how the row ends without one, by row number. */
+/** Returns the parent record of each row, or how the row ends without one, by row number. */
 export const findParents = async (
   ctx: Context,
   compiled: CompiledFlow,
@@ -222,7 +232,7 @@ const withLink = (compiled: CompiledFlow, row: ImportRow, id: string): ImportRow
 type ParentProblem = Pick<LookupNote, 'code' | 'message'>
 export type MissingParent = ParentProblem & {end: 'failed' | 'skipped'}
 
-/** Returns the code of a row that ends because of this parent problem. */
+/** Returns the code under which the row ends. */
 export const parentProblemCode = ({code}: ParentProblem) => (code === 'MANY' ? 'PARENT_MANY' : 'PARENT_FAILED')
 
 const withoutParent = (compiled: CompiledFlow, row: ImportRow, {code, message}: ParentProblem): ImportRow | RowFailure => {

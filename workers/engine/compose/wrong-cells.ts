@@ -7,7 +7,9 @@ const longestMessage = 1_000
 /** The room for `; and 1,234 more`. */
 const longestEnd = 20
 
-/** Joins the failures of a row into one. It has the code and the target of the first failure, and a message that names up to ten wrong cells. */
+/**
+ * Joins the failures of a row into one. The result has the code and the target of the first failure. Its message names up to ten of them.
+ */
 export const joinFailures = (failures: RowFailure[]): RowFailure => {
   const [first, ...others] = failures as [RowFailure, ...RowFailure[]]
   if (others.length === 0) return first
@@ -26,6 +28,6 @@ export const joinFailures = (failures: RowFailure[]): RowFailure => {
 /** Adds the field's name to a message that does not contain it, such as the message of an expression. */
 const withField = ({target, message}: RowFailure) => (target === null || message.includes(target) ? message : `${target}: ${message}`)
 
-/** Returns why the cell of the file cannot be imported. A cell that cleaning changed has no fault. */
+/** Returns why the cell cannot be imported, if it has a fault. A cell that cleaning changed has none. */
 export const faultAt = ({faults, cells, read = cells}: FileRow, at: number | null): string | undefined =>
   at === null || read[at] !== cells[at] ? undefined : faults?.[at]

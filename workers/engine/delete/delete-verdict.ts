@@ -11,8 +11,8 @@ import {admissionOf, countUnanswered, maySendAgain, type NextStep, type Op, ques
 type DeleteBatch = {flow: CompiledFlow; settled: SettlementParts; patienceMs: number}
 
 /**
- * Settles the answer to the delete of one record. Before a delete is sent again, the record is read: if it is gone, the unanswered delete
- * was executed. A refusal because the record is gone is read once more too, and not metered.
+ * Settles the answer to the delete of one record. Before a delete is sent again, the record is read. If the record is gone, the unanswered
+ * delete was executed. After a first refusal because the record is gone, the row is planned again, which also reads the record.
  */
 export const judgeDelete = (
   {flow, settled, patienceMs}: DeleteBatch,
@@ -44,7 +44,7 @@ export const judgeDelete = (
   return 'end'
 }
 
-/** Logs that the row's record was deleted, and stores it, so that no later row or retry deletes it again. */
+/** Logs that the record was deleted and stores its id, so that no later row or retry deletes it again. */
 export const logDeleted = (flow: CompiledFlow, settled: SettlementParts, row: ImportRow, recordId: string) => {
   logOutcome({flow, settled}, row, 'updated', {attempt: row.attempt, recordId, code: 'DELETED', message: 'The record was deleted'})
   countDeleted(settled, flow)

@@ -19,7 +19,7 @@ type PreparedDeletes = {ops: Op[]; ended: ImportRow[]}
 
 /**
  * Reads the records of deletes by id, because the query that matched them may be old. A record that is gone, or no longer holds the match
- * values, is not deleted. The before images hold every value that the CRM shows.
+ * values, is not deleted. Stores before images of the others, if the run keeps them.
  */
 export const prepareDeletes = async (pass: Pass, ops: Op[]): Promise<PreparedDeletes> => {
   const {ctx, flow} = pass
@@ -48,7 +48,10 @@ export const prepareDeletes = async (pass: Pass, ops: Op[]): Promise<PreparedDel
   return {ops: left, ended}
 }
 
-/** Reads all values of the records if the run stores before images, otherwise the match values. */
+/**
+ * Reads all values of the records if the run stores before images, otherwise the match values. If the CRM refuses to show all values, reads
+ * only the match values.
+ */
 const readWhole = async (ctx: Context, flow: CompiledFlow, ids: string[]): Promise<Map<string, CrmRecord>> => {
   const query = {ids: [...new Set(ids)], fields: flow.matchFields.map(({apiName}) => apiName)}
   if (!ctx.images) return readById(ctx, flow, query)
@@ -57,7 +60,10 @@ const readWhole = async (ctx: Context, flow: CompiledFlow, ids: string[]): Promi
   return whole ?? readById(ctx, flow, query)
 }
 
-/** Finds the rows of the chain that deleted records which are gone. A dry run finds the rows that would delete the same records before. */
+/**
+ * Returns, by record, the key of a row of the chain that deleted it. Looks for deleters of gone records. In a dry run, also looks for
+ * earlier rows that would delete a record that exists.
+ */
 const findDeleters = async (ctx: Context, {module}: CompiledFlow, ops: Op[], records: Map<string, CrmRecord>) => {
   const {chain, retried, db, run} = ctx
   const gone = ops.flatMap(({target}) => (records.has(target!) ? [] : [target!]))
@@ -67,7 +73,7 @@ const findDeleters = async (ctx: Context, {module}: CompiledFlow, ops: Op[], rec
   return new Map(found.map(({recordId, key}) => [recordId, key]))
 }
 
-/** Returns why the record is not deleted; null if it is. */
+/** Returns the plan that skips the row, with the reason. Null: the record is to be deleted. */
 const explainKept = (
   flow: CompiledFlow,
   {row, target}: Op,
@@ -84,7 +90,7 @@ const explainKept = (
   return row.matchKey && key?.equals(row.matchKey) ? null : planKept('MATCH_NONE', 'The record no longer holds the match value', target)
 }
 
-/** Stores every value of the records. A delete that is sent again has its image already. */
+/** Stores the values of the records before they are deleted. A delete that is sent again has its image already. */
 const keepWholeImages = async ({images, run}: Context, flow: CompiledFlow, ops: Op[], records: Map<string, CrmRecord>) => {
   if (run.dryRun) return
   await images?.keep(

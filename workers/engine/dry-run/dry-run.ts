@@ -14,9 +14,9 @@ import {isPlannedId, plannedIdOf, rowNumberOf} from './planned-ids.ts'
 import {predictRefusal} from './predict-refusal.ts'
 
 /**
- * Plans a batch in a dry run. Logs each row as planned and stores the record it would have, so that later rows match it. A row without a
- * required field is logged as refused, as the CRM would answer, and does not count towards the run's limit. The other rows count as if the
- * CRM refused none. Stops where a real run would stop.
+ * Plans a batch in a dry run. Logs each row as planned and stores its record, or a placeholder for a create, so that later rows match it.
+ * Logs a row that lacks a required field as refused; the row does not count towards the row limit. Assumes that the CRM refuses no other
+ * row. Stops at the row limit, as a real run does.
  */
 export const planBatch = async (
   ctx: Context,
@@ -89,7 +89,10 @@ const logRefusal = (flow: CompiledFlow, settled: SettlementParts, {row, target}:
 /** Counts the metered rows of an operation: the row itself and its nested rows. */
 const countMetered = ({row}: Op): number => (row.isMetered === false ? 0 : 1) + countNested(row)
 
-/** Takes operations in row order until the next counted one exceeds the room. */
+/**
+ * Returns the operations in row order, up to the first metered one for which the room is too small. `room`: the rows that the row limit
+ * still allows.
+ */
 const selectFitting = (ops: Op[], room: number): Op[] => {
   const sorted = ops.toSorted((a, b) => a.row.number - b.row.number)
   let counted = 0

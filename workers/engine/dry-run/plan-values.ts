@@ -18,8 +18,8 @@ export const openValueStore = (ctx: LedgerContext): ValueStore =>
   openSegmentWriter(ctx, {list: PLAN_LIST, what: 'plan', gatherMs: 100, nameObject: id => `plan-${id}.ndjson.gz`})
 
 /**
- * Returns the current and the planned values of these operations, with their steps, and those of the rows nested in them. Costs one CRM call
- * per hundred records and fifty fields.
+ * Returns the changes that these operations and the rows nested in them would make, with their plan steps. Costs one CRM call per hundred
+ * records and fifty fields.
  */
 export const planValues = async (ctx: Context, flow: CompiledFlow, kind: StepKind, ops: Op[]): Promise<PlannedValues[]> => {
   const there = ops.filter(({target}) => target !== null && !isPlannedId(target))
@@ -47,7 +47,10 @@ const planNested = async (ctx: Context, ops: Op[]): Promise<PlannedValues[]> => 
 
 const withStep = (step: StepFacts | undefined) => (step ? {step} : {})
 
-/** Pairs the planned values of a row with the record's. `record`: null if it does not exist yet, or its values are unknown. */
+/**
+ * Returns the fields that the row would change, each with its current and its planned value. `record`: null if it does not exist yet, or
+ * its values are unknown.
+ */
 export const valuesOf = (flow: CompiledFlow, {number, payload}: ImportRow, record: CrmRecord | null): PlannedValues => {
   const changes = Object.entries(payload).flatMap(([name, value]): PlannedValues['changes'] => {
     const field = flow.module.fields.find(({apiName}) => apiName === name)
@@ -67,7 +70,7 @@ const withoutChanges = (flow: CompiledFlow, {number}: ImportRow): PlannedValues 
   changes: [],
 })
 
-/** Formats a value for a cell; a link is shown by its record id. */
+/** Formats a value as text. A link becomes its record id. A placeholder id becomes text that names its row. */
 const textOf = (value: unknown): string => {
   if (value === null || value === undefined) return ''
   if (Array.isArray(value)) return value.map(textOf).join('; ')

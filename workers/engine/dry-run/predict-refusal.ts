@@ -21,7 +21,7 @@ export const predictRefusal = ({flow, row, isCreate}: Write): PredictedRefusal |
   return null
 }
 
-/** Returns the refusal of subform rows that are written together. The CRM refuses all of them because of one. */
+/** Returns the refusal of subform rows that are written together. The CRM refuses all rows if it refuses one. */
 export const predictGroupRefusal = (
   flow: Pick<CompiledFlow, 'module'>,
   rows: Pick<ImportRow, 'key' | 'payload'>[],

@@ -7,12 +7,13 @@ import {logEntryOf} from '../settle/log-entries.ts'
 import type {SettlementParts} from '../settle/settler.ts'
 import type {Op} from '../settle/verdict.ts'
 
-/** A field whose value a person edited, with the form of that value. */
+/** A field whose value a person edited. `form`: the comparable form of that value, as `readFormOf` returns it. */
 export type EditedField = {field: string; form: string}
 
 /**
- * An update compared with its record, by field names. `equal`: the record holds the value already. `kept`: a person edited the value.
- * `asked`: a user must choose first. `logged`: kept values that an earlier owner of the run logged.
+ * An update compared with its record. `written`: the fields to write. `equal`: fields whose value the record already holds. `kept`: fields
+ * whose edited value stays. `asked`: edited fields about which a user must choose. `logged`: fields of `kept` that an earlier owner of the
+ * run logged.
  */
 export type ComparedUpdate = Op & {
   target: string
@@ -24,8 +25,8 @@ export type ComparedUpdate = Op & {
 }
 
 /**
- * Applies the users' decisions about edited values. Fields with a decision are written or kept; the others stay asked. Only decisions made
- * before the run began count, so every owner of the run decides the same.
+ * Applies the decisions of users about edited values. Moves each decided field to `written` or `kept`; the others stay in `asked`. Only
+ * decisions made before the run began count, so every owner of the run decides the same.
  */
 export const decideEdits = async (ctx: Context, flow: CompiledFlow, updates: ComparedUpdate[]): Promise<void> => {
   const {importNo} = ctx.run
@@ -68,6 +69,6 @@ export const addEditQuestion = (
     )
 }
 
-/** Returns the key of the question. If the value is edited again, it is another question. */
+/** Returns the key of the question. The key depends on the edited value, so a later edit raises a new question. */
 const keyOf = ({id}: CompiledFlow, {target}: {target: string | null}, {field, form}: EditedField) =>
   questionKeyOf({kind: 'edit', flowId: id, field, value: shortHash(JSON.stringify([target, form]))})

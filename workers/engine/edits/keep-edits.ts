@@ -21,9 +21,9 @@ import type {WrittenValues} from './record-marks.ts'
 type Update = Op & {target: string}
 
 /**
- * Compares updates with their records and with the values that were written last, and leaves out of each update what a person edited and
- * what the record holds already. Adds rows with nothing to write, and rows with a question, to the settlement and returns them as `skipped`.
- * Call it while the rows hold the locks of their records.
+ * Compares updates with their records and with the marks of the last written values. Removes from each update the values that a person
+ * edited and the values that the record already holds. Adds rows with nothing to write, and rows with a question, to the settlement.
+ * Returns these rows as `skipped`. Call it while the rows hold the locks of their records.
  */
 export const keepEdits = async (
   ctx: Context,
@@ -40,7 +40,7 @@ export const keepEdits = async (
   const records = await readRecords(ctx, flow, edits, existing, isShared)
   const compared = existing.flatMap(op => {
     const record = records.get(op.target)
-    // A record that is gone is updated all the same, so that the CRM says so.
+    // An update whose record is gone is sent unchanged, so that the CRM refuses it.
     return record ? [compareUpdate(edits, op, record, written.get(op.target))] : []
   })
   if (ctx.images) for (const {row, target} of existing) noteRead(row, records.get(target))
@@ -54,8 +54,8 @@ export const keepEdits = async (
 }
 
 /**
- * Returns the records with the compared fields, by id. Records are read again if the values that were read with the match may be old: after
- * writes by this chain or by another run, and if a value was cut or is missing.
+ * Returns the records with the compared fields, by id. Reads a record by id if its matched values may be old, may be cut, or are missing.
+ * Values may be old after writes by this chain or by another run.
  */
 const readRecords = async (
   ctx: Context,
@@ -75,12 +75,12 @@ const readRecords = async (
     else unread.add(target)
   }
   const read = await readByIdUnlessRefused(ctx, flow, {ids: [...unread], fields: [...fields.keys()]})
-  // Without values, an edit cannot be seen, so the flow's choice for unknown values decides.
+  // If the CRM refuses to show the values, the option `onUnknown` of the flow decides.
   for (const id of unread) if (!read || read.has(id)) records.set(id, read?.get(id) ?? {id})
   return records
 }
 
-/** Keeps the record that was just read for the before image. */
+/** Stores the record in the row for the before image. */
 const noteRead = (row: ImportRow, record: CrmRecord | undefined) => {
   if (record && row.known?.[0] !== record) Object.assign(row, {known: [record], isKnownById: true})
 }
@@ -105,7 +105,7 @@ const compareUpdate = (edits: EditRules, op: Update, record: CrmRecord, written:
   return compared
 }
 
-/** Leaves out kept edits that an earlier owner of the run already logged for a row that it left open. */
+/** Notes in `logged` the kept edits that an earlier owner of the run logged, so that they are not logged twice. */
 const forgetLogged = async ({db, run}: Context, flow: CompiledFlow, compared: ComparedUpdate[]) => {
   const open = compared.filter(({row, kept}) => (flow.patchPlan ? row.attempt > 0 : row.counted !== null) && kept.length > 0)
   if (open.length === 0) return
@@ -117,8 +117,9 @@ const forgetLogged = async ({db, run}: Context, flow: CompiledFlow, compared: Co
 type SkipOptions = {settled: SettlementParts; written: WrittenValues | undefined; isShared: boolean}
 
 /**
- * Reduces the row's payload to what is to be written. Returns true if the row ends here instead. Values that the record holds already stay
- * in the payload if they may be about to change: in a repeated update, and after another row of the chain or an unanswered update.
+ * Reduces the payload of the row to the values to write. Returns true if the row ends without a write. Values that the record already holds
+ * stay in the payload if the record may still change. That is so after an earlier send of this row, another row of the chain, or an
+ * unanswered update.
  */
 const skipUpdate = (ctx: Context, flow: CompiledFlow, update: ComparedUpdate, {settled, written, isShared}: SkipOptions): boolean => {
   const {row, target, equal, kept, asked} = update
@@ -132,7 +133,7 @@ const skipUpdate = (ctx: Context, flow: CompiledFlow, update: ComparedUpdate, {s
     return true
   }
   const unlogged = kept.filter(field => !update.logged.includes(field))
-  // Every patch names its record, so only an attempt shows that it was sent before.
+  // The target of a patch is always decided, so only its attempt number shows an earlier send.
   const isSent = flow.patchPlan ? row.attempt > 0 : row.decided !== null
   const isUncertain = isShared || isSent || ctx.lateUpdates.has(target)
   const names = isUncertain ? [...update.written, ...equal] : update.written

@@ -8,12 +8,12 @@ import type {CompiledFlow, FlowField} from '../model.ts'
 
 type Values = Record<string, unknown>
 
-/** The values that a record held when Lading wrote or confirmed them last. `days`: since then. */
+/** The marks of the values that a record held when Lading last wrote or confirmed them. `days`: since then. */
 export type WrittenValues = {
   days: number
-  /** Whether the field held the value of this form. Null if no value of the field is known. */
+  /** Whether the field held the value of this form. Null: no mark of the field is known. */
   held(field: string, form: string): boolean | null
-  /** Whether these packed marks are stored, and no other marks of their fields. */
+  /** Whether the stored marks of the fields in `marks` are exactly these marks. */
   includes(marks: Buffer): boolean
   /** The marks as they are stored. */
   packed: Buffer
@@ -24,15 +24,18 @@ export type ModuleMarks = {
   list(recordIds: string[]): Promise<Map<string, WrittenValues>>
   /** Returns the marks of a record with these values, in the format of `written_records`. Values that cannot be compared are left out. */
   pack(recordId: string, values: Values): Buffer
-  /** Returns marks that give these fields the marks of `older` again. A field without one counts as never written. */
+  /**
+   * Returns packed marks that restore the marks of `older` for these fields. For a field without a mark in `older`, the last written value
+   * becomes unknown.
+   */
   restore(fields: string[], older: Buffer): Buffer
 }
 
 type MarkedFlow = Pick<CompiledFlow, 'module' | 'mappings' | 'parent' | 'edits' | 'subform' | 'patchPlan'> & {marks?: ModuleMarks | null}
 
 /**
- * Opens the marks of the modules that these flows write, for each module with marks or with a flow that keeps edits. So a flow that
- * overwrites edits stores what it wrote too, and its values do not look like edits later. A dry run stores nothing.
+ * Opens the marks of each written module that has marks already, or a flow that keeps edits. A flow that overwrites edits in such a module
+ * stores marks too, so that its values do not look like edits later. A dry run opens only modules that have marks already.
  */
 export const openMarks = async (ctx: Pick<Context, 'connection' | 'config' | 'db' | 'hot' | 'run'>, flows: MarkedFlow[]): Promise<void> => {
   const {org, id: connector} = ctx.connection.connector
@@ -47,7 +50,7 @@ export const openMarks = async (ctx: Pick<Context, 'connection' | 'config' | 'db
   }
 }
 
-/** Lists the fields that the flow writes and that can be compared; for a patch pass, also the links that it writes. */
+/** Lists the comparable fields that the flow writes. For a patch pass, includes the links that it writes. */
 const listWritten = ({module, mappings, parent, patchPlan}: MarkedFlow): FlowField[] => {
   const links = [parent?.field, patchPlan?.parent?.field, patchPlan?.repair?.parent?.field]
   const written = [...mappings, ...(patchPlan?.repair?.mappings ?? [])].map(({field}) => field)
@@ -109,9 +112,9 @@ const openModuleMarks = async (
   }
 }
 
-/** The bytes of a mark: the number of its field, then the beginning of a digest. */
+/** The bytes of the two parts of a mark: the number of its field, then the beginning of a digest. */
 const [numberBytes, digestBytes] = [2, 6]
-/** Marks a field whose last written value is not known. */
+/** The digest of a field whose last written value is unknown. */
 const noDigest = '\0'.repeat(digestBytes)
 
 const unpack = (marks: Buffer): Map<number, string[]> => {

@@ -13,7 +13,7 @@ import type {Op} from '../settle/verdict.ts'
 export type ImageStore = SegmentWriter<BeforeImage>
 type ImageContext = Pick<LedgerContext, 'config' | 'db' | 'storage' | 'run' | 'log'>
 
-/** Opens the store of before images. Null for a run that stores none: a dry run, or one whose org or plan has no undo. */
+/** Opens the store of before images. Null: the run stores none, because it is a dry run or cannot be undone (`undoDays` is null). */
 export const openImageStore = async (ctx: ImageContext): Promise<ImageStore | null> => {
   const {config, db, run} = ctx
   if (run.dryRun || run.undoDays === null) return null
@@ -31,8 +31,8 @@ type Update = Op & {target: string}
 
 /**
  * Stores the values that these updates replace. Call it before their intents. An update that is sent again has its image already. Values
- * that were not read with the match, or may be old, are read by id. If the CRM refuses that, the rows are written all the same, with a remark,
- * and an undo leaves their records as they are.
+ * that were not read with the match, or may be old, are read by id. If the CRM refuses the read, the rows are still written, with a remark.
+ * An undo then leaves their records as they are.
  */
 export const keepImages = async (ctx: Context, flow: CompiledFlow, ops: Op[]): Promise<void> => {
   const {images} = ctx
@@ -46,7 +46,7 @@ export const keepImages = async (ctx: Context, flow: CompiledFlow, ops: Op[]): P
       const place = {row: row.number, key: row.key, flow: flow.no, module: flow.module.no, recordId: target}
       const sent = {...place, phase: flow.patchPlan ? ('patch' as const) : ('write' as const), sent: row.payload}
       if (!record) {
-        // Otherwise, the CRM will say that the record is gone.
+        // If the read was not refused, the record is gone. The CRM then refuses the update, which needs no image.
         if (isRefused) row.remarks = [...new Set([...(row.remarks ?? []), notKept])]
         return isRefused ? [{...sent, before: {}, isUnread: true}] : []
       }
@@ -58,11 +58,11 @@ export const keepImages = async (ctx: Context, flow: CompiledFlow, ops: Op[]): P
 
 const notKept = 'The CRM did not show the earlier values, so an undo leaves this record as it is'
 
-/** Returns the values that the CRM shows. */
+/** Returns the values of these fields, without fields that the CRM does not show. */
 const pick = (record: CrmRecord, names: string[]): FieldValues =>
   Object.fromEntries(names.flatMap(name => (record[name] === undefined ? [] : [[name, record[name]]])))
 
-/** `isRefused`: the CRM refused to show the records that are left out. */
+/** `isRefused`: the CRM refused to show the values of the records that are missing in `records`. */
 type FoundRecords = {records: Map<string, CrmRecord>; isRefused: boolean}
 
 const findRecords = async (ctx: Context, flow: CompiledFlow, updates: Update[]): Promise<FoundRecords> => {

@@ -7,8 +7,8 @@ import {valuesOfRows} from '../subform/row-values.ts'
 import type {ReplaceUnit} from '../subform/subform-verdict.ts'
 
 /**
- * Stores the rows that these groups replace, one image per record. Call it before their intents. A group that is sent again has its image
- * already, and a record that this run created needs none.
+ * Stores the subform rows that these groups replace, one image per parent record. Call it before their intents. A group that is sent again
+ * has its image already. A parent that this run created needs none.
  */
 export const keepRowImages = async (
   {images}: Pick<Context, 'images'>,

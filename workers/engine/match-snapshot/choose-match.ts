@@ -3,12 +3,12 @@ import type {Context} from '../context.ts'
 import type {CompiledFlow} from '../model.ts'
 import {countModule} from './count-module.ts'
 
-/** The route by which a flow finds records. `why`: for people. */
+/** The route by which a flow finds records. `why`: the reason, as people read it. */
 export type MatchRoute = {match: 'query' | 'snapshot'; why: string}
 
 /** Field types that a query and the match key compare alike. Queries miss other spellings of phones and times. */
 const EXACT_TYPES = new Set(['text', 'email', 'website', 'picklist', 'integer', 'bigint', 'long', 'double', 'autonumber'])
-/** The most fields of an export. A public note says 200. */
+/** The most fields of an export. A public note gives this number. */
 const mostFields = 200
 
 type RouteFlow = Pick<CompiledFlow, 'matchFields' | 'comparedFields' | 'onOne' | 'deletes' | 'subform' | 'patchPlan' | 'module'>
@@ -26,14 +26,17 @@ export const findSnapshotBlock = (flow: RouteFlow, {hasExports, flowsOfModule}: 
   return new Set([...flow.matchFields, ...(flow.comparedFields ?? [])]).size > mostFields ? 'The flow has too many fields' : null
 }
 
-/** The calls of a job besides its start: polls and the download. */
+/** The credits of a job besides its start, one for each call: polls and the download. */
 const callsPerJob = 4
 
-/** Returns the credits of an export of so many records. */
+/** Returns the credits of an export of `records` records. */
 const creditsOfExport = (records: number, {creditsPerJob, recordsPerJob}: {creditsPerJob: number; recordsPerJob: number}): number =>
   Math.max(1, Math.ceil(records / recordsPerJob)) * (creditsPerJob + callsPerJob)
 
-/** Chooses the route that the run asked for, or the cheaper one. */
+/**
+ * Returns the route that the run or its flow asks for; for `auto`, the cheaper one. Returns queries if the flow cannot match against an
+ * export.
+ */
 export const chooseMatchRoute = async (ctx: Context, flow: CompiledFlow): Promise<MatchRoute> => {
   const {connection, run, snapshot} = ctx
   const isOfFlow = run.matchBy === 'flow'
@@ -53,7 +56,7 @@ const chooseCheaper = async (ctx: Context, flow: CompiledFlow): Promise<MatchRou
   const bulkRead = connection.bulkRead!
   const {valuesPerQuery} = connection
   const queries = Math.ceil(flow.source.rows / valuesPerQuery) * creditsOfQuery(valuesPerQuery + 10)
-  // An export of the smallest module costs more, so its records need not be counted.
+  // The queries cost no more than the smallest export, so the records need not be counted.
   if (queries <= creditsOfExport(1, bulkRead)) return {match: 'query', why: `Queries cost about ${queries} credits`}
   const records = await countModule(ctx, flow.module.apiName)
   if (records === null) return {match: 'query', why: 'The CRM does not say how many records the module has'}

@@ -12,20 +12,20 @@ import {readUnlessRefused} from '../send/crm-retry.ts'
 import {countModule} from './count-module.ts'
 import {makeFileKey, type OpenedFile, openSealedStream, sealStream} from './sealed-file.ts'
 
-/** The CRM cannot export the module. The run matches by queries instead. */
+/** The CRM refused the export, lost it, failed it or took too long. The flow matches by queries instead. */
 export class ExportUnusable extends Error {
   override name = 'ExportUnusable'
 }
 
 const [firstPollMs, longestPollMs, longestJobMs] = [5_000, 60_000, 3_600_000] as const
 
-/** One page of an export. `askedMs`: before the CRM made it. */
+/** One page of an export. `askedMs`: when its job was requested, in ms since 1970. */
 export type ExportedPage = {askedMs: number; file: OpenedFile}
 
 /**
- * Yields the decrypted pages of a module's export. The caller closes each page. While it reads a page, the next one is exported, stored and
- * decrypted. Pages that an earlier owner of the run stored are read from storage, and jobs that it started are continued. The jobs of all known pages
- * start at once. A record that changes pages meanwhile may be missing, so the caller queries each record that the export lacks.
+ * Yields the decrypted pages of a module's export. The caller closes each page. While the caller reads a page, the next page is exported,
+ * stored and decrypted. Pages and jobs of an earlier owner of the run are used again. The jobs of all known pages start at once. A record
+ * that moves to another page meanwhile may be missing, so the caller queries each record that the export lacks.
  */
 export async function* exportModule(ctx: Context, flow: CompiledFlow, fields: string[]): AsyncGenerator<ExportedPage> {
   const {db, run} = ctx
@@ -34,7 +34,7 @@ export async function* exportModule(ctx: Context, flow: CompiledFlow, fields: st
   const closing = new AbortController()
   const open = (no: number, page: BulkReadPage | null) => {
     const opening = openPage(withSignal(ctx, closing.signal), flow, no, parts[no] ?? page)
-    // The caller gets the error when it takes the page. Until then, it must not count as unhandled.
+    // The caller gets the error when it awaits the page. Until then, the rejection must not count as unhandled.
     opening.catch(() => {})
     return opening
   }
@@ -56,7 +56,7 @@ export async function* exportModule(ctx: Context, flow: CompiledFlow, fields: st
 
 type OpenedPage = ExportedPage & {nextPage: string | null}
 
-/** Opens a page. Continues its job if one was started, and otherwise starts one. Null: there is no further page. */
+/** Opens a page: reads the stored file, or waits for the job of the page, or first starts that job. Null: there is no further page. */
 const openPage = async (
   ctx: Context,
   flow: CompiledFlow,
@@ -88,10 +88,15 @@ const startUnlessRefused = async (ctx: Context, flow: CompiledFlow, part: number
   return {part, job, askedMs, nextPage: null, key: null, sealed: null}
 }
 
-/** Pages beyond this number are requested one after another, because a module of so many records is rare and each job costs credits. */
+/**
+ * The most pages whose jobs start at once. Further pages follow one by one, because so large a module is rare and each job costs credits.
+ */
 const mostKnownPages = 50
 
-/** Starts the jobs of the pages that the module had when its records were counted. Further pages follow by their tokens. */
+/**
+ * Starts the jobs of all pages that the module had when its records were counted. Starts none for a single page. Further pages follow by
+ * their tokens.
+ */
 const startKnownPages = async (ctx: Context, flow: CompiledFlow, fields: string[]): Promise<ExportPart[]> => {
   const module = flow.module.apiName
   const connector = ctx.connection.connector.id
@@ -127,7 +132,7 @@ const storePart = async (ctx: Context, flow: CompiledFlow, begun: ExportPart): P
 
 type DoneStatus = Extract<BulkReadStatus, {state: 'done'}>
 
-/** Polls the job without holding a slot. */
+/** Waits for the job, and holds a slot only during a poll. Throws ExportUnusable if the job fails, is unknown or takes over an hour. */
 const waitForJob = async (ctx: Context, job: string): Promise<DoneStatus> => {
   const since = performance.now()
   for (;;) {
@@ -141,5 +146,5 @@ const waitForJob = async (ctx: Context, job: string): Promise<DoneStatus> => {
   }
 }
 
-/** Returns a tenth of the time that passed, within the limits of a poll. So a job is noticed within a tenth of its time. */
+/** Returns the ms until the next poll: a tenth of the time that passed, but from 5 to 60 seconds. */
 const pollDelayOf = (passedMs: number) => Math.min(longestPollMs, Math.max(firstPollMs, passedMs / 10))

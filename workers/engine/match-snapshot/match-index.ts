@@ -6,7 +6,7 @@ import {formOf, readFormOf} from '../match/compare-values.ts'
 import type {FlowField} from '../model.ts'
 
 export type MatchIndex = {
-  /** Adds the records of an export. If a record occurs twice with different keys, both keys find it until `put` replaces it. */
+  /** Adds the records of an export. If a record occurs twice with different keys, both keys may find the record until `put` replaces it. */
   fill(records: readonly CrmRecord[]): void
   /** Indexes the keys. Call it after the last `fill` and before the first `find`. */
   finish(): Promise<void>
@@ -14,7 +14,7 @@ export type MatchIndex = {
   put(records: readonly CrmRecord[]): void
   remove(ids: readonly string[]): void
   find(matchKey: Buffer): IndexedRecord[]
-  /** Whether the record held exactly these values. A value that was unknown counts as different. */
+  /** Whether the record held exactly these values when it was last read. An unknown value counts as different. */
   holds(record: IndexedRecord, payload: Record<string, unknown>): boolean
   close(): void
 }
@@ -22,7 +22,10 @@ export type MatchIndex = {
 const digestBytes = 6
 const unknownDigest = 0
 
-/** Opens an index of a module's records by match key, with digests of the compared values. Memory is bounded for any number of records. */
+/**
+ * Opens an index of a module by match key, with digests of the compared values. The index is in a temporary file, so its memory is bounded
+ * for any number of records.
+ */
 export const openMatchIndex = (matchFields: FlowField[], comparedFields: FlowField[]): MatchIndex => {
   const {fill, finish, put, remove, find, close} = openIndexTable()
   const seed = randomInt(2 ** 32)
@@ -80,7 +83,10 @@ const digestOf = (form: string | undefined, seed: number): number => {
 
 const LINKS = new Set(['lookup', 'ownerlookup', 'userlookup'])
 
-/** Returns a text of an export as the value that a read of the record shows. Source of the forms: the vendor's pages of bulk read. */
+/**
+ * Returns a text of an export in the form in which a read of the record shows the value. Source of the forms: the vendor's pages of bulk
+ * read.
+ */
 export const valueOfText = ({type}: Pick<FlowField, 'type'>, text: string): unknown => {
   if (text === '') return null
   if (type === 'boolean') return text === 'true'

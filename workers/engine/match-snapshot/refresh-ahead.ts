@@ -1,9 +1,9 @@
-/** After `refreshMs`, an update starts in the background. After `freshMs`, callers wait for an update. */
+/** The ages of the data, in ms. A call after `refreshMs` starts an update in the background. A call after `freshMs` waits for an update. */
 const [refreshMs, freshMs] = [20_000, 30_000] as const
 
 /** Keeps data fresh by updates, one at a time. */
 export type RefreshAhead = {
-  /** Resolves when the data is fresh. Throws if an update that the caller waits for fails. */
+  /** Resolves when the data is younger than `freshMs`. Throws if an update that the caller waits for fails. */
   ensureFresh(): Promise<void>
   /** Resolves when no update is in progress. */
   idle(): Promise<void>

@@ -48,7 +48,7 @@ const decryptTo = async (file: FileHandle, sealed: AsyncIterable<Uint8Array>, ke
       decipher = createDecipheriv(cipherName, key, held.subarray(0, ivBytes), {authTagLength: tagBytes})
       held = held.subarray(ivBytes)
     }
-    // The last bytes are the tag, which ends the file.
+    // The last bytes of the file are the tag, so they are held back.
     if (!decipher || held.length <= tagBytes) continue
     await file.appendFile(decipher.update(held.subarray(0, -tagBytes)))
     held = held.subarray(-tagBytes)

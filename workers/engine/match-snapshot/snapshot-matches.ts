@@ -18,24 +18,27 @@ import {openRefreshAhead} from './refresh-ahead.ts'
 /** Matches the rows of one flow against an export of its module. */
 export type SnapshotMatches = {
   /**
-   * Fills `matches` and `unchanged` of the rows whose record the export holds, and returns these rows. The caller queries the CRM for the others, so
-   * that no create is planned from an export.
+   * Fills `matches`, and `unchanged` if records are compared, of the rows whose record the export holds. Returns these rows. The caller
+   * queries the CRM for the others, so that no create is planned from an export.
    */
   match(rows: ImportRow[]): Promise<Set<ImportRow>>
   close(): Promise<void>
 }
 
 const changesAtOnce = 1_000
-/** An export may lack changes of this time before its request. So changes are read from the beginning of that time. */
+/** An export may lack changes that were made up to this many ms before its request, so these changes are read too. */
 export const exportMarginMs = 60_000
 const mostExports = 2
 
-/** Opens the matches of a flow, if its run takes this route. Null: every row is matched by a query. Stores the route and its reason. */
+/**
+ * Opens the matches of a flow against an export, and stores the route and its reason. Null: queries match every row, because they are the
+ * route or the export failed.
+ */
 export const openSnapshotMatches = async (ctx: Context, flow: CompiledFlow): Promise<SnapshotMatches | null> => {
   const {db, run} = ctx
   if (flow.matchFields.length === 0) return null
   const place = {run: run.no, flow: flow.no}
-  // A successor continues with the export of the earlier owner.
+  // A new owner continues with the export of the earlier owner.
   const hasStarted = run.matchBy !== 'query' && (await listExportParts(db, place)).length > 0
   const route = hasStarted ? null : await chooseMatchRoute(ctx, flow)
   if (route) await keepRoute(db, {...place, ...route})
@@ -58,7 +61,7 @@ export const openSnapshotMatches = async (ctx: Context, flow: CompiledFlow): Pro
   }
 }
 
-/** Fills the index from all pages. Returns when the first page was requested. */
+/** Fills the index from all pages. Returns the time of the earliest request of a page, in ms since 1970. */
 const fillIndex = async (ctx: Context, flow: CompiledFlow, index: MatchIndex): Promise<number> => {
   const fields = fieldsOf(flow)
   let [askedMs, records] = [Number.POSITIVE_INFINITY, 0]
@@ -118,7 +121,7 @@ const openMatches = (outer: Context, flow: CompiledFlow, index: MatchIndex, aske
     async match(rows) {
       const known = new Set<ImportRow>()
       if (isUsable) await refresh.ensureFresh()
-      // The index may lack records that another run is writing.
+      // The index may lack recent writes of another run.
       if (!isUsable || (await mayBeStale(ctx, flow))) return known
       for (const row of rows) {
         const found = row.matchKey ? index.find(row.matchKey) : []
@@ -139,8 +142,8 @@ const openMatches = (outer: Context, flow: CompiledFlow, index: MatchIndex, aske
 }
 
 /**
- * Puts changes into the index in steps, because other work of the process must not wait for all of them. Deleted records come last, because a
- * changed record may have been deleted since.
+ * Puts changes into the index in steps, so that other work of the process need not wait for all of them. Deleted records come last, because
+ * a changed record may have been deleted afterwards.
  */
 const putChanges = async (index: MatchIndex, {records, deleted}: ModuleChanges, signal: AbortSignal): Promise<void> => {
   await inSteps(records, index.put, signal)

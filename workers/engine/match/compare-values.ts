@@ -7,7 +7,7 @@ export type ComparedField = Pick<FieldShape, 'apiName' | 'type' | 'decimalPlaces
 type Values = Record<string, unknown>
 
 /**
- * Whether a record has every comparable value that was sent. Values that were sent empty are ignored, because the CRM may fill them itself.
+ * Whether a record has every comparable value that was sent. Ignores values that were sent empty, because the CRM may fill them itself.
  * False if nothing can be compared.
  */
 export const isEqual = (fields: readonly ComparedField[], sent: Values, record: Values): boolean => {
@@ -16,9 +16,8 @@ export const isEqual = (fields: readonly ComparedField[], sent: Values, record: 
 }
 
 /**
- * Whether a record that is not equal may still be the sent one, if a CRM automation or a person changed it since. The record agrees in all
- * fields of `telling` that were sent, and in at least half of all sent values. If no field of `telling` was sent, one field that agrees is
- * enough.
+ * Whether a record that is not equal may still be the sent one, because an automation or a person changed it. The record must agree in all
+ * sent fields of `telling`, and in at least half of all sent values. If no field of `telling` was sent, one field that agrees is enough.
  */
 export const isNear = (
   fields: readonly ComparedField[],
@@ -34,14 +33,14 @@ export const isNear = (
 }
 
 /**
- * Whether a record's values of such a field can be compared strictly. Files and lists of records cannot, because they are read in another
- * shape than they are sent.
+ * Whether values of this field can be compared strictly. Files and lists of records cannot, because the CRM returns them in another shape
+ * than they are sent.
  */
 export const isComparable = ({type}: Pick<ComparedField, 'type'>): boolean => COMPARABLE_TYPES.has(type)
 
 /**
- * Whether a record holds exactly what would be sent, so that sending it changes nothing. A value that the record does not show, or shows
- * cut, counts as different. An empty value equals only an empty value.
+ * Whether a record holds exactly what would be sent, so that a write would change nothing. A value that the record does not show, or may
+ * show cut, counts as different. An empty value equals only an empty value.
  */
 export const holdsAll = (fields: readonly ComparedField[], sent: Values, record: Values): boolean =>
   Object.entries(sent).every(([name, value]) => {
@@ -51,20 +50,20 @@ export const holdsAll = (fields: readonly ComparedField[], sent: Values, record:
   })
 
 /**
- * Returns the form of a value that the CRM would show after it was written: equal for values that are the same to the CRM, and empty for an
- * empty value. Undefined if the value cannot be compared.
+ * Returns a text that is equal for values that the CRM treats as the same, to compare a value to write with a read one. An empty value has
+ * an empty form. Undefined if the value cannot be compared.
  */
 export const formOf = (field: ComparedField, value: unknown): string | undefined =>
   isEmpty(value) ? '' : STRICT_FORMS[field.type]?.(value, field)
 
 /**
- * Returns the form of a value that was read. Undefined for a value that the answer lacks, and for a text of several lines that may be cut.
- * Source: zoho.com/crm/developer/docs/api/v8/get-records.html.
+ * Returns the form of a value that was read. Undefined for a value that the answer lacks or that cannot be compared, and for a long text
+ * that may be cut. Source: zoho.com/crm/developer/docs/api/v8/get-records.html.
  */
 export const readFormOf = (field: ComparedField, value: unknown): string | undefined =>
   mayBeCut(field, value) ? undefined : wholeFormOf(field, value)
 
-/** Returns the form of a value that was read whole. Undefined for a value that the answer lacks. */
+/** Returns the form of a value that was not cut. Undefined for a value that the answer lacks or that cannot be compared. */
 export const wholeFormOf = (field: ComparedField, value: unknown): string | undefined =>
   value === undefined ? undefined : formOf(field, value)
 
@@ -111,7 +110,7 @@ const areFolded: Comparison = (sent, read) => plain(sent).toLowerCase() === plai
 
 /** The length to which a list of records truncates rich text, even inside a tag. Source: zoho.com/crm/developer/docs/api/v8/get-records.html. */
 const richLength = 500
-/** The number of compared characters of a long text. It bounds the cost. */
+/** The most characters of a long text that are compared. The limit bounds the cost. */
 const longestLookedAt = 8 * richLength
 
 const areRich: Comparison = (sent, read, field) => {
@@ -150,7 +149,7 @@ const idIn = (value: unknown) => String(typeof value === 'object' && value !== n
 
 const areChoices: Comparison = (sent, read, field) => choice(sent, field) === choice(read, field)
 
-/** Returns the sent form of an option. An option has two values, and either may be sent or returned. */
+/** Returns the actual value of an option. An option has a displayed and an actual value, and either may be sent or returned. */
 const choice = (value: unknown, field: ComparedField) => {
   const text = plain(value)
   return findOption(text, field)?.actual ?? text
@@ -165,7 +164,7 @@ const listIn = (value: unknown): unknown[] => (Array.isArray(value) ? value : St
 
 type Form = (value: unknown, field: ComparedField) => string | undefined
 
-/** Without the normalisation of other comparisons: another spelling of the same characters is a change. */
+/** Does not normalise Unicode, unlike `plain`. Another encoding of the same characters is a change. */
 const exactForm: Form = value => String(value).replace(/\r\n?/g, '\n').trim()
 
 const numberForm: Form = (value, {decimalPlaces}) => {

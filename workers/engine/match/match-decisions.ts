@@ -7,8 +7,8 @@ import {logEntryOf} from '../settle/log-entries.ts'
 import type {SettlementParts} from '../settle/settler.ts'
 
 /**
- * Finds the users' decisions about rows that do not match exactly one record. Only decisions made before the run began count, so every
- * owner of the run plans the same.
+ * Finds the decisions of users about the records that these rows match. Only decisions made before the run began count, so every owner of
+ * the run plans the same.
  */
 export const findRowDecisions = async (ctx: Context, flow: CompiledFlow, rows: ImportRow[]): Promise<Map<ImportRow, Decision>> => {
   const {importNo} = ctx.run
@@ -27,7 +27,10 @@ export const findRowDecisions = async (ctx: Context, flow: CompiledFlow, rows: I
   return decided
 }
 
-/** Adds a question that asks a user to choose between these records, the oldest first. A dry run also logs that a real run would ask. */
+/**
+ * Adds the question which of the records in `matches`, the oldest first, the row should write. A dry run also logs that a real run would
+ * ask.
+ */
 export const addQuestion = (
   {run}: Pick<Context, 'run'>,
   flow: CompiledFlow,

@@ -11,9 +11,8 @@ import {findUnchanged, findWithValues} from './unchanged-records.ts'
 export type MatchFailure = {row: ImportRow; code: string; message: string; target: null}
 
 /**
- * Queries the CRM for the records that a chunk's rows match, `valuesPerQuery` values per query. Each spelling is sent as it is and with its
- * blanks normalised. The answers are compared by our own match key. Fills `row.matches` and `row.unchanged`. Returns the rows whose value
- * the CRM cannot search for.
+ * Finds the records that rows match, and fills `row.matches` and `row.unchanged`. Queries the CRM for rows that no export matched,
+ * `valuesPerQuery` values per query. Compares the answers by our own match key. Returns the rows whose value the CRM cannot search for.
  */
 export const matchRows = async (ctx: Context, flow: CompiledFlow, rows: ImportRow[]): Promise<MatchFailure[]> => {
   const [first] = flow.matchFields
@@ -35,16 +34,16 @@ export const matchRows = async (ctx: Context, flow: CompiledFlow, rows: ImportRo
   return matchFailures(asking, first, new Map(answers.flatMap(({unaskable}) => unaskable)))
 }
 
-/** Returns the rows that no export answers. */
+/** Matches rows against the export, if the flow has one. Returns the rows that the export did not match. */
 const withoutKnown = async ({snapshotMatches}: CompiledFlow, rows: ImportRow[]): Promise<ImportRow[]> => {
   const known = rows.length > 0 ? await snapshotMatches?.match(rows) : undefined
   return known ? rows.filter(row => !known.has(row)) : rows
 }
 
-/** Whether the value links to the placeholder id of a record that a dry run would create. The CRM cannot be searched by it. */
+/** Whether the value links to the placeholder id of a record that a dry run would create. The CRM cannot search for such an id. */
 const isSupposedLink = (value: unknown) => typeof value === 'object' && value !== null && 'id' in value && isPlannedId(String(value.id))
 
-/** Returns the spellings by which the CRM is queried for the row's value. */
+/** Returns the spellings of the row's value to query: unchanged, and with normalised blanks. */
 export const listSpellings = (row: ImportRow, field: string): (string | number)[] => {
   const raw = rawOf(row, field)
   return typeof raw === 'number' ? [raw] : [raw, raw.normalize('NFC').trim().replace(/\s+/g, ' ')]
@@ -80,8 +79,8 @@ const matchFailures = (rows: ImportRow[], field: CompiledFlow['matchFields'][num
 export type ChainMatches = {records: string[]; unanswered: {key: string; number: number}[]}
 
 /**
- * Returns the chain's records and unanswered creates by match key; in a dry run, the planned ones. Call it while the rows hold their row
- * locks, so that the result cannot change.
+ * Returns the records and the unanswered creates of the chain by match key. In a dry run, includes the planned records. Call it while the
+ * rows hold their row locks, so that the result cannot change.
  */
 export const findChainMatches = async (ctx: Context, flow: CompiledFlow, rows: ImportRow[]): Promise<Map<string, ChainMatches>> => {
   const keys = rows.flatMap(({matchKey, decided}) => (matchKey && !decided ? [matchKey] : []))

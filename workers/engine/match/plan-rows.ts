@@ -11,7 +11,7 @@ export type RowPlan =
   | {do: 'wait'; code: 'KEY_UNANSWERED'; message: string}
   | SkipPlan
 
-/** Ends the row without a write. `asks`: the records from which a user must choose, possibly none; null if no question is asked. */
+/** Ends the row without a write. `asks`: the records from which a user must choose, possibly none. Null: the row raises no question. */
 export type SkipPlan = {
   do: 'skip'
   code: 'MATCH_ONE' | 'MATCH_MANY' | 'MATCH_SKIPPED' | 'MATCH_EMPTY' | 'MATCH_NONE' | 'UNCHANGED' | 'GONE' | 'PLAN_STALE'
@@ -21,15 +21,15 @@ export type SkipPlan = {
 }
 
 /**
- * Plans a row from the records it matches and the decision that a user made before the run began. The chain's own records come first, then
- * the CRM's. Pure, so a dry run plans what a real run does.
+ * Plans a row from the records that it matches, and from the decision that a user made before the run began. Records that the chain wrote
+ * count like records of the CRM, and the oldest comes first. Pure, so a dry run plans what a real run does.
  */
 export const planStep = (row: ImportRow, flow: PlanRowOptions, ours: ChainMatches = NOTHING, decision: Decision | null = null): RowPlan => {
   if (flow.deletes) return planDelete(row)
   if (row.decided) return row.decided.kind === 'update' ? {do: 'update', target: row.decided.target!} : {do: 'create'}
   const matches = ours.records.length || row.matches.length ? [...new Set([...ours.records, ...row.matches])].sort(compareAge) : []
   const choice = flow.onMany === 'ask' ? (decision?.choice ?? null) : flow.onMany
-  // The user chose one record. If that record is gone, the user is asked again, however many others match.
+  // If the chosen record no longer matches, the user is asked again, however many other records match.
   if (choice === 'record' && !matches.includes(decision!.recordId!))
     return planQuestion(matches, 'The record chosen for this row no longer matches')
   if (matches.length === 0) return waitForKey(row, flow, ours) ?? {do: 'create'}
@@ -45,7 +45,10 @@ export const planStep = (row: ImportRow, flow: PlanRowOptions, ours: ChainMatche
   return {do: 'skip', code, message: `${matches.length} records match; ${said}`, recordId: null, asks: null}
 }
 
-/** Plans a row of a flow that deletes. Only a row with a match value and exactly one record deletes it, whatever the match options say. */
+/**
+ * Plans a row of a flow that deletes. Deletes the record if the row has a match key and matches one record. Otherwise skips the row,
+ * whatever the match options say.
+ */
 const planDelete = ({decided, matchKey, matches}: Pick<ImportRow, 'decided' | 'matchKey' | 'matches'>): RowPlan => {
   if (decided) return {do: 'delete', target: decided.target!}
   if (!matchKey) return planKept('MATCH_EMPTY', 'A match field of the row is empty, so no record was deleted')
@@ -68,8 +71,8 @@ type PlanRowOptions = Pick<CompiledFlow, 'onOne' | 'onMany'> & Partial<Pick<Comp
 const NOTHING: ChainMatches = {records: [], unanswered: []}
 
 /**
- * Makes a row wait if another row's create under the same key was never answered, because that record may exist. With a unique match field
- * it need not wait, because the CRM would refuse a second record.
+ * Makes a row wait if the create of another row with the same match key is unanswered, because the record of that row may exist. A row with
+ * a unique match field does not wait, because the CRM refuses a second record. A flow that always creates does not wait either.
  */
 const waitForKey = ({key}: ImportRow, {matchFields = [], onOne}: PlanRowOptions, {unanswered}: ChainMatches): RowPlan | null => {
   const other = unanswered.find(one => one.key !== key)
@@ -95,10 +98,7 @@ export const planUnchanged = (recordId: string): SkipPlan => ({
   asks: null,
 })
 
-/**
- * Plans a row that matches one record. A record that another row of the chain wrote never counts as unchanged, because it may have been
- * written after it was read.
- */
+/** Plans a row for one record. `isUnchanged`: false for a record that the chain wrote, because the write may be newer than the read. */
 const planMatch = ({onOne}: Pick<CompiledFlow, 'onOne'>, target: string, isUnchanged: (id: string) => boolean): RowPlan => {
   if (onOne === 'create') return {do: 'create'}
   if (onOne === 'update' && isUnchanged(target)) return planUnchanged(target)

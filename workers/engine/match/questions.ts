@@ -4,13 +4,13 @@ import {type CompiledFlow, STEP_CODES} from '../model.ts'
 
 export type {UnsettledRow as Question} from '../../../sql/unsettled.ts'
 export type UnsettledRowReader = {
-  /** Returns the unsettled entries of rows up to `number`, without those it returned before. Call it with ascending numbers. */
+  /** Returns the unsettled entries of rows up to `number`, without entries that it returned before. Call it with ascending numbers. */
   upTo(number: number): Promise<Map<number, UnsettledRow>>
 }
 
 /**
- * Reads the entries that an earlier owner or an earlier run of the chain left unsettled. Reads page by page, because there may be as many
- * entries as rows. A row's entry is read before the row, so entries of this owner are not among them.
+ * Reads the unsettled entries that an earlier owner or an earlier run of the chain left. Reads them page by page, because there may be as
+ * many entries as rows. The entry of a row is read before this owner sends the row, so it never comes from this owner.
  */
 export const openQuestions = (
   {db, run, chain, retried}: Pick<Context, 'db' | 'run' | 'chain' | 'retried'>,
@@ -37,5 +37,8 @@ export const openQuestions = (
   }
 }
 
-/** Whether the entry's row is sent again. False for an entry that this run already gave up, and for a create whose payload is no longer known. */
+/**
+ * Whether this run continues an entry of its own. False if the run gave the row up, and for a create without a unique key whose payload
+ * digest is unknown.
+ */
 const isToBeSent = ({kind, witness, digest, ended}: UnsettledRow) => !ended && (kind !== STEP_CODES.create || witness || digest !== null)

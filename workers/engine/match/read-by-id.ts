@@ -25,8 +25,8 @@ export const readByIdUnlessRefused = async (ctx: Context, {module}: OfModule, qu
 }
 
 /**
- * Reads like `readById`, with whole texts. A text that a read of several records may have cut is read again with its record alone, which costs
- * one call per record. Source: zoho.com/crm/developer/docs/api/v8/get-records.html.
+ * Reads like `readById`, with whole texts. If a read of several records may have cut a text, its record is read again alone, which costs
+ * one call. Source: zoho.com/crm/developer/docs/api/v8/get-records.html.
  */
 export const readWholeById = async (ctx: Context, flow: OfModule, query: ById): Promise<Map<string, CrmRecord>> => {
   const records = await readById(ctx, flow, query)
@@ -46,10 +46,10 @@ export const readWholeUnlessRefused = async (ctx: Context, flow: OfModule, query
   return isWhole ? records : null
 }
 
-/** Reads one record, null if it is absent. Null instead of an object: the CRM refuses the read. */
+/** Reads one record. `whole`: the record, or null if it is absent. Null: the CRM refuses the read. */
 type ReadWhole = (id: string) => Promise<{whole: CrmRecord | null} | null>
 
-/** Replaces the records whose texts may be cut. Returns whether all of them could be read. */
+/** Replaces the records whose texts may be cut. Removes records that are absent or refused. Returns false if the CRM refused one. */
 const addWholeTexts = async ({module}: OfModule, query: ById, records: Map<string, CrmRecord>, read: ReadWhole): Promise<boolean> => {
   const fields = module.fields.filter(({apiName}) => query.fields.includes(apiName))
   const cut = [...records.values()].filter(record => fields.some(field => mayBeCut(field, record[field.apiName])))

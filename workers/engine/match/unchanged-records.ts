@@ -11,14 +11,14 @@ import type {Op} from '../settle/verdict.ts'
 import {holdsAll, isComparable} from './compare-values.ts'
 import {readByIdUnlessRefused} from './read-by-id.ts'
 
-/** Returns the fields, or null if the values of one field cannot be compared with what is sent. */
+/** Returns the fields. Null: the values of at least one field cannot be compared. */
 export const listComparable = (fields: FlowField[]): FlowField[] | null => (fields.every(isComparable) ? fields : null)
 
 type ValueQuery = Pick<RecordQuery, 'field' | 'values' | 'fields'>
 
 /**
- * Finds records by a match field, with the values to compare. Fields beyond the columns of a query are read by id. If the CRM refuses to
- * show those values, the flow continues without them and sends each update.
+ * Finds records by a match field, with the values to compare and the values for before images. Reads compared fields beyond the columns of
+ * a query by id. If the CRM refuses to show those values, the flow stops comparing and sends each update.
  */
 export const findWithValues = async (ctx: Context, flow: CompiledFlow, {fields, ...query}: ValueQuery) => {
   const {connection, lease} = ctx
@@ -51,9 +51,9 @@ const stopComparing = ({log}: Context, flow: CompiledFlow, err?: unknown) => {
 }
 
 /**
- * Fills `row.unchanged`, unless the flow keeps edits, which compares later. Fills `row.known` for edits and before images. A query may show a record as it was before a recent
- * write. Records are read by id if another run, or another flow of this run, wrote to the CRM org within the lag. Rows that get a link later,
- * or whose record is known, are compared by `findUnchangedOps`.
+ * Fills `row.known` for edits and before images. Fills `row.unchanged`, unless the flow keeps edits, which `keepEdits` compares. If the
+ * query may be stale, reads records that seem unchanged again by id. Rows that get a link later, and rows with a decided target, are
+ * compared by `findUnchangedOps`.
  */
 export const findUnchanged = async (
   ctx: Context,
@@ -77,8 +77,8 @@ export const findUnchanged = async (
 }
 
 /**
- * Removes records from `row.unchanged` that may have changed since they were read: by an unanswered update that the CRM may still execute, or
- * by another flow of the run. A dry run thus plans what the run does.
+ * Removes records from `row.unchanged` that may have changed since they were read. The cause is an unanswered update that the CRM may still
+ * execute, or another flow of the run. A dry run thus plans what the run does.
  */
 export const dropChanged = async (ctx: Context, flow: CompiledFlow, rows: ImportRow[]): Promise<void> => {
   const found = rows.filter(({unchanged}) => unchanged?.length)
@@ -89,8 +89,8 @@ export const dropChanged = async (ctx: Context, flow: CompiledFlow, rows: Import
 }
 
 /**
- * Returns the updates whose record holds every value when it is read by id. Call it while the rows lock their records. Records that a row of
- * the chain wrote are updated, because a dry run cannot read what the run wrote.
+ * Returns the updates whose record holds every value when it is read by id. Call it while the rows lock their records. A record that a row
+ * of the chain wrote counts as changed, because a dry run cannot read such writes.
  */
 export const findUnchangedOps = async (ctx: Context, flow: CompiledFlow, ops: Op[]): Promise<Set<Op>> => {
   const open = ops.filter(({target}) => !isPlannedId(target!) && !ctx.lateUpdates.has(target!))
@@ -110,7 +110,10 @@ export const findUnchangedOps = async (ctx: Context, flow: CompiledFlow, ops: Op
 
 const hasOneFlow = ({snapshot}: Context, {module}: CompiledFlow) => snapshot.flows.filter(({moduleNo}) => moduleNo === module.no).length < 2
 
-/** Whether a query may show records as they were before a recent write. */
+/**
+ * Whether a query may show records as they were before a recent write. True if several flows write the module, or another run may have
+ * written within the lag.
+ */
 export const mayBeStale = async (ctx: Context, flow: CompiledFlow): Promise<boolean> => {
   const {dc, crmOrgId} = ctx.connection.connector
   return !hasOneFlow(ctx, flow) || (await isWrittenRecently(ctx.db, {dc, crmOrgId, run: ctx.run.no, seconds: lagSecondsOf(ctx)}))
@@ -122,7 +125,10 @@ const findWritten = async (ctx: Context, {module}: CompiledFlow, ids: string[]):
   return new Set(await listWritten(ctx.db, {chains: [ctx.chain, ctx.retried ?? ctx.chain], module: module.no, records: [...new Set(ids)]}))
 }
 
-/** Reads records by id. Returns whether a record holds every value of a row. */
+/**
+ * Reads records by id. Returns a test whether a record holds every value of a row. If the run stores before images, the test also stores
+ * the record in the row.
+ */
 const readHolders = async (ctx: Context, flow: CompiledFlow, ids: string[]): Promise<(row: ImportRow, id: string) => boolean> => {
   const fields = flow.comparedFields ?? []
   const records = await readByIdUnlessRefused(ctx, flow, {ids: [...new Set(ids)], fields: fields.map(({apiName}) => apiName)})

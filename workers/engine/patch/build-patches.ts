@@ -8,14 +8,15 @@ import {listComparable} from '../match/unchanged-records.ts'
 import type {CompiledFlow, CompileFlowInput} from '../model.ts'
 
 /**
- * Fields that are written to the records of a flow's rows after all rows of all flows. `repair`: the flow that also fills links which an
- * earlier run of the chain left empty; null if no link can be left empty.
+ * The fields that a patch pass writes to the records of the rows of a flow, after all flows. `rules`: by field. `parent`: the late link to
+ * parents; null if the flow has none. `repair`: the flow that also fills links which an earlier run of the chain left empty; null if no
+ * link can be left empty.
  */
 export type PatchPlan = {rules: Map<string, Rule>; parent: ParentLink | null; repair: CompiledFlow | null}
 
 type Rule = {hows: Set<number>; onlyAbsent: boolean}
 
-/** The ways in which a record existed and was not changed. */
+/** The codes of a row whose record existed and was not written. */
 const MET = [HOW.matched]
 const HOWS: Partial<Record<Patch['when'][number], number[]>> = {
   created: [HOW.made, HOW.taken],

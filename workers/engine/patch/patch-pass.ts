@@ -24,7 +24,10 @@ export type CompiledPatchFlow = CompiledFlow & {patchPlan: PatchPlan}
 /** A row to patch. `emptyLinks`: the links that an earlier run left empty. `isPatched`: only these links are left to be written. */
 type PatchableRow = {recordId: string; how: number; isPatched: boolean; emptyLinks: string[]}
 
-/** Writes, after all flows, the fields that may link to any imported record. Counts only rows that no earlier pass wrote. */
+/**
+ * Writes the patches of a flow, after all flows. These are the mapped patch fields, late links to parents, and links that an earlier run
+ * left empty. Meters only rows that no earlier pass metered.
+ */
 export const runPatchPass = (ctx: Context, flow: CompiledPatchFlow): Promise<void> =>
   runLatePass(ctx, flow, {
     pass: PASS.patch,
@@ -41,7 +44,10 @@ async function* chunksOf(ctx: Context, flow: CompiledFlow): AsyncGenerator<FileR
   }
 }
 
-/** Prepares the patches of a chunk. Rows enter the window in file order before the first `await`. Rows with nothing to patch leave it again. */
+/**
+ * Prepares the patches of a chunk. Its rows enter the window in file order before the first `await`. Rows that need neither a patch nor a
+ * log entry leave the window at once.
+ */
 const preparePatches = async (
   pipeline: RowPipeline,
   flow: CompiledPatchFlow,
@@ -76,13 +82,13 @@ const preparePatches = async (
   return {rows: full, failures, unmatched: [], inherited: []}
 }
 
-/** Counts the unmapped cells of rows that an earlier owner settled above its low-water mark. The rows leave the window again. */
+/** Counts the unmapped cells of rows that an earlier owner settled beyond its last low-water mark. Removes the rows from the window. */
 const recountPatched = async ({ctx, window}: RowPipeline, flow: CompiledPatchFlow, settled: FileRow[], counts: PassCounts) => {
   if (flow.mappings.some(({values}) => values)) for (const row of await composeUnlinked(ctx, flow, settled)) counts.noteUnmapped(row)
   for (const {rowNumber} of settled) window.leave(rowNumber)
 }
 
-/** Composes the rows in row order. Rows with links to fill are composed with those links too. */
+/** Composes the patches in row order. If an earlier run left links of a row empty, its patch includes these links. */
 const composePatches = async (ctx: Context, flow: CompiledPatchFlow, rows: FileRow[], records: Map<number, PatchableRow>) => {
   const isOpen = ({rowNumber}: FileRow) => records.get(rowNumber)!.emptyLinks.length > 0
   const [again, usual] = [rows.filter(isOpen), rows.filter(row => !isOpen(row))]
@@ -157,8 +163,8 @@ const findPatchTarget = (
 }
 
 /**
- * Reads the records and drops fields that are written only if they are empty. A repaired link of a record that the chain created is one of
- * them, unless the rules about edited values decide.
+ * Reads the records and drops the values of fields that must be empty but are not. These are fields with `if-absent`, and repaired links of
+ * records that the chain created. If the rules about edited values cover a link, they decide instead.
  */
 const leaveFilled = async (
   ctx: Context,
@@ -197,7 +203,10 @@ const noteOf = ({patchPlan}: CompiledPatchFlow, {field, code, message}: LookupNo
   target: field,
 })
 
-/** Settles rows with nothing left to write. Logs them under the attempt of the unanswered send, so that its entry is no longer the last. */
+/**
+ * Settles rows with nothing left to write. Logs each under the attempt of its unanswered send, so that the unanswered entry is not the last
+ * one.
+ */
 const settleAnswered = async ({ctx, window}: RowPipeline, flow: CompiledPatchFlow, rows: ImportRow[]) => {
   if (rows.length === 0) return
   const settled = emptySettlement()

@@ -11,7 +11,10 @@ import {noteWritten} from '../verify/written-rows.ts'
 
 type PatchBatch = {flow: CompiledFlow; settled: SettlementParts; patienceMs: number; lateUpdates: Pick<LateUpdates, 'add'>}
 
-/** Settles the answer to a patch. An unanswered patch is sent again unchanged, because a repeated patch has no further effect. */
+/**
+ * Settles the answer to a patch. An unanswered patch is sent again unchanged within the limits of `maySendAgain`, because a repeated patch
+ * has no further effect.
+ */
 export const judgePatch = (
   {flow, settled, patienceMs, lateUpdates}: PatchBatch,
   {row, target}: Op,

@@ -8,15 +8,15 @@ import type {CompiledSubformFlow} from '../subform/record-order.ts'
 import {readChunks} from './read-rows.ts'
 
 /**
- * The subform rows of one row by their flow, in file order. If they exceed one request, one row too many is kept, so that the excess is
- * noticed.
+ * The subform rows of one row, by their flow, in file order. If there are too many for one request, one row beyond the limit is kept to
+ * show it.
  */
 export type NestableRows = Map<CompiledSubformFlow, FileRow[]>
 
 export type NestedChunk = {read: FileRow[]; nestable: Map<number, NestableRows>}
 
 export type NestedReader = {
-  /** Adds the nestable rows to consecutive rows. Yields several chunks if there are many. */
+  /** Adds the nestable rows to consecutive rows. Yields several chunks if there are many nestable rows. */
   chunk(read: FileRow[]): AsyncGenerator<NestedChunk>
   close(): Promise<void>
 }
@@ -24,9 +24,8 @@ export type NestedReader = {
 type NestableRow = Pick<FileRow, 'rowNumber' | 'cells' | 'ragged' | 'faults' | 'read'> & {parent: number}
 
 /**
- * Reads the files of the nested flows once and sorts their rows by parent row, on disk if they are large. One pass over each file then
- * finds the nested rows of every row. If several parent rows share a key, the first gets the nested rows. Returns null if no flow is nested
- * in this one.
+ * Reads the files of the nested flows once and sorts their rows by parent row, on disk if they are large. If several parent rows share a
+ * key, the first gets the nested rows. Returns null if no flow is nested in this one.
  */
 export const openNestedReader = async (ctx: Context, flow: CompiledFlow): Promise<NestedReader | null> => {
   if (!flow.nestedFlows) return null
@@ -54,7 +53,7 @@ export const openNestedReader = async (ctx: Context, flow: CompiledFlow): Promis
   return {chunk: read => chunkRows(read, rowsOf), close}
 }
 
-/** Estimates the bytes of the rows by the number of characters in their cells. */
+/** Returns the number of characters in the cells of the rows. */
 export const measureNestable = (rows: NestableRows | undefined): number =>
   [...(rows?.values() ?? [])].flat().reduce((sum, {cells}) => sum + charactersIn(cells), 0)
 

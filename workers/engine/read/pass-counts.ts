@@ -8,9 +8,8 @@ type CountedPosition<M> = M & {counts?: Map<number, number>; unmapped?: Unmapped
 type MappedRow = Pick<ImportRow, 'number' | 'unmapped'>
 
 /**
- * What a pass counts by row, apart from outcomes: the rows that the flow's filter excludes, which get no log entry, and cells without an
- * entry in a value map. The settlement that moves the low-water mark past a row counts it. After a takeover, rows below the mark are already
- * counted, and rows above it are composed again.
+ * The counts of a pass by row, besides outcomes: rows that the filter excludes, and unmapped cells. The settlement that moves the low-water
+ * mark past a row counts the row. After a takeover, rows below the mark are already counted, and rows above the mark are composed again.
  */
 export type PassCounts = {
   holdBack(number: number): void
@@ -18,7 +17,7 @@ export type PassCounts = {
   noteUnmapped(row: MappedRow): void
   /** Removes the excluded rows from the window. */
   leave(window: RowWindow): void
-  /** Returns the mark with the counts of the rows that it passes. Each row is counted once. */
+  /** Returns the mark with the counts of the rows up to the mark. Each row is counted once. */
   withCounts<M extends CursorPosition>(mark: M): CountedPosition<M>
   /** Whether some rows are not counted yet. */
   isOpen(): boolean

@@ -1,25 +1,27 @@
 import {chunkRows} from '../../../shared/files/row.ts'
 
-/** The limits on rows in progress above the low-water mark, and on characters of their cells. They bound memory and what a new owner reads again. */
+/**
+ * The limits on rows above the low-water mark, and on the characters of their cells. They bound memory and what a new owner reads again.
+ */
 const [windowRows, windowSize] = [5_000, 32 * 1024 ** 2] as const
 
 /**
  * The rows between the low-water mark and the reader. Rows enter in file order and leave in any order. Every row up to `lowWater` has its
- * final log entry or needs none. The pass bounds the window, so memory does not grow with the file.
+ * final log entry or needs none. The limits of the window bound memory for any size of file.
  */
 export type RowWindow = {
-  /** Adds a row. `size`: its estimated bytes. */
+  /** Adds a row. `size`: the number of characters of its cells and of its nested rows. */
   enter(number: number, size: number): void
   passOver(number: number): void
   leave(number: number): void
   lowWater(): number
   count(): number
   size(): number
-  /** Whether no further row may be read. `others`: rows outside the window, and their size. */
+  /** Whether no further row may be read. `others`: rows that left the window but are still in memory. */
   isFull(others: {rows: number; size: number}): boolean
   /**
-   * Whether another chunk may be prepared. The rest of the window is left to planned rows. If prepared rows alone filled the window, no row could
-   * leave it.
+   * Whether another chunk may be prepared. Part of the window is left to planned rows, because no row could leave a window full of prepared
+   * rows.
    */
   hasRoomAhead(): boolean
 }

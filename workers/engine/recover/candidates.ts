@@ -8,41 +8,41 @@ import {readUnlessRefused, readWithRetry} from '../send/crm-retry.ts'
 import type {LostCreateCandidate} from './match-lost-creates.ts'
 import {findHeldElsewhere} from './record-claims.ts'
 
-/** The interval in which the creates were in flight, by this process's clock. */
+/** The interval in which the CRM may have executed creates, by this process's clock. */
 export type CreateInterval = {fromMs: number; toMs: number}
 
 /**
- * The result of a search. `madeAtMs`: when the record was created, by this process's clock. `field`: the most selective field by which the
- * CRM was searched.
+ * The records that a search found. `madeAtMs`: when the record was created, by this process's clock. `field`: the most selective field by
+ * which the CRM was searched; null if no field was used.
  */
 export type CandidateRecords = {
   records: {record: CrmRecord; madeAtMs: number}[]
   field: string | null
-  /** Whether a record that was not found does not exist. */
+  /** Whether the search is complete: each of its queries found the control record. */
   isProven: boolean
-  /** Whether the chain has created a record that can prove the search. */
+  /** Whether there was a control record, which the chain created. */
   hasControl: boolean
 }
 
 const idsPerRead = 50
 /**
- * The number of fields per read. The CRM returns at most 50; two are the creator and the creation time. Source:
+ * The most sent fields per read. The CRM returns at most 50 fields, and each read also asks for the creator and the creation time. Source:
  * zoho.com/crm/developer/docs/api/v8/get-records.html.
  */
 const fieldsPerRead = 48
 /** The clock tolerance of the search. The CRM returns times in whole seconds. */
 const toleranceMs = 2_000
 
-/** The tolerance of creation times: that of the search, plus the second that the CRM cuts off. */
+/** The tolerance when a creation time is compared. It is one second longer than that of the search, because the CRM cuts off fractions. */
 const creationToleranceMs = 3_000
 
-/** Whether a record was created within the interval, with tolerance. */
+/** Whether a creation time is within the interval, extended at both ends by the tolerance. */
 export const isWithin = ({fromMs, toMs}: CreateInterval, atMs: number) =>
   atMs >= fromMs - creationToleranceMs && atMs <= toMs + creationToleranceMs
 
 /**
- * Finds the records that this connection's CRM user created while these creates were in flight. Reads the fields that the rows sent.
- * Returns null if the CRM cannot search, or finds too many.
+ * Finds the records that this connection's CRM user created while these creates were in flight. Reads the fields that the rows sent. Returns
+ * null if the CRM refuses the search or the read, finds too many records, or does not show a creator or creation time.
  */
 export const findCandidateRecords = async (
   ctx: Context,
@@ -71,7 +71,8 @@ export const findCandidateRecords = async (
 const controlsRead = 10
 
 /**
- * Chooses a control record from a sample of the chain's creates: the oldest that this CRM user created and that has a value in each field.
+ * Chooses a control record from up to ten records of the chain. It is the oldest record that this CRM user created and that has a text in
+ * each search field. Returns null if there is none.
  */
 const readControl = async (ctx: Context, {module}: CompiledFlow, fields: Field[]): Promise<MadeControl | null> => {
   const {connection, lease} = ctx
@@ -96,7 +97,7 @@ const makerOf = ({Created_By: maker}: CrmRecord) => (maker as {id?: unknown} | n
 
 const isSigned = (record: CrmRecord) => typeof makerOf(record) === 'string' && !Number.isNaN(Date.parse(String(record.Created_Time)))
 
-/** Adds to each record whether a row already holds it, as `LostCreateCandidate` describes. */
+/** Adds the `holder` to each record. */
 export const holdersOf = async (ctx: Context, flow: CompiledFlow, records: CandidateRecords['records']): Promise<LostCreateCandidate[]> => {
   const ids = records.map(({record: {id}}) => id)
   const hows = await listHows(ctx.db, {chain: ctx.chain, module: flow.module.no, records: ids})
@@ -107,8 +108,8 @@ export const holdersOf = async (ctx: Context, flow: CompiledFlow, records: Candi
 }
 
 /**
- * The field types by which the CRM can search, the most selective first. Web addresses and phone numbers come last, because the CRM may
- * reformat them.
+ * The field types by which the search can narrow its query, the most selective first. Web addresses and phone numbers come last, because the
+ * CRM may reformat them.
  */
 const SELECTIVE = ['email', 'text', 'website', 'phone']
 const mostFields = 3
@@ -122,8 +123,9 @@ const spellingsOf = (type: string, text: string): string[] => {
 type Field = CompiledFlow['module']['fields'][number]
 
 /**
- * Picks up to three search fields that every row fills. Sorts by most distinct values, then by type, the naming field, the longer values. A
- * website or phone field is used only if it ranks first, because the CRM may reformat its values.
+ * Picks up to three search fields that every row fills with text, those with the most distinct values first. Ties are decided by the order of
+ * `SELECTIVE`, then by the naming field, then by longer values. A website or phone field is used only as the first field, because the CRM may
+ * reformat its values.
  */
 const selectiveFieldsOf = ({module}: CompiledFlow, rows: ImportRow[]): Field[] => {
   const ranked = module.fields.flatMap(field => {
@@ -142,11 +144,11 @@ const selectiveFieldsOf = ({module}: CompiledFlow, rows: ImportRow[]): Field[] =
   return [best, ...stable.slice(0, mostFields - 1)].map(({field}) => field)
 }
 
-/** Groups rows so that each field's values fit into one query. */
+/** Splits the values of the rows into groups. The values of one field in a group fit into one condition of a query. */
 const groupValues = (fields: Field[], rows: ImportRow[], valuesPerCondition: number): MadeQuery['groups'] => {
   const groups: {field: string; values: string[]}[][] = []
   if (fields.length === 0) return groups
-  // One value is the control record's. A value with a backslash needs two spellings.
+  // The control record takes one value. A value with a backslash is sent in two spellings.
   const valuesPerGroup = Math.floor((valuesPerCondition - 2) / 2)
   let values = fields.map(() => new Set<string>())
   const close = () => groups.push(fields.map(({apiName}, at) => ({field: apiName, values: [...values[at]!]})))
@@ -161,7 +163,7 @@ const groupValues = (fields: Field[], rows: ImportRow[], valuesPerCondition: num
   return groups
 }
 
-/** Reads records by id. Returns null if the CRM does not allow it. */
+/** Reads records by id, with every comparable field that a row sent. Returns null if the CRM refuses the read. */
 const readAll = async (ctx: Context, {module}: CompiledFlow, rows: ImportRow[], ids: string[]): Promise<CrmRecord[] | null> => {
   const sent = new Set(rows.flatMap(({payload}) => comparedOf(module.fields, payload).map(({apiName}) => apiName)))
   const lists = inLists([...sent], fieldsPerRead)

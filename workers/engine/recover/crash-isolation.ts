@@ -8,10 +8,10 @@ import type {Run} from '../../../sql/runs.ts'
 import {hungAfter} from '../../watchdog.ts'
 import type {EngineDeps, ExecuteOptions, RunState} from '../run.ts'
 
-/** The number of crashes without a settled row in between after which a run is stopped. */
+/** A run is stopped after this many crashes without a settled row in between. */
 export const mostCrashes = 3
 
-/** The number of takeovers without a settled row in between after which a run executes in a child process. */
+/** The most takeovers with which a run still executes in the worker's own process. A settled row or an orderly release resets the count. */
 const mostSharedTakeovers = 1
 
 const entry = fileURLToPath(new URL('../../isolated-run.ts', import.meta.url))
@@ -23,21 +23,29 @@ export type IsolatedRunMessage = 'taken' | IsolatedRunResult
 
 type IsolationDeps = Pick<EngineDeps, 'config' | 'db'>
 
-/** The run in this process's child process. There is at most one, because each child takes as much memory as a worker. */
+/**
+ * The run that executes in this worker's child process, or null. A worker has at most one child process, because each takes as much memory as
+ * a worker. `handOver`: stops that run, so that another run can use the child process.
+ */
 let current: {run: number; handOver(): void} | null = null
 
-/** Whether two processes in a row lost the run before it settled a row. Restarts and crashes look the same here. */
+/**
+ * Whether the lease of the run was taken at least twice since the run last settled a row or was released in good order. A killed worker
+ * counts like a crash of the run.
+ */
 export const needsIsolation = async ({db}: Pick<EngineDeps, 'db'>, run: number) =>
   ((await findHead(db, run))?.takeovers ?? 0) > mostSharedTakeovers
 
 /**
- * Executes the run in a child process. Only the death of the child counts as a crash of the run. If this process is killed or drained, the
- * child ends with it and no crash is counted. Returns `held` while another run uses the child process.
+ * Executes the run in a child process. An exit of the child without a result counts as a crash of the run, and an error is thrown. If this
+ * process is killed or drained, the child ends too, and no crash is counted. Returns `held` while another run uses the child process or
+ * another owner has the lease.
  */
 export const executeIsolated = async (deps: IsolationDeps, run: Run, options: ExecuteOptions): Promise<RunState> => {
   if (current) {
     const {run, handOver} = current
-    // If the other run settled a row, any worker can execute it again. It then releases the child process for this run.
+    // If the other run has settled a row, it no longer needs isolation and is stopped. Another worker can take it, and this run can use the
+    // child process on its next try.
     if (!(await needsIsolation(deps, run))) handOver()
     return 'held'
   }
@@ -65,7 +73,7 @@ const executeInChild = async ({config, db}: IsolationDeps, {no, org, id}: Run, {
   throw new Error(`The child process of the run exited with ${exitSignal ?? `exit code ${exitCode}`}`)
 }
 
-/** Runs a child process and resolves when it has exited. After an abort it has `DRAIN_SECONDS` to exit. */
+/** Runs a child process and resolves when it has exited. After an abort, the child has `DRAIN_SECONDS` to exit and is then killed. */
 const runChild = async (input: IsolatedRunInput, signal: AbortSignal) => {
   const child = fork(entry, {stdio: ['ignore', 'inherit', 'inherit', 'ipc'], serialization: 'advanced'})
   const messages: IsolatedRunMessage[] = []

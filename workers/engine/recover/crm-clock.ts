@@ -4,11 +4,14 @@ import type {LedgerContext} from '../context.ts'
 
 /** The differences between the CRM's clock and this process's clock, as the runs of the chain observed them. */
 export type CrmClock = {
-  /** Stores a difference. Call it before the answer that carried it is settled. */
+  /**
+   * Stores a difference, unless it is null or this process already stored an equal one, within the tolerance. Call it before the answer with
+   * the difference is settled.
+   */
   note(offsetMs: number | null): Promise<void>
   /** Returns the observed range. Null before the first answer. */
   range(): Promise<ClockRange | null>
-  /** Returns how far the CRM's clock was moved while the chain ran; 0 for a constant difference. */
+  /** Returns by how many ms the CRM's clock was moved while the chain ran. 0 within the tolerance. */
   spreadMs(): Promise<number>
 }
 

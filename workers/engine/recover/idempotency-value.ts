@@ -10,7 +10,8 @@ import {uniqueKeyDigestOf} from '../send/payload-digest.ts'
 
 /**
  * Opens the idempotency values of the run's chain. Returns null if no module has an idempotency field. Stops the run before its first row if
- * the newest discovery has a field that no longer refuses duplicates, because a create that is sent again could then make a second record.
+ * an idempotency field no longer fits by the newest discovery, for example because it accepts duplicates. A create that is sent again could
+ * then make a second record.
  */
 export const openIdempotency = async ({config, db, run, snapshot}: OfflineContext): Promise<IdempotencyValueOf | null> => {
   const modules = snapshot.modules.filter(({idempotencyField}) => idempotencyField !== undefined)

@@ -25,7 +25,10 @@ export type InheritedRow = {
 
 export const isInRange = ({from = 1, to = Number.POSITIVE_INFINITY}: RowRange = {}, number: number) => number >= from && number <= to
 
-/** Finds the rows that already have a record from an earlier run of the chain, by row number. Makes no query if there is no earlier run. */
+/**
+ * Finds the rows whose record an earlier run of the chain created, claimed, updated or deleted, by row number. Makes no query if there is no
+ * earlier run.
+ */
 export const findInheritedRows = async (
   {hot, run, retried}: Pick<Context, 'hot' | 'run' | 'retried'>,
   flow: CompiledFlow,
@@ -46,9 +49,10 @@ export const findInheritedRows = async (
 }
 
 /**
- * Continues a row that has an unsettled entry. The row keeps the operation that was sent, because matching again would find its own lost
- * record. A create with a unique key is sent again. A create without one is first searched for by its payload (`sentDigest`). Attempts and
- * unanswered sends count within one run, like the row limit.
+ * Continues a row that has an unsettled entry. The row keeps the operation that was sent, because a new match could find the row's own lost
+ * record. An entry of the kind `again` is planned anew. A create with a unique key is sent again; one without is first searched for by its
+ * payload (`sentDigest`). Returns an inherited row if the create can be neither sent again nor searched for. Attempts and unanswered sends
+ * count within one run, like the row limit.
  */
 export const resumeRow = (
   {run}: Pick<Context, 'run'>,

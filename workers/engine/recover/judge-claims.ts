@@ -14,14 +14,17 @@ export type ClaimCandidate = {row: ImportRow; recordId: string}
 /** The longest wait for other runs, in seconds. It is short, because the waiting batch keeps its slot. */
 const longestWaitSeconds = 3
 
-/** What other runs learn of an answered batch before its rows are judged: its batch numbers and the records it created. */
+/**
+ * The part of an answered batch that other runs may know before its rows are judged. `batches`: its batch numbers. `made`: the records that
+ * it created.
+ */
 export type AnsweredBatch = {batches: number[]; made: Claim[]}
 
 /**
- * Decides whether a row with an unanswered create may claim the record that the CRM names as its duplicate. This connection's user must
- * have created the record since the chain began. No other row of any run at the CRM org may hold it. `later`: a create of another run,
- * still in flight, may have made it. A record that holds the row's idempotency value is the row's, regardless of its creator and creation time.
- * The batch is published as answered first, so that two runs never wait for each other here. Source: specification, entry 2.
+ * Decides for each row whether it may claim the record that the CRM named as the duplicate of its create. No other row of this chain, or of
+ * an overlapping run at the CRM org, may hold the record. The record must hold the row's idempotency value, or this connection's CRM user
+ * must have created it since the chain began. `later`: a create of another run, still in flight, may have made the record. The batch is
+ * published as answered first, so that two runs never wait for each other here. Source: specification, entry 2.
  */
 export const judgeClaims = async (
   ctx: Context,
@@ -36,7 +39,7 @@ export const judgeClaims = async (
   const areOthersSettled = await waitForOtherRuns(ctx, flow, ms => sleep(ms, undefined, {signal: ctx.signal}), longestWaitSeconds)
   const records = await readCreators(ctx, flow, ids)
   const holders = await listHolders(ctx.db, {chain: ctx.chain, module: flow.module.no, records: ids})
-  // The start of the chain is read here, because the clock that it is compared with may have been set since the run was taken.
+  // The chain's start is converted to this process's clock. It is read for each batch, because that clock may have been changed meanwhile.
   const chainStartMs = await readChainStart(ctx.db, ctx.run.no)
   const {crmUserId: crmUser} = ctx.connection.connector
   const clockRange = await ctx.crmClock.range()
@@ -64,11 +67,11 @@ export const judgeClaims = async (
   return claimRecordsFor(ctx, flow, candidates, judged)
 }
 
-/** Finds the oldest record among a sample of the chain's creates. Returns null if there is none yet. */
+/** Finds the oldest of up to 100 records that the chain created or claimed in the module. Returns null if there is none. */
 const findOldestMade = async ({db, chain}: Context, {module}: CompiledFlow): Promise<string | null> =>
   [...(await listCreated(db, {chain, module: module.no, limit: 100}))].sort(compareAge)[0] ?? null
 
-/** Claims the records for their rows. A record that another chain claimed first is `held`. */
+/** Claims the records for their rows. A row whose record another chain claimed first gets the verdict `held`. */
 const claimRecordsFor = async (
   ctx: Context,
   flow: CompiledFlow,
@@ -85,7 +88,7 @@ const claimRecordsFor = async (
   return judged
 }
 
-/** Reads who created these records, and their idempotency values. Reads by id, because a query may not find a record that was just created. */
+/** Reads the creator, the creation time and the idempotency value of these records. Reads by id, because a query may not find a new record. */
 const readCreators = (ctx: Context, flow: CompiledFlow, ids: string[]) => {
   const {idempotencyField} = flow.module
   const own = idempotencyField === undefined ? [] : [idempotencyField]

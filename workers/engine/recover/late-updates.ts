@@ -1,22 +1,22 @@
 /**
- * Records with an unanswered update that the CRM may still execute. Another row's update of such a record waits, because the older value
- * could overwrite the newer one.
+ * Records with an unanswered update that the CRM may still execute. Another row's update of such a record waits. Otherwise the CRM could
+ * execute the older update last.
  */
 export type LateUpdates = {
   /** Notes that the CRM may still execute the row's update of the record. */
   add(recordId: string, rowKey: string): void
   /** Returns how long a row waits before it may update the record, in ms. A row never waits for its own updates. */
   waitMs(recordId: string, rowKey: string): number
-  /** Whether the CRM may still execute an update of the record, by any row. */
+  /** Whether the CRM may still execute an unanswered update of the record, by any row. */
   has(recordId: string): boolean
 }
 
-/** An unanswered update that another owner or an earlier run sent. `leftMs`: how long the CRM may still execute it. */
+/** An unanswered update that another owner or an earlier run sent. `leftMs`: for how many ms the CRM may still execute the update. */
 export type KnownUpdate = {recordId: string; rowKey: string; leftMs: number}
 
 /**
- * Opens the records with unanswered updates, which are kept in memory. `lastsMs`: how long the CRM may execute an unanswered update.
- * `known`: updates of other owners or runs, the first to expire first.
+ * Keeps the records with unanswered updates in memory. `lastsMs`: how long after `add` the CRM may still execute the update. `known`:
+ * unanswered updates of earlier owners or runs, in order of expiry.
  */
 export const openLateUpdates = (lastsMs: number, known: readonly KnownUpdate[] = []): LateUpdates => {
   const late = new Map<string, {rowKey: string; until: number}>()

@@ -14,9 +14,9 @@ export type Lease = {
   lost: AbortSignal
   /** Notes that a statement that began at `since` (monotonic ms) renewed the lease and was committed. */
   renewedSince(since: number): void
-  /** Whether a request may still be sent if its intent began at `since` (monotonic ms). */
+  /** Whether a request may still be sent. `since` (monotonic ms): when the statement that stored its intent, or moved its deadline, began. */
   maySend(since: number): boolean
-  /** Returns the stop that another process wrote, as of the last heartbeat. */
+  /** Returns the stop of the run as of the last heartbeat. Null if there is none. */
   stopSeen(): RunStop | null
   orgClosedSeen(): boolean
   /** Notes why the run's guard holds it, as a settlement returned it. */
@@ -30,7 +30,10 @@ export type Lease = {
 
 type HoldLeaseInput = {db: Pool; hot: Hot; run: number; head: RunHead; seconds: number; leaveSeconds: number; log: Log}
 
-/** Renews a lease by heartbeats while the run is idle. Every intent and settlement renews it too. */
+/**
+ * Renews the lease by a heartbeat every third of `seconds`. Every intent and settlement renews it too. `leaveSeconds`: the limit in
+ * `maySend`.
+ */
 export const holdLease = ({db, hot, run, head, seconds, leaveSeconds, log}: HoldLeaseInput): Lease => {
   const {fence} = head
   const lost = new AbortController()

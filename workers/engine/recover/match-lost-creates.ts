@@ -5,21 +5,21 @@ import type {ImportRow} from '../model.ts'
 import {type CreateInterval, isWithin} from './candidates.ts'
 
 /**
- * A record that a lost create may have made. `holder`: `made` if a row of any run at the CRM org created or claimed it; `met` if a row of
- * the chain only matched or updated it. `madeAtMs`: when it was created, by this process's clock.
+ * A record that a lost create may have made. `madeAtMs`: when it was created, by this process's clock. `holder` is `made` if a row of any run
+ * at the CRM org created or claimed the record. It is `met` if a row of the chain only matched or updated the record.
  */
 export type LostCreateCandidate = {record: CrmRecord; madeAtMs: number; holder: 'made' | 'met' | null}
 
 /**
- * Rows that sent the same payload in unanswered creates. `keys`: all such rows, in file order. `creates`: the number of unanswered creates
- * by row key. `rows`: the rows to match now. `under`: from when to when the CRM may have executed these creates.
+ * Rows that sent the same payload in unanswered creates. `keys`: the keys of all these rows, in file order. `creates`: the number of
+ * unanswered creates by row key. `rows`: the rows to match now. `under`: the interval in which the CRM may have executed these creates.
  */
 export type Group = {keys: string[]; creates: ReadonlyMap<string, number>; rows: ImportRow[]; under: CreateInterval}
 
 export type RowMatch =
   /** The record belongs to the row. `others`: equal records that further creates of the row may have made. */
   | {is: 'equal'; recordId: string; others: string[]}
-  /** It cannot be determined whether a record belongs to the row. */
+  /** Whether a record belongs to the row cannot be determined. */
   | {is: 'unclear'; message: string}
   /** No record can belong to the row. */
   | {is: 'none'}
@@ -32,9 +32,9 @@ type MatchInput = {
 }
 
 /**
- * Assigns records to rows with unanswered creates. Each equal record accounts for one create. First every row gets one record, the oldest
- * records first. The rest go to rows that were sent several times. If records outnumber creates, every row of the group is unclear. A
- * record of another row is never assigned.
+ * Assigns records to rows with unanswered creates. Each equal record accounts for one create. Every row of a group gets one record, oldest
+ * first, then rows with several creates get the rest. If records outnumber creates, every row of the group is unclear. A record that another
+ * row created or claimed is never assigned.
  */
 export const matchLostCreates = ({fields, telling, groups, candidates}: MatchInput): Map<ImportRow, RowMatch> => {
   const matches = new Map<ImportRow, RowMatch>()

@@ -4,9 +4,9 @@ import type {CompiledFlow} from '../model.ts'
 import {readUnlessRefused} from '../send/crm-retry.ts'
 
 /**
- * Stores the highest record id of the module before the chain's first create in it. A record with a higher id was created later, even if
- * the CRM's clock was changed meanwhile. Needed only for modules with a unique field, because the CRM names no duplicates in others. Costs
- * one request per module and chain.
+ * Reads the highest record id of the module and stores it for the chain, before the chain's first create in the module. A record with a
+ * higher id was created later, even if the CRM's clock was changed meanwhile. Skips modules without a unique field, because the CRM names no
+ * duplicates in them. Stores nothing in a dry run, or if the CRM refuses the read.
  */
 export const keepNewest = async (ctx: Context, {module, uniqueFields}: CompiledFlow): Promise<void> => {
   const {connection, db, run, chain, lease} = ctx
@@ -19,6 +19,6 @@ export const keepNewest = async (ctx: Context, {module, uniqueFields}: CompiledF
   if (newest.id !== null) await keepNewestId(db, {run: run.no, module: module.no, id: newest.id})
 }
 
-/** Finds the stored id, or null if none was read. */
+/** Finds the id that `keepNewest` stored in a run of the chain. Returns null if there is none. */
 export const findNewest = ({db, run, chain}: Context, {module}: CompiledFlow): Promise<string | null> =>
   findNewestId(db, {run: run.no, chain, module: module.no})

@@ -20,7 +20,10 @@ export const waitForOtherRuns = (
   return waitForOpenCreates(ctx.db, query, {seconds, maxPauseMs: 1_000, wait})
 }
 
-/** Finds which of these records the rows of other chains created or claimed, in any of our orgs. */
+/**
+ * Finds which of these records rows of other chains created or claimed. Covers all orgs of this deployment that write to the CRM org. Only
+ * runs that overlap this chain in time count.
+ */
 export const findHeldElsewhere = async (ctx: Context, {module}: Pick<CompiledFlow, 'module'>, records: string[]): Promise<Set<string>> => {
   if (records.length === 0) return new Set()
   return new Set(await listHeldElsewhere(ctx.db, {...crmOrgOf(ctx), chain: ctx.chain, module: module.apiName, records}))
@@ -53,7 +56,7 @@ export const publishAnswer = async (
 
 export type Claim = {key: string; recordId: string}
 
-/** Claims records for rows. Returns the granted records. */
+/** Claims records for rows. Returns the ids of the granted records. */
 export const claim = async (ctx: Context, {module}: CompiledFlow, claims: Claim[]): Promise<Set<string>> => {
   if (claims.length === 0) return new Set()
   return new Set(await claimRecords(ctx.db, {...crmOrgOf(ctx), run: ctx.run.no, chain: ctx.chain, module: module.no, claims}))

@@ -11,10 +11,10 @@ const LOST = 'The worker that sent the row ended before the CRM answered'
 type Send = Awaited<ReturnType<typeof listSends>>[number]
 
 /**
- * Settles the batches that a dead owner left in flight, before anything else is sent. The CRM may have executed them, so their rows are
- * logged as unanswered, in one statement per batch. Needs only the ledger. `piecewise`: if a batch cannot be settled as a whole, its rows
- * are settled one by one. Rows that still fail are logged and skipped. `keepsJobs`: leaves the batches of requested bulk jobs open, because their
- * result will be read. Returns the number of settled rows.
+ * Settles the batches that an earlier owner left in flight, before anything else is sent. The CRM may have executed them, so their rows are
+ * logged as unanswered. Batches of a bulk job that was never requested count as never sent. Needs only the ledger. `piecewise`: if a batch
+ * cannot be settled as a whole, its rows are settled one by one, and rows that still fail are skipped. `keepsJobs`: leaves the batches of
+ * requested bulk jobs open, because their result will be read. Returns the number of rows that were logged as unanswered.
  */
 export const settleOpenSends = async (ctx: LedgerContext, {piecewise = false, keepsJobs = false} = {}): Promise<number> => {
   let rows = 0
@@ -28,7 +28,7 @@ export const settleOpenSends = async (ctx: LedgerContext, {piecewise = false, ke
   return rows
 }
 
-/** Settles the batch of a bulk job that was never requested: its rows count as never sent. */
+/** Settles a batch of a bulk job that was never requested. Its rows count as never sent. */
 const putBack = (ctx: LedgerContext, {batch, module, flow, keys, numbers}: Send) =>
   ctx.settler.settle({
     ...emptySettlement(batch),
@@ -49,7 +49,7 @@ const settleSend = async (ctx: LedgerContext, send: Send, places: number[], batc
     const row = {key, number, counted: isUndo && attempt > 1 ? ('unanswered' as const) : (counted.get(key) ?? null)}
     const [patchPlan, tags] = [kind === STEP_CODES.patch, kind === STEP_CODES.tag]
     const isCreate = kind === STEP_CODES.create
-    // The entry concerns a create, or a row that was nested in one.
+    // Without a target, the row was created itself, or was nested in a create.
     const said = witness[at] && target === null ? resendSafe(LOST) : {message: LOST}
     logOutcome({flow: {no: flow, module: {no: module}, patchPlan, tags}, settled}, row, 'unanswered', {attempt, recordId: target, ...said})
     const question = {module, key, flow, number, kind, target, witness: witness[at]!, digest: digests?.[at] ?? null, attempt}

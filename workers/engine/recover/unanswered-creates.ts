@@ -20,18 +20,18 @@ import {claimForRows, waitForOtherRuns} from './record-claims.ts'
 
 /** Resolves unanswered creates that carry no unique key. */
 export type UnansweredCreates = {
-  /** Removes the rows with an unanswered create of an earlier owner or run, and starts to resolve them. Returns the other rows. */
+  /** Starts to resolve the rows with an unanswered create of an earlier owner or run. Returns the other rows. */
   takeUp(rows: ImportRow[]): ImportRow[]
   /** Resolves the rows of one batch, which are logged as unanswered. Fulfils when each row is settled or queued to be sent again. */
   settle(rows: ImportRow[]): Promise<void>
-  /** The number of rows that are being resolved, and their estimated bytes. */
+  /** Returns the number of rows that are being resolved; `size` returns the estimated bytes of their values. */
   count(): number
   size(): number
-  /** The number of steps of the pass that wait for a search and hold no slot. */
+  /** Returns the number of steps in progress that resolve rows. Such a step mostly waits without a slot. */
   steps(): number
 }
 
-/** The parts of the pass that resolving needs. `flying`: batches that were sent, until each is settled. */
+/** The parts of the pass that are needed to resolve rows. `flying`: batches that were sent, until each is settled. */
 type Pass = {
   ctx: Context
   flow: CompiledFlow
@@ -47,10 +47,10 @@ type Pass = {
 type Room = Pass & {waiting: Map<ImportRow, number>; steps: number; alone<T>(work: () => Promise<T>): Promise<T>}
 
 /**
- * Resolves unanswered creates by a search, because sending one again may make a second record. An equal record that our user created
- * meanwhile is the row's. The search begins when the CRM can no longer execute the request. An empty search proves that no record exists
- * only after the CRM's lag, and only if it finds a control record that the chain created. Then the row is sent again under the same
- * admission, and the log says that its record may exist twice. If the chain has created no record yet, one row is sent again first.
+ * Resolves unanswered creates by a search, because a second send may make a second record. The search begins when the CRM can no longer
+ * execute the request. An equal record that this connection's CRM user created meanwhile is assigned to the row. An empty search proves that
+ * no record exists only after the CRM's lag, and only if the search finds a control record of the chain. The row is then sent again under the
+ * same admission, and its log says that its record may exist twice. If the chain has no control record yet, one row is sent again alone.
  */
 export const openUnansweredCreates = (pass: Pass): UnansweredCreates => {
   const room: Room = {...pass, waiting: new Map(), steps: 0, alone: openLimiter(1)}
@@ -100,7 +100,7 @@ const measureRow = ({payload, nestable, nested = []}: ImportRow): number =>
     .flatMap(values => Object.values(values))
     .reduce<number>((sum, value) => sum + (typeof value === 'string' ? value.length : 0), 0)
 
-/** Searches at growing intervals until each row of the batch is resolved or its time is up. */
+/** Searches at growing intervals until each row of the batch is resolved. Rows that are not resolved in time end as unanswered. */
 const settleBatch = async (room: Room, rows: ImportRow[]) => {
   const {ctx} = room
   const graceMs = (lagSecondsOf(ctx) + 3 * spareSecondsOf(ctx)) * 1000
@@ -143,7 +143,7 @@ const waitUntilDue = async (room: Room, rows: ImportRow[], until: number): Promi
   }
 }
 
-/** Returns the ms until an empty search proves that no record exists. */
+/** Returns the ms until an empty search can prove that no record exists. */
 const untilOver = async (room: Room, rows: ImportRow[]): Promise<number> =>
   (await factsOf(room, rows)).reduce((most, fact) => Math.max(most, leftMs(room, fact)), 0) + 1
 
@@ -151,12 +151,14 @@ const leftMs = ({ctx}: Pass, {dueInMs}: LostCreate) => dueInMs + lagSecondsOf(ct
 
 const waitForSearch = ({ctx, over, assertGoing}: Pass, ms: number) => waitInPass(ms, {signal: ctx.signal, over, assertGoing})
 
-/** What a search resolved. `isFirst`: one row is sent again alone, because the chain has created no record that could prove a search. */
+/**
+ * The rows that a search resolved. `isFirst`: one row is sent again alone, because the chain has created no record that could prove a search.
+ */
 type SearchResult = {resolved: Map<ImportRow, RowMatch>; isFirst: boolean}
 
 /**
- * Searches the CRM once and returns the rows it resolved. A batch in flight during the search, in any run at the CRM org, may have made a
- * found record. So all such batches are settled before a record is assigned.
+ * Searches the CRM once and returns the rows that it resolved. A batch that was in flight during the search may have made a found record. So
+ * the batches of this pass are settled first, and those of other runs are waited for, up to `overSecondsOf`.
  */
 const searchRecords = async (room: Room, rows: ImportRow[], canSendFirst: boolean): Promise<SearchResult> => {
   const {ctx, flow} = room
@@ -181,8 +183,8 @@ const searchRecords = async (room: Room, rows: ImportRow[], canSendFirst: boolea
 }
 
 /**
- * Removes rows without a record from the matches, because an unproven search may miss one. Returns the one row that may be sent again
- * without proof.
+ * Removes rows without a record from the matches, because an unproven search may miss a record. Returns the one row that may be sent again
+ * without proof, or null.
  */
 const keepFirst = (matches: Map<ImportRow, RowMatch>, mayOne: boolean): ImportRow | null => {
   const unproven = [...matches].flatMap(([row, {is}]) => (is === 'none' ? [row] : []))
@@ -195,9 +197,9 @@ const keepFirst = (matches: Map<ImportRow, RowMatch>, mayOne: boolean): ImportRo
 const isComplete = (row: ImportRow, match: RowMatch) => match.is === 'equal' && 1 + match.others.length >= row.unansweredCreates
 
 /**
- * Returns the interval in which the CRM may have executed these creates, by this process's clock. A request that the network held back past
- * its deadline may be executed within the lag. `spreadMs`: how far the CRM's clock was moved while the chain ran. Facts may be as many as
- * the rows of the file, too many for `Math.max(...)`.
+ * Returns the interval in which the CRM may have executed these creates, by this process's clock. It ends one lag after the last deadline,
+ * because the network may delay a request. `spreadMs`: how far the CRM's clock was moved while the chain ran. There may be as many facts as
+ * rows in the file, too many arguments for `Math.max`.
  */
 const searchWindowOf = (ctx: Context, facts: readonly LostCreate[], spreadMs: number): CreateInterval => {
   const now = Date.now()
@@ -245,8 +247,8 @@ const endUnproven = async (room: Room, rows: ImportRow[]): Promise<SearchResult>
 const UNDETERMINED = 'The CRM did not respond, so the record of this row may exist. Check the CRM before you import the row again'
 
 /**
- * Settles a row whose record was found. The record accounts for one create. If more were sent, the log says that the record may exist
- * twice, or names the other records.
+ * Settles a row whose record was found. The record accounts for one create. If more creates were sent, a further log entry says that the
+ * record may exist twice and names the equal records that were found.
  */
 const settleFound = ({flow}: Pass, settled: SettlementParts, row: ImportRow, {recordId, others}: Extract<RowMatch, {is: 'equal'}>) => {
   row.attempt++

@@ -19,7 +19,8 @@ type ChosenOps = {ops: Op[]; ended: ImportRow[]}
 
 /**
  * Compares operations with the plan that the run applies, just before they are sent. The targets are read by id, because the query that
- * matched them may be old. A row that differs, or whose record was changed by anyone else, is skipped as stale.
+ * matched them may be old. A row that differs, or whose record another writer changed, is settled without a send. Returns all operations if
+ * the run applies no plan, or the flow adds tags.
  */
 const choosePlanned = async (
   {ctx, flow, window}: Pick<RowPipeline, 'ctx' | 'flow' | 'window'>,
@@ -58,7 +59,9 @@ const choosePlanned = async (
   return {ops: ops.filter(({row}) => !over.has(row)), ended}
 }
 
-/** Returns the operations that may be sent now: those in the run's plan, and deletes whose records still match. */
+/**
+ * Returns the operations that may be sent now. Drops deletes whose record no longer matches, and operations that differ from the run's plan.
+ */
 export const chooseOps = async (
   pipeline: Pick<RowPipeline, 'ctx' | 'flow' | 'window'>,
   kind: StepKind,
@@ -69,7 +72,7 @@ export const chooseOps = async (
   return {ops, ended: [...there.ended, ...ended]}
 }
 
-/** Returns the time of the chain's last write to each record, in the notation of a plan step. */
+/** Returns when the chain last wrote each record, as an ISO 8601 time in UTC, by record id. */
 export const listOwnWrites = async ({db, chain, snapshot}: Context, ops: Pick<Op, 'target'>[]): Promise<Map<string, string>> => {
   const records = [...new Set(ops.flatMap(({target}) => (target === null || isPlannedId(target) ? [] : [target])))]
   if (records.length === 0) return new Map()
@@ -77,7 +80,10 @@ export const listOwnWrites = async ({db, chain, snapshot}: Context, ops: Pick<Op
   return new Map(writes.map(({recordId, writtenAt}) => [recordId, changedAt({id: recordId, Modified_Time: writtenAt})!]))
 }
 
-/** Finds unanswered updates whose record already holds every sent value. Sending them again is safe. */
+/**
+ * Finds unanswered updates whose record already holds every sent value. Such an update can be sent again safely. Empty if a sent field cannot
+ * be compared.
+ */
 const findApplied = async (ctx: Context, flow: CompiledFlow, ops: Op[]): Promise<Set<Op>> => {
   const sent = ops.filter(({row}) => isSent(row, flow))
   const fields = flow.module.fields.filter(({apiName}) => sent.some(({row}) => apiName in row.payload))

@@ -26,8 +26,8 @@ export const describeGroups = async (
 }
 
 /**
- * Finds the groups with a row that differs from the plan; the rows of a record are replaced together. An unanswered group is sent again
- * even if its record changed, because that write may be the change.
+ * Finds the groups in which a row differs from the plan. Such a group is stale as a whole, because the rows of a record are replaced
+ * together. A change of the record is ignored if the group has an unanswered write, because that write may be the change.
  */
 export const findStaleGroups = async (
   ctx: Context,

@@ -11,7 +11,7 @@ import type {Op} from '../settle/verdict.ts'
 /** The records of targets with the time of their last change, by id. */
 export type TargetRecords = ReadonlyMap<string, CrmRecord>
 
-/** Whether the destination says when a record was last changed. Without that, a dry run makes no plan that can be sealed. */
+/** Whether the destination says when a record was last changed. Otherwise a dry run makes no plan that can be sealed. */
 export const knowsChanges = ({run}: Pick<Context, 'run'>): boolean => run.connectorKind === 'zoho'
 
 /** Reads when the targets were last changed. Costs one CRM call per hundred records. */
@@ -46,7 +46,7 @@ export const describeSteps = async (
   )
 }
 
-/** Describes rows that are sent in the create of their parent. */
+/** Describes rows that are sent in the create of their parent as steps of a plan. */
 export const describeNested = async (ctx: Context, parent: ImportRow, rows: ImportRow[]): Promise<Map<ImportRow, StepFacts>> => {
   const target = `row:${parent.key}`
   const nameOf = await nameMakers(
@@ -64,10 +64,10 @@ export const changedAt = (record: CrmRecord | undefined): string | null => {
 
 type NameRecord = (id: string) => string
 
-/** Returns a function that replaces the id of a record that the chain created by its placeholder id. */
+/** Returns a function that replaces the id of a record that the chain created or claimed by a placeholder id with the row key. */
 const nameMakers = async ({db, chain, retried, run, snapshot}: Context, ids: string[]): Promise<NameRecord> => {
   const records = [...new Set(ids)].filter(id => !isPlannedId(id))
-  // A dry run creates no records, so its ids have placeholders only if it continues a chain.
+  // A dry run creates no records, so it has ids to replace only if it continues a chain.
   if (records.length === 0 || (run.dryRun && retried === null)) return id => id
   const modules = snapshot.modules.map(({no}) => no)
   const makers = await listMakers(db, {chains: [chain, retried ?? chain], modules, records})
@@ -75,7 +75,7 @@ const nameMakers = async ({db, chain, retried, run, snapshot}: Context, ids: str
   return id => names.get(id) ?? id
 }
 
-/** Returns a hash of what the row writes, with its nested rows. It does not depend on the order of the fields. */
+/** Returns a hash of the values that the row and its nested rows write. The order of the fields does not matter. */
 const hashValues = ({payload, nested = []}: Pick<ImportRow, 'payload' | 'nested'>, nameOf: NameRecord): string => {
   const fieldsOf = (values: ImportRow['payload']) =>
     Object.entries(values)

@@ -9,7 +9,7 @@ export const PLAN_STALE = 'PLAN_STALE'
 /** The part of a row that decides whether it keeps to the plan. `step`: its step in the plan; null: none; undefined: the run has no plan. */
 type PlannedRow = Partial<Pick<ImportRow, 'step' | 'attempt' | 'decided' | 'unansweredSends'>>
 
-/** Adds to each row its step in the plan that the run applies. */
+/** Sets the `step` of each row. Does nothing if the run applies no plan. */
 export const addSteps = async (
   {plan}: Pick<Context, 'plan'>,
   flow: Pick<CompiledFlow, 'no'>,
@@ -26,8 +26,8 @@ export const addSteps = async (
 }
 
 /**
- * Whether this run or an earlier one sent a write of the row that may have taken effect. A row whose record an earlier run decided counts as sent.
- * A patch row always has a decided record, so its attempts count instead. A refused row that is planned again does not count: nothing was written.
+ * Whether this run or an earlier one sent a write of the row that may have taken effect. A row with a decided operation counts as sent. A
+ * patch row always has one, so its attempts count instead. A refused row that is planned again does not count, because nothing was written.
  */
 export const isSent = (
   {attempt = 0, unansweredSends = 0, decided = null}: PlannedRow,
@@ -37,7 +37,10 @@ export const isSent = (
 /** Whether the row has a step in the plan and its write was not sent. If such a row is not written, it must end as stale. */
 export const isDue = (row: PlannedRow, flow: Pick<CompiledFlow, 'patchPlan'>): boolean => Boolean(row.step) && !isSent(row, flow)
 
-/** Restricts the plan of a row to its step in the sealed plan. A row without a step is not written and asks no question. */
+/**
+ * Restricts the plan of a row to its step in the sealed plan. A row without a step is not written and asks no question. A row whose operation
+ * was sent earlier keeps its plan.
+ */
 export const keepToPlan = ({step, decided}: PlannedRow, planned: RowPlan): RowPlan => {
   if (step === undefined || decided) return planned
   if (planned.do === 'wait') return step ? planned : skipStale('The plan does not write this row')
@@ -46,10 +49,12 @@ export const keepToPlan = ({step, decided}: PlannedRow, planned: RowPlan): RowPl
   return step.kind === planned.do ? planned : skipStale(`The plan would ${step.kind}, but the row would now ${planned.do}`)
 }
 
-/** Returns a plan that skips the row as stale. */
 export const skipStale = (message: string): SkipPlan => ({do: 'skip', code: PLAN_STALE, message, recordId: null, asks: null})
 
-/** Returns how an operation differs from its step in the plan; null if it does not. `ours`: when the chain last changed the target. */
+/**
+ * Returns how an operation differs from its step in the plan; null if it does not. `ours`: when the chain last changed the target. A change
+ * at that time is no difference.
+ */
 export const findDifference = (step: PlanStep | null, now: StepFacts, ours: string | null): string | null => {
   if (!step) return 'The plan does not write this row'
   if (step.kind !== now.kind) return `The plan would ${step.kind}, but the row would now ${now.kind}`

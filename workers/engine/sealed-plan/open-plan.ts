@@ -12,7 +12,6 @@ import {RunPaused, RunStopped} from '../run-endings.ts'
 
 type Phase = PlanStep['phase']
 
-/** The sealed plan that a run applies. */
 export type OpenPlan = {
   /** Returns the steps of these rows, by row number. A row without a step is not written. */
   stepsOf(flow: number, phase: Phase, rows: readonly number[]): Promise<Map<number, PlanStep>>
@@ -20,7 +19,7 @@ export type OpenPlan = {
 
 type PlanContext = Pick<LedgerContext, 'db' | 'storage' | 'run'>
 
-/** The most chunks in memory. Rows of subforms come in the order of their parents, so they need many. */
+/** The most chunks in memory. Rows of subforms come in the order of their parents, so their steps are spread over many chunks. */
 const mostOpen = 64
 const chunksPerLook = 100
 const readAhead = 4
@@ -28,8 +27,8 @@ const mostBytes = 64 * 1024 ** 2
 const unpack = promisify(gunzip)
 
 /**
- * Opens the plan of the run's dry run. Compares every chunk with its hash first, so that no row of a plan that was tampered with is written.
- * Stops the run with the first chunk that differs. Null: the run applies no plan.
+ * Opens the sealed plan that the run applies. First compares every chunk with its hash, so that no row of an altered plan is written. Stops
+ * the run at the first chunk that differs. Null: the run applies no plan.
  */
 export const openPlan = async (ctx: PlanContext): Promise<OpenPlan | null> => {
   const {db, run} = ctx
@@ -76,7 +75,7 @@ async function* listChunks({db}: PlanContext, run: number): AsyncGenerator<PlanC
   }
 }
 
-/** Reads the steps of a chunk, if the stored lines have the chunk's hash. */
+/** Reads the steps of a chunk. Stops the run if the stored lines do not match the chunk's hash. Pauses it if storage is unavailable. */
 const readChunk = async (ctx: PlanContext, run: number, chunk: PlanChunk): Promise<PlanStep[]> => {
   const {db, storage} = ctx
   const {chunk: number, firstRow, lastRow, previous} = chunk

@@ -18,7 +18,7 @@ const segmentsPerLook = 100
 
 /**
  * Stores the plan of a complete dry run. Steps are sorted by flow, row and phase, in chunks with chained hashes. Deletes a part that an
- * earlier owner stored, and starts over.
+ * earlier owner stored, and starts over. Pauses the run if its segments cannot be read from storage.
  */
 export const orderSteps = async (ctx: OfflineContext): Promise<void> => {
   const sorting = openRowSort<FoundStep>({compare, sizeOf: () => 200})
@@ -79,7 +79,6 @@ const storePlan = async (ctx: OfflineContext, sorting: RowSort<FoundStep>) => {
 
 type NewChunk = {steps: PlanStep[]; chunk: number; previous: string; firstLine: number}
 
-/** Stores a chunk and returns its hash. */
 const storeChunk = async ({db, storage, run, lease}: OfflineContext, {steps, chunk, previous, firstLine}: NewChunk): Promise<string> => {
   lease.lost.throwIfAborted()
   const items = steps.map(lineOfStep)

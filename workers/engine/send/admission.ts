@@ -15,27 +15,27 @@ import {findWriteBlock, runHeld} from './crm-retry.ts'
 import {sentDigestOf} from './payload-digest.ts'
 
 /**
- * Rows whose intent is stored. `batches`: one for the rows themselves, and one per flow with rows nested in them. `left`: rows for which
- * the limit has no room.
+ * Operations whose intent is stored. `batches`: the batch numbers, of the rows and of the rows nested in them. `left`: operations for which
+ * the row limit has no room. `since`: when the statement that stored the intent began, in monotonic ms.
  */
 export type AdmittedBatches = {batches: number[]; ops: Op[]; left: Op[]; since: number}
 
-/** Returns for how many seconds a dead owner's last request may still run: to be sent, to be answered, and a reserve. */
+/**
+ * Returns for how many seconds after its intent a request may still take effect. It is the time until the send, the time for the answer, and
+ * a reserve.
+ */
 export const answerSecondsOf = ({config}: Pick<Context, 'config'>) => config.CRM_TIMEOUT_SECONDS + spareSecondsOf({config})
 
-/** Returns the reserve in seconds beyond the time that a call may take: ten, or less if calls time out in less than five. */
+/** Returns the seconds that are added to the timeout of a call: ten, or twice the timeout if it is under five seconds. */
 export const spareSecondsOf = ({config}: Pick<Context, 'config'>) => 2 * handoverSecondsOf(config)
 
-/**
- * Returns for how many seconds after a request's deadline a query may not find what the request created. The CRM does not execute a request
- * after its deadline.
- */
+/** Returns for how many seconds after a request's deadline a query may miss what the request created. */
 export const lagSecondsOf = ({config}: Pick<Context, 'config'>) => config.CRM_LAG_SECONDS
 
-/** Returns the seconds after which a request has no further effect, and its effect is visible to queries. */
+/** Returns the seconds after an intent from which its request can have no further effect, and queries find every record that it wrote. */
 export const overSecondsOf = (ctx: Pick<Context, 'config'>) => answerSecondsOf(ctx) + lagSecondsOf(ctx)
 
-/** What an admission at the row limit needs to know about the pass. `bulkJob`: the number of the bulk job that holds the rows. */
+/** The state of the pass that an admission needs at the row limit. `bulkJob`: the number of the bulk job that holds the rows. */
 export type AdmissionHooks = {
   bulkJob?: number
   /** Resolves when a step of the pass has ended; throws the cause if the pass ended. */
@@ -45,8 +45,8 @@ export type AdmissionHooks = {
 }
 
 /**
- * Commits the intent to send these rows. If the run's limit has room for fewer, the others are returned in `left`. While rows in flight use
- * up the limit, gives up the slot and waits for them. Throws RunStopped or LeaseLost.
+ * Commits the intent to send these operations. If the run's row limit has room for fewer, the others are returned in `left`. While rows in
+ * flight use up the limit, the batch gives up its slot and waits for them. Throws `RunStopped`, `RunPaused` or `LeaseLost`.
  */
 export const admitOps = async (
   ctx: Context,
@@ -77,13 +77,16 @@ export const admitOps = async (
   }
 }
 
-/** Returns the place by which rows are ordered. The rows of one record stay together. */
+/** Returns the number by which operations are sorted. It is equal for all rows of one record. */
 const placeOf = ({row, unit}: Op) => unit?.at ?? row.number
 
-/** Whether the row is already counted and takes no more room, because it has an unanswered send. */
+/** Whether the row already counts towards the limit, because it has an unanswered send. */
 const isCounted = ({row}: Op) => row.unansweredSends > 0
 
-/** Stores the intents. Returns false if their gate was shut. After a lost answer it looks the intents up, so that they are stored once. */
+/**
+ * Stores the intents. Returns false if the gate of T1 refuses them. If the answer of a statement is lost, the intents are looked up, so that
+ * they are stored once.
+ */
 const intend = async (ctx: Context, intents: Intent[]): Promise<boolean> => {
   const {hot, lease, run, log} = ctx
   const [{batch}] = intents as [Intent]
@@ -94,7 +97,7 @@ const intend = async (ctx: Context, intents: Intent[]): Promise<boolean> => {
     } catch (error) {
       lease.lost.throwIfAborted()
       if (sqlStateOf(error) === GATE_SHUT) return false
-      // Only an earlier try of this statement can have stored the batch.
+      // The batch number exists already: an earlier try of this statement stored it.
       if (sqlStateOf(error) === '23505') return true
       if (!isFateUnknown(error) && !isPassing(error)) throw error
       log.warn({err: error}, 'retrying intent')
@@ -133,7 +136,7 @@ const intentsOf = (ctx: Context, flow: CompiledFlow, kind: BatchKind, ops: Op[],
   return intents
 }
 
-/** The rows of a bulk job are settled in pieces, each in one statement. */
+/** The most rows of a bulk job in one batch. Each batch is settled in one statement. */
 const rowsPerPiece = 2_000
 
 /** Splits the rows of a bulk job into its batches. */
@@ -156,8 +159,9 @@ const intentOf = (ctx: Context, flow: CompiledFlow, kind: number, rows: Intent['
 })
 
 /**
- * Finds out why the gate was shut, under a lock on the run's head. Returns how many of the rows fit; 0 means to wait for rows in flight. If
- * nothing fits, is in flight or is to be sent again, the run has reached its limit. The stop is then written here, once.
+ * Finds out why the gate refused an intent, under a lock on the run's head. Returns how many of the operations fit; 0 means to wait for rows
+ * in flight. If nothing fits, nothing is in flight and nothing waits to be sent again, the run has reached its limit. The stop is then stored
+ * and returned.
  */
 const findRoom = (ctx: Context, flow: CompiledFlow, ops: Op[], {resending}: AdmissionHooks): Promise<number | RunStop> =>
   ctx.db.transaction(async tx => {
@@ -184,7 +188,7 @@ const findRoom = (ctx: Context, flow: CompiledFlow, ops: Op[], {resending}: Admi
     return stop
   })
 
-/** Counts the rows that fit, in their order. The rows of one record fit all or none, as do a row and its nested rows. */
+/** Counts the leading operations that fit. The rows of one record fit all or none, as do a row and its nested rows. */
 const countFitting = (ops: Op[], fresh: Set<string>, room: number): number => {
   let counted = 0
   const past = ops.findIndex(({row}) => {

@@ -6,13 +6,13 @@ import {countNested} from './nested-rows.ts'
 
 const rowsPerBatch = 100
 /**
- * The size of batches after a lost one. A lost batch without a unique key takes many calls to settle, so the next batches are smaller for a
- * while.
+ * The most rows per batch of creates after a batch without an answer. Each unanswered create without a unique key takes many calls to settle,
+ * so the next batches are smaller for a while.
  */
 const rowsAfterLoss = 10
 export const batchesAfterLoss = 20
 
-/** Rows that wait to be sent. `smallBatchesLeft`: the number of small batches to come. */
+/** Operations that wait to be sent. `smallBatchesLeft`: the number of small batches still to be sent. */
 type PartBatches = {flow: CompiledFlow; partBatches: Record<StepKind, Op[]>; smallBatchesLeft: number}
 
 export const isBatchFull = (waiting: PartBatches, kind: StepKind): boolean => {
@@ -20,7 +20,7 @@ export const isBatchFull = (waiting: PartBatches, kind: StepKind): boolean => {
   return length >= mostRows(waiting, kind) || countFitting(waiting, kind) < length
 }
 
-/** Removes the next batch from the waiting rows: as many as fit into one request together with their nested rows. */
+/** Removes the next batch from the waiting operations: at most 100, and as many as fit into one request with their nested rows. */
 export const takeBatch = (waiting: PartBatches, kind: StepKind): Op[] => {
   const most = mostRows(waiting, kind)
   const ops = waiting.partBatches[kind].splice(0, Math.min(most, countFitting(waiting, kind)))

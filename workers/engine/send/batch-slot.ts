@@ -1,8 +1,8 @@
 import type {Slots} from '../../../shared/crm/limits/slots.ts'
 
 /**
- * The slot of one batch, which waits for it in a queue. `granted` resolves when it has the slot. The batch may give it up and queue again.
- * Giving it up twice has no further effect.
+ * The slot of one batch. `granted`: resolves when the batch has the slot. `give`: gives the slot up; a second call has no effect. `again`:
+ * queues again, like `queueForSlot`.
  */
 export type BatchSlot = {granted(): Promise<void>; give(): void; again(): Promise<void>}
 
@@ -29,7 +29,7 @@ export const queueForSlot = async (slots: Slots, signal: AbortSignal): Promise<B
   }
 }
 
-/** Queues for a slot. Resolves when the batch has it. */
+/** Queues for a slot. Resolves when the batch has the slot. */
 export const acquireBatchSlot = async (slots: Slots, signal: AbortSignal): Promise<BatchSlot> => {
   const slot = await queueForSlot(slots, signal)
   await slot.granted()

@@ -15,8 +15,8 @@ const longestWaitMs = 10_000
 const tries = 6
 
 /**
- * Queries the CRM under a slot and retries while a retry may help. Ends in an answer, a pause or a stop, so no row is lost. `slots`: large
- * for queries, small for reads by id, which the CRM's limit on large calls does not count.
+ * Reads from the CRM under a slot, and retries while a retry may help, at most six tries. Throws `RunPaused` or `RunStopped` if there is no
+ * answer, so no row is lost. `slots`: large for queries, small for reads by id, which do not count towards the CRM's limit on large calls.
  */
 export const readWithRetry = async <T>(ctx: Context, read: () => Promise<T>, slots: Slots = ctx.slots.large): Promise<T> => {
   for (let tried = 1; ; tried++) {
@@ -33,7 +33,7 @@ export const readWithRetry = async <T>(ctx: Context, read: () => Promise<T>, slo
   }
 }
 
-/** Queries like `readWithRetry`. Returns null if the CRM refuses the query permanently, unless it refuses the token. */
+/** Reads like `readWithRetry`. Returns null if the CRM refuses the read permanently, unless it refuses the token. */
 export const readUnlessRefused = <T>(ctx: Context, read: () => Promise<T>, slots?: Slots): Promise<T | null> =>
   readWithRetry(
     ctx,
@@ -91,7 +91,10 @@ export const runHeld = (held: RunHold) => new RunPaused('GUARD', explainHeld(hel
 
 export const crmUnavailable = () => new RunPaused('CRM_UNAVAILABLE', 'The CRM does not answer. The run tries again in 30 seconds', 30)
 
-/** Returns how a refusal before sending ends the run: with a pause, or with a stop if the grant has ended. */
+/**
+ * Returns how a refusal before the send ends the run. The run stops if the connection was disconnected or lost its grant. Otherwise it
+ * pauses.
+ */
 export const classifyRefusal = async ({db, run}: LedgerContext, refusal: Refusal) => {
   const shut = findWriteBlock(await findWriteStatus(db, run.no), run)
   if (shut) return shut
@@ -104,8 +107,8 @@ export const classifyRefusal = async ({db, run}: LedgerContext, refusal: Refusal
 const longestBackOffMs = 20_000
 
 /**
- * Returns the delay that the CRM asked for. Otherwise returns half a second, doubling up to twenty seconds, with jitter so that batches do
- * not retry together.
+ * Returns the ms to wait before the next try. The CRM's own delay takes precedence. Otherwise the delay starts at half a second and doubles
+ * up to twenty seconds. A jitter of 25 % keeps batches from retrying together.
  */
 export const backOffMs = (tried: number, askedMs: number | null = null) =>
   askedMs ?? Math.round(Math.min(500 * 2 ** (tried - 1), longestBackOffMs) * (0.75 + Math.random() / 2))

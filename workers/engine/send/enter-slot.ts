@@ -3,10 +3,13 @@ import type {Context} from '../context.ts'
 import {type AdmittedBatches, answerSecondsOf} from './admission.ts'
 import type {BatchSlot} from './batch-slot.ts'
 
-/** After a longer wait for the slot, the deadline of the intent is moved. */
+/** If a batch waits longer for its slot, the deadline of its intent is moved. */
 const briefWaitMs = 1_000
 
-/** Waits for the slot. Returns since when (monotonic ms) the intent may be relied on. Null: the batch may not be sent. */
+/**
+ * Waits for the slot. Moves the deadline of the intent after a long wait, and before each retry. Returns when the deadline was last set, in
+ * monotonic ms. Null: the batch may not be sent.
+ */
 export const enterSlot = async (
   ctx: Context,
   {batches, since}: AdmittedBatches,

@@ -5,8 +5,8 @@ import type {CompiledFlow, ImportRow} from '../model.ts'
 type UniqueKeyRow = Pick<ImportRow, 'payload' | 'hasUniqueKey' | 'idempotency'>
 
 /**
- * Returns a 16-byte digest of the unique values that a create sends, or null if it sends none. A lost create can be found by these values only
- * while they are unchanged. They cannot be recovered from the digest.
+ * Returns a 16-byte digest of the unique values that a create sends, the idempotency value included. Null if it sends none. A lost create can
+ * be found by these values only while they are unchanged. The digest does not reveal the values.
  */
 export const uniqueKeyDigestOf = (
   {uniqueFields}: Pick<CompiledFlow, 'uniqueFields'>,
@@ -19,13 +19,13 @@ export const uniqueKeyDigestOf = (
 }
 
 /**
- * Returns a 16-byte digest that identifies a lost create: of its unique values, or else of the whole payload. Only while the digest is
- * unchanged may the row be sent again, or be compared with the CRM's records.
+ * Returns a 16-byte digest that identifies a lost create: of its unique values, or else of the whole payload. If the digest of the row
+ * changed, the row must not be sent again or compared with the CRM's records.
  */
 export const sentDigestOf = (flow: Pick<CompiledFlow, 'uniqueFields'>, row: UniqueKeyRow): Buffer =>
   uniqueKeyDigestOf(flow, row) ?? payloadDigestOf(row)
 
-/** Returns a digest of the whole payload. It does not depend on the order of the fields. */
+/** Returns a digest of the whole payload. The order of the fields does not matter. */
 const payloadDigestOf = ({payload}: Pick<ImportRow, 'payload'>): Buffer => shortHash(JSON.stringify(Object.entries(payload).sort(byName)))
 
 const byName = ([one]: [string, unknown], [other]: [string, unknown]) => (one < other ? -1 : 1)

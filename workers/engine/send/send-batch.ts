@@ -22,9 +22,9 @@ import {writeOps} from './write-ops.ts'
 
 export type BatchResult = {
   next: Map<ImportRow, NextStep>
-  /** Operations that were not sent. They are sent again unchanged. */
+  /** Operations that were not sent. The caller sends them again unchanged. */
   unsent: Op[]
-  /** Why nothing more can be sent for now. */
+  /** The error that pauses or stops the run. Null: the pass continues. */
   ending: Error | null
 }
 
@@ -35,12 +35,15 @@ const longestWaitMs = 10_000
 const mostTries = 10
 
 /**
- * The callbacks of a batch. `leave`: the row is settled, or is being searched for in the CRM. `heard`: whether the CRM answered anything
- * about the batch. `leaving`: the batch is about to be sent.
+ * The callbacks of a batch. `leave`: called for each row that is settled, or is to be searched for in the CRM. `heard`: called with whether
+ * the CRM answered anything about the batch. `leaving`: called just before the batch is sent.
  */
 export type BatchHooks = {leave(row: ImportRow): void; heard(anything: boolean): void; leaving(): void}
 
-/** Sends and settles one batch: intent while the slot is near, slot, request, slot back, settlement. */
+/**
+ * Sends and settles one batch. Stores the intent while the batch waits for its slot, sends the request, gives the slot back and commits the
+ * settlement.
+ */
 export const sendBatch = (
   ctx: Context,
   flow: CompiledFlow,
@@ -107,7 +110,7 @@ const transmit = async (
     if (written instanceof Error) return {unsent: written}
     const {results, clockOffsetMs, whole} = written
     if (last.isTooLate() && !isSent(results)) return {unsent: null}
-    // The CRM did nothing of this batch, so a failure here leaves it unsent.
+    // `declinedWhole` throws only if the CRM did nothing of the batch, so the batch then counts as unsent.
     const declined = await declinedWhole(ctx, results, tried).catch((error: Error) => error)
     if (!declined) return readRefusal(ctx, flow, ops, whole?.crm) ?? {answers: results, clockOffsetMs}
     if (declined instanceof Error) return {unsent: declined}
@@ -138,16 +141,16 @@ const lastCheck = ({lease}: Context, intendedAt: number, ops: Op[]) => {
 
 const isSent = (results: RecordAnswer[]) => results.some(answer => answer.ok || answer.sent)
 
-/**
- * Returns why the batch was not sent. A write throws only for failures before the send, when Postgres could not be queried for the
- * connection's access token.
- */
+/** Returns the error of a write that was not sent, because Postgres could not be queried for the access token. Rethrows any other error. */
 const notSent = (error: unknown): Error => {
   if (isFateUnknown(error) || isPassing(error)) return error as Error
   throw error
 }
 
-/** Returns how long to wait before the retry, or why to pause, if the CRM did nothing of the batch. Returns null if there are answers to settle. */
+/**
+ * Returns how long to wait before the retry, or the error that ends the run, if the CRM did nothing of the batch. Returns null if there are
+ * answers to settle.
+ */
 const declinedWhole = async (ctx: Context, results: RecordAnswer[], tried: number): Promise<{waitMs: number} | Error | null> => {
   const [first] = results
   if (!first || first.ok) return null
@@ -160,12 +163,15 @@ const declinedWhole = async (ctx: Context, results: RecordAnswer[], tried: numbe
   return new RunPaused('RATE_LIMITED', 'The CRM limits the request rate. The run resumes automatically', Math.max(10, waitMs / 1000))
 }
 
-/** The limit on consecutive refusals of single records. More do not concern single records, so the run stops. */
+/**
+ * The most consecutive requests with one record that the CRM may refuse as a whole. After more, the cause is not a single record, and the run
+ * stops.
+ */
 const mostRefusedSingles = 100
 
 /**
- * Returns the refusal of a whole request. Null if the answer concerns each record, including the only record of a request. A refused tag
- * call concerns each record, because its tags do. After a conflict with an edit, every record is read again.
+ * Returns how to continue after the CRM refused the whole request. Null if each record has an answer to settle. A refusal of one record
+ * counts as its answer, as does a refused tag call, and a conflict with a later change.
  */
 const readRefusal = (
   {run, refusedSingles}: Context,
@@ -184,8 +190,8 @@ const readRefusal = (
 }
 
 /**
- * Sends one half after the other, so a batch of n records takes fewer than 2n requests. Results of the first half survive a failure of the
- * second.
+ * Sends the two halves of a refused batch one after the other, so a batch of n records takes fewer than 2n requests. Results of the first
+ * half survive a failure of the second.
  */
 const sendHalves = async (
   ctx: Context,

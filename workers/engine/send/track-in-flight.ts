@@ -1,4 +1,7 @@
-/** Counts a batch as in flight from the moment at which `send` calls `leaving` until its settlement. */
+/**
+ * Keeps a promise of the batch in `inFlight` from the moment at which `send` calls `leaving`. The promise resolves when `send` ends, after
+ * the settlement.
+ */
 export const trackInFlight = async <T>(inFlight: Set<Promise<void>>, send: (leaving: () => void) => Promise<T>): Promise<T> => {
   const {promise, resolve} = Promise.withResolvers<void>()
   try {

@@ -19,8 +19,8 @@ const rowsPerDelete = 10_000
 const entriesPerDelete = 1_000
 
 /**
- * Ends the run: compares its row count with its admissions, deletes rows that only writing needed, and frees the import for the next run.
- * Each step is keyed by stored state, so an interrupted close can be repeated.
+ * Ends the run: compares its row count with its admissions, deletes rows that only the writing needed, and frees the import for the next run.
+ * Every step may be repeated, so a new owner can repeat an interrupted close.
  */
 export const closeRun = async (ctx: LedgerContext): Promise<void> => {
   const {db, run, lease} = ctx
@@ -32,7 +32,7 @@ export const closeRun = async (ctx: LedgerContext): Promise<void> => {
   while ((await deleteQueued(db, {run: run.no, limit: entriesPerDelete})) === entriesPerDelete) lease.lost.throwIfAborted()
   await deleteCursors(db, run.no)
   await deleteExports(db, {run: run.no})
-  // A run that was stopped from outside may leave the stored rows of a job.
+  // A stopped run may leave the stored rows of a bulk job.
   await endEmptyBulkJobs(db, {run: run.no, fence})
   await releaseRun(db, run.no)
   while ((await deleteAnswers(db, {run: run.no, limit: rowsPerDelete})) === rowsPerDelete) lease.lost.throwIfAborted()
@@ -48,7 +48,7 @@ export const closeRun = async (ctx: LedgerContext): Promise<void> => {
   })
 }
 
-/** Compares the two row counts. The same statements maintain both, so a difference is a bug and needs a person. */
+/** Logs an error if the two row counts differ. The same statements maintain both, so a difference is a bug and needs a person. */
 const checkMeter = async ({db, run, log}: LedgerContext) => {
   const head = await findHead(db, run.no)
   const admitted = await countAdmissions(db, run.no)

@@ -9,7 +9,7 @@ const UNANSWERED = outcomeNo('unanswered')
 
 /**
  * Marks a create as unanswered with `RECORD_HELD` if its answer names a record that another row of the chain holds. Two rows cannot have
- * created the same record, so the CRM confirmed the create without naming its own record. Source: the specification's CRM error object,
+ * created the same record, so the answer does not prove which record the create made. Source: the specification's CRM error object,
  * `unanswered`.
  */
 export const doubtSharedRecords = async (db: Pool, settlement: UnpackedSettlement) => {
@@ -51,7 +51,10 @@ export const doubtRecordsOfOtherRuns = async (
 
 const nameOf = ({module, recordId}: Pick<ChainRow, 'module' | 'recordId'>) => `${module} ${recordId}`
 
-/** Marks rows as unanswered whose answers named a record of another row, the `holder`. */
+/**
+ * Marks rows as unanswered whose answers named a record of another row, and the rows nested in their creates. `holder`: the other row, in
+ * words.
+ */
 const markDoubtful = (settlement: UnpackedSettlement, losers: readonly KeptRow[], holder: string) => {
   const {log, counts} = settlement
   const kept: KeptRow[] = settlement.kept

@@ -17,7 +17,10 @@ export type LogDetails = {recordId?: string | null; code?: string | null; messag
 type EntryFlow = {no: number; module: {no: number}}
 type EntryDetails = LogDetails & {phase: (typeof PHASES)[number]; outcome: OutcomeName; attempt?: number}
 
-/** Builds a log entry of the row. Omitted details are null, and an omitted attempt is 0. A row of an external engine may have no number. */
+/**
+ * Builds a log entry of the row. Omitted details are null, and an omitted attempt is 0. The number is null for a row of an external engine
+ * without a number.
+ */
 export const logEntryOf = (
   {no: flow, module}: EntryFlow,
   {key, number}: Pick<ImportRow, 'key' | 'number'>,
@@ -37,7 +40,7 @@ export const logEntryOf = (
   ...details,
 })
 
-/** Logs that an unanswered create of the row, sent without a unique key, may have made a second record. */
+/** Logs and counts that an unanswered create of the row, sent without a unique key, may have made a second record. */
 export const logMayExistTwice = (
   {flow, settled}: {flow: EntryFlow; settled: SettlementParts},
   row: Pick<ImportRow, 'key' | 'number'>,
@@ -69,7 +72,7 @@ export const logOutcome = (
   if (code === 'PLAN_STALE' && outcome === 'skipped') add(settled.counts, staleAt(module), 1)
 }
 
-/** Appends remarks about changed values to the message of a row that was created, updated or planned: emptied fields, then rounded ones. */
+/** Returns the message of a log entry. For a created, updated or planned row, remarks about emptied and then rounded fields are appended. */
 const withRemarks = (
   {payload, rounded, emptied = []}: Partial<Pick<ImportRow, 'payload' | 'rounded' | 'emptied'>>,
   outcome: OutcomeName,
@@ -91,7 +94,7 @@ const noteLookups = ({flow, settled}: Parameters<typeof logOutcome>[0], row: Pic
     settled.log.push(logEntryOf(flow, row, {phase: 'lookup', target: field, outcome: 'lookup', ...logDetails}))
 }
 
-/** Logs and counts the values that were kept, once, before the first entry of the row itself. */
+/** Logs and counts the edited values that the row did not overwrite. Does so once, before the first entry of the row itself. */
 const noteKeptEdits = (
   {flow, settled}: Parameters<typeof logOutcome>[0],
   row: Pick<ImportRow, 'key' | 'number' | 'keptEdits'>,
@@ -109,21 +112,26 @@ export const LEDGERED = new Set<ImportRow['counted']>(['created', 'updated', 'sk
 
 export const longestMessage = 1_000
 
-/** Returns a text that Postgres accepts, cut to `most` characters. Postgres rejects NUL characters, and the CRM may return text of any length. */
+/**
+ * Returns a text that Postgres accepts, cut to `most` characters. Postgres rejects NUL characters, and the CRM may return text of any length.
+ */
 export const plain = (text: string, most: number) => text.replaceAll('\0', '\ufffd').slice(0, most)
 
 /** Counts a skipped row also as unchanged. */
 export const countUnchanged = ({counts}: Pick<SettlementParts, 'counts'>, {module}: {module: {no: number}}) =>
   add(counts, unchangedAt(module.no), 1)
 
-/** Counts the links that the row left empty. Rows whose record is kept are counted with it. */
+/**
+ * Counts the links that the row left empty. Call it only if the settlement stores no record for the row, because `kept` entries carry their
+ * own links.
+ */
 export const countEmptyLinks = (
   {emptyLinks}: Pick<SettlementParts, 'emptyLinks'>,
   {no: flow}: {no: number},
   row: Pick<ImportRow, 'emptyLinks'>,
 ) => emptyLinks.push(...(row.emptyLinks ?? []).map(field => ({flow, field})))
 
-/** Counts a skipped row also as kept. */
+/** Counts a skipped row also as one whose edited values were kept. */
 export const countKept = ({counts}: Pick<SettlementParts, 'counts'>, {module}: {module: {no: number}}) =>
   add(counts, keptRowsAt(module.no), 1)
 

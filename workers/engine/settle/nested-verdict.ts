@@ -8,8 +8,8 @@ import type {SettlementParts} from './settler.ts'
 import {admissionOf, countUnanswered, type NextStep, resendSafe} from './verdict.ts'
 
 /**
- * Settles the nested rows of a create, which share the outcome of the record. `next`: the next step of the record's own row. If the record
- * was found or the row is planned again, the nested rows are left to their own flow, which replaces the record's rows.
+ * Settles the nested rows of a create, which share the outcome of their parent's record. `next`: the next step of the parent row. If the
+ * create was refused but its row claimed a record or has a further step, the nested rows are left to their own flow.
  */
 export const judgeNested = (settled: SettlementParts, parent: ImportRow, answer: Exclude<RecordAnswer, {sent: false}>, next: NextStep) => {
   const isRefused = !answer.ok && !answer.crm.unanswered

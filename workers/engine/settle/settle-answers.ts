@@ -20,7 +20,7 @@ export type Answers = {answers: RecordAnswer[]; clockOffsetMs: number | null}
 export const putBack = (ctx: Context, flow: CompiledFlow, {batches, ops}: Pick<AdmittedBatches, 'batches' | 'ops'>) =>
   ctx.settler.settle({...emptySettlement(...batches), released: releasedBy(flow, ops)})
 
-/** Returns the admissions of rows that were never sent before. */
+/** Returns the admissions of metered rows without an unanswered send, nested rows included. */
 const releasedBy = (flow: CompiledFlow, ops: Op[]) =>
   ops
     .flatMap(({row}) => [{row, flow}, ...(row.nested ?? []).flatMap(({flow, rows}) => rows.map(row => ({row, flow})))])
@@ -28,8 +28,8 @@ const releasedBy = (flow: CompiledFlow, ops: Op[]) =>
     .map(({row, flow}) => admissionOf(flow, row))
 
 /**
- * Settles the answers of a batch. `leave`: called for each row that is settled, or is to be searched for. `unsent`: rows of the batch that were
- * not written for certain; their admission is released.
+ * Settles the answers of a batch. `leave`: called for each row that is settled, or is to be searched for. `unsent`: operations that were
+ * certainly not written, so their admission is released.
  */
 export const settleAnswers = async (
   ctx: Context,
@@ -76,8 +76,8 @@ export const settleAnswers = async (
 }
 
 /**
- * Judges the claims of a batch. If a record cannot be read, the rows are put off and the cause is returned, so that the batch's other
- * answers are not lost.
+ * Judges the claims of a batch. If that fails, for example because a record cannot be read, each verdict is `later` and the error is
+ * returned. The other answers of the batch are thus not lost.
  */
 const judgeOrPutOff = async (
   ctx: Context,

@@ -25,8 +25,8 @@ import {doubtRecordsOfOtherRuns, doubtSharedRecords} from './doubt-records.ts'
 import {openStatistics} from './statistics.ts'
 
 /**
- * The settlement of one request's batches, or of rows that needed no batch. `leave` is called when the statement is built; its rows are
- * final then.
+ * The settlement of one request's batches, or of rows that needed no batch. `leave` is called just before the statement is built: its rows
+ * leave the window, so that the stored cursor covers them.
  */
 export type SettlementParts = {
   batches: number[]
@@ -81,15 +81,20 @@ export const emptySettlement = (...batches: number[]): SettlementParts => ({
   leave: () => {},
 })
 
-/** The limit on settlements in one statement. With more, the statement takes so long that the next ones wait. */
+/** The most settlements in one statement. More would make the statement so slow that the next settlements wait too long. */
 const coalesced = 8
 
-/** The cursor of a pass. `counts`: filtered rows below the mark. `unmapped`: unmapped cells of rows below it. Each row is counted once. */
+/**
+ * The cursor of a pass. `counts` and `unmapped`: the filtered rows and the unmapped cells below the low-water mark that are not stored yet.
+ */
 type Cursor = {flow: number; lowWater: number; pass?: number; counts?: Map<number, number>; unmapped?: UnmappedCells[]}
 
 const noCursor: Cursor = {flow: 0, lowWater: 0}
 
-/** `follow`: the cursor of the pass in progress. `queueWritten`: written rows are packed and stored in their settlement, to be read back. */
+/**
+ * `follow`: sets the cursor of the pass in progress. `queueWritten`: sets how written rows are packed, which the settlement stores to be read
+ * back.
+ */
 export type Settler = {
   settle(settled: SettlementParts): Promise<void>
   follow(cursor: () => Cursor): void
@@ -108,9 +113,9 @@ export type SettlerOptions = {
 }
 
 /**
- * Runs the settlements of a run one after another; settlements that arrive meanwhile share a statement. Each is applied once, even if the
- * connection is lost. If a settlement fails while a cursor is followed, no other follows. Its rows have left the window, so a later
- * settlement would move the cursor past them.
+ * Runs the settlements of a run one after another. Settlements that arrive meanwhile share a statement. Each is applied once, even if the
+ * connection is lost. If a settlement fails while a pass has a cursor, all later settlements fail too. The failed rows have left the window,
+ * so a later settlement would move the cursor past them.
  */
 export const openSettler = (options: SettlerOptions): Settler => {
   const line: {settled: SettlementParts; resolve(): void; reject(error: unknown): void}[] = []
@@ -236,7 +241,7 @@ const settleWithQuestions = (db: Pool, settlement: Settlement, asked: NewQuestio
     return held
   })
 
-/** Checks that the settlement was committed before its answer was lost. Otherwise this process has lost the run. */
+/** Returns if the settlement was committed and only its answer was lost. Otherwise throws, usually because another owner took the run. */
 const assertSettled = async (db: Pool, {run, fence, settleNo}: Settlement, cause: unknown) => {
   const head = await findHead(db, run)
   if (head?.fence === fence && head.settleNo === settleNo) return

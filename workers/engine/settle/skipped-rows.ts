@@ -7,7 +7,7 @@ import {isDue, PLAN_STALE, skipStale} from '../sealed-plan/keep-to-plan.ts'
 import {countEmptyLinks, countUnchanged, logOutcome} from './log-entries.ts'
 import type {SettlementParts} from './settler.ts'
 
-/** Logs a row that ends without a write, and stores the record that other rows or patches need. */
+/** Logs a row that ends without a write. Stores its record if other flows or patches need it. */
 export const logSkipped = (ctx: Pick<Context, 'run'>, flow: CompiledFlow, settled: SettlementParts, row: ImportRow, given: SkipPlan) => {
   const plan = staleOf(flow, row, given)
   if (flow.patchPlan) return logUnchangedPatch(flow, settled, row, plan)
@@ -25,7 +25,7 @@ export const logSkipped = (ctx: Pick<Context, 'run'>, flow: CompiledFlow, settle
   if (row.open) settled.closed.push(name)
 }
 
-/** Returns how a row ends that the run's plan writes and that now would be skipped for another reason. */
+/** Returns the plan of a row that would be skipped. If the sealed plan writes the row, it ends as stale instead. */
 const staleOf = (flow: CompiledFlow, row: ImportRow, given: SkipPlan): SkipPlan =>
   given.code === PLAN_STALE || !isDue(row, flow)
     ? given
@@ -37,7 +37,7 @@ export const patchPresent = {
   message: 'An earlier patch was not answered. The fields have values now, so the patch was applied or another user wrote them',
 }
 
-/** Logs a patch whose record already holds its values. It has an entry only if an earlier send or a lookup has one. */
+/** Logs a patch that needs no write. A patch without an earlier send, lookup notes or a stale step gets no log entry. */
 const logUnchangedPatch = (flow: CompiledFlow, settled: SettlementParts, row: ImportRow, said: {code: string; message: string}) => {
   const {attempt, notes = []} = row
   countEmptyLinks(settled, flow, row)

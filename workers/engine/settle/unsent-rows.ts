@@ -18,9 +18,9 @@ export const settleFailures = async (pass: Pass, failed: FailedRow[]): Promise<v
   const settled = emptySettlement()
   for (const {row, question, ...given} of failed) {
     const {code, message, target, end} = isDue(row, flow) ? {...given, end: 'skipped' as const, ...staleFailure(given)} : given
-    // The answer to a question would differ from the run's plan.
+    // A run with a sealed plan stores no questions, because an answer would change the plan.
     if (question && row.step === undefined) settled.asked.push(question)
-    // The record of a row that is patched exists, so the row is written without the link.
+    // A patched row already has a record, so only its link stays empty.
     if (flow.patchPlan && target !== null && isLinkCode(code)) settled.emptyLinks.push({flow: flow.no, field: target})
     logOutcome({flow, settled}, row, end === 'skipped' ? 'skipped' : 'failed', {code, message, target, attempt: row.attempt})
     if (row.open) settled.closed.push({module: flow.module.no, key: row.key})
@@ -32,7 +32,7 @@ export const settleFailures = async (pass: Pass, failed: FailedRow[]): Promise<v
   )
 }
 
-/** Returns how a row ends that the run's plan writes and that now fails. */
+/** Returns the code and message of a row that the sealed plan writes and that now fails. */
 export const staleFailure = ({message}: {message: string | null}) => ({
   code: PLAN_STALE,
   message: `The plan writes this row, but now: ${message}`,
@@ -54,7 +54,7 @@ export const settleInherited = async (pass: Pass, standing: InheritedRow[]): Pro
   )
 }
 
-/** Commits the settlement of rows. They leave the window on commit. */
+/** Commits the settlement of rows. The rows leave the window just before the statement is built, so that the stored cursor covers them. */
 export const settleRows = ({ctx, window}: Pass, settled: SettlementParts, rows: Pick<ImportRow, 'number'>[]): Promise<void> => {
   const leave = () => {
     for (const {number} of rows) window.leave(number)

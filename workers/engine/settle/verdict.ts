@@ -27,17 +27,17 @@ export const groupByStep = (next: ReadonlyMap<ImportRow, NextStep>): Record<Next
   return steps
 }
 
-/** The limit on sends of a create without a unique key. */
+/** The most sends of a create without a unique key in one run. */
 export const mostUnansweredSends = 3
-/** The limit on sends of a write that is safe to repeat, within `patienceMs` after its first unanswered send. */
+/** The most sends of a write that is safe to repeat, within `patienceMs` after its first unanswered send. */
 const mostSafeResends = 12
 
 /** A batch and the settlement that collects its outcomes. `patienceMs` is explained at `maySendAgain`. */
 type JudgedBatch = {flow: CompiledFlow; kind: StepKind; settled: SettlementParts; patienceMs: number; lateUpdates: Pick<LateUpdates, 'add'>}
 
 /**
- * Whether a write that is safe to repeat may be sent again: before the third unanswered send, then up to twelve sends within `patienceMs`.
- * The time limit exists because one short outage can cause three failures.
+ * Whether a write that is safe to repeat may be sent again. Three sends are always allowed, because one short outage can cause three
+ * failures. Up to twelve are allowed within `patienceMs` after the first unanswered send.
  */
 export const maySendAgain = (row: Pick<ImportRow, 'unansweredSends' | 'unansweredSince'>, patienceMs: number): boolean =>
   row.unansweredSends < mostUnansweredSends ||
@@ -126,14 +126,15 @@ const succeed = (judgedBatch: JudgedBatch, {row}: Op, {recordId, modifiedAt}: {r
 }
 
 const settleClaimed = (judgedBatch: JudgedBatch, {row}: Op, crm: CrmProblem, recordId: string): NextStep => {
-  // If this run's first send is a duplicate of its own value, the send that created the record is the one that got no answer.
+  // If the first send of the run meets a duplicate of its own value, the CRM received the request twice. The delivery that created the record
+  // got no answer.
   const isOwnSend = row.unansweredSends === 0 && !row.hasLostCreate
   if (isOwnSend) logAttempt(judgedBatch, row, 'unanswered', resendSafe(`The CRM received the request twice. ${sayRefusal(crm)}`))
   else logAttempt(judgedBatch, row, 'refused', {code: crm.code, message: sayRefusal(crm)})
   row.attempt++
   logAttempt(judgedBatch, row, 'created', {recordId, ...madeEarlier})
   keepRecord(judgedBatch, row, recordId, HOW.taken)
-  // A claim counts nothing, because the run that sent the create counts the row.
+  // The claim of an earlier run's create counts nothing here, because that run counted the row.
   if (row.unansweredSends === 0 && row.hasLostCreate) judgedBatch.settled.released.push(admissionOf(judgedBatch.flow, row))
   closeQuestion(judgedBatch, row)
   return 'end'
@@ -175,9 +176,8 @@ const isDone = ({status}: CrmProblem) => status !== null && status >= 200 && sta
 const unreadableSeconds = 10
 
 /**
- * Puts off the decision whether the duplicate that the CRM names belongs to the row. Either the CRM does not show the record, which does
- * not mean that it is deleted, or other runs have creates in flight. The unsettled entry stays open, and the row is sent again while that
- * may help.
+ * Puts off the decision whether the duplicate that the CRM names belongs to the row. The CRM does not show the record, its clock was moved,
+ * or other runs have creates in flight. The unsettled entry stays open, and the row is sent again if `maySendAgain` allows it.
  */
 const putOff = (judgedBatch: JudgedBatch, op: Op, code: string, crm: CrmProblem): NextStep => {
   countUnanswered(op.row)
@@ -198,7 +198,7 @@ const isMatchFound = ({kind, flow}: JudgedBatch, row: ImportRow, crm: CrmProblem
 
 const nameOf = ({flow}: JudgedBatch, {key}: ImportRow) => ({module: flow.module.no, key})
 
-/** Names a row whose admission is released. */
+/** Returns the name of a row whose admission is to be released. */
 export const admissionOf = ({no, module}: Pick<CompiledFlow, 'no' | 'module'>, {key, number}: Pick<ImportRow, 'key' | 'number'>) => ({
   module: module.no,
   flow: no,
@@ -206,7 +206,9 @@ export const admissionOf = ({no, module}: Pick<CompiledFlow, 'no' | 'module'>, {
   number,
 })
 
-/** Stores the row's record. `doubt` builds the unsettled entry that is stored instead if another row already holds the record. */
+/**
+ * Adds the row's record to the settlement. `doubt` builds the unsettled entry that is stored instead if another row already holds the record.
+ */
 const keepRecord = (
   judgedBatch: JudgedBatch,
   row: ImportRow,

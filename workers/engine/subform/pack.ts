@@ -15,11 +15,10 @@ import type {ReplaceUnit} from './subform-verdict.ts'
 export type ParentedGroup = SubformGroup & {parent: NonNullable<SubformGroup['parent']>}
 
 export type ReadyPack = {
-  /** The groups of one request. */
   units: Map<ParentedGroup, ReplaceUnit>
-  /** Groups that end without being sent. */
+  /** Groups that cannot be written and end without being sent. */
   over: {group: ParentedGroup; why: EndReason}[]
-  /** The wait in ms before the other groups are tried again. Null if only the size of this request left them out. */
+  /** The wait in ms before the groups that other holders block are tried again. Null: the remaining groups are tried without a wait. */
   waitMs: number | null
 }
 
@@ -28,8 +27,8 @@ const recordsAtOnce = 100
 /** The limit on concurrent reads. A request waits for all reads that it started. */
 export const readsAtOnce = 30
 /**
- * The time in ms for which rows that were read count as current. Older rows may have changed and are read again. Each round without a
- * result allows as much time again, up to the second number.
+ * The time in ms for which rows that were read count as current. Older rows may have changed and are read again. The first number is
+ * multiplied by the round, up to the second number.
  */
 const [freshMs, longestFreshMs] = [5_000, 30_000]
 const heldElsewhereMs = 1_000
@@ -39,7 +38,7 @@ export const holdSecondsOf = ({config}: Pick<Context, 'config'>) => 2 * config.C
 
 export const holderOf = ({run, lease}: Pick<Context, 'run' | 'lease'>) => ({run: run.no, fence: lease.fence})
 
-/** Returns the first groups that fit into one request. */
+/** Returns the first groups that fit into one request, at least one. `reads`: the most records whose rows must be read. */
 export const selectFitting = (flow: CompiledSubformFlow, groups: ParentedGroup[], reads = readsAtOnce): ParentedGroup[] => {
   let [rows, read] = [0, 0]
   const past = groups.findIndex((group, at) => {
@@ -51,15 +50,16 @@ export const selectFitting = (flow: CompiledSubformFlow, groups: ParentedGroup[]
 }
 
 /**
- * Whether the record may hold rows. A record that this run created holds none, unless it was created with rows, or rows for it were sent
- * before.
+ * Whether the record may hold rows. A record that this run created holds none, unless creates include rows of this flow, or rows for it were
+ * sent before.
  */
 const holdsRows = ({subform}: CompiledSubformFlow, {parent, rows}: ParentedGroup) =>
   !parent.isMade || Boolean(subform.nested) || rows.some(({open}) => open)
 
 /**
- * Reserves as many records as one request takes and reads their rows. No other run of ours replaces their rows until the records are
- * released. `round`: 1 plus the number of rounds without a result. `fields`: the row fields to read.
+ * Reserves the records of as many groups as fit into one request, and reads their rows. Until the records are released or the reservation
+ * expires, no other run of this deployment replaces their rows. `round`: 1 plus the number of rounds without a result. `fields`: the row
+ * fields to read.
  */
 export const gatherPack = async (
   ctx: Context,
@@ -116,7 +116,10 @@ const readReplaceUnit = async (
 
 const failed = ({code, error}: {code: string; error: string}): EndReason => ({outcome: 'failed', code, message: error})
 
-/** Reads the record's rows. A permanent failure concerns this record only. Other failures are retried. */
+/**
+ * Reads the rows that the record holds. Returns how the group ends if the CRM refuses this record permanently or does not have it. Other
+ * failures are retried.
+ */
 const readHeld = async (ctx: Context, {module, subform}: CompiledSubformFlow, record: string, fields: string[]) => {
   const place = {field: subform.field, child: module.apiName, fields}
   const read = await readWithRetry(ctx, () =>

@@ -50,7 +50,7 @@ const addMember = (group: OpenGroup, parent: ParentRecord | null, member: Subfor
   if (parent?.isMade) group.parent!.isMade = true
 }
 
-/** Whether the group exceeds one request. Rows that are not sent anyway are yielded in parts of that size. */
+/** Whether the group must be closed. It has too many rows for one request, or is a full part of rows that are not sent anyway. */
 const isLarge = ({rows, members, isTooLarge, parent}: OpenGroup) =>
   isTooLarge || parent === null ? members.length >= elementsAtOnce : rows > elementsAtOnce
 
@@ -76,7 +76,7 @@ const withoutParent = (member: SubformGroupMember, end: RowFailure): SubformGrou
   }
 }
 
-/** Composes every row, even one that was written before. If the rows of its record are replaced, such a row is written again. */
+/** Composes every row, even one that this run or an earlier run wrote. Such a row is written again if the rows of its record are replaced. */
 export const composeMembers = async (ctx: Context, flow: CompiledSubformFlow, rows: FileRow[]): Promise<SubformGroupMember[]> => {
   const {db, run, chain, retried, snapshot} = ctx
   const numbers = rows.map(({rowNumber}) => rowNumber)
@@ -105,7 +105,7 @@ export const composeMembers = async (ctx: Context, flow: CompiledSubformFlow, ro
   })
 }
 
-/** Continues a row whose record gets its rows again. A row that was written before is not counted again. */
+/** Continues a row that ended in this run and is written again with its record. A row that was written is not metered again. */
 const continueFrom = (row: ImportRow, {outcome, attempt}: {outcome: OutcomeName; attempt: number}) =>
   Object.assign(row, {counted: outcome, attempt, ...(WRITTEN.has(outcome) && {isMetered: false})})
 
@@ -114,7 +114,7 @@ const WRITTEN = new Set<OutcomeName>(['created', 'updated'])
 const sentBy = (run: number, {run: by, kind, attempt}: UnsettledRow): SubformGroupMember['sent'] =>
   by === run ? {counted: countedAs(kind), attempt} : {counted: null, attempt: 0}
 
-/** Whether the row is final. An unanswered row stays open until the run gives it up. Any other outcome is final. */
+/** Whether the row is final. An unanswered row is final only if this run makes no further attempt. */
 const hasEnded = (run: number, outcome: OutcomeName | undefined, question: UnsettledRow | undefined) =>
   outcome !== undefined && (outcome !== 'unanswered' || (question?.run === run && question.ended))
 

@@ -5,7 +5,7 @@ import type {Db} from '../../../sql/database.ts'
 import {findDiscoveredModule} from '../../../sql/discoveries.ts'
 import {type ComparedField, formOf, isComparable} from '../match/compare-values.ts'
 
-/** Lists the fields of a subform's rows that can be stored and written again, by the newest discovery. */
+/** Lists the fields of a subform's rows that can be compared and written again, by the newest discovery. */
 export const listRowFields = async (db: Db, {connector, module}: {connector: string; module: string}): Promise<ComparedField[]> => {
   const found = await findDiscoveredModule(db, {connector, module})
   return (found?.fields ?? [])

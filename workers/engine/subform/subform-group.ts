@@ -37,9 +37,9 @@ export type GroupVerdict = {
 }
 
 /**
- * Decides what happens to the rows of one record. They replace the rows it holds, so either all are written or none. None is written if one
- * of them failed, waits for a user or is outside this run. Rows that the filter or a rule excludes do not belong to the record. If an
- * earlier run of the chain wrote all rows of the record, it is left alone; otherwise all of them are written again.
+ * Decides what happens to the rows of one record. The written rows replace all rows of the record, so all are written or none. None is
+ * written if one row failed, waits for a user or is not in the run's row range. Rows that the filter or a rule excludes do not count. If an
+ * earlier run of the chain wrote all rows of the record, none is sent; otherwise all are written again.
  */
 export const judgeGroup = (record: string, members: SubformGroupMember[]): GroupVerdict => {
   const meant = selectRecordRows(members)
@@ -57,7 +57,7 @@ export const judgeGroup = (record: string, members: SubformGroupMember[]): Group
 export const selectRecordRows = (members: SubformGroupMember[]): SubformGroupMember[] =>
   members.filter(({composed}) => isRow(composed) || blocksReplace(composed))
 
-/** Judges each row on its own. Used for rows without a record, and for a record with too many rows. */
+/** Ends the failed and skipped rows and counts the filtered ones. Writes no row. */
 export const judgeEach = (members: SubformGroupMember[]): GroupVerdict => {
   const mine = members.filter(({isIn}) => isIn)
   const ends = mine.flatMap(({composed, isOver}) => (isRow(composed) || composed.end === 'held' || isOver ? [] : [failureEnd(composed)]))
@@ -73,8 +73,8 @@ export const judgeTooMany = (members: SubformGroupMember[]): GroupVerdict => {
 }
 
 /**
- * Whether a row prevents the writing of its record's rows. A row that was excluded on purpose does not. A row that failed or has a question
- * for a user does, because it is still to be written.
+ * Whether a row that cannot be written also prevents the writing of the other rows of its record. A row that was excluded on purpose does
+ * not. A failed row or one with a question does, because it is still to be written.
  */
 const blocksReplace = ({end, question: asks}: RowFailure) => end === undefined || asks !== undefined
 

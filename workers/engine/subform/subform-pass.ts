@@ -24,7 +24,7 @@ import {planGroups} from './subform-dry-run.ts'
 import {endAll, type MemberEnd} from './subform-group.ts'
 import type {ReplaceUnit} from './subform-verdict.ts'
 
-/** The limit on requests that are prepared, sent and settled at the same time. Each has at most 2,000 rows, so the limit bounds memory. */
+/** The most requests that are prepared, sent and settled at the same time. Each has at most 2,000 rows, so the limit bounds memory. */
 const lanes = 4
 const endsTogether = 500
 /** The longest sleep in ms, so that a stop of the run is noticed within this time. */
@@ -148,7 +148,10 @@ const settleEnds = ({ctx, flow}: SubformPipeline, ends: MemberEnd[]): Promise<vo
   return ctx.settler.settle(settled)
 }
 
-/** Sends the groups until each has ended, or the run ends early. Waits for records that another run has reserved. Reservations expire. */
+/**
+ * Sends the groups until each has ended, is to be sent again in a separate step, or the run ends. Waits for records that another holder has
+ * reserved. In a dry run, plans the groups.
+ */
 const processGroup = async (pipeline: SubformPipeline, groups: ParentedGroup[]): Promise<void> => {
   const {ctx, flow} = pipeline
   if (ctx.run.dryRun) return planGroups(ctx, flow, groups)
@@ -178,7 +181,7 @@ const processGroup = async (pipeline: SubformPipeline, groups: ParentedGroup[]):
 
 const emptySendResult: SubformSendResult = {done: [], again: [], ending: null}
 
-/** Sends groups again, in a separate step. At the row limit, other groups wait for these rows, which are already counted. */
+/** Sends groups again in a separate step, after a delay. At the row limit, other groups wait for these rows, which are already counted. */
 const resendGroups = (pipeline: SubformPipeline, groups: ParentedGroup[]) => {
   for (const group of groups) pipeline.resending.add(group)
   const waitMs = backOffMs(Math.max(...groups.map(({rows}) => rows[0]!.unansweredSends)))
@@ -193,8 +196,8 @@ const resendGroups = (pipeline: SubformPipeline, groups: ParentedGroup[]) => {
 }
 
 /**
- * Releases records, except those of groups that may be in flight. Records of unanswered groups stay reserved until the request is known to
- * have ended.
+ * Releases the records of groups, except groups that may be in flight. The records of unanswered groups stay reserved until the CRM can no
+ * longer execute the request.
  */
 const releaseGroups = async ({ctx, inFlight}: SubformPipeline, groups: ParentedGroup[]) => {
   const parents = groups.filter(group => !inFlight.has(group) && !group.rows.some(({open}) => open)).map(({parent}) => parent.recordId)
@@ -236,12 +239,12 @@ const sendGroups = async (pipeline: SubformPipeline, units: Map<ParentedGroup, R
     answered.filter(([{rows}]) => (next.get(rows[0]!) === 'again') === is).map(([group]) => group),
   ) as [ParentedGroup[], ParentedGroup[]]
   const over = done.map(({parent}) => parent.recordId)
-  // These include groups that stayed unanswered to the end. A call that may still run keeps its record reserved.
+  // Some of these groups ended as unanswered. The statement keeps a record reserved if `loseParents` marked it.
   if (over.length) await releaseLocks(ctx, over)
   return {done, again, ending}
 }
 
-/** Sends a request and notes the time. `leftAt`: when it was last sent. A step that stops before its intent is stored has sent nothing. */
+/** Sends a request. `leftAt`: when it was last sent. `RunStopped` is thrown before an intent is stored, so nothing was sent. */
 const sendAndTime = async (pipeline: SubformPipeline, groups: ParentedGroup[], ops: Op[]) => {
   for (const group of groups) pipeline.inFlight.add(group)
   let leftAt = performance.now()

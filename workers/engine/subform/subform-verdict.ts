@@ -31,8 +31,8 @@ export const isFresh = ({readAt, freshMs}: ReplaceUnit) => performance.now() - r
 type ReplaceBatch = {flow: CompiledFlow; settled: SettlementParts; patienceMs: number}
 
 /**
- * Settles one row by the answer for its record: written, refused with the others, or unanswered and sent again. A row that the record
- * already has stays written if the others are refused.
+ * Settles one row by the answer for its record: updated, refused, or unanswered and perhaps sent again. A row that an earlier request of the
+ * run wrote stays updated if this request is refused.
  */
 export const judgeReplaced = (
   {flow, settled, patienceMs}: ReplaceBatch,

@@ -9,12 +9,12 @@ import type {CompiledFlow, CompileFlowInput, ImportRow} from '../model.ts'
 import type {PreparedChunk, RowPipeline} from '../pipeline-state.ts'
 
 const rowsPerChunk = 1_000
-/** The estimated bytes of a row in the window. It has a key and an id, and no cells. */
+/** The estimated bytes of a row in the window. A row of a tag pass has a key and an id, but no cells. */
 const rowBytes = 100
 
 type CompiledTagFlow = CompiledFlow & {tags: string[]}
 
-/** Compiles the flow's tag pass. Returns null if its records get no tags. */
+/** Compiles the flow's tag pass. Returns null if the flow names no tags. */
 export const compileTagFlow = (snapshotFlow: SnapshotFlow, input: CompileFlowInput): CompiledTagFlow | null => {
   const {tags = []} = snapshotFlow.flow
   if (tags.length === 0) return null
@@ -34,7 +34,7 @@ export const runTagPass = (ctx: Context, flow: CompiledTagFlow): Promise<void> =
     prepare: (pipeline, numbers, rows) => prepareTags(pipeline, flow, numbers, rows),
   })
 
-/** Yields the numbers of the file's rows in order. The file is not read, because tags need only the records of the rows. */
+/** Yields the row numbers of the run's row range in order, in chunks. The file is not read, because tags need only the records of the rows. */
 async function* listChunks({snapshot}: Context, {source}: CompiledFlow, lowWater: number): AsyncGenerator<number[]> {
   const {from = 1, to = source.rows} = snapshot.rows ?? {}
   for (let first = Math.max(from, lowWater + 1); first <= Math.min(to, source.rows); first += rowsPerChunk)

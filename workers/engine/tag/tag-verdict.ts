@@ -8,7 +8,10 @@ import {countUnanswered, maySendAgain, type NextStep, type Op} from '../settle/v
 
 type TagBatch = {flow: CompiledFlow; settled: SettlementParts; patienceMs: number}
 
-/** Settles the answer to a tag call. The row keeps its result. An unanswered call is repeated, because adding a tag twice changes nothing. */
+/**
+ * Settles the answer to a tag call. The outcome of the row's own write does not change. An unanswered call may be repeated, because adding a
+ * tag twice changes nothing.
+ */
 export const judgeTag = (
   {flow, settled, patienceMs}: TagBatch,
   {row, target}: Op,

@@ -16,9 +16,9 @@ export type UndoPlan =
   | {do: 'delete' | 'undelete'; kept: KeptField[]}
 
 /**
- * The facts for a decision. `writtenAt`: when the CRM last changed the record for the run, in ms; null if unknown. `wasSent`: this undo has
- * already sent its write, which was not answered. `isForced`: created records are deleted even if they were changed since. `rowFields`: the
- * fields of subform rows.
+ * The facts for a decision. `writtenAt`: when the CRM last changed the record for the run, in ms; null if unknown. `user`: the connection's
+ * CRM user. `wasSent`: this undo has already sent its write, which was not answered. `isForced`: created records are deleted even if they
+ * were changed since. `rowFields`: the fields of subform rows.
  */
 export type UndoFacts = {
   record: CrmRecord | undefined
@@ -60,14 +60,17 @@ const skip = (code: (UndoPlan & {do: 'skip'})['code'], message: string, kept: Ke
 const ended = (wasSent: boolean, code: 'RESTORED' | 'DELETED', message: string, kept: KeptField[] = []): UndoPlan =>
   wasSent ? {do: 'done', code, kept} : skip('UNCHANGED', message, kept)
 
-/** A record from the recycle bin keeps the user who changed it last, so only its time shows a later change. */
+/**
+ * Whether the record was not changed since the run's last write. A record from the recycle bin keeps the user who changed it last, so only
+ * its time counts.
+ */
 const isUntouched = ({isReturned}: UndoRecord, record: CrmRecord, {writtenAt, user}: UndoFacts): boolean => {
   if (isReturned) return writtenAt !== null && Date.parse(String(record.Modified_Time)) <= writtenAt
   const last = writtenAt ?? Date.parse(String(record.Created_Time))
   return isLastChangedBy(record, user, last)
 }
 
-/** Whether the user changed the record last, not after `until` (ms). */
+/** Whether the user made the last change of the record, at or before `until` (ms). */
 export const isLastChangedBy = ({Modified_By: by, Modified_Time: at}: CrmRecord, user: string, until = Number.POSITIVE_INFINITY) =>
   idOf(by) === user && Date.parse(String(at)) <= until
 
@@ -91,7 +94,10 @@ const decideFields = ({flow, before, sent}: UndoRecord, record: CrmRecord, wasSe
   return ended(wasSent, 'RESTORED', 'The record already holds the values of before', kept)
 }
 
-/** The rows are restored as a whole, and only if they are those that were sent. An edited row was modified after it was created. */
+/**
+ * Restores the rows of a record as a whole, and only if they are the rows that the run sent. A row counts as edited if it was modified after
+ * it was created.
+ */
 const decideRows = ({before, sent}: UndoRecord, record: CrmRecord, {rowFields, wasSent}: UndoFacts): UndoPlan => {
   const [field] = Object.keys(before) as [string]
   const [rows, was, ours] = [record[field] as CrmRecord[], before[field] as FieldValues[], sent[field] as FieldValues[]]
@@ -116,7 +122,7 @@ const nameOf = (by: unknown) =>
 
 const idOf = (link: unknown) => (typeof link === 'object' && link !== null && 'id' in link ? String(link.id) : null)
 
-/** Returns a value that was read in the form in which it is sent: a link by its id only, and null for an empty value. */
+/** Returns a read value in the form in which it can be sent: a link by its id only, and null for an empty value. */
 const writable = (value: unknown): unknown => {
   const id = idOf(value)
   return id === null ? (value ?? null) : {id}

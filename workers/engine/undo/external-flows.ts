@@ -6,8 +6,8 @@ import type {Run} from '../../../sql/runs.ts'
 import type {CompiledFlow} from '../model.ts'
 
 /**
- * Compiles one flow for each module that an external engine wrote, by the newest discovery. Its runs have no snapshot, because the engine reads
- * and maps the rows itself.
+ * Compiles one flow for each module that an external engine wrote, by the newest discovery. Runs of an external engine have no snapshot,
+ * because the engine reads and maps the rows itself.
  */
 export const listExternalFlows = async (db: Db, {no, connectorId}: Run): Promise<CompiledFlow[]> => {
   const modules = (await listNames(db, no)).filter(({kind}) => kind === 'module')
@@ -16,7 +16,7 @@ export const listExternalFlows = async (db: Db, {no, connectorId}: Run): Promise
 
 type ModuleName = {no: number; name: string}
 
-/** The number of the module of parents that the engine did not write itself. */
+/** The module number of a parent module that the engine did not write. */
 const unnumbered = 0
 
 const compileModule = async (

@@ -19,10 +19,10 @@ import {keepWrittenAt, logDone, logKept, type UndoRow} from './undo-verdict.ts'
 
 export type UndoPass = {ctx: Context; source: UndoSource; window: RowWindow}
 
-/** The kind of the write of each plan. */
+/** The kind of batch for each plan that writes. */
 const KINDS = {restore: 'update', replace: 'replace', delete: 'delete', undelete: 'undelete'} as const satisfies Record<string, BatchKind>
 
-/** Makes the row of a record for a batch. It counts no rows of the plan. */
+/** Makes the row of a record for a batch. The row does not count towards the row limit. */
 export const rowOf = (no: number, undone: UndoRecord): UndoRow => {
   const [{key, number}] = undone.rows as [UndoRecord['rows'][number]]
   return {
@@ -46,7 +46,10 @@ export const rowOf = (no: number, undone: UndoRecord): UndoRow => {
   }
 }
 
-/** Undoes records of one flow and effect, at most a hundred: read, decide, intent, write, settle. Repeats for writes without an answer. */
+/**
+ * Undoes at most a hundred records of one flow and effect: read, decide, intent, write, settle. Repeats this for records that are reserved
+ * elsewhere, changed meanwhile, or got no answer.
+ */
 export const undoBatch = async (pass: UndoPass, rows: UndoRow[]): Promise<void> => {
   let open = await resumeRows(pass, rows)
   for (let round = 1; open.length > 0; round++) {
@@ -82,7 +85,10 @@ const undoReserved = async (pass: UndoPass, rows: UndoRow[]): Promise<UndoRow[]>
 type Plans = ReadonlyMap<UndoRow, UndoPlan>
 const isWrite = (plan: UndoPlan): plan is UndoPlan & {do: keyof typeof KINDS} => plan.do in KINDS
 
-/** Continues rows of an earlier owner. Rows that it settled leave the window; of the others, it may have sent some without an answer. */
+/**
+ * Continues rows of an earlier owner. Rows that this owner settled leave the window and are dropped. Unanswered rows keep their count of
+ * attempts.
+ */
 const resumeRows = async (pass: UndoPass, rows: UndoRow[]): Promise<UndoRow[]> => {
   if (pass.ctx.lease.fence === 1) return rows
   const ends = await findEnds(
@@ -106,7 +112,7 @@ const resumeRows = async (pass: UndoPass, rows: UndoRow[]): Promise<UndoRow[]> =
 type UndoneRow = UndoRecord['rows'][number]
 const nameOf = ({module, key}: Pick<UndoneRow, 'module' | 'key'>) => `${module} ${key}`
 
-/** Finds how an earlier owner settled these rows. Only rows of the service's own engine have numbers in each flow. */
+/** Finds how an earlier owner settled these rows. Rows of an external engine are found by key, because they need not have numbers. */
 const findEnds = async ({ctx: {db, run}, source}: UndoPass, rows: UndoneRow[]) => {
   const isExternal = source.run.snapshotNo === null
   const ends = new Map<string, {outcome: number; attempt: number}>()
@@ -124,7 +130,7 @@ const findEnds = async ({ctx: {db, run}, source}: UndoPass, rows: UndoneRow[]) =
   return ends
 }
 
-/** Waits until the CRM can no longer execute earlier writes of these records, so that a read shows their result. */
+/** Waits until the CRM can no longer execute earlier writes of these records, so that a read shows the result of these writes. */
 const waitForLateUpdates = async ({ctx}: UndoPass, rows: UndoRow[]) => {
   if (ctx.run.dryRun) return
   const waitMs = Math.max(...rows.map(({undone}) => ctx.lateUpdates.waitMs(undone.recordId, '')))
@@ -162,7 +168,10 @@ const decide = async ({ctx, source}: UndoPass, rows: UndoRow[], records: Map<str
   )
 }
 
-/** Fills `row.creator` for records that did not change since the last write of their chain. */
+/**
+ * Sets `row.creator` of rows that restore values. It is null if the record was changed since the chain's last write, else the chain and
+ * module of the creator.
+ */
 const findCreators = async ({db, connection}: Context, {firstChain: chain, flows}: UndoSource, rows: UndoRow[], records: Records) => {
   const first = rows.filter(({creator, undone: {effect}}) => creator === undefined && (effect === 'restore' || effect === 'rows'))
   if (chain === null || first.length === 0) return
@@ -179,7 +188,7 @@ const findCreators = async ({db, connection}: Context, {firstChain: chain, flows
 
 type Records = Map<string, CrmRecord>
 
-/** Settles rows that need no write, and in a dry run all rows. */
+/** Settles the rows that need no write. In a dry run, settles all rows. */
 const settlePlans = async ({ctx, window}: UndoPass, plans: Plans, records: Map<string, CrmRecord>) => {
   const settled = emptySettlement()
   const over: UndoRow[] = []
@@ -211,7 +220,7 @@ const planValues = ({undone}: UndoRow, payload: Record<string, unknown>, record:
 
 type Decided = {plans: Plans; records: Map<string, CrmRecord>; readAt: number}
 
-/** Stores the images and sends one batch. Returns the rows to read again. */
+/** Stores the before images and sends one batch. Returns the rows to read again. */
 const write = async ({ctx, source, window}: UndoPass, rows: UndoRow[], {plans, records, readAt}: Decided): Promise<UndoRow[]> => {
   const [first] = rows as [UndoRow]
   const kind = KINDS[(plans.get(first) as UndoPlan & {do: keyof typeof KINDS}).do]
@@ -238,11 +247,14 @@ const write = async ({ctx, source, window}: UndoPass, rows: UndoRow[], {plans, r
   return [...unsent.map(({row}) => row as UndoRow), ...listAgain(next)]
 }
 
-/** Whether the CRM refuses a write of records that changed since a time. The doctor finds it out. */
+/** Whether the CRM refuses to write a record that changed after `unmodifiedSince`, as the doctor found. */
 export const isStrict = ({connection}: Pick<Context, 'connection'>) =>
   connection.unmodifiedSince === 'whole' || connection.unmodifiedSince === 'record'
 
-/** Returns when the newest of these records changed. A later edit of any of them has a later time, unless it is of the same second. */
+/**
+ * Returns the latest `Modified_Time` of these records, in ms. An edit of any of them after the read has a later time, unless it is of the
+ * same second.
+ */
 const findNewest = (rows: UndoRow[], records: Map<string, CrmRecord>) =>
   Math.max(...rows.map(({undone}) => Date.parse(String(records.get(undone.recordId)?.Modified_Time))))
 

@@ -17,7 +17,10 @@ const longestWaitMs = 1_000
 /** The time in ms for which rows that were read count as current. */
 const freshMs = 10_000
 
-/** Reserves the records whose rows are undone, so that no other run of ours replaces the rows. Waits until at least one is reserved. */
+/**
+ * Reserves the records whose rows are undone, so that no other run of this deployment replaces the rows. Waits until at least one is
+ * reserved, and returns the rows of reserved records.
+ */
 export const reserveRecords = async (ctx: Context, rows: UndoRow[]): Promise<UndoRow[]> => {
   if (ctx.run.dryRun) return rows
   const parents = rows.map(({undone}) => undone.recordId)

@@ -16,7 +16,10 @@ const recordsAtOnce = 100
 /** The number of batches in progress for each slot. A batch needs no slot while its before images, intent and settlement are stored. */
 const batchesPerSlot = 2
 
-/** Whether one request has room for the subform rows of another record. Only rows that still are as the run sent them are replaced. */
+/**
+ * Whether one request has room for the subform rows of another record. Adds up the rows that the run sent and the rows to restore. The record
+ * holds no other rows, because only unedited rows are replaced.
+ */
 const fitsRows = (batch: UndoRow[], record: UndoRecord) =>
   batch.length < readsAtOnce &&
   [...batch.map(({undone}) => undone), record].reduce((sum, one) => sum + countElements(one), 0) <= elementsAtOnce
@@ -24,8 +27,8 @@ const fitsRows = (batch: UndoRow[], record: UndoRecord) =>
 const countElements = ({before, sent}: UndoRecord) => [...Object.values(before), ...Object.values(sent)].flat().length
 
 /**
- * Undoes the run that this run names, record by record. The records always come in the same order, so the cursor is the number of the last
- * settled one.
+ * Undoes the run that this run names, record by record. The records always come in the same order, so the cursor is the low-water mark of
+ * their numbers.
  */
 export const runUndo = async (ctx: Context): Promise<void> => {
   const [cursor] = await listCursors(ctx.db, ctx.run.no)

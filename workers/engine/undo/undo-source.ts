@@ -18,13 +18,13 @@ import {listExternalFlows} from './external-flows.ts'
 type UndoneRow = Pick<ImportRow, 'key' | 'number' | 'counted'> & {flow: number; module: number}
 
 /**
- * What an undo does with a record. `rows`: it restores the rows of a subform field. `unknown`: the record's create was never answered, so
- * nothing is done. `unkept`: neither is anything done, because the CRM did not show the values before a write.
+ * What an undo does with a record. `rows`: it restores the rows of a subform field. `unknown`: nothing, because the record's create was never
+ * answered. `unkept`: nothing, because the CRM did not show the values before a write.
  */
 export type UndoEffect = 'restore' | 'rows' | 'delete' | 'undelete' | 'unknown' | 'unkept'
 
 /**
- * One record to undo, folded from all rows of the run that wrote it. `before`: the first value of each field before the run. `sent`: the
+ * One record to undo, combined from all rows of the run that wrote it. `before`: the first value of each field before the run. `sent`: the
  * last value that was sent. `marks`: the marks of the record before its first write. With the effect `rows`, `flow` is the flow of the rows.
  */
 export type UndoRecord = {
@@ -39,13 +39,11 @@ export type UndoRecord = {
   isReturned: boolean
 }
 
-/** The undone run, with what it wrote. */
+/** The undone run, and what is needed to read and undo its writes. */
 export type UndoSource = {
   run: Run
   chain: number
-  /**
-   * The chain whose earlier runs may have created the records that this undo writes. Null: the run is the first of its chain.
-   */
+  /** The chain whose earlier runs may have created the records that this undo writes. Null: no earlier run is in that chain. */
   firstChain: number | null
   seal: ImageSeal
   flows: CompiledFlow[]
@@ -65,7 +63,7 @@ export const openUndoSource = async (ctx: Context): Promise<UndoSource> => {
     })
   const flows = run.snapshotNo === null ? await listExternalFlows(db, run) : compileFlows(await readSnapshot(db, run.snapshotNo))
   await openMarks(ctx, flows)
-  // Links are restored before the records that they name are deleted, and after these return.
+  // Links are restored before the deletes of the records that they name. The undo of an undo first brings these records back.
   const writes: UndoEffect[][] =
     run.undoOf === null
       ? [
@@ -80,7 +78,7 @@ export const openUndoSource = async (ctx: Context): Promise<UndoSource> => {
   return {run, chain: run.chainNo ?? run.no, firstChain: await findFirstChain(ctx, run), seal, flows, passes, rowFields}
 }
 
-/** Follows undos of undos to the run that wrote first. */
+/** Follows undos of undos to the run that wrote first, and returns its chain. Null if that run is the first of its chain. */
 const findFirstChain = async (ctx: Pick<Context, 'db'>, run: Run): Promise<number | null> => {
   if (run.undoOf === null) return run.retryOf === null ? null : run.chainNo
   const undone = await findRun(ctx.db, {org: run.org, id: run.undoOf})
@@ -88,8 +86,8 @@ const findFirstChain = async (ctx: Pick<Context, 'db'>, run: Run): Promise<numbe
 }
 
 /**
- * What one row did to one record. `at`: its position among all traces, in the order of the writes. `nested`: it is a subform row of a record
- * that the run created. `returned`: it took the record out of the recycle bin.
+ * What one row did to one record. `at`: its position among all traces, in the order of the writes. `nested`: the row is a subform row of a
+ * record that the run created. `returned`: the row took the record out of the recycle bin.
  */
 type Trace = {
   rank: number
@@ -99,7 +97,10 @@ type Trace = {
   image: BeforeImage
 }
 
-/** Yields the records that one pass undoes: flow after flow in reverse, or in order if an undo is undone. The order is always the same. */
+/**
+ * Yields the records that one pass undoes. Modules come in the reverse order of their flows, or in the same order if an undo is undone. The
+ * order of the records is always the same.
+ */
 export async function* readUndoRecords(ctx: Context, source: UndoSource, effects: UndoEffect[]): AsyncGenerator<UndoRecord> {
   const sorting = openRowSort<Trace>({compare, sizeOf})
   try {
@@ -137,7 +138,7 @@ async function* tracesOf({db, storage}: Context, source: UndoSource): AsyncGener
     for await (const rows of pagesOf(after => list(db, {chain, run: run.no, after, limit: rowsPerLook})))
       yield rows.map(row => ({rank: rankOf(row.module), recordId: row.recordId, at: 0, kind, image: imageOf(source, row)}))
   }
-  // The rows of a run that deletes say which records it deleted. Its images may name records that a person deleted first.
+  // In a run with delete flows, the rows name the deleted records. The images may also name records that a person deleted first.
   if (source.flows.some(flow => flow.deletes)) {
     yield* run.undoOf === null ? named('deleted', listDeletedRows) : named('returned', listReturnedRows)
     return
@@ -205,7 +206,7 @@ const splitTraces = (traces: Trace[]): Trace[][] =>
   traces.some(({kind}) => kind === 'made') ? [traces] : [...Map.groupBy(traces, ({image}) => image.subform?.field).values()]
 
 const fold = ({flows}: UndoSource, traces: Trace[]): UndoRecord => {
-  // An owner may have stored the image of a row that another owner stored again before it was sent.
+  // If two owners stored an image of the same row and attempt, the later image counts.
   const latest = new Map<string, Trace>()
   for (const trace of traces) {
     const {module, key, phase, attempt = ''} = trace.image

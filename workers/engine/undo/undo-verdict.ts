@@ -13,8 +13,9 @@ import type {KeptField} from './decide-undo.ts'
 import type {UndoRecord} from './undo-source.ts'
 
 /**
- * A record to undo, as the row of a batch. `no`: its position in the undo. `conflicts`: how often the CRM refused its batch for an edit.
- * `creator`: the chain and the module under which an earlier run may have created the record. Null: it may have been changed since our last write.
+ * A record to undo, as the row of a batch. `no`: its position in the undo. `conflicts`: how often the CRM refused the restore because a
+ * record of the batch changed. `creator`: the chain and module under which an earlier run may have created the record. Null: the record was
+ * changed since the last write of that chain.
  */
 export type UndoRow = ImportRow & {
   no: number
@@ -30,8 +31,8 @@ const mostConflicts = 10
 type UndoBatch = {flow: CompiledFlow; settled: SettlementParts; patienceMs: number; lateUpdates: Pick<LateUpdates, 'add'>}
 
 /**
- * Settles the answer to a write of an undo. A write without an answer is not sent again as it is: the record is read and decided about once
- * more. So is a delete that the CRM refuses because the record is gone, and a restore that it refuses because a record changed.
+ * Settles the answer to a write of an undo. An unanswered write is not sent again unchanged: the record is read and decided again. The same
+ * applies to a delete of a record that is gone, and to a restore that is refused because a record changed.
  */
 export const judgeUndo = (
   {settled, patienceMs, lateUpdates}: UndoBatch,
@@ -81,14 +82,16 @@ export const logDone = (
 }
 
 /**
- * Stores when the undo changed a record that an earlier run may have created. Otherwise, the undo of that run would take our write for a later
- * edit.
+ * Stores when the undo changed a record that an earlier run may have created. Without this time, an undo of that earlier run would take the
+ * change for a person's edit.
  */
 export const keepWrittenAt = (settled: SettlementParts, {creator, undone: {recordId}}: UndoRow, writtenAt: string) => {
   if (creator) settled.rewritten.push({...creator, recordId, writtenAt})
 }
 
-/** Stores the record that returned from the recycle bin, so that an undo of this undo can delete it again if it was not changed since. */
+/**
+ * Stores the record that returned from the recycle bin. An undo of this undo can then delete it again, if the record was not changed since.
+ */
 const keepReturned = (settled: SettlementParts, {key, undone}: UndoRow, writtenAt: string | null | undefined) => {
   const {recordId, flow} = undone
   settled.kept.push({module: flow.module.no, key, recordId, how: HOW.undeleted, matchKey: null, writtenAt})
@@ -101,7 +104,7 @@ export const logKept = (settled: SettlementParts, undo: UndoRow, {code, message}
   if (code === 'CHANGED_SINCE') for (const {module} of undone.rows) add(settled.counts, keptRowsAt(module), 1)
 }
 
-/** Logs one entry for each row that wrote the record, and one for each kept field. */
+/** Logs one entry for each row that wrote the record. If the outcome is final, logs one entry for each kept field too. */
 const logUndone = (settled: SettlementParts, row: UndoRow, outcome: OutcomeName, details: LogDetails) => {
   const {undone, kept, attempt} = row
   const recordId = undone.effect === 'unknown' ? null : undone.recordId

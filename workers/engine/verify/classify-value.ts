@@ -3,8 +3,8 @@ import type {VerifyResult} from '../../../sql/verify-results.ts'
 import {type ComparedField, formOf, isEqual, wholeFormOf} from '../match/compare-values.ts'
 
 /**
- * What is known about a record that was read back. `isByOther`: another user changed it last. `isTouched`: it was changed after the run's
- * last write, or automations of the CRM may have changed it.
+ * Facts about a record that was read back. `isByOther`: another user changed the record last. `isTouched`: the record was changed after the
+ * run's last write, or automations of the CRM may have changed it.
  */
 export type RecordTraces = {isByOther: boolean; isTouched: boolean}
 
@@ -35,7 +35,7 @@ const NUMBERS = new Set(['integer', 'double', 'percent', 'currency'])
 
 const isBeginning = ({type}: ComparedField, sent: string, read: string) => TEXTS.has(type) && read !== '' && sent.startsWith(read)
 
-/** Whether the values are equal apart from letter case, punctuation and lost precision. */
+/** Whether the values are equal apart from letter case, punctuation and lost precision. Two date-times need only the same day. */
 const isSameInOtherForm = (field: ComparedField, sent: unknown, read: unknown): boolean => {
   if (isEmpty(sent) || isEmpty(read)) return false
   const {apiName, type} = field

@@ -15,7 +15,7 @@ export type ReadRows = {rows: WrittenRow[]; records: ReadonlyMap<string, CrmReco
 /** The fields that are read besides the sent ones. */
 export const STAMPS = ['Modified_Time', 'Modified_By']
 
-/** What was found when rows were read back. */
+/** The counts and differences that were found when rows were read back. `marks`: the new marks of their records. */
 export type Findings = {fields: FieldCounts[]; rows: RowCounts; differences: Difference[]; marks: ReadMarks[]}
 
 /** The counts of each field, by flow and by name. */
@@ -23,7 +23,10 @@ type CountsByFlow = Map<number, Map<string, FieldCounts>>
 /** `byRow`: the differences of a row of a flow, in all phases. */
 type OpenFindings = Omit<Findings, 'fields'> & {counts: CountsByFlow; byRow: Map<string, Difference[]>}
 
-/** Judges rows whose values no other row of the run wrote later. `user`: the connection's user. */
+/**
+ * Compares the sent values of rows with the records that were read. No later row of the run may have written these values. `user`: the
+ * connection's CRM user.
+ */
 export const judgeRows = (flowOf: FlowOf, user: string, read: readonly ReadRows[]): Findings => {
   const findings: OpenFindings = {
     counts: new Map(),
@@ -76,7 +79,6 @@ const isLater = ({writtenAt}: WrittenRow, {Modified_Time: modified}: CrmRecord) 
 const runsAutomations = ({options}: CompiledFlow) =>
   Array.isArray(options?.automations) ? options.automations.length > 0 : options?.automations === true
 
-/** Whether another user changed the record last. */
 const isByOther = (record: CrmRecord, user: string) => record.Modified_By != null && !isLastChangedBy(record, user)
 
 const countsOf = (counts: CountsByFlow, flow: number): Map<string, FieldCounts> => {
@@ -95,8 +97,8 @@ const countField = (counts: Map<string, FieldCounts>, {flow, field}: Pick<FieldC
 }
 
 /**
- * Makes the values that were read the base for detecting later edits. Thus the next run does not take a value of the CRM or its automations
- * for an edit. Values that another user changed still count as edits. `own`: the differences of the row in this phase.
+ * Adds marks of the differing values that were read. The next run then does not take a change by the CRM or its automations for an edit. Not
+ * called for a record that another user changed last. `own`: the differences of the row in this phase.
  */
 const markRead = ({marks, byRow}: OpenFindings, flow: CompiledFlow, {key, recordId}: WrittenRow, own: readonly Difference[]) => {
   if (!flow.marks || own.length === 0) return

@@ -10,7 +10,7 @@ import {makeWrittenPacker} from './written-rows.ts'
 
 /**
  * Reads back what a run has written. Settlements store the rows to read in `verify_queue`, so any owner of the run continues where the last
- * one stopped. While the run writes, rows are read in the slots that writing leaves free.
+ * one stopped. Rows that are due are also read while the run writes.
  */
 export type Verifier = {
   /** Resolves when every row that is settled now is verified. Rejects if the run is held or ends. */
@@ -23,7 +23,7 @@ export type Verifier = {
 /** Due rows are read once there are `enoughRows`, which fill the calls, or once the oldest was due for `longestWaitSeconds`. */
 const [enoughRows, longestWaitSeconds] = [1_000, 5]
 const lookMs = 250
-/** If the last row is due within this time, the verifier waits and reads all rows together, so that the last rows need no separate read. */
+/** If the last row is due within this time, the verifier waits and reads all rows together. The last rows then need no separate read. */
 const lastTogetherSeconds = 0.5
 
 type VerifierInput = {flows: readonly CompiledFlow[]; hasCanary: boolean}
@@ -102,8 +102,8 @@ const openVerifierOf = (ctx: Context, of: VerifyContext): Verifier => {
 }
 
 /**
- * Verifies due entries while the passes write, until `closing` aborts. A `RunPaused` only delays verification. Any other fault is thrown
- * after the passes have ended.
+ * Verifies due entries while the passes write, until `closing` aborts. A `RunPaused` only delays verification. Any other error ends this
+ * loop, and the next wait for verification throws it.
  */
 const workBesidePasses = async (ctx: Context, closing: AbortSignal, verifyPart: () => Promise<boolean>): Promise<void> => {
   while (!closing.aborted) {

@@ -14,7 +14,7 @@ import {openEntries, readRowsBack} from './read-rows-back.ts'
 
 /** Maximum rows, and bytes of their packed values, per part. */
 const [rowsAtOnce, bytesAtOnce] = [1_000, 1_400_000]
-/** Further parts that are read while one is committed. They bound the memory together with the size of a part. */
+/** The parts that are read ahead while one is committed. Together with the size of a part, this number bounds the memory. */
 const partsAhead = 2
 
 export type VerifyContext = {ctx: Context; flowOf: FlowOf; seal: RunSeal}
@@ -49,7 +49,7 @@ async function* listDueParts({db, run, config}: Context): AsyncGenerator<DuePart
 
 type CommitInput = {findings: Findings; readAt: string}
 
-/** Commits the findings once, with an object that holds the values that differ. */
+/** Commits the findings once. Values that differ are stored in an object of storage. */
 const commit = async ({ctx, seal}: VerifyContext, entries: readonly QueueEntry[], {findings, readAt}: CommitInput) => {
   const {run, lease, config} = ctx
   const {fields, rows, marks, differences} = findings

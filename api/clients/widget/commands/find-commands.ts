@@ -1,9 +1,12 @@
-/** One entry of the command menu. It has an address, or an action. `also`: further words by which it is found. */
+/** An entry of the command menu, with an address or an action. `also`: further words by which a search finds the entry. */
 export type MenuCommand = {id: string; label: string; kind: string; also?: string; href?: string; run?: () => unknown}
 
 const mostShown = 12
 
-/** Finds the commands that have every word of the text, those whose label begins with it first. Without a text, it returns the first commands. */
+/**
+ * Finds at most 12 commands that contain every word of the text. Labels that begin with the text come first. Without a text, the first commands
+ * are returned.
+ */
 export const findCommands = (commands: readonly MenuCommand[], text: string): MenuCommand[] => {
   const wanted = fold(text).trim()
   const words = wanted.split(/\s+/).filter(Boolean)
@@ -14,7 +17,7 @@ export const findCommands = (commands: readonly MenuCommand[], text: string): Me
 
 const textOf = ({label, kind, also = ''}: MenuCommand) => fold(`${label} ${kind} ${also}`)
 
-/** Ignores case and accents. */
+/** Removes case and accents, so that a comparison ignores them. */
 const fold = (text: string) =>
   text
     .normalize('NFD')

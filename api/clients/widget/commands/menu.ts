@@ -11,7 +11,7 @@ import {modifierName} from './shortcuts.ts'
 
 const newest = 200
 
-/** Reads the newest imports and templates. A failed load is not reported, because the pages are found without it. */
+/** Reads the newest imports and templates. A failed load is not reported, because the menu still finds the pages. */
 const readObjects = async (signal: AbortSignal): Promise<MenuCommand[]> => {
   const [{imports}, {templates}] = await Promise.all([
     client.get<Json>(inOrg('/imports'), {limit: newest}, signal),
@@ -92,12 +92,14 @@ const Found = ({id, found, at, choose, execute}: FoundProps) => html`
   </ul>
 `
 
-/** Opens the dialog and returns what closes it. The focus then returns to where it was, unless that element has left the page. */
+/**
+ * Opens the dialog and returns a function that closes it. The element that had the focus before then gets it back, if it is still in the page.
+ */
 const openModally = (dialog: HTMLDialogElement) => {
   const before = document.activeElement
   dialog.showModal()
   return () => {
-    // While the dialog is open, nothing outside it can get the focus.
+    // While a modal dialog is open, elements behind it cannot get the focus, so it is closed first.
     dialog.close()
     if (before instanceof HTMLElement && before.isConnected) before.focus()
   }

@@ -3,13 +3,13 @@ import type {ComponentType} from 'preact'
 import {useEffect} from 'preact/hooks'
 import {t} from '../text/shell.ts'
 
-/** The component of the open command menu. Null while it is closed. */
+/** The component of the command menu while it is open, else null. */
 export const openMenu = signal<ComponentType<{onClose: () => void}> | null>(null)
 
 const isApple = /Mac|iPhone|iPad/.test(navigator.userAgent)
 export const modifierName = isApple ? '⌘' : t.controlKey
 
-/** Opens the command menu. Its code is loaded on first use. */
+/** Opens the command menu, unless another dialog is open. The menu's code is loaded on first use. */
 export const showMenu = async (): Promise<void> => {
   const {CommandMenu} = await import('./menu.ts')
   if (!document.querySelector('dialog[open]')) openMenu.value = CommandMenu
@@ -19,7 +19,7 @@ export const closeMenu = (): void => {
   openMenu.value = null
 }
 
-/** Listens to the shortcuts of every page: one opens the command menu, another saves the page's form. All need a modifier, so they never type a character. */
+/** Handles the shortcuts of every page. Ctrl-K or Cmd-K opens or closes the command menu. Ctrl-S or Cmd-S saves a form. */
 export const useShortcuts = (): void => {
   useEffect(() => {
     const gone = new AbortController()
@@ -37,7 +37,10 @@ const press = (event: KeyboardEvent) => {
   else void showMenu()
 }
 
-/** Submits the form that holds the focus, or else the first form of the page with a save button. A disabled button means that nothing changed. */
+/**
+ * Clicks the first enabled save button in the open dialog. Without a dialog, it searches the form with the focus. Without that form, it searches
+ * the page. A form without changes has a disabled button.
+ */
 const saveForm = () => {
   const own = document.activeElement?.closest('form')
   const scope: ParentNode = document.querySelector('dialog[open]') ?? own ?? document.querySelector('main')!

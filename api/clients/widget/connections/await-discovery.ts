@@ -10,7 +10,10 @@ const lookEveryMs = 2000
 
 type AwaitProps = {connection: string; onRead: () => void}
 
-/** Waits for the first discovery of a connection, which takes seconds to minutes. A retry of an admin follows the same job. */
+/**
+ * Waits for the first discovery of a connection, which takes seconds to minutes. An admin's page starts the discovery, or follows the job that
+ * already runs.
+ */
 export const AwaitDiscovery = ({connection, onRead}: AwaitProps) => {
   const [round, setRound] = useState(0)
   const [error, setError] = useState<unknown>(null)
@@ -28,7 +31,7 @@ export const AwaitDiscovery = ({connection, onRead}: AwaitProps) => {
   return html`<${Progress} label=${t.readingTheCrmsModulesAndFields} done=${0} total=${null} text=${t.readingYourCrmsModules} />`
 }
 
-/** Members below admin may not start a discovery, so they wait for its result. */
+/** Waits until a discovery exists. Members below admin may not start one, so they can only wait. */
 const untilRead = async (connection: string, signal: AbortSignal): Promise<void> => {
   while (!signal.aborted && !(await readDiscovery(connection, signal))) await new Promise(resolve => setTimeout(resolve, lookEveryMs))
 }

@@ -12,7 +12,7 @@ import {startDiscovery} from './discovery.ts'
 
 type ConnectProps = {isFirst: boolean; again: (id: string) => void}
 
-/** Connects a CRM account on its consent page, then starts a discovery. */
+/** A form that connects a CRM account on the CRM's consent page, and then starts a discovery. */
 export const Connect = ({isFirst, again}: ConnectProps) => {
   const [name, setName] = useState(isFirst ? 'CRM' : '')
   const [dc, setDc] = useState(usualDataCentre())

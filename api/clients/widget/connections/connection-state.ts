@@ -13,19 +13,19 @@ import {AwaitDiscovery} from './await-discovery.ts'
 import {readDiscovery, startDiscovery} from './discovery.ts'
 import type {Connection} from './list.ts'
 
-/** Connections whose discovery this tab has seen. */
+/** The connections for which this tab has found a discovery. */
 const discovered = new Set<string>()
 
 type StateProps = {connections: readonly Connection[]; again: () => void}
 
-/** Says what an org still needs before it can import: a connection, or the modules of one. Otherwise shows nothing. */
+/** Says what the org needs before it can import: a connection, or the discovery of one. Otherwise, it renders nothing. */
 export const ConnectionState = ({connections, again}: StateProps) => {
   const connected = connections.filter(({state}) => state === 'connected')
   if (connected.length === 0) return html`<${NoConnection} isFirst=${connections.length === 0} again=${again} />`
   return html`${connected.map(({id}) => html`<${Discovering} key=${id} connection=${id} />`)}`
 }
 
-/** Shows the progress of a first discovery. A failed look is not reported, because the page works without it. */
+/** Shows the progress of the first discovery of a connection. A failed request is not reported, because the page works without it. */
 const Discovering = ({connection}: {connection: string}) => {
   const [isRead, setRead] = useState(discovered.has(connection))
   const onRead = () => {

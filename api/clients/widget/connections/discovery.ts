@@ -18,7 +18,7 @@ export const startDiscovery = async (connectorId: string): Promise<Job> =>
 export const runDiscovery = async (connectorId: string, following: Parameters<typeof untilDone>[1] = {}): Promise<void> =>
   untilDone((await startDiscovery(connectorId)).id, following)
 
-/** The latest discovery, or null if there is none. */
+/** Returns the latest discovery of the connection, or null if there is none. */
 export const readDiscovery = async (connector: string, signal?: AbortSignal): Promise<Discovery | null> => {
   try {
     return (await client.get<Json>(inOrg('/discovery/latest'), {connector}, signal)).discovery

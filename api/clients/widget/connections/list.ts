@@ -20,7 +20,6 @@ export type Connection = {
   createdAt: string
 }
 
-/** The connections of the org. */
 export const Connections = () => {
   const loaded = useLoad<Connection[]>(async signal => (await client.get<Json>(inOrg('/connectors'), {}, signal)).connectors, [])
   return html`

@@ -18,7 +18,6 @@ const tones: Record<Connection['state'], Tone> = {connected: 'good', ended: 'bad
 
 type SheetProps = {connection: Connection; again: () => void}
 
-/** One connection: its state, CRM quota, modules and actions. */
 export const ConnectionSheet = ({connection, again}: SheetProps) => {
   const {id, name, state, crmUserName, createdAt, dc} = connection
   return html`

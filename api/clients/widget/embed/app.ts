@@ -31,7 +31,10 @@ export const EmbedApp = () => {
   `
 }
 
-/** Takes a new token from the embedding page. Imports of an earlier token cannot be read with it, so the steps begin again. */
+/**
+ * Gets a token from the embedding page and begins its session. A new token cannot read the imports of an earlier one, so the page returns to the
+ * first step.
+ */
 const beginSession = async () => {
   if (!settings.embed || parent === window) return
   const isAgain = embedToken() !== null
@@ -48,7 +51,7 @@ const describeStart = (error: unknown) =>
 type EmbedPage = ComponentType<PageProps>
 const steps = ['imports/:id/review', 'imports/:id/run', 'imports/:id/results']
 
-/** The page of a step. Addresses of other pages of the widget lead to the first step. */
+/** Renders the step that the URL names. Every other URL shows the first step. */
 const Here = () => {
   const {path} = place.value
   const found = findPage(path)

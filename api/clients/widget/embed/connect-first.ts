@@ -14,12 +14,12 @@ import {Progress} from '../ui/progress.ts'
 
 const lookEveryMs = 2_000
 
-/** Whether imports can be created: the connection works, and its modules and fields are known. */
+/** Whether imports can be created: the connection works, and its modules and fields are discovered. */
 export const isConnected = ({connection}: EmbedSession): boolean => connection?.state === 'connected' && connection.isDiscovered
 
 /**
- * Connects the CRM. Cookies are not available in the frame, so the pop-up begins the sign-in itself: one consent signs an admin in there
- * and makes the connection. A connection that has ended is renewed on the widget's own page.
+ * Asks for a connection to the CRM. The frame has no cookies, so an admin signs in within the pop-up. The same consent also makes the
+ * connection. A connection that ended must be renewed on the widget's own page.
  */
 export const ConnectFirst = () => {
   const {org, connection} = embed.value!

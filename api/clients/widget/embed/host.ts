@@ -6,10 +6,13 @@
   const own = new URL((document.currentScript as HTMLScriptElement).src).origin
   const passedOn = ['lading:run', 'lading:end']
 
-  /** `<lading-import template="tpl_…">` with the property `token`, a function that returns an embed token. `server` is the origin of Lading. */
+  /**
+   * The element `<lading-import template="tpl_…">`. Its property `token` is a function that returns an embed token. `server`: the origin of
+   * Lading.
+   */
   class LadingImport extends HTMLElement {
     static observedAttributes = ['server', 'template']
-    /** Gets a token from the server of the page. It is called for each session of the frame. */
+    /** Returns an embed token, which the page gets from its own server. Each session of the frame calls this function. */
     token: Token | null = null
     #frame: HTMLIFrameElement | null = null
 
@@ -50,13 +53,16 @@
       this.append(frame)
     }
 
-    /** The page around this one, such as the CRM around a web tab. Browsers that do not tell it need the attribute `within`. */
+    /**
+     * Finds the origin of the outermost page around this one, such as the CRM around a web tab. Browsers without `ancestorOrigins` need the
+     * attribute `within`.
+     */
     #findOuterPage(): {within?: string} {
       const within = this.getAttribute('within') ?? [...(location.ancestorOrigins ?? [])].at(-1)
       return within && within !== location.origin ? {within} : {}
     }
 
-    /** Only the own frame, while it shows a page of the server, is heard. */
+    /** Handles messages of this element's frame, while the frame shows a page of the Lading server. All other messages are ignored. */
     readonly #hear = async ({source, origin, data}: MessageEvent): Promise<void> => {
       const frame = this.#frame
       if (!frame || source !== frame.contentWindow || origin !== this.server) return
@@ -71,7 +77,7 @@
     }
 
     async #askForToken(): Promise<{token: string} | {error: string}> {
-      // Without a reason, the frame says that the page provides no access.
+      // An empty error makes the frame say that the page provides no access.
       if (!this.token) return {error: ''}
       try {
         return {token: await this.token()}
@@ -81,7 +87,7 @@
     }
   }
 
-  /** Opens the import in a dialog. The promise has the ended run, or null if the person closed the dialog before a run ended. */
+  /** Opens the import in a dialog. When the dialog closes, resolves with the last `lading:end` message, or with null if no run ended. */
   const open = ({template, token, server = own}: OpenOptions): Promise<object | null> => {
     const {promise, resolve} = Promise.withResolvers<object | null>()
     const dialog = document.createElement('dialog')

@@ -6,11 +6,11 @@ import {applyTheme} from '../state/theme.ts'
 
 applyTheme()
 await startLanguage(['embed', 'files', 'reading'])
-// Modules read their messages when they are evaluated, so they are imported after the language is known.
+// Modules read their messages when they are evaluated, so `app.ts` is imported after the language is known.
 const {EmbedApp} = await import('./app.ts')
 const app = document.getElementById('app')!
 app.replaceChildren()
 render(html`<${EmbedApp} />`, app)
 
-/** Tells the embedding page how high the content is, so that the frame needs no scroll bar. */
+/** Reports the height of the content to the embedding page, so that the frame needs no scroll bar. */
 new ResizeObserver(() => postToHost({type: 'lading:height', height: Math.ceil(app.getBoundingClientRect().height)})).observe(app)

@@ -32,7 +32,7 @@ const MatchOf = ({known}: {known: LoadedImport}) => {
   `
 }
 
-/** The columns by flow and field. Null: the field is not imported. An empty text: not chosen yet. */
+/** The chosen column by flow and field. Null: the field is not imported. An empty text: not chosen yet. */
 type Choices = Record<string, Record<string, string | null>>
 
 const takesColumn = ({mode, source}: Mapping) => (mode === 'column' || mode === 'search') && source != null
@@ -86,19 +86,22 @@ const Columns = ({found}: {found: Imported}) => {
   `
 }
 
-/** No column of a file has this name, because names of columns are not blank. */
+/** The value of the option "Do not import". No column has this name, because column names are not blank. */
 const skipped = ' '
 
 const columnsOf = ({sources}: Imported, {sourceId}: Flow): string[] =>
   sources.find(({id}) => id === sourceId)?.columns.map(({name}) => name) ?? []
 
-/** The fields that take a column of the file, also those that the person left out. */
+/** Returns the fields that a column of the file fills, and those that the person left out. */
 const fieldsOf = ({fields}: Flow, kept: Record<string, string | null>): string[] =>
   fields.filter(mapping => takesColumn(mapping) || mapping.field in kept).map(({field}) => field)
 
 const sourceOf = ({fields}: Flow, field: string): string | null => fields.find(mapping => mapping.field === field)?.source ?? null
 
-/** The person's choice, else the column of the template, else one whose name differs only in case, blanks and marks. */
+/**
+ * Returns the person's choice, else a column named as the template's column, the field or its label. Equal names are preferred to names that
+ * differ in case, blanks or punctuation. An empty text: there is none.
+ */
 const choose = (flow: Flow, columns: string[], field: string, kept: Choices): string | null => {
   const own = kept[flow.id]?.[field]
   if (own === null || (own && columns.includes(own))) return own

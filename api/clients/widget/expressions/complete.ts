@@ -1,6 +1,6 @@
 import {t} from '../text/shell.ts'
 
-/** What an expression may name. `call`: how a function is called, such as `trim(text)`. */
+/** A helper or library function. `call`: how it is called, such as `trim(text)`. */
 type KnownFunction = {name: string; call: string; description: string}
 export type KnownWords = {
   columns: readonly string[]
@@ -9,13 +9,13 @@ export type KnownWords = {
   libraries: readonly {namespace: string; functions: readonly KnownFunction[]}[]
 }
 
-/** A text that can be inserted in place of the characters from `from` to `to`. */
+/** A suggestion. `text` replaces the characters from `from` to `to` of its `Completion`. */
 export type Suggestion = {text: string; label: string; detail: string}
 export type Completion = {from: number; to: number; suggestions: Suggestion[]}
 
 const mostSuggestions = 8
 
-/** Returns what can complete the expression at the caret. Without a word before the caret, there are no suggestions. */
+/** Returns suggestions for the begun cell, member or word before the caret. Without one of these, or inside quotes, there are none. */
 export const completeAt = (source: string, caret: number, known: KnownWords): Completion => {
   const before = source.slice(0, caret)
   const cell = cellBefore(before)
@@ -31,7 +31,7 @@ export const completeAt = (source: string, caret: number, known: KnownWords): Co
   return {from, to: caret, suggestions: pick(all, word)}
 }
 
-/** Returns the begun cell at the end of the text, such as `row['Fir`, or null. */
+/** Returns an unfinished cell at the end of the text, such as `row['Fir`, or null. */
 const cellBefore = (before: string): {from: number; typed: string} | null => {
   const from = before.lastIndexOf('row[')
   const typed = before
@@ -48,7 +48,7 @@ const wordStart = (text: string): number => {
   return at
 }
 
-/** Writes the cell of a column: `row['First name']`. */
+/** Returns the expression for the cell of a column: `row['First name']`. */
 export const cellOf = (column: string): string => `row['${column.replaceAll(/['\\]/g, '\\$&')}']`
 
 const cellsOf = ({columns}: KnownWords): Suggestion[] => columns.map(name => ({text: cellOf(name), label: name, detail: 'column'}))
@@ -73,7 +73,10 @@ const wordsOf = ({hasValue, libraries}: KnownWords): Suggestion[] => [
   ...libraries.map(({namespace}) => ({text: `${namespace}.`, label: namespace, detail: 'library'})),
 ]
 
-/** Takes the suggestions whose label has the typed text, those that begin with it first. One that is typed in full is left out. */
+/**
+ * Returns at most 8 suggestions whose label contains the typed text, those that begin with it first. A suggestion that is typed in full is left
+ * out.
+ */
 const pick = (all: Suggestion[], typed: string): Suggestion[] => {
   const wanted = typed.toLowerCase()
   const fits = all.filter(({label, text}) => label.toLowerCase().includes(wanted) && text !== typed)
@@ -81,8 +84,8 @@ const pick = (all: Suggestion[], typed: string): Suggestion[] => {
   return fits.toSorted((a, b) => starts(a) - starts(b)).slice(0, mostSuggestions)
 }
 
-/** Returns how many characters after the caret close a cell, such as `']`. They are replaced with it. */
+/** Returns how many characters right after the caret close a cell, such as `']`. The suggestion replaces them too. */
 const closingAfter = (source: string, caret: number): number => /^['"]?\]?/.exec(source.slice(caret))![0].length
 
-/** Whether the caret is inside a text. An odd number of quotes precedes it. */
+/** Whether the caret is inside quotes: an odd number of double or of single quotes precedes it. */
 const isInText = (before: string): boolean => ['"', "'"].some(quote => before.split(quote).length % 2 === 0)

@@ -13,14 +13,14 @@ type EditorProps = {
   value: string
   columns: readonly string[]
   source: string | null
-  /** Whether to offer examples of values. Conditions have none. */
+  /** Whether to offer example expressions. They compute values, so conditions offer none. */
   hasExamples: boolean
   onInput: (expression: string) => void
 }
 
 /**
- * A text area that completes columns, helpers and libraries while a person types. The arrow keys choose, Enter and Tab insert what is chosen, Escape
- * closes the list, and Ctrl-Space opens it. Nothing is chosen at first, so Tab and Enter keep their meaning.
+ * A text area that completes columns, helpers and libraries while a person types. The arrow keys choose, Enter and Tab insert the chosen
+ * suggestion, Escape closes the list, and Ctrl-Space opens it. At first no suggestion is chosen, so Tab and Enter keep their usual effect.
  */
 export const ExpressionEditor = ({label, hint, error, value, columns, source, hasExamples, onInput}: EditorProps) => {
   const known = useKnown(columns, source)
@@ -80,7 +80,9 @@ export const ExpressionEditor = ({label, hint, error, value, columns, source, ha
   `
 }
 
-/** The caret's position after an inserted text. The caret moves there when the text is rendered, before the next key is handled. */
+/**
+ * Returns a ref for the caret's position after an insertion. The caret moves there when the text is rendered, before the next key is handled.
+ */
 const useCaretAfter = (area: {current: HTMLTextAreaElement | null}, value: string) => {
   const caretAfter = useRef<number | null>(null)
   useLayoutEffect(() => {
@@ -94,7 +96,7 @@ const useCaretAfter = (area: {current: HTMLTextAreaElement | null}, value: strin
 
 type CompletionsProps = {id: string; suggestions: Suggestion[]; chosen: number; insert: (suggestion: Suggestion) => void}
 
-/** The list of completions. A press on it does not take the focus from the editor. */
+/** The list of completions. A mouse press on the list leaves the focus in the editor. */
 const Completions = ({id, suggestions, chosen, insert}: CompletionsProps) => html`
   <ul class="completions" id=${id} role="listbox" aria-label=${t.completions}>
     ${suggestions.map((one, index) => html`<li key=${one.text} id=${`${id}-${index}`} role="option" aria-selected=${index === chosen ? 'true' : 'false'} onMouseDown=${(event: Event) => event.preventDefault()} onClick=${() => insert(one)}><code>${one.label}</code> <span class="quiet">${one.detail}</span></li>`)}

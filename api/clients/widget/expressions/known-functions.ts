@@ -7,7 +7,7 @@ type Functions = Pick<KnownWords, 'helpers' | 'libraries'>
 const none: Functions = {helpers: [], libraries: []}
 let loaded: {path: string; functions: Promise<Functions>} | null = null
 
-/** Reads the helpers and libraries of the org, once for each page load. If that fails, the editor completes columns only. */
+/** Reads the helpers and libraries of the org, once for each org and page load. If the request fails, the editor completes no functions. */
 export const readFunctions = (): Promise<Functions> => {
   const path = inOrg()
   if (loaded?.path !== path) loaded = {path, functions: load().catch(() => none)}

@@ -9,7 +9,10 @@ import type {LoadedImport} from './known.ts'
 
 const lookEveryMs = 2000
 
-/** Starts a check and follows it, also after a reload. A check that another member started is polled. The import is reloaded when the check ends. */
+/**
+ * Starts a check and follows the job, also after a reload. While another check runs, the import is reloaded every two seconds. At the end of a
+ * check, the import is reloaded.
+ */
 export const useCheck = ({import: {id}, checks, again}: LoadedImport) => {
   const [jobId, setJob, forget] = useKept<string | null>(`check ${id}`, null)
   const [progress, setProgress] = useState<Job['progress']>(null)
@@ -17,7 +20,7 @@ export const useCheck = ({import: {id}, checks, again}: LoadedImport) => {
   const start = useDoing(async () => {
     setFailed(null)
     const {job} = await client.post(inOrg(`/imports/${id}/checks`), {})
-    // An embed token reads no jobs, so its checks are polled.
+    // An embed token may not read jobs, so the import is reloaded until the check ends.
     if (embed.value) await again()
     else setJob(job.id)
   })

@@ -21,7 +21,7 @@ export const groupsOf = (problems: readonly CheckProblem[]): {severity: Severity
 
 type PlaceLabels = {sources: ReadonlyMap<string, string>; field: (module: string, field: string) => string}
 
-/** Formats the place of a problem: "leads.csv › column Mail › Leads › Email". */
+/** Formats where a problem is: "leads.csv › column Mail › Leads › Email". */
 export const sayPlace = ({source, column, module, field, place}: CheckProblem, labels: PlaceLabels): string =>
   [
     source && (labels.sources.get(source) ?? t.aDeletedFile),
@@ -44,14 +44,14 @@ const fixes: Record<string, string> = {
   value_unmapped: t.addTheseValuesToTheValueMap,
 }
 
-/** Describes how to fix a problem. The API's texts name options of the API, so some kinds have a text of their own here. */
+/** Describes how to fix a problem. The API's texts name options of the API, so some kinds of problems have a different text here. */
 export const sayFix = ({kind, fix}: Pick<CheckProblem, 'kind' | 'fix'>): string => {
   const code = kind.toUpperCase()
   const translated = sayRowReason(code, null) === null ? null : reasonTexts.advice[code]
   return fixes[kind] ?? translated ?? `${fix}.`
 }
 
-/** Returns the address in the match step where a person can fix the problem, as a query. */
+/** Returns the query parameters with which the match step shows the file or field to fix. */
 export const mendAt = ({kind, source, flow, field}: CheckProblem): Record<string, string> => {
   if (ofFiles.includes(kind)) return source ? {source} : {}
   return {...(flow && {flow}), ...(source && {source}), ...(field && {field})}

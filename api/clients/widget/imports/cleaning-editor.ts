@@ -13,7 +13,7 @@ import type {CleaningStep, Source} from './import.ts'
 
 type Props = {importId: string; source: Source; again: () => Promise<void>}
 
-/** Edits the cleaning steps, which apply to the rows in order before mapping. After each change the server reads the file again. */
+/** Edits the cleaning steps, which apply to the rows in their order before the mapping. After each change, the server reads the file again. */
 export const CleaningEditor = ({importId, source, again}: Props) => {
   const save = useDoing(async (cleaning: CleaningStep[], said: string) => {
     await client.patch(inOrg(`/imports/${importId}/sources/${source.id}`), {cleaning})
@@ -44,7 +44,9 @@ export const CleaningEditor = ({importId, source, again}: Props) => {
   `
 }
 
-/** Moves the focus along with a moved step: to the same button or, if that is disabled at the end of the list, to the other one. */
+/**
+ * Moves the focus along with a moved step, to the same button. At an end of the list that button is disabled, so the other one gets the focus.
+ */
 const useMovedFocus = (steps: string) => {
   const list = useRef<HTMLOListElement>(null)
   const wanted = useRef<{at: number; by: 1 | -1} | null>(null)
@@ -75,7 +77,7 @@ const OneStep = ({step, at, last, move, remove}: StepProps) => {
 
 type AddProps = {columns: string[]; known: number; isBusy: boolean; add: (step: CleaningStep) => void}
 
-/** A form to add a cleaning step. It keeps the typed values until the step is saved. */
+/** A form to add a cleaning step. The form keeps the typed values until the step is saved. */
 const AddStep = ({columns, known, isBusy, add}: AddProps) => {
   const form = useRef<HTMLFormElement>(null)
   const sent = useRef<StepDraft | null>(null)

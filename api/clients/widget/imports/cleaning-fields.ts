@@ -6,7 +6,6 @@ import {ColumnsField} from './columns-field.ts'
 
 type Props = {draft: StepDraft; asks: StepKind['asks']; columns: string[]; change: (changes: Partial<StepDraft>) => void}
 
-/** The input fields of a cleaning step. */
 export const StepFields = ({draft, asks, columns, change}: Props) =>
   asks.map(ask => html`<${fields[ask]} key=${ask} draft=${draft} columns=${columns} change=${change} />`)
 

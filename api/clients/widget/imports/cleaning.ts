@@ -1,7 +1,7 @@
 import {t} from '../text/reading.ts'
 import type {CleaningStep} from './import.ts'
 
-/** An input of a cleaning step. The `asks` of a step list its inputs. */
+/** An input of the form for a cleaning step. `asks` lists the inputs of a kind of step. */
 type Ask = 'columns' | 'someColumns' | 'replace' | 'split' | 'rows' | 'expression' | 'ignoreCase'
 export type StepKind = {step: string; label: string; group: string; asks: Ask[]}
 
@@ -19,7 +19,7 @@ export const stepKinds: StepKind[] = [
 
 export const kindOf = (step: string): StepKind => stepKinds.find(kind => kind.step === step) ?? {step, label: step, group: '', asks: []}
 
-/** The typed values of a cleaning step. `makeStep` converts them to a step, or returns what is missing. */
+/** The typed values of a cleaning step. `makeStep` converts them to a step, or says what is missing. */
 export type StepDraft = {
   step: string
   columns: string[]
@@ -80,7 +80,7 @@ const makeSplit = ({step, column, separator, into}: StepDraft): {step: CleaningS
   return {step: {step, column, separator, into: names}}
 }
 
-/** Parses ranges of rows such as "3, 10-20". Returns null for other texts. */
+/** Parses ranges of rows such as "3, 10-20". Returns null for invalid texts. */
 export const readRanges = (text: string): {from: number; to: number}[] | null => {
   const ranges = text.split(',').map(part => {
     const [, from, to = from] = /^\s*(\d{1,9})\s*(?:[-–]\s*(\d{1,9}))?\s*$/.exec(part) ?? []
@@ -120,7 +120,7 @@ export const sayStep = (step: CleaningStep): string => {
   }
 }
 
-/** Returns the list with the step at `at` moved up or down by one place. */
+/** Returns a copy of the list with the item at `at` moved up or down by one position. At the ends of the list, nothing moves. */
 export const moved = <T>(list: readonly T[], at: number, by: 1 | -1): T[] => {
   const next = [...list]
   const to = at + by

@@ -7,7 +7,7 @@ import type {Choice, NumberMode, SourceColumn} from './import.ts'
 type Decide = (column: string, choice: Choice | null) => void
 type Props = {column: SourceColumn; choice: Choice | undefined; decide: Decide}
 
-/** Shows how a person chose to read a column, with a button to choose again. */
+/** Shows the choice how to read a column, with a button that removes the choice so that the question is asked again. */
 export const ChosenReading = ({column, choice, decide}: Props) => html`
   ${choice && html`<span class="decided">${sayChoice(choice)} ${may('operator') && html`<${Button} kind="quiet" onClick=${() => decide(column.name, null)} label=${t.changeNamed(column.name)}>${t.change}<//>`}</span>`}
   ${column.numbers && html`<${FormattedNumbers} column=${column} numbers=${column.numbers} decide=${decide} />`}

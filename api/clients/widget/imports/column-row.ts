@@ -36,7 +36,9 @@ type Props = {
   change: (flow: Flow) => void
 }
 
-/** One column: its samples, the select of its field, and its state. Questions and options of its field open below. */
+/**
+ * One column of the file with samples, the select of a field, and the state of the mapping. Questions and the options of the mapping open below.
+ */
 export const ColumnRow = (props: Props) => {
   const {flow, source, column, fields, isBusy, decide, issues} = props
   const mapping = flow.fields.find(one => one.source === column.name && one.mode !== 'skip' && one.mode !== 'static')
@@ -73,7 +75,7 @@ export const ColumnRow = (props: Props) => {
   `
 }
 
-/** Field types that are parsed from the cell. Only for these does it matter how an ambiguous value is read. */
+/** Field types whose values are parsed from the cell. Only for these types does the reading of an ambiguous value matter. */
 const parsed: Record<string, 'date' | 'number'> = {
   integer: 'number',
   bigint: 'number',
@@ -85,7 +87,7 @@ const parsed: Record<string, 'date' | 'number'> = {
   datetime: 'date',
 }
 
-/** Returns the questions about a column whose answers change what is written. */
+/** Returns the questions about a column whose answers change what the mapping writes. */
 const questionsOf = ({problems}: Source, {mode, transform, format, source}: Mapping, {type}: Field): SourceProblem[] =>
   problems.filter(({kind, column, fix}) => {
     if (kind !== 'ambiguous' || column !== source || mode !== 'column' || transform) return false

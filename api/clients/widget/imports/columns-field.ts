@@ -6,7 +6,7 @@ import {Check, TextField} from '../ui/field.ts'
 type Props = {label: string; hint?: string; columns: string[]; chosen: string[]; onChange: (columns: string[]) => void}
 const mostShown = 100
 
-/** A field to choose columns. It has a search if there are many. */
+/** A list of checkboxes to choose columns. For more than 20 columns, it has a search. */
 export const ColumnsField = ({label, hint, columns, chosen, onChange}: Props) => {
   const [part, setPart] = useState('')
   const fitting = columns.filter(name => name.toLowerCase().includes(part.toLowerCase()))

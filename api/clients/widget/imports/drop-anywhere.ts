@@ -15,8 +15,8 @@ import {reloadImport} from './known.ts'
 import {addFile} from './send-queue.ts'
 
 /**
- * Accepts files that are dropped anywhere on the page or chosen, and creates an import from them. It asks for the connection if there are
- * several. `connections` is undefined until they are loaded; files that are dropped earlier wait for them.
+ * Creates an import from files that are dropped anywhere on the page or chosen. If there are several connections, the person chooses one.
+ * `connections` is undefined while loading. Files that are dropped meanwhile wait.
  */
 export const DropAnywhere = ({connections}: {connections: readonly Connection[] | undefined}) => {
   const [dropped, setDropped] = useState<File[] | null>(null)

@@ -5,7 +5,7 @@ import {Button} from '../ui/button.ts'
 type DropZoneProps = {onFiles: (files: File[]) => void; label: string; children?: Markup; isMany?: boolean}
 const taken = '.csv,.tsv,.txt,.xlsx,.ods,.json,.ndjson,.jsonl,text/csv,text/tab-separated-values'
 
-/** Accepts dropped files. A button to choose files serves keyboards and phones. */
+/** Accepts dropped files. A button to choose files serves keyboards and phones. Without `isMany`, only the first file is accepted. */
 export const DropZone = ({onFiles, label, children, isMany = true}: DropZoneProps) => {
   const [isOver, setOver] = useState(false)
   const give = (list: FileList | null | undefined) => {
@@ -34,7 +34,6 @@ export const DropZone = ({onFiles, label, children, isMany = true}: DropZoneProp
 
 type ChooseProps = {onFiles: (files: FileList | null) => void; label: string; kind?: string; isMany?: boolean}
 
-/** A button that opens the file dialog of the browser. */
 export const ChooseFile = ({onFiles, label, kind = 'plain', isMany = false}: ChooseProps) => {
   const input = useRef<HTMLInputElement>(null)
   return html`

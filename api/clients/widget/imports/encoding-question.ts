@@ -16,7 +16,10 @@ const isOfText = ({kind}: SourceProblem) => kind === 'encoding' || kind === 'und
 
 const mostShown = 6
 
-/** Asks for the encoding if it could not be detected, and whether to accept undecodable bytes. */
+/**
+ * Asks for the encoding if it could not be detected. For bytes that cannot be decoded, asks whether to accept them. Renders nothing without
+ * these problems.
+ */
 export const EncodingQuestion = ({importId, source, again}: Props) => {
   const [isAll, setAll] = useState(false)
   const decide = useDoing(async (reader: {encoding: string} | {badBytes: 'replace'}) => {

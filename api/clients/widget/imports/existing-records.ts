@@ -11,7 +11,7 @@ type Match = NonNullable<Flow['match']>
 type Way = 'update' | 'skip' | 'add' | 'delete'
 type Props = {flow: Flow; fields: Field[]; source: Source; module: Module | undefined; change: (flow: Flow) => void}
 
-/** A mandatory choice between updating existing records, adding only new ones, and always adding. */
+/** A mandatory choice: update existing records, add only new ones, or always add. Builders can also choose to delete matching records. */
 export const ExistingRecords = ({flow: given, fields, source, module, change}: Props) => {
   const flow = given
   const mapped = flow.fields.filter(({mode}) => mode === 'column' || mode === 'expression').map(({field}) => field)
@@ -59,7 +59,7 @@ export const ExistingRecords = ({flow: given, fields, source, module, change}: P
   `
 }
 
-/** Returns a copy of the flow without the settings that a flow with `action: delete` does not support. */
+/** Returns a delete flow with the settings of the given flow that a delete flow supports. */
 const deleting = ({id, sourceId, module, filter, guard, fields, automations}: Flow, by: string[]): Flow => ({
   id,
   sourceId,

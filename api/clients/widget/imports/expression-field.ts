@@ -13,7 +13,7 @@ import {Problem} from '../ui/notice.ts'
 import {type ExpressionTest, useTried} from './expression-test.ts'
 import {sayTested, sayTried} from './tried.ts'
 
-/** The field that an expression fills, with its import, file and module. */
+/** The field that an expression fills, and the import, source, connection and module of that field. */
 export type Target = {importId: string; sourceId: string; connectorId: string; module: string; field: string}
 
 type Props = {
@@ -25,11 +25,10 @@ type Props = {
   sample: Sample
   /** The column that the expression reads as `value`. */
   source?: string | null
-  /** If set, the preview also checks that the field accepts the result, and the person can describe the expression in words. */
+  /** If set, the preview also checks that the field accepts the result. The person can then also describe the expression in words. */
   target?: Target
 }
 
-/** An expression editor with a live preview on sample rows. */
 export const ExpressionField = ({label, hint, error, value, onInput, sample, source, target}: Props) => {
   const {connectorId, module, field} = target ?? {}
   const into = connectorId && module && field ? {connectorId, module, field} : undefined
@@ -67,7 +66,7 @@ const Preview = ({trying: {tested, error, isBusy}}: {trying: ExpressionTest}) =>
   `
 }
 
-/** True once the API has reported that no AI model is configured. The description in words is then hidden. */
+/** True once the API has reported that no AI model is configured. The input for a description in words is then hidden. */
 const hasNoModel = signal(false)
 
 type WordsProps = {target: Target; sample: Sample; source: string | null; onAnswer: (expression: string) => void}

@@ -14,7 +14,7 @@ import type {Flow, Mapping, Source} from './import.ts'
 import {MappingOptions} from './mapping-options.ts'
 import type {FieldsOf} from './module-data.ts'
 
-/** One flow with what its editors show and change. */
+/** One flow, and the data that its editors need. */
 export type FlowProps = {
   flow: Flow
   source: Source
@@ -62,7 +62,7 @@ export const FieldList = (props: FlowProps) => {
   `
 }
 
-/** Whether the table of columns shows the mapping: it is the first one that a column of the file fills. */
+/** Whether the table of columns shows the mapping. A column of the file shows only the first mapping that reads it. */
 const hasRow = ({fields}: Flow, {field, source, mode}: Mapping, {columns}: Source) =>
   columns.some(({name}) => name === source) &&
   fields.find(one => one.source === source && one.mode !== 'skip' && one.mode !== 'static')?.field === field &&

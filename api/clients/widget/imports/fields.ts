@@ -1,7 +1,6 @@
 import {t} from '../text/mapping.ts'
 import type {Mapping} from './import.ts'
 
-/** A module of the connection. */
 export type Module = {
   connectorId: string
   apiName: string
@@ -10,7 +9,7 @@ export type Module = {
   crmSingular: string | null
   kind: 'default' | 'custom' | 'subform' | null
   creatable: boolean
-  /** False: imports of the module are refused. Null: not decided. */
+  /** False: imports into the module are refused. Null: not decided. */
   enabled: boolean | null
   match: {by: string[]; onOne?: 'update' | 'skip' | 'create'; onMany?: 'ask' | 'first' | 'skip'} | null
   removed: boolean
@@ -20,13 +19,13 @@ export type Module = {
 }
 export type Option = {display: string; actual: string; unused?: true}
 
-/** Returns the options of a picklist field. Options on no layout come last. */
+/** Returns the options of a picklist field. Options that no layout offers come last. */
 export const choicesOf = ({picklist}: {picklist: Option[]}) =>
   [...picklist]
     .sort((one, other) => Number(one.unused ?? false) - Number(other.unused ?? false))
     .map(({display, unused}) => ({value: display, label: unused ? t.noLongerOffered(display) : display}))
 
-/** Returns the display value for a stored value of a picklist. Earlier versions of Lading stored the actual value. */
+/** Returns the display value of a picklist option that a mapping stores. Earlier versions of Lading stored the actual value. */
 export const chosenOf = ({picklist}: {picklist: Option[]}, value: string) =>
   (picklist.find(({display}) => display === value) ?? picklist.find(({actual}) => actual === value))?.display ?? value
 export type Field = {
@@ -42,7 +41,6 @@ export type Field = {
   jsonType: string | null
   lookup: {module: string} | null
   subform: {module: string} | null
-  /** Whether the settings exclude the field from imports. */
   excluded: boolean
   annotation: {description?: string; excluded?: boolean; defaultMapping?: Partial<Mapping>} | null
 }
@@ -75,7 +73,7 @@ const userTypes = ['ownerlookup', 'userlookup']
 export const isFillable = (field: Field): boolean =>
   field.creatable && !field.readOnly && !computed.includes(field.type) && isWritable(field)
 
-/** Whether the import can write values of the field's type. The API applies the same rule. */
+/** Whether imports support the field's type. The API applies the same rule. */
 const isWritable = ({apiName, type, jsonType, lookup}: Field): boolean => {
   if (jsonType === 'jsonarray') return type === 'multiselectpicklist' || (apiName === 'Tag' && type === 'text')
   if (type === 'lookup' || userTypes.includes(type)) return lookup?.module !== 'se_module'

@@ -20,13 +20,16 @@ const placeOf = ({flows}: Imported, problem: CheckProblem) => {
   return {flow, mapping: flow?.fields.find(({field}) => field === problem.field)}
 }
 
-/** Whether a value map can fix the problem: values of a column that are not options of its field. */
+/** Whether a value map can fix the problem. The problem must concern unknown values, and a column without an expression must fill the field. */
 export const canFixValues = (found: Imported, problem: CheckProblem): boolean => {
   const {mapping} = placeOf(found, problem)
   return ['not_in_picklist', 'value_unmapped'].includes(problem.kind) && mapping?.mode === 'column' && !mapping.transform
 }
 
-/** Lists the values of a column that are not options, and replaces all cells with such a value at once. */
+/**
+ * Lists the values of a column that are not options of the field. A choice adds an entry to the value map, which replaces all cells with that
+ * value.
+ */
 export const FixValues = ({found, problem, again}: Props) => {
   const flow = placeOf(found, problem).flow!
   const mapping = placeOf(found, problem).mapping!

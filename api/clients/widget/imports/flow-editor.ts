@@ -21,7 +21,6 @@ import {WriteOptions} from './write-options.ts'
 
 type Props = {found: Imported; draft: Draft; at: number; modules: Module[]; allFields: FieldsOf; again: () => Promise<void>}
 
-/** Edits one flow: the rows of a file into one module. */
 export const FlowEditor = ({found, draft, at, modules, allFields, again}: Props) => {
   const flow = draft.flows[at]!
   const issues = issuesAt(draft.issues, at)
@@ -85,7 +84,7 @@ const OverSource = ({found, draft, flow, source, module, allFields, issues, chan
   `
 }
 
-/** The heading of a flow: its module and, with several flows, its place among them, because records are written in their order. */
+/** The heading of a flow: its module and, if there are several flows, buttons to move it. Records are written in the order of the flows. */
 const FlowHead = ({found, draft, at, modules}: Omit<Props, 'allFields' | 'again'>) => {
   const {flows, set} = draft
   const flow = flows[at]!

@@ -12,7 +12,7 @@ const asOptions = (names: string[]) => [{value: '', label: t.chooseAColumn}, ...
 
 type KeyProps = {value: RowKey | null | undefined; parent: Flow; flow: Flow; sources: Source[]; set: (key: RowKey | null) => void}
 
-/** The fields by which a row finds its parent: the same row of the file, or equal values in two columns. */
+/** The inputs that say how a row finds its parent: the same row of the file, or equal values in two columns. */
 const KeyFields = ({value, parent, flow, sources, set}: KeyProps) => {
   const canBeSame = parent.sourceId === flow.sourceId && parent.id !== flow.id
   const key = value ?? {parentColumn: '', childColumn: ''}
@@ -32,7 +32,7 @@ const KeyFields = ({value, parent, flow, sources, set}: KeyProps) => {
   `
 }
 
-/** Links rows to records of another flow, by a lookup or as rows of a subform. */
+/** The inputs that link rows to records of another flow, by a lookup field or as rows of a subform. */
 export const FlowLinks = (props: Props) => (props.flow.subform ? html`<${SubformLink} ...${props} />` : html`<${ParentLink} ...${props} />`)
 
 const whenMissing = [
@@ -79,7 +79,7 @@ const ParentLink = ({flow, flows, sources, fields, issues, change}: Props) => {
   `
 }
 
-/** Returns the flow without the mapping of the lookup, because the link to the parent fills it. */
+/** Returns the flow without the mapping of `field`, because the link to the parent fills that field. */
 const dropped = (flow: Flow, field: string): Flow => ({...flow, fields: flow.fields.filter(one => one.field !== field)})
 
 const SubformLink = ({flow, flows, sources, issues, change}: Props) => {

@@ -14,8 +14,8 @@ type MatchProps = Omit<Props, 'sample'> & {usual: Module['match']}
 type Match = NonNullable<Flow['match']>
 
 /**
- * The fields by which a row finds an existing record. Without match fields, every row creates a record. A flow that states nothing has the
- * match of the module's settings, `usual`.
+ * The choice of the fields by which a row finds an existing record. Without match fields, every row creates a record. If the flow has no
+ * `match`, `usual` applies, the match in the module's settings.
  */
 export const MatchFields = ({flow, fields, issues, change, usual}: MatchProps) => {
   const set = (match: Match | null) => change({...flow, match: match && match.by.length > 0 ? match : null})
@@ -49,7 +49,7 @@ export const MatchFields = ({flow, fields, issues, change, usual}: MatchProps) =
   `
 }
 
-/** What happens to values that people changed in the CRM since Lading wrote them. */
+/** The choice of what happens to edited values, and to records that Lading never wrote. */
 const EditedValues = ({match, set}: {match: Match; set: (match: Match) => void}) => {
   const {onEdited: _, onUnknown: __, ...rest} = match
   const choose = (value: string) => set(value === '' ? rest : {...match, onEdited: value as NonNullable<Match['onEdited']>})
@@ -83,7 +83,6 @@ const whenMany = [
   {value: 'skip', label: t.skipTheRow},
 ]
 
-/** The conditions that limit the flow to some rows of the file. */
 export const RowConditions = ({flow, sample, issues, change}: Props) => html`
   <details open=${Boolean(flow.filter || flow.guard)}>
     <summary>${t.importOnlySomeRows}</summary>

@@ -33,17 +33,20 @@ export const dropMapping = (flow: Flow, field: string): Flow => {
   )
 }
 
-/** Sets the match fields. Without match fields, the choice about existing records is open again. */
+/** Sets the match fields. Without match fields, `match` is removed, so the choice about existing records is open again. */
 export const withMatchFields = ({match, ...flow}: Flow, by: string[]): Flow => {
   if (by.length === 0) return flow
   return {...flow, match: {onOne: 'update', onMany: 'ask', ...match, by}}
 }
 
-/** Whether it is decided what happens to existing records. Subform rows belong to their parent. */
+/**
+ * Whether the flow or the module's settings say what happens to existing records. A subform flow needs no decision, because its parent flow has
+ * one.
+ */
 export const isMatchDecided = ({match, subform, module}: Flow, modules: readonly Module[]): boolean =>
   subform !== undefined || match !== undefined || Boolean(modules.find(({apiName}) => apiName === module)?.match)
 
-/** Returns the required fields without a mapping. */
+/** Returns the required fields that neither a mapping nor the link to a parent fills. Fields that imports cannot write are left out. */
 export const missingFields = ({fields, parent}: Flow, known: readonly Field[]): Field[] => {
   const written = new Set(fields.filter(({mode}) => mode !== 'skip').map(({field}) => field))
   return known.filter(field => field.required && isFillable(field) && !written.has(field.apiName) && parent?.field !== field.apiName)
@@ -55,7 +58,7 @@ export const findMissingSubforms = ({id, subform}: Flow, flows: readonly Flow[],
   return subform ? [] : known.filter(field => field.required && field.creatable && field.subform && !filled.has(field.apiName))
 }
 
-/** Returns the columns that no mapping and no key reads. An expression may still read them as part of the row. */
+/** Returns the columns that neither a mapping nor a parent key reads. An expression may still read them as part of the row. */
 export const unusedColumns = ({fields, parent, subform}: Flow, {columns}: Pick<Source, 'columns'>): string[] => {
   const keys = [parent?.key?.childColumn, subform?.key?.childColumn]
   const used = new Set([...fields.map(({mode, source}) => (mode === 'skip' ? null : source)), ...keys])
@@ -73,7 +76,10 @@ const keysOf: Record<Mapping['mode'], readonly (keyof Mapping)[]> = {
   skip: ['field', 'mode'],
 }
 
-/** Keeps only the keys that the mode of a mapping uses, so that values typed for another mode are not sent. A map of words becomes a value map. */
+/**
+ * Keeps only the properties that the mode of a mapping uses, so that values typed for another mode are not sent. The older property `map`
+ * becomes `values`.
+ */
 const tidyMapping = (given: Mapping): Mapping => {
   const values = entriesOf(given)
   const current = {...given, values, otherwise: values && given.otherwise, picklist: given.picklist === 'map' ? null : given.picklist}
@@ -93,15 +99,15 @@ export const tidyFlow = ({filter, guard, ...flow}: Flow): Flow => ({
 
 export type Issue = {path: (string | number)[]; message: string; line?: number; column?: number}
 
-/** Returns the issues at or below a path, with paths relative to it. */
+/** Returns the issues at or below a path. Their new paths are relative to that path. */
 export const issuesAt = (issues: readonly Issue[], ...place: (string | number)[]): Issue[] =>
   issues.filter(({path}) => place.every((part, at) => path[at] === part)).map(issue => ({...issue, path: issue.path.slice(place.length)}))
 
-/** Formats an issue. If it is in an expression, its position comes first: "Line 2, column 5: …". */
+/** Formats an issue. An issue in an expression begins with the position: "Line 2, column 5: …". */
 export const sayIssue = ({message, line, column}: Pick<Issue, 'message' | 'line' | 'column'>): string =>
   line === undefined ? message : t.lineColumn(line, column, message)
 
-/** Returns the values of a column that are not options of the picklist. */
+/** Returns the distinct values of a column that are not options of the picklist. Case and outer spaces are ignored. */
 export const strangeWords = (cells: readonly string[], {picklist}: Pick<Field, 'picklist'>): string[] => {
   const known = new Set(picklist.flatMap(({actual, display}) => [actual, display]).map(fold))
   const found = new Map(cells.map(cell => [fold(cell), cell.trim()]))
@@ -125,7 +131,7 @@ export const sayMapping = ({mode, source, staticValue, transform, searchField}: 
   }
 }
 
-/** Returns the modules to which lookups refer that are mapped by a search. */
+/** Returns the modules of the lookup fields that a search fills. */
 export const linkedModules = (flows: Flow[], fields: ReadonlyMap<string, Field[]> | undefined): string[] =>
   flows.flatMap(flow =>
     flow.fields.flatMap(({mode, field}) => {

@@ -10,10 +10,7 @@ import {type Step, type StepKey, stepKeys, stepLabels, stepsOf} from './steps.ts
 
 type FrameProps = {id: string; step: StepKey; title?: string; lead?: Markup; actions?: Markup; children: (known: LoadedImport) => Markup}
 
-/**
- * The frame of the pages of an import: breadcrumb, steps and the page, which receives the loaded import. `html`<${ImportFrame} id=${id}
- * step="run">${(known: Known) => …}<//>``
- */
+/** The frame of every page of an import: breadcrumb, steps and content. `children` renders the content from the loaded import. */
 export const ImportFrame = ({id, step, title = stepLabels[step], lead, actions, children}: FrameProps) => {
   const {known, error, again} = useImport(id)
   const trail = [{label: t.imports, href: to('imports')}, ...(known ? [{label: known.import.name, href: to('imports', id)}] : [])]
@@ -29,7 +26,10 @@ export const ImportFrame = ({id, step, title = stepLabels[step], lead, actions, 
 
 type StepsProps = {id: string; here: StepKey; steps: Step[] | null}
 
-/** Links are shown before the states are loaded, so that the layout does not jump. On a phone, the current step is scrolled into view. */
+/**
+ * The steps as links. They are shown before their states are loaded, so that the layout does not jump. On a phone, the current step is scrolled
+ * into view.
+ */
 const Steps = ({id, here, steps}: StepsProps) => {
   const list = useRef<HTMLOListElement>(null)
   useEffect(() => {

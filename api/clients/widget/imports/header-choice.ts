@@ -13,7 +13,7 @@ type Props = {importId: string; source: Source; again: () => Promise<void>; onCl
 
 const mostColumns = 30
 
-/** The first rows of a file. A click on a row makes it the header, and the file is read again. */
+/** Shows the first rows of a file. A click on a row makes that row the header, and the server reads the file again. */
 export const HeaderChoice = ({importId, source, again, onClose}: Props) => {
   const path = inOrg(`/imports/${importId}/sources/${source.id}`)
   const loaded = useLoad<{rows: TopRow[]}>(signal => client.get(`${path}/top`, {}, signal), [path])

@@ -7,7 +7,7 @@ import {Problem} from '../ui/notice.ts'
 import {useImport} from './known.ts'
 import {stepsOf} from './steps.ts'
 
-/** Opens an import at its first unfinished step, or at its results after a run. */
+/** Redirects to the results after a run, else to the review if matching is done, else to the match step. */
 export const ImportHome = ({params: {id}}: PageProps) => {
   const {known, error, again} = useImport(id!)
   useEffect(() => {

@@ -2,7 +2,7 @@ import {t} from '../text/files.ts'
 
 const longest = 200
 
-/** Names an import after its files: the first file without its ending, and how many others there are. */
+/** Names an import after its files: the first file without its extension, and how many others there are. */
 export const nameImport = (files: readonly {name: string}[]): string => {
   const [first, ...others] = files.map(({name}) => name.replace(/\.(csv|tsv|txt|xlsx)$/i, '').trim() || name)
   const more = others.length === 0 ? '' : t.moreFiles(others.length)

@@ -1,6 +1,6 @@
 export type {CheckProblem} from '../../../../shared/mapping/checks/problem.ts'
 
-/** An import, with the fields that these pages use. */
+/** An import as the API returns it, with the fields that the widget uses. */
 export type Imported = {
   id: string
   name: string
@@ -9,11 +9,11 @@ export type Imported = {
   version: number
   templateId: string | null
   templateVersion: number | null
-  /** A person's id, or null if the person was deleted. */
+  /** The id of the person who created the import. Null if the person was deleted. */
   createdBy: string | null
   createdAt: string
   expiredAt: string | null
-  /** Earlier versions of Lading do not send it. */
+  /** When the import was archived, or null. Absent in earlier versions of Lading. */
   archivedAt?: string | null
   flows: Flow[]
   slots: Slot[]
@@ -47,7 +47,7 @@ export type Source = {
   createdAt: string
 }
 
-/** How the text of a source was decoded. If the encoding could not be detected, `candidates` holds possible ones with sample cells. */
+/** How the text of a source was decoded. If the encoding could not be detected, `candidates` holds possible encodings with sample cells. */
 type SourceText = {
   bad: {places: number; rows: number; firstRows: number[]; header: boolean} | null
   candidates?: {encoding: string; samples: string[]}[]
@@ -87,11 +87,11 @@ export type SourceColumn = {
   beyond53: {count: number; firstRow: number} | null
   replaced: {count: number; firstRow: number} | null
   samples: string[]
-  /** For a workbook: the first number whose displayed and stored values differ, and which one is read. */
+  /** For a workbook: the first number whose displayed and stored values differ. `numbers`: which of the two is read. */
   formatted?: {displayed: string; stored: string}
   numbers?: NumberMode
 }
-/** A problem of reading a source. `reader` holds the reader options that fix it. */
+/** A problem with reading a source. `reader` holds reader options that fix the problem. */
 export type SourceProblem = {kind: string; column: string | null; message: string; fix: string; reader?: Partial<Reader>}
 
 export type CleaningStep = {step: string; columns?: string[]; [key: string]: unknown}
@@ -110,7 +110,7 @@ export type Mapping = {
   empty?: 'leave' | 'clear'
   values?: ValueEntry[] | null
   otherwise?: 'keep' | 'empty' | 'fail' | null
-  /** `map` and its words are an older form of `values`. */
+  /** The mode `map` and the property `map` are an older form of `values`. */
   picklist?: 'reject' | 'pass' | 'map' | null
   map?: Record<string, string> | null
   format?: string | null
@@ -118,7 +118,7 @@ export type Mapping = {
   patch?: {when: string[]; overwrite: 'always' | 'if-absent'} | null
 }
 
-/** Replaces a value of the file by another. */
+/** An entry of a value map: cells with the value `from` get the value `to`. */
 export type ValueEntry = {from: string; to: string}
 
 export type RowKey = {parentColumn: string; childColumn: string}
@@ -152,14 +152,14 @@ export type Flow = {
 
 export type Checks = {state: string; startedAt: string | null; endedAt: string | null; rows: number | null; stale: boolean}
 
-/** The fields of a run that lists and steps use. */
+/** A run, with the fields that the steps of an import use. */
 export type RunOutline = {
   id: string
   state: string
   dryRun: boolean
   counts: Record<string, Record<string, number>>
   stop: unknown
-  /** Whether the plan of a dry run is out of date. Earlier servers do not send it. */
+  /** Whether the plan of a dry run is out of date. Absent in earlier versions of Lading. */
   stale?: boolean | null
   endedAt: string | null
   authorisedAt: string

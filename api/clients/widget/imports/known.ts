@@ -4,16 +4,19 @@ import type {Json} from '../../http.ts'
 import {client, inOrg} from '../state/session.ts'
 import type {ImportProgress} from './steps.ts'
 
-/** The loaded import, kept between its pages and reloaded by each. */
+/** The loaded import. The pages of the import share it, and each page reloads it when the page opens. */
 export type LoadedImport = ImportProgress & {again(): Promise<void>}
 type HeldImport = {id: string; standing: ImportProgress | null; error: unknown}
 
 const held = signal<HeldImport>({id: '', standing: null, error: null})
 let reading: AbortController | null = null
-/** Id of the import on display. A late response for another import is ignored. */
+/** The id of the import that a page shows now. A late response for another import is ignored. */
 let shown: string | null = null
 
-/** Loads the import, its last check and its runs. The pages show the old data until then. */
+/**
+ * Loads the import, its last check and its newest 20 runs. The pages show the old data until the load ends. A check or runs that cannot be
+ * loaded are null.
+ */
 const read = async (id: string): Promise<void> => {
   if (id !== shown) return
   reading?.abort()
@@ -38,7 +41,7 @@ const read = async (id: string): Promise<void> => {
 /** Reloads the import if a page shows it. */
 export const reloadImport = (id: string): Promise<void> => read(id)
 
-/** Loads an import and returns it. Call `again` after a change to reload it. */
+/** Loads an import. `known` is null until it is loaded. Call `again` after a change to reload the import. */
 export const useImport = (id: string): {known: LoadedImport | null; error: unknown; again(): Promise<void>} => {
   const again = () => read(id)
   useEffect(() => {

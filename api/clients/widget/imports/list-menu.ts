@@ -11,11 +11,11 @@ import {Problem, say} from '../ui/notice.ts'
 import type {Imported} from './import.ts'
 import {DeleteImport, RenameImport} from './rename.ts'
 
-/** `lastRun`: its newest run that is not a dry run. Earlier versions of Lading do not send it. */
+/** An import in the list. `lastRun`: the newest run that is not a dry run. Absent in earlier versions of Lading. */
 export type ListedImport = Omit<Imported, 'sources' | 'slots'> & {lastRun?: Run | null}
 type ListMenuProps = {found: ListedImport; run: Run | undefined; again: () => void}
 
-/** The actions on one import of the list. Whether its last run can be undone is asked when the menu opens. */
+/** The menu of one import in the list. The API is asked whether the last run can be undone when the menu opens. */
 export const ListMenu = ({found, run, again}: ListMenuProps) => {
   const {id, name, archivedAt} = found
   const [asked, setAsked] = useState<'rename' | 'delete' | null>(null)
@@ -26,7 +26,7 @@ export const ListMenu = ({found, run, again}: ListMenuProps) => {
     say(isArchived ? t.isListedAgain(name) : t.archived(name))
     again()
   })
-  // Without an answer, the results page still offers the undo.
+  // A failed request is not shown, because the results page offers the undo too.
   const {preview: undo, offer} = useUndo(id, run, hasOpened)
   return html`
     <${Menu} label=${t.actionsFor(name)} onOpen=${() => setOpened(true)}>
@@ -42,5 +42,5 @@ export const ListMenu = ({found, run, again}: ListMenuProps) => {
   `
 }
 
-/** Whether the person may delete the import: its creator and admins may, unless a run is active. */
+/** Whether the person may delete the import: the import's creator and admins may, unless a run is active. */
 const mayDelete = ({state, createdBy}: ListedImport) => state !== 'running' && (createdBy === me.value?.user.id || may('admin'))

@@ -19,7 +19,7 @@ import {TypedField} from '../ui/typed-field.ts'
 import {DropAnywhere} from './drop-anywhere.ts'
 import {type ListedImport, ListMenu} from './list-menu.ts'
 
-/** Data that the list shows beside the imports. */
+/** The connections of the org, and the names of its members by person id. */
 type ListContext = {connections: Connection[]; owners: Map<string, string>}
 
 const readBeside = async (signal: AbortSignal): Promise<ListContext> => {
@@ -31,7 +31,7 @@ const readBeside = async (signal: AbortSignal): Promise<ListContext> => {
   return {connections: connectors, owners}
 }
 
-/** Lists the imports, newest first. The URL keeps the search, and whether archived imports are shown. */
+/** Lists the imports, newest first. The URL contains the search text, and whether archived imports are shown. */
 export const Imports = () => {
   const {query} = place.value
   const [name, archived] = [query.get('name') ?? '', query.get('archived') === 'true']
@@ -75,7 +75,7 @@ const states: Record<ListedImport['state'], {word: string; tone: Tone}> = {
   expired: {word: t.expired, tone: 'warning'},
 }
 
-/** Shows what became of the last run, where the import has one, instead of the state of the import. */
+/** Shows the state of the last run for an import that is running or done. Otherwise, it shows the state of the import. */
 const State = ({state, lastRun: run}: ListedImport) => {
   const {word, tone} = (state === 'done' || state === 'running') && run ? sayState(run) : states[state]
   return html`<${Pill} tone=${tone}>${word}<//>`

@@ -8,21 +8,21 @@ import {type Issue, sayIssue, tidyFlow} from './flows.ts'
 import type {Flow, Imported} from './import.ts'
 import type {LoadedImport} from './known.ts'
 
-/** A mapping that is not saved yet. `base` is the JSON of the flows from which it started. */
+/** The edited flows before they are saved. `base`: the saved flows at the start of the edit, as JSON. */
 type StoredDraft = {flows: Flow[]; base: string}
 export type Draft = {
   flows: Flow[]
   isChanged: boolean
-  /** True if the flows of the import have changed since the draft started. */
+  /** True if the saved flows have changed since the edit started. */
   isBehind: boolean
   issues: Issue[]
   set: (flows: Flow[]) => void
   forget: () => void
-  /** Saves the flows. Returns false, and shows why, if they were not saved. */
+  /** Saves the flows. If they cannot be saved, shows the reason and returns false. */
   save: () => Promise<boolean>
 }
 
-/** Returns the edited flows, which survive a reload until saved. An issue that the server found stays until its place is changed. */
+/** Returns the edited flows, which survive a reload until they are saved. An issue from the server stays until its flow or mapping changes. */
 export const useDraft = ({import: found, again}: LoadedImport): Draft => {
   const [kept, setKept, forget] = useKept<StoredDraft | null>(`mapping ${found.id}`, null)
   const [issues, setIssues] = useState<Issue[]>([])
@@ -31,7 +31,7 @@ export const useDraft = ({import: found, again}: LoadedImport): Draft => {
   const isChanged = JSON.stringify(flows) !== saved
   const save = async () => {
     const {refused, warnings} = await putFlows(found, flows)
-    // Another member or window changed the import. The person sees its new state before the draft can replace it.
+    // Another member or window changed the import. The person must see the new state before the draft can replace it.
     if (refused === 'stale') {
       await again()
       say(t.notSavedTheImportHasChangedCheck)
@@ -66,7 +66,7 @@ export const useDraft = ({import: found, again}: LoadedImport): Draft => {
 
 type SaveResult = {refused: Issue[] | 'stale'; warnings: Issue[]}
 
-/** Saves the flows. Returns the issues, or `stale` if the import has changed, and what a run of the saved flows leaves out. */
+/** Saves the flows. `refused`: the issues, or `stale` if the import has changed. `warnings`: what a run of the saved flows leaves out. */
 const putFlows = async ({id, version}: Imported, flows: Flow[]): Promise<SaveResult> => {
   try {
     const {warnings = []} = await client.put(inOrg(`/imports/${id}/flows`), flows.map(tidyFlow), {'if-match': `"${version}"`})
@@ -78,7 +78,7 @@ const putFlows = async ({id, version}: Imported, flows: Flow[]): Promise<SaveRes
   }
 }
 
-/** Returns the issues of unchanged flows and mappings. The others are dropped, because an issue names its place by position. */
+/** Returns the issues of unchanged flows and mappings. The others are dropped, because the path of an issue consists of positions. */
 const left = (issues: Issue[], before: Flow[], after: Flow[]): Issue[] =>
   issues.filter(({path: [at, part, field]}) => {
     const [was, is] = [before[Number(at)], after[Number(at)]]

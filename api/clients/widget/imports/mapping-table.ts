@@ -17,10 +17,10 @@ import {useProposals} from './proposals.ts'
 
 type Props = FlowProps & {found: Imported; again: () => Promise<void>}
 const pageColumns = 50
-/** Suggestions from this confidence on are filled in. The server asks its model about the others. */
+/** Suggestions with at least this confidence are filled in. The server asks its model about the others. */
 const leastConfidence = 0.6
 
-/** The table of a flow: each column of the file with its samples, its field and its state. Suggestions are filled in when a flow is new. */
+/** The table of a flow: each column of the file with samples, field and state. Suggestions are filled in for a new flow, and on request. */
 export const MappingTable = (props: Props) => {
   const {found, flow, source, fields, sample, change, again} = props
   const [part, setPart] = useState('')

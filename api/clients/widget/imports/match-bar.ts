@@ -16,7 +16,10 @@ import {SaveTemplate} from './save-template.ts'
 
 type Props = {found: Imported; draft: Draft; modules: Module[]}
 
-/** The sticky bar of the match step. Its button saves the mapping and opens the review. */
+/**
+ * The sticky bar of the match step. The main button saves the mapping and opens the review. If a choice about existing records is missing, the
+ * button moves the focus to that choice.
+ */
 export const MatchBar = ({found, draft, modules}: Props) => {
   const [isTemplate, setTemplate] = useState(false)
   const {flows, isChanged, isBehind, save, issues} = draft

@@ -12,7 +12,7 @@ import {Slots} from './slots.ts'
 type Issue = {path: (string | number)[]; message: string}
 type TakenFile = {source: {name: string}; filled?: {slot: string; issues: Issue[]}}
 
-/** The uploads of an import, and the place to add files. Without a file it is a large drop zone. */
+/** The uploads of an import, the slots of its template, and the button to add files. An import without files shows a large drop zone. */
 export const MatchFiles = ({known: {import: found, again}}: {known: LoadedImport}) => {
   const [unfit, setUnfit] = useState<{name: string; issues: Issue[]} | null>(null)
   const onTaken = ({source, filled}: TakenFile) => {

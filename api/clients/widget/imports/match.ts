@@ -63,7 +63,9 @@ const MatchOf = ({known: loadedImport}: {known: LoadedImport}) => {
   `
 }
 
-/** Returns the file to show: the file or the flow's file that the URL names, else the first file that a flow reads, else the first. */
+/**
+ * Returns the file to show. The URL names a file or a flow with a file. Otherwise, it is the first file that a flow reads, or the first file.
+ */
 const chooseSource = ({sources}: Imported, flows: Flow[]): Source | undefined => {
   const {query} = place.value
   const wanted = query.get('source') ?? flows.find(({id}) => id === query.get('flow'))?.sourceId
@@ -72,11 +74,11 @@ const chooseSource = ({sources}: Imported, flows: Flow[]): Source | undefined =>
 
 type DestinationsProps = {known: LoadedImport; draft: Draft; modules: Module[]; allFields: FieldsOf; source: Source}
 
-/** The flows of one file. The first flow of an import is added automatically if a module fits its columns. */
+/** The flows of one file. The first flow of an import is added automatically if a module fits the file's columns. */
 const Destinations = ({known: {import: found, again}, draft, modules, allFields, source}: DestinationsProps) => {
   const {flows} = draft
   const wanted = place.value.query.get('flow')
-  // A flow whose file was deleted is listed with every file, so that it can get another one.
+  // A flow whose file was deleted is listed with every file, so that the person can choose another file for it.
   const listed = flows.filter(({sourceId}) => sourceId === source.id || !found.sources.some(({id}) => id === sourceId))
   const isAdding = listed.length === 0 || wanted === ' new'
   const here = listed.find(({id}) => id === wanted) ?? listed[0]

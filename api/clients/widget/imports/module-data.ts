@@ -19,7 +19,7 @@ export const useModules = (connector: string): Loaded<Module[]> =>
     [connector],
   )
 
-/** Returns a function that gives the label of a module, and its API name in words until the labels are loaded. Null: no connection, no labels. */
+/** Returns a function that gives the label of a module. Without a connection, or until the labels are loaded, it gives the API name in words. */
 export const useModuleLabels = (connector: string | null): ((module: string) => string) => {
   const {data} = useLoad<Module[]>(
     async signal => (connector === null ? [] : (await client.get(inOrg('/config/modules'), {connector}, signal)).modules),
@@ -28,14 +28,14 @@ export const useModuleLabels = (connector: string | null): ((module: string) => 
   return module => data?.find(({apiName}) => apiName === module)?.label ?? sayName(module)
 }
 
-/** Loads the fields of modules. Loaded fields are kept, so that one more module costs one request. */
+/** Loads the fields of the modules. Loaded fields are cached, so an additional module costs one request. */
 export const useFields = (connector: string, names: readonly string[]): Loaded<FieldsOf> => {
   const read = useRef(new Map<string, Field[]>())
   const wanted = [...new Set(names)].toSorted()
   return useLoad(
     async signal => {
       for (const name of wanted) {
-        // An embed token reads no settings. Its own description has the labels.
+        // An embed token may not read settings. The embed session contains the labels instead.
         if (embed.value) continue
         if (read.current.has(name)) continue
         const {fields} = await client.get(inOrg(`/config/fields/${encodeURIComponent(name)}`), {connector}, signal)
@@ -47,7 +47,7 @@ export const useFields = (connector: string, names: readonly string[]): Loaded<F
   )
 }
 
-/** Returns a function that gives the label of a field of these modules, and its API name in words until the labels are loaded. */
+/** Returns a function that gives the label of a field of these modules. Until the labels are loaded, it gives the API name in words. */
 export const useFieldLabels = (connector: string, names: readonly string[]): ((module: string, field: string) => string) => {
   const {data} = useFields(connector, names)
   return (module, field) =>

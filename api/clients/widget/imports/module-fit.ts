@@ -1,16 +1,19 @@
 import {type Module, nameOfModule} from './fields.ts'
 import type {Proposal} from './proposal.ts'
 
-/** A module is suggested if the confidences of its columns add up to this sum, and to this share of all columns. */
+/** The least sum of the confidences of a module's columns for a suggestion, and the least share of the number of columns. */
 const [leastSum, leastShare] = [1.5, 0.4]
 
-/** Returns the module whose name is a word of the file's name. */
+/** Returns the first module whose plural or singular name is a word of the file's name. */
 export const findNamed = (modules: Module[], label: string): Module | undefined => {
   const words = new Set(label.toLowerCase().split(/[^\p{L}\p{N}]+/u))
   return modules.find(module => [nameOfModule(module), module.singular ?? ''].some(name => words.has(name.toLowerCase())))
 }
 
-/** Returns the module with the highest sum of confidences, the first of equals. Each column counts once a module. */
+/**
+ * Returns the module with the highest sum of confidences, or null if the sum is too low. Each column counts once, with its best field of the
+ * module.
+ */
 export const bestModule = (modules: string[], proposals: Proposal[]): string | null => {
   const sums = modules.map(module => ({
     module,

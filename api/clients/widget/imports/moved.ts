@@ -6,10 +6,10 @@ import {t} from '../text/files.ts'
 import {Page} from '../ui/page.ts'
 import type {StepKey} from './steps.ts'
 
-/** The step that replaced each earlier one, so that bookmarks and notices still work. */
+/** The current step for each step of earlier versions, so that old bookmarks and links in notices still work. */
 const moved: Record<string, StepKey> = {files: 'match', columns: 'match', mapping: 'match', check: 'review', try: 'review'}
 
-/** Opens the step that replaced an earlier one. */
+/** Redirects the URL of a step of an earlier version to the current step. */
 export const MovedStep = ({params: {id, old}}: PageProps) => {
   const step = moved[old!]
   useEffect(() => {

@@ -92,7 +92,7 @@ const ImportForm = ({connections, templates}: Ground) => {
   `
 }
 
-/** Warns that the connection has no discovery yet, so nothing can be mapped. */
+/** Warns that the modules and fields of the connection have not been read, so nothing can be mapped. */
 const Undiscovered = ({connection}: {connection: string}) => {
   const {data, again} = useLoad<number>(
     async signal => (await client.get<Json>(inOrg('/config/modules'), {connector: connection}, signal)).modules.length,

@@ -3,14 +3,14 @@ import type {Flow} from './import.ts'
 
 type KnownOption = {id: string; name: string}
 
-/** Returns the options of a select. A chosen layout or rule that the CRM no longer has stays visible. */
+/** Returns the options of a select of layouts or assignment rules. A chosen one that the CRM no longer has stays an option. */
 export const optionsOf = (known: KnownOption[] = [], chosen: string | null, none: string) => [
   {value: '', label: none},
   ...known.map(({id, name}) => ({value: id, label: name})),
   ...(chosen !== null && !known.some(({id}) => id === chosen) ? [{value: chosen, label: t.notFound(chosen)}] : []),
 ]
 
-/** Splits tags at commas. A tag that is named twice is kept once. */
+/** Splits tags at commas. Tags that differ only in case are one tag. */
 export const splitTags = (text: string): string[] => [
   ...new Map(text.split(',').flatMap(tag => (tag.trim() ? [[tag.trim().toLowerCase(), tag.trim()] as const] : []))).values(),
 ]

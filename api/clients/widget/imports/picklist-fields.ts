@@ -12,7 +12,7 @@ const strangers = [
   {value: 'pass', label: t.sendItToTheCrmUnchanged},
 ]
 
-/** The options for values that the picklist does not have. */
+/** The choice of what happens to values that are not options of the picklist. */
 export const PicklistFields = (props: ModeProps) => {
   const {mapping, field, sample, seen, change} = props
   const entries = entriesOf(mapping)

@@ -27,11 +27,11 @@ const reasons: Record<string, string> = {
   model: t.chosenByAi,
 }
 
-/** Formats the reasons for a proposal in words. */
+/** Returns the model's note on a proposal, else the reasons in words. */
 export const sayWhy = ({why, note}: {why: readonly string[]; note?: string | null}): string =>
   note?.trim() || why.map(one => reasons[one] ?? one).join(', ') || t.noReasonGiven
 
-/** Explains to people why the AI model was not used. Returns null if it was. */
+/** Explains why the AI model was not used. Null if it was. */
 export const sayModel = (model: string): string | null => {
   if (model === 'no_credits') return t.theAiCreditsOfThisPeriodAre
   return model === 'unavailable' ? t.theAiModelIsUnavailableAndNothing : null
@@ -41,13 +41,13 @@ export const sayModel = (model: string): string | null => {
 const isFree = (flow: Flow, field: string) =>
   flow.parent?.field !== field && !flow.fields.some(one => one.field === field && one.mode !== 'skip')
 
-/** Maps a column to a field and removes its previous mapping. */
+/** Maps a column to a field. If the column alone fills another field, that mapping is removed. */
 export const takeColumn = (flow: Flow, column: string, field: Field): Flow => {
   const before = flow.fields.find(one => one.mode === 'column' && one.source === column && one.field !== field.apiName && !one.transform)
   return putMapping(before ? dropMapping(flow, before.field) : flow, mapColumn(field, column))
 }
 
-/** Returns the proposals that are still open and have at least the given confidence, with their fields. */
+/** Returns the proposals, with their fields, that have at least the given confidence and whose column and field are both unused. */
 export const sureProposals = (
   flow: Flow,
   {proposals, fields, unused, least}: {proposals: readonly Proposal[]; fields: readonly Field[]; unused: readonly string[]; least: number},
@@ -61,7 +61,7 @@ export const sureProposals = (
 export const acceptAll = (flow: Flow, sure: readonly {proposal: Proposal; field: Field}[]): Flow =>
   sure.reduce((made, {proposal, field}) => takeColumn(made, proposal.column, field), flow)
 
-/** Returns the candidate fields of a column that are not filled yet, likeliest first. */
+/** Returns the proposed fields of a column that nothing fills yet, likeliest first. */
 export const choicesFor = (
   flow: Flow,
   proposal: Proposal | undefined,

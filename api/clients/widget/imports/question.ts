@@ -27,7 +27,7 @@ export const Question = ({problem, column, isBusy, decide}: Props) => html`
 
 const day = new Intl.DateTimeFormat(currentLocale(), {dateStyle: 'long', timeZone: 'UTC'})
 
-/** Returns the possible answers. The text of the fix names the choice that the question is about. */
+/** Returns the possible answers. The text of `fix` contains the name of the choice that the question asks for. */
 const answersTo = ({fix}: SourceProblem, column: SourceColumn): Answer[] => {
   if (fix.includes('dateOrder')) return dateAnswers(column)
   if (fix.includes('decimalMark')) return markAnswers(column)

@@ -11,7 +11,6 @@ import {nameOfDelimiter, sheetsOf} from './reading.ts'
 
 type Props = {importId: string; source: Source; onRead: () => Promise<void>}
 
-/** A form for the reader options. */
 export const ReaderForm = ({importId, source, onRead}: Props) => {
   const [reader, setReader] = useState<Reader>(source.reader)
   const change = (changes: Partial<CsvReader> & Partial<WorkbookReader>) => setReader({...reader, ...changes} as Reader)
@@ -39,7 +38,7 @@ export const ReaderForm = ({importId, source, onRead}: Props) => {
   `
 }
 
-/** Returns the changed options only, because the server takes a sent encoding as a person's choice. */
+/** Returns only the changed options, because the server treats an encoding in the request as the person's choice. */
 const changesOf = (before: Reader, after: Reader): Partial<Reader> =>
   Object.fromEntries(Object.entries(after).filter(([key, value]) => value !== before[key as keyof Reader]))
 
@@ -66,7 +65,7 @@ const withOwn = (known: string[], own: string | undefined, label: (value: string
   ...(own === undefined || known.includes(own) ? known : [own, ...known]).map(value => ({value, label: label(value)})),
 ]
 
-/** The options of a text file. An option that is not set is detected, or has its usual value. */
+/** The reader options of a text file. An option that is not set is detected, or has its default. */
 export const CsvFields = ({reader, change}: {reader: Partial<CsvReader>; change: Change<CsvReader>}) => html`
   <div class="columns">
     <${Select} label=${t.encoding} value=${reader.encoding ?? ''} options=${withOwn(encodings, reader.encoding, value => value)} onChange=${(encoding: string) => change({encoding})} />
@@ -92,7 +91,7 @@ export const CsvFields = ({reader, change}: {reader: Partial<CsvReader>; change:
 
 type WorkbookProps = {reader: Partial<WorkbookReader>; change: Change<WorkbookReader>; sheets: {name: string; state: string}[]}
 
-/** The options of a workbook. An option that is not set is detected, or has its usual value. */
+/** The reader options of a workbook. An option that is not set is detected, or has its default. */
 export const WorkbookFields = ({reader, change, sheets}: WorkbookProps) => html`
   <div class="columns">
     <${Select}

@@ -63,7 +63,7 @@ const sheetReasons: Record<string, string> = {
   'first with rows': t.theFirstVisibleSheetWithRows,
 }
 
-/** Returns the reasons for each detected reader option. */
+/** Returns the reason for each detected reader option. */
 export const sayReasons = (sniffed: SniffedReader | undefined): string[] => {
   if (!sniffed) return []
   if ('sheets' in sniffed) return [t.sheetBecause(sniffed.sheet, sheetReasons[sniffed.how] ?? sniffed.how)]
@@ -75,13 +75,13 @@ export const sayReasons = (sniffed: SniffedReader | undefined): string[] => {
 
 export const sheetsOf = (sniffed: SniffedReader | undefined): SheetOutline[] => (sniffed && 'sheets' in sniffed ? sniffed.sheets : [])
 
-/** Returns the sheets that an error lists. */
+/** Returns the sheets that an API error lists, or an empty list. */
 export const sheetsIn = (error: unknown): {name: string; state: string}[] =>
   error instanceof ApiError && Array.isArray(error.body?.sheets) ? error.body.sheets : []
 
 type Order = 'dmy' | 'mdy' | 'ymd'
 
-/** Reads a cell such as `03/04/2024` in the given order, as `2024-04-03`, or returns null. */
+/** Reads the date at the start of a cell such as `03/04/2024` in the given order, as `2024-04-03`. Null if it is no date. */
 export const readDay = (cell: string, order: Order): string | null => {
   const found = /^\s*(\d{1,4})([./-])(\d{1,2})\2(\d{1,4})/.exec(cell)
   if (!found) return null

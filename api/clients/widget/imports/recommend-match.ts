@@ -3,7 +3,10 @@ import type {Field} from './fields.ts'
 import type {Flow, Mapping, Source} from './import.ts'
 import {entriesOf} from './value-entries.ts'
 
-/** Returns the field to match by: a unique field, else the one by which the CRM itself finds duplicates. Filled columns come first. */
+/**
+ * Returns the best match field that a column fills, or null. Fields that no row leaves empty come first. Among equals, unique fields come before
+ * the field by which the CRM finds duplicates.
+ */
 export const recommendMatch = (flow: Flow, source: Pick<Source, 'columns'> | undefined, fields: readonly Field[]): Field | null => {
   const isFromColumn = (name: string) => flow.fields.some(({field, mode}) => field === name && mode === 'column')
   const fitting = listMatchFields(flow, fields).filter(({apiName}) => isFromColumn(apiName))
@@ -11,7 +14,7 @@ export const recommendMatch = (flow: Flow, source: Pick<Source, 'columns'> | und
   return fitting.toSorted((one, other) => rank(one) - rank(other))[0] ?? null
 }
 
-/** Whether each row has a value for the field. A transform or a value map may empty a value, so its result is not relied on. */
+/** Whether each row has a value for the field. Expressions and some value maps may return an empty value, so they do not count as filled. */
 export const isAlwaysFilled = ({fields}: Flow, source: Pick<Source, 'columns'> | undefined, name: string): boolean => {
   const mapping = fields.find(({field}) => field === name)
   if (mapping?.mode === 'static') return !isEmptying(mapping.staticValue ?? '')

@@ -8,7 +8,7 @@ import type {CsvReader, Reader, WorkbookReader} from './import.ts'
 import {CsvFields, WorkbookFields} from './reader-form.ts'
 import {sheetsIn} from './reading.ts'
 
-/** For each refusal that reading options may prevent, which options to change. */
+/** The reader options to change, by the code of an error that other options may prevent. */
 const advice: Record<string, string> = {
   FILE_EMPTY: t.readAnotherSheetOrAnotherRange,
   FILE_NO_ROWS: t.ifTheFirstRowIsDataClear,
@@ -19,7 +19,7 @@ const advice: Record<string, string> = {
   SHEET_NOT_FOUND: t.chooseAnotherSheet,
   UNREADABLE: t.chooseAnotherDelimiterOrQuote,
 }
-/** Refusals of the file itself. Sending the same file again changes nothing. */
+/** The codes of errors in the file itself. Sending the same file again changes nothing. */
 const ofFile = new Set([
   ...Object.keys(advice),
   'FILE_FORMAT',
@@ -36,7 +36,7 @@ export const mayRetry = (error: unknown): boolean => !(error instanceof ApiError
 
 type Props = {name: string; error: unknown; read: (reader: Partial<Reader>) => void}
 
-/** Shows why the server could not read a file, and offers reading options if they may help. Options that are not set are detected. */
+/** Shows why the server could not read a file, and offers reader options if they may help. Options that are not set are detected. */
 export const RefusedFile = ({name, error, read}: Props) => {
   const [reader, setReader] = useState<Partial<CsvReader> & Partial<WorkbookReader>>({})
   const code = error instanceof ApiError ? error.code : ''
@@ -44,7 +44,7 @@ export const RefusedFile = ({name, error, read}: Props) => {
   const isWorkbook = sheets.length > 0 || /\.xlsx$/i.test(name)
   const hint = advice[code]
   const title = t.couldNotImport(name)
-  // A text file without any content has nothing to read.
+  // For an empty text file, other reader options do not help.
   if (!hint || (code === 'FILE_EMPTY' && !isWorkbook)) return html`<${Problem} error=${error} title=${title} />`
   const change = (changes: Partial<CsvReader> & Partial<WorkbookReader>) =>
     setReader({...reader, ...Object.fromEntries(Object.entries(changes).map(([key, value]) => [key, value === '' ? undefined : value]))})
@@ -65,7 +65,7 @@ export const RefusedFile = ({name, error, read}: Props) => {
   `
 }
 
-/** Returns the message without its last sentence, which names options of the API. */
+/** Returns the message without the last sentence, which names options of the API. A single sentence is kept. */
 const whatIsWrong = ({message}: ApiError): string => {
   const end = message.lastIndexOf('. ')
   return end < 0 ? message : message.slice(0, end + 1)

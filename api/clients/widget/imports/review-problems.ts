@@ -16,7 +16,10 @@ import type {CheckProblem, Imported} from './import.ts'
 import type {LoadedImport} from './known.ts'
 import {useFieldLabels} from './module-data.ts'
 
-/** The problems that the last check found, grouped by severity. Errors are open at first. */
+/**
+ * The problems that the last check found, grouped by severity. The groups are collapsed at first. Problems that a value map can fix are shown
+ * above.
+ */
 export const ReviewProblems = ({known: {import: found, checks, again}}: {known: LoadedImport}) => {
   if (!checks || checks.checks.endedAt === null || checks.problems.length === 0) return null
   return html`
@@ -27,7 +30,7 @@ export const ReviewProblems = ({known: {import: found, checks, again}}: {known: 
 
 type ListedProblem = {problems: CheckProblem[]; nextCursor?: string | null}
 
-/** Lists problems, errors first. They are loaded page by page. */
+/** Lists problems by severity, errors first. Further pages are loaded on request. */
 const Problems = ({found, first}: {found: Imported; first: ListedProblem}) => {
   const [more, setMore] = useState<ListedProblem[]>([])
   const last = more.at(-1) ?? first

@@ -17,10 +17,10 @@ const pageRows = 5
 /** Limit on the columns that are shown, because a file may have thousands. */
 const shownColumns = 30
 
-/** `again` reloads the import after a change. Null if the person may not change how the file is read. */
+/** `again`: reloads the import after a change. Null if the header row may not be changed. */
 type PreviewProps = {importId: string; source: Source; again: (() => Promise<void>) | null}
 
-/** Shows the rows after reading and cleaning, page by page. A changed cell has its original value beside it. */
+/** Shows the rows after reading and cleaning, page by page. Below a cell that cleaning changed is the original value. */
 export const RowsPreview = ({importId, source, again}: PreviewProps) => {
   const [isChoosing, setChoosing] = useState(false)
   const [from, setFrom] = useState(1)
@@ -61,7 +61,7 @@ const OnePage = ({page, label}: {page: Rows; label: string}) => {
   `
 }
 
-/** Returns why cleaning excluded a row. The API's own sentence stays for a reason that is not listed. */
+/** Returns why cleaning excluded a row. A reason without a text here keeps the API's text. */
 const sayExclusion = (reason: string) => {
   const before = /^The row repeats row (\d+)$/.exec(reason)?.[1]
   return before ? t.repeatsRow(before) : (t.exclusions[reason] ?? reason)

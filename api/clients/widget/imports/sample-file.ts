@@ -2,7 +2,7 @@ import {t} from '../text/files.ts'
 
 const columns = 'First Name,Last Name,Company,Email,Phone,Lead Source,No. of Employees'
 
-/** Three rows have an error, so that the review shows how errors are reported and fixed: rows 5, 9 and 14. */
+/** The rows of the sample file. Rows 5, 9 and 14 have an error, so that the review shows how errors are reported and fixed. */
 const rows = [
   'Amélie,Moreau,Petit Atelier,amelie.moreau@atelier.example,+33 4 72 10 45 18,Online Store,12',
   'Bruno,Castro,Ponte Logistica,b.castro@ponte.example,+39 010 55 21 43,Trade Show,85',

@@ -6,13 +6,16 @@ import type {Reader} from './import.ts'
 import {sendFile} from './send.ts'
 import {sendByXhr} from './xhr.ts'
 
-/** An upload. It continues while the person visits other pages. After a reload, only the parts on the server remain. */
+/**
+ * A file on its way to the server. The upload continues while the person visits other pages. After a reload, only the parts on the server
+ * remain.
+ */
 export type QueuedFile = {
   key: number
   importId: string
   file: File
   slot: string | undefined
-  /** How to read the file. What is left out is detected. */
+  /** The reader options. Options that are left out are detected. */
   reader?: Partial<Reader> | undefined
   upload: Upload | undefined
   sent: number
@@ -79,7 +82,7 @@ const send = async ({key, importId, file, slot, reader, upload}: QueuedFile) => 
   }
 }
 
-/** Pauses an upload. To resume, the server is first asked which offset it has stored. */
+/** Pauses an upload. `resumeSending` first asks the server for the offset that it has stored. */
 export const pauseSending = (key: number): void => {
   stops.get(key)?.abort()
   change(key, {state: 'paused'})
@@ -94,7 +97,10 @@ export const resumeSending = async (one: QueuedFile): Promise<void> => {
   beginNext()
 }
 
-/** Retries a file that the server could not read, with other options. Uploads a small file again; the parts of a large one are reused. */
+/**
+ * Retries a file that the server could not read, with other reader options. A small file is uploaded again, and the stored parts of a large one
+ * are reused.
+ */
 export const sendAs = ({key}: QueuedFile, reader: Partial<Reader>): void => {
   change(key, {reader, state: 'waiting', error: null})
   beginNext()

@@ -3,15 +3,14 @@ import type {Pause} from '../../pause.ts'
 import {beginUpload, type Part, sendUpload, type Upload} from '../../send-file.ts'
 import type {Reader} from './import.ts'
 
-/** Larger files are uploaded in parts, which can be paused and resumed. */
+/** The largest file that is uploaded in one request. Larger files are uploaded in parts, which can be paused and resumed. */
 export const smallBytes = 8 * 1024 ** 2
 
 type SendCallbacks = {signal: AbortSignal; onSent: (bytes: number) => void}
-/** A function that sends a request body and reports its progress. */
 export type Send = (method: string, path: string, body: Blob, told: SendCallbacks) => Promise<Json>
 type Means = {client: Client; send: Send; pause?: Pause}
 
-/** A chosen file and the import to which it goes. Options that `reader` leaves out are detected. */
+/** A file to upload. `path`: the API path of the import. Options that `reader` leaves out are detected. */
 type Chosen = {
   path: string
   file: File
@@ -21,7 +20,7 @@ type Chosen = {
 }
 type Telling = {signal: AbortSignal; onUpload: (upload: Upload) => void; onSent: (bytes: number) => void; onRead: () => void}
 
-/** Uploads a file to the import at `path`, or resumes `upload`. Returns `{source, filled?}`. */
+/** Uploads a file to the import at `path`, or resumes `upload`. Returns `{source, filled?}` when the server has read the file. */
 export const sendFile = async (
   {client, send, pause}: Means,
   {path, file, slot, reader, upload}: Chosen,

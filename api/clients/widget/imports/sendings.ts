@@ -15,7 +15,7 @@ import {addFile, cancelSending, pauseSending, type QueuedFile, resumeSending, se
 
 type Props = {importId: string; onTaken: (answer: {source: {name: string}}) => void}
 
-/** Lists the active uploads of this import, and the uploads that a reload interrupted. */
+/** Lists the uploads of this import in this tab, and the uploads that a reload interrupted. */
 export const Sendings = ({importId, onTaken}: Props) => {
   const mine = sendings.value.filter(one => one.importId === importId)
   return html`
@@ -58,7 +58,10 @@ const sayState = ({state, sent, file}: QueuedFile) => {
   return state === 'sending' ? far : state === 'paused' ? t.pausedAt(far) : t.stoppedAt(far)
 }
 
-/** Lists uploads that a reload interrupted. The browser no longer has the file, so the person chooses it again. Stored parts are not uploaded again. */
+/**
+ * Lists uploads that a reload interrupted. The person chooses each file again, because the browser no longer has it. Stored parts are not
+ * uploaded again.
+ */
 const Unfinished = ({importId, onTaken, mine}: Props & {mine: QueuedFile[]}) => {
   const path = inOrg(`/imports/${importId}/uploads`)
   const {data, again} = useLoad<Upload[]>(async signal => (await client.get(path, {}, signal)).uploads, [importId])

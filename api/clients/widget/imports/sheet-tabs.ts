@@ -9,10 +9,10 @@ import {Tabs} from '../ui/tabs.ts'
 import type {Flow, Imported, SheetOutline, Source} from './import.ts'
 import {sheetsOf} from './reading.ts'
 
-/** A sheet of a workbook that is not part of the import. `source`: the file that was read from the same workbook first. */
+/** A sheet that is not part of the import. `source`: the first source of the import from the same workbook. */
 type OpenSheet = SheetOutline & {source: Source}
 
-/** Lists the sheets of the workbooks that are not part of the import. Sheets without rows are left out. */
+/** Lists the sheets that are in the import's workbooks but not part of the import. Sheets without rows are left out. */
 const listOpenSheets = ({sources}: Imported): OpenSheet[] =>
   [...Map.groupBy(sources, ({sha256}) => sha256).values()].flatMap(ofWorkbook => {
     const [source] = ofWorkbook
@@ -21,13 +21,13 @@ const listOpenSheets = ({sources}: Imported): OpenSheet[] =>
     return open.map(sheet => ({...sheet, source: source!}))
   })
 
-/** Returns the sheet that the URL names, if it is not part of the import yet. */
+/** Returns the sheet that the URL names, if the sheet is not part of the import yet. */
 export const chooseOpenSheet = (found: Imported): OpenSheet | undefined => {
   const {query} = place.value
   return listOpenSheets(found).find(({name, source}) => name === query.get('sheet') && source.id === query.get('source'))
 }
 
-/** The tabs of an import's files and of the other sheets of its workbooks, each with its number of rows. */
+/** A tab for each file of an import and each open sheet, with the number of rows. Renders nothing if there is only one. */
 export const SourceTabs = ({found, flows, here}: {found: Imported; flows: Flow[]; here: Source | OpenSheet}) => {
   const open = may('operator') && found.state !== 'running' ? listOpenSheets(found) : []
   if (found.sources.length + open.length < 2) return null

@@ -1,7 +1,7 @@
 import {t} from '../text/files.ts'
 import type {CheckProblem, Checks, Imported, RunOutline} from './import.ts'
 
-/** The steps of an import in order. Each is a path below the import. */
+/** The steps of an import in order. Each key is the last part of a page's path. */
 export const stepKeys = ['match', 'review', 'run', 'results'] as const
 export type StepKey = (typeof stepKeys)[number]
 
@@ -12,7 +12,7 @@ export const stepLabels: Record<StepKey, string> = {
   results: t.results,
 }
 
-/** A step of an import. `problems` counts what a person must decide or fix. `said` is the state in words, also for screen readers. */
+/** A step of an import. `problems`: how many things a person must decide or fix. `said`: the state in words, also for screen readers. */
 export type Step = {key: StepKey; label: string; state: 'done' | 'todo' | 'busy' | 'problems'; problems: number; said: string}
 
 export type ImportProgress = {
@@ -21,7 +21,6 @@ export type ImportProgress = {
   runs: RunOutline[] | null
 }
 
-/** Returns the state of each step of an import. */
 export const stepsOf = (importProgress: ImportProgress): Step[] =>
   stepKeys.map(key => {
     const {problems = 0, ...found} = judges[key](importProgress)

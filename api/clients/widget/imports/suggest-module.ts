@@ -5,10 +5,13 @@ import type {Module} from './fields.ts'
 import type {Imported, Source} from './import.ts'
 import {bestModule, findNamed} from './module-fit.ts'
 
-/** Modules that are compared with a file, most usual first. The API compares at most five. */
+/** The order in which modules are compared with a file. Enabled modules come first, and the API compares at most five. */
 const usual = ['Leads', 'Contacts', 'Accounts', 'Deals', 'Products', 'Vendors', 'Cases', 'Campaigns']
 const mostCompared = 5
-/** Suggests the module that fits a file best, by the file's name, else by its columns. Null if none fits. */
+/**
+ * Suggests the module that fits a file best, by the file's name, else by the columns. Null if none fits, or if the person may not use AI
+ * credits.
+ */
 export const useSuggestedModule = ({id, connectorId}: Imported, source: Source, modules: Module[]): Loaded<string | null> =>
   useLoad(
     async signal => {

@@ -1,13 +1,13 @@
 import {t} from '../text/options.ts'
 
 type TriedInput = {line: number | null; column: number | null}
-/** The result of an expression on one row: a value, with a problem if the field does not accept it, or an error. */
+/** The result of an expression on one row: an error, or a value. `problem`: why the field does not accept the value. */
 export type TriedRow =
   | {row: number; value?: unknown; problem: {code: string; message: string} | null}
   | {row: number; error: {code: string; message: string} & TriedInput}
 export type TestedExpression = {compiles: boolean; issue: ({message: string} & TriedInput) | null; results: TriedRow[]}
 
-/** Formats a value for display: text unchanged, anything else as JSON. */
+/** Formats a value for display: texts unchanged, other values as JSON. */
 const sayValue = (value: unknown): string => {
   if (value === undefined || value === null) return t.noValue
   if (typeof value === 'string') return value === '' ? t.emptyText : value

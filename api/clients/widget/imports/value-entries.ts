@@ -7,15 +7,17 @@ export type ColumnValues = {values: ColumnValue[]; more: boolean; complete: bool
 /** A value to show in the editor of a value map. `count` is null if the value does not occur in the column. */
 export type ShownValue = {from: string; to: string | null; count: number | null; suggestion: string | null}
 
-/** Returns the entries of a mapping, or null if it has no value map. A mapping of an earlier version has a map of words. */
+/**
+ * Returns the entries of a mapping, or null if it has no value map. Mappings of earlier versions have the property `map` instead of `values`.
+ */
 export const entriesOf = ({values, picklist, map}: Mapping): ValueEntry[] | null =>
   values ?? (picklist === 'map' ? Object.entries(map ?? {}).map(([from, to]) => ({from, to})) : null)
 
-/** Returns the column whose cells the mapping writes as they are. Null if an expression, a value map or a lookup changes them. */
+/** Returns the column whose cells the mapping writes unchanged. Null if an expression, a value map or a lookup changes them. */
 export const columnAsItIs = (mapping: Mapping | undefined): string | null =>
   mapping?.mode === 'column' && !mapping.transform && entriesOf(mapping) === null ? (mapping.source ?? null) : null
 
-/** Returns the change of a mapping that gives it these entries. Null removes the value map. */
+/** Returns the changes of a mapping that set these entries. If `entries` is null, the changes remove the value map. */
 export const withEntries = ({picklist, otherwise}: Mapping, entries: ValueEntry[] | null): Partial<Mapping> => ({
   values: entries,
   map: null,
@@ -30,7 +32,7 @@ export const putEntry = (entries: readonly ValueEntry[], from: string, to: strin
   return at < 0 ? [...entries, {from, to}] : entries.with(at, {from: entries[at]!.from, to})
 }
 
-/** Adds an entry with an empty target. An entry that exists is kept. */
+/** Adds an entry with an empty target. An existing entry is kept. */
 export const addEntry = (entries: readonly ValueEntry[], from: string): ValueEntry[] =>
   isMapped(entries, from) ? [...entries] : putEntry(entries, from, '')
 
@@ -40,7 +42,7 @@ export const addSuggestions = (entries: readonly ValueEntry[], values: readonly 
   ...values.flatMap(({value, suggestion}) => (suggestion && !isMapped(entries, value) ? [{from: value, to: suggestion.to}] : [])),
 ]
 
-/** Lists the values of the column that need an entry or have one, then the entries of other values. */
+/** Lists the column's values that are not options or have an entry. The entries of values outside the column follow. */
 export const listShown = (entries: readonly ValueEntry[], values: readonly ColumnValue[]): ShownValue[] => {
   const found = new Map(values.map(({value}) => [fold(value), true]))
   const toOf = (value: string) => entries.find(({from}) => fold(from) === fold(value))?.to ?? null
@@ -52,14 +54,14 @@ export const listShown = (entries: readonly ValueEntry[], values: readonly Colum
   ]
 }
 
-/** Leaves out values without an entry beyond the limit. A value with an entry always stays. */
+/** Limits the number of values without an entry to `mostOpen`. Values with an entry always stay. */
 export const limitShown = (shown: readonly ShownValue[], mostOpen: number): {shown: ShownValue[]; isCut: boolean} => {
   const open = shown.filter(({to}) => to === null)
   const cut = new Set(open.slice(mostOpen))
   return {shown: shown.filter(one => !cut.has(one)), isCut: cut.size > 0}
 }
 
-/** Returns the position of a value's entry, which is its position in an issue's path. */
+/** Returns the position of a value's entry, or -1. The path of an issue contains the same position. */
 export const positionOf = (entries: readonly ValueEntry[], from: string): number =>
   entries.findIndex(entry => fold(entry.from) === fold(from))
 

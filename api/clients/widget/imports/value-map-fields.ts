@@ -24,7 +24,7 @@ import {
   withEntries,
 } from './value-entries.ts'
 
-/** Maximum of values without an entry that are shown. */
+/** The most values without an entry that are shown. */
 const mostOpen = 200
 
 const whenOther = [
@@ -33,7 +33,7 @@ const whenOther = [
   {value: 'fail', label: t.failTheRow},
 ]
 
-/** An option that opens the value map of a field without a picklist. */
+/** A checkbox that adds a value map to a mapping, with the editor of that map. */
 export const ValueMapFields = (props: ModeProps) => {
   const {mapping, change} = props
   const entries = entriesOf(mapping)
@@ -45,7 +45,7 @@ export const ValueMapFields = (props: ModeProps) => {
 
 type EditorProps = ModeProps & {entries: ValueEntry[]}
 
-/** Edits a value map: the distinct values of the column with their counts, each with its entry. */
+/** Edits a value map: the distinct values of the column with their counts, each with a target. */
 export const ValueMapEditor = (props: EditorProps) => {
   const {mapping, field, target, issues, change, entries} = props
   const isColumn = Boolean(mapping.source) && !mapping.transform && !mapping.searchExpression
@@ -82,7 +82,7 @@ export const ValueMapEditor = (props: EditorProps) => {
 
 type OneProps = EditorProps & {one: ShownValue; set: (to: string | null) => void}
 
-/** The option for an empty target. It is a blank, because the empty value already means "No entry". */
+/** The option for an empty target. The option's value is a blank, because an empty value already means "No entry". */
 const blank = ' '
 const booleans = [
   {value: 'true', label: t.yesTrue},

@@ -10,7 +10,7 @@ import {optionsOf, splitTags} from './option-choices.ts'
 
 type Props = {flow: Flow; module: Module | undefined; issues: Issue[]; change: (flow: Flow) => void}
 
-/** What the CRM does with the records besides storing their values. A destination without such options shows none. */
+/** The inputs for the write options of a flow. Renders nothing if the connection supports no write options. */
 export const WriteOptions = ({flow, module, issues, change}: Props) => {
   if (module?.hasWriteOptions === false) return null
   const {automations = false, layout = null, assignmentRule = null, tags = []} = flow
@@ -56,7 +56,10 @@ export const WriteOptions = ({flow, module, issues, change}: Props) => {
 
 type RouteProps = Pick<Props, 'flow' | 'issues' | 'change'>
 
-/** How runs find and write records. Bulk jobs may run automations, so they can be chosen only if the flow allows automations. */
+/**
+ * The inputs for the run route of a flow. Bulk jobs may run automations, so they are offered only if the flow allows automations or already uses
+ * jobs.
+ */
 const RouteFields = ({flow, issues, change}: RouteProps) => {
   const {matchBy, writeBy, ...rest} = flow
   const mayUseJobs = flow.automations === true || writeBy !== undefined
@@ -79,7 +82,7 @@ const writeRoutes = [
 
 type TagsProps = {tags: string[]; error: string | undefined; onTyped: (tags: string[]) => void}
 
-/** The tags as text. The flow has every tag as soon as it is typed, and the text keeps its commas and blanks meanwhile. */
+/** The tags as text. Each change updates the tags of the flow. The text is not reformatted while the person types. */
 const TagsField = ({tags, error, onTyped}: TagsProps) => {
   const [text, setText] = useState(tags.join(', '))
   const saved = tags.join(', ')

@@ -3,10 +3,10 @@ import {leave, sessionHeaders} from '../state/session.ts'
 import {t} from '../text/files.ts'
 import type {Send} from './send.ts'
 
-/** Time without progress after which a request is aborted. The server takes a minute or two for a large workbook. */
+/** A request is aborted after this time without progress. The server takes a minute or two for a large workbook. */
 const silenceMs = 5 * 60_000
 
-/** Sends a request by XMLHttpRequest, because `fetch` does not report upload progress. */
+/** Sends a request by XMLHttpRequest, because `fetch` does not report upload progress. A 401 response ends the session. */
 export const sendByXhr: Send = (method, path, body, {signal, onSent}) =>
   new Promise((resolve, reject) => {
     const request = new XMLHttpRequest()

@@ -3,7 +3,7 @@ import {count} from '../ui/format.ts'
 import {sayName} from '../ui/labels.ts'
 
 type AnswerName = 'create' | 'skip' | 'overwrite' | 'keep'
-/** The answer to a question: a candidate, or what to do without one. */
+/** The answer to a question: the record of a candidate, or an action that uses none. */
 export type Choice = {recordId: string} | {choice: AnswerName}
 export type Candidate = {id: string; $display_name?: string; $url?: string | null} & Record<string, unknown>
 export type Question = {
@@ -14,7 +14,7 @@ export type Question = {
   field: string | null
   found: number
   candidates: Candidate[]
-  /** Earlier versions of Lading do not send it. */
+  /** Absent in responses of earlier versions of Lading. */
   fields?: {apiName: string; label: string; type: string}[]
   rows: number
   rowNumbers: number[]
@@ -24,11 +24,14 @@ export type Question = {
 export type Rule = {flowId: string; kind: Question['kind']; field?: string | null; choice: 'first' | 'ask' | AnswerName}
 export type Answers = Record<string, Choice>
 
-/** Converts answers to the form of the API. */
+/** Converts answers to the body of an API request. */
 export const answersOf = (answers: Answers): ({key: string} & Choice)[] =>
   Object.entries(answers).map(([key, choice]) => ({key, ...choice}))
 
-/** Returns the current answer: the unsaved draft, else the saved answer, else null. */
+/**
+ * Returns the answer to show: the unsaved draft, else the person's saved answer, else null. `first` and `ask` come from rules and count as no
+ * answer.
+ */
 export const chosenOf = ({answer}: Question, draft: Choice | undefined): Choice | null => {
   if (draft) return draft
   if (answer?.choice === 'record' && answer.recordId !== null) return {recordId: answer.recordId}
@@ -53,11 +56,11 @@ export const sayValue = (value: unknown): string => {
   return String(value)
 }
 
-/** Returns the label of a field of the candidates. */
+/** Returns the label of a field of the candidates. Without a label, it is the API name in words. */
 export const labelOfField = ({fields = []}: Pick<Question, 'fields'>, field: string): string =>
   fields.find(({apiName}) => apiName === field)?.label ?? sayName(field)
 
-/** Groups questions by flow and kind, and those about edited values by field too. */
+/** Groups questions by flow and kind, and edit questions also by field. Returns for each group the numbers of questions and rows. */
 export const askersOf = (
   questions: Question[],
 ): {

@@ -9,7 +9,7 @@ import {t} from '../text/decide.ts'
 import {sayName} from '../ui/labels.ts'
 import {findRepeatingFlows, sayModules} from './new-run.ts'
 
-/** Advice if a retry was refused because the file changed. It suggests a new run only if that creates no record twice. */
+/** Advice after a retry was refused because the file changed. It offers a new run only if a new run creates no record twice. */
 export const ChangedFile = ({importId}: {importId: string}) => {
   const {data: found} = useLoad<Imported>(
     async signal => (await client.get<{import: Imported}>(inOrg(`/imports/${importId}`), {}, signal)).import,

@@ -8,7 +8,7 @@ import {chartParts, type Sample, stack} from './rate.ts'
 
 const height = 180
 
-/** A stacked chart of rows by outcome over time. Screen readers skip it, because the table beside it has the same numbers. */
+/** A stacked chart of rows by outcome over time. Screen readers skip the chart, because the table beside it has the same numbers. */
 export const OutcomeChart = ({samples}: {samples: Sample[]}) => {
   const frame = useRef<HTMLDivElement>(null)
   const legend = useRef<HTMLUListElement>(null)
@@ -45,7 +45,7 @@ export const OutcomeChart = ({samples}: {samples: Sample[]}) => {
   `
 }
 
-/** Draws the chart. Upper parts are drawn first, because each covers the area of the parts below it. */
+/** Draws the chart. Upper parts are drawn first, because the area of each part reaches down to zero. */
 const openChart = (frame: HTMLElement, legend: HTMLElement, samples: Sample[]): uPlot => {
   const colours = [...legend.children].map(item => getComputedStyle(item).borderInlineStartColor)
   const {color: text, borderTopColor: edge} = getComputedStyle(frame)

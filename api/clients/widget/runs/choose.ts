@@ -4,10 +4,13 @@ import {filterIn, sourceWith} from './rows-query.ts'
 import {isUnderWay, type Run} from './run.ts'
 import type {Source, Tally} from './use-tally.ts'
 
-/** Returns the newest 20 runs of the import, as the frame of its pages has loaded them. */
+/** Returns the newest 20 runs of the import, which `ImportFrame` has loaded. */
 export const runsOf = ({runs}: LoadedImport): Run[] => (runs ?? []) as unknown as Run[]
 
-/** Returns the id of the run to show: the run that the URL names, else the active one, else the newest. Null if there is none. Previews of undos are only shown by name. */
+/**
+ * Returns the id of the run to show: the run that the URL names, else the active one, else the newest. Only the URL can choose a dry run of an
+ * undo, or a run of the other kind. Null if there is no run.
+ */
 export const chooseRun = (loadedImport: LoadedImport, {dryRun}: {dryRun: boolean}): string | null => {
   const named = place.value.query.get('run')
   if (named) return named
@@ -15,28 +18,26 @@ export const chooseRun = (loadedImport: LoadedImport, {dryRun}: {dryRun: boolean
   return (mine.find(isUnderWay) ?? mine[0])?.id ?? null
 }
 
-/** Returns the newest dry run over all rows that has ended, or null. */
+/** Returns the newest ended dry run over all rows, or null. */
 export const newestPreview = (loadedImport: LoadedImport): Run | null =>
   previewsOf(loadedImport).find(({endedAt}) => endedAt !== null) ?? null
 
-/** Whether a dry run still says what a run over all rows would do. A run that ended later may have written its rows. */
+/** Whether a dry run still shows what a run over all rows would do. A run that ended after the dry run may have written the rows. */
 export const isCurrentPreview = (loadedImport: LoadedImport, {id, stale}: Run): boolean =>
   stale === false && [newestPreview(loadedImport), runsOf(loadedImport).find(({endedAt}) => endedAt !== null)].every(run => run?.id === id)
 
-/** Returns the dry runs over all rows of the import, newest first. */
+/** Returns the dry runs over all rows of the import, newest first. Dry runs of retries and undos are left out. */
 export const previewsOf = (loadedImport: LoadedImport): Run[] =>
   runsOf(loadedImport).filter(run => run.dryRun && run.rows === null && run.retryOf === null && !run.undoOf)
 
-/** Returns, for each flow, how many rows its file has and how many of them are excluded. */
+/** Returns, for each flow with a file, the rows of the file and how many of them are excluded. */
 export const readByFlows = ({import: {flows, sources}}: LoadedImport): {rows: number; struck: number}[] =>
   flows.flatMap(({sourceId}) => {
     const source = sources.find(({id}) => id === sourceId)
     return source ? [{rows: source.rows, struck: source.struck?.count ?? 0}] : []
   })
 
-/**
- * Returns the file whose rows to show: the file that the URL names, else the first with matching rows. Undefined if the run has one file.
- */
+/** Returns the file whose rows to show: the one that the URL names, else the first with matching rows. Undefined if the run read one file. */
 export const chooseSource = ({sources, groups}: Pick<Tally, 'sources' | 'groups'>): Source | undefined => {
   if (sources.length < 2) return undefined
   const filter = filterIn(place.value.query)

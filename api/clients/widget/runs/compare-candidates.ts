@@ -1,7 +1,10 @@
 import {sayName} from '../ui/labels.ts'
 import {type Candidate, type Question, sayValue} from './answering.ts'
 
-/** A field of the row and of its candidates. `own` is null if the file has no value for it. `isSame`: all known values are equal. */
+/**
+ * A field of the row and of its candidates. `own`: the cell of the row, or null if no column fills the field. `isSame`: the candidates have
+ * equal values, and none differs from the cell.
+ */
 export type ComparedField = {
   field: string
   label: string
@@ -18,8 +21,8 @@ const numbers = new Set(['integer', 'bigint', 'long', 'double', 'percent', 'curr
 const texts = new Set(['text', 'textarea', 'email', 'phone', 'website', 'picklist'])
 
 /**
- * Compares candidates with one another and with the values of the row, by field. Fields with different values come first, and a few equal
- * ones follow. A date or link is not compared with the file, because it can be written in many ways.
+ * Compares candidates with one another and with the cells of the row, by field. Up to 10 fields with different values come first, then up to 3
+ * equal ones. Only numbers and texts are compared with the cell, because dates and links can be written in many ways.
  */
 export const compareCandidates = ({candidates, fields = []}: Question, own: ReadonlyMap<string, string>): ComparedField[] => {
   const typeOf = new Map(fields.map(({apiName, type}) => [apiName, type]))

@@ -40,13 +40,13 @@ export const DeleteForm = ({importId, runs, isHindered, onStarted}: Props) => {
   `
 }
 
-/** Returns how many records the newest dry run would delete. Null if a run ended after it, or if it does not show the whole import as it is now. */
+/** Returns how many records the newest ended run would delete. Null unless that run is an up-to-date, complete dry run over all rows. */
 const countDeletes = (runs: readonly Run[]): number | null => {
   const newest = runs.find(({endedAt}) => endedAt !== null)
   const isWhole = newest?.dryRun && newest.stale === false && !newest.stop && !sayRange(newest.rows) && !newest.retryOf && !newest.undoOf
   return isWhole ? (newest.deleted ?? 0) : null
 }
 
-/** Says how many records a run deleted. Null for a run that deletes none, and for an undo. */
+/** Says how many records a run deleted. Null if it deleted none, and for dry runs and undos. */
 export const sayDeleted = ({deleted = 0, dryRun, undoOf}: Run): string | null =>
   deleted === 0 || dryRun || undoOf ? null : t.recordsWereDeleted(deleted)

@@ -19,12 +19,12 @@ type DownloadProps = {
   found: Pick<Imported, 'id' | 'name'>
   run: Run
   kind: 'results' | 'failed' | 'plan' | 'verify'
-  /** The file whose rows to download, if the run read several. */
+  /** The import file whose rows to download, if the run read several files. */
   source?: Source | undefined
   children: Markup
 }
 
-/** A button that downloads a file of a run with the session's token and streams it to disk. */
+/** A button that downloads a file of a run and shows the progress. During the download, a second button stops it. */
 export const Download = ({found, run, kind, source, children}: DownloadProps) => {
   const {failed, refused} = sumCounts(run.counts)
   const name = nameFile({importName: found.name, kind, rows: failed + refused, source: source?.label})
@@ -60,11 +60,11 @@ export const Download = ({found, run, kind, source, children}: DownloadProps) =>
   `
 }
 
-/** Opens a file of a run. It requests a byte order mark where the file has none, because Excel detects UTF-8 by nothing else. */
+/** Requests a file of a run. The results are requested with a byte order mark, by which Excel detects UTF-8. */
 const openFile = (path: string, kind: DownloadProps['kind'], sent: {query: Query; signal: AbortSignal; timeoutMs: number}) =>
   kind === 'results' ? openResults(client, path, {...sent, query: {...sent.query, bom: 1}}) : client.open('GET', path, sent)
 
-/** Shows why a download failed. Some errors have advice of their own. */
+/** Shows why a download failed. Some error codes have advice of their own. */
 const DownloadProblem = ({error, again}: {error: unknown; again: () => void}) => {
   const code = error instanceof ApiError ? error.code : null
   if (code === 'RESULTS_TOO_LARGE')

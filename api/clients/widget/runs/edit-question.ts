@@ -13,7 +13,9 @@ import {type Choice, chosenOf, isSame, labelOfField, type Question, sayRows, say
 import {Plain} from './plain-choice.ts'
 import {readCells} from './row-detail.ts'
 
-/** Reads the cell from which a row of a flow fills a field. Null if the value is not a cell as it is, or the file is gone. */
+/**
+ * Reads the cell that fills a field of a row. Null if the flow does not write a column unchanged into the field, or if the cell cannot be read.
+ */
 export type ReadCell = (at: {flowId: string; field: string; row: number}, signal: AbortSignal) => Promise<string | null>
 
 export const openCells =
@@ -28,7 +30,7 @@ export const openCells =
 
 type EditProps = {question: Question; draft: Choice | undefined; onChoose: (choice: Choice) => void; readCell: ReadCell}
 
-/** A question whether to overwrite a value that a person changed in the CRM. Both values are read when the question is shown. */
+/** A question whether to overwrite a value that a person changed in the CRM. The cell of the file is read when the question is shown. */
 export const EditSheet = ({question, draft, onChoose, readCell}: EditProps) => {
   const {flowId, module, rowNumbers, candidates, answer} = question
   const field = question.field!

@@ -12,11 +12,11 @@ import {isOver, type Run} from './run.ts'
 export type Cell = {column: string; value: string}
 type EditRowProps = {importId: string; source: string; row: number; cells: Cell[]}
 
-/** Whether the cells of a row may be corrected: the run ended, and the row was not written. */
+/** Whether the person may correct the cells of a row: the run ended and was no dry run, and the row failed or was refused. */
 export const canFix = ({run, row: {entries}}: {run: Run; row: RunRow}): boolean =>
   isOver(run) && !run.dryRun && may('operator') && entries.some(({outcome}) => outcome === 'failed' || outcome === 'refused')
 
-/** The cells of a row as input fields. Saved cells are edits of the import's file, which the next retry writes. */
+/** The cells of a row as input fields. Saving makes them edited cells of the import, which the next retry writes. */
 export const EditRow = ({importId, source, row, cells: first}: EditRowProps) => {
   const [saved, setSaved] = useState(first)
   const [cells, setCells] = useState(first)

@@ -6,7 +6,10 @@ import type {EditCell} from './review-row.ts'
 
 type Props = {row: number; column: string; value: string; isEdited: boolean; edit: EditCell | null}
 
-/** A cell that becomes an input on a click. Enter or leaving it saves, Escape cancels. An edited cell can be restored. */
+/**
+ * A cell that becomes an input on a click. Enter or a loss of focus saves, Escape cancels. A button restores an edited cell. Without `edit`, the
+ * cell is plain text.
+ */
 export const EditableCell = ({row, column, value, isEdited, edit}: Props) => {
   const [draft, setDraft] = useState<string | null>(null)
   const input = useRef<HTMLInputElement>(null)

@@ -21,7 +21,7 @@ import type {Source} from './use-tally.ts'
 type FixProps = {importId: string; run: Run; source: Source | undefined; known: LoadedImport}
 type Corrected = {rows: number; cells: number; matchedBy: 'row' | 'order' | 'key'}
 
-/** Offers to correct the rows that were not written, and to retry the run. Nothing here can write a row twice. */
+/** Offers to upload corrections of failed and refused rows, and to retry the run. A retry does not write a written row again. */
 export const FixRows = ({importId, run, source, known}: FixProps) => {
   const {failed, refused} = sumCounts(run.counts)
   const goOn = goIfHere()

@@ -8,7 +8,7 @@ import {isOver, type Run} from './run.ts'
 
 type FollowedProps = {id: string; runId: string; known: LoadedImport; isAlways?: boolean; children: (run: Run) => Markup}
 
-/** Shows an active run. The children render an ended run, or any run if `isAlways` is set. Use a `key` per run. */
+/** Follows a run and shows its progress. `children` renders the run after its end, or always if `isAlways` is set. Use a `key` per run. */
 export const Followed = ({id, runId, known, isAlways = false, children}: FollowedProps) => {
   const live = useRun(id, runId, () => known.again())
   const {run} = live

@@ -27,7 +27,6 @@ const kinds: Record<string, {label: string; query: Record<string, string>}> = {
 
 const optionsOf = (choices: Record<string, {label: string}>) => Object.entries(choices).map(([value, {label}]) => ({value, label}))
 
-/** All runs of the org, newest first. */
 export const History = () => {
   const {query} = place.value
   const [state, kind] = [query.get('state') ?? '', query.get('kind') ?? '']
@@ -51,7 +50,7 @@ export const History = () => {
 
 const mostImports = 100
 
-/** A choice among the newest imports, and the selected one if it is older. */
+/** A select of the newest 100 imports, and of the selected import if it is older. */
 const ImportChoice = ({value, onChange}: {value: string | undefined; onChange: (value: string) => void}) => {
   const {data = []} = useLoad<{id: string; name: string}[]>(
     async signal => (await client.get(inOrg('/imports'), {limit: mostImports}, signal)).imports,

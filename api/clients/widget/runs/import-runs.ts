@@ -13,7 +13,7 @@ import {RunName, runColumns} from './run-list.ts'
 
 const most = 200
 
-/** All runs of an import, with their retries. */
+/** The page of the newest 200 runs of an import, grouped by retry chain. */
 export const ImportRuns = ({params: {id = ''}}: PageProps) => html`
   <${ImportFrame} id=${id} step="run" title=${t.runs} lead=${t.allRunsOfThisImportNewestFirst}>
     ${(_: LoadedImport) => html`<${Chains} id=${id} />`}

@@ -2,7 +2,10 @@ import type {Flow, Source} from '../imports/import.ts'
 
 const mostKeys = 3
 
-/** Returns the columns by which people recognise a row: those of the match fields, then of names and e-mail addresses. */
+/**
+ * Returns up to 3 columns by which people recognise a row. Columns of match fields come first, then of names, subjects and e-mail addresses,
+ * then the first column.
+ */
 export const keyColumns = (flows: readonly Flow[], source: Pick<Source, 'columns'>): string[] => {
   const own = new Set(source.columns.map(({name}) => name))
   const of = ({fields}: Flow, isKey: (field: string) => boolean) =>

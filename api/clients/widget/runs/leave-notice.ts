@@ -12,10 +12,13 @@ import type {Run} from './run.ts'
 type Notices = {notices: {emails: string[]; endpoints: string[]; on: string[]}; mail: {configured: boolean}}
 
 const kind = 'run.ended'
-/** What an embed token knows: it reads no settings and has no address. */
+/** The notices in an embed session, whose token may not read settings and has no e-mail address. */
 const notTold: Notices = {notices: {emails: [], endpoints: [], on: []}, mail: {configured: false}}
 
-/** Says that the run goes on without the page, and whether an e-mail reports its end. Admins can turn the e-mail on here. */
+/**
+ * Says that the run continues without the page, and whether an e-mail reports the end. Admins can turn the e-mail on here. Renders nothing for
+ * dry runs and stopped runs.
+ */
 export const LeaveNotice = ({run}: {run: Run}) => {
   const loaded = useLoad<Notices>(async signal => (embed.value ? notTold : client.get(inOrg('/notices'), {}, signal)), [])
   const save = useDoing(async (notices: Notices['notices']) => {
@@ -38,7 +41,7 @@ export const LeaveNotice = ({run}: {run: Run}) => {
   `
 }
 
-/** Shows the progress in the title of the browser tab while the run is active. */
+/** Shows the progress, a part from 0 to 1, in the title of the browser tab. Null shows none. */
 export const useProgressTitle = (part: number | null): void => {
   const said = part === null ? null : percent(Math.floor(part * 100) / 100)
   useEffect(() => {

@@ -27,17 +27,17 @@ export const RunLine = ({run}: {run: Run}) => {
   const took = run.startedAt && run.endedAt ? Date.parse(run.endedAt) - Date.parse(run.startedAt) : null
   const facts = [
     range && t.ofEveryFile(range),
-    // Events carry no start time, so a run followed from its start has none yet.
+    // Events carry no start time, so `startedAt` may be null for a run that was followed from its start.
     run.startedAt ? t.started(at(run.startedAt)) : run.state === 'authorised' || run.state === 'queued' ? t.notStarted : null,
     took !== null && t.took(sayTook(took)),
   ]
   return html`<p class="run-line"><strong>${kindOf(run)}</strong> <${Pill} tone=${tone}>${word}<//> <span class="quiet">${facts.filter(Boolean).join(' · ')}</span></p>`
 }
 
-/** Formats a duration. Less than a second is not shown exactly. */
+/** Formats a duration. Durations below a second are not shown exactly. */
 const sayTook = (ms: number): string => (ms < 1000 ? t.lessThanASecond : duration(ms))
 
-/** A notice of why a run is paused or stopped, and what to do. */
+/** Explains why a run is paused or stopped, and what to do. `actions` replaces the usual link. */
 export const WhyNotice = ({run, actions}: {run: Run; actions?: Markup}) => {
   const why = whyOf(run)
   if (!why) return null

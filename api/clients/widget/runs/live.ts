@@ -9,7 +9,10 @@ import {isOver, type Run, withEvent} from './run.ts'
 
 export type Live = {run: Run | null; error: unknown; samples: Sample[]; rate: number | null; isPolled: boolean}
 
-/** Follows a run until it ends. Use a `key` per run. The chart data survives a reload. `onEnd` is called if the run ends while it is followed. */
+/**
+ * Follows a run until its end. Use a `key` per run. The chart data survives a reload. `onEnd` is called only if the run ends while this page
+ * follows it.
+ */
 export const useRun = (importId: string, runId: string, onEnd: () => void): Live => {
   const [state, setState] = useState<{run: Run | null; error: unknown; isPolled: boolean}>({run: null, error: null, isPolled: false})
   const [samples, setSamples] = useKept<Sample[]>(`run ${runId}`, [])
@@ -37,7 +40,7 @@ export const useRun = (importId: string, runId: string, onEnd: () => void): Live
   return {...state, samples, rate: rateOf(samples, Date.now())}
 }
 
-/** Passes the run to `tell` after each event. An event carries only a part of the run, so it is merged into the rest. */
+/** Passes the run to `tell` at once and after each event. An event carries only a part of the run, so it is merged into the known run. */
 const tellRun = async (path: string, signal: AbortSignal, tell: (run: Run, isPolled: boolean) => void) => {
   let {run} = await client.get<{run: Run}>(path, {}, signal)
   tell(run, false)
@@ -48,7 +51,7 @@ const tellRun = async (path: string, signal: AbortSignal, tell: (run: Run, isPol
   }
 }
 
-/** Returns the first point of the chart: zero rows at the start of the run. */
+/** Returns the first point of the chart: zero rows at the start of the run. Empty if the start is not known. */
 const begun = ({startedAt, counts, progress}: Run): Sample[] => {
   if (startedAt === null) return []
   const nothing = sampleOf({counts: {}, progress: progress && {...progress, done: 0}}, Date.parse(startedAt))

@@ -4,14 +4,14 @@ import {isAlwaysFilled, recommendMatch} from '../imports/recommend-match.ts'
 import {listWords} from '../text/language.ts'
 import {sayName} from '../ui/labels.ts'
 
-/** A flow whose written rows a new run would create again. `matchBy` is the field to match by instead, or null if none prevents that. */
+/** A flow whose written rows a new run would create again. `matchBy`: a match field that would prevent this, or null if there is none. */
 type RepeatingFlow = {flow: string; module: string; matchBy: Field | null}
 type MappedImport = Pick<Imported, 'flows' | 'sources'>
 
 /**
- * Lists the flows whose written rows a new run over all rows would create again. A flow is safe only if every row finds its record: it
- * matches by fields that no row leaves empty, because a row without a match value is always created. Subform rows are replaced with their
- * parent, so their flows are safe.
+ * Lists the flows whose written rows a new run over all rows would create again. A flow is safe if every row finds its record. That requires
+ * match fields that no row leaves empty, because a row without a match value is created. Subform rows are replaced with their parent, so their
+ * flows are safe.
  */
 export const findRepeatingFlows = (found: MappedImport, fields: ReadonlyMap<string, Field[]> = new Map()): RepeatingFlow[] =>
   found.flows
@@ -23,7 +23,7 @@ const findsEveryRecord = (found: MappedImport, flow: Flow): boolean =>
 
 const sourceOf = ({sources}: MappedImport, {sourceId}: Flow) => sources.find(({id}) => id === sourceId)
 
-/** Returns a field to match by that no row leaves empty. */
+/** Returns a match field that no row leaves empty, or null. */
 const recommendFilled = (found: MappedImport, flow: Flow, fields: readonly Field[]): Field | null => {
   const source = sourceOf(found, flow)
   return recommendMatch(

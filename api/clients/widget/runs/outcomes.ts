@@ -11,13 +11,13 @@ import {type Account, accountOf, emptyLinksOf, wordsOf} from './tally.ts'
 
 const share = (rows: number, total: number) => (total > 0 ? rows / total : 0)
 
-/** Formats a percentage. Only nothing is 0 %, and only everything is 100 %. */
+/** Formats a part from 0 to 1 as a percentage. Parts above 0 are never shown as 0 %, and parts below 1 never as 100 %. */
 const sayShare = (part: number) => {
   if (part > 0 && part < 0.01) return `< ${percent(0.01)}`
   return part < 1 && part > 0.99 ? `> ${percent(0.99)}` : percent(part)
 }
 
-/** The outcomes of a run as a table with bars, linked to the rows. */
+/** The outcomes of a run as a table with bars. With an `importId`, the outcomes link to their rows. */
 export const Outcomes = ({run, importId}: {run: Run; importId: string | null}) => {
   const account = accountOf(run)
   const total = account.total ?? account.told
@@ -58,7 +58,7 @@ export const Outcomes = ({run, importId}: {run: Run; importId: string | null}) =
   `
 }
 
-/** Names the links that were left empty, with a link to their rows. */
+/** Warns about lookup fields that a run left empty, with a button to the rows. */
 export const EmptyLinks = ({run, found}: {run: Run; found: Imported}) => {
   const links = emptyLinksOf(run)
   const sayField = useFlowFieldLabels(found, links > 0)
@@ -75,10 +75,10 @@ export const EmptyLinks = ({run, found}: {run: Run; found: Imported}) => {
 const sayUnchanged = ({unchanged = 0, creditsSaved}: Run) =>
   unchanged > 0 && t.unchanged(count(unchanged)) + (creditsSaved ? t.whichSaved(creditsSaved) : '')
 
-/** Describes how many of the skipped rows would only have overwritten values that people changed. */
+/** Describes how many skipped rows would only have overwritten values that people changed in the CRM. */
 const sayKeptRows = ({keptRows = 0}: Run) => keptRows > 0 && t.keptBecausePeopleChangedThem(count(keptRows))
 
-/** Lists the fields whose value map lacked entries. */
+/** Lists the fields with unmapped cells, and how many cells each has. */
 export const UnmappedValues = ({run: {unmapped = []}, found}: {run: Run; found: Imported}) => {
   const sayField = useFlowFieldLabels(found, unmapped.length > 0)
   if (unmapped.length === 0) return null
@@ -97,7 +97,7 @@ const Bar = ({part, tone}: {part: number; tone: string}) => html`
   <span class="bar-said">${sayShare(part)}</span>
 `
 
-/** Adds up all outcomes, to show that no row is missing. */
+/** Adds up the rows of all outcomes, to show that no row is missing. Renders nothing if the total is not known. */
 export const EveryRow = ({run}: {run: Run}) => {
   const {lines, told, total, notReached} = accountOf(run)
   if (total === null || lines.length === 0) return null

@@ -4,13 +4,13 @@ import {client, inOrg} from '../state/session.ts'
 import type {Question} from './answering.ts'
 import {type Cells, cellOf} from './rows-table.ts'
 
-/** The first row that waits for an answer. `byField` has its cells by the fields that they fill. */
+/** The first row of a question. `byField`: the cells by the field that each fills. `keys`: the cells by which people recognise the row. */
 export type QuestionRow = {number: number; byField: ReadonlyMap<string, string>; keys: {column: string; value: string}[]}
 export type FindRow = (question: Question) => QuestionRow | null
 
 type Input = {importId: string; runId: string; flows: readonly Flow[]; questions: readonly Question[]}
 
-/** Reads the first row of each question, as the run read it. There is no row if the file was deleted. */
+/** Reads the first row of each question, as the run read it. For a question whose file was deleted, the row is null. */
 export const useQuestionRows = ({importId, runId, flows, questions}: Input): Loaded<FindRow> => {
   const sourceOf = ({flowId}: Question) => flows.find(({id}) => id === flowId)?.sourceId
   return useLoad<FindRow>(

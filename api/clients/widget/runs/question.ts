@@ -21,7 +21,7 @@ type QuestionProps = {
 export const QuestionSheet = (props: QuestionProps) =>
   props.question.kind === 'edit' ? html`<${EditSheet} ...${props} />` : html`<${ChoiceSheet} ...${props} />`
 
-/** A question with the row of the file beside its candidates, which are radio buttons. */
+/** A question that shows the row of the file beside the candidates. The candidates are radio buttons. */
 const ChoiceSheet = ({question, draft, row, onChoose}: QuestionProps) => {
   const {kind, module, field, found, candidates, answer} = question
   const chosen = chosenOf(question, draft)
@@ -51,7 +51,7 @@ const ChoiceSheet = ({question, draft, row, onChoose}: QuestionProps) => {
   `
 }
 
-/** The values of the row, in the order of the candidates' fields. */
+/** The row of the file. For a match: the compared fields. For a lookup: the searched value, then the key columns. */
 const RowCard = ({row, fields, lookup}: {row: QuestionRow; fields: ComparedField[]; lookup: string | null}) => {
   const lines =
     lookup === null

@@ -5,10 +5,9 @@ import {may} from '../state/session.ts'
 import {t} from '../text/runs.ts'
 import {openQuestionsOf, type Run} from './run.ts'
 
-/** Whether questions of a run wait for this person. Answering them is then the main action of the run's pages. */
+/** Whether questions of a run wait for an answer by this person. To answer them is then the main action of the run's pages. */
 export const needsAnswers = (run: Run): boolean => may('operator') && !embed.value && openQuestionsOf(run) > 0
 
-/** The link to the questions of a run. */
 export const QuestionsLink = ({importId, run}: {importId: string; run: Run}) => {
   if (run.questions === 0 || embed.value) return null
   const isMain = needsAnswers(run)

@@ -2,7 +2,7 @@ import {t} from '../text/runs.ts'
 import type {Run} from './run.ts'
 import {type OutcomeKey, sumCounts} from './tally.ts'
 
-/** A point of the chart: `at` in ms since 1970, and the rows of each part of the chart. */
+/** A point of the chart. `at`: ms since 1970. `done`: processed rows. `parts`: the rows of each part of the chart. */
 export type Sample = {at: number; done: number; parts: number[]}
 
 /** The parts of the chart, from the bottom up. */
@@ -15,7 +15,7 @@ export const chartParts: {label: string; of: OutcomeKey[]; tone: string}[] = [
 ]
 
 const mostSamples = 240
-/** Time span for the rate. It is long enough for a stable rate, and short enough to show a pause. */
+/** The time span over which the rate is measured. It is long enough for a stable rate, and short enough to show a pause. */
 const windowMs = 20_000
 
 export const sampleOf = (run: Pick<Run, 'counts' | 'progress'>, at: number): Sample => {
@@ -23,7 +23,7 @@ export const sampleOf = (run: Pick<Run, 'counts' | 'progress'>, at: number): Sam
   return {at, done: run.progress?.done ?? 0, parts: chartParts.map(({of}) => of.reduce((rows, key) => rows + sum[key], 0))}
 }
 
-/** Adds a sample. At the limit, every second sample is dropped, but never the first and the last, so that the chart of a long run keeps its shape. */
+/** Adds a sample. Above 240 samples, every second one is dropped, except the first and the last, so the chart of a long run keeps its shape. */
 export const addSample = (samples: Sample[], next: Sample): Sample[] => {
   const last = samples.at(-1)
   if (last && next.at <= last.at) return samples
@@ -31,7 +31,7 @@ export const addSample = (samples: Sample[], next: Sample): Sample[] => {
   return all.length <= mostSamples ? all : all.filter((_, at) => at === 0 || at === all.length - 1 || at % 2 === 1)
 }
 
-/** Returns the recent rate in rows per second, or null without enough data. */
+/** Returns the rate of the last 20 seconds in rows per second. Null without samples, or in the first second. */
 export const rateOf = (samples: Sample[], now: number): number | null => {
   const last = samples.at(-1)
   const from = samples.findLast(({at}) => at <= now - windowMs) ?? samples[0]
@@ -39,7 +39,7 @@ export const rateOf = (samples: Sample[], now: number): number | null => {
   return ((last.done - from.done) / (now - from.at)) * 1000
 }
 
-/** Returns the remaining time at that rate, in ms, or null if it is not known. */
+/** Returns the remaining time in ms at `rate` rows per second. Null if the rate or the total is not known. */
 export const etaOf = (run: Pick<Run, 'progress'>, rate: number | null): number | null => {
   if (!run.progress || !rate) return null
   return (Math.max(0, run.progress.total - run.progress.done) / rate) * 1000

@@ -9,11 +9,11 @@ import {adviceOf, sayReason} from './why.ts'
 
 const mostShown = 8
 
-/** The query of the page with the rows of a reason. */
+/** The filters of a link to the rows of a reason. */
 export type ReasonQuery = {code: string | undefined; outcome: string | undefined; module: string | undefined}
 type Props = {tally: Tally; run: Run; linkTo: (group: Group, query: ReasonQuery) => string}
 
-/** Lists the reasons why rows were not written, each with advice and a link to its rows. */
+/** Lists the first 8 reasons why rows were not written, each with advice and a link to its rows. */
 export const Reasons = ({tally, run, linkTo}: Props) => {
   const reasons = reasonsOf(tally.groups)
   if (reasons.length === 0) return null

@@ -22,7 +22,6 @@ import {sumCounts} from './tally.ts'
 import {useTally} from './use-tally.ts'
 import {Verification} from './verification.ts'
 
-/** The results step: the outcome of each row of a run. */
 export const Results = ({params: {id = ''}}: PageProps) => html`
   <${ImportFrame} id=${id} step="results" actions=${html`<a class="button" href=${to('imports', id, 'runs')}>${t.allRuns}</a>`}>
     ${(loadedImport: LoadedImport) => html`<${ResultsBody} id=${id} known=${loadedImport} />`}

@@ -3,7 +3,7 @@ import {t} from '../text/decide.ts'
 import type {Run} from './run.ts'
 import {emptyLinksOf, leftOf} from './tally.ts'
 
-/** What a retry would do: rows to write, empty links to fill, and records that lack their tags. */
+/** What a retry would do: the numbers of rows to write, of empty links to fill, and of records without their tags. */
 export type OpenParts = {left: number; links: number; tags: number}
 
 export const openOf = (run: Run, groups: readonly Group[]): OpenParts => ({
@@ -12,7 +12,7 @@ export const openOf = (run: Run, groups: readonly Group[]): OpenParts => ({
   tags: missingTagsOf(groups),
 })
 
-/** Returns the button that offers a retry, and the dialog that confirms it. A stopped run without open parts can be retried too. */
+/** Returns the texts of the button that offers a retry, and of its confirmation. A stopped run can be retried even if all numbers are 0. */
 export const sayRetry = ({left, links, tags}: OpenParts) => {
   const rows = left > 0 && t.thisCreatesAndUpdatesRecordsInThe(left)
   const filled = links > 0 && t.itFillsUpToLinksOfRows(links)

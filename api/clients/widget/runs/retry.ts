@@ -14,7 +14,7 @@ import {laterOf, type Run} from './run.ts'
 import {StartProblem} from './start-problem.ts'
 import {sumCounts} from './tally.ts'
 
-/** `groups`: the counted rows of the run, which show missing tags. `isMain`: whether it is the main action of the page. */
+/** `groups`: the counts of the run's rows, which show missing tags. `isMain`: whether the retry is the main action of the page. */
 type RetryProps = {
   importId: string
   run: Run

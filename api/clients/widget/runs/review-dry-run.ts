@@ -8,7 +8,7 @@ import {WhyNotice} from './live-sheet.ts'
 
 type Props = {id: string; runId: string; again: () => Promise<void>}
 
-/** Follows an active dry run, and reloads the import at its end. */
+/** Follows an active dry run, and reloads the import when the dry run ends. */
 export const ActiveDryRun = ({id, runId, again}: Props) => {
   const {run, error} = useRun(id, runId, () => again())
   const {done, total} = run?.progress ?? {done: 0, total: null}

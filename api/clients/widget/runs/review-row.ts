@@ -9,13 +9,12 @@ import {type Entry, linesOf, type RunRow, whyOfEntry} from './row.ts'
 import {Changes} from './rows-table.ts'
 import {type ActionKey, actionWords} from './tally.ts'
 
-/** Actions of rows that write no value. */
 const WITHOUT_VALUES = new Set(['fail', 'delete'])
 
 export type EditCell = (row: number, column: string, value: string | null) => Promise<void>
 type Props = {
   row: RunRow
-  /** The row's values in the order of `columns`. Null if the file is deleted. */
+  /** The row's values in the order of `columns`. Null if the import no longer has the row. */
   cells: string[] | null
   columns: string[]
   keys: string[]
@@ -24,7 +23,7 @@ type Props = {
   edit: EditCell | null
 }
 
-/** One row of the review. The offending cell is shown beside its error; all cells open on request. */
+/** One row of the review. A cell that caused an error is shown beside the error. All cells open on request. */
 export const ReviewRow = ({row, cells, columns, keys, flows, edited, edit}: Props) => {
   const [isOpen, setOpen] = useState(false)
   const {rowNumber} = row
@@ -56,7 +55,7 @@ const Action = ({entry: {action, outcome}}: {entry: Entry}) =>
     ? html`<${Pill}>${outcome}<//>`
     : html`<${Pill} tone=${actionWords[action as ActionKey].tone}>${actionWords[action as ActionKey].word}<//>`
 
-/** Returns the column that fills the field at which an entry failed. */
+/** Returns the column that fills the field at which an entry failed. Empty if no column does. */
 const columnOf = (flows: Flow[], {flowId, field}: Entry): string[] => {
   const mapping = flows.find(({id}) => id === flowId)?.fields.find(one => one.field === field)
   return mapping?.source ? [mapping.source] : []

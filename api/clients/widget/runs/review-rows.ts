@@ -79,7 +79,7 @@ export const ReviewRows = ({known: {import: found, again}, run, tab, sourceId}: 
   `
 }
 
-/** Returns the values that people set, by row and column. */
+/** Returns the values of a file's edited cells. The key is the row number and the column, separated by a space. */
 const editsOf = ({cleaning}: Source): Map<string, string> =>
   new Map(
     cleaning

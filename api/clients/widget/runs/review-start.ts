@@ -75,7 +75,7 @@ const Hindrances = ({id, connection, running}: HindrancesProps) => {
   return null
 }
 
-/** Says that a new run would create the records of an earlier run again. Null if it would not. */
+/** Warns that a new run would create records of earlier runs again. Null if no run wrote rows, or if every flow is safe. */
 const sayRepeats = (loadedImport: LoadedImport): string | null => {
   const written = runsOf(loadedImport).reduce((sum, run) => sum + (run.dryRun ? 0 : writtenOf(run)), 0)
   const repeating = findRepeatingFlows(loadedImport.import)

@@ -3,10 +3,10 @@ import {t} from '../text/decide.ts'
 import {count} from '../ui/format.ts'
 import type {ExpectedRows} from './expected-rows.ts'
 
-/** `asks`: how many of the rows that a run would skip wait for an answer. */
+/** `asks`: how many of the skipped rows wait for an answer. */
 type SumProps = {rows: number; expected: ExpectedRows | null; asks: number; isBusy: boolean}
 
-/** The result in one line: "129 ready · 121 need attention". */
+/** Shows the result in one line: "129 ready · 121 need attention". */
 export const ReviewSum = ({rows, expected, asks, isBusy}: SumProps) => {
   if (!expected) return html`<div role="status"><h2 id="review-sum">${isBusy ? t.checkingRows(rows) : t.rowsNotChecked(rows)}</h2></div>`
   const {ready, attention, skipped, isExact} = expected

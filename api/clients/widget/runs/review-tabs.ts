@@ -2,7 +2,7 @@ import type {Group} from '../../run-reasons.ts'
 import {t} from '../text/decide.ts'
 import type {Filter} from './rows-query.ts'
 
-/** The tabs of a review with the filters of their rows. */
+/** The tabs of a review, with the filter that selects the rows of each. */
 export const REVIEW_TABS = {
   all: {label: t.all, filter: {}},
   ready: {label: t.ready, filter: {phase: 'write', action: 'create,update,delete,replace'}},
@@ -15,7 +15,10 @@ export const REVIEW_TABS = {
 } satisfies Record<string, {label: string; filter: Filter}>
 export type ReviewTab = keyof typeof REVIEW_TABS
 
-/** Returns the tab of an address. An address of before that filters by action opens the tab with these rows. */
+/**
+ * Returns the tab that the URL names. URLs of earlier versions have a filter instead: an action opens its tab, and a code or outcome opens the
+ * errors.
+ */
 export const tabOf = (query: URLSearchParams): ReviewTab => {
   const named = query.get('tab') ?? ''
   if (named in REVIEW_TABS) return named as ReviewTab
@@ -31,8 +34,8 @@ export const tabOfGroup = ({phase, action}: Group): ReviewTab => {
 }
 
 /**
- * Counts the rows of a tab. A row that several flows read counts once for each. A patch counts in no tab of written rows, as in the
- * run's counts.
+ * Counts the rows of a tab. A row that several flows read counts once for each flow. As in the run's counts, patches count in no tab of written
+ * rows. Lookups are not counted.
  */
 export const countTab = (tab: ReviewTab, groups: readonly Group[]): number => {
   const {action, code, phase} = REVIEW_TABS[tab].filter as Filter

@@ -27,7 +27,7 @@ import {SealedPlan} from './sealed-plan.ts'
 import {type Preview, usePreview} from './use-preview.ts'
 import {type Tally, useTally} from './use-tally.ts'
 
-/** The review step: what a run would do with every row, the cells to fix, and the button that starts it. */
+/** The review step: what a run would do with every row, the cells to fix, and the button that starts the run. */
 export const Review = ({params: {id = ''}}: PageProps) => html`
   <${ImportFrame} id=${id} step="review" lead=${t.seeWhatTheImportWillDoWith}>
     ${(loadedImport: LoadedImport) => html`<${ReviewOf} key=${id} id=${id} known=${loadedImport} />`}
@@ -46,7 +46,7 @@ const ReviewOf = ({id, known: loadedImport}: {id: string; known: LoadedImport}) 
 
 type ReadyProps = {id: string; known: LoadedImport}
 
-/** The preview that the URL names, or the current one. */
+/** Shows the dry run that the URL names if it is out of date, else the current review. */
 const ReviewReady = (props: ReadyProps) => {
   const named = place.value.query.get('run')
   const run = runsOf(props.known).find(({id}) => id === named)
@@ -58,7 +58,7 @@ const ReviewReady = (props: ReadyProps) => {
 
 const isEndedPreview = ({dryRun, endedAt}: Run) => dryRun && endedAt !== null
 
-/** A preview that is not among the newest runs of the import. */
+/** Loads a dry run that is not among the newest runs of the import, and shows it. */
 const OlderPreview = ({runId, ...props}: ReadyProps & {runId: string}) => {
   const path = inOrg(`/imports/${props.id}/runs/${runId}`)
   const loaded = useLoad<{run: Run}>(signal => client.get(path, {}, signal), [path])
@@ -85,7 +85,7 @@ const CurrentReview = ({id, known: loadedImport}: ReadyProps) => {
   `
 }
 
-/** A preview that is out of date. The page counts only its rows, and neither checks nor previews the import again. */
+/** Shows an ended dry run that is out of date. This view starts neither a check nor another dry run. */
 const EarlierPreview = ({id, known: loadedImport, run}: ReadyProps & {run: Run}) => {
   const tally = useTally(id, run.expiredAt ? null : run.id)
   const expected = rowsOfPreview(run)
@@ -104,7 +104,7 @@ const PlanOf = ({id, known: loadedImport, run, tally, onStarted}: PlanProps) => 
   ${!run.expiredAt && !embed.value && html`<${SealedPlan} key=${`plan ${run.id}`} importId=${id} run=${run.id} onStarted=${onStarted} />`}
 `
 
-/** Returns a function that leads to a run that was started. */
+/** Returns a function that opens the page of a started run, if the person is still on this page, and reloads the import. */
 const useStarted = (id: string, loadedImport: LoadedImport) => {
   const goOn = goIfHere()
   return async (run: string) => {

@@ -15,7 +15,7 @@ import {sayReason} from './why.ts'
 type DetailProps = {importId: string; run: Run; row: RunRow; source: Source}
 type Detail = {log: LogRecord[] | null; cells: Cell[] | null}
 
-/** The details of one row: its cells, and every attempt with the CRM's answer. */
+/** The details of one row: its cells, and every attempt with its outcome and message. */
 export const RowDetail = ({importId, run, row, source}: DetailProps) => {
   const detail = useLoad<Detail>(signal => readDetail({importId, run, row, source}, signal), [run.id, row.rowNumber, source.id])
   return html`
@@ -71,7 +71,7 @@ const readDetail = async ({importId, run, row, source}: DetailProps, signal: Abo
 
 type FileRows = {columns: string[]; fileColumns: string[]; rows: {rowNumber: number; values: string[]; raw: string[]}[]}
 
-/** Reads the cells of a row, after cleaning. */
+/** Reads the cells of a row, after cleaning. Null if the file has no such row. */
 export const readCells = async (path: string, row: number, signal: AbortSignal): Promise<Detail['cells']> => {
   const {columns, rows} = await client.get<FileRows>(path, {from: row, limit: 1}, signal)
   const found = rows.find(({rowNumber}) => rowNumber === row)

@@ -12,7 +12,7 @@ export type Entry = {
   outcome: string
   action: string | null
   recordId: string | null
-  /** Null: the address is not known. Earlier versions of Lading do not send it. */
+  /** The address of the record in the CRM. Null: not known. Absent in responses of earlier versions of Lading. */
   recordUrl?: string | null
   code: string | null
   message: string | null
@@ -34,7 +34,10 @@ export type LogRecord = {
   at: string
 }
 
-/** Returns the table lines of a row: records, patches and questions. Lookups are shown with their record, unless the text is the same. */
+/**
+ * Returns the table lines of a row: one for each entry that is no lookup. A lookup appears in the line of its flow's record, unless both have
+ * the same message. If a row has only lookups, each has a line.
+ */
 export const linesOf = ({entries}: RunRow): {entry: Entry; links: Entry[]}[] => {
   const links = entries.filter(({outcome}) => outcome === 'lookup')
   const lines = entries.filter(({outcome}) => outcome !== 'lookup')
@@ -47,7 +50,7 @@ export const linesOf = ({entries}: RunRow): {entry: Entry; links: Entry[]}[] => 
 
 const steps = new Set(['create', 'update', 'delete', 'replace'])
 
-/** Returns the reason of an outcome, or null if there is none. */
+/** Returns the reason of an outcome, with a warning if the record may exist twice. Null if there is neither. */
 export const whyOfEntry = ({code, message, outcome, phase, field, fieldLabel, mayExistTwice}: Entry): string | null => {
   const said = message && steps.has(message) ? null : sayReason({code, message, field, fieldLabel})
   const words = said ?? (outcome === 'unanswered' ? t.theCrmDidNotAnswerSoThe : null)

@@ -6,14 +6,14 @@ import type {Run} from './run.ts'
 import {type ActionKey, actionKeys, actionWords, outcomeKeys, outcomeWords} from './tally.ts'
 import {labelOfReason} from './why.ts'
 
-/** The filters of a table of rows, which the URL keeps. */
+/** The query parameters of the URL that filter a table of rows. */
 export const filterKeys = ['source', 'module', 'outcome', 'action', 'phase', 'code', 'linkEmpty', 'text', 'from'] as const
 export type Filter = Partial<Record<(typeof filterKeys)[number], string>>
 
 export const filterIn = (query: URLSearchParams): Filter =>
   Object.fromEntries(filterKeys.flatMap(key => (query.get(key) ? [[key, query.get(key)!]] : [])))
 
-/** Returns the first file with matching rows among those counted so far, or undefined. */
+/** Returns the id of the first file with matching rows among the counted ones, or undefined. */
 export const sourceWith = (groups: Group[], {outcome, action, module, phase, code, linkEmpty}: Filter): string | undefined =>
   groups.find(
     group =>
@@ -80,7 +80,7 @@ export const choicesIn = (groups: Group[], filter: Filter, {dryRun}: Pick<Run, '
   }
 }
 
-/** Returns the label of one or several outcomes. */
+/** Returns the label of an outcome, or of several outcomes separated by commas. */
 export const sayOutcome = (value: string): string =>
   listWords(
     value.split(',').map(one => outcomeWords[one as keyof typeof outcomeWords]?.word ?? otherOutcomes[one] ?? one),

@@ -13,7 +13,7 @@ import {type ActionKey, actionWords, type OutcomeKey, outcomeWords} from './tall
 import type {Source} from './use-tally.ts'
 import {adviceOf} from './why.ts'
 
-/** The cells of the shown rows. `keys`: the columns by which a person knows a row. `fields`: the columns that fill fields. */
+/** The cells of the shown rows. `keys`: the columns by which people recognise a row. `fields`: which column fills which field. */
 export type Cells = {
   columns: string[]
   rows: {rowNumber: number; cells: string[]}[]
@@ -22,7 +22,7 @@ export type Cells = {
 }
 type TableProps = {importId: string; run: Run; rows: RunRow[]; cells: Cells | null; source: Source; isNew: boolean; empty: Markup}
 
-/** A table with one line per record of a row, and details on request. On a phone each line is a card. */
+/** A table of rows, with one line for each entry of `linesOf` and details on request. On a phone, each line is a card. */
 export const RowsTable = ({importId, run, rows, cells, source, isNew, empty}: TableProps) => {
   const [open, setOpen] = useState<number | null>(null)
   if (rows.length === 0) return html`<div class="empty">${empty}</div>`
@@ -65,7 +65,7 @@ export const RowsTable = ({importId, run, rows, cells, source, isNew, empty}: Ta
 
 const PHASE_WORDS: Partial<Record<Entry['phase'], string>> = {patch: t.patch, tag: t.tags}
 
-/** Words of codes that say what was done to a record. */
+/** Labels for codes that say what was done to a record. They replace the label of the outcome. */
 const DONE_WORDS: Record<string, string> = {DELETED: t.deleted, RESTORED: t.restored}
 
 const How = ({entry: {action, outcome, phase, code}}: {entry: Entry}) => {
@@ -74,17 +74,17 @@ const How = ({entry: {action, outcome, phase, code}}: {entry: Entry}) => {
   return html`<${Pill} tone=${tone}>${PHASE_WORDS[phase] ? `${PHASE_WORDS[phase]}: ${inSentence(sayOutcome(outcome))}` : (DONE_WORDS[code ?? ''] ?? sayOutcome(outcome))}<//>`
 }
 
-/** Returns a cell of a row, or an empty text. */
+/** Returns a cell of a row, or an empty text if it is not loaded. */
 export const cellOf = (cells: Cells | null, row: number, column: string): string =>
   cells?.rows.find(({rowNumber}) => rowNumber === row)?.cells[cells.columns.indexOf(column)] ?? ''
 
-/** Shows the values by which a person knows the row. */
+/** Shows the values by which people recognise the row. */
 const Face = ({cells, row}: {cells: Cells | null; row: number}) => {
   const values = (cells?.keys ?? []).map(column => cellOf(cells, row, column)).filter(value => value !== '')
   return values.length > 0 && html` <span class="row-face">${values.join(' · ')}</span>`
 }
 
-/** Returns the column and the value that an entry is about, unless the row was written. */
+/** Returns the cell that fills the field of a failed or refused entry. Null for other outcomes, and if no column fills the field. */
 const offendingCell = (cells: Cells | null, row: number, {flowId, field, outcome}: Entry): {column: string; value: string} | null => {
   const column = cells?.fields.find(one => one.flowId === flowId && one.field === field)?.column
   return column && ['failed', 'refused'].includes(outcome) ? {column, value: cellOf(cells, row, column)} : null
@@ -106,7 +106,7 @@ const Said = ({entry, value}: {entry: Entry; value: {column: string; value: stri
 
 const mostChanges = 6
 
-/** Shows the old and new values of changed fields. An embed token does not learn the old ones. */
+/** Shows the old and new values of changed fields. For new records and in embed sessions, only the new ones are shown. */
 export const Changes = ({changes, ...record}: {changes: Change[]; isNew: boolean}) => {
   const isNew = record.isNew || embed.value !== null
   const [isAll, setAll] = useState(false)

@@ -7,7 +7,8 @@ import {askersOf, type Question, type Rule} from './answering.ts'
 type RulesProps = {questions: Question[]; rules: Rule[]; onRule: (rule: Rule) => void}
 
 /**
- * A form that answers all similar questions at once. The answer applies to questions without one of their own, in this run and later ones.
+ * A form that answers all questions of a group at once. A retry and later runs of the import apply the answer to questions without an individual
+ * answer. This run does not change.
  */
 export const Rules = ({questions, rules, onRule}: RulesProps) => html`
   <section class="sheet run-rules" aria-labelledby="rules">

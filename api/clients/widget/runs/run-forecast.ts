@@ -11,7 +11,10 @@ import {Notice} from '../ui/notice.ts'
 
 type ForecastProps = {id: string; version: number; preview: string | null; isBusy: boolean}
 
-/** What a run would cost at the CRM. A forecast is made once the checks have ended, and again when the import or its dry run changed. */
+/**
+ * Shows what a run would cost at the CRM. An operator's page creates a forecast after the checks, and again after a change of the import or its
+ * dry run.
+ */
 export const RunForecast = ({id, version, preview, isBusy}: ForecastProps) => {
   const path = inOrg(`/imports/${id}/forecast`)
   const last = useLoad<Json>(signal => client.get(path, {}, signal), [id, version, preview])

@@ -30,7 +30,7 @@ export const sayCounts = (run: Pick<Run, 'counts' | 'undoOf' | 'deleted'>): stri
 const sayTook = ({startedAt, endedAt}: Run) =>
   startedAt && endedAt ? duration(Math.max(1000, Date.parse(endedAt) - Date.parse(startedAt))) : '–'
 
-/** Returns the columns of every list of runs. Those of `first` come first. */
+/** Returns the columns of `first`, then those of every list of runs. */
 export const runColumns = (first: Column<Run>[]): Column<Run>[] => [
   ...first,
   {
@@ -50,7 +50,7 @@ export const runColumns = (first: Column<Run>[]): Column<Run>[] => [
   {head: '', label: t.actions, cell: run => html`<${RunMenu} run=${run} />`},
 ]
 
-/** Shows the label of a run in a list: its kind and row range. */
+/** Shows the kind and the row range of a run in a list, with a link to the run. */
 export const RunName = ({run}: {run: Run}) => {
   const address = addressOf(run)
   const range = sayRange(run.rows)

@@ -104,7 +104,10 @@ const Summary = ({id, run, known: loadedImport, onStarted}: SummaryProps) => {
   `
 }
 
-/** Returns the main action of a run's page: answer its questions, fix or view its rows, or retry it. Null for an undo, which has its own. */
+/**
+ * Returns the main action of a run's page: answer questions, fix or view rows, or retry the run. Null for an undo, whose result has its own
+ * action.
+ */
 const mainActionOf = (run: Run): 'answer' | 'rows' | 'retry' | null => {
   if (run.undoOf) return null
   if (needsAnswers(run)) return 'answer'

@@ -12,13 +12,13 @@ export type Run = {
   engine: 'worker' | 'outside' | null
   dryRun: boolean
   retryOf: string | null
-  /** The run that it undoes. Earlier versions of Lading do not send it. */
+  /** The run that this run undoes. Absent in earlier versions of Lading. */
   undoOf?: string | null
-  /** Whether the run deletes records. Earlier versions of Lading do not send it. */
+  /** Whether the run deletes records. Absent in earlier versions of Lading. */
   deletes?: boolean
-  /** Rows whose record was deleted. Earlier versions of Lading do not send it. */
+  /** Rows whose record was deleted, or would be by a dry run. Absent in earlier versions of Lading. */
   deleted?: number
-  /** Rows by what the undo did with their records. */
+  /** The rows of an undo, by what it did with their records, or in a dry run would do. Null if the run undoes nothing. */
   undo?: {restored: number; deleted: number; changedSince: number} | null
   rows: {from?: number; to?: number} | null
   declaredRows: number
@@ -26,24 +26,24 @@ export type Run = {
   rowsWritten: number
   overageRows: number
   counts: Counts
-  /** Skipped rows whose record already held every value. Earlier versions of Lading do not send it. */
+  /** Unchanged rows. Absent in earlier versions of Lading. */
   unchanged?: number
-  /** Rows written without a link, by flow and field. Earlier versions of Lading do not send it. */
+  /** Rows written without a link, by flow and field. Absent in earlier versions of Lading. */
   linksEmpty?: {flowId: string | null; field: string; rows: number}[]
   creditsSaved?: number | null
-  /** Cells without an entry in a value map. Earlier versions of Lading do not send it. */
+  /** Unmapped cells, by flow and field. Absent in earlier versions of Lading. */
   unmapped?: {flowId: string; field: string; cells: number}[]
   keptEdits?: number
-  /** What was found when written rows were read back. Earlier versions of Lading do not send it. */
+  /** The result of the verification. Absent in earlier versions of Lading. */
   verify?: VerifyCounts
-  /** Skipped rows whose values people changed in the CRM. Earlier versions of Lading do not send it. */
+  /** Rows that were skipped because people changed every value that differs in the CRM. Absent in earlier versions of Lading. */
   keptRows?: number
   questions: number
-  /** Questions that were answered since. Earlier versions of Lading do not send it. */
+  /** Questions of the run that now have an answer. Absent in earlier versions of Lading. */
   questionsAnswered?: number
-  /** The run that retries it. Earlier versions of Lading do not send it. */
+  /** The run that retries this run. Absent in earlier versions of Lading. */
   retriedBy?: string | null
-  /** Whether the plan of an ended dry run is out of date. Earlier versions of Lading do not send it. */
+  /** Whether the plan of an ended dry run is out of date. Absent in earlier versions of Lading. */
   stale?: boolean | null
   progress: Progress | null
   stop: Stop | null
@@ -69,7 +69,7 @@ export type Counts = Record<string, Record<string, number>>
 type Progress = {done: number; total: number; rowsPerSecond: number | null; etaSeconds: number | null}
 type Stop = {stopped: string; message: string; rowsPerRun?: number; stoppedBy?: 'plan' | 'declaration'; rowsWrittenTotal?: number}
 
-/** Merges an event into a run. A field that the event lacks keeps its value. */
+/** Merges an event into a run. A field that the event lacks keeps its value. Events of other kinds change nothing. */
 export const withEvent = (run: Run, {event, data}: {event: string; data: unknown}): Run => {
   if (event === 'end' || event === 'asked') return {...run, ...(data as {run: Run}).run}
   return event === 'state' || event === 'progress' ? {...run, ...(data as Partial<Run>)} : run
@@ -78,7 +78,7 @@ export const withEvent = (run: Run, {event, data}: {event: string; data: unknown
 export const isOver = ({state}: Pick<Run, 'state'>): boolean => state === 'ended'
 export const isUnderWay = ({state}: Pick<Run, 'state'>): boolean => state !== 'ended' && state !== 'authorised'
 
-/** Returns the label of a run's state, with its colour. */
+/** Returns the label and the colour of a run's state. */
 export const sayState = (run: Run) => describeRunState(run, count, t.states)
 
 export const kindOf = ({dryRun, retryOf, undoOf}: Pick<Run, 'dryRun' | 'retryOf' | 'undoOf'>): string => {
@@ -87,7 +87,7 @@ export const kindOf = ({dryRun, retryOf, undoOf}: Pick<Run, 'dryRun' | 'retryOf'
   return retryOf ? t.retry : t.run
 }
 
-/** Returns how many questions of a run wait for an answer. A retry has those of the run that it retries. */
+/** Returns how many questions of a run wait for an answer. A retried run has none, because the retry takes them over. */
 export const openQuestionsOf = ({
   questions,
   questionsAnswered = 0,
@@ -102,11 +102,13 @@ export const sayRange = (rows: Run['rows']): string | null => {
   return from === to ? t.rowOne(from) : t.rowsTo(from, to)
 }
 
-/** Maps the id of each retried run to the run that retries it. */
+/** Maps the id of each retried run to the run that retries it. Dry runs of retries do not count. */
 export const laterOf = (runs: Run[]): Map<string, Run> =>
   new Map(runs.flatMap(run => (run.retryOf && !run.dryRun ? [[run.retryOf, run]] : [])))
 
-/** Groups runs into retry chains, newest first. A dry run forms a separate chain. */
+/**
+ * Groups runs into retry chains, each from its first run on. The chain with the newest last run comes first. A dry run is a chain of its own.
+ */
 export const chainsOf = (runs: Run[]): Run[][] => {
   const later = laterOf(runs)
   const known = new Set(runs.map(({id}) => id))

@@ -3,11 +3,11 @@ type Picker = (options: {
 }) => Promise<{createWritable(): Promise<WritableStream<Uint8Array> & {abort(reason?: unknown): Promise<void>}>}>
 type SaveCallbacks = (sent: number, total: number | null) => void
 
-/** Returns the browser's file picker. Safari and Firefox have none, and hold the whole file in memory instead. */
+/** Returns the browser's file picker, or undefined. Safari and Firefox have none, so the whole file is held in memory there. */
 const picker = () => (globalThis as {showSaveFilePicker?: Picker}).showSaveFilePicker
 
 /**
- * Saves a response to a file that the person chooses, and reports progress. Returns its size, or null if the person cancelled. Call it
+ * Saves a response to a file that the person chooses, and reports progress. Returns the size in bytes, or null if the person cancelled. Call it
  * within the click event, because browsers open the picker only there.
  */
 export const saveStream = async (name: string, open: () => Promise<Response>, tell: SaveCallbacks): Promise<number | null> => {

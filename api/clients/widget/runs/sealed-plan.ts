@@ -20,7 +20,7 @@ type Plan = {
 }
 type Props = {importId: string; run: string; onStarted: (run: string) => void}
 
-/** The plan of an ended dry run: seals it, approves it and applies it. Shows nothing if the dry run has no complete plan. */
+/** Shows the plan of an ended dry run, with buttons to seal, approve and apply it. Renders nothing if the dry run has no complete plan. */
 export const SealedPlan = ({importId, run, onStarted}: Props) => {
   const path = `/imports/${importId}/runs/${run}`
   const loaded = useLoad(async signal => (await client.get<{plan: Plan | null}>(inOrg(`${path}/seal`), {}, signal)).plan, [path])
@@ -52,7 +52,7 @@ export const SealedPlan = ({importId, run, onStarted}: Props) => {
       ${plan.state === 'sealed' && !isOpen && may('operator') && html`<${Button} onClick=${apply.run} isBusy=${apply.isBusy}>${t.applyPlan}<//>`}
     </div>
   `
-  // Most imports need no plan, so it stays closed until it is needed.
+  // Most imports need no sealed plan, so an unsealed plan that needs no approval is collapsed.
   return plan.state === 'unsealed' && !plan.needsApproval
     ? html`<details><summary>${t.sealedPlan}</summary>${body}</details>`
     : html`<section aria-labelledby="sealed-plan"><h2 id="sealed-plan">${t.sealedPlan}</h2>${body}</section>`

@@ -23,17 +23,17 @@ type FormProps = {
   isHindered: boolean
   /** Why the run must be confirmed, or null. */
   warning: string | null
-  /** What is known of the rows of a run. It applies only to a run over all rows. */
+  /** The expected result of a run over all rows. Null if it is not known. */
   expected: ExpectedRows | null
   /** Whether a flow accepts automations, so that bulk jobs may write its records. */
   mayUseJobs: boolean
   onStarted: (run: string) => void
 }
 
-/** The form to start a run. The review above it is the confirmation, unless the run would write records a second time. */
+/** The form that starts a run. The run starts without a confirmation, because the review is on the same page. A `warning` must be confirmed. */
 export const StartForm = ({importId, templateId, sources, isHindered, warning, expected, mayUseJobs, onStarted}: FormProps) => {
   const [draft, setDraft, forget] = useKept<Draft>(`start ${importId} real`, noDraft)
-  // The tab remembers the choice for the next import of the same template.
+  // The browser tab remembers the choice for the next import of the same template.
   const [verify, setVerify] = useKept<VerifyDraft>(`compare ${templateId ?? importId}`, templateId ? 'inherited' : 'off')
   const [isAsking, setAsking] = useState(false)
   const {body, problems} = draftOf(mayUseJobs ? draft : {...draft, write: ''})

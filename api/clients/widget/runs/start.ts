@@ -1,12 +1,12 @@
 import {t} from '../text/decide.ts'
-/** The typed values of the start form. An empty one means the default. */
+/** The typed values of the start form. An empty value means the default. */
 export type Draft = {from: string; to: string; most: string; write?: string}
 export const noDraft: Draft = {from: '', to: '', most: ''}
 
 export type StartBody = {rows?: {from?: number; to?: number}; declaredRows?: number; write?: string}
 type Problems = Partial<Record<keyof Draft, string>>
 
-/** Converts the typed values to a request, with a problem for each invalid one. */
+/** Converts the typed values to a request body, and returns a problem for each invalid value. */
 export const draftOf = ({from, to, most, write}: Draft): {body: StartBody; problems: Problems} => {
   const [first, last, declared] = [readWhole(from), readWhole(to), readWhole(most)]
   const problems: Problems = {}
@@ -28,6 +28,6 @@ const readWhole = (text: string): number | null | undefined => {
   return /^\d{1,10}$/.test(digits) && value >= 1 ? value : null
 }
 
-/** Returns the most rows that a range can have. The exact number is unknown here, because the positions of excluded rows are. */
+/** Returns the upper limit of rows in a range. The exact number is not known, because excluded rows may be inside the range or not. */
 export const rowsIn = ({rows, struck}: {rows: number; struck: number}, {from = 1, to = rows}: {from?: number; to?: number} = {}): number =>
   Math.min(rows - struck, Math.max(0, Math.min(to, rows) - from + 1))

@@ -12,7 +12,9 @@ import {readUndo, startUndo} from './undo.ts'
 
 const lookMs = 500
 
-/** Stops a run that its guard holds, and undoes what it wrote once it has ended. Shows nothing for a run that keeps no replaced values. */
+/**
+ * Stops a held run, waits for its end, and undoes what it wrote. Shown only if the API refuses the undo for no other reason than the active run.
+ */
 export const StopAndUndo = ({importId, run}: {importId: string; run: Run}) => {
   const [isAsking, setAsking] = useState(false)
   const {data: undo} = useLoad(signal => readUndo(importId, run.id, signal), [run.id])

@@ -3,7 +3,6 @@ import {deletesRecords} from '../../run-state.ts'
 import {t} from '../text/runs.ts'
 import type {Counts, Run} from './run.ts'
 
-/** The label, explanation and colour of an outcome. */
 type OutcomeWords = {word: string; means: string; tone: 'good' | 'info' | 'neutral' | 'bad' | 'warning'}
 
 /** All outcomes of a row, in display order. */
@@ -29,14 +28,14 @@ const undoWords: Partial<Record<OutcomeKey, OutcomeWords>> = {
   refused: {word: t.refused, means: t.refusedByTheCrmSoTheRecord, tone: 'bad'},
 }
 
-/** An import that deletes writes nothing else. */
+/** The words for a run that deletes records. Its written rows are all deletions. */
 const deleteWords: Partial<Record<OutcomeKey, OutcomeWords>> = {
   updated: {word: t.deleted, means: t.theRecordWasDeleted, tone: 'info'},
   planned: {word: t.wouldBeDeleted, means: t.theRecordWouldBeDeleted, tone: 'info'},
   skipped: {word: t.skipped, means: t.noRecordMatchedOrSeveral, tone: 'neutral'},
 }
 
-/** Returns the words of an outcome. The outcomes of an undo, and of a run that deletes, have their own. */
+/** Returns the words of an outcome. An undo and a run that deletes records have different words for some outcomes. */
 export const wordsOf = (run: Pick<Run, 'undoOf' | 'deletes' | 'deleted'>, key: OutcomeKey): OutcomeWords =>
   (run.undoOf ? undoWords[key] : deletesRecords(run) ? deleteWords[key] : undefined) ?? outcomeWords[key]
 
@@ -48,7 +47,6 @@ export const sumCounts = (counts: Counts, module?: string): Record<OutcomeKey, n
   return sum
 }
 
-/** Counts the rows whose record this run wrote. */
 export const writtenOf = ({counts}: Pick<Run, 'counts'>): number => {
   const {created, updated} = sumCounts(counts)
   return created + updated
@@ -61,12 +59,12 @@ export type Account = {
   modules: string[]
   told: number
   total: number | null
-  /** Rows without an outcome, because the run stopped before them. */
+  /** Rows without an outcome, because the run has not reached them. 0 if the total is not known. */
   notReached: number
   isWhole: boolean
 }
 
-/** Accounts for all rows of a run by outcome. Reported rows and unreached rows add up to the total. */
+/** Accounts for all rows of a run. `told`: rows with an outcome. `total`: null if the progress is not known. */
 export const accountOf = ({counts, progress}: Pick<Run, 'counts' | 'progress'>): Account => {
   const sum = sumCounts(counts)
   const modules = Object.keys(counts)
@@ -79,13 +77,16 @@ export const accountOf = ({counts, progress}: Pick<Run, 'counts' | 'progress'>):
   return {lines, modules, told, total, notReached, isWhole: total !== null && told === total}
 }
 
-/** Returns how many rows a retry would write. */
+/**
+ * Returns how many rows a retry would process: rows that need attention, rows that the run did not reach, and skipped rows. Unchanged rows, and
+ * rows skipped because of edited values, do not count.
+ */
 export const leftOf = (run: Pick<Run, 'counts' | 'progress' | 'unchanged' | 'keptRows'>): number => {
   const {failed, refused, unanswered, skipped} = sumCounts(run.counts)
   return failed + refused + unanswered + skipped - (run.unchanged ?? 0) - (run.keptRows ?? 0) + accountOf(run).notReached
 }
 
-/** Returns how many links of written rows are empty. */
+/** Returns how many links of written rows the run left empty. */
 export const emptyLinksOf = ({linksEmpty = []}: Pick<Run, 'linksEmpty'>): number => linksEmpty.reduce((sum, {rows}) => sum + rows, 0)
 
 export const actionKeys = ['create', 'update', 'delete', 'restore', 'replace', 'patch', 'ask', 'skip', 'fail'] as const
@@ -104,7 +105,6 @@ export const actionWords: Record<ActionKey, OutcomeWords> = {
 
 export type PlanLine = {module: string; label: string; actions: Record<ActionKey, number>}
 
-/** Returns the number of planned rows by module and action. */
 export const planOf = (groups: Group[]): PlanLine[] => {
   const lines = new Map<string, PlanLine>()
   for (const {module, moduleLabel, action, rows} of groups) {

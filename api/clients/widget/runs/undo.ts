@@ -26,14 +26,14 @@ export const startUndo = async (importId: string, run: string, body: {dryRun?: t
   return begun.id
 }
 
-/** Asks whether a run can be undone. */
+/** Reads whether a run can be undone, until when, and why not. */
 export const readUndo = async (importId: string, run: string, signal?: AbortSignal): Promise<UndoStatus> =>
   (await client.get<{undo: UndoStatus}>(inOrg(`/imports/${importId}/runs/${run}/undo`), {}, signal)).undo
 
-/** Whether a run is of the kind that can be undone. */
+/** Whether a run may be undoable: an ended run with data that is no dry run. `readUndo` gives the final answer. */
 const canUndo = ({dryRun, state, expiredAt}: Run): boolean => !dryRun && state === 'ended' && !expiredAt
 
-/** Asks, once `isAsked`, whether the run can be undone. `preview` starts a dry run of the undo and shows it. */
+/** Reads whether the run can be undone, as soon as `isAsked` is true. `preview` starts a dry run of the undo and shows it. */
 export const useUndo = (importId: string, run: Run | undefined, isAsked: boolean) => {
   const preview = useDoing(async () => {
     const goOn = goIfHere()
@@ -46,7 +46,7 @@ export const useUndo = (importId: string, run: Run | undefined, isAsked: boolean
   return {preview, offer}
 }
 
-/** The actions on one run of a list. Whether the run can be undone is asked when the menu opens. */
+/** The menu of a run in a list. The API is asked whether the run can be undone when the menu opens. */
 export const RunMenu = ({run}: {run: Run}) => {
   const [hasOpened, setOpened] = useState(false)
   const {preview, offer} = useUndo(run.importId ?? '', run, hasOpened)
@@ -62,7 +62,7 @@ export const RunMenu = ({run}: {run: Run}) => {
   `
 }
 
-/** Offers to undo an ended run. The first step is a preview, which writes nothing. */
+/** Offers to undo an ended run. The undo begins with a dry run, which writes nothing. */
 export const Undo = ({importId, run, onStarted}: {importId: string; run: Run; onStarted: OnStarted}) => {
   const canBe = canUndo(run)
   const {
@@ -84,7 +84,7 @@ export const Undo = ({importId, run, onStarted}: {importId: string; run: Run; on
   `
 }
 
-/** Says until when deleted records can return, if the CRM deletes them before the time to undo ends. */
+/** Says until when deleted records can be restored, if the CRM's recycle bin drops them before the undo expires. */
 const sayBinEnd = ({deleted = 0, endedAt}: Run, until: string | null) => {
   const gone = Date.parse(endedAt ?? '') + binDays * 86_400_000
   return deleted > 0 && until && Date.parse(until) > gone && t.canReturnUntil(at(new Date(gone).toISOString()))
@@ -107,7 +107,7 @@ const Preview = ({importId, run, onStarted}: {importId: string; run: string; onS
 
 type ResultProps = {run: Run; importId: string; known: LoadedImport; onStarted: OnStarted}
 
-/** Says what an undo did. For a preview: what it would do, with the button that does it. */
+/** Says what an undo did. For a dry run of an undo, it says what the undo would do, and offers to start it. */
 export const UndoResult = ({run, importId, known, onStarted}: ResultProps) => {
   const [isAsking, setAsking] = useState(false)
   const said = describeUndone(run, count, t.undoStates)

@@ -6,9 +6,9 @@ import {client, inOrg, may} from '../state/session.ts'
 import {isCurrentPreview, newestPreview, previewsOf, readByFlows} from './choose.ts'
 import {isUnderWay, type Run} from './run.ts'
 
-/** A dry run asks the CRM once for each 50 rows. With more rows than this, it starts only on request. */
+/** The most rows for which a dry run starts automatically, because a dry run sends the CRM one query for each 50 rows. */
 const mostAutomatic = 10_000
-/** Edits that follow one another are checked together. */
+/** The wait after an edit, so that edits in quick succession are checked together. */
 const settleMs = 1_500
 
 export type Preview = {
@@ -22,7 +22,10 @@ export type Preview = {
   isLarge: boolean
 }
 
-/** Keeps the checks and the dry run of an import current: both start by themselves when they are missing or out of date. */
+/**
+ * Keeps the check and the dry run of an import current. For operators, both start automatically when they are missing or out of date. A dry run
+ * of a large import starts only on request.
+ */
 export const usePreview = (loadedImport: LoadedImport): Preview => {
   const {import: found, checks, again} = loadedImport
   const check = useCheck(loadedImport)
@@ -41,7 +44,7 @@ export const usePreview = (loadedImport: LoadedImport): Preview => {
     found.flows,
     found.sources.map(({id, reader, cleaning, choices}) => [id, reader, cleaning, choices]),
   ])
-  // Each version is started once, so that a check or a dry run that fails is not repeated for ever.
+  // Each version of the import starts at most one check and one dry run, so that a failing one is not repeated endlessly.
   const begun = useRef({check: '', dryRun: ''})
   const mayBegin = may('operator') && found.state !== 'running'
   useEffect(() => {

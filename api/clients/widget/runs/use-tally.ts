@@ -4,19 +4,18 @@ import {countRows, type Group, type RunSource} from '../../run-reasons.ts'
 import {client, inOrg} from '../state/session.ts'
 
 export type Source = RunSource
-/** The rows of a run by outcome. `recounts` is how many times they were counted again. */
+/** The counts of a run's rows by outcome. `isWhole`: whether all rows are counted. `recounts`: how many times they were counted again. */
 export type Tally = {groups: Group[]; sources: Source[]; isWhole: boolean; recounts: number; error: unknown; again(): void}
 type State = Omit<Tally, 'again'>
 
 const nothing: State = {groups: [], sources: [], isWhole: false, recounts: 0, error: null}
 const leastPauseMs = 10_000
-/** Length of the pause after a count, in durations of that count, because counting a large run is expensive. */
+/** The pause after a count, as a multiple of the count's duration, because counting a large run is expensive. */
 const pausePerCount = 10
 
 /**
- * Counts the rows of a run by outcome, all files together, and returns partial results until the count is complete. With a null `runId` it
- * counts nothing. While the run is active and the page visible, it recounts regularly, and once more at the end. The old counts stay until
- * then.
+ * Counts the rows of a run by outcome, over all files. The first count returns partial results. With a null `runId`, nothing is counted. While
+ * the run is active and the page is visible, the rows are recounted regularly, and once more at the end. During a recount, the old counts stay.
  */
 export const useTally = (importId: string, runId: string | null, isGoing = false): Tally => {
   const [state, setState] = useState<State>(nothing)

@@ -34,7 +34,7 @@ const shownDifferences = 20
 
 type VerificationProps = {run: Run; found: LoadedImport['import']}
 
-/** Shows what was found when the written rows of a run were read back. Shows nothing if no row is read back. */
+/** Shows the result of a run's verification. Renders nothing if the run has no rows to read back. */
 export const Verification = ({run, found}: VerificationProps) => {
   const {verify} = run
   if (!verify || verify.rows + verify.waiting + verify.unverified === 0) return null

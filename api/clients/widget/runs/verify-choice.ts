@@ -3,11 +3,11 @@ import {t} from '../text/comparing.ts'
 import {Select} from '../ui/field.ts'
 
 export type VerifyMode = 'off' | 'sample' | 'all'
-/** `inherited`: as the template says. */
+/** `inherited`: the setting of the template applies. */
 export type VerifyDraft = VerifyMode | 'inherited'
 type Props = {mode: VerifyDraft; canInherit: boolean; onChange: (mode: VerifyDraft) => void}
 
-/** Lets the user choose which written rows a run reads back. `canInherit`: the choice may be left to the template. */
+/** A select of the written rows that a run reads back. `canInherit`: whether the template's setting can be chosen. */
 export const VerifySelect = ({mode, canInherit, onChange}: Props) => {
   const modes = [...(canInherit ? (['inherited'] as const) : []), 'off', 'sample', 'all'] as const
   return html`
@@ -21,7 +21,7 @@ export const VerifySelect = ({mode, canInherit, onChange}: Props) => {
   `
 }
 
-/** The choice for one run. Starts open if it differs from the usual one. */
+/** The verification setting for one run. The section starts open if the setting is not the default. */
 export const VerifyChoice = (props: Props) => html`
   <details open=${props.mode !== (props.canInherit ? 'inherited' : 'off')}>
     <summary>${t.compareWithTheCrm}</summary>

@@ -7,7 +7,7 @@ export type ReasonOfRow = StopWords & {message: string}
 
 type RowReason = {code: string | null; message: string | null; field: string | null; fieldLabel: string | null}
 
-/** Returns why a run is paused or stopped, or null. The page shows the server's message between title and advice. */
+/** Returns why a run is paused or stopped, or null. If the texts do not replace the API's message, it is shown between title and advice. */
 export const whyOf = ({pause, stop, state, dryRun}: Pick<Run, 'pause' | 'stop' | 'state' | 'dryRun'>): ReasonOfRow | null => {
   if (stop && dryRun && stop.stopped === 'LIMIT_ROWS_PER_RUN')
     return {
@@ -30,17 +30,16 @@ export const whyOf = ({pause, stop, state, dryRun}: Pick<Run, 'pause' | 'stop' |
   return {...known, message: t.hasOwnWords(pause.code) ? '' : pause.message}
 }
 
-/** Returns the reason of a row: the message of the current language for its code, or else the API's own. */
+/** Returns the reason of a row: the text for its code in the current language, else the API's message. Null without a message. */
 export const sayReason = ({code, message, field, fieldLabel}: RowReason): string | null =>
   message && (sayRowReason(code, fieldLabel) ?? withLabel(message, field, fieldLabel))
 
-/** Returns the label of a code in the filter of rows. */
 export const labelOfReason = (code: string): string => {
   const words = code.replaceAll('_', ' ').toLowerCase()
   return t.codes[code] ?? words.charAt(0).toUpperCase() + words.slice(1)
 }
 
-/** Returns the advice to show below the server's message, or an empty text if the message already ends with advice. */
+/** Returns the advice to show below the API's message, or an empty text if the message already ends with advice. */
 const leftToSay = (todo: string, message: string, dryRun: boolean): string => {
   if (/retry this run|start another dry run|authorise another run/i.test(message)) return ''
   return dryRun ? t.dryRunStopped : todo

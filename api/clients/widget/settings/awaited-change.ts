@@ -1,8 +1,9 @@
 import {type Pause, pause as usualPause} from '../../pause.ts'
 
 /**
- * A change that the payment provider has accepted and that reaches us by its event some seconds later: a bought plan or a change of the
- * plan, a change for the end of the period, its withdrawal, or bought AI credits (`purchased`: those before).
+ * A change that the payment provider has accepted. Its event reaches Lading some seconds later. `plan`: a bought or changed plan. `scheduled`: a
+ * change at the end of the period. `withdrawn`: the withdrawal of a scheduled change. `pack`: bought AI credits; `purchased` is the purchased
+ * balance before.
  */
 export type AwaitedChange =
   | {kind: 'plan'; planKey: string; interval: string}
@@ -19,7 +20,9 @@ type PlanSummary = {
   balance: {purchased: number}
 }
 
-/** Whether the billing summary shows the change. A trial has the plan before it is paid for, so a subscription is required too. */
+/**
+ * Whether the billing summary shows the change. During a trial, the org has the plan without a payment, so `plan` also requires a subscription.
+ */
 export const isApplied = (
   {plan, interval, subscription, pendingChange, cancelsAt, balance}: PlanSummary,
   awaited: AwaitedChange,
@@ -32,13 +35,13 @@ export const isApplied = (
   return pendingChange?.planKey === awaited.planKey || (awaited.planKey === 'free' && cancelsAt !== null)
 }
 
-/** Returns the query of the address to which the payment provider sends a person after a payment. */
+/** Returns the query parameters of the URL to which the payment provider sends a person after a payment. */
 export const queryOf = (awaited: Extract<AwaitedChange, {kind: 'plan' | 'pack'}>): Record<string, string> =>
   awaited.kind === 'plan'
     ? {paid: 'plan', plan: awaited.planKey, interval: awaited.interval}
     : {paid: 'pack', purchased: String(awaited.purchased)}
 
-/** Reads the change from the query of an address, or returns null if nothing was paid. */
+/** Reads the paid change from the query parameters of the URL. Null if nothing was paid. */
 export const readAwaited = (query: URLSearchParams): AwaitedChange | null => {
   const [planKey, interval] = [query.get('plan'), query.get('interval')]
   if (query.get('paid') === 'plan' && planKey && interval) return {kind: 'plan', planKey, interval}
@@ -53,7 +56,7 @@ type AwaitInput = {read: () => Promise<PlanSummary>; signal?: AbortSignal; pause
 /** Polls the billing summary until it shows the change. Returns false if that takes longer than a minute. */
 export const awaitChange = async (awaited: AwaitedChange, {read, signal, pause = usualPause}: AwaitInput): Promise<boolean> => {
   for (let tries = 1; ; tries++) {
-    // An event may be late and the network may fail; both only cost one try.
+    // An event may be late and the network may fail. Each costs only one try.
     const summary = await read().catch(() => null)
     if (summary && isApplied(summary, awaited)) return true
     if (tries >= mostTries) return false

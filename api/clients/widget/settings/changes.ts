@@ -25,7 +25,6 @@ type Change = {
 }
 type Connector = {id: string; name: string}
 
-/** The history of the settings, page by page. */
 export const Changes = () => {
   const connector = place.value.query.get('connection') ?? ''
   const connectors = useLoad<Connector[]>(async signal => (await client.get(inOrg('/connectors'), {}, signal)).connectors, [])
@@ -59,7 +58,7 @@ const columns = [
   {head: t.after, cell: ({after}: Change) => html`<${Value} value=${after} />`},
 ]
 
-/** Returns the label of a subject. A setting has the name that programs use, after the word of its group. */
+/** Returns the label of a changed setting. A setting without a label is named by the label of its group and its API name in words. */
 const saySubject = (subject: string): string => {
   const known = words.subjects[subject]
   if (known !== undefined) return known
@@ -70,7 +69,6 @@ const saySubject = (subject: string): string => {
 
 const shortest = 80
 
-/** Shows a value. A long one can be expanded. */
 const Value = ({value}: {value: unknown}) => {
   if (value === null || value === undefined) return html`<span class="quiet">${t.noneWord}</span>`
   if (typeof value !== 'object' && String(value).length <= shortest) return html`<code>${String(value)}</code>`

@@ -3,14 +3,14 @@ import type {ConfiguredField} from './registry.ts'
 
 export type FieldChoice = {apiName: string; label: string}
 
-/** Returns the fields that can still be chosen, by label. If fields share a label, their API names follow it. */
+/** Returns the fields that can still be chosen, sorted by label. A label that several fields share is followed by the API name. */
 export const fieldChoices = (fields: ConfiguredField[], chosen: readonly string[]): FieldChoice[] =>
   fields
     .filter(({apiName, removed}) => !removed && !chosen.includes(apiName))
     .map(({apiName}) => ({apiName, label: labelOfField(fields, apiName)}))
     .toSorted((a, b) => a.label.localeCompare(b.label))
 
-/** Returns the label of a field. A field that the CRM no longer has is named by its API name. */
+/** Returns the label of a field. The label says so if the CRM no longer has the field. */
 export const labelOfField = (fields: ConfiguredField[], apiName: string): string => {
   const field = fields.find(one => one.apiName === apiName)
   if (!field || field.removed) return t.noLongerInTheCrm(field?.label ?? apiName)

@@ -10,7 +10,6 @@ import {annotationChange, type ConfiguredField, type ConfiguredModule, linesOf, 
 
 type FieldDialogProps = {module: ConfiguredModule; version: number; field: ConfiguredField; again: () => void; onClose: () => void}
 
-/** Edits the annotation of a field. */
 export const FieldDialog = ({module, version, field, again, onClose}: FieldDialogProps) => {
   const {annotation, apiName, label} = field
   const [draft, setDraft] = useState({

@@ -25,7 +25,6 @@ export type Library = {
   updatedAt: string
 }
 
-/** The helper libraries of the org. */
 export const Libraries = () => {
   const loaded = useLoad<Library[]>(async signal => (await client.get<Json>(inOrg('/libraries'), {}, signal)).libraries, [])
   const [isNew, setNew] = useState(false)

@@ -18,7 +18,6 @@ import {Publish} from './library-publish.ts'
 
 type Version = {versionNumber: number; version: string; restoredFrom: number | null; publishedBy: string | null; publishedAt: string}
 
-/** Shows one library: its functions, its source, and its versions, each with a button to restore it. */
 export const LibraryPage = ({params}: PageProps) => {
   const {namespace} = params as {namespace: string}
   const address = inOrg(`/libraries/${encodeURIComponent(namespace)}`)

@@ -41,7 +41,7 @@ const nameOfRole = (role: Role) => {
   return `${name[0]!.toUpperCase()}${name.slice(1)}`
 }
 
-/** Returns the roles that a member may grant. No role is above the member's own. */
+/** Returns the roles that the signed-in member may grant: up to the member's own role. */
 const rolesToGive = (labelOf: (role: Role) => string) =>
   (Object.keys(duties) as Role[]).filter(isAtLeast).map(value => ({value, label: labelOf(value)}))
 
@@ -122,7 +122,7 @@ const isLower = (role: Role, than: Role) => Object.keys(duties).indexOf(role) < 
 const nameOf = ({name, personId}: Member) => html`${name}${personId === me.value?.user.id && html` <span class="quiet">${t.you}</span>`}`
 const mark = ({roleSource}: Member) => roleSource === 'manual' && html` <${Pill}>${t.manual}<//>`
 
-/** Offers, after a demotion, to revoke the member's API tokens, because these keep the admin role. */
+/** After a demotion, offers to revoke the member's API tokens, because tokens keep the admin role. */
 const RevokeTokens = ({member: {id, name, role, activeTokens}, onClose}: {member: Demoted; onClose: () => void}) => html`
   <${Confirm}
     title=${t.revokeTheApiTokensOf(name)}
@@ -138,7 +138,9 @@ const RevokeTokens = ({member: {id, name, role, activeTokens}, onClose}: {member
   <//>
 `
 
-/** Returns the address where an invited person signs in and accepts. It holds no secret: only the invited address can accept. */
+/**
+ * Returns the URL where an invited person signs in and accepts. The URL contains no secret, because only the invited e-mail address can accept.
+ */
 const signInLink = () => `${location.origin}${location.pathname}`
 
 const Invitations = () => {

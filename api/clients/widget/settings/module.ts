@@ -44,7 +44,7 @@ export const Module = ({params}: PageProps) => {
   `
 }
 
-/** Offers to read the CRM, because without its fields there is nothing to choose from. */
+/** Offers to read the CRM, because there is nothing to choose from without the module's fields. */
 const NeedsDiscovery = ({connection, onRead}: {connection: string; onRead: () => void}) => {
   const read = useDoing(async () => {
     await runDiscovery(connection)

@@ -52,7 +52,7 @@ const OfConnection = ({connectors}: {connectors: Connector[]}) => {
 }
 
 const ModuleTable = ({read: {modules, registryVersion}, all, again}: {read: ModulesInput; all: ConfiguredModule[]; again: () => void}) => {
-  // A change that follows before the list is loaded again is made to the version that the previous change returned.
+  // A further change before the list has reloaded must send the version that the previous change returned.
   const version = useRef(registryVersion)
   version.current = Math.max(version.current, registryVersion)
   const change = useDoing(async (module: ConfiguredModule, enabled: boolean) => {
@@ -108,7 +108,7 @@ const ModuleTable = ({read: {modules, registryVersion}, all, again}: {read: Modu
   `
 }
 
-/** The choices for a module. Once a person has decided, the module cannot become undecided again. */
+/** The options of a module. Once a person has decided, the module cannot become undecided again. */
 const statesOf = ({enabled}: ConfiguredModule) => [
   ...(enabled === null ? [{value: 'null', label: t.allowed}] : []),
   {value: 'true', label: t.enabled},

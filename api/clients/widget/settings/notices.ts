@@ -13,7 +13,6 @@ import {Webhooks} from './webhooks.ts'
 type Rule = {emails: string[]; endpoints: string[]; on: string[]}
 type NoticesInput = {notices: Rule; mail: {configured: boolean}; members: {email: string; name: string}[]; webhooks: Json[]}
 
-/** Kinds of notices and their labels. */
 export const kinds: Record<string, string> = {
   'run.ended': t.aRunEnded,
   'run.undone': t.aRunWasUndone,
@@ -38,7 +37,6 @@ export const kinds: Record<string, string> = {
   'billing.plan_changed': t.thePlanHasChanged,
 }
 
-/** Recipients of notices, by e-mail and webhook. */
 export const Notices = () => {
   const loaded = useLoad<NoticesInput>(async signal => {
     const paths = ['/notices', '/members', '/webhooks']

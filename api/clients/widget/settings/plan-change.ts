@@ -23,7 +23,10 @@ const intervals = [
   {value: 'year', label: t.yearly},
 ]
 
-/** Changes the plan. Without a paid plan it opens the checkout of the payment provider. With one it shows a preview of the change and its exact cost. */
+/**
+ * The choice of another plan. Without a paid plan, a choice opens the checkout of the payment provider. With one, a choice shows a preview of
+ * the change and its exact cost.
+ */
 export const ChangePlan = ({summary, isWaiting, onChange}: ChangeProps) => {
   const [interval, setInterval] = useState<string>(summary.interval ?? 'month')
   const [previewed, setPreviewed] = useState<{wanted: WantedPlan; preview: Json} | null>(null)
@@ -53,13 +56,13 @@ export const ChangePlan = ({summary, isWaiting, onChange}: ChangeProps) => {
   `
 }
 
-/** Returns the addresses to which the provider sends the person after and without a payment. */
+/** Returns the URLs to which the payment provider sends the person after a payment, and after a cancelled one. */
 export const returnUrls = (awaited: Parameters<typeof queryOf>[0]) => {
   const page = `${location.origin}${location.pathname}`
   return {successUrl: page + to('settings', 'plan', queryOf(awaited)), cancelUrl: page + to('settings', 'plan')}
 }
 
-/** `isCurrent`: the plan that is paid. `isHere`: and in this interval. */
+/** `isCurrent`: whether the org pays for this plan. `isHere`: whether it also pays in the selected interval. */
 type OfferProps = {
   plan: Json
   interval: string
@@ -108,7 +111,7 @@ const Preview = ({wanted, preview, onChange, onClose}: PreviewProps) => {
   `
 }
 
-/** Shows the error of a payment. If the bank requires a confirmation, it links to the provider's page. */
+/** Shows the error of a payment. If the bank requires a confirmation, the notice links to the provider's page. */
 const Confirm = ({error}: {error: unknown}) => {
   const confirmation = error instanceof ApiError ? error.body?.confirmation : null
   if (!confirmation) return html`<${Problem} error=${error} />`

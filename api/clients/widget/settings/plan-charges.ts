@@ -11,7 +11,6 @@ import {Notice, Problem, say} from '../ui/notice.ts'
 import {returnUrls} from './plan-change.ts'
 import {taxNote} from './plan-prices.ts'
 
-/** Purchases in addition to the plan: AI credits, automatic top-up and overage. */
 export const Charges = ({summary, isWaiting, again}: {summary: Json; isWaiting: boolean; again: () => void}) => html`
   <${Packs} packs=${summary.packs.filter(({purchasable}: Json) => purchasable)} purchased=${summary.balance.purchased} isWaiting=${isWaiting} />
   <${Topup} key=${JSON.stringify(summary.autotopup)} summary=${summary} again=${again} />

@@ -2,7 +2,6 @@ import type {Json} from '../../http.ts'
 import {t} from '../text/plan.ts'
 import {bytes, count} from '../ui/format.ts'
 
-/** Describes the limits of a plan in one line. */
 export const describeLimits = ({limits}: Json): string =>
   [
     t.rowsAMonth(count(limits.rowsPerPeriod)),

@@ -4,10 +4,13 @@ import {money, onDay, percent} from '../ui/format.ts'
 
 type Interval = 'month' | 'year'
 type Prices = {currency: string; month: number | null; year: number | null; taxBehavior: string | null} | null
-/** `price`: "€90.00 per month". Empty if the price is not known; the page of the payment provider shows it in any case. */
+/** `price`: such as "€90.00 per month". Empty if the price is not known. The payment provider's page always shows the price. */
 type PlanOffer = {price: string; note: string; isOffered: boolean}
 
-/** Describes what a plan costs in the interval, and what the other interval costs. A plan may be sold in one interval only. */
+/**
+ * Describes the price of a plan in the interval, and what yearly payment saves. If the plan is sold only in the other interval, it describes
+ * that price.
+ */
 export const describeOffer = ({prices, intervals}: {prices: Prices; intervals: string[]}, interval: string): PlanOffer => {
   const isOffered = intervals.includes(interval)
   const other = interval === 'month' ? 'year' : 'month'
@@ -15,7 +18,7 @@ export const describeOffer = ({prices, intervals}: {prices: Prices; intervals: s
   return {price: priceOf(prices, interval as Interval), note: savingNote(prices, interval as Interval), isOffered}
 }
 
-/** Describes the price of a paid plan and its next payment, the end of a trial, or that nothing is paid. */
+/** Describes the price and the next payment of a paid plan, or when a trial ends. For a plan that costs nothing, it says so. */
 export const describePayment = (summary: Json): string => {
   const {plan, status, subscription, interval, plans, cancelsAt} = summary
   if (!subscription) return status === 'trialing' ? '' : t.nothingIsChargedForThisPlan

@@ -21,7 +21,6 @@ import {describePayment} from './plan-prices.ts'
 
 const tones: Record<string, Tone> = {active: 'good', trialing: 'info', past_due: 'warning', suspended: 'bad'}
 
-/** The plan of the org, its usage and billing. */
 export const Plan = () => {
   const loaded = useLoad<Json>(async signal => {
     const [summary, usage] = await Promise.all([client.get('/billing/summary', {}, signal), client.get('/entitlements/usage', {}, signal)])
@@ -38,7 +37,7 @@ export const Plan = () => {
 
 type Waiting = {awaited: AwaitedChange | null; isLate: boolean; start(awaited: AwaitedChange): void}
 
-/** Follows a paid or saved change until the summary shows it. A change in the address was paid on the page of the provider. */
+/** Polls the billing summary until it shows a paid or saved change. After a payment, the URL contains the change. */
 const useAwaitedChange = (again: () => void): Waiting => {
   const [awaited, setAwaited] = useState<AwaitedChange | null>(() => readAwaited(place.value.query))
   const [isLate, setLate] = useState(false)

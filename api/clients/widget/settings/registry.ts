@@ -2,7 +2,7 @@ import type {Json} from '../../http.ts'
 import {client, inOrg} from '../state/session.ts'
 import {t} from '../text/settings.ts'
 
-/** A module of the latest discovery, with its configuration. */
+/** A module that a discovery found, with its configuration. */
 export type ConfiguredModule = {
   key: string | null
   apiName: string
@@ -46,7 +46,10 @@ export type ConfiguredField = {
   removed: boolean
 }
 
-/** Returns the fields that can be the module's idempotency field. The server checks the choice again. */
+/**
+ * Returns the options for the module's idempotency field. A chosen field that no longer fits stays an option. The server checks the choice
+ * again.
+ */
 export const idempotencyOptions = (fields: ConfiguredField[], chosen: string | null) => {
   const fit = fields.filter(
     ({type, unique, length, creatable, readOnly, removed}) =>
@@ -60,7 +63,7 @@ export const idempotencyOptions = (fields: ConfiguredField[], chosen: string | n
   ]
 }
 
-/** Returns the header that makes a write conditional on the version read, so that concurrent changes are not overwritten. */
+/** Returns the header that makes a write fail if the configuration has another version, so that concurrent changes are not overwritten. */
 export const ifVersion = (registryVersion: number) => ({'if-match': `"${registryVersion}"`})
 
 const moduleAddress = ({apiName, connectorId}: Pick<ConfiguredModule, 'apiName' | 'connectorId'>, path: string) =>

@@ -34,7 +34,7 @@ const columns = [
   {head: t.lastRenewed, cell: ({refreshedAt}: SignIn) => onDay(refreshedAt)},
 ]
 
-/** Lists the sign-ins of the person in every org. */
+/** Lists the person's sign-ins in all orgs. */
 export const Sessions = () => {
   const [isEnding, setEnding] = useState(false)
   const sessions = useLoad<SignIn[]>(async signal => (await client.get('/auth/sessions', {}, signal)).sessions, [])

@@ -35,7 +35,6 @@ type Delivery = {
 }
 type ListProps = {list: Endpoint[]; again: () => void}
 
-/** The webhook endpoints of the org. */
 export const Webhooks = ({list, again}: ListProps) => {
   const [shown, setShown] = useState<Endpoint | null>(null)
   const [leaving, setLeaving] = useState<Endpoint | null>(null)
@@ -101,7 +100,7 @@ const EndpointTable = ({list, again, show, remove}: TableProps) => {
   `
 }
 
-/** Names the webhook endpoint that a button is for, to screen readers only. */
+/** The webhook endpoint of a button, for screen readers only. */
 const of = ({url}: Endpoint) => html`<span class="unseen"> ${url}</span>`
 
 const stateOf = ({enabled, disabledReason, failingSince}: Endpoint) => {

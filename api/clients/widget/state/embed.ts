@@ -1,7 +1,7 @@
 import {signal} from '@preact/signals'
 import {settings} from './settings.ts'
 
-/** What the API says of an embed token. */
+/** The response of `GET /auth/embed`: what an embed token gives access to. */
 export type EmbedSession = {
   org: {id: string; name: string; dateFormat: string}
   template: {id: string; name: string}
@@ -13,10 +13,12 @@ export type EmbedSession = {
   modules: Record<string, {label: string; fields: Record<string, string>}>
 }
 
-/** Set while this page is embedded in a page of another origin. Pages then leave out what an embed token may not do. */
+/**
+ * The session of the embed token while another origin's page embeds this page, else null. Pages then leave out what an embed token may not do.
+ */
 export const embed = signal<EmbedSession | null>(null)
 
-/** The embed token stays in memory only. */
+/** The embed token, in memory only. */
 let token: string | null = null
 export const embedToken = (): string | null => token
 export const holdEmbedToken = (next: string): void => {
@@ -29,7 +31,7 @@ export type HostMessage =
   | {type: 'lading:run'; importId: string; runId: string}
   | {type: 'lading:end'; importId: string; runId: string; state: string; counts: object}
 
-/** Posts a message to the embedding page. Its origin is the one that the server allowed for this frame. */
+/** Posts a message to the embedding page, if it has the origin that the server allowed for this frame. */
 export const postToHost = (message: HostMessage): void => {
   if (settings.embed && parent !== window) parent.postMessage(message, settings.embed.origin)
 }
@@ -37,7 +39,7 @@ export const postToHost = (message: HostMessage): void => {
 type TellableRun = {id: string; state: string; dryRun: boolean; counts: object; endedAt: string | null}
 const told = new Set<string>()
 
-/** Tells the embedding page that a run of an import has started or ended, each once. */
+/** Reports the start and the end of a run to the embedding page, each once. Dry runs are not reported. */
 export const reportRunToHost = (importId: string, {id, state, dryRun, counts, endedAt}: TellableRun): void => {
   if (!embed.value || dryRun) return
   const once = (type: string, message: HostMessage) => {
@@ -51,7 +53,10 @@ export const reportRunToHost = (importId: string, {id, state, dryRun, counts, en
 
 const patienceMs = 20_000
 
-/** Asks the embedding page for a token. Only its window and its allowed origin are answered. */
+/**
+ * Requests a token from the embedding page. Messages of other windows and origins are ignored. Rejects after 20 seconds without a token, or with
+ * the page's error.
+ */
 export const askHostForToken = (): Promise<string> => {
   const {promise, resolve, reject} = Promise.withResolvers<string>()
   const hear = ({source, origin, data}: MessageEvent) => {

@@ -5,7 +5,7 @@ import {client, inOrg} from './session.ts'
 
 const mostMs = 30 * 60_000
 
-/** Follows a job until it is done. Throws its error if it was refused, failed or was cancelled. */
+/** Waits until a job is done. Throws if the job is refused, fails, is cancelled, or takes longer than 30 minutes. */
 export const untilDone = async (id: string, following: {signal?: AbortSignal; tell?: (job: Job) => void} = {}): Promise<void> => {
   const job = await followJob({client, path: inOrg(`/jobs/${id}`), mostMs, ...following})
   if (job === null) throw new Error(t.theJobTakesLongerThan30Minutes)

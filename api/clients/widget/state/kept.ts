@@ -3,7 +3,8 @@ import {useEffect, useState} from 'preact/hooks'
 const prefix = 'lading.kept.'
 
 /**
- * Keeps a value like `useState`, but also over a reload of the tab. `key` identifies the value and includes the ids to which it belongs.
+ * Keeps a value like `useState`, but the value survives a reload of the tab. The third result resets the value. `key` must contain the ids of
+ * the objects to which the value belongs.
  */
 export const useKept = <T>(key: string, initial: T): [T, (next: T | ((before: T) => T)) => void, () => void] => {
   const [value, setValue] = useState<T>(() => readKept(key) ?? initial)
@@ -15,7 +16,7 @@ export const useKept = <T>(key: string, initial: T): [T, (next: T | ((before: T)
   return [value, setValue as (next: T | ((before: T) => T)) => void, forget]
 }
 
-/** Deletes all kept values. Call it when the session ends. */
+/** Deletes all kept values. Call it when the person signs out, or when another person or org uses the tab. */
 export const forgetKept = (): void => {
   for (const key of Object.keys(sessionStorage)) if (key.startsWith(prefix)) sessionStorage.removeItem(key)
 }

@@ -2,23 +2,26 @@ import {type Area, knownLanguage, type Language, loadMessages, setLanguage} from
 
 const key = 'lading.language'
 
-/** The languages of the widget, each by its own name. */
+/** The languages of the widget, each with its name in that language. */
 export const languageNames: Record<Language, string> = {en: 'English', de: 'Deutsch'}
 
-/** Returns the language that the person chose in this browser. Null: the widget follows the browser. */
+/** Returns the language that the person chose in this browser. Null: the browser's languages decide. */
 export const chosenLanguage = (): Language | null => knownLanguage(localStorage.getItem(key) ?? '')
 
-/** Stores the choice, and reloads the page in that language. Null follows the browser. */
+/** Stores the language, and reloads the page in it. Null: the browser's languages decide. */
 export const chooseLanguage = (language: Language | null): void => {
   if (language === null) localStorage.removeItem(key)
   else localStorage.setItem(key, language)
   location.reload()
 }
 
-/** The areas that every page shows. */
+/** The areas whose messages every page shows. */
 const commonAreas = ['shell', 'errors', 'rowReasons'] as const satisfies Area[]
 
-/** Decides on the language, and loads the messages of every page and of `areas`. If they cannot be loaded, the widget works in English. */
+/**
+ * Sets the language, and loads the messages of the common areas and of `areas`. If the German message list cannot be loaded, the widget works in
+ * English.
+ */
 export const startLanguage = async (areas: Area[] = []): Promise<void> => {
   const wanted = chosenLanguage() ?? navigator.languages.map(knownLanguage).find(language => language !== null) ?? 'en'
   if (wanted === 'en') return

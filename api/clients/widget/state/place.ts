@@ -1,6 +1,6 @@
 import {signal} from '@preact/signals'
 
-/** The address of the current page. It is in the URL after `#`, for reloads, bookmarks and the back button. */
+/** The address of a page of the widget. It is the part of the URL after `#`, so reloads, bookmarks and the back button work. */
 export type PageAddress = {path: string[]; query: URLSearchParams}
 
 const readPlace = (): PageAddress => {
@@ -31,7 +31,7 @@ export const to = (...parts: (string | Record<string, string | undefined>)[]): s
   return `#/${path.join('/')}${given.length ? `?${new URLSearchParams(given)}` : ''}`
 }
 
-/** Navigates to an address. With `replace` it adds no history entry. */
+/** Navigates to an address. With `replace`, no history entry is added. */
 export const go = (address: string, {replace = false} = {}): void => {
   if (!replace) {
     location.hash = address
@@ -49,7 +49,7 @@ export const goIfHere = (): typeof go => {
   }
 }
 
-/** Changes query parameters and keeps the rest. */
+/** Changes query parameters of the current page and keeps the rest. `undefined` or '' removes a parameter. No history entry is added. */
 export const setQuery = (changes: Record<string, string | undefined>): void => {
   const {path, query} = place.value
   const next = {...Object.fromEntries(query), ...changes}

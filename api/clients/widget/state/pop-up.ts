@@ -6,10 +6,10 @@ type PopUpMessage = {connectorId?: string; missingScopes?: string[]}
 
 /**
  * Opens the CRM's sign-in in a pop-up, and returns the message that the pop-up posts to our origin before it closes. If the browser blocks the
- * pop-up, a sign-in continues in this tab, because a cookie keeps its session.
+ * pop-up, a sign-in on the widget's own page continues in this tab. Every other blocked pop-up is an error.
  */
 const askInPopUp = (address: string | Promise<string>, type: 'lading:signed-in' | 'lading:connected'): Promise<PopUpMessage> => {
-  // The pop-up opens within the click event, because browsers block later ones.
+  // The pop-up opens while the click event is handled, because browsers block pop-ups that open later.
   const popUp = window.open('about:blank', 'lading-sign-in', 'popup,width=520,height=680')
   if (!popUp && typeof address === 'string' && !settings.embed) {
     location.assign(address)
@@ -21,7 +21,7 @@ const askInPopUp = (address: string | Promise<string>, type: 'lading:signed-in' 
     if (event.source === popUp && event.origin === location.origin && event.data?.type === type) resolve(event.data)
   }
   const look = setInterval(() => {
-    // The message may arrive shortly after the window closes.
+    // The message may arrive shortly after the pop-up closes.
     if (popUp.closed) setTimeout(() => reject(new Error(t.popUpClosed)), 500)
   }, 300)
   addEventListener('message', hear)
@@ -34,8 +34,8 @@ const askInPopUp = (address: string | Promise<string>, type: 'lading:signed-in' 
 }
 
 /**
- * Signs in by pop-up; a cookie then keeps the session. With `connects`, one consent also serves the org's first connection. Returns the
- * scopes that the person did not grant.
+ * Signs in by pop-up. A cookie then keeps the session. With `connects`, the consent of an admin also makes the org's first connection. Returns
+ * the scopes that the person did not grant.
  */
 export const askForSession = async (dc: string, {connects}: {connects: boolean}): Promise<string[]> => {
   const query = new URLSearchParams({dc, return: location.origin, session: 'cookie', connect: String(connects)})

@@ -1,7 +1,8 @@
 import {t} from '../text/shell.ts'
 export type Role = 'operator' | 'builder' | 'admin' | 'owner'
 /**
- * The kind of a change: data of the org, money, access to the org or its CRM, or the person's own data. Staff views can only change data.
+ * What a change concerns: data of the org, money, access to the org or its CRM, or the person's own data. Staff views may at most change data of
+ * the org.
  */
 export type Change = 'write' | 'money' | 'access' | 'person'
 type Person = {role: Role | null; staffView: {write: boolean} | null} | null | undefined
@@ -10,7 +11,9 @@ const ranks: Role[] = ['operator', 'builder', 'admin', 'owner']
 
 export const hasRank = (person: Person, role: Role): boolean => !!person?.role && ranks.indexOf(person.role) >= ranks.indexOf(role)
 
-/** Whether a person may make a change that requires the role. */
+/**
+ * Whether a person may make a change that requires the role. A staff view also needs write access, and may only make changes of kind `write`.
+ */
 export const mayChange = (person: Person, role: Role, change: Change): boolean => {
   const view = person?.staffView
   return hasRank(person, role) && (!view || (view.write && change === 'write'))

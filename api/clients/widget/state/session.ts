@@ -18,17 +18,17 @@ export type Me = {
 }
 export type {Role}
 
-/** The header that proves to the API that a page of its own origin sends the request. A cookie keeps the session. */
+/** The header that proves to the API that a page of its own origin sends the request. It is needed because the session is in a cookie. */
 const csrfHeaders = {'x-lading-csrf': '1'}
 
-/** Interval of renewal. A session lasts eight hours. */
+/** The interval between renewals. A session lasts eight hours. */
 const renewEveryMs = 60 * 60_000
 const lookEveryMs = 60_000
 const renewedKey = 'lading.renewed'
 
 /** The signed-in person. Null without a session, undefined while loading. */
 export const me = signal<Me | null | undefined>(undefined)
-/** The reason why the session ended. Null if the person signed out. */
+/** The reason why the session ended. Null if the person signed out, or is signed in. */
 export const ended = signal<string | null>(null)
 
 /** Counts the sessions of this tab, so that a late response to a former session is recognised. */
@@ -36,7 +36,7 @@ let round = 0
 
 const bare: Client = openClient({base: location.origin, bearer: embedToken, headers: csrfHeaders})
 
-/** Headers of requests that are not sent by the client. */
+/** Returns the authentication headers for requests that `client` does not send. */
 export const sessionHeaders = (): Record<string, string> => {
   const token = embedToken()
   return token === null ? csrfHeaders : {authorization: `bearer ${token}`}
@@ -45,7 +45,7 @@ export const sessionHeaders = (): Record<string, string> => {
 /** The API client of this session. A 401 ends the session and shows the sign-in. */
 export const client: Client = wrap(bare)
 
-/** Tells the other tabs that the cookie holds another session now, or none. */
+/** Messages between the tabs: the session cookie holds another session now, or none. */
 const tabs = new BroadcastChannel('lading.session')
 tabs.onmessage = ({data}) => {
   if (embed.value) return
@@ -54,19 +54,19 @@ tabs.onmessage = ({data}) => {
   readMe().catch(() => {})
 }
 
-/** Returns a path below the current org: `inOrg('/imports')`. */
+/** Returns an API path below the current org: `inOrg('/imports')`. */
 export const inOrg = (path = ''): string => `/orgs/${me.value?.org?.id}${path}`
 
-/** Whether the person has the role. Pages hide what the role cannot use, and the server enforces it. */
+/** Whether the person has the role or a higher one. Pages hide what a lower role cannot use, and the server enforces the roles. */
 export const isAtLeast = (role: Role): boolean => hasRank(me.value, role)
 
-/** Whether the person may make a change. Staff views are limited. */
+/** Whether the signed-in person may make a change that requires the role. Staff views are limited, see `mayChange`. */
 export const may = (role: Role, change: Change = 'write'): boolean => mayChange(me.value, role, change)
 
-/** Returns why a staff view may not make the change, or null. */
+/** Returns why a staff view with write access may not make the change, else null. */
 export const whyNot = (role: Role, change: Change): string | null => whyClosed(me.value, role, change)
 
-/** Starts with the session that the cookie holds now. */
+/** Loads the person of the session in the cookie, and makes the other tabs do the same. Call it after the cookie changed. */
 export const openSession = async (): Promise<void> => {
   round++
   markRenewed()
@@ -78,7 +78,9 @@ const markRenewed = () => localStorage.setItem(renewedKey, String(Date.now()))
 
 const lastKey = 'lading.last'
 
-/** Deletes the drafts that another person or org left in this tab, and reloads the page to clear the memory. Returns whether it did. */
+/**
+ * If another person or org used this tab before, deletes the drafts and reloads the page to clear the memory. Returns whether the page reloads.
+ */
 const leaveFormer = ({user, org}: Me): boolean => {
   const [former, now] = [sessionStorage.getItem(lastKey), `${user.id} ${org?.id ?? ''}`]
   sessionStorage.setItem(lastKey, now)
@@ -90,7 +92,7 @@ const leaveFormer = ({user, org}: Me): boolean => {
   return true
 }
 
-/** Ends the session in this tab. `reason` is null if the person signed out. */
+/** Ends the session in this tab. `reason` is null if the person signed out, and only then the drafts are deleted. */
 export const leave = (reason: string | null): void => {
   round++
   if (reason === null) forgetKept()
@@ -120,7 +122,7 @@ export const readMe = async (): Promise<void> => {
   ended.value = null
 }
 
-/** Begins a session of an embed token. Its person is unknown, and its role is the lowest. */
+/** Begins a session of an embed token. The token names no person, and has the lowest role. */
 export const enterEmbedded = (session: EmbedSession): void => {
   round++
   embed.value = session
@@ -130,11 +132,11 @@ export const enterEmbedded = (session: EmbedSession): void => {
   ended.value = null
 }
 
-/** Renews the session, because only a renewal gives it a new role or org. */
+/** Renews the session. A new role or org takes effect only through a renewal. */
 export const renewSession = async (): Promise<void> => {
   const before = round
   await client.post('/auth/session/refresh')
-  // If the person has signed out or in since, the answer belongs to a former session.
+  // If the person has signed out or in meanwhile, the response belongs to a former session.
   if (round === before) await openSession()
 }
 

@@ -8,7 +8,7 @@ const readTheme = (): Theme => themes.find(known => known === localStorage.getIt
 
 export const theme = signal<Theme>(readTheme())
 
-/** Applies a theme and stores it in the browser. The default follows the system. */
+/** Applies a theme and stores it in the browser. Without an argument, it applies the stored theme, which is the system's by default. */
 export const applyTheme = (wanted: Theme = theme.value): void => {
   theme.value = wanted
   localStorage.setItem(key, wanted)

@@ -7,10 +7,7 @@ const lookEveryMs = 10 * 60_000
 /** The URL of this build's script, which contains the build name. */
 const ownScript = new URL('../main.ts', import.meta.url)
 
-/**
- * Checks for a new build, bypassing the browser cache. The server serves scripts of other builds as uncacheable. Failed requests are
- * ignored.
- */
+/** Checks for a new build, bypassing the browser cache. The server marks scripts of other builds `no-store`. Failed requests are ignored. */
 export const lookForUpdate = async (): Promise<void> => {
   const answer = await fetch(ownScript, {method: 'HEAD', cache: 'no-store'}).catch(() => null)
   if (answer?.ok && answer.headers.get('cache-control') === 'no-store') isOutdated.value = true

@@ -15,7 +15,9 @@ type Approval = {
   approved: {version: number; at: string; by: {name: string} | null} | null
 }
 
-/** Whether schedules may run this version for any number of rows. Shows nothing in an org whose runs need no approval. */
+/**
+ * Shows whether schedules may run this version of the template for any number of rows. Renders nothing in an org whose runs need no approval.
+ */
 export const ApprovalSection = ({template: {id, version}}: {template: Template}) => {
   const path = inOrg(`/templates/${id}`)
   const loaded = useLoad(async signal => (await client.get<{approval: Approval}>(`${path}/approval`, {}, signal)).approval, [path, version])

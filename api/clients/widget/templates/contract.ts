@@ -13,7 +13,6 @@ import type {Template} from './template.ts'
 
 type StoredContract = {sources: SourceContract[]; version: number}
 
-/** The data contract of a template: what each file must meet. */
 export const ContractSection = ({template}: {template: Template}) => {
   const address = inOrg(`/templates/${template.id}/contract`)
   const loaded = useLoad<StoredContract>(async signal => (await client.get<Json>(address, {}, signal)).contract, [address])

@@ -8,7 +8,7 @@ export type Times =
 
 export const weekdays = [1, 2, 3, 4, 5, 6, 0]
 
-/** Returns the cron of the times. Without a day of the week, it has no times, so the form asks for one. */
+/** Returns the cron expression of the times. Weekly times without a day give an invalid one, so `isWhole` must be checked first. */
 export const toCron = (times: Times): string => {
   if (times.repeat === 'advanced') return times.cron.trim().replace(/\s+/g, ' ')
   const [hour, minute] = times.time.split(':').map(Number)
@@ -18,7 +18,7 @@ export const toCron = (times: Times): string => {
   return `${start} * * ${[...times.days].sort().join(',')}`
 }
 
-/** Reads a cron that the form can show with its pickers. Any other is `advanced`. */
+/** Converts a cron expression to times. An expression that the form cannot show with its pickers becomes `advanced`. */
 export const readCron = (cron: string): Times => {
   const [minute = '', hour = '', monthDay = '', month, day = '', more] = cron.trim().split(/\s+/)
   const advanced = {repeat: 'advanced' as const, cron}
@@ -35,7 +35,7 @@ export const readCron = (cron: string): Times => {
 
 const isNumber = (text: string, most: number) => /^\d{1,2}$/.test(text) && Number(text) <= most
 
-/** Reads days of the week: numbers, and ranges of them. 7 is Sunday too. Null for names and steps. */
+/** Reads the days of the week of a cron expression: numbers and ranges of numbers. 7 is Sunday too. Null for names and steps. */
 const readDays = (text: string): number[] | null => {
   const days = text.split(',').map(part => {
     const [, from, to = from] = /^([0-7])(?:-([0-7]))?$/.exec(part) ?? []
@@ -50,7 +50,10 @@ const range = (from: number, to: number) => Array.from({length: to - from + 1}, 
 export const dayName = (day: number, language?: string, weekday: 'long' | 'short' = 'long'): string =>
   new Intl.DateTimeFormat(language, {weekday, timeZone: 'UTC'}).format(new Date(Date.UTC(2023, 0, 1 + day)))
 
-/** Describes a cron: "Every day at 05:00", "Mon, Fri at 05:00", "Day 1 of each month at 05:00". A cron without pickers is shown as it is. */
+/**
+ * Describes a cron expression: "Every day at 05:00", "Mon, Fri at 05:00", "Day 1 of each month at 05:00". An `advanced` expression stays as it
+ * is.
+ */
 export const describeCron = (cron: string, language?: string): string => {
   const times = readCron(cron)
   if (times.repeat === 'advanced') return cron

@@ -20,7 +20,6 @@ export type TemplateOutline = {
   mayEdit: boolean
   updatedAt: string
 }
-/** The templates of the org. */
 export const Templates = () => {
   const templates = usePages<TemplateOutline>('/templates', 'templates', {limit: 50})
   const empty = html`${t.noTemplatesYet} <a href=${to('imports', 'new')}>${t.createAnImport}</a>${t.thenSaveItAsATemplateOn}`

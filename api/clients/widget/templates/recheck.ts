@@ -9,7 +9,7 @@ import {Notice} from '../ui/notice.ts'
 type RecheckProblem = {severity: string; kind: string; module: string; field: string | null; rows: number | null; fix: string}
 export type Recheck = {rows: number; problems: RecheckProblem[]}
 
-/** What changed fields of the CRM break in the newest import of a template. */
+/** Shows which rows of the template's newest import no longer fit after changes of the CRM's fields. */
 export const RecheckNotice = ({recheck, connectorId}: {recheck: Recheck | null; connectorId: string | null}) => {
   const problems = recheck?.problems ?? []
   const labelOf = useFieldLabels(connectorId ?? '', connectorId === null ? [] : [...new Set(problems.map(({module}) => module))])

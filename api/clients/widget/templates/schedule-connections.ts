@@ -1,7 +1,7 @@
 import type {Json} from '../../http.ts'
 import {client, inOrg} from '../state/session.ts'
 
-/** Reads the connections that a person can choose for a schedule. There is no choice if the template has its own. */
+/** Reads the connections that a person can choose for a schedule. Empty if the template already names a connection. */
 export const readConnections = async (ofTemplate: string | null, signal?: AbortSignal): Promise<{id: string; name: string}[]> => {
   if (ofTemplate !== null) return []
   const {connectors}: Json = await client.get(inOrg('/connectors'), {}, signal)

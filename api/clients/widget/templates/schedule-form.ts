@@ -16,7 +16,7 @@ import {SourceFields} from './source-fields.ts'
 import {isWhole, TimesFields} from './times-fields.ts'
 
 type Connection = {id: string; name: string}
-/** `connections`: the choices if the template names no connection. `starts`: the initial values of a new schedule. */
+/** `connections`: the options if the template names no connection. `starts`: the initial values of a new schedule. */
 type FormProps = {
   schedule: Schedule | null
   starts?: {name?: string; cron?: string}
@@ -41,10 +41,10 @@ const fieldsOf = (schedule: Schedule | null, {starts = {}, connections = []}: Pi
   source: draftOf(schedule?.source ?? null),
 })
 
-/** The form of a schedule: times, source file, and handling of changes. */
+/** The form of a schedule: times, source of the file, and what happens on drift. */
 export const ScheduleForm = ({schedule, save, saveForTest, ...given}: FormProps) => {
   const {connections = []} = given
-  // The usual values of a new schedule depend on the time, so they are computed once.
+  // The default values of a new schedule depend on the time, so they are computed once.
   const [saved] = useState(() => fieldsOf(schedule, given))
   const form = useDraft(saved)
   const {draft, set} = form

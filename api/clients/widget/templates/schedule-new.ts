@@ -13,7 +13,10 @@ import type {Template} from './template.ts'
 
 type Ground = {template: Template; connections: {id: string; name: string}[]}
 
-/** The page that creates a schedule. A new schedule is on at once, unless its file is tested first. `?repeat=weekly` begins with this weekday. */
+/**
+ * The page that creates a schedule. The schedule is on at once, unless the person tests the file first. `?repeat=weekly` preselects a weekly
+ * schedule on today's weekday.
+ */
 export const NewSchedule = ({params}: PageProps) => {
   const {id} = params as {id: string}
   const loaded = useLoad<Ground>(

@@ -36,7 +36,7 @@ export const SchedulePage = ({params}: PageProps) => {
         client.get(address, {}, signal),
         client.get(inOrg(`/templates/${id}`), {}, signal),
       ])
-      // The template names the connection if the schedule names none.
+      // If the schedule names no connection, the template names one. Then there is nothing to choose.
       return {
         ...schedule,
         templateName: template.name,

@@ -17,7 +17,7 @@ import type {Breach} from './breach-text.ts'
 import {describeCron} from './cron-times.ts'
 import type {Template} from './template.ts'
 
-/** What a firing says about the file that a data contract held. */
+/** The breaches of a held file. `total`: the number of all breaches. `decision`: null until a person decides. */
 export type HeldContract = {breaches: Breach[]; total: number; decision: 'accepted' | 'discarded' | null}
 
 export type Firing = {
@@ -69,7 +69,6 @@ export const OutcomePill = ({firing: {outcome, state, counts}}: {firing: Firing}
   return html`<${Pill} tone=${tone}>${word}<//>`
 }
 
-/** The schedules of a template. */
 export const Schedules = ({template}: {template: Template}) => {
   const loaded = useLoad<Schedule[]>(
     async signal => (await client.get<Json>(inOrg(`/templates/${template.id}/schedules`), {limit: 200}, signal)).schedules,

@@ -1,4 +1,4 @@
-/** The typed values of a schedule's source. An empty text means no value. */
+/** The typed values of the source from which a schedule fetches its file. An empty text means no value. */
 export type SourceDraft = {
   kind: 'https' | 's3' | 'sftp' | 'postgres' | 'mysql'
   url: string
@@ -53,7 +53,7 @@ const blank: SourceDraft = {
   ca: '',
 }
 
-/** Converts a source of the API to typed values. The API does not return credentials. */
+/** Converts a source from the API to typed values. The API returns the names of stored credentials, but not their values. */
 export const draftOf = (source: ShownSource | null): SourceDraft => {
   if (!source) return blank
   const {kind, credentials, ...open} = source
@@ -63,7 +63,7 @@ export const draftOf = (source: ShownSource | null): SourceDraft => {
 }
 
 /**
- * Converts typed values to a request. `kept` lists the stored credentials. An empty credential is omitted, so the stored one stays. For
+ * Converts typed values to a request. `kept`: the names of the stored credentials. An empty credential is omitted, so the stored one stays. For
  * https, a stored credential of another sign-in method is removed.
  */
 export const toSourceRequest = (draft: SourceDraft, kept: readonly string[] = []): Record<string, unknown> => {

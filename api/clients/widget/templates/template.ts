@@ -25,7 +25,6 @@ type Flow = {id: string; sourceId: string; module: string; match?: {by: string[]
 type Read = {template: Template; recheck: Recheck | null}
 export type Template = TemplateOutline & {sources: Slot[]; flows: Flow[]; verify: VerifyMode}
 
-/** One template: its files, flows, check against the CRM and schedules. */
 export const TemplatePage = ({params}: PageProps) => {
   const {id} = params as {id: string}
   const loaded = useLoad<Read>(signal => client.get<Read>(inOrg(`/templates/${id}`), {}, signal), [id])

@@ -24,7 +24,7 @@ type FetchedFile = {
 }
 type FetchTest = {fetchedAt: string; file: FetchedFile | null; problem: {code: string; message: string} | null}
 
-/** Fetches the file of the schedule as a test, and shows what it is. `?test=1` starts it with the page. */
+/** Runs a test fetch of the schedule, and shows the fetched file. `?test=1` starts the test when the page opens. */
 export const TestFetch = ({address}: {address: string}) => {
   const loaded = useLoad<FetchTest | null>(async signal => (await client.get<Json>(`${address}/test`, {}, signal)).test, [address])
   const fetching = useDoing(async () => {

@@ -18,7 +18,6 @@ const monthDays = [
   {value: 'L', label: t.lastDayOfTheMonth},
 ]
 
-/** Input fields for the times of a schedule. */
 export const TimesFields = ({times, set}: FieldsProps) => html`
   <${Select} label=${t.repeat} value=${times.repeat} options=${repeats} onChange=${(repeat: string) => set(changeRepeat(times, repeat as Times['repeat']))} />
   ${times.repeat === 'weekly' && html`<${Days} days=${times.days} set=${(days: number[]) => set({...times, days})} />`}
@@ -30,7 +29,7 @@ export const TimesFields = ({times, set}: FieldsProps) => html`
   }
 `
 
-/** The days of the week. The browser asks for one if none is ticked, because the first is then required. */
+/** Checkboxes for the days of the week. Without a day, an error is shown, and `isWhole` prevents saving. */
 const Days = ({days, set}: {days: number[]; set: (days: number[]) => void}) => html`
   <fieldset class="day-choice">
     <legend>${t.onDays}</legend>
@@ -50,6 +49,6 @@ const changeRepeat = (times: Times, repeat: Times['repeat']): Times => {
   return repeat === 'monthly' ? {repeat, time, monthDay: known.repeat === 'monthly' ? known.monthDay : '1'} : {repeat, time}
 }
 
-/** Whether the times can be saved. */
+/** Whether the times can be saved: a time and, for weekly times, at least one day. */
 export const isWhole = (times: Times): boolean =>
   times.repeat === 'advanced' ? times.cron.trim() !== '' : times.time !== '' && (times.repeat !== 'weekly' || times.days.length > 0)

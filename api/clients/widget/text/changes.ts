@@ -1,7 +1,7 @@
 import {translate} from './language.ts'
 
 export const t = translate('changes', {
-  /** What was changed, by the code of the API. */
+  /** The labels of changes, by the API's code. */
   subjects: {
     bundle: 'Configuration sent as one file',
     'connection.added': 'Connection added',
@@ -61,7 +61,7 @@ export const t = translate('changes', {
     'topup.stopped': 'Auto top-up stopped',
     'writing.paused': 'Writing paused',
   } as Record<string, string>,
-  /** For settings, and for codes of later versions. */
+  /** The labels of groups, for changes whose code has no own label. The group is the part of the code before the first dot. */
   ofGroup: {settings: 'Settings', module: 'Module', field: 'Field', webhook: 'Webhook', plan: 'Plan', trial: 'Trial'} as Record<
     string,
     string

@@ -1,5 +1,4 @@
 export type Language = 'en' | 'de'
-/** What a message is filled with. */
 export type Part = string | number | null | undefined
 
 type Loaders = typeof import('./de/areas.ts').areas
@@ -11,14 +10,14 @@ let current: Language = 'en'
 let loaders: Loaders | null = null
 const translations: Translations = {}
 
-/** Sets the language and the loaders of its messages. Null: English, which needs no loading. */
+/** Sets the language and the loaders of its messages. English has no loaders: `messages` is null. */
 export const setLanguage = (language: Language, messages: Loaders | null): void => {
   current = language
   loaders = messages
 }
 
 /**
- * Loads the messages of areas. Call it before any module with their messages is imported, because modules read their messages when they are
+ * Loads the messages of the areas. Call it before importing any module that uses them, because modules read their messages when they are
  * evaluated. An area that cannot be loaded stays English.
  */
 export const loadMessages = async (areas: readonly Area[]): Promise<void> => {
@@ -33,18 +32,21 @@ const loadArea = async <A extends Area>(area: A): Promise<void> => {
 /** Returns the messages of an area in the current language. */
 export const translate = <T>(area: Area, english: T): T => (translations[area] as T | undefined) ?? english
 
-/** Returns the language of a language tag such as "de-AT". Null: the widget does not have it. */
+/** Returns the language of a tag such as "de-AT". Null if the widget has no messages in that language. */
 export const knownLanguage = (tag: string): Language | null => {
   const [primary = ''] = tag.toLowerCase().split('-')
   return primary === 'en' || primary === 'de' ? primary : null
 }
 
-/** The locale of dates, numbers and lists: the browser's, if its language is the current one. */
+/**
+ * Returns the locale for dates, numbers and lists: the browser's first locale of the current language, such as `en-GB`, else the language
+ * itself.
+ */
 export const currentLocale = (): string => navigator.languages.find(tag => knownLanguage(tag) === current) ?? current
 
-/** Joins words as the language does: "a, b and c". */
+/** Joins words as the current language does: "a, b and c". */
 export const listWords = (words: string[], type: 'conjunction' | 'disjunction' = 'conjunction'): string =>
   new Intl.ListFormat(currentLocale(), {type}).format(words)
 
-/** Returns a label as a part of a sentence. Only its first letter changes, because nouns of other languages keep theirs. */
+/** Returns a label for the middle of a sentence, with its first letter in lower case. The other letters do not change. */
 export const inSentence = (label: string): string => label.charAt(0).toLowerCase() + label.slice(1)

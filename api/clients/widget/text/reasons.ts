@@ -1,6 +1,6 @@
 import {translate} from './language.ts'
 
-/** Why a run is paused or stopped, and what to do. `go` is a link to the page for it. */
+/** Why a run is paused or stopped, and what to do. `go`: a link to the page where a person can do it. */
 export type StopWords = {title: string; todo: string; go?: {label: string; parts: string[]}}
 
 const lookYourself = "Search for the row's record in the CRM. Import the row again only if it is not there."
@@ -122,7 +122,7 @@ export const t = translate('reasons', {
     BATCH_SIZE: 'The record has too many rows for the CRM. Split them.',
     NO_PERMISSION: "The connection's CRM user lacks permission. Ask the CRM administrator.",
   } as Record<string, string>,
-  /** Labels of codes in the filter of rows. */
+  /** Labels of codes, in the filter of rows. */
   codes: {
     INVALID_VALUE: 'Invalid value',
     AMBIGUOUS_VALUE: 'Ambiguous value',

@@ -12,7 +12,9 @@ type ButtonProps = {
   [attribute: string]: unknown
 }
 
-/** A button. While busy, it keeps its place and focus and ignores clicks. `label` is for buttons with only a symbol. */
+/**
+ * A button. A busy button keeps its position and focus, and ignores clicks. `label`: the accessible name of a button that shows only a symbol.
+ */
 export const Button = ({
   children,
   kind = 'plain',

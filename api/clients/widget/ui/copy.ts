@@ -4,7 +4,6 @@ import {t} from '../text/shell.ts'
 import {Button} from './button.ts'
 import {say} from './notice.ts'
 
-/** A text with a copy button. */
 export const Copy = ({text, label}: {text: string; label: string}) => {
   const [isDone, setDone] = useState(false)
   const copy = async () => {

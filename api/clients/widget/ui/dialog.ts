@@ -7,7 +7,7 @@ import {Problem} from './notice.ts'
 
 type DialogProps = {title: string; onClose: () => void; children?: Markup; actions?: Markup}
 
-/** A native modal dialog. The focus stays inside. Escape closes the dialog, and the focus then returns to where it was. */
+/** A native modal dialog. The focus stays inside. When the dialog closes, the element that had the focus before gets it back. */
 export const Dialog = ({title, onClose, children, actions}: DialogProps) => {
   const dialog = useRef<HTMLDialogElement>(null)
   const id = useId()
@@ -15,7 +15,7 @@ export const Dialog = ({title, onClose, children, actions}: DialogProps) => {
     const before = document.activeElement
     dialog.current?.showModal()
     return () => {
-      // Browsers restore the focus only if the dialog is closed while still in the page, so it is restored here.
+      // Browsers restore the focus only when `close()` is called. This dialog is removed without it, so the code restores the focus.
       if (before instanceof HTMLElement && before.isConnected) before.focus()
     }
   }, [])

@@ -5,7 +5,7 @@ import {Button} from './button.ts'
 
 export type Draft<T> = {draft: T; set: (change: Partial<T>) => void; reset: () => void; isDirty: boolean}
 
-/** The edited values of a form that is saved by its button. While they differ from the saved ones, the browser asks before the page is left. */
+/** Keeps the edited values of a form with a save button. While they differ from `saved`, the browser asks before the page is left. */
 export const useDraft = <T extends object>(saved: T): Draft<T> => {
   const [draft, setDraft] = useState(saved)
   const isDirty = JSON.stringify(draft) !== JSON.stringify(saved)
@@ -19,7 +19,7 @@ export const useDraft = <T extends object>(saved: T): Draft<T> => {
   return {draft, set: change => setDraft({...draft, ...change}), reset: () => setDraft(saved), isDirty}
 }
 
-/** Asks before a link of the widget leaves the form. The browser itself asks only before another page is loaded. */
+/** Asks for confirmation before a link inside the widget leaves the form. `beforeunload` covers only links that unload the document. */
 const askBeforeLink = (event: MouseEvent) => {
   const link = event.target instanceof Element && event.target.closest('a[href^="#/"]')
   if (!link || event.ctrlKey || event.metaKey || confirm(t.leaveWithoutSaving)) return
@@ -30,7 +30,7 @@ const askBeforeLink = (event: MouseEvent) => {
 /** `isMain`: whether saving is the main action of the page. */
 type SaveProps = {of: Draft<never>; isBusy: boolean; isMain?: boolean}
 
-/** The buttons of such a form. Nothing can be saved before something is changed. */
+/** The buttons that save or discard a draft. Saving is disabled until a value changes. */
 export const SaveActions = ({of: {isDirty, reset}, isBusy, isMain = true}: SaveProps) => html`
   <div class="actions">
     <${Button} kind=${isMain ? 'main' : 'plain'} type="submit" isBusy=${isBusy} disabled=${!isDirty}>${t.save}<//>

@@ -7,7 +7,7 @@ export const dateFormat = signal(usualDateFormat)
 
 let formats: {whole: Intl.NumberFormat; clock: Intl.DateTimeFormat} | undefined
 
-/** The formats are made on first use, because catalogues import this file before the language is known. */
+/** Creates the formats on first use, because message files import this file before the language is known. */
 const readFormats = () => {
   formats ??= {
     whole: new Intl.NumberFormat(currentLocale(), {maximumFractionDigits: 0}),
@@ -30,7 +30,7 @@ export const percent = (part: number): string =>
 export const at = (iso: string | null | undefined): string => (iso ? `${onDay(iso)}, ${readFormats().clock.format(new Date(iso))}` : '–')
 export const onDay = (iso: string | null | undefined): string => (iso ? writeDay(new Date(iso), dateFormat.value) : '–')
 
-/** Formats an ISO 8601 time as the clocks of a time zone show it. */
+/** Formats an ISO 8601 time in the given time zone, with the date format of the org. */
 export const atIn = (iso: string, timeZone: string): string =>
   `${writeDay(new Date(iso), dateFormat.value, timeZone)}, ${new Intl.DateTimeFormat(currentLocale(), {timeStyle: 'short', timeZone}).format(new Date(iso))}`
 
@@ -50,7 +50,7 @@ export const duration = (ms: number): string => {
   return `${Math.floor(minutes / 60)} h${minutes % 60 ? ` ${minutes % 60} min` : ''}`
 }
 
-/** Formats an amount in the smallest unit of its currency. */
+/** Formats an amount of money. `amount` counts the smallest unit of the currency, such as cents. */
 export const money = (amount: number, currency: string): string => {
   const format = new Intl.NumberFormat(currentLocale(), {style: 'currency', currency})
   return format.format(amount / 10 ** (format.resolvedOptions().maximumFractionDigits ?? 2))

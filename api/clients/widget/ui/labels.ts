@@ -1,12 +1,12 @@
 import type {Role} from '../state/rights.ts'
 import {t} from '../text/shell.ts'
 
-/** Returns the name of a role. */
+/** Returns the name of a role in the current language. An unknown role is returned as it is. */
 export const sayRole = (role: string | null): string => (role === null ? '' : (t.roles[role as Role] ?? role))
 
-/** Returns an API name in words, for a field or module whose label is not known. */
+/** Returns an API name with spaces instead of underscores, for a field or module without a known label. */
 export const sayName = (apiName: string): string => apiName.replaceAll('_', ' ')
 
-/** Replaces the API name of a field in a text of the API by its label. */
+/** Replaces a field's API name by its label, in a text that the API returned. */
 export const withLabel = (text: string, apiName: string | null, label: string | null = apiName && sayName(apiName)): string =>
   apiName && label && /^\w+$/.test(apiName) ? text.replaceAll(new RegExp(`(?<!\\w)${apiName}(?!\\w)`, 'g'), () => label) : text

@@ -3,7 +3,7 @@ import {html} from '../html.ts'
 /** The name of the product, the same in every language. */
 export const productName = 'Lading'
 
-/** The mark of the product, as in `icon.svg`. The name is next to it, so screen readers skip it. */
+/** The product's logo, as in `icon.svg`. The product name is next to it, so screen readers skip the logo. */
 export const Logo = () => html`
   <svg class="logo" viewBox="0 0 32 32" aria-hidden="true" focusable="false">
     <rect width="32" height="32" rx="7" fill="#14532d" />

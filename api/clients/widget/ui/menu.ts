@@ -5,7 +5,7 @@ type MenuProps = {label: string; onOpen?: () => void; children?: Markup}
 
 const gap = 4
 
-/** A button that opens a small list of actions. The browser closes the list on Escape, on a click elsewhere, and after an action. */
+/** A button that opens a small list of actions. Escape, a click elsewhere or an action closes the list. */
 export const Menu = ({label, onOpen, children}: MenuProps) => {
   const id = useId()
   const button = useRef<HTMLButtonElement>(null)

@@ -10,7 +10,7 @@ import {duration} from './format.ts'
 
 type Kind = 'info' | 'good' | 'warning' | 'bad'
 
-/** A notice box. */
+/** A message box in a page. It is not a notice in the sense of the glossary. */
 export const Notice = ({
   kind = 'info',
   title,
@@ -31,11 +31,11 @@ export const Notice = ({
   </div>
 `
 
-/** The code of an error, which support and programs know it by. */
+/** The code of an error, which support and programs use. It is hidden until "Details" is opened. */
 export const CodeDetails = ({code}: {code: string}) =>
   html`<details class="code-details"><summary>${t.details}</summary><code class="code">${code}</code></details>`
 
-/** Shows an error with its code and the time to wait. It renders nothing if `error` is null. */
+/** Shows an error with its code and the time to wait. It renders nothing without an error. `again` retries what failed. */
 export const Problem = ({error, again, title}: {error: unknown; again?: () => void; title?: string}) => {
   if (!error) return null
   const {message, code, wait, issues} = describe(error)
@@ -51,10 +51,10 @@ export const Problem = ({error, again, title}: {error: unknown; again?: () => vo
   `
 }
 
-/** The page where the corrected file belongs. */
+/** Returns the link to the results of the run whose failed rows the uploaded file contains. */
 const correctionsOf = ({body}: ApiError) => to('imports', body.correctedImport, 'results', {run: body.correctedRun})
 
-/** Asks for a new sign-in if an action needs a recent one, and then retries the action. */
+/** Asks for a new sign-in if an action needs a recent one. Then it calls `again`, or asks the person to submit again. */
 const SignInAgain = ({message, code, again}: {message: string; code: string; again?: () => void}) => {
   const [failure, setFailure] = useState<unknown>(null)
   const [isDone, setDone] = useState(false)
@@ -99,7 +99,7 @@ const toast = signal<{id: number; text: string} | null>(null)
 const shownMs = 4000
 let last = 0
 
-/** Shows a short message for some seconds, also to screen readers. It replaces the previous message. */
+/** Shows a short message for 4 seconds and announces it to screen readers. It replaces the previous message. */
 export const say = (text: string): void => {
   const id = ++last
   toast.value = {id, text}
@@ -112,7 +112,7 @@ export const Toasts = () => html`
   <div class="toasts" role="status" aria-live="polite" style=${{bottom: toast.value ? aboveBar() : ''}}>${toast.value && html`<p key=${toast.value.id} class="toast">${toast.value.text}</p>`}</div>
 `
 
-/** Returns the distance to the lower edge at which a message covers no save bar. A bar on a narrow page has several lines. */
+/** Returns the CSS `bottom` of the toast that keeps it above the save bar, or '' without a bar. On a narrow page, the bar has several lines. */
 const aboveBar = (): string => {
   const bar = document.querySelector('.save-bar')
   return bar ? `calc(${Math.max(0, innerHeight - bar.getBoundingClientRect().top)}px + 0.5rem)` : ''

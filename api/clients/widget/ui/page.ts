@@ -41,7 +41,7 @@ const hasMoved = (path: string) => {
 
 const missing = ['NOT_FOUND', 'IMPORT_NOT_FOUND', 'RUN_NOT_FOUND', 'MODULE_NOT_FOUND', 'CONNECTION_NOT_FOUND']
 
-/** Says why a page has no data. A missing right and a deleted object are no faults, and trying again does not help. */
+/** Explains why a page has no data. A missing role or a deleted object gets no retry button, because a retry does not help. */
 const LoadProblem = ({error, again}: {error: unknown; again: () => void}) => {
   const code = error instanceof ApiError ? error.code : null
   if (code === 'ROLE_REQUIRED') return html`<${Notice} title=${t.yourRoleDoesNotAllowThis}>${messageOf(error as ApiError)}.<//>`

@@ -3,7 +3,6 @@ import {html, type Markup} from '../html.ts'
 export type Column<T> = {
   head: Markup
   cell: (row: T) => Markup
-  /** True for a column of numbers, which are right-aligned. */
   isNumber?: boolean
   /** True for the column that is the header of its row. */
   isName?: boolean
@@ -13,7 +12,7 @@ export type Column<T> = {
 
 type TableProps<T> = {caption: string; columns: Column<T>[]; rows: T[]; keyOf: (row: T) => string; empty?: Markup; isWide?: boolean}
 
-/** A table whose rows become cards on a phone. `isWide` keeps a scrollable table there, for cells of a file. */
+/** A table whose rows become cards on a phone. With `isWide`, used for cells of a file, it stays a table that scrolls. */
 export const Table = <T>({caption, columns, rows, keyOf, empty, isWide = false}: TableProps<T>) => {
   if (rows.length === 0 && empty) return html`<div class="empty">${empty}</div>`
   return html`

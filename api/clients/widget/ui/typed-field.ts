@@ -14,7 +14,7 @@ type TypedFieldProps = {
 
 const typedMs = 400
 
-/** An input that applies its text after a pause in typing. */
+/** An input that calls `onTyped` after a pause in typing. With `isNumber`, it accepts only whole numbers from 1, or nothing. */
 export const TypedField = ({value, onTyped, isNumber = false, ...rest}: TypedFieldProps) => {
   const [text, setText] = useState(value)
   useEffect(() => setText(value), [value])

@@ -5,7 +5,7 @@ import {Select} from './field.ts'
 
 type ZoneProps = {value: string; hint?: string; onChange: (zone: string) => void}
 
-/** A choice of a time zone, grouped by region, with the name and the current offset of the chosen one. */
+/** A select of time zones by region. Its hint shows the name and the current offset of the selected zone. */
 export const ZoneField = ({value, hint, onChange}: ZoneProps) => {
   const zones = [...new Set([value, 'UTC', ...Intl.supportedValuesOf('timeZone')])].filter(Boolean)
   const described = [describeZone(value), hint].filter(Boolean).join('. ')

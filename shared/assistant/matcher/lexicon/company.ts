@@ -71,7 +71,7 @@ export const company: Entries = {
     nl: 'eigendom, eigendomsvorm',
     pl: 'własność, forma własności, prawo własności',
   },
-  /** The word on its own means the size of a company. */
+  /** The word alone may mean the size of a company. */
   'size?': {en: 'size'},
   site: {en: 'site, account site, branch, branch name'},
   rating: {

@@ -41,7 +41,7 @@ export const goods: Entries = {
     nl: 'serienummer',
     pl: 'numer seryjny, nr seryjny',
   },
-  /** The name of an article, as price lists have it. */
+  /** The name of an article, in the words of price lists. */
   'name+@product': {
     en: 'product, product name, item name, article, article name, product title, item, productname, material name, goods',
     de: 'produkt, produktname, artikel, artikelname, artikelbezeichnung, produktbezeichnung, bezeichnung, warenbezeichnung, artikelbez, bez',

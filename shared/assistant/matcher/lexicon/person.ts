@@ -31,7 +31,9 @@ export const person: Entries = {
     nl: 'volledige naam, voor en achternaam, naam volledig',
     pl: 'imię i nazwisko, imię nazwisko, nazwisko i imię, pełna nazwa, pełne imię',
   },
-  /** These words mean the full name. If the other half of the name has its own column, they mean one half. */
+  /**
+   * These words mean the full name. If another column has the last name (`?first`) or the first name (`?last`), they mean only the other half.
+   */
   'name?first': {es: 'nombre, nombres', it: 'nome', pt: 'nome'},
   'name?last': {fr: 'nom', de: 'name', nl: 'naam'},
   middlename: {

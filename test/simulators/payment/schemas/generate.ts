@@ -11,7 +11,10 @@ const options = {
   files: ['roots.ts'],
 }
 
-/** JSON schemas from the provider's types, by file name: `requests/…` closed, `objects/…` with references to each other. */
+/**
+ * Generates JSON schemas from the provider's types, by file name: `requests/…` without further keys, `objects/…` with references to each
+ * other.
+ */
 export const generateSchemas = (): Map<string, string> => {
   const api = new API({cwd: here, fs: {readFile: path => (path === project ? JSON.stringify(options) : undefined)}})
   try {
@@ -39,13 +42,13 @@ const write = (name: string, schema: Schema) => `${JSON.stringify({$id: name, ..
 const absent = TypeFlags.Undefined | TypeFlags.Void | TypeFlags.Never
 const is = (type: Type, flags: number) => (type.flags & flags) !== 0
 
-/** `above` are the enclosing types; a recursive type is not described again. */
+/** Describes a type. `above`: the enclosing types; a recursive type is not described again. */
 const describe = (checker: Checker, named: Map<number, string>, type: Type, above: number[]): Schema => {
   if (is(type, TypeFlags.Null)) return {type: 'null'}
   if (is(type, TypeFlags.Any | TypeFlags.Unknown)) return {}
   if (is(type, TypeFlags.BooleanLike) && !type.isUnionType()) return type.isLiteralType() ? {const: type.value} : {type: 'boolean'}
   if (type.isLiteralType()) return {enum: [type.value]}
-  // `(string & {})` beside known values stands for values of later versions, which this version does not have.
+  // The type `(string & {})` in a union allows values of later API versions. This version does not have them.
   if (type.isIntersectionType()) return {type: 'string', 'x-open': true}
   if (is(type, TypeFlags.StringLike)) return {type: 'string'}
   if (is(type, TypeFlags.NumberLike)) return {type: 'number'}
@@ -86,7 +89,7 @@ const describeObject = (checker: Checker, named: Map<number, string>, type: Type
   }
 }
 
-/** An object of the provider outside the roots: if an id is allowed instead, only the id is kept. */
+/** Whether the type is an object of the provider that is not in `roots.ts`. In a union with an id, only the id is kept. */
 const isForeign = (object: Type | undefined) => object?.isStringLiteralType() === true && object.value !== 'list'
 
 const describeUnion = (checker: Checker, named: Map<number, string>, types: readonly Type[], above: number[]): Schema => {
@@ -106,7 +109,7 @@ const describeUnion = (checker: Checker, named: Map<number, string>, types: read
 
 const byText = (a: Schema, b: Schema) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1)
 
-/** Regenerates the files: `node test/simulators/payment/schemas/generate.ts`, after another version of `stripe` is pinned. */
+/** Writes the files anew: `node test/simulators/payment/schemas/generate.ts`. Necessary after another version of `stripe` is pinned. */
 if (import.meta.main) {
   for (const folder of ['requests', 'objects']) {
     rmSync(`${here}${folder}`, {recursive: true, force: true})

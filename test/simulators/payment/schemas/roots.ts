@@ -1,6 +1,6 @@
 import type {Stripe} from 'stripe'
 
-/** The supported parameters; one closed schema per call is generated from these. */
+/** The parameters of the supported calls. One closed schema per call is generated from them. */
 export type Requests = {
   CustomerCreate: Stripe.CustomerCreateParams
   CustomerUpdate: Stripe.CustomerUpdateParams

@@ -1,4 +1,4 @@
-/** Loads the German messages of an area. */
+/** The functions that load the German messages, by area. */
 export const areas = {
   changes: async () => (await import('./changes.ts')).changes,
   comparing: async () => (await import('./comparing.ts')).comparing,
