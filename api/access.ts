@@ -59,7 +59,10 @@ export type AuthContext = {caller: Caller; banned: boolean; closed: boolean}
 
 type Route = {access: Gates; effect: Effect}
 
-/** Checks every gate after authentication, in the order in which refusals take precedence. `pathOrg` is the org in the path, if any. */
+/**
+ * Throws the refusal of the first gate that the caller does not pass. The order of the gates is the precedence of the refusals. `pathOrg`: the
+ * org in the path, if any.
+ */
 export const assertAccess = ({access: gates, effect}: Route, {caller, banned, closed}: AuthContext, pathOrg: string | undefined): void => {
   if (banned) throw new Refusal('BANNED', 'This account has been blocked. Contact support')
   if (caller.org === null && !gates.noOrg)
@@ -86,6 +89,6 @@ const assertViewMay = ({write}: {write: boolean}, {sessionOnly}: Gates, effect: 
   if (isClosedToViews(effect)) throw impersonationRefused()
 }
 
-/** Returns the refusal of a change that no staff view may make. Routes throw it too if only the body shows such a change. */
+/** Returns the refusal of a change that no staff view may make. Routes also throw it if only the body shows such a change. */
 export const impersonationRefused = () =>
   new Refusal('IMPERSONATION_REFUSED', 'A staff view cannot do this for an org. Ask a member of the org to do it')

@@ -13,13 +13,13 @@ import type {ApiDeps} from './route.ts'
 type JobResult<A> = {answer: A} | 'unstarted' | 'unknown'
 type Input = Pick<ApiDeps, 'db' | 'queue' | 'config'> & {caller: MemberCaller; request: Waiter}
 
-/** Seconds beyond the CRM timeout, for queueing, renewing the connection's token and storing the answer. */
+/** The seconds beyond the CRM timeout after which waiting ends. They cover queueing, renewing the connection's token and storing the answer. */
 const moreSeconds = 30
 
-/** Seconds beyond the CRM timeout after which a batch is overdue. */
+/** The seconds beyond the CRM timeout after which `isSettled` is polled. */
 const callSeconds = 10
 
-/** A job to wait for. `more` returns further keys of a 202 response. `isSettled` is polled once the CRM timeout has passed, in case the worker died. */
+/** A job to wait for. `more` returns further keys of a 202 response. `isSettled` is polled after the CRM timeout, in case the worker died. */
 type AwaitJobInput<A extends z.ZodType> = {
   job: Job<z.ZodType, A>
   id: string
@@ -30,7 +30,7 @@ type AwaitJobInput<A extends z.ZodType> = {
 
 /**
  * Waits past the CRM timeout for a worker's job, then returns the response that `describe` builds. Follows RFC 7240: with `Prefer:
- * respond-async` it returns 202 with the job at once. With `wait=N` it does so if the job has not ended within N seconds.
+ * respond-async` it returns 202 with the job at once. With `wait=N` it also returns 202 if the job has not ended within N seconds.
  */
 export const awaitJob = async <A extends z.ZodType>(
   input: Input,

@@ -3,7 +3,7 @@ import {Refusal} from '../shared/errors.ts'
 
 const usualBytes = 1024 ** 2
 const slowestMs = 30_000
-/** Longest pause between two chunks of a stream. The whole stream may take hours. */
+/** The longest pause between two chunks of a stream, in ms. The whole stream may take hours. */
 const silentMs = 60_000
 const deepest = 64
 

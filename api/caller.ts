@@ -34,7 +34,7 @@ export const readCaller = async (deps: CallerDeps, authorization: string | undef
   return isToken(bearer) ? readToken(deps, bearer, note) : readOrgStatus(await readSession(deps, bearer, note))
 }
 
-/** Loads the caller of a backoffice route. For staff, the org and the membership are ignored. */
+/** Loads the caller of a backoffice route. For a staff session, the org and the membership are ignored. */
 export const readInsider = async (deps: CallerDeps, bearer: string, note: NoteBearer = ignore): Promise<AuthContext> => {
   if (isToken(bearer)) return readToken(deps, bearer, note)
   const found = await readSession(deps, bearer, note)
@@ -51,7 +51,7 @@ const readSession = async ({config, hot}: CallerDeps, bearer: string, note: Note
   return found
 }
 
-/** Whether the text may be a token of ours. This cheap check saves a signature verification. */
+/** Whether the text may be a session token. This cheap check saves a signature verification. */
 const isWritten = (bearer: string) => /^[\w.~+/=-]{1,2048}$/.test(bearer)
 
 const opensBackoffice = ({staff, staffView}: SessionCaller) => staff === true && staffView === null
@@ -84,7 +84,7 @@ const readToken = async ({hot, log}: CallerDeps, bearer: string, note: NoteBeare
   return standing
 }
 
-/** Loads the caller of an MCP client's access token. Its role is the current role of the member who granted it. */
+/** Loads the caller of an MCP client's access token. The role is the current role of the member who granted the access. */
 const readAccess = async ({hot, log}: Pick<CallerDeps, 'hot' | 'log'>, bearer: string, note: NoteBearer): Promise<AuthContext> => {
   const found = await readGrantCaller(hot, hashSecret(bearer))
   if (!found) throw new Refusal('AUTH_REQUIRED', 'Access token invalid or expired. Authorise the client again')
@@ -97,8 +97,8 @@ const readAccess = async ({hot, log}: Pick<CallerDeps, 'hot' | 'log'>, bearer: s
 }
 
 /**
- * Loads the caller of an embed token. It acts with the lowest role for the person who created it. Its changes count as those of the API
- * token that created it.
+ * Loads the caller of an embed token. The token acts with the lowest role for the person who created it. Changes count as made by the API token
+ * that created it.
  */
 const readEmbed = async ({hot}: Pick<CallerDeps, 'hot'>, bearer: string, note: NoteBearer): Promise<AuthContext> => {
   const found = await readEmbedCaller(hot, hashSecret(bearer))

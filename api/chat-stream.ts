@@ -12,7 +12,7 @@ import type {ApiRequest} from './route.ts'
 const mostStreams = 500
 const mostOfOrg = 250
 const beatMs = 15_000
-/** Seconds that a stream may last beyond the model's timeouts, and that a client has to read the rest after the end. */
+/** The seconds that a stream may last beyond the time-outs of the model, and in which a client can read the rest after the end. */
 const lingerSeconds = 30
 
 const {take} = openKeyedLimiter({

@@ -3,7 +3,7 @@ import {Refusal} from '../shared/errors.ts'
 
 type Health = {health: 'ok' | 'ended' | 'disconnected' | 'unavailable'; activeUsers: number | null; problem: object | null}
 
-/** Counts the CRM's active users to test the connection. A broken connection is a result, not an error. */
+/** Tests the connection by counting the active users of the CRM. A broken connection is a result, not an error. */
 export const readHealth = async (crm: Crm, {id, state}: {id: string; state: string}, signal: AbortSignal): Promise<Health> => {
   if (state === 'ended' || state === 'disconnected') return {health: state, activeUsers: null, problem: null}
   try {

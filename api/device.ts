@@ -3,7 +3,7 @@ import type {ApiRequest} from './route.ts'
 
 const mostCharacters = 300
 
-/** Returns the device of a session, as the list of sessions shows it. */
+/** Returns the IP address and the user agent of a request. The list of sessions shows both. */
 export const deviceOf = ({headers, address}: Pick<ApiRequest, 'headers' | 'address'>): Device => ({
   userAgent: headers['user-agent']?.slice(0, mostCharacters) ?? null,
   address,

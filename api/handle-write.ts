@@ -5,7 +5,7 @@ import {awaitJob} from './await-job.ts'
 
 type SubmitWriteOptions = {by?: typeof writeRecords | typeof replaceRows; answer?: typeof answerWrite}
 
-/** Waits for a worker to finish a record write and returns the result. With `Prefer: respond-async`, returns the job and the write's id instead. */
+/** Waits for a worker to finish a record write and returns the result. With `Prefer`, may return the job and the id of the write instead. */
 export const handleWrite = async (
   input: Parameters<typeof awaitJob>[0],
   {write: id, job}: Submission,

@@ -17,8 +17,8 @@ const ENDED = ['done', 'refused', 'failed', 'cancelled']
 export const hasEnded = ({state}: {state: JobState | undefined}) => ENDED.includes(state!)
 
 /**
- * Responds to a request that enqueued a job (RFC 7240): 202 with a Location, or 200 if the job ends within `Prefer: wait=N` seconds. `more`
- * is merged into the body. A null `id` means that a job with the same key has just ended; it throws BUSY.
+ * Responds to a request that enqueued a job (RFC 7240): 202 with a Location, or 200 if the job ends within `Prefer: wait=N` seconds. `more` is
+ * merged into the body. A null `id` means that a job with the same key has just ended. The function then throws BUSY.
  */
 export const answerJob = (input: TrackedJobInput, id: string | null, name: string, more: object = {}): Promise<Reply> =>
   answerSent(input, {id, name, location: `/orgs/${input.caller.org}/jobs/${id}`, describe: () => describeJob(input, id!)}, more)

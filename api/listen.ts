@@ -11,10 +11,10 @@ export type ListeningServer = {url: string; drain(): Promise<void>}
 
 const headersWithinMs = 10_000
 const idleConnectionMs = 65_000
-/** Time after which an idle socket is closed. It exceeds every wait that a request may ask for. */
+/** The time after which an idle socket is closed, in ms. It exceeds every wait that a request may ask for. */
 const stalledMs = 300_000
 
-/** Options for tests. `stalledMs` shortens the time after which an idle socket is closed. */
+/** Options for tests. `witness`: a middleware that sees every response. `stalledMs`: the time after which an idle socket is closed. */
 type ListenOptions = {witness?: Middleware; stalledMs?: number}
 
 /** Serves until drained. Draining refuses new connections, ends waits early and finishes requests in flight within DRAIN_SECONDS. */
@@ -48,10 +48,10 @@ export const listen = async (deps: ApiDeps, {witness, ...tuned}: ListenOptions =
   return {url, drain}
 }
 
-/** With PORT=0 the port is known only after listening. */
+/** Sets the real port in PUBLIC_URL. With PORT=0, the port is known only after listening. */
 const rememberPort = (config: Config, url: string): Config => (config.PUBLIC_URL.endsWith(':0') ? {...config, PUBLIC_URL: url} : config)
 
-/** Closes idle connections now and busy ones after their response. At the deadline it closes all. */
+/** Closes idle connections now, and busy ones after their response. After `seconds`, closes all. */
 const close = async (server: Server, seconds: number) => {
   const closed = once(server, 'close')
   server.close()
@@ -70,7 +70,7 @@ const UNREADABLE: Record<string, [number, string, string]> = {
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'REQUEST_TIMEOUT', 'The request took too long to arrive. Send it again'],
 }
 
-/** Answers malformed HTTP, which never reaches the app, with the same envelope. */
+/** Answers malformed HTTP, which never reaches the app, with the error envelope. */
 const answerUnreadable = (error: Error & {code?: string}, socket: Socket) => {
   if (!socket.writable || error.code === 'ECONNRESET') return socket.destroy()
   const [status, code, message] = UNREADABLE[error.code ?? ''] ?? [400, 'INVALID', 'The request is not valid HTTP']

@@ -46,7 +46,10 @@ const openCount = (points: number, whose: string) => {
   }
 }
 
-/** Returns the key under which an address is counted: the IPv4 address, or the /64 network of an IPv6 address. One customer usually owns all of it. */
+/**
+ * Returns the key under which an address is counted: the IPv4 address, or the /64 network of an IPv6 address, which usually belongs to one
+ * customer.
+ */
 export const ownerOf = (ip: string): string => {
   if (!/^(?!::ffff:)[0-9a-f]*:[0-9a-f:]*(%.*)?$/i.test(ip)) return ip
   const [start = '', end] = ip.replace(/%.*$/, '').split('::')

@@ -6,7 +6,7 @@ import type {Pool} from '../sql/database.ts'
 
 type UrlInput = {db: Pool; config: Config; caller: {org: string}}
 
-/** Returns a function that gives the address of a record of a run. A deleted connection has none. */
+/** Returns a function that gives the URL of a record of a run at the CRM; null if the connection was deleted. */
 export const openRunRecordUrls = async (
   {db, config, caller: {org}}: UrlInput,
   {run}: FoundRun,

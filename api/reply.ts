@@ -25,7 +25,7 @@ const JSON_HEADERS = {'content-type': 'application/json; charset=utf-8', 'cache-
 
 export const reply = (parts: ReplyParts) => new Reply(parts)
 
-/** Sends a Reply, or sends a plain object as JSON with the route's status. */
+/** Sends a Reply, or sends a plain object as JSON. `routeStatus` is the status if the answer has none. */
 export const send = async (ctx: Context, answer: object, routeStatus: number): Promise<void> => {
   const {status = routeStatus, headers, body} = answer instanceof Reply ? answer : reply({json: answer})
   if (body instanceof Readable) await untilReadable(body)

@@ -88,8 +88,8 @@ type RouteInput<A extends RouteAccess, P extends Schema, Q extends Schema, B ext
   /** Further details for callers, in Markdown. */
   description?: string
   /**
-   * Responses by status, with one shape or several: successes, redirects, and errors that do not use the envelope. Tests check every
-   * response against it.
+   * Responses by status, with one shape or several: successes, redirects, and errors that do not use the envelope. Tests check every response
+   * against these shapes.
    */
   answers: Record<number, AnswerShape | readonly AnswerShape[]>
   /** Refusals specific to this route. Those of its gates, body and schemas are derived. `status` is set only where it differs from the code's default. */

@@ -12,11 +12,11 @@ import type {ApiRequest} from './route.ts'
 /** Limit on concurrent streams in this process. Each holds a socket. */
 const mostStreams = 1_000
 const mostOfOrg = 50
-/** Longest duration of a stream. Clients then reconnect. */
+/** The longest duration of a stream, in ms. Clients then reconnect. */
 const longestMs = 600_000
-/** Time a slow client has to read the rest after the stream ended. */
+/** The time in which a slow client can read the rest after the stream ended, in ms. */
 const lingerMs = 10_000
-/** Interval of keep-alive comments and of repeated access checks. */
+/** The interval of keep-alive comments and of repeated access checks, in ms. */
 const beatMs = 15_000
 const againMs = 2_000
 

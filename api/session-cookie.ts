@@ -4,7 +4,7 @@ import {type CookieConfig, formatCookie, readCookie} from './cookie.ts'
 
 const name = 'lading-session'
 
-/** The header that our own pages send. Pages of other origins cannot: it needs a preflight, and no preflight answer allows it. */
+/** The header that our own pages send. Pages of other origins cannot send it: they would need a preflight, and no preflight answer allows it. */
 const csrfHeader = 'x-lading-csrf'
 
 type CookieRequest = {method: string; headers: IncomingHttpHeaders}

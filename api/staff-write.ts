@@ -14,7 +14,7 @@ type ViewWrite = {
 }
 
 /**
- * Records a write in a staff view before it is done, so that a crash cannot hide it. A refusal changes nothing, so its record is removed.
+ * Records a write in a staff view before the handler runs, so that a crash cannot hide it. A refusal changes nothing, so its record is removed.
  * An unexpected failure may have changed something, so its record stays.
  */
 export const recordViewWrite = async <A>(

@@ -11,8 +11,8 @@ export type UploadedFile = {name: string | undefined; contentType: string | unde
 const mostHeaders = 20
 
 /**
- * Opens the body as a stream, or the part `file` if the body is a multipart form. The stream ends only after the whole form has arrived. It
- * fails with a refusal if the form is incomplete or has a second part.
+ * Opens the body as a stream, or the part `file` if the body is a multipart form. The stream ends only after the whole form has arrived. The
+ * stream fails with a refusal if the form is incomplete or has a second part.
  */
 export const openUploadedFile = async (request: IncomingMessage): Promise<UploadedFile> => {
   const contentType = request.headers['content-type']

@@ -5,7 +5,7 @@ import {type Reply, reply} from './reply.ts'
 import {importMapOf, type WidgetBuild} from './widget-files.ts'
 
 type EmbedSettings = {origin: string; template: string}
-/** `origins`: all that may be around the frame, the embedding page included. */
+/** `origins`: the origins of all pages that may be around the frame, the embedding page included. */
 type EmbedFrame = EmbedSettings & {origins: string[]}
 type Document = {main: string; frameAncestors: string; embed: EmbedSettings | null}
 
@@ -14,8 +14,8 @@ export const widgetPage = (config: Config, build: WidgetBuild): Reply =>
   writePage(config, build, {main: 'widget/main.ts', frameAncestors: "'none'", embed: null})
 
 /**
- * Returns the page of an embedded import. Only a page of `origin` may frame it, itself framed at most by the other `origins`. Null: no page
- * may, because the org of the template does not list one of them.
+ * Returns the page of an embedded import. Only pages of `origins` may be around its frame. `frame` is null if the org of the template does not
+ * list all of them; then no page may frame it.
  */
 export const embedPage = (config: Config, build: WidgetBuild, frame: EmbedFrame | null): Reply =>
   writePage(config, build, {

@@ -4,8 +4,8 @@ import {type Db, sql} from './database.ts'
 const Accepted = z.object({column: z.string(), field: z.string(), times: z.number()})
 
 /**
- * Lists which columns members of the org mapped to which fields of a module, most frequent first. Reads the org's shared templates, and the
- * last hundred imports of the connection that left the draft state.
+ * Lists the pairs of column and field that the org mapped for the module, most frequent pair first, at most 2,000. Reads the newest hundred
+ * imports of the connection that left the draft state, and the newest hundred shared templates for this or any connection.
  */
 export const listAcceptedMappings = (db: Db, {org, connector, module}: {org: string; connector: string; module: string}) =>
   db.any(sql.type(Accepted)`

@@ -5,7 +5,7 @@ export type NumberedRow = {module: number; flow: number; number: number}
 /** Rows of one flow in one block. `bits`: the text form of `bit(1024)`, in which bit n is row number `block * 1024 + n`. */
 export type RowBlock = {module: number; flow: number; block: number; bits: string}
 
-/** Divides rows into blocks, in the order of their keys, in which all statements lock them. */
+/** Groups rows by module, flow and block. Sorts the blocks, so that all statements lock them in the same order. */
 export const blocksOf = (rows: readonly NumberedRow[]): RowBlock[] => {
   const blocks = new Map<string, Omit<RowBlock, 'bits'> & {bytes: Buffer}>()
   for (const {module, flow, number} of rows) {

@@ -7,8 +7,8 @@ const Pool = z.enum(['included', 'purchased'])
 export type CreditPool = z.infer<typeof Pool>
 
 /**
- * Sums are decimal numbers with at most six places. Postgres adds them, because a sum in JavaScript rounds. `available`: credits that are
- * neither reserved nor spent.
+ * The AI credits of an org, as decimal numbers with at most six places. Postgres adds them, because a sum in JavaScript rounds. `available`:
+ * credits that are neither reserved nor spent.
  */
 const Account = z.object({included: z.number(), purchased: z.number(), reserved: z.number(), available: z.number()})
 export type CreditAccount = z.infer<typeof Account>
@@ -17,8 +17,8 @@ export type CreditAccount = z.infer<typeof Account>
 const freed = sql.fragment`(remaining + remaining_fraction - held - held_fraction)`
 
 /**
- * SQL that sets the remaining and the reserved credits of a grant, each as a whole number and a fraction. Previous builds read only the
- * whole numbers. They are stored so that `remaining - held` never exceeds the free credits.
+ * SQL that sets the remaining and the reserved credits of a grant, each as a whole number and a fraction. Previous builds read only the whole
+ * numbers. The whole numbers are chosen so that `remaining - held` never exceeds the free credits.
  */
 const setGrant = (remaining: FragmentSqlToken, reserved: FragmentSqlToken) => sql.fragment`
   held = floor(${reserved}), held_fraction = ${reserved} - floor(${reserved}),
@@ -49,7 +49,7 @@ type Entry = {
   feature?: string | null
 } & Partial<Omit<CreditAccount, 'available'>>
 
-/** Writes the ledger entry of a change to the grants, and updates the account to the sums of its grants. */
+/** Inserts the credit entry of a change that the caller made to grants. Sets the account to the sums of the org's grants. */
 export const postEntry = (tx: Tx, {org, kind, ref, feature = null, included = 0, purchased = 0, reserved = 0}: Entry) =>
   tx.query(sql.type(Empty)`
     with line as (
@@ -78,7 +78,10 @@ export const insertGrant = async (tx: Tx, {org, ref, pool, credits, basis, expir
   return rowCount === 1
 }
 
-/** Reduces a plan's grant to `credits`. Reserved and spent credits stay. Returns by how much the remaining credits shrank. */
+/**
+ * Reduces a plan's grant to `credits`; reserved and spent credits are not taken back. Returns how many remaining credits were removed: 0 if the
+ * grant was not larger.
+ */
 export const lowerGrant = async (tx: Tx, {org, ref, credits}: {org: string; ref: string; credits: number}): Promise<number> =>
   (await tx.maybeOneFirst(sql.type(z.object({less: z.number()}))`
     with was as (

@@ -23,8 +23,8 @@ export const insertAuditEvent = (db: Db, event: NewAuditEvent) =>
       ${sql.jsonb(event.detail as never)}, ${event.address}, ${event.userAgent})`)
 
 /**
- * SQL that writes one event per sign-in and org. `changed` names a common table expression of the same statement that returns whole rows of
- * `sessions`. Staff views are left out, because the staff action that opens one is recorded.
+ * SQL that inserts one event per sign-in and org. `changed`: the name of a common table expression of the same statement that returns whole rows
+ * of `sessions`. Expired sessions are left out. Staff views are left out too, because the staff action that opens one is recorded.
  */
 export const noteSessions = (
   changed: string,
@@ -37,13 +37,13 @@ export const noteSessions = (
   where s.staff_view is null and s.expires_at > lading_now()
   order by coalesce(s.root_id, s.id), s.org_id, s.id desc`
 
-/** Removes the device from the events of an erased person. The events stay without personal data. */
+/** Removes the IP address and the user agent from the events of an erased person. The events stay. */
 export const forgetAuditDevices = (tx: Tx, person: string) =>
   tx.query(sql.type(Empty)`update audit_events set user_agent = null, address = null where person_id = ${person}`)
 
 type Old = {days: number; limit: number}
 
-/** Deletes at most `limit` old rows of each audit table. Returns the larger of the two counts. */
+/** Deletes at most `limit` rows that are older than `days` from each audit table. Returns the larger of the two counts. */
 export const deleteOldAudit = async (db: Db, {days, limit}: Old): Promise<number> => {
   let most = 0
   for (const name of ['audit_events', 'changes']) {

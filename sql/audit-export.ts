@@ -18,13 +18,13 @@ const Entry = z.object({
   userAgent: z.string().nullable(),
   target: z.string().nullable(),
   detail: z.record(z.string(), z.unknown()),
-  /** The entry's time in microseconds. The next page starts after it. */
+  /** The entry's time as text, with microseconds. The next page starts after this time and `id`. */
   place: z.string(),
 })
 
 export type AuditPage = {org: string; from: string | null; to: string; after: {place: string; id: string} | null; limit: number}
 
-/** Lists the org's audit entries, oldest first. A page reads at most `limit` rows of each audit table. */
+/** Lists the audit entries of the org from `from` until before `to`, oldest first. A page reads at most `limit` rows from each source. */
 export const listAuditEntries = (db: Db, page: AuditPage) =>
   db.any(sql.type(Entry)`
     select at, e.id, source, kind, via, person_id as "personId", p.name as "personName", p.email as "personEmail", staff_id as "staffId",
@@ -69,7 +69,10 @@ const accessOf = (org: string) => sql.fragment`
     session_id, address, user_agent, target, detail
   from audit_events where org_id = ${org}`
 
-/** SQL for the staff actions that concern the org. Only a staff view's reason is meant for the org; other reasons are internal notes of the staff. */
+/**
+ * SQL for the staff actions that concern the org. Leaves out the reason except for a staff view, because other reasons are internal notes of the
+ * staff.
+ */
 const staffActionsOf = (org: string) => sql.fragment`
   select created_at as at, id collate "C" as id, 'staff' as source, 'staff.' || kind as kind, 'staff' as via, null::text as person_id, staff_id,
     staff_name, null::text as token_id, ${noDevice}, person_id as target,

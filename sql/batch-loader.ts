@@ -1,22 +1,19 @@
 import type {Hot} from './database.ts'
 
-/** The limit on keys in one batch, and on concurrent batches. Other keys wait for the next batch. */
+/** `mostKeys`: the limit on keys in one batch. `mostQueries`: the limit on concurrent batches. Other keys wait for the next batch. */
 const mostKeys = 200
 const mostQueries = 2
 
-/**
- * The longest time in ms that the pool lets a query wait for a connection. If a batch fails, all keys that have waited longer than this
- * fail with it.
- */
+/** The longest time in ms that the pool lets a query wait for a connection. If a batch fails, waiting keys that are older than this fail too. */
 const mostPatientMs = 5_000
 
 type WaitingKey<Key, Row> = {key: Key; since: number; resolve: (row: Row | undefined) => void; reject: (error: unknown) => void}
 type Gate<Key, Row> = {waiting: WaitingKey<Key, Row>[]; flights: number; isDue: boolean}
 
 /**
- * Prepares a named statement that finds one row by one key, as a batch loader. One query serves all keys of the same turn of the event
- * loop, and the keys that arrive while earlier batches run. So a busy server sends one query for many requests, and an idle one queries at
- * once. A key's row is read after the key was requested. The text takes the keys as the array `$1`. Each returned row carries `n`, the
+ * Returns a function that finds one row by one key, as a batch loader over a named statement. One query serves all keys of the same turn of the
+ * event loop, and the keys that arrive while earlier batches run. An idle server queries at once; a busy server sends one query for many
+ * requests. Nothing is cached: each key is read after its request. `text` takes the keys as the array `$1`. Each returned row carries `n`, the
  * position of its key in the array, from 1.
  */
 export const openBatchLoader = <Key, Row extends object>(name: string, text: string, {patienceMs = mostPatientMs} = {}) => {

@@ -72,8 +72,8 @@ export const keepCustomer = (db: Db, {org, customer, email}: {org: string; custo
     where org_id = ${org} returning customer_id as customer`)
 
 /**
- * Stores the e-mail address with which a customer will be created, unless one is stored or the customer exists. The returned `email` is
- * null if the person of the stored address was erased.
+ * Stores the e-mail address for the customer to be created, unless an address is stored or the customer exists. The returned `email` is null if
+ * the customer exists and the person of its address was erased.
  */
 export const keepBillingEmail = (db: Db, {org, email}: {org: string; email: string}) =>
   db.one(sql.type(z.object({customer: z.string().nullable(), email: z.string().nullable(), seq: z.number()}))`
@@ -85,7 +85,7 @@ export const keepBillingEmail = (db: Db, {org, email}: {org: string; email: stri
 export const forgetBillingEmail = (db: Db, org: string) =>
   db.query(sql.type(Empty)`update billing_accounts set customer_email = null where org_id = ${org} and customer_id is null`)
 
-/** Removes the e-mail address of an erased person. `address` is in lower case. The next caller's address replaces it. */
+/** Removes the e-mail address of an erased person. `address` is in lower case. */
 export const forgetPayer = (tx: Tx, address: string) =>
   tx.query(sql.type(Empty)`update billing_accounts set customer_email = null where lower(customer_email) = ${address}`)
 
@@ -93,8 +93,8 @@ export const setCustomerEmail = (db: Db, {org, email}: {org: string; email: stri
   db.query(sql.type(Empty)`update billing_accounts set customer_email = ${email} where org_id = ${org}`)
 
 /**
- * Removes a customer that the provider has deleted together with its pages. Raises the Checkout number, so that requests made before are
- * not repeated.
+ * Removes the org's customer, because the provider has deleted the customer with its Checkout pages. Raises the Checkout number, so that no
+ * request for the deleted customer is repeated.
  */
 export const dropCustomer = (tx: Tx, org: string) =>
   tx.query(sql.type(Empty)`

@@ -2,7 +2,7 @@ import {z} from 'zod'
 import type {CrmOrg} from './crm-quota.ts'
 import {type Db, sql, type Tx} from './database.ts'
 
-/** The life of a holder's shares without renewal, in seconds. */
+/** How long the shares of a holder stay valid without renewal, in seconds. */
 export const shareSeconds = 15
 const here = ({dc, crmOrgId}: CrmOrg) => sql.fragment`dc = ${dc} and crm_org_id = ${crmOrgId}`
 const turnSeconds = 2
@@ -22,9 +22,9 @@ const grown = sql.fragment`
   greatest(0, coalesce(floor(extract(epoch from lading_now() - greatest(b.cut_at, b.grown_at)) / ${growSeconds}), 0))::int`
 
 /**
- * Locks the CRM org's slot budget until the transaction ends; creates it if there is none. The budget grows by one for every ten seconds
- * without a cut, up to its cap. A budget at its cap follows a changed cap at once. `turn` increases every two seconds. `turnMs`: until the
- * next turn.
+ * Locks the CRM org's slot budget until the transaction ends; creates it if there is none. The budget grows by one for every ten seconds without
+ * a cut, up to its cap. A budget at its cap follows a changed cap at once. `turn`: a number that increases every two seconds. `turnMs`: the ms
+ * until the next turn.
  */
 export const lockBudget = (tx: Tx, {dc, crmOrgId}: CrmOrg, cap: number) =>
   tx.one(sql.type(Budget)`
@@ -36,8 +36,8 @@ export const lockBudget = (tx: Tx, {dc, crmOrgId}: CrmOrg, cap: number) =>
       ceil(1000 * (${turnSeconds} - mod(extract(epoch from lading_now()), ${turnSeconds})))::int as "turnMs"`)
 
 /**
- * Cuts the slot budget by 30 %, at most once in two seconds, because calls that are refused together are one signal. Notifies all holders.
- * Returns null if it was cut less than two seconds ago.
+ * Cuts the slot budget by 30 % and notifies all holders. Returns the new budget. Returns null if there is none, or if it was cut less than two
+ * seconds ago: calls that are refused together count once.
  */
 export const cutBudget = async (db: Db, org: CrmOrg) => {
   const cut = await db.maybeOne(sql.type(Budget.pick({total: true}))`

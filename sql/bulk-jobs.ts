@@ -12,22 +12,25 @@ const BulkJob = z.object({
   state: z.enum(['composed', 'uploaded', 'started', 'done']),
   fileId: z.string().nullable(),
   job: z.string().nullable(),
-  /** Whether the job may have been requested. */
+  /** Whether the CRM may have received the request to start the job. */
   isSent: z.boolean(),
-  /** The stored rows and their sealed key. Null: not stored yet. */
+  /**
+   * The storage key of the job's rows. Null before the rows are stored and after the job is done. `sealed`: the sealed encryption key of that
+   * object.
+   */
   key: z.string().nullable(),
   sealed: z.string().nullable(),
 })
 /** A job of the CRM that writes the rows of a file. `no` is its number within the run. */
 export type BulkJob = z.infer<typeof BulkJob>
 type JobName = {run: number; no: number}
-/** A job to change. `fence`: the fence of the caller, which must own the run. */
+/** A job to change. `fence`: the fence of the caller. Nothing changes unless this caller owns the run. */
 type OwnedJob = JobName & {fence: number}
 
 const columns = sql.fragment`job_no as no, flow_no as flow, operation, file_name as "fileName", rows, state, file_id as "fileId", job,
   sent_at is not null as "isSent", key, sealed`
 
-/** Locks the run's head if the caller still owns the run, so that no other owner takes it before the statement ends. */
+/** SQL that locks the run's head if the caller still owns the run, so that no other owner takes the run before the transaction ends. */
 const headOf = ({run, fence}: {run: number; fence: number}) =>
   sql.fragment`select from run_heads where run_no = ${run} and fence = ${fence} and lease_until > lading_now() for share`
 
@@ -56,7 +59,10 @@ const changeJob = async (db: Db, {run, no, fence}: OwnedJob, change: ReturnType<
   return rowCount === 1
 }
 
-/** Records the storage key of a job's rows. The object was listed for cleanup before it was stored. */
+/**
+ * Stores the storage key of a job's rows, and removes it from the list of objects that no row names. Returns false if this owner has lost the
+ * run.
+ */
 export const nameBulkRows = (db: Pool, job: OwnedJob & {key: string; sealed: string; rows: number}) =>
   db.transaction(async tx => {
     const {key, sealed, rows} = job
@@ -79,7 +85,7 @@ export const setStarted = (db: Db, {job, ...owned}: OwnedJob & {job: string}) =>
 
 const done = sql.fragment`state = 'done', done_at = lading_now(), key = null, sealed = null`
 
-/** Ends a job whose rows are settled. Its stored rows are removed. `isAbandoned`: the CRM may still execute it. */
+/** Ends a job whose rows are settled, and clears the storage key of its rows. `isAbandoned`: whether the CRM may still execute the job. */
 export const setDone = (db: Db, {isAbandoned, ...job}: OwnedJob & {isAbandoned: boolean}) =>
   changeJob(db, job, sql.fragment`${done}, left_at = case when ${isAbandoned} then lading_now() end`)
 
@@ -91,8 +97,8 @@ export const listOpenBulkJobs = (db: Db, run: number) =>
     order by job_no`)
 
 /**
- * Marks jobs without rows in flight as done. Such a job remains if an owner died before the rows' intent or after their settlement, or if the run
- * ended first. A job that has an id counts as abandoned, because the CRM may still execute it.
+ * Marks jobs without rows in flight as done. Such jobs remain if an owner died before the intent or after the settlement of the rows, or if the
+ * run ended first. A job with an id counts as abandoned, because the CRM may still execute it.
  */
 export const endEmptyBulkJobs = (db: Db, {run, fence}: Omit<OwnedJob, 'no'>) =>
   db.query(sql.type(Empty)`
@@ -100,14 +106,17 @@ export const endEmptyBulkJobs = (db: Db, {run, fence}: Omit<OwnedJob, 'no'>) =>
     where run_no = ${run} and state <> 'done' and not exists (select from sends s where s.run_no = b.run_no and s.bulk_job = b.job_no)
       and exists (${headOf({run, fence})})`)
 
-/** Lists the jobs that other runs of these chains abandoned at most `seconds` ago. */
+/** Lists the ids of jobs that other runs of these chains abandoned at most `seconds` ago. */
 export const listAbandonedBulkJobs = (db: Db, {run, chains, seconds}: {run: number; chains: readonly number[]; seconds: number}) =>
   db.anyFirst(sql.type(z.object({job: z.string()}))`
     select job from bulk_jobs join runs using (run_no)
     where chain_no = any(${sql.array([...chains], 'int8')}) and run_no <> ${run} and job is not null
       and left_at > lading_now() - make_interval(secs => ${seconds}) order by left_at`)
 
-/** Returns the id that a callback named, and the seconds since the job was requested, or else composed. */
+/**
+ * Returns the job id that a callback named, or null. `seconds`: the time since the job was requested, or since it was composed if it was not
+ * requested.
+ */
 export const findBulkHint = (db: Db, {run, no}: JobName) =>
   db.one(sql.type(z.object({hint: z.string().nullable(), seconds: z.number()}))`
     select hint, extract(epoch from lading_now() - coalesce(sent_at, composed_at))::float8 as seconds
@@ -118,7 +127,10 @@ export const storeBulkHint = (db: Db, {secret, hint}: {secret: Buffer; hint: str
   db.query(sql.type(Empty)`
     update bulk_jobs set hint = ${hint} where secret = ${sql.binary(secret)} and state <> 'done' and hint is distinct from ${hint}`)
 
-/** Moves the deadlines of a job's batches, because the CRM may execute it until then. Returns false if this owner has lost the run. */
+/**
+ * Moves the deadlines of the job's batches to `seconds` from now, unless they are later. The CRM may execute the job until then. Returns false
+ * if this owner has lost the run, or the job has no batch in flight.
+ */
 export const extendBulkDeadline = async (hot: Hot, {run, no, fence, seconds}: JobName & {fence: number; seconds: number}) =>
   (await extendStatement(hot, [run, no, fence, seconds])).length > 0
 

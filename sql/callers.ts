@@ -30,7 +30,7 @@ const standing = `k.n, b.id, p.id as "personId", p.email, p.name as "personName"
 const joined = `left join people p on p.id = b.person_id left join orgs o on o.id = b.org_id
   left join members m on m.org_id = b.org_id and m.person_id = b.person_id`
 
-/** Reads the caller of a session. A request makes no other query. Returns no row for an unknown session. */
+/** Reads the caller of a session by its id. Authenticating a request makes no other query. Returns undefined for an unknown session. */
 export const readSessionCaller = openBatchLoader<string, SessionCaller>(
   'session-caller',
   `select ${standing}, b.role as "sessionRole", p.staff, b.staff_view as "staffView",
@@ -39,8 +39,8 @@ export const readSessionCaller = openBatchLoader<string, SessionCaller>(
 )
 
 /**
- * Reads the caller of an API token by the hash of its secret. A request makes no other query. `stale`: the time of the token's last use
- * should be updated.
+ * Reads the caller of an API token by the hash of its secret. Authenticating a request makes no other query. `stale`: the stored time of the
+ * last use is older than a minute.
  */
 export const readTokenCaller = openBatchLoader<Buffer, TokenCaller>(
   'token-caller',
@@ -48,7 +48,7 @@ export const readTokenCaller = openBatchLoader<Buffer, TokenCaller>(
   from unnest($1::bytea[]) with ordinality k (hash, n) join api_tokens b on b.hash = k.hash ${joined}`,
 )
 
-/** Reads the caller of an MCP client's access token, like `readTokenCaller`. The id of the token is the id of its grant. */
+/** Reads the caller of an MCP client's access token, like `readTokenCaller`. The returned `id` is the id of the grant. */
 export const readGrantCaller = openBatchLoader<Buffer, TokenCaller>(
   'grant-caller',
   `select ${standing}, b.revoked_at is not null as revoked, coalesce(b.last_used_at < lading_now() - interval '1 minute', true) as stale

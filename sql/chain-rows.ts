@@ -2,14 +2,15 @@ import {z} from 'zod'
 import {type Db, type Hot, prepare, sql} from './database.ts'
 
 /**
- * The codes for how a row got its record. Within one chain, only one row may have created or claimed a record. `unchanged`: the row would have
- * updated the record, which already held every value. `deleted`: the row deleted it. `undeleted`: an undo took it out of the recycle bin.
+ * The codes for how a row got its record. Within one chain, only one row may have created (`made`) or claimed (`taken`) a record. `matched`: the
+ * row found the record and did not write it. `unchanged`: the row would have updated the record, which already held every value. `deleted`: the
+ * row deleted it. `undeleted`: an undo restored it from the recycle bin.
  */
 export const HOW = {made: 1, taken: 2, updated: 3, matched: 4, unchanged: 5, deleted: 6, undeleted: 7} as const
 
 /**
- * Finds the records that rows of these chains wrote, by match key. The chain's own writes are found here before any search of the CRM shows
- * them. `recordId` is null for a row with an unanswered create: a record with the key may exist.
+ * Finds the records that rows of these chains wrote, by match key. So a run finds these records before the CRM's search shows them. `recordId`
+ * is null for a row with an unanswered create: a record with the key may exist.
  */
 export const findMatches = (hot: Hot, {chains, module, keys}: {chains: number[]; module: number; keys: Buffer[]}) =>
   findMatchesStatement(hot, [chains, module, keys])
@@ -42,8 +43,8 @@ type Patchable = {chain: number; before: number; run: number; module: number; ke
 
 /**
  * Finds rows whose record was not patched yet, or whose links an earlier run left empty, and how each row got its record. `emptyLinks`: the
- * fields of these links, separated by commas. Entries of `chain` take precedence over those of `before`. A record that a row only matched
- * counts for this run only.
+ * fields of these links, separated by commas. Entries of `chain` take precedence over those of `before`. A row that did not create, claim or
+ * update its record is found for this run only.
  */
 export const findPatchable = (hot: Hot, {chain, before, run, module, keys}: Patchable) =>
   findPatchableStatement(hot, [chain, run, module, keys, before])
@@ -57,7 +58,7 @@ const findPatchableStatement = prepare<{key: string; recordId: string; how: numb
    order by row_key, chain_no = $1 desc`,
 )
 
-/** Finds rows that wrote a record in any run of the chain, and whose record has not got the tags of its flow. */
+/** Finds rows that wrote a record in any run of the chain, if the record does not have the tags of its flow yet. */
 export const findTaggable = (hot: Hot, {chain, module, keys}: {chain: number; module: number; keys: string[]}) =>
   findTaggableStatement(hot, [chain, module, keys])
 
@@ -87,7 +88,7 @@ export const listHolders = (db: Db, {chain, module, records}: {chain: number; mo
     select record_id as "recordId", row_key as key from chain_rows
     where chain_no = ${chain} and module_no = ${module} and record_id = any(${sql.array(records, 'text')}) and how in (1, 2)`)
 
-/** Lists which of the records rows of these chains created or claimed, in any of these modules, with the key of each row. */
+/** Lists those of `records` that rows of these chains created or claimed in these modules, each with the smallest key of such a row. */
 export const listMakers = (db: Db, {chains, modules, records}: {chains: number[]; modules: number[]; records: string[]}) =>
   db.any(sql.type(z.object({recordId: z.string(), key: z.string()}))`
     select record_id as "recordId", min(row_key) as key from chain_rows
@@ -121,7 +122,7 @@ export const listHows = (db: Db, {chain, module, records}: {chain: number; modul
     select distinct record_id, how from chain_rows
     where chain_no = ${chain} and module_no = ${module} and record_id = any(${sql.array(records, 'text')}) and how = 5`)
 
-/** Lists which of the records a row of these chains created, claimed or updated. */
+/** Lists those of `records` that rows of these chains created, claimed or updated. */
 export const listWritten = (db: Db, {chains, module, records}: {chains: number[]; module: number; records: string[]}) =>
   db.anyFirst(sql.type(z.object({recordId: z.string()}))`
     select record_id as "recordId" from chain_rows
@@ -130,7 +131,7 @@ export const listWritten = (db: Db, {chains, module, records}: {chains: number[]
     select record_id from chain_rows
     where chain_no = any(${sql.array(chains, 'int8')}) and module_no = ${module} and record_id = any(${sql.array(records, 'text')}) and how = 3`)
 
-/** Lists which of the records rows of these chains deleted, with the key of one such row. */
+/** Lists those of `records` that rows of these chains deleted, each with the smallest key of such a row. */
 export const listDeleted = (db: Db, {chains, module, records}: {chains: number[]; module: number; records: string[]}) =>
   db.any(sql.type(z.object({recordId: z.string(), key: z.string()}))`
     select record_id as "recordId", min(row_key) as key from chain_rows

@@ -46,7 +46,7 @@ type ChangesQuery = {
   limit: number
   /** The settings pages to list. Null for all pages. */
   pages?: readonly string[] | null
-  /** Pages that exist once per connection. Of these, only the changes of `connector` are listed. */
+  /** Pages that exist once per connection. Their changes are listed only if they belong to `connector`. */
   own?: readonly string[]
   connector?: string | null
   before?: {createdAt: string; id: string} | null

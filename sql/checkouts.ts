@@ -54,7 +54,7 @@ export const setCheckoutOpen = (db: Db, {id, session, expiresAt}: OpenedCheckout
   db.query(sql.type(Empty)`
     update checkouts set session_id = ${session}, expires_at = ${expiresAt}, state = 'open' where id = ${id} and state in ('started', 'open')`)
 
-/** Makes this session the org's only open Checkout page for a plan. Returns false if a later number was taken meanwhile. */
+/** Stores this session as the org's only open Checkout page for a plan. Returns false if a later number was taken meanwhile. */
 export const setPlanCheckout = async (tx: Tx, {org, seq, session}: {org: string; seq: number; session: string}) => {
   const {rowCount} = await tx.query(sql.type(Empty)`
     update billing_accounts set plan_checkout = ${session} where org_id = ${org} and checkout_seq = ${seq}`)

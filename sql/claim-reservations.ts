@@ -6,10 +6,10 @@ import {type Db, sql, type Tx} from './database.ts'
 const Empty = z.object({})
 
 type RecordRef = {chain: number; module: number; key: string; recordId: string}
-/** Reserves the record for this row while the CRM is queried. `id` identifies the request that reserves it. */
+/** A reservation of the record for this row while the CRM is queried. `id`: the request that reserves it. */
 export type ClaimReservation = RecordRef & {id: string; run: number}
 
-/** Deletes the row's earlier reservation in the module, because a row has only one. Also deletes any row's expired reservation of this record. */
+/** Deletes the row's earlier reservation in the module, because a row has only one. Also deletes the record's expired reservation by any row. */
 export const releaseReservations = (tx: Tx, {chain, module, key, recordId}: RecordRef) =>
   tx.query(sql.type(Empty)`
     delete from takes
@@ -43,7 +43,7 @@ export const deleteReservation = (db: Db, {chain, module, recordId, id}: ClaimRe
   db.query(sql.type(Empty)`
     delete from takes where chain_no = ${chain} and module_no = ${module} and record_id = ${recordId} and id = ${id}`)
 
-/** Whether another row of the chain created, claimed or updated the record, or any row matched it without changing it. */
+/** Whether another row of the chain created, claimed or updated the record, or any row matched the record without a change. */
 export const isRecordHeld = (tx: Tx, {chain, module, key, recordId}: RecordRef) =>
   tx.exists(sql.type(Empty)`
     select from (
@@ -57,8 +57,8 @@ export const isRecordHeld = (tx: Tx, {chain, module, key, recordId}: RecordRef) 
 const Start = z.object({at: z.string(), now: z.string()})
 
 /**
- * Returns when the first run of the chain was authorised, and the current time. Follows at most `most` retries back. Returns null if the
- * chain is longer, or if its oldest run is not the one that names the chain.
+ * Returns when the first run of the chain was authorised, and the current time. Follows at most `most` retries back. Returns null if there are
+ * more, or if the oldest run is not the one that names the chain.
  */
 export const findChainStart = (db: Db, {run, most}: {run: number; most: number}) =>
   db.maybeOne(sql.type(Start)`
@@ -77,7 +77,7 @@ export const findRowState = (tx: Tx, {chain, module, key}: RecordRef) =>
     from unsettled u left join run_names n on n.run_no = u.run_no and n.kind = 'flow' and n.no = u.flow_no
     where chain_no = ${chain} and module_no = ${module} and row_key = ${key}`)
 
-/** Updates an admitted row: its last attempt, and the outcome under which it is counted. Later attempts continue from that number. */
+/** Stores the last attempt of an admitted row, and the outcome under which it is counted. The next attempt gets the next number. */
 export const raiseAttempt = (
   tx: Tx,
   {run, module, key, attempt, outcome}: {run: number; module: number; key: string; attempt: number; outcome: number},

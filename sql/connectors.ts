@@ -4,7 +4,7 @@ import {Capabilities} from './doctor-reports.ts'
 
 const Warning = z.object({code: z.enum(['noApiAccess', 'notAdmin', 'limitedView']), modules: z.array(z.string())})
 export type ConnectorWarning = z.output<typeof Warning>
-/** Warnings of a connection. During a rolling upgrade, a newer build may store warnings that this build does not know. They are left out. */
+/** Warnings of a connection. Unknown ones are left out, because a newer build may store them during a rolling upgrade. */
 const Warnings = z.array(z.unknown()).transform(warnings => warnings.flatMap(one => Warning.safeParse(one).data ?? []))
 
 export const Connector = z.object({
@@ -46,8 +46,8 @@ type NewConnector = {
 }
 
 /**
- * Inserts a connection. The caller makes the `id` by `newId('con')`, because this folder imports only packages. `keepGrant` stores the
- * grant in the same transaction.
+ * Inserts a connection. The caller makes the `id` by `newId('con')`, because this folder imports only packages. The caller stores the grant by
+ * `keepGrant` in the same transaction.
  */
 export const insertConnector = (tx: Tx, connector: NewConnector) =>
   tx.one(sql.type(z.object({id: z.string()}))`
@@ -58,8 +58,8 @@ export const insertConnector = (tx: Tx, connector: NewConnector) =>
     returning id`)
 
 /**
- * Reconnects the user's newest connection under its old id, after the same CRM user consented to the same CRM org again. So imports and
- * schedules that name the connection continue. Returns null if the org has no such connection.
+ * Reconnects the user's newest connection under its old id, after the same CRM user consented to the same CRM org again. Imports and schedules
+ * that name the connection then work again. Returns null if the org has no such connection.
  */
 export const reconnect = (
   tx: Tx,
@@ -118,7 +118,7 @@ export const setWarnings = (db: Db, {id, warnings}: {id: string; warnings: Conne
 const WriteStatus = z.enum(['open', 'paused', 'ended', 'disconnected'])
 export type WriteStatus = z.output<typeof WriteStatus>
 
-/** Finds the write status of a run's connection. The intent statement and the heartbeat check the same status. */
+/** Returns the write status of a run's connection. The intent statement and the heartbeat check the same status. */
 export const findWriteStatus = (db: Db, run: number) =>
   db.oneFirst(sql.type(z.object({standing: WriteStatus}))`select run_standing(${run}) as standing`)
 
@@ -127,8 +127,9 @@ export const listHonoured = (db: Db, org: string) =>
   db.any(sql.type(Connector)`select ${columns} from connectors where org_id = ${org} and state = 'connected' order by id`)
 
 /**
- * Returns connections of open orgs whose last discovery is older than `hours`, oldest first. Marks each as tried for `againHours`, so that
- * a failing connection does not block others. A connection without any discovery is left out: its first discovery is made on request.
+ * Returns at most `limit` connections of open orgs whose last discovery is older than `hours`, oldest first. Does not return the same connection
+ * again for `againHours`, so that a failing one does not block others. Leaves out connections without a discovery: the first discovery is made
+ * on request.
  */
 export const takeStaleConnectors = (tx: Tx, {hours, againHours, limit}: {hours: number; againHours: number; limit: number}) =>
   tx.any(sql.type(z.object({id: z.string(), org: z.string()}))`

@@ -7,7 +7,7 @@ const Empty = z.object({})
 const ASKED_VIA = ['session', 'api_token', 'mcp'] as const
 export type AskedVia = (typeof ASKED_VIA)[number]
 
-/** Returns the current time in whole milliseconds, as turns store the time of their question. */
+/** Returns the current time, cut to milliseconds, for the `askedAt` of a turn. */
 export const readAskedAt = (db: Db) =>
   db.oneFirst(sql.type(z.object({at: z.string()}))`select date_trunc('milliseconds', lading_now()) as at`)
 
@@ -19,7 +19,7 @@ export const lockConversations = (tx: Tx, {org, importId, sourceId}: {org: strin
       and (${sourceId}::text is null or exists (select from sources s where s.import_no = i.import_no and s.id = ${sourceId}))
     for no key update`)
 
-/** Returns the position of the next turn at this place, and the id of the import's newest turn. The caller has locked the import. */
+/** Returns the position of the next turn at `place`, and the id of the import's newest turn at any place. The caller has locked the import. */
 export const findNextPlace = (tx: Tx, {importNo, place}: {importNo: number; place: string}) =>
   tx.one(sql.type(z.object({position: z.number(), lastId: z.string().nullable()}))`
     select (select max(id) from conversation_turns where import_no = ${importNo}) as "lastId",
@@ -103,8 +103,8 @@ const Failures = z.object({
 })
 
 /**
- * Counts the failures of a run's rows by code, most frequent first, in the newest `most` entries of its log. Returns nothing once the run's
- * records are in storage.
+ * Counts failed, refused and unanswered rows by module, outcome and code, most frequent first, in the newest `most` entries of a run's log.
+ * Returns an empty list once the log is in storage.
  */
 export const countFailures = (db: Db, {run, most, limit}: {run: number; most: number; limit: number}) =>
   db.any(sql.type(Failures)`

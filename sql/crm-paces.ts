@@ -2,14 +2,14 @@ import {z} from 'zod'
 import {type Db, sql} from './database.ts'
 
 const Pace = z.object({operation: z.string(), p50Ms: z.number(), p95Ms: z.number()})
-/** How long one kind of call takes. */
+/** The time that one kind of call takes: the median and the 95th percentile, in ms. */
 export type CrmPace = z.infer<typeof Pace>
 
 export const listPaces = (db: Db, connector: string) =>
   db.any(sql.type(Pace)`
     select operation, p50_ms::float8 as "p50Ms", p95_ms::float8 as "p95Ms" from crm_paces where connector_id = ${connector}`)
 
-/** Upserts measured paces in one statement. The old and new pace are averaged, so the stored pace follows the CRM within a few batches. */
+/** Upserts measured paces. Stores the mean of the old and the new pace, so that the stored pace follows the CRM within a few measurements. */
 export const storePaces = (db: Db, paces: readonly (CrmPace & {connector: string})[]) => {
   const numbers = (name: 'p50Ms' | 'p95Ms') =>
     sql.array(

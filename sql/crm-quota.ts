@@ -2,7 +2,7 @@ import {z} from 'zod'
 import {type Db, sql} from './database.ts'
 
 const Empty = z.object({})
-/** An org at the CRM: its data centre and its id there. Several connections may reach it. */
+/** An org at the CRM: its data centre and its id there. Several connections may lead to the same CRM org. */
 export type CrmOrg = {dc: string; crmOrgId: string}
 
 export const CrmQuotaEntry = z.object({
@@ -26,15 +26,15 @@ export const findCrmQuota = (db: Db, org: CrmOrg) =>
       allowance, allowance_at_least as "allowanceAtLeast", edition, spent_at is not null as spent, spent_at as "spentAt"
     from crm_allowances where ${here(org)}`)
 
-/** SQL that is true while a connection to the CRM org exists. So a late answer stores nothing after the last connection was deleted. */
+/** SQL that is true if a connection to the CRM org exists. So a late answer stores nothing after the last connection was deleted. */
 const isKnown = ({dc, crmOrgId}: CrmOrg) => sql.fragment`exists (select from connectors where dc = ${dc} and crm_org_id = ${crmOrgId})`
 
 export const isQuotaExhausted = (db: Db, org: CrmOrg) =>
   db.exists(sql.type(Empty)`select from crm_allowances where ${here(org)} and spent_at is not null`)
 
 /**
- * Lets one caller per `seconds` call the CRM as a probe while the quota is exhausted. Returns `go` for that caller. A concurrent caller
- * waits for the row lock and then finds the probe taken.
+ * Lets one caller per `seconds` probe the CRM while the quota is exhausted. Returns `go` to that caller, `wait` to the others, and `not spent`
+ * if the quota is not exhausted. A concurrent caller waits for the row lock and then gets `wait`.
  */
 export const takeProbe = async (db: Db, org: CrmOrg, {seconds}: {seconds: number}): Promise<'go' | 'wait' | 'not spent'> => {
   const {rowCount} = await db.query(sql.type(Empty)`

@@ -29,7 +29,7 @@ const AcceptedFile = z.object({
 })
 export type AcceptedFileRow = z.output<typeof AcceptedFile>
 
-/** How many accepted files of a slot are kept. */
+/** The number of accepted files that are kept per slot. */
 const mostAccepted = 10
 
 /** Lists the newest accepted files of a template, newest first. */
@@ -40,7 +40,10 @@ export const listAcceptedFiles = (db: Db, {org, template}: OfTemplate) =>
 
 type NewAcceptedFile = OfTemplate & {slot: string; sourceId: string; rows: number; columns: readonly unknown[]}
 
-/** Stores the shape of an accepted file, once for each source, and deletes the oldest beyond `mostAccepted`. A deleted template keeps nothing. */
+/**
+ * Stores the shape of an accepted file, once for each source, and deletes the oldest of the slot beyond `mostAccepted`. Stores nothing if the
+ * template was deleted.
+ */
 export const insertAcceptedFile = async (
   tx: Tx,
   {org, template, slot, sourceId, rows, columns: shapes}: NewAcceptedFile,

@@ -57,9 +57,9 @@ const PARSERS = new Map<number, (text: string) => unknown>([
 ])
 
 /**
- * A pool for the few statements that run for every request or batch. They are prepared once per connection, which halves their cost. They
- * are also planned once: their lookup keys never change, and planning a settlement anew takes a third of its time. Behind a pooler, they are
- * planned each time.
+ * A pool for the few statements that run for every request or batch. Each connection prepares a statement once, which halves its cost. Each
+ * connection also plans a statement once, because planning takes a third of the time of a settlement. Behind a pooler, statements are planned
+ * each time.
  */
 export type Hot = pg.Pool
 
@@ -77,7 +77,7 @@ export const openHot = (url: string, {connections = 4}: {connections?: number} =
   return hot
 }
 
-/** Makes a named statement: `run(hot, values)` returns its rows. The name is the prepared statement's, so each text needs its own name. */
+/** Returns a function that executes a named prepared statement and returns its rows. Each text needs its own name. */
 export const prepare =
   <Row extends object>(name: string, text: string) =>
   async (hot: Hot, values: unknown[]): Promise<Row[]> =>
@@ -95,8 +95,8 @@ export const sqlStateOf = (error: unknown): string | null => {
 }
 
 /**
- * Whether a failed statement may have been committed: the connection or the server was lost, or no answer came in time. All other database
- * errors, and programming errors, mean that nothing was committed.
+ * Whether a failed statement may have been committed: the connection or the server was lost, or no answer came in time. Other database errors
+ * and programming errors mean that nothing was committed. All other errors count as unknown.
  */
 export const isFateUnknown = (error: unknown) => {
   const state = sqlStateOf(error)
@@ -104,7 +104,7 @@ export const isFateUnknown = (error: unknown) => {
   return state.startsWith('08') || state.startsWith('57P') || isPanic(error)
 }
 
-/** Whether the server crashed while it wrote. Its log may contain the commit. */
+/** Whether the server crashed during a write. The server's log may contain the commit. */
 const isPanic = (error: unknown): boolean =>
   error instanceof Error && (('severity' in error && error.severity === 'PANIC') || isPanic(error.cause))
 

@@ -13,8 +13,8 @@ export type QuestionKind = 'match' | 'lookup' | 'edit'
 type Choice = 'record' | 'create' | 'skip' | 'first' | 'ask' | 'overwrite' | 'keep'
 
 /**
- * A user's answer to insert. `key`: the question it answers. Null for a rule, which answers all questions of this kind in the flow, or those
- * about `field`.
+ * An answer of a user. `key`: the question that it answers. Null for a rule, which answers all questions of this kind in the flow, or only those
+ * about `field` if it is set.
  */
 export type NewDecision = {
   flowId: string
@@ -46,8 +46,8 @@ export type Decision = {key: Buffer; choice: Choice; recordId: string | null}
 type DecisionsQuery = {importNo: number; upTo: number; flowId: string; kind: QuestionKind; keys: Buffer[]; fields?: string[]}
 
 /**
- * Finds the decisions about these questions up to number `upTo`: a question's own answer, otherwise the rule about its field, otherwise the
- * flow's rule. Questions without any are omitted.
+ * Finds the decisions about these questions up to number `upTo`: the answer to the question itself, otherwise the rule about its field,
+ * otherwise the rule of the flow. Questions without a decision are omitted.
  */
 export const findDecisions = (hot: Hot, {importNo, upTo, flowId, kind, keys, fields = []}: DecisionsQuery) =>
   findDecisionsStatement(hot, [importNo, upTo, flowId, kind, keys, fields])

@@ -72,9 +72,9 @@ const ClaimedPost = z.object({
 export type ClaimedPost = z.output<typeof ClaimedPost>
 
 /**
- * Claims a due delivery and its endpoint for `seconds`. Takes the endpoint that was served longest ago. The claim outlives a request, so if
- * a sender dies, another follows. An endpoint has one sender at a time and an org at most `perOrg`, so a hanging endpoint blocks no other
- * org. The attempt is counted before anything is sent.
+ * Claims a due delivery and its endpoint for `seconds`; null if none is due. Takes the endpoint that was served longest ago. The claim lasts
+ * longer than a request. If a sender dies, another sender continues after the claim. An endpoint has one sender at a time and an org at most
+ * `perOrg`, so a slow endpoint blocks no other org. The attempt is counted before the request is sent.
  */
 export const claimPosting = (db: Db, {seconds, perOrg}: {seconds: number; perOrg: number}) =>
   db.maybeOne(sql.type(ClaimedPost)`
@@ -108,7 +108,7 @@ const Letter = z.object({
 })
 export type Letter = z.output<typeof Letter>
 
-/** Claims the mail that is due longest, for `seconds`. `email` is null if the recipient has left the org or is blocked. */
+/** Claims the mail that has been due longest, for `seconds`. `email` is null if the recipient left the org or is banned. */
 export const claimLetter = (db: Db, {seconds}: {seconds: number}) =>
   db.maybeOne(sql.type(Letter)`
     with due as materialized (

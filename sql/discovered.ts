@@ -12,11 +12,11 @@ const newest = (org: string) => sql.fragment`
   where org_id = ${org}
   order by connectors.id, api_name collate "C"`
 
-/** Lists every module of every connection as its newest discovery read it, without fields. */
+/** Lists every module of every connection of the org without its fields, from the newest discovery of each connection. */
 export const listNewestModules = (db: Db, org: string) =>
   db.any(sql.type(Light)`select connectors.id as "connectorId", module - 'fields' as module ${newest(org)}`)
 
-/** Lists the same modules with their fields. The result is as large as the whole schema of the CRMs. */
+/** Lists the modules of `listNewestModules` with their fields. The result is as large as the whole schema of the CRMs. */
 export const listNewestFields = (db: Db, org: string) =>
   db.any(sql.type(z.object({connectorId: z.string(), module: DiscoveredModule}))`
     select connectors.id as "connectorId", module ${newest(org)}`)

@@ -30,7 +30,7 @@ export const DiscoveredField = z.object({
 })
 export type DiscoveredField = z.output<typeof DiscoveredField>
 
-/** A page layout of a module. `fields`: the fields on it. `required`: those that the layout requires and the module does not. */
+/** A page layout of a module. `fields`: the fields on it. `required`: the fields that the layout requires and the module does not. */
 const Layout = z.object({id: z.string(), name: z.string(), fields: z.array(z.string()), required: z.array(z.string())})
 const AssignmentRule = z.object({id: z.string(), name: z.string()})
 
@@ -96,7 +96,7 @@ export const insertDiscovery = async (
     select ${id}, module ->> 'apiName', module from jsonb_array_elements(${sql.jsonb(modules)}) as module`)
 }
 
-/** Marks the snapshot as seen again, because a later discovery found no changes. Returns its id. */
+/** Sets the discovery's `seenAt` to now, because a later discovery found no changes. Returns its id. */
 export const markDiscoverySeen = (tx: Tx, id: string) =>
   tx.oneFirst(sql.type(z.object({id: z.string()}))`update discoveries set seen_at = lading_now() where id = ${id} returning id`)
 

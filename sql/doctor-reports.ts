@@ -2,13 +2,13 @@ import {z} from 'zod'
 import {type Db, sql, type Tx} from './database.ts'
 
 /**
- * What a CRM org accepts, as the doctor found it. The adapter follows it. An absent or unknown value gets its default from the vendor's
- * pages up to v7. The overview of v8 names higher limits for some values.
+ * The limits and behaviour of a CRM org that the doctor found and the adapter keeps to. An absent or unknown value gets a default from the
+ * vendor's pages up to API version 7. The overview of version 8 names higher limits for some values.
  */
 export const Capabilities = z.object({
   /** The limit on values in one `in` of a COQL query. */
   coqlInSize: z.int().min(10).max(1_000).catch(50),
-  /** The limit on lists of values, each in one `in`, of a COQL query. */
+  /** The limit on `in` conditions in one COQL query. */
   coqlInLists: z.int().min(1).max(20).catch(10),
   /** The limit on columns in one COQL query. */
   coqlColumns: z.int().min(10).max(1_000).catch(50),
@@ -19,8 +19,8 @@ export const Capabilities = z.object({
   /** The longest observed time in seconds until a query found a new record. 0: never measured. */
   coqlLagSeconds: z.number().min(0).max(600).catch(0),
   /**
-   * What the CRM refuses if a record of a batch changed after `If-Unmodified-Since`: the whole batch, that record or nothing. Null: never
-   * checked.
+   * What the CRM refuses if one record of a batch changed after `If-Unmodified-Since`. `whole`: the whole batch. `record`: that record.
+   * `ignored`: nothing. Null: never checked.
    */
   unmodifiedSince: z.enum(['whole', 'record', 'ignored']).nullable().catch(null),
 })

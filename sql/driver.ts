@@ -8,10 +8,10 @@ import {
 } from 'slonik'
 
 /**
- * Opens a slonik driver over `pg` in which a lost connection affects only itself. Each client keeps an error listener for its whole life. A
- * connection that fails at once still enters the pool, fails its first query and leaves. The reason: the pool serves waiting callers only
- * when a connection leaves. A query without an answer is given up. In these cases slonik's own driver can end the process or block its
- * caller for ever. It also reads the types over an extra connection.
+ * Opens a slonik driver over `pg` in which a lost connection affects only its own queries. With slonik's own driver, a lost connection can end
+ * the process or block its caller for ever. That driver also reads the types over an extra connection. Each client keeps an error listener until
+ * it ends. A connection that cannot be opened still enters the pool and fails its first query. The pool needs this, because it serves waiting
+ * callers only when a connection leaves. A connection whose query gets no answer counts as lost.
  */
 export const openDriver = (config: pg.ClientConfig): DriverFactory =>
   createDriverFactory(async () => ({createPoolClient: async ({clientEventEmitter}) => openClient(config, clientEventEmitter)}))
@@ -22,7 +22,7 @@ const openClient = (config: pg.ClientConfig, driverClientEventEmitter: DriverCli
   let isIn = false
   const lose = (error: Error) => {
     lost ??= error
-    // The pool removes its listener when it drops the client. A later error of that client tells nothing new.
+    // The pool removes its listener when it drops the client. Without a listener, `emit` would throw.
     if (isIn && driverClientEventEmitter.listenerCount('error')) driverClientEventEmitter.emit('error', new BackendTerminatedError(error))
   }
   client.on('error', lose)
@@ -34,7 +34,7 @@ const openClient = (config: pg.ClientConfig, driverClientEventEmitter: DriverCli
     },
     async end() {
       const ended = client.end()
-      // A socket that is already gone does not emit its end again.
+      // After a lost connection, `ended` may never resolve, because a closed socket emits no further end.
       if (!lost) await ended
     },
     async query(text: string, values?: unknown[]): Promise<DriverQueryResult> {

@@ -4,15 +4,18 @@ import {type Db, sql} from './database.ts'
 const Empty = z.object({})
 const Org = z.object({org: z.string()})
 
-/** The interval after which open items are compared again. An open page and the daily comparison may wait longer. */
+/**
+ * The interval after which an org with unsettled billing is compared with the provider again. For an open Checkout page and for the daily
+ * comparison, it is `hourly`.
+ */
 const soon = sql.fragment`interval '5 minutes'`
 const hourly = sql.fragment`interval '1 hour'`
 const perKind = 200
 
 /**
- * Claims orgs whose billing rows may differ from the provider's although no event came. These have unsettled changes or pages, an overdue
- * trial, or a live subscription that was last read a day ago. Orgs that were compared longest ago come first. Skips orgs whose billing lock
- * is held.
+ * Claims orgs whose billing rows may differ from the provider's, although no event came. They have an unsettled plan change or Checkout, an
+ * overdue trial, or a live subscription that was last read over a day ago. Orgs that were compared longest ago come first. Skips orgs whose
+ * billing lock is held.
  */
 export const claimDueOrgs = (db: Db, limit: number) =>
   db.anyFirst(sql.type(Org)`
@@ -39,6 +42,6 @@ export const claimDueOrgs = (db: Db, limit: number) =>
       order by reconciled_at nulls first limit ${limit} for no key update skip locked)
     update billing_accounts a set reconciled_at = lading_now() from next where a.org_id = next.org_id returning a.org_id as org`)
 
-/** Makes claimed orgs that were not reached due again. */
+/** Makes orgs due again that were claimed but not compared. */
 export const giveBackDueOrgs = (db: Db, orgs: string[]) =>
   db.query(sql.type(Empty)`update billing_accounts set reconciled_at = null where org_id = any(${sql.array(orgs, 'text')})`)

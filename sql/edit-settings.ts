@@ -5,7 +5,7 @@ export type OnEditedName = 'overwrite' | 'keep' | 'ask'
 
 const Setting = z.object({module: z.string().nullable(), onEdited: z.enum(['overwrite', 'keep', 'ask'])})
 
-/** Lists what happens to edited values: the org's setting, without a module, and those of the connection's modules. */
+/** Lists the settings for edited values: the org's own, whose `module` is null, and those of the connection's modules. */
 export const listEditSettings = (db: Db, {org, connector}: {org: string; connector: string}) =>
   db.any(sql.type(Setting)`
     select m.api_name as module, on_edited as "onEdited" from edit_settings e

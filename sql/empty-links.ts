@@ -1,4 +1,4 @@
-/** A field of one row of a flow whose link is empty. */
+/** A lookup field that one row of a flow left empty. */
 export type EmptyLink = {flow: number; field: string}
 
 type LinkedRows = {kept: {flow?: number; emptyLinks?: string[] | undefined}[]; emptyLinks?: EmptyLink[] | undefined}
@@ -9,5 +9,5 @@ export const countEmptyLinks = ({kept, emptyLinks = []}: LinkedRows): (EmptyLink
   return [...Map.groupBy(links, ({flow, field}) => `${flow} ${field}`).values()].map(group => ({...group[0]!, rows: group.length}))
 }
 
-/** Joins API names of fields, which contain no comma. Returns null if there is none. */
+/** Joins the distinct API names with commas; the names contain none. Returns null for an empty list. */
 export const joinFields = (fields: readonly string[]): string | null => (fields.length ? [...new Set(fields)].join() : null)

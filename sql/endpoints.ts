@@ -55,7 +55,7 @@ export const findEndpoint = (db: Db, {org, id}: EndpointRef) =>
 export const lockEndpoint = (tx: Tx, {org, id}: EndpointRef) =>
   tx.maybeOne(sql.type(Endpoint)`select ${columns} from webhook_endpoints where org_id = ${org} and id = ${id} for update`)
 
-/** Changes an endpoint. If the endpoint is enabled again, or its URL or kind changes, its earlier failures no longer count. */
+/** Changes an endpoint. If `enabled`, the URL or the kind changes, earlier failures no longer count and a pause of the endpoint ends. */
 export const setEndpoint = (tx: Tx, {id, kind, url, description, events, schedule, enabled}: Shape & {id: string; enabled: boolean}) =>
   tx.one(sql.type(Endpoint)`
     update webhook_endpoints set kind = ${kind}, url = ${url}, description = ${description}, events = ${sql.array([...events], 'text')},
@@ -91,7 +91,10 @@ export const disableEndpoint = async (tx: Tx, {id, reason}: {id: string; reason:
 
 type EndedDelivery = {id: string; failed: boolean; restSeconds: number; days: number}
 
-/** Ends the claim on an endpoint. Returns whether all attempts of the last `days` failed; null if the endpoint was deleted. */
+/**
+ * Ends the claim on an endpoint and pauses it for `restSeconds`. Returns whether all attempts of the last `days` failed; null if the endpoint
+ * was deleted.
+ */
 export const freeEndpoint = (tx: Tx, {id, failed, restSeconds, days}: EndedDelivery) =>
   tx.maybeOneFirst(sql.type(z.object({dead: z.boolean()}))`
     update webhook_endpoints set busy_until = '-infinity', rest_until = lading_now() + make_interval(secs => ${restSeconds}),
@@ -101,7 +104,10 @@ export const freeEndpoint = (tx: Tx, {id, failed, restSeconds, days}: EndedDeliv
 
 const Sealed = z.object({id: z.string(), secret: z.string(), old: z.string().nullable()})
 
-/** Lists endpoints with a secret that is not sealed under the key with the prefix `start`. Ordered by id. */
+/**
+ * Lists endpoints with a secret that is not sealed under the key with the prefix `start`, ordered by id. `after`: the last id of the page
+ * before.
+ */
 export const listSealedElse = (db: Db, {start, after, limit}: {start: string; after: string; limit: number}) =>
   db.any(sql.type(Sealed)`
     select id, secret_sealed as secret, old_secret_sealed as old from webhook_endpoints

@@ -28,7 +28,7 @@ export const OF_RUNS = {
 } as const
 export type OfRuns = keyof typeof OF_RUNS
 export const ofRuns = Object.keys(OF_RUNS) as OfRuns[]
-/** The tables without those that later runs of a chain need. */
+/** The tables of `OF_RUNS`, except those that later runs of a chain need. */
 export const ofRunsAlone = ofRuns.filter(table => table !== 'chain_rows' && table !== 'unsettled')
 
 /** Large tables with the data of an org itself. Deleting the org's row deletes the other tables by cascade. */
@@ -82,7 +82,7 @@ export const deleteOfOrg = async (db: Db, {table, org, limit}: {table: (typeof O
   return rowCount
 }
 
-/** Deletes a few discoveries at a time, because each has hundreds of modules. */
+/** Deletes at most `limit` discoveries of the org. The limit is small, because each discovery has hundreds of modules. */
 export const deleteDiscoveries = async (db: Db, {org, limit}: {org: string; limit: number}) => {
   const {rowCount} = await db.query(sql.type(z.object({}))`
     delete from discoveries where id in (
@@ -97,7 +97,7 @@ export const blankTokens = (tx: Tx, org: string) =>
   tx.query(sql.type(z.object({}))`
     update api_tokens set name = '', prefix = '', person_id = null, last_used_at = null where org_id = ${org}`)
 
-/** Deletes the org with its members, invitations and settings history. Returns false if it did not exist. */
+/** Deletes an org that is being erased, with its members, invitations and settings history. Returns false if there is no such org. */
 export const deleteOrg = async (tx: Tx, org: string) => {
   const {rowCount} = await tx.query(sql.type(z.object({}))`delete from orgs where id = ${org} and erasing_at is not null`)
   return rowCount === 1

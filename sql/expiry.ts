@@ -6,7 +6,10 @@ const No = z.object({no: z.number()})
 
 const before = (days: number) => sql.fragment`lading_now() - make_interval(days => ${days})`
 
-/** SQL that is true for an unused import: it was not touched in the history window, and no run is open or was authorised or ended in the window. */
+/**
+ * SQL that is true for an unused import. It was not touched in the history window, none of its runs is open, and none was authorised or ended in
+ * the window.
+ */
 const isOld = (days: number) => sql.fragment`
   i.state <> 'expired' and i.touched_at < ${before(days)}
   and not exists (select from runs r where r.import_no = i.import_no
@@ -23,8 +26,8 @@ export const isStillOld = (tx: Tx, {no, days}: {no: number; days: number}) =>
   tx.exists(sql.type(Empty)`select from imports i where import_no = ${no} and ${isOld(days)}`)
 
 /**
- * Expires the import and its runs, of which only a summary stays. Files and conversations are deleted in this transaction, the rest later
- * in pieces. The caller has locked the import, and none of its runs is open. Returns the number of expired runs.
+ * Expires the import and its runs. Only a summary of each run stays. This transaction deletes the files and conversations; other data is deleted
+ * later. The caller has locked the import, and none of its runs is open. Returns the number of expired runs.
  */
 export const expireImport = async (tx: Tx, {no, deleted}: {no: number; deleted: boolean}): Promise<number> => {
   await tx.query(sql.type(Empty)`
@@ -48,8 +51,8 @@ export const listOldRuns = (db: Db, {org, days, after, limit}: Old) =>
     order by run_no limit ${limit}`)
 
 /**
- * Expires an ended run. If a dry run still reads the run's chain, the run waits for the next night. If the run has an import, the caller
- * has locked it, so that no retry starts meanwhile. Returns whether the run expired.
+ * Expires an ended run, unless a run that retries it is in progress. A dry run that retries it still reads the chain. If the run has an import,
+ * the caller has locked the import, so that no retry starts meanwhile. Returns whether the run expired.
  */
 export const expireRun = async (tx: Tx, no: number): Promise<boolean> => {
   const {rowCount} = await tx.query(sql.type(Empty)`
@@ -69,8 +72,8 @@ export const listUnemptiedRuns = (db: Db, {org, after, limit}: Some & {after: nu
     where org_id = ${org} and expired_at is not null and not emptied and run_no > ${after} order by run_no limit ${limit}`)
 
 /**
- * Locks runs without an import that expired a history window ago, or were authorised long ago and never started. The lock prevents their
- * start. Skips runs that are being started now.
+ * Locks runs without an import that can be deleted. These expired at least `days` ago and are emptied, or were authorised twice as long ago and
+ * never started. The lock prevents their start. Skips runs that are being started.
  */
 export const lockRunsToDelete = (tx: Tx, {org, days, limit}: Some & {days: number}) =>
   tx.anyFirst(sql.type(No)`
@@ -96,7 +99,7 @@ export const listImportsToDelete = (db: Db, {org, days, after, limit}: Some & {d
     where org_id = ${org} and expired_at is not null and emptied and (deleted or expired_at < lading_now() - make_interval(days => ${days}::int)) and import_no > ${after}
     order by import_no limit ${limit}`)
 
-/** Lists orgs with imports that a person deleted and that are not purged yet. */
+/** Lists orgs with imports that a person deleted and that are not purged yet. Orgs that are being erased are left out. */
 export const listOrgsWithDeleted = (db: Db, {limit}: {limit: number}) =>
   db.anyFirst(sql.type(z.object({org: z.string()}))`
     select distinct org_id as org from imports join orgs on orgs.id = org_id and erasing_at is null where deleted limit ${limit}`)

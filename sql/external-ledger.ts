@@ -4,12 +4,12 @@ import {type Db, sql, type Tx} from './database.ts'
 
 const Empty = z.object({})
 
-/** What a batch or an unsettled entry did with a row. `again`: an unanswered create was sent again and refused. */
+/** The codes for what a batch or an unsettled entry does with a row. `again`: an unanswered create was sent again and refused. */
 export const EXTERNAL_STEP_CODES = {create: 0, update: 1, again: 2, replace: 3} as const
 
 /**
- * What the ledger knows of a row that an external engine wants to write. `counted`: the row is admitted. `outcome`: the outcome under which
- * it is counted. `kind`: the kind of its unsettled entry. `sending`: a batch in flight contains it. `how`: how it got its record.
+ * The state of a row that an external engine wants to write. `counted`: the row is admitted. `outcome`: the outcome under which the row is
+ * counted. `kind`: the kind of the row's unsettled entry. `sending`: a batch in flight contains the row. `how`: how the row got its record.
  */
 const ExternalRowState = z.object({
   key: z.string(),
@@ -76,7 +76,7 @@ export const putOutcomes = (tx: Tx, {run, rows}: {run: number; rows: {module: nu
     from unnest(${column(rows, 'module', 'int2')}, ${column(rows, 'key', 'text')}, ${column(rows, 'outcome', 'int2')}) as r(module, key, outcome)
     where run_no = ${run} and module_no = r.module and row_key = r.key`)
 
-/** Undoes the last attempt of rows that an earlier batch admitted and whose last batch was not sent. */
+/** Undoes the last attempt or patch of rows that an earlier batch admitted and whose last batch was not sent. */
 export const lowerAttempts = (tx: Tx, {run, rows}: {run: number; rows: {module: number; key: string; patch: boolean}[]}) =>
   tx.query(sql.type(Empty)`
     update admissions set last_attempt = last_attempt - (not patch)::int, last_patch = last_patch - patch::int
@@ -95,7 +95,7 @@ type Send = {
   answerSeconds: number
 }
 
-/** Stores the intent of a batch. The transaction that logs the result deletes it. */
+/** Stores the intent of a batch. The transaction that logs the result deletes the intent. */
 export const putSend = (tx: Tx, {run, batch, fence, module, flow, kind, write, rows, answerSeconds}: Send) =>
   tx.query(sql.type(Empty)`
     insert into sends (run_no, batch_no, fence, flow_no, module_no, kind, row_keys, row_numbers, attempts, targets, witness, fresh, patches, write,
@@ -104,7 +104,10 @@ export const putSend = (tx: Tx, {run, batch, fence, module, flow, kind, write, r
       ${column(rows, 'attempt', 'int2')}, ${column(rows, 'target', 'text')}, ${column(rows, 'witness', 'bool')}, ${column(rows, 'fresh', 'bool')},
       ${rows.some(({patch}) => patch) ? column(rows, 'patch', 'bool') : null}, ${write}, ${column(rows, 'at', 'int2')}, lading_now(), lading_now() + make_interval(secs => ${answerSeconds}))`)
 
-/** Counts the batch's rows that are new to the run, and renews the lease. A check constraint of the table enforces the row limit. */
+/**
+ * Counts the batch's rows that are new to the run, raises the batch number and renews the lease. A check constraint of the table enforces the
+ * row limit.
+ */
 export const moveHead = (tx: Tx, {run, fresh, leaseSeconds}: {run: number; fresh: number; leaseSeconds: number}) =>
   tx.query(sql.type(Empty)`
     update run_heads set counted = counted + ${fresh}, next_batch = next_batch + 1,
@@ -140,7 +143,7 @@ export const keepMatched = (
     order by module, key
     on conflict (chain_no, module_no, row_key) do nothing`)
 
-/** Lists which of these records an update of the chain targets whose answer is missing, or which the run has in flight. */
+/** Lists those of `records` that an unsettled update of the chain or a batch in flight of the run targets. */
 export const listOpenTargets = (tx: Tx, {run, chain, module, records}: {run: number; chain: number; module: number; records: string[]}) =>
   tx.anyFirst(sql.type(z.object({target: z.string()}))`
     select target from unsettled
@@ -174,7 +177,7 @@ export const listExternalSends = (db: Db, run: number) =>
       fresh, patches, write, item_ats as ats, deadline_at < lading_now() as dead
     from sends where run_no = ${run} order by batch_no`)
 
-/** Returns the seconds until the batch counts as dead. Null if it was settled or never stored. */
+/** Returns the seconds until the batch counts as dead; negative afterwards. Null if the batch was settled or never stored. */
 export const findSecondsLeft = (db: Db, {run, batch}: {run: number; batch: number}) =>
   db.maybeOneFirst(sql.type(z.object({left: z.number()}))`
     select extract(epoch from deadline_at - lading_now())::float8 as left from sends where run_no = ${run} and batch_no = ${batch}`)

@@ -15,7 +15,7 @@ export const lockExternalRunRow = (tx: Tx, {org, id}: {org: string; id: string})
   tx.maybeOne(sql.type(ExternalRun)`
     select ${columns} from runs join run_heads using (run_no) where org_id = ${org} and id = ${id} for update`)
 
-/** Finds the open run of an import, or null. Takes no lock, because workers lock runs before imports. */
+/** Finds the import's open run, or null. Ignores dry runs. Takes no lock, because workers lock runs before imports. */
 export const findHolder = (tx: Tx, {importNo}: {importNo: number}) =>
   tx.maybeOne(sql.type(Run)`
     select ${runColumns} from runs join run_heads using (run_no)
@@ -24,7 +24,9 @@ export const findHolder = (tx: Tx, {importNo}: {importNo: number}) =>
 export const lockImportNo = (tx: Tx, importNo: number) =>
   tx.query(sql.type(Empty)`select from imports where import_no = ${importNo} for no key update`)
 
-/** Gives the run to an external engine at the engine's first request, in state `writing`. `undoDays`: null if it stores no before images. */
+/**
+ * Gives the run to an external engine at the engine's first request, in state `writing`. `undoDays`: null if the run stores no before images.
+ */
 export const beginExternalRun = (tx: Tx, {no, undoDays}: {no: number; undoDays: number | null}) =>
   tx.query(sql.type(Empty)`
     update runs set state = 'writing', engine = 'outside', started_at = coalesce(started_at, lading_now()), undo_days = ${undoDays}
@@ -43,7 +45,7 @@ export const findLastExternalRun = (tx: Tx, {importNo, run}: {importNo: number; 
 export const joinChain = (tx: Tx, {run, previous}: {run: number; previous: {no: number; chain: number}}) =>
   tx.query(sql.type(Empty)`update runs set retry_of = ${previous.no}, chain_no = ${previous.chain} where run_no = ${run}`)
 
-/** Removes runs that were authorised and never started from the chain of the run they were to retry. */
+/** Makes the retries of run `previous` that never started the first runs of chains of their own. Dry runs stay. */
 export const leaveChain = (tx: Tx, {previous}: {previous: number}) =>
   tx.query(sql.type(Empty)`
     update runs set retry_of = null, chain_no = run_no where retry_of = ${previous} and state = 'authorised' and not dry_run`)
@@ -92,8 +94,8 @@ export const closeExternalRun = (tx: Tx, {no, outcome}: {no: number; outcome: st
   tx.query(sql.type(Empty)`update runs set state = 'closing', outcome = coalesce(${outcome}, outcome) where run_no = ${no}`)
 
 /**
- * Renews the lease. Never shortens it, because a batch in flight may have extended it further. `taken`: also moves the fence, so the
- * previous holder loses the lease.
+ * Renews the lease. Never shortens it, because a batch in flight may have extended it further. `taken`: raises the fence, so that the previous
+ * holder loses the lease.
  */
 export const renewExternalRunLease = (tx: Tx, {no, seconds, taken}: {no: number; seconds: number; taken: boolean}) =>
   tx.oneFirst(sql.type(z.object({until: z.string()}))`
@@ -121,7 +123,10 @@ const Name = z.object({kind: z.enum(['module', 'flow']), no: z.number(), name: z
 export const listNames = (db: Db, run: number) =>
   db.any(sql.type(Name)`select kind, no, name from run_names where run_no = ${run} order by kind, no`)
 
-/** Raises the row count of a run that sent no batch through this service to what its engine reported, up to the run's limit. Returns the count. */
+/**
+ * Raises the row count to what the external engine reported, up to the run's limit. Applies only to a run that sent no batch through this
+ * service. Returns the count.
+ */
 export const raiseCounted = (tx: Tx, {no, rowsWritten}: {no: number; rowsWritten: number}) =>
   tx.oneFirst(sql.type(z.object({counted: z.number()}))`
     update run_heads set counted = case when next_batch > 1 then counted else greatest(counted, least(${rowsWritten}::bigint, rows_limit)) end

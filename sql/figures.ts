@@ -3,12 +3,15 @@ import {type Db, sql} from './database.ts'
 
 const Figure = z.object({figure: z.string(), a: z.string(), b: z.string(), value: z.number()})
 
-/** The number of newest runs that are counted. Older runs are not relevant. */
+/** The number of the newest ended runs that are examined. */
 const newest = 2_000
 /** The limit at which row counts stop, because a higher number only means "many". */
 const most = 10_000
 
-/** SQL that counts jobs by state, and the age of the oldest. Uses the queue's clock. Failed jobs are kept for a day. */
+/**
+ * SQL that counts jobs by queue and state, with the age of the oldest in seconds. Uses `now()`, the clock of the queue. The queue keeps failed
+ * jobs for a day.
+ */
 const queues = sql.fragment`
   jobs as (
     select name, case when state = 'active' then 'active' when state = 'failed' then 'failed' when start_after > now() then 'deferred' else 'waiting' end as state,
@@ -49,7 +52,10 @@ const runs = sql.fragment`
         and (d.question_key = questions.question_key or d.question_key is null)) limit ${most}) q
   union all select 'rows_unsettled', '', '', count(*) from (select from unsettled join runs using (run_no) where state = 'ended' limit ${most}) u`
 
-/** SQL that is true for an exhausted quota. Only a call shows that a quota is available again, so a quota without a call for an hour is left out. */
+/**
+ * SQL that is true for an exhausted quota that was probed within the hour or has its renewal ahead. Others are left out: without a call, a
+ * renewed quota still counts as exhausted.
+ */
 const isWaitedFor = sql.fragment`spent_at is not null and greatest(probe_at + interval '1 hour', renews_at) > lading_now()`
 
 const crm = sql.fragment`
@@ -101,8 +107,8 @@ const server = sql.fragment`
   union all select 'database_bytes', '', '', pg_database_size(current_database())::float8`
 
 /**
- * Returns the state of the deployment over all orgs in one statement: counts, and ages in seconds. Each part is bounded, or uses an index
- * with few other rows. The queue's own table is read whole, because it holds only the jobs of a day.
+ * Returns the state of the deployment over all orgs in one statement: counts, sizes, and ages in seconds. Each part is bounded, or uses an index
+ * with few other rows. The table of the queue is read whole, because it holds only the jobs of a day.
  */
 export const readFigures = (db: Db) =>
   db.any(sql.type(Figure)`

@@ -64,7 +64,7 @@ export const insertFiring = (tx: Tx, f: NewFiring) =>
 
 type PassedFiring = NewFiring & {outcome: Outcome; reason: object}
 
-/** Inserts a firing that has ended already. */
+/** Inserts a firing that has ended already. Returns null if this due time was fired before. */
 export const insertPassed = (tx: Tx, f: PassedFiring) =>
   tx.maybeOne(sql.type(Firing)`
     insert into firings (id, schedule_id, org_id, due_at, by, missed, state, outcome, reason, ended_at)
@@ -86,8 +86,8 @@ export const listLastFirings = (db: Db, schedules: readonly string[]) =>
     cross join lateral (select * from firings f where f.schedule_id = s.id order by f.id desc limit 1) firings`)
 
 /**
- * Takes the lease of a firing, which fences off its earlier owner. Returns null if another owner has the lease, the firing is not due, or
- * nothing is left to do.
+ * Takes the lease of a firing, so that writes of an earlier owner fail. Returns null if another owner has the lease, or the firing is not due,
+ * is running or has ended.
  */
 export const takeFiring = (db: Db, {org, id, seconds}: {org: string; id: string; seconds: number}) =>
   db.maybeOne(sql.type(Firing)`
@@ -99,7 +99,7 @@ export const takeFiring = (db: Db, {org, id, seconds}: {org: string; id: string;
 type LeasedFiring = {id: string; fence: number}
 const fenced = ({id, fence}: LeasedFiring) => sql.fragment`id = ${id} and fence = ${fence} and state = 'working'`
 
-/** Changes a firing under its fence. Returns false if the holder no longer owns the firing. */
+/** Changes a firing under its fence. Returns false if the caller no longer owns the firing. */
 const change = async (db: Db, leasedFiring: LeasedFiring, set: ReturnType<typeof sql.fragment>) => {
   const {rowCount} = await db.query(sql.type(z.object({}))`update firings set ${set} where ${fenced(leasedFiring)}`)
   return rowCount === 1
@@ -108,7 +108,10 @@ const change = async (db: Db, leasedFiring: LeasedFiring, set: ReturnType<typeof
 export const renewFiring = (db: Db, leasedFiring: LeasedFiring, seconds: number) =>
   change(db, leasedFiring, sql.fragment`lease_until = greatest(lease_until, lading_now() + make_interval(secs => ${seconds}))`)
 
-/** Gives up the firing, which is due again after `seconds`. `failed`: why the attempt failed; null if it does not count as an attempt. */
+/**
+ * Gives up the lease of the firing, which is due again after `seconds`. `failed`: why the attempt failed; null if this does not count as an
+ * attempt.
+ */
 export const pauseFiring = (db: Db, leasedFiring: LeasedFiring, {seconds, failed}: {seconds: number; failed: object | null}) =>
   change(
     db,
@@ -147,13 +150,13 @@ export const endFiring = (tx: Tx, leasedFiring: LeasedFiring, {outcome, reason, 
       contract = ${contract && sql.jsonb(contract as never)}, sha256 = coalesce(decode(${sha256}, 'hex'), sha256), ended_at = lading_now()`,
   )
 
-/** Lists firings that have had no owner for two seconds after their time: the worker died, the job was lost, or they wait for a retry. */
+/** Lists firings whose lease ended more than two seconds ago: the worker died, the job was lost, or they wait for a retry. */
 export const listLeft = (db: Db, limit: number) =>
   db.any(sql.type(z.object({id: z.string(), org: z.string()}))`
     select id, org_id as org from firings where state in ('due', 'working') and lease_until <= (select lading_now()) - interval '2 seconds'
     order by lease_until limit ${limit}`)
 
-/** Locks a firing whose run has ended or was deleted. Skips firings that another process has locked. */
+/** Locks the oldest firing whose run has ended or was deleted; returns null if there is none. Skips firings that another process has locked. */
 export const claimRunEnded = (tx: Tx) =>
   tx.maybeOne(sql.type(Firing)`
     select ${columns} from firings
@@ -173,8 +176,8 @@ export const endRunning = (
 const LastRun = z.object({importNo: z.number(), importId: z.string(), runId: z.string(), isStopped: z.boolean()})
 
 /**
- * Finds the newest run of the import that the schedule ran last. Returns null if the import or its files are gone. `isStopped`: the run was
- * stopped, but not by a person.
+ * Finds the newest run, except dry runs, of the import that the schedule ran last. Returns null if the import or its files are gone.
+ * `isStopped`: the run was stopped, but not by a person.
  */
 export const findLastRun = (db: Db, schedule: string) =>
   db.maybeOne(sql.type(LastRun)`
@@ -189,8 +192,8 @@ type OfImport = {org: string; importId: string}
 const Deleted = z.object({name: z.string(), connectorId: z.string()})
 
 /**
- * Deletes the import of a firing, unless it has a run or one is being started. `deleted`: the import, if this call deleted it. `isGone`:
- * the import does not exist any more.
+ * Deletes the import of a firing, unless the import has a run or a run is being started. `deleted`: the import, if this call deleted it.
+ * `isGone`: the import does not exist any more.
  */
 export const deleteUnused = async (tx: Tx, {org, importId}: OfImport) => {
   const named = sql.fragment`from imports where org_id = ${org} and id = ${importId}`

@@ -4,7 +4,7 @@ import {groundOfDryRun} from './ground.ts'
 
 const Stored = z.object({forecast: z.record(z.string(), z.json()), madeAt: z.string(), stale: z.boolean()})
 
-/** Finds the import's last forecast. `stale`: files, flows, settings or the CRM's fields changed since. */
+/** Finds the import's last forecast, or null. `stale`: files, flows, settings, decisions or the CRM's fields changed since. */
 export const findForecast = (db: Db, {importNo, discovery}: {importNo: number; discovery: string | null}) =>
   db.maybeOne(sql.type(Stored)`
     select forecast, made_at as "madeAt", ground <> ${groundOfDryRun} or discovery_id is distinct from ${discovery} as stale

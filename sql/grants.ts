@@ -17,8 +17,8 @@ const columns = sql.fragment`refresh_sealed as "refreshSealed", access_sealed as
 type SealedTokens = {connector: string; refreshSealed: string; accessSealed: string; accessSeconds: number}
 
 /**
- * Stores the sealed tokens of a new consent, replacing those of an earlier one, and deletes its minted tokens. `accessSeconds` is the CRM's
- * `expires_in`.
+ * Stores the sealed tokens of a new consent in place of the stored tokens. Deletes the connection's records of minted tokens. `accessSeconds` is
+ * the CRM's `expires_in`.
  */
 export const keepGrant = (tx: Tx, {connector, refreshSealed, accessSealed, accessSeconds}: SealedTokens) =>
   tx.query(sql.type(Empty)`
@@ -32,8 +32,8 @@ export const findGrant = (db: Db, connector: string) =>
   db.maybeOne(sql.type(Grant)`select ${columns} from grants where connector_id = ${connector}`)
 
 /**
- * Locks the grant until the transaction ends and returns its row. Waits for another process that renews it, and fails after `waitSeconds`.
- * A dead holder's lock is released at once. A hanging holder's lock is released when the server ends its idle transaction.
+ * Locks the grant until the transaction ends and returns its row. Waits at most `waitSeconds` for a process that renews the grant, then throws.
+ * The lock of a dead process is released at once. The lock of a blocked process is released when the server ends its idle transaction.
  */
 export const lockGrant = async (tx: Tx, {connector, waitSeconds}: {connector: string; waitSeconds: number}) => {
   await tx.query(sql.type(Empty)`select set_config('lock_timeout', ${`${waitSeconds}s`}, true)`)
@@ -54,8 +54,8 @@ export const endGrant = (tx: Tx, connector: string) =>
     update grants set ended_at = lading_now(), access_sealed = null, access_expires_at = null where connector_id = ${connector}`)
 
 /**
- * Records one minted access token. If `limit` tokens were minted within `windowSeconds`, records nothing and returns how long until the
- * oldest leaves the window. The grant's lock makes count and insert atomic.
+ * Records one minted access token. If `limit` tokens were minted within `windowSeconds`, records nothing and returns the seconds until the
+ * oldest leaves the window; otherwise returns null. The lock on the grant makes count and insert atomic.
  */
 export const writeMint = (db: Db, {connector, limit, windowSeconds}: {connector: string; limit: number; windowSeconds: number}) =>
   db.one(sql.type(z.object({waitSeconds: z.number().nullable()}))`
@@ -71,20 +71,23 @@ export const writeMint = (db: Db, {connector, limit, windowSeconds}: {connector:
     from recent`)
 
 /**
- * Returns how long until the oldest of the last `limit` tokens is `windowSeconds` old, at least a second. Used when the CRM itself reports
- * a throttle.
+ * Returns the seconds until the oldest of the last `limit` minted tokens is `windowSeconds` old, at least 1. Used when the CRM itself refuses to
+ * mint.
  */
 export const readMintWait = (db: Db, {connector, limit, windowSeconds}: {connector: string; limit: number; windowSeconds: number}) =>
   db.oneFirst(sql.type(z.object({waitSeconds: z.number()}))`
     select greatest(1, ceil(coalesce(extract(epoch from min(minted_at) - lading_now()) + ${windowSeconds}, 1)))::float8 as "waitSeconds"
     from (select minted_at from grant_mints where connector_id = ${connector} order by minted_at desc limit ${limit}) as last`)
 
-/** Deletes minted tokens that are too old for any limit. */
+/** Deletes records of minted tokens that are older than the window. */
 export const forgetMints = (db: Db, {connector, windowSeconds}: {connector: string; windowSeconds: number}) =>
   db.query(sql.type(Empty)`
     delete from grant_mints where connector_id = ${connector} and minted_at < lading_now() - make_interval(secs => ${windowSeconds})`)
 
-/** Deletes the grant and its minted tokens. Waits for a process that renews the grant. Returns the deleted row, or null if there was none. */
+/**
+ * Deletes the grant and the records of its minted tokens. Waits for a process that renews the grant. Returns the deleted row, or null if there
+ * was none.
+ */
 export const takeGrant = (tx: Tx, connector: string) =>
   tx.maybeOne(sql.type(Grant)`
     with forgotten as (delete from grant_mints where connector_id = ${connector})

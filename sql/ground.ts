@@ -2,13 +2,13 @@ import {sql} from './database.ts'
 
 type Fragment = ReturnType<typeof sql.fragment>
 
-/** The settings of the modules of import `i`. Modules without a setting are left out. */
+/** SQL for the settings of the modules of import `i`. Modules without a setting are left out. */
 const settingsOfModules = (settings: Fragment, isSet: Fragment) => sql.fragment`(
         select jsonb_agg(jsonb_build_array(m.key, ${settings}) order by m.key) from curated_modules m left join edit_settings e on e.org_id = m.org_id and e.module_key = m.key
         where m.org_id = i.org_id and m.connector_id = i.connector_id and ${isSet}
           and exists (select from jsonb_array_elements(i.flows) flow where flow ->> 'module' = m.api_name))`
 
-/** The inputs of a check of import `i`, except the CRM's fields. */
+/** SQL for the inputs of a check of import `i`, except the CRM's fields. */
 const inputsOfCheck = sql.fragment`
       i.flows,
       (select jsonb_agg(jsonb_build_array(s.id, s.version) order by s.source_no) from sources s where s.import_no = i.import_no),
@@ -17,10 +17,13 @@ const inputsOfCheck = sql.fragment`
       (select plan_version_id from org_plans p where p.org_id = i.org_id),
       ${settingsOfModules(sql.fragment`m.disabled, m.idempotency_field`, sql.fragment`(m.disabled or m.idempotency_field is not null)`)}`
 
-/** A digest of all inputs of a check of import `i`, except the CRM's fields. The digest of an unchanged import is the same. */
+/** SQL for a digest of all inputs of a check of import `i`, except the CRM's fields. The digest of an unchanged import is the same. */
 export const groundOfCheck = sql.fragment`md5(jsonb_build_array(${inputsOfCheck})::text)`
 
-/** A digest of all inputs of a dry run of import `i`, except the CRM's data: those of a check, the choices about edited values, and the answers. */
+/**
+ * SQL for a digest of all inputs of a dry run of import `i`, except the CRM's data: those of a check, the settings for edited values, and the
+ * decisions.
+ */
 export const groundOfDryRun = sql.fragment`md5(jsonb_build_array(${inputsOfCheck},
       (select on_edited from edit_settings e where e.org_id = i.org_id and e.module_key = ''),
       ${settingsOfModules(sql.fragment`e.on_edited`, sql.fragment`e.on_edited is not null`)},

@@ -1,11 +1,11 @@
 import type {Duplex} from 'node:stream'
 
-/** More bytes of a server's answer arrived than may be in memory. */
+/** Thrown if more bytes of a server's answer arrived than may be in memory. */
 export class AnswerTooLarge extends Error {
   override name = 'AnswerTooLarge'
 }
 
-/** A server sent bytes that its protocol does not allow. */
+/** Thrown if a server sent bytes that its protocol does not allow. */
 export class MalformedAnswer extends Error {
   override name = 'MalformedAnswer'
 }
@@ -13,8 +13,8 @@ export class MalformedAnswer extends Error {
 const mostBytes = 64 * 1024 * 1024
 
 /**
- * Closes the stream if a listener of its data throws, or if more than 64 MiB are not released. Parsers of drivers throw at malformed bytes, and an error
- * in a listener would end the process. Returns a function that releases processed bytes; without an argument, all bytes.
+ * Destroys the stream if a `data` listener throws, or if more than 64 MiB are not released. The parsers of database drivers throw at malformed
+ * bytes, and an error in a listener would end the process. Returns a function that releases processed bytes; without an argument, all bytes.
  */
 export const guardStream = (stream: Duplex): ((released?: number) => void) => {
   let waiting = 0

@@ -9,7 +9,7 @@ export const readServerVersion = prepare<{version: number}>(
   "select current_setting('server_version_num')::int as version",
 )
 
-/** The timeouts that a connection has at its start, such as `30s`. `0` is none. */
+/** The timeouts that a connection has at its start, such as `30s`. `0`: no timeout. */
 export const readTimeouts = prepare<{statement: string; transaction: string}>(
   'timeouts',
   "select current_setting('statement_timeout') as statement, current_setting('idle_in_transaction_session_timeout') as transaction",

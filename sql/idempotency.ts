@@ -12,7 +12,10 @@ export const listIdempotencyFields = (db: Db, {org, connector}: {org: string; co
 
 const Use = z.object({kind: z.enum(['import', 'template']), id: z.string(), name: z.string()})
 
-/** Lists some imports and templates of an org whose flows map a field. A template without a connection may be used with any. */
+/**
+ * Lists at most `limit` imports and `limit` templates of an org whose flows map the field. Includes templates without a connection, because they
+ * may be used with any.
+ */
 export const listUsesOfField = (
   tx: Tx,
   {org, connector, module, field, limit}: {org: string; connector: string; module: string; field: string; limit: number},

@@ -7,8 +7,8 @@ import {IMAGE_LIST} from './segments.ts'
 export const imageKeys = openRunKeys('image_keys')
 
 /**
- * Deletes the keys and the segments of before images whose time to undo has passed. No run that still undoes may lose them. Returns the
- * number of runs.
+ * Deletes the keys and the segments of before images of ended runs whose time to undo has passed. Leaves out runs that an open run is undoing.
+ * Returns the number of runs.
  */
 export const deleteOldImages = async (db: Pool, {limit}: {limit: number}) => {
   const rows = await db.any(sql.type(z.object({run: z.number()}))`

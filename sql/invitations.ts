@@ -45,7 +45,10 @@ export const withdrawInvitation = (db: Db, {org, id}: {org: string; id: string})
 
 const Mailable = z.object({email: z.string(), role: Role, orgName: z.string(), expiresAt: z.string()})
 
-/** Finds an invitation that is to be mailed: pending, not mailed a while ago, in an open org that has not mailed too many in the last day. */
+/**
+ * Finds the invitation if it may be mailed. It is pending, was not mailed within `againAfterSeconds`, and its open org mailed fewer than
+ * `mostPerDay` in the last day.
+ */
 export const findMailable = (
   db: Db,
   {org, id, mostPerDay, againAfterSeconds}: {org: string; id: string; mostPerDay: number; againAfterSeconds: number},
@@ -72,7 +75,9 @@ export const listReceived = (db: Db, email: string) =>
 const Standing = z.object({org: z.string(), role: Role, state: State, closed: z.boolean(), membership: z.string().nullable()})
 export type InvitationStatus = z.output<typeof Standing>
 
-/** Reads an invitation to this address and what accepting it would change. `membership`: the version of the person's membership in the org. */
+/**
+ * Reads an invitation to this address, or null. `membership`: a version of the person's membership in the org; null if the person is no member.
+ */
 export const readInvitationStatus = (db: Db, {id, email, person}: {id: string; email: string; person: string}) =>
   db.maybeOne(sql.type(Standing)`
     select invitations.org_id as org, invitations.role, ${state}, closed_at is not null as closed, members.xmin::text as membership
@@ -81,7 +86,7 @@ export const readInvitationStatus = (db: Db, {id, email, person}: {id: string; e
     left join members on members.org_id = invitations.org_id and members.person_id = ${person}
     where invitations.id = ${id} and invitations.email = ${email}`)
 
-/** Uses up the invitation. Returns null unless it is still pending, for this role. */
+/** Marks the invitation as used. Returns null if it is no longer pending or has another role. */
 export const spendInvitation = (tx: Tx, {id, role}: {id: string; role: z.output<typeof Role>}) =>
   tx.maybeOne(sql.type(z.object({id: z.string()}))`
     update invitations set used_at = lading_now()

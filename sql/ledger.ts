@@ -10,8 +10,8 @@ import type {UnmappedCells} from './unmapped-cells.ts'
 import type {QueuedRows} from './verify-queue.ts'
 
 /**
- * The SQLSTATE that the intent (T1) and the settlement (T2) raise if their gate is shut; they then change nothing. Each statement serves
- * several batches, is one round trip and leaves no transaction open.
+ * The SQLSTATE that the intent (T1) and the settlement (T2) raise if the caller no longer owns the run or another condition forbids them. They
+ * then change nothing. Each is one statement for several batches: one round trip, and no open transaction.
  */
 export const GATE_SHUT = 'LD001'
 
@@ -44,8 +44,9 @@ export type Intent = {
 }
 
 /**
- * Commits the intents (T1) of some batches of one run: counts their rows, stores each batch as in flight and renews the lease. Raises for
- * all batches if the fence, the lease, a stop, the row limit or the connection's write status forbids it. A row must be in one batch only.
+ * Commits the intents (T1) of batches of one run: counts their rows, stores each batch as in flight and renews the lease. Raises `GATE_SHUT` for
+ * all batches if the fence, the lease, a stop, the run guard, the row limit or the connection's write status forbids it. A row must be in one
+ * batch only.
  */
 export const admit = async (hot: Hot, ...intents: [Intent, ...Intent[]]) => {
   const [{run, fence, answerSeconds, leaseSeconds}] = intents
@@ -70,7 +71,7 @@ export const admit = async (hot: Hot, ...intents: [Intent, ...Intent[]]) => {
 
 const sentColumns = ['key', 'attempt', 'number', 'target', 'witness', 'digest'] as const
 
-/** Returns one array per column of the rows, named `prefix.column`. */
+/** Returns one Postgres array literal per column of the rows, named `prefix.column`. */
 const columnsOf = <T extends object>(prefix: string, rows: readonly T[], columns: readonly (keyof T & string)[]): Record<string, unknown> =>
   Object.fromEntries(columns.map(column => [`${prefix}.${column}`, columnLiteral(rows, column)]))
 
@@ -134,7 +135,7 @@ export type ChainRow = {
   how: number
   matchKey: Buffer | null
   mayExistTwice?: boolean
-  /** The record's `Modified_Time` after the write, if the CRM says it. */
+  /** The record's `Modified_Time` after the write, if the CRM returned it. */
   writtenAt?: string | null | undefined
   flow?: number
   emptyLinks?: string[] | undefined
@@ -161,8 +162,8 @@ export type OpenQuestion = {
   matchKey?: Buffer | null
 }
 /**
- * The marks of values that a record holds now, in the format of `written_records`. `isSure`: false if the update was not answered, so that
- * the record holds either these values or those of before.
+ * The marks of values that a record holds now, in the format of `written_records`. `isSure`: false if the update was not answered. The record
+ * then holds either these values or the values before the update.
  */
 export type RecordMarks = {module: string; recordId: string; marks: Buffer; isSure: boolean}
 type RowName = {module: number; key: string}
@@ -188,7 +189,7 @@ export type Settlement = {
   /** Empty links besides those of `kept`. */
   emptyLinks?: EmptyLink[]
   tagged?: (RowName & {writtenAt?: string | null})[]
-  /** Records that rows of another chain created, and that an undo wrote. `writtenAt`: their `Modified_Time` after it. */
+  /** Records that rows of another chain created, and that this undo wrote. `writtenAt`: the record's `Modified_Time` after this write. */
   rewritten?: {chain: number; module: number; recordId: string; writtenAt: string}[]
   /** Numbers to add to the run's counts of unmapped cells, at most one per flow and field. */
   unmapped?: UnmappedCells[]
@@ -204,12 +205,12 @@ export type Settlement = {
 }
 
 /**
- * Commits the settlement (T2) of some batches, and of rows that needed none, in one statement: log, row count, record ids, unsettled
- * entries, marks of records and cursor. Returns why the run's guard holds it now, or null.
+ * Commits the settlement (T2) of batches, and of rows that needed no batch, in one statement. The settlement covers log, row count, record ids,
+ * unsettled entries, marks of records and cursor. Returns why the run guard holds the run now, or null.
  */
 export const settle = async (hot: Hot, s: Settlement): Promise<RunHold | null> => (await settleStatement(hot, valuesOf(s)))[0]?.held ?? null
 
-/** Commits the same settlement inside the caller's transaction. */
+/** Executes the settlement of `settle` inside the caller's transaction, which commits it. */
 export const settleIn = async (tx: Tx, s: Settlement): Promise<RunHold | null> =>
   ((await statementsIn(tx).executeSql(settleNamed.text, valuesOf(s))).rows[0] as {held: RunHold | null} | undefined)?.held ?? null
 

@@ -2,25 +2,31 @@ import {setTimeout as sleep} from 'node:timers/promises'
 import type pg from 'pg'
 import {sqlStateOf} from './database.ts'
 
-/** The longest wait for a table's lock in ms. A statement that waits for such a lock blocks all later ones. */
+/** The longest wait for the lock of a table, in ms. A statement that waits for this lock blocks all later statements on the table. */
 const LOCK_MS = 100
 const longestPauseMs = 2_000
-/** The value of `deadlock_timeout`. It is shorter than the lock wait, because autovacuum gives way only to a statement that has waited this long. */
+/**
+ * The value of `deadlock_timeout`, in ms. It is shorter than the lock wait, because autovacuum cancels itself only for a statement that has
+ * waited this long.
+ */
 const DEADLOCK_MS = LOCK_MS / 2
-/** Some roles cannot set `deadlock_timeout`. Then one of this many tries waits longer than the server's value, so that a running vacuum gives way. */
+/**
+ * Some roles cannot set `deadlock_timeout`. So every eighth try waits longer than the server's value, if a vacuum runs, which then cancels
+ * itself.
+ */
 const vacuumEvery = 8
 
 export type LockRetryOptions = {seconds: number}
 
-/** Prepares a connection for statements that lock tables in use. */
+/** Sets a short `deadlock_timeout` on the connection, if the connection's role is allowed to. */
 export const limitLockWait = (client: pg.Client) =>
   client.query(`select set_config('deadlock_timeout', $1, false) where has_parameter_privilege('deadlock_timeout', 'set')`, [
     String(DEADLOCK_MS),
   ])
 
 /**
- * Retries until the locks are acquired, and pauses between the tries so that other statements proceed. `attempt` is one transaction that
- * waits `lockMs` for each lock. Throws after `seconds` and names the transactions that are open longest.
+ * Calls `attempt` until it acquires its locks, with pauses in which other statements proceed. `attempt` is one transaction that waits `lockMs`
+ * for each lock. After `seconds`, throws an error that names the transactions that are open longest.
  */
 export const retryOnLock = async <T>(
   client: pg.Client,

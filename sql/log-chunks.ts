@@ -2,18 +2,18 @@ import type {LogRow} from './ledger.ts'
 
 /** The number of row numbers of a block, as in the view `log_entries` and the table `admitted_blocks`. */
 export const BLOCK_ROWS = 1_024
-/** The most entries of one row of `log_batches`, which is a chunk. It limits what a reader unpacks for one entry. */
+/** The limit on entries in one chunk, which is one row of `log_batches`. It bounds what a reader unpacks for one entry. */
 export const MOST_IN_CHUNK = 1_000
 
-/** Positions of the entries of one chunk in the list, from 1, both included. */
+/** A chunk of a sorted log: the positions of its first and last entry, counted from 1. */
 export type LogChunk = {first: number; last: number; block: number}
 
-/** Returns the block of a row number: entries of nearby rows share it. Entries without a row number are in block -1. */
+/** Returns the number of the block that contains the row number; -1 for an entry without a row number. */
 export const blockOf = (row: number | null) => (row === null ? -1 : Math.floor(row / BLOCK_ROWS))
 
 /**
- * Sorts entries by block, so that entries of one block share as few chunks as possible. Entries of one row keep their order, which may decide
- * its final outcome. Rows without numbers are those of an external engine, whose entries stay in the order in which it reported them.
+ * Sorts entries by block, so that entries of one block share as few chunks as possible. Entries of one row keep their order, because the order
+ * may decide the final outcome of the row. If any entry has no row number, as in external runs, the whole log keeps its order.
  */
 export const sortByBlock = (log: readonly LogRow[]): readonly LogRow[] => {
   const keepsOrder =

@@ -6,14 +6,14 @@ const Empty = z.object({})
 const Export = z.object({
   part: z.number(),
   job: z.string(),
-  /** When the job was requested, in ms. */
+  /** When the job was requested, in ms since 1970. */
   askedMs: z.number(),
   nextPage: z.string().nullable(),
-  /** The stored file and its sealed key. Null: not stored yet. */
+  /** The storage key of the part's file. Null: not stored yet. `sealed`: the sealed encryption key of that file. */
   key: z.string().nullable(),
   sealed: z.string().nullable(),
 })
-/** One job of an export, in the order of its pages. */
+/** One part of a module export, which one job of the CRM makes. `part`: its position among the parts. */
 export type ExportPart = z.infer<typeof Export>
 type OfFlow = {run: number; flow: number}
 
@@ -28,7 +28,10 @@ export const insertExportPart = (db: Db, {run, flow, part, job, askedMs}: OfFlow
 
 type StoredPart = OfFlow & {part: number; key: string; sealed: string; nextPage: string | null; records: number}
 
-/** Records the storage key of a part's file. The object was listed for cleanup before it was stored. */
+/**
+ * Stores the storage key of a part's file, and removes it from the list of objects that no row names. Throws if another owner of the run stored
+ * or deleted the part.
+ */
 export const nameExportPart = (db: Pool, {run, flow, part, key, sealed, nextPage, records}: StoredPart) =>
   db.transaction(async tx => {
     const {rowCount} = await tx.query(sql.type(Empty)`

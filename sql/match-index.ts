@@ -1,14 +1,14 @@
 import {DatabaseSync, type StatementSync} from 'node:sqlite'
 import {setImmediate as yieldNow} from 'node:timers/promises'
 
-/** A record in the index. `digests`: of its compared values. */
+/** A record in the index. `digests`: the digests of its compared values. */
 export type IndexedRecord = {id: string; digests: Buffer}
 
 type KeyedRecord = IndexedRecord & {key: Buffer | null}
 
 /** An index of records by match key, in a temporary SQLite file. A record without a key is never found. */
 export type IndexTable = {
-  /** Adds records. If an id is added twice with different keys, both keys find it until `put` or `remove`. */
+  /** Adds records. If an id is added twice with different keys, both keys may find it until `put` or `remove`. */
   fill(records: readonly KeyedRecord[]): void
   /** Indexes the keys, after the last `fill` and before the first `find`. An index that grows record by record would take ten times as long. */
   finish(): Promise<void>
@@ -19,7 +19,7 @@ export type IndexTable = {
   close(): void
 }
 
-/** The memory of the index, in KiB. Other pages are in a temporary file, which SQLite deletes. */
+/** The memory of the index, in KiB. SQLite keeps other pages in a temporary file and deletes that file. */
 const cacheKib = 8_192
 /** Records are divided by their key, so that no step blocks the process for long: 5,000,000 records take 8 steps of about a second. */
 const partCount = 8

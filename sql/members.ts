@@ -49,8 +49,8 @@ export const keepMember = (db: Db, {id, org, person, role}: {id: string; org: st
     returning ${columns}`)
 
 /**
- * Finds how to read this member's CRM role: the person's account id and a connection to the org's own CRM org. Returns null if the org does
- * not follow the CRM's roles, the person belongs to another data centre, or there is no such connection.
+ * Finds how to read this member's CRM role: the person's account id and the newest connection to the org's own CRM org. Returns null if the org
+ * does not follow the CRM's roles, the person belongs to another data centre, or there is no such connection.
  */
 export const findFollowed = (db: Db, {org, person}: {org: string; person: string}) =>
   db.maybeOne(sql.type(z.object({connector: z.string(), zuid: z.string(), invited: z.boolean()}))`
@@ -76,16 +76,16 @@ export const markInvited = (tx: Tx, {org, person}: {org: string; person: string}
   tx.query(sql.type(z.object({}))`
     update members set invited = true, manual_role = true where org_id = ${org} and person_id = ${person}`)
 
-/** Clears the mark of an invited member. A sign-in without the CRM org then no longer leads to this org. */
+/** Clears the invited flag of the membership. A sign-in without a CRM org then no longer leads to this org. */
 export const markUninvited = (tx: Tx, {org, person}: {org: string; person: string}) =>
   tx.query(sql.type(z.object({}))`update members set invited = false where org_id = ${org} and person_id = ${person} and invited`)
 
-/** Finds the org of the person's latest invitation, among the orgs to which the person still belongs. */
+/** Finds the org that the person joined last by an invitation and still belongs to, or null. */
 export const findInvited = (db: Db, person: string) =>
   db.maybeOne(sql.type(z.object({org: z.string(), role: Role}))`
     select org_id as org, role from members where person_id = ${person} and invited order by created_at desc, id desc limit 1`)
 
-/** Locks the membership until the transaction ends. Returns the member with a version. */
+/** Locks the membership until the transaction ends. `version`: a text that differs after each change of the membership. */
 export const lockMember = (tx: Tx, {org, person}: {org: string; person: string}) =>
   tx.maybeOne(sql.type(Member.extend({version: z.string()}))`
     select ${columns}, xmin::text as version from members where org_id = ${org} and person_id = ${person} for no key update`)

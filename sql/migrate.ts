@@ -7,7 +7,7 @@ import {listMigrations, type Migration, readMigrations} from './migration-files.
 
 /** The advisory lock of all releases, so that releases that start together take turns. */
 const LOCK = 7_216_204
-/** The lock timeout of a concurrent index build, which waits until all older transactions have ended. Its wait blocks no other statement. */
+/** The lock timeout of a concurrent index build, which waits until all older transactions have ended. This wait blocks no other statement. */
 const concurrentLock = '30min'
 const longestTurn: LockRetryOptions = {seconds: 3_600}
 /** The limit on pieces of one migration. A statement that needs more evidently does not reduce the remaining rows. */

@@ -6,12 +6,11 @@ import {pathToFileURL} from 'node:url'
 const FOLDER = new URL('migrations/', import.meta.url)
 
 /**
- * The way in which the text is executed, as a line at the head of the file says. `-- concurrently`: one statement outside a transaction.
- * `-- in pieces`: one statement, repeated in separate transactions until it changes no row. Without such a line, the whole text is one
- * transaction.
+ * How the text is executed, from a line at the head of the file. `-- concurrently`: one statement outside a transaction. `-- in pieces`: one
+ * statement, repeated in separate transactions until it changes no row. Without such a line, the whole text is one transaction.
  */
 type MigrationMode = 'at once' | 'concurrently' | 'in pieces'
-/** A migration file. `contract`: if the migration removes something, why no code that may still run reads it. */
+/** A migration file. `contract`: the reason why no running code reads what the migration removes, if it removes something. */
 export type Migration = {name: string; text: string; sha256: string; how: MigrationMode; contract: string | null}
 
 export const readMigrations = async (folder?: string): Promise<Migration[]> => {

@@ -12,10 +12,10 @@ export const listModuleSizes = (db: Db, connector: string) =>
   db.any(sql.type(z.object({module: z.string(), records: z.number()}))`
     select module, records from crm_module_sizes where connector_id = ${connector}`)
 
-/** A count of records is used for so long without another one. */
+/** How long a count of records is used, in seconds. */
 const freshSeconds = 3600
 
-/** Returns the number of a module's records if they were counted within an hour, and otherwise null. */
+/** Returns the number of a module's records if it was counted within the hour; otherwise null. */
 export const findFreshSize = (db: Db, {connector, module}: Omit<ModuleSize, 'records'>) =>
   db.maybeOneFirst(sql.type(z.object({records: z.number()}))`
     select records from crm_module_sizes

@@ -52,7 +52,7 @@ export const keepBody = (tx: Tx, {no, schedule, body}: {no: number; schedule: st
 
 type NoticeTarget = {org: string; kind: string; schedule: string | null}
 
-/** Lists endpoints that subscribe to this kind, and endpoints that a notice rule of the org or of the schedule names for it. */
+/** Lists enabled endpoints that subscribe to this kind, or that a notice rule of the org or of the schedule names for it. */
 export const listEndpointsToNotify = (tx: Tx, {org, kind, schedule}: NoticeTarget) =>
   tx.anyFirst(sql.type(z.object({id: z.string()}))`
     select id from webhook_endpoints e

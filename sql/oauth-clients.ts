@@ -16,9 +16,8 @@ const columns = sql.fragment`id, kind, name, redirect_uris as "redirectUris", cr
 type KeptOAuthClient = Pick<OAuthClientRow, 'id' | 'kind' | 'name' | 'redirectUris'>
 
 /**
- * Stores or updates a client. At most `mostUnused` clients without a grant are stored. A further client replaces the oldest without a
- * sign-in in progress, so that mass registration neither fills the table nor blocks others. Returns null if all of them have a sign-in in
- * progress.
+ * Stores or updates a client. At most `mostUnused` clients without a grant are stored, so that mass registration does not fill the table. Beyond
+ * this limit, the client replaces the oldest one without a sign-in in progress. Returns null if all of them have a sign-in in progress.
  */
 export const keepClient = (
   db: Db,

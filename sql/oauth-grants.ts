@@ -31,7 +31,10 @@ const Refresh = z.object({
   banned: z.boolean(),
 })
 
-/** Locks a refresh token and its grant until the transaction ends. `used`: it was used before; `reused`: more than `graceSeconds` ago. */
+/**
+ * Locks a refresh token and its grant until the transaction ends. `used`: the token was used before. `reused`: its first use was more than
+ * `graceSeconds` ago.
+ */
 export const lockRefresh = (tx: Tx, hash: Buffer, {graceSeconds}: {graceSeconds: number}) =>
   tx.maybeOne(sql.type(Refresh)`
     select g.id as grant, g.client_id as "clientId", t.expires_at <= lading_now() as expired,
@@ -90,8 +93,9 @@ export const revokeOwnGrant = (db: Db, {org, person, id}: GrantHolderRef & {id: 
     returning ${listed}`)
 
 /**
- * Deletes rows that ended at least a day ago: requests, tokens, and grants without a token. Also deletes clients that were not used since
- * their first day or for 90 days. Deletes at most `limit` rows of each kind. Returns the largest of the counts.
+ * Deletes requests and tokens that expired over a day ago, and grants of over a day ago that have no token. Also deletes clients without grants
+ * and requests that were unused for a day after their creation, or for 90 days after their last use. Deletes at most `limit` rows of each kind.
+ * Returns the largest of the counts.
  */
 export const deleteEndedOAuth = async (db: Db, limit: number): Promise<number> => {
   const over = sql.fragment`expires_at < lading_now() - interval '1 day'`

@@ -15,7 +15,7 @@ const Request = z.object({
 })
 export type OAuthRequest = z.output<typeof Request>
 
-/** An authorisation request, which is stored once the person has signed in. `org`: the org of the sign-in, which the page offers first. */
+/** An authorisation request to store once the person has signed in. `org`: the org of the sign-in, which the consent page offers first. */
 type NewOAuthRequest = {
   id: string
   client: string
@@ -50,7 +50,7 @@ const waiting = ({id, browserHash}: OfBrowser) => sql.fragment`
 const columns = sql.fragment`r.id, client_id as "clientId", c.name as "clientName", c.kind as "clientKind", redirect_uri as "redirectUri",
   client_state as "clientState", person_id as person, p.email, org_id as org`
 
-/** Finds an undecided request. Only the browser in which it began can see it. */
+/** Finds an undecided request that has not expired. Only the browser that began the request can read it. */
 export const findRequest = (db: Db, of: OfBrowser) =>
   db.maybeOne(sql.type(Request)`
     select ${columns} from oauth_requests r join oauth_clients c on c.id = client_id left join people p on p.id = person_id where ${waiting(of)}`)

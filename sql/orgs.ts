@@ -12,8 +12,8 @@ const Described = Org.extend({
 type OrgInput = {id: string; name: string; dc: string; crmOrgId: string; sandbox?: boolean; plan?: string}
 
 /**
- * Stores the org of this CRM org, with its current name there. `id` and the newest version of `plan` apply to a new org. Locks the row
- * until the transaction ends, so that sign-ins to one org take turns.
+ * Stores the org that belongs to this CRM org, or updates its name and its sandbox flag. `id` and the newest version of `plan` apply only to a
+ * new org. Locks the row until the transaction ends, so that sign-ins to one org take turns.
  */
 export const keepOrg = (tx: Tx, {id, name, dc, crmOrgId, sandbox = false, plan = 'free'}: OrgInput) =>
   tx.one(sql.type(Org)`

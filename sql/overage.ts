@@ -43,9 +43,9 @@ export const listUnsent = (db: Db, limit: number) =>
     order by attempts, at, identifier limit ${limit}`)
 
 /**
- * Marks the report as sent before it is sent, because from here on it may arrive. Returns the time for which it is reported, or null if it
- * was confirmed meanwhile. A late report gets the current time, because the invoice of its original time may be closed and its rows would
- * not be billed. This applies to the first attempt, and `hours` after an attempt that is known not to have arrived.
+ * Counts an attempt to send the report before it is sent, because the report may arrive from then on. Returns the time for which the rows are
+ * reported; null if the report was confirmed meanwhile. The count starts anew once the first attempt is `hours` old. When the count starts, a
+ * report older than 30 minutes gets the current time. The invoice of its original time may be closed, so its rows would not be billed.
  */
 export const beginReport = (db: Db, {identifier, hours}: {identifier: string; hours: number}) =>
   db.maybeOneFirst(sql.type(z.object({at: z.string()}))`
@@ -57,7 +57,7 @@ export const beginReport = (db: Db, {identifier, hours}: {identifier: string; ho
       from overage_reports where identifier = ${identifier} for no key update) as found
     where identifier = same and sent_at is null returning at`)
 
-/** Counts an attempt that was not sent, so that the report's next attempt waits longer. */
+/** Counts an attempt in which the report was not sent, so that the next attempt waits longer. */
 export const restReport = (db: Db, identifier: string) =>
   db.query(sql.type(Empty)`update overage_reports set attempts = attempts + 1 where identifier = ${identifier}`)
 
@@ -68,8 +68,8 @@ export const setSent = (db: Db, identifiers: readonly string[]) =>
 const InMinute = z.object({identifier: z.string(), rows: z.number(), sent: z.boolean(), tried: z.boolean(), fresh: z.boolean()})
 
 /**
- * Lists all reports of the org in that minute. `fresh`: confirmed within the hour, so the provider may not count the report yet; or sent
- * within `hours` and not confirmed, so it is sent again.
+ * Lists all reports of the org in the minute of `at`. `fresh`: the report was confirmed within the hour, so the provider may not count it yet.
+ * Or the report was first tried within `hours` and not confirmed, so the report is sent again.
  */
 export const listOfMinute = (db: Db, {org, at, hours}: {org: string; at: string; hours: number}) =>
   db.any(sql.type(InMinute)`

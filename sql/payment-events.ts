@@ -5,7 +5,7 @@ const Empty = z.object({})
 const Id = z.object({id: z.string()})
 
 /**
- * What is stored of an event: the ids of its org and object. Names, addresses and cards are not stored. The state that is applied is always
+ * The stored part of an event: ids of its objects and its org. Names, addresses and cards are not stored. The state that is applied is always
  * read from the provider.
  */
 export const EventHint = z.object({
@@ -51,7 +51,10 @@ export const lockEventStatus = (tx: Tx, id: string) =>
 export const deferEvent = (tx: Tx, id: string) =>
   tx.query(sql.type(Empty)`update payment_events set status = 'deferred' where id = ${id} and not ${over}`)
 
-/** Lists the events that came while the org's billing lock was held. The worker that takes one of them applies the others too. */
+/**
+ * Lists the oldest of the org's deferred events, which came while its billing lock was held. One is enough: the worker that takes it applies the
+ * others too.
+ */
 export const listDeferredEvents = (tx: Tx, org: string) =>
   tx.anyFirst(sql.type(Id)`select id from payment_events where org_id = ${org} and status = 'deferred' order by created_at, id limit 1`)
 
@@ -104,9 +107,9 @@ type WaitingEventsQuery = {
 }
 
 /**
- * Lists events whose job was lost, whose worker died, or that failed. A failed event waits longer after each attempt. Skips orgs whose
- * billing lock is held, because its release enqueues their events. An event with an org is processed under the lock, so one that is
- * `processing` without it has lost its worker.
+ * Lists events whose job was lost, whose worker died, or that failed. A failed event waits longer after each attempt. Skips orgs whose billing
+ * lock is held, because its release enqueues their events. An event with an org is processed under this lock. If it is `processing` while the
+ * lock is free, its worker has died.
  */
 export const listWaitingEvents = (
   db: Db,
@@ -137,7 +140,7 @@ const logged = sql.fragment`id, type, status, org_id as "orgId", error, created_
 
 export type EventFilter = {status?: EventStatus | undefined; type?: string | undefined; org?: string | undefined}
 
-/** Lists the log of events, newest first, after the event `place`. If `place` is null, lists from the newest event. */
+/** Lists events, newest first, starting after the event with the id `place`. If `place` is null, starts with the newest event. */
 export const listEvents = (db: Db, {status, type, org, place, limit}: EventFilter & {place: string | null; limit: number}) =>
   db.any(sql.type(Logged)`
     select ${logged} from payment_events e

@@ -42,7 +42,7 @@ const Change = z.object({
   target: Target,
   params: Params,
   state: State,
-  /** Whether the provider may still know its idempotency keys. */
+  /** Whether the provider still knows the idempotency keys of the change. */
   isYoung: z.boolean(),
   settledAt: z.string().nullable(),
 })
@@ -89,7 +89,7 @@ export const findConfirmingChange = (db: Db, org: string) =>
   db.maybeOne(sql.type(Change)`
     select ${change} from plan_changes where org_id = ${org} and state = 'confirming' order by created_at desc, id desc limit 1`)
 
-/** Finds the newest change that our rows do not show yet. It caused the state that the provider shows now. */
+/** Finds the newest change that our rows do not show yet, or null. The state at the provider results from it. */
 export const findChangeUnderWay = (db: Db, org: string) =>
   db.maybeOne(sql.type(Change)`
     select ${change} from plan_changes where org_id = ${org} and state in ('started', 'unknown', 'partial', 'accepted', 'confirming')

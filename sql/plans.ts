@@ -33,7 +33,7 @@ export const Status = z.enum(['trialing', 'active', 'past_due', 'suspended'])
 export type Status = z.infer<typeof Status>
 
 const Standing = z.object({
-  /** The org that pays. For a sandbox org that is linked to a production org, it is the production org. */
+  /** The org that pays: the org itself, or the production org of a linked sandbox org. */
   payer: z.string(),
   plan: PlanVersion,
   status: Status,
@@ -110,8 +110,8 @@ export const setPlanPayment = (tx: Tx, id: string, payment: PlanPayment & {amoun
 type OrgPlanMove = {org: string; plan: string; status: Status; anchor: string}
 
 /**
- * Moves the org to a plan. An unpaid debt keeps its age. If the plan has no overage price, overage is disabled. The caller has locked the
- * org's row.
+ * Moves the org to a plan. An org that is past due keeps the time since when. If the plan has no overage price, overage is disabled. The caller
+ * has locked the org's row.
  */
 export const setOrgPlan = (tx: Tx, {org, plan, status, anchor}: OrgPlanMove) =>
   tx.query(sql.type(z.object({}))`
@@ -128,7 +128,7 @@ export const lockOrgPlan = (tx: Tx, org: string) =>
     select plan_version_id as "planVersionId", plan_status as status, plan_anchor as anchor, trial_ends_at as "trialEndsAt"
     from orgs where id = ${org} for no key update`)
 
-/** Starts a trial of the plan. At its end, the org returns to its present plan. */
+/** Starts a trial of the plan. At the end of the trial, the org returns to its current plan. */
 export const beginTrial = (tx: Tx, {org, plan, days}: {org: string; plan: string; days: number}) =>
   tx.query(sql.type(z.object({}))`
     update orgs set trial_from = plan_version_id, plan_version_id = ${plan}, plan_status = 'trialing', plan_anchor = clock.now,
@@ -142,7 +142,7 @@ export const cutTrial = (tx: Tx, org: string) =>
 
 const Trial = z.object({org: z.string(), plan: z.string(), from: z.string(), endsAt: z.string()})
 
-/** Locks the row of an org whose trial time has passed. Returns null if there is none. */
+/** Locks the org whose trial time passed first. Returns null if there is none. Skips orgs that another process has locked. */
 export const claimOverTrial = (tx: Tx) =>
   tx.maybeOne(sql.type(Trial)`
     select id as org, plan_version_id as plan, trial_from as "from", trial_ends_at as "endsAt"
@@ -187,7 +187,7 @@ export const setPackPayment = (
     update credit_packs set payment_product_id = ${paymentProductId}, payment_price_id = ${paymentPriceId},
       payment_amounts = ${amounts && sql.jsonb(amounts)} where key = ${key} returning ${pack}`)
 
-/** Stores the amounts of a plan version whose price ids are unchanged. The API calls it at its start. */
+/** Stores the amounts of a plan version whose price ids are unchanged. The API calls this function when it starts. */
 export const setPlanAmounts = (db: Db, id: string, amounts: PaymentAmounts) =>
   db.query(sql.type(z.object({}))`update plan_versions set payment_amounts = ${sql.jsonb(amounts)} where id = ${id}`)
 

@@ -13,7 +13,7 @@ export const keepNames = (tx: Tx, run: number) =>
       union all select 'flow', (f ->> 'no')::smallint, f -> 'flow' ->> 'id' from jsonb_path_query(document, '$.flows[*]') f) names
     where run_no = ${run} and no is not null and name is not null on conflict do nothing`)
 
-/** Whether every run of the chain has expired. No retry then needs its rows. */
+/** Whether every run of the chain has expired, so that no retry needs the rows of the chain. */
 export const isChainOver = async (db: Db, chain: number) =>
   !(await db.exists(sql.type(Empty)`select from runs where chain_no = ${chain} and expired_at is null`))
 
@@ -27,8 +27,8 @@ export const deleteOfChain = async (db: Db, {table, chain, limit}: OfChain) => {
 }
 
 /**
- * Deletes the small remaining tables of a run, and marks the run as emptied if it has no rows left. Another process may work on the same
- * rows and still have some to delete.
+ * Deletes a run's rows in small tables, and marks the run as emptied if it has no rows left in the large ones. Some may be left, because another
+ * process may be deleting the same rows.
  */
 export const markRunEmptied = async (tx: Tx, {no, snapshotNo}: {no: number; snapshotNo: number | null}) => {
   await tx.query(sql.type(Empty)`delete from questions where run_no = ${no}`)
@@ -37,7 +37,7 @@ export const markRunEmptied = async (tx: Tx, {no, snapshotNo}: {no: number; snap
   await tx.query(sql.type(Empty)`update runs set emptied = true where run_no = ${no} and expired_at is not null and ${hasNothing(no)}`)
 }
 
-/** SQL that is true if the run has no rows left. If all runs of its chain have expired, the chain must have none either. */
+/** SQL that is true if the run has no rows left in large tables. If all runs of its chain have expired, the chain must have none either. */
 const hasNothing = (run: number) => sql.fragment`
   ${sql.join(
     ofRunsAlone.map(table => hasNone(table, sql.fragment`${run}`)),
@@ -65,7 +65,10 @@ export const deleteImport = async (tx: Tx, importNo: number) => {
   return rowCount
 }
 
-/** Lists the keys of objects to be removed, which no row names or will name. `hours`: only objects that were listed at least so long ago. */
+/**
+ * Lists the keys of objects that are marked for removal and that no source or segment names. `hours`: only objects that were listed at least so
+ * long ago.
+ */
 export const listPendingDeletes = (db: Db, {after, limit, hours = null}: {after: string; limit: number; hours?: number | null}) =>
   db.anyFirst(sql.type(z.object({key: z.string()}))`
     select key from loose_objects l

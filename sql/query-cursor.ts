@@ -14,7 +14,7 @@ export type QueryInput = {
   query: string
   /** `ca`: the authorities that are trusted instead of the public ones. Null: no encryption. */
   tls: {ca?: string | undefined} | null
-  /** The time limit: of each batch (PostgreSQL) or of the whole query (MySQL). */
+  /** The time limit in seconds: of each batch (PostgreSQL) or of the whole query (MySQL). */
   statementSeconds: number
 }
 
@@ -25,8 +25,8 @@ const connectSeconds = 20
 const batchRows = 500
 
 /**
- * Runs a query of another database, in a read-only transaction and through a cursor. The cursor takes one statement that returns rows. No value becomes a
- * JavaScript number or date. Throws errors of pg, and those of `guardStream`.
+ * Runs a query of another database, in a read-only transaction and through a cursor. `query` must be one statement that returns rows. No value
+ * becomes a JavaScript number or date. Throws errors of pg, and those of `guardStream`.
  */
 export const openQuery = async ({query, statementSeconds, ...input}: QueryInput): Promise<QueryRows> => {
   const client = openClient(input)
@@ -45,12 +45,12 @@ export const openQuery = async ({query, statementSeconds, ...input}: QueryInput)
   return {columns: first.fields.map(({name}) => name), batches: batches(), end: () => client.end()}
 }
 
-/** The extended protocol refuses a second statement. The types of pg do not know this option. */
+/** Returns a query for the extended protocol, which refuses a second statement. The types of pg do not know this option. */
 const oneStatement = (text: string): pg.QueryConfig => Object.assign({text}, {queryMode: 'extended'})
 
 type ClientInput = Omit<QueryInput, 'query' | 'statementSeconds'>
 
-/** The settings that are given here would otherwise come from the environment of the process. */
+/** Opens a client. It sets all options that pg would otherwise read from the environment of the process. */
 const openClient = ({socket, tls, host, user, password, database}: ClientInput): pg.Client => {
   const client = new pg.Client({
     host,
@@ -71,7 +71,7 @@ const openClient = ({socket, tls, host, user, password, database}: ClientInput):
   return client
 }
 
-/** pg connects the stream that it is given. This one is connected already, to an address that was checked. */
+/** Replaces `connect` of the socket, which pg calls. The socket is connected already, to an address that was checked. */
 const withoutConnect = (socket: Socket): Socket =>
   Object.assign(socket, {
     connect() {
@@ -91,7 +91,7 @@ const fetchBatch = (client: pg.Client, rows: number) =>
 
 const asText = {getTypeParser: () => (text: string) => text}
 
-/** Finds the array types of the result. The elements of a `box[]` have another separator, so it stays text. */
+/** Finds the array types of the result. Leaves out types whose elements have another separator than a comma, such as `box[]`: they stay text. */
 const findArrayTypes = async (client: pg.Client, fields: readonly pg.FieldDef[]): Promise<ArrayTypes> => {
   const {rows} = await client.query<[string, string]>({
     text: `select a.oid, e.oid from pg_catalog.pg_type a join pg_catalog.pg_type e on e.oid = a.typelem and e.typarray = a.oid

@@ -3,9 +3,9 @@ import {type Db, sql, type Tx} from './database.ts'
 import type {QuestionKind} from './decisions.ts'
 
 /**
- * A question to insert, about a row that waits for a user's answer. `key` identifies it; all rows and runs with the same question share the
- * key. `module`: the API name of the candidates' module. `field`: set for a lookup and for an
- * edited value.
+ * A question to insert, about a row that waits for a user's answer. `key`: a digest of the question, which all rows and runs with the same
+ * question share. `module`: the API name of the candidates' module. `field`: set for a lookup and for an edited value. `found`: the number of
+ * matching records. `number`: the row number.
  */
 export type NewQuestion = {
   key: Buffer
@@ -18,10 +18,10 @@ export type NewQuestion = {
   number: number
 }
 
-/** The limit on candidates shown to a user. If there are more, the oldest are kept. */
+/** The limit on stored candidates of a question. If there are more, the first, which are the oldest, are kept. */
 export const mostCandidates = 20
 
-/** Inserts questions in the transaction that settles their rows. So a question exists exactly while rows wait for it. */
+/** Inserts questions and the rows that wait for them. `tx` must be the transaction that settles these rows. */
 export const insertQuestions = (tx: Tx, {run, asked}: {run: number; asked: NewQuestion[]}) => {
   const rows = asked.map(({key, candidates, ...rest}) => ({
     ...rest,
@@ -61,7 +61,10 @@ export type OpenRowQuestion = z.infer<typeof OpenRowQuestion>
 
 type Page = {run: number; importNo: number; decidedUpTo: number; after: string | null; limit: number}
 
-/** Lists the run's questions in a stable order, each with the answer given since the run began. Earlier answers did not resolve the question. */
+/**
+ * Lists the run's questions in the order of their keys. Each has the last answer to the question itself after decision `decidedUpTo`. Earlier
+ * answers did not resolve the question.
+ */
 export const listQuestions = (db: Db, {run, importNo, decidedUpTo, after, limit}: Page) =>
   db.any(sql.type(OpenRowQuestion)`
     select encode(q.question_key, 'hex') as key, q.kind, q.flow_id as "flowId", module, field, candidates, found, waiting.rows, waiting.numbers,
@@ -91,7 +94,7 @@ export const findQuestions = (db: Db, {run, keys}: {run: number; keys: string[]}
     select encode(question_key, 'hex') as key, kind, flow_id as "flowId", candidates, found from questions
     where run_no = ${run} and question_key = any(array(select decode(key, 'hex') from unnest(${sql.array(keys, 'text')}) as key))`)
 
-/** Counts the questions of a run that have an answer of their own or by a rule, given since the run was authorised. */
+/** SQL that counts the questions of a run that were answered, directly or by a rule, since the run was authorised. */
 export const answeredQuestions = sql.fragment`(
     select count(*) from questions q where q.run_no = runs.run_no and (
       exists (

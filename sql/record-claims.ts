@@ -16,7 +16,7 @@ const isConcurrent = (chain: number) => sql.fragment`(r.ended_at is null or r.en
 type ElsewhereQuery = CrmOrg & {chain: number; module: string; records: string[]}
 
 /**
- * Finds which of these records a row of another retry chain created or claimed. Covers all our orgs that write to the same CRM org, and the
+ * Lists those of `records` that a row of another retry chain created or claimed. Covers all our orgs that write to the same CRM org, and the
  * runs that overlap this chain in time. `module` is an API name.
  */
 export const listHeldElsewhere = (db: Db, {chain, module, records, ...crmOrg}: ElsewhereQuery) =>
@@ -43,7 +43,10 @@ const nameOf = (run: string, no: string) => `coalesce(
   (select m ->> 'apiName' from run_snapshots s, jsonb_path_query(s.document, '$.modules[*]') m
     where s.snapshot_no = ${run}.snapshot_no and (m ->> 'no')::smallint = ${no}))`
 
-/** SQL that finds records of other chains. It looks up the records first: usually no other chain has any of them, so nothing else is read. */
+/**
+ * SQL that finds records that rows of other chains made. It looks up the records first. Usually no other chain has any of them, so nothing else
+ * is read.
+ */
 const madeElsewhereText = `
   select asked.module, held.record_id as "recordId"
   from unnest($3::smallint[], $4::text[]) as asked(module, record_id)
@@ -60,16 +63,16 @@ const valuesOf = ({run, chain, rows}: MadeQuery) => [run, chain, columnLiteral(r
 const madeElsewhereStatement = prepare<MadeRow>('made-elsewhere', madeElsewhereText)
 
 /**
- * Lists which of the created records a row of another chain at the same CRM org has created or claimed. Only runs that were open after the
- * chain began count, because a CRM that was set up again may reuse its ids.
+ * Lists the rows whose record a row of another chain at the same CRM org created or claimed. Only runs that were open after the chain began
+ * count, because a CRM that was set up again may reuse its ids.
  */
 export const listMadeElsewhere = (hot: Hot, query: MadeQuery) => madeElsewhereStatement(hot, valuesOf(query))
 
-/** Runs `listMadeElsewhere` inside a transaction. */
+/** Executes the query of `listMadeElsewhere` in the caller's transaction. */
 export const listMadeElsewhereIn = async (tx: Tx, query: MadeQuery) =>
   (await statementsIn(tx).executeSql(madeElsewhereText, valuesOf(query))).rows as MadeRow[]
 
-/** Lists which of these records a row of another chain claimed, at the connection's CRM org. */
+/** Lists those of `records` that a row of another chain claimed at the connection's CRM org. */
 export const listClaimedElsewhere = (db: Db, {chain, connector, records}: {chain: number; connector: string; records: string[]}) =>
   db.anyFirst(sql.type(z.object({recordId: z.string()}))`
     select record_id as "recordId" from record_claims join connectors c using (dc, crm_org_id)
@@ -78,8 +81,8 @@ export const listClaimedElsewhere = (db: Db, {chain, connector, records}: {chain
 type OpenCreate = {run: number; batch: number}
 
 /**
- * Lists other runs' batches of creates in flight in the module at the same CRM org, whose answer may still come. `module` is an API name. A
- * batch whose module has no known name counts too.
+ * Lists batches of creates of other runs in the module at the same CRM org that are in flight and may still be answered. `module` is an API
+ * name. A batch whose module has no known name counts too.
  */
 export const listOpenCreates = (db: Db, {run, module, ...crmOrg}: CrmOrg & {run: number; module: string}): Promise<readonly OpenCreate[]> =>
   db.any(sql.type(z.object({run: z.number(), batch: z.number()}))`

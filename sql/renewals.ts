@@ -9,8 +9,8 @@ export const findRenewalWait = (db: Db, {dc, crmOrgId}: CrmOrg) =>
     where dc = ${dc} and crm_org_id = ${crmOrgId} and renews_at > lading_now()`)
 
 /**
- * Marks the quota as exhausted until the next `dailyAt` (HH:MM, UTC), or for the time that the destination itself named. Returns the wait
- * in milliseconds. The row is deleted with the connection.
+ * Marks the quota as exhausted until the next `dailyAt` (HH:MM, UTC), or for `waitMs` if the destination named a time. Returns the wait in ms.
+ * Stores nothing if no connection to the CRM org exists.
  */
 export const keepRenewal = (db: Db, {dc, crmOrgId}: CrmOrg, {dailyAt, waitMs}: {dailyAt: string; waitMs: number | null}) =>
   db.oneFirst(sql.type(z.object({waitMs: z.number()}))`

@@ -12,9 +12,9 @@ type Holder = {write: string; run?: null; fence?: null} | {write?: null; run: nu
 type HoldParentsInput = {holder: Holder; parents: string[]; seconds: number}
 
 /**
- * Reserves parents for this holder for `seconds`, so that no other run reads or replaces their rows. Returns one row per parent. A parent
- * that another holder has is not reserved. `leftMs`: how long an unanswered call of that holder may still change the rows; null while the
- * holder is still at work.
+ * Reserves parents for this holder for `seconds`, so that no other run reads or replaces their subform rows. Returns one row per parent.
+ * `isHeld`: false if another holder has the parent. `leftMs`: how many ms an unanswered call of that holder may still change the rows; null
+ * while the holder is at work.
  */
 export const holdParents = (
   db: Db,
@@ -38,7 +38,7 @@ export const holdParents = (
 
 type ParentsRef = {holder: Holder; parents: string[]}
 
-/** Keeps parents reserved for `seconds`, because the call was not answered. */
+/** Keeps the parents of an unanswered call reserved for `seconds`. */
 export const loseParents = (db: Db, {holder, parents, seconds}: ParentsRef & {seconds: number}) =>
   db.query(sql.type(Empty)`
     update replacements set lost = true, until = lading_now() + make_interval(secs => ${seconds})
@@ -49,14 +49,14 @@ export const releaseParents = (db: Db, {holder, parents}: ParentsRef) =>
     sql.type(Empty)`delete from replacements where ${heldBy(holder)} and not lost and parent_id = any(${sql.array(parents, 'text')})`,
   )
 
-/** Releases all parents of the holder, which will not send them. */
+/** Releases all parents of the holder, except those of unanswered calls. */
 export const releaseAll = (db: Db, holder: Holder) =>
   db.query(sql.type(Empty)`delete from replacements where ${heldBy(holder)} and not lost`)
 
 const heldBy = ({write = null, run = null, fence = null}: Holder) =>
   write === null ? sql.fragment`run_no = ${run} and fence = ${fence}` : sql.fragment`write = ${write}`
 
-/** Limits the reservations of the run's earlier owners to `seconds`. Those owners may have sent requests that still run. */
+/** Limits the reservations of the run's earlier owners to `seconds`, because the CRM may still execute their requests. */
 export const loseEarlier = (db: Db, {run, fence, seconds}: {run: number; fence: number; seconds: number}) =>
   db.query(sql.type(Empty)`
     update replacements set lost = true, until = least(until, lading_now() + make_interval(secs => ${seconds}))

@@ -4,7 +4,7 @@ import {type Db, sql, type Tx} from './database.ts'
 const Empty = z.object({})
 
 const NightClaim = z.object({day: z.string(), tries: z.number()})
-/** The claim on a night. `tries` is the fence of its owner. */
+/** The claim on a night of retention. `tries` is the fence of its owner. */
 export type NightClaim = z.infer<typeof NightClaim>
 
 /**
@@ -37,7 +37,7 @@ export const deleteOldNights = (db: Db, {days}: {days: number}) =>
 
 type RetentionFailure = {day: string; org: string | null; step: string; message: string}
 
-/** Stores a failed step. Stores no org if the org was erased meanwhile. */
+/** Stores a failed step of a night. Stores it without the org if the org was erased meanwhile. */
 export const insertFailure = (db: Db, {day, org, step, message}: RetentionFailure) =>
   db.query(sql.type(Empty)`
     insert into retention_failures (day, org_id, step, message)
@@ -97,7 +97,7 @@ export const deleteOldJobs = (db: Db, {org, days, limit}: Old) =>
         order by created_at limit ${limit}))`),
   )
 
-/** Deletes a connection's old discoveries. Keeps the newest two, and those that a check or a run refers to. */
+/** Deletes old discoveries of the org's connections. Keeps the newest two of each connection, and those that a check or a run refers to. */
 export const deleteOldDiscoveries = (db: Db, {org, limit}: Omit<Old, 'days'>) =>
   gone(
     db.query(sql.type(Empty)`
@@ -111,7 +111,7 @@ export const deleteOldDiscoveries = (db: Db, {org, limit}: Omit<Old, 'days'>) =>
       delete from discoveries where id in (select id from old except select id from named limit ${limit})`),
   )
 
-/** Deletes rows of CRM orgs without a connection. A call that ends after its connection was deleted may write such a row. */
+/** Deletes slot budgets and quotas of CRM orgs without a connection. A call that ends after the deletion of its connection may store them. */
 export const deleteForgotten = async (tx: Tx): Promise<number> => {
   const forgotten = sql.fragment`not exists (select from connectors c where c.dc = b.dc and c.crm_org_id = b.crm_org_id)`
   const budgets = await tx.query(sql.type(Empty)`

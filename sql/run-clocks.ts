@@ -10,7 +10,7 @@ export const widenClockRange = (db: Db, {run, lowMs, highMs}: ClockRange & {run:
       clock_high_ms = greatest(clock_high_ms, ${Math.round(highMs)}::bigint)
     where run_no = ${run}`)
 
-/** Finds the clock range over all runs of the chain. Returns null before the first answer. */
+/** Finds the clock range over all runs of the chain. Returns null before the first observation. */
 export const findClockRange = async (db: Db, {run, chain}: {run: number; chain: number}): Promise<ClockRange | null> => {
   const {lowMs, highMs} = await db.one(sql.type(z.object({lowMs: z.number().nullable(), highMs: z.number().nullable()}))`
     select min(clock_low_ms)::float8 as "lowMs", max(clock_high_ms)::float8 as "highMs"
@@ -22,7 +22,7 @@ export const keepNewestId = (db: Db, {run, module, id}: {run: number; module: nu
   db.query(sql.type(z.object({}))`
     update run_heads set newest_ids = jsonb_build_object(${module}::text, ${id}::text) || coalesce(newest_ids, '{}') where run_no = ${run}`)
 
-/** Finds the id that the first run of the chain stored for the module, or null. */
+/** Finds the id that the earliest run of the chain with an id for the module stored, or null. */
 export const findNewestId = (db: Db, {run, chain, module}: {run: number; chain: number; module: number}) =>
   db.maybeOneFirst(sql.type(z.object({id: z.string()}))`
     select newest_ids ->> ${module}::text as id from run_heads join runs using (run_no)

@@ -10,13 +10,13 @@ export const isPassDone = (db: Db, {run, flow, pass}: Pass) =>
   db.exists(sql.type(z.object({}))`
     select from run_cursors where run_no = ${run} and flow_no = ${flow} and pass = ${pass} and done`)
 
-/** Marks a pass as finished. Not every run has the pass, so its cursor may be missing. */
+/** Marks a pass as finished. Creates its cursor if there is none. */
 export const finishPass = (db: Db, {run, flow, pass}: Pass) =>
   db.query(sql.type(z.object({}))`
     insert into run_cursors (run_no, flow_no, pass, done) values (${run}, ${flow}, ${pass}, true)
     on conflict (run_no, flow_no, pass) do update set done = true`)
 
-/** Returns the cursor of a pass that not every flow has. The first call creates it. */
+/** Returns the cursor of a pass. Creates the cursor if there is none, because not every flow has every pass. */
 export const openPass = async (db: Db, {run, flow, pass}: Pass) => {
   await db.query(sql.type(z.object({}))`
     insert into run_cursors (run_no, flow_no, pass) values (${run}, ${flow}, ${pass}) on conflict do nothing`)
@@ -28,7 +28,7 @@ export const insertCursors = (tx: Tx, {run, flows}: {run: number; flows: number[
   tx.query(sql.type(z.object({}))`
     insert into run_cursors (run_no, flow_no) select ${run}, flow from unnest(${sql.array(flows, 'int2')}) as flow`)
 
-/** Lists the run's cursors. `lowWater`: every row up to this number has its final entry, or needs none. */
+/** Lists the run's cursors of the write pass. `lowWater`: every row up to this number has its final entry, or needs none. */
 export const listCursors = (db: Db, run: number) =>
   db.any(sql.type(z.object({flow: z.number(), lowWater: z.number(), done: z.boolean()}))`
     select flow_no as flow, low_water as "lowWater", done from run_cursors where run_no = ${run} and pass = 0 order by flow_no`)

@@ -12,8 +12,8 @@ export const RunStop = z.object({
 export type RunStop = z.infer<typeof RunStop>
 
 /**
- * Why a guard holds a run: `rows` of `settled` rows have the outcome, more than the share `limit`. For `coerced`, `settled` are the rows that
- * were read back.
+ * Why the run guard holds a run: `rows` of `settled` rows have the outcome, more than the share `limit`. For `coerced`, `settled` counts the
+ * rows that were read back.
  */
 export const RunHold = z.object({
   outcome: z.enum(['refused', 'unanswered', 'failed', 'coerced']),
@@ -36,7 +36,7 @@ const RunHead = z.object({
   counts: z.array(z.number()),
   stop: RunStop.nullable(),
   held: RunHold.nullable(),
-  /** The first rows of each kind that are verified before the others are sent. Null: no canary. */
+  /** The number of first rows of each kind that are verified before others are sent. Null: no canary. */
   canary: z.number().nullable(),
   canaryPassed: z.array(z.string()),
 })
@@ -46,11 +46,14 @@ const columns = sql.fragment`fence, lease_until > lading_now() as "leaseLive", t
   next_batch as "nextBatch", counted, rows_limit as "rowsLimit", limit_by as "limitBy", counts, stop, held,
   (guard ->> 'canary')::int as canary, canary_passed as "canaryPassed"`
 
-/** Sets the guard of a run that was not started. */
+/** Sets the guard of a run that has not started. */
 export const setGuard = (tx: Tx, {run, guard}: {run: number; guard: object}) =>
   tx.query(sql.type(z.object({}))`update run_heads set guard = ${JSON.stringify(guard)}::jsonb where run_no = ${run}`)
 
-/** Queues a run that its guard holds. The guard then counts anew, and the canary is over. Returns null if no hold paused the run. */
+/**
+ * Queues a run that the run guard holds. The guard then counts anew, and the canary no longer applies. Returns null if the run guard does not
+ * hold the run.
+ */
 export const endHold = (tx: Tx, run: number) =>
   tx.maybeOneFirst(sql.type(z.object({run: z.number()}))`
     with released as (
@@ -70,7 +73,7 @@ export const insertHead = (tx: Tx, {run, rowsLimit, limitBy}: {run: number; rows
     insert into run_heads (run_no, rows_limit, limit_by, is_packed)
     values (${run}, ${rowsLimit}, ${limitBy}, coalesce((select is_on from release_switches where name = 'packed ledger'), false))`)
 
-/** Lowers the row limit of a run that was not started. */
+/** Lowers the row limit of a run that has not started. A lower limit stays. */
 export const lowerRowsLimit = (tx: Tx, {run, rows}: {run: number; rows: number}) =>
   tx.query(sql.type(z.object({}))`
     update run_heads set rows_limit = ${rows}, limit_by = 'declaration' where run_no = ${run} and rows_limit > ${rows}`)
@@ -81,8 +84,8 @@ export const findHead = (db: Db, run: number) => db.maybeOne(sql.type(RunHead)`s
 const mostCounted = 100
 
 /**
- * Takes the lease of a run. Returns null while another owner's lease is live. The fence moves, so the last owner can write nothing more.
- * `takeovers` is 0 after a settled row or an orderly release; earlier crashes then no longer count.
+ * Takes the lease of a run. Returns null while the lease of another owner is live. Raises the fence, so that the last owner can write nothing
+ * more. `takeovers` counts the owners since the last settled row or orderly release. At 0, earlier crashes no longer count.
  */
 export const takeLease = (db: Db, {run, owner, seconds}: {run: number; owner: string; seconds: number}) =>
   db.maybeOne(sql.type(RunHead)`
@@ -107,7 +110,7 @@ const renewStatement = prepare<{stop: RunStop | null; orgClosed: boolean; standi
      run_standing($1) as standing`,
 )
 
-/** Releases the lease. `crashed`: the run's own work failed, which counts as a crash. Any other release is orderly and ends the count. */
+/** Releases the lease. `crashed`: the run's own work failed, which counts as a crash. Any other release is orderly and resets `takeovers`. */
 export const releaseLease = (db: Db, {run, fence, crashed}: {run: number; fence: number; crashed: boolean}) =>
   db.query(sql.type(z.object({}))`
     update run_heads set lease_until = lading_now(), owner = null, takeovers = case when ${crashed} then takeovers else 0 end,
@@ -115,20 +118,23 @@ export const releaseLease = (db: Db, {run, fence, crashed}: {run: number; fence:
     where run_no = ${run} and fence = ${fence} and lease_until > lading_now()`)
 
 /**
- * Counts a crash of a process that took the run, even if another process owns the run by now: a hung process loses its lease long before it
+ * Counts a crash of a process that took the run. Another process may own the run by now, because a hung process loses its lease long before it
  * ends. Returns null if a row was settled or the run was released in good order since then.
  */
 export const recordCrash = (db: Db, run: number) =>
   db.maybeOneFirst(sql.type(z.object({crashes: z.number()}))`
     update run_heads set crashes = least(crashes + 1, ${mostCounted}) where run_no = ${run} and takeovers > 0 returning crashes`)
 
-/** Writes a stop. The first stop is final. A run that has written all its rows cannot be stopped. */
+/** Stores a stop, unless the run has one. A run that has written all its rows cannot be stopped. */
 export const writeStop = (db: Db, {run, stop}: {run: number; stop: RunStop}) =>
   db.query(sql.type(z.object({}))`
     update run_heads set stop = ${sql.jsonb(stop)}
     where run_no = ${run} and stop is null and exists (select from runs where run_no = ${run} and state not in ('closing', 'ended'))`)
 
-/** Locks the head until the transaction ends, so that its values stay true. Used only at the row limit, because it is slow. */
+/**
+ * Locks the head until the transaction ends. Returns null if another owner has the run. Used only at the row limit, because it is slow.
+ * `sendsOpen`: the batches in flight.
+ */
 export const lockHead = async (tx: Tx, {run, fence}: {run: number; fence: number}) => {
   const head = await tx.maybeOne(sql.type(RunHead)`
     select ${columns} from run_heads where run_no = ${run} and fence = ${fence} and lease_until > lading_now() for update`)
@@ -137,7 +143,7 @@ export const lockHead = async (tx: Tx, {run, fence}: {run: number; fence: number
   return head && {...head, sendsOpen: await tx.oneFirst(count)}
 }
 
-/** Returns the keys of rows that the run has not counted yet. */
+/** Returns the keys of rows of an external run that the run has not counted yet. */
 export const listFreshKeys = (db: Db, {run, module, keys}: {run: number; module: number; keys: string[]}) =>
   db.anyFirst(sql.type(z.object({key: z.string()}))`
     select key from unnest(${sql.array(keys, 'text')}) as key
@@ -165,7 +171,10 @@ export const countAdmissions = (db: Db, run: number) =>
     select (select count(*) from admissions where run_no = ${run})
       + (select coalesce(sum(bit_count(bits)), 0)::bigint from admitted_blocks where run_no = ${run}) as count`)
 
-/** Deletes a run's admissions in pieces, so that the end of a long run blocks nothing. Returns the number of deleted rows. */
+/**
+ * Deletes at most `limit` admissions from each of the two tables, so that the end of a long run blocks nothing. Returns the number of deleted
+ * rows.
+ */
 export const deleteAdmissions = async (db: Db, {run, limit}: {run: number; limit: number}) => {
   const {rowCount} = await db.query(sql.type(z.object({}))`
     with rows as (

@@ -20,12 +20,15 @@ export const OUTCOMES = [
 export type OutcomeName = (typeof OUTCOMES)[number]
 export const outcomeNo = (outcome: OutcomeName) => OUTCOMES.indexOf(outcome)
 
-/** The number of counts per module in the run's head: one per outcome, and others for stale rows, deleted records, kept rows, kept edits, unchanged rows and filtered rows. */
+/**
+ * The number of counts per module in the run's head. Most are for outcomes; the last ones are for stale rows, deleted records, kept rows, kept
+ * edits, unchanged rows and filtered rows.
+ */
 const countsPerModule = 16
 
 /** The position of a module's count of an outcome in the head's counts. */
 export const countAt = (module: number, outcome: OutcomeName) => (module - 1) * countsPerModule + outcomeNo(outcome)
-/** The number of the outcome that is counted at a position. */
+/** The number of the outcome, or of another count, at a position. */
 export const outcomeNoAt = (place: number) => place % countsPerModule
 const [staleNo, deletedNo, keptRowsNo, keptEditsNo, unchangedNo] = [10, 11, 12, 13, 14]
 /** The position of a module's count of unchanged rows. They also count as skipped. */
@@ -40,7 +43,10 @@ export const isKeptRowsAt = (place: number) => outcomeNoAt(place) === keptRowsNo
 /** The position of a module's count of rows whose record an undo deleted. They also count as updated or planned. */
 export const deletedAt = (module: number) => (module - 1) * countsPerModule + deletedNo
 export const isDeletedAt = (place: number) => outcomeNoAt(place) === deletedNo
-/** The position of a module's count of rows that were skipped because they differ from the run's plan. They also count as skipped. No row is counted as a lookup. */
+/**
+ * The position of a module's count of rows that were skipped because they differ from the sealed plan. They also count as skipped. The position
+ * is that of `lookup`, which counts no rows.
+ */
 export const staleAt = (module: number) => (module - 1) * countsPerModule + staleNo
 export const isStaleAt = (place: number) => outcomeNoAt(place) === staleNo
 /** The position of a module's count of filtered rows, which have no log entries. */
@@ -64,8 +70,8 @@ const LogEntry = z.object({
 export type LogEntry = z.infer<typeof LogEntry>
 
 /**
- * Lists the `limit` log entries after `after`, in order of `seq`. Sequence numbers have no gaps, and are assigned under the head's lock, so a
- * reader never misses a lower one.
+ * Lists the next `limit` log entries after `after`, in order of `seq`. Sequence numbers have no gaps. They are assigned under the lock of the
+ * run's head, so a reader never misses a lower one.
  */
 export const listLog = (db: Db, {run, after, limit}: {run: number; after: number; limit: number}) =>
   db.any(sql.type(LogEntry)`
@@ -74,7 +80,7 @@ export const listLog = (db: Db, {run, after, limit}: {run: number; after: number
     from log_entries where run_no = ${run} and seq > ${after} and seq <= ${after + limit}
       and first_seq <= ${after + limit} and last_seq > ${after} and last_seq < ${after + limit + MOST_IN_CHUNK} order by seq`)
 
-/** Lists all log entries of one row of a file, in order of `seq`. `flows`: the flows that read the file. */
+/** Lists the log entries of one row of a file, in order of `seq`, at most 1,000. `flows`: the flows that read the file. */
 export const listRowLog = (db: Db, {run, flows, row}: {run: number; flows: number[]; row: number}) =>
   db.any(sql.type(LogEntry)`
     select seq, row_key as "rowKey", flow_no as flow, row_number as "rowNumber", module_no as module, phase, target, attempt,
@@ -86,7 +92,10 @@ const blockArray = (numbers: readonly number[]) => sql.array([...new Set(numbers
 
 const LateUpdate = z.object({recordId: z.string(), rowKey: z.string(), leftMs: z.number()})
 
-/** Lists unanswered updates and patches of the last `seconds`, oldest first, of this run and of all runs of the chains. */
+/**
+ * Lists unanswered updates and patches of the last `seconds`, oldest first, of this run and of all runs of the chains. `leftMs`: the ms until
+ * the entry is `seconds` old.
+ */
 export const listLateUpdates = (db: Db, {run, chains, seconds}: {run: number; chains: number[]; seconds: number}) =>
   db.any(sql.type(LateUpdate)`
     with since as materialized (select lading_now() - make_interval(secs => ${seconds}) as moment)
@@ -96,7 +105,7 @@ export const listLateUpdates = (db: Db, {run, chains, seconds}: {run: number; ch
       and log_entries.outcome = ${outcomeNo('unanswered')} and record_id is not null and phase in (0, 1) and at > moment
     order by at`)
 
-/** Lists the rows above the low-water mark that have a log entry. */
+/** Lists the rows with a number above `after` that have a log entry of the write phase. */
 export const listLoggedRows = (db: Db, {run, flow, after}: {run: number; flow: number; after: number}) =>
   db.anyFirst(sql.type(z.object({number: z.number()}))`
     select distinct row_number as number from log_entries
@@ -119,7 +128,10 @@ export const listEndsOfKeys = (db: Db, {run, module, keys}: {run: number; module
     where run_no = ${run} and module_no = ${module} and row_key = any(${sql.array(keys, 'text')}) and phase = 0 and outcome < 8
     order by row_key, attempt desc, (outcome = 3), seq desc`)
 
-/** Finds what the run logged in a phase about rows above the low-water mark. `isOver`: at least one entry is not an unanswered send. */
+/**
+ * Lists the rows with a number above `after` that the run logged in a phase. `isOver`: at least one entry of the row has another outcome than
+ * `unanswered`.
+ */
 export const listSentBefore = (
   db: Db,
   {run, flow, after, phase}: {run: number; flow: number; after: number; phase: (typeof PHASES)[number]},
@@ -139,8 +151,8 @@ const readPageStatement = prepare<Omit<LogEntry, 'at'> & {at: Date; recordsAt: '
 )
 
 /**
- * Lists log entries as `listLog` does, or returns null if the run's records are in storage. One statement reads both from one snapshot of
- * the database, so a page never lacks entries that are being deleted.
+ * Lists log entries as `listLog` does. Returns null if the records of the run are in storage. One statement reads both, so a page never lacks
+ * entries that are being deleted.
  */
 export const readLogPage = async (
   hot: Hot,
@@ -151,7 +163,7 @@ export const readLogPage = async (
   return rows.flatMap(({recordsAt: _, ...entry}) => (entry.seq === null ? [] : {...entry, at: entry.at.toISOString()}))
 }
 
-/** Returns where a run's records are, and the last `seq` of its log. All entries up to `seq` exist, and none is ever added before it. */
+/** Returns where a run's records are, and the last `seq` of its log. All entries up to this `seq` exist, and none is ever added before it. */
 export const findRecordsAt = (db: Db, run: number) =>
   db.one(sql.type(z.object({recordsAt: z.enum(['db', 'storage']), seq: z.number()}))`
     select records_at as "recordsAt", next_seq - 1 as seq from runs join run_heads using (run_no) where run_no = ${run}`)

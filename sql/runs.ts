@@ -25,9 +25,9 @@ export const Run = z.object({
   /** The template of the run's import, or the template for which the run was authorised. */
   templateId: z.string().nullable(),
   chainNo: z.number().nullable(),
-  /** The run that this run continues: `retryOf` is its public id, `retryChain` its chain. A dry run of a retry starts a separate chain. */
+  /** The run that this run retries. `retryOf`: its public id. `retryChain`: its chain. A dry run of a retry starts a chain of its own. */
   retryOf: z.string().nullable(),
-  /** The run that retries it. */
+  /** The public id of the run that retries this run. Dry runs do not count. */
   retriedBy: z.string().nullable(),
   retryChain: z.number().nullable(),
   /** The run that this run undoes. `undoForce`: also delete created records that were touched since. */
@@ -35,19 +35,22 @@ export const Run = z.object({
   undoForce: z.boolean(),
   /** Whether the CRM checks each restore of the undo for later changes. Null: not an undo, or not begun. */
   undoStrict: z.boolean().nullable(),
-  /** The days for which the run can be undone, from its end. Null: it stores no before images. */
+  /** The days after its end for which the run can be undone. Null: the run stores no before images. */
   undoDays: z.number().nullable(),
   /** The dry run whose sealed plan this run applies: its public id and its number. */
   planOf: z.string().nullable(),
   planNo: z.number().nullable(),
   dryRun: z.boolean(),
-  /** Whether the run reads back what it writes. `verified`: counts of rows, as in `run_heads`. `toVerify`: rows that wait to be read back. */
+  /**
+   * Which written rows the run reads back. `verified`: counts of rows, as in `run_heads`. `toVerify`: the number of rows that wait to be read
+   * back.
+   */
   verify: VerifyMode,
   verified: z.array(z.number()),
   toVerify: z.number(),
-  /** How rows find their records, as asked at the start. `routes`: what each flow took. */
+  /** How rows find their records, as requested at the start. `routes`: the routes that each flow used. */
   matchBy: z.enum(['query', 'snapshot', 'auto', 'flow']),
-  /** How records are written, as asked at the start. */
+  /** How records are written, as requested at the start. */
   writeBy: z.enum(['records', 'bulk', 'auto', 'flow']),
   routes: z.array(
     z.object({
@@ -80,19 +83,19 @@ export const Run = z.object({
   counted: z.number(),
   counts: z.array(z.number()),
   stop: RunStop.nullable(),
-  /** Why its guard holds the run. */
+  /** Why the run guard holds the run. Null if it does not. */
   held: RunHold.nullable(),
-  /** Rows beyond the plan, each paid for. */
+  /** Rows beyond the plan, which are paid one by one. */
   overageRows: z.number(),
   /** The CRM calls that the run made so far, by kind, and their credits. */
   cost: z.record(z.string(), z.object({calls: z.number(), credits: z.number()})),
   /** The forecast that the import had when the run started. */
   forecast: z.record(z.string(), z.json()).nullable(),
-  /** The number of questions that a user must answer. */
+  /** The number of questions of the run, answered or not. */
   questions: z.number(),
-  /** The number of these that a user answered since the run began. Counted once the run has ended. */
+  /** The number of questions that were answered, directly or by a rule, since the run was authorised. 0 until the run has ended. */
   questionsAnswered: z.number(),
-  /** How many rows were written without the link in a field, by the number of the flow. */
+  /** How many rows were written without the link in a field. `flow`: the number of the flow. */
   emptyLinks: z.array(z.object({flow: z.number(), field: z.string(), rows: z.number()})),
   unmapped: z.array(UnmappedCells),
   /** For an ended dry run: whether the inputs of its plan have changed. Null if that is not known. */
@@ -136,7 +139,7 @@ type NewRun = {
   template?: {id: string; version: number | null} | null
 }
 
-/** Inserts a run. Its chain is named by the first run. */
+/** Inserts a run as the first of a chain. */
 export const insertRun = (tx: Tx, {id, org, person, connector, importNo, declaredRows, template = null}: NewRun) =>
   tx.oneFirst(sql.type(z.object({no: z.number()}))`
     insert into runs (id, org_id, person_id, connector_id, import_no, declared_rows, template_id, template_version, chain_no)
@@ -193,7 +196,7 @@ export const listTemplateRuns = (
 export const isRunKept = (db: Db, no: number) =>
   db.exists(sql.type(z.object({}))`select from runs where run_no = ${no} and expired_at is null`)
 
-/** Finds the run that continues this one, or null. Dry runs continue nothing. */
+/** Finds the run that retries this run, or null. Dry runs do not count. */
 export const findRetryId = (db: Db, no: number) =>
   db.maybeOneFirst(sql.type(z.object({id: z.string()}))`select id from runs where retry_of = ${no} and not dry_run`)
 
@@ -208,8 +211,8 @@ export const findDryRun = (db: Db, {importNo}: {importNo: number}) =>
     select id from runs where import_no = ${importNo} and dry_run and state in ('queued', 'writing', 'paused', 'closing')`)
 
 /**
- * What a run needs to be queued. `retry`: the run to continue and the chain to join. A dry run joins no chain, because its rows are deleted
- * at its end.
+ * The settings with which a run is queued. `retry`: the run to retry and its chain to join. A dry run joins no chain, because its rows are
+ * deleted at its end.
  */
 type QueuedRun = {
   no: number
@@ -218,11 +221,11 @@ type QueuedRun = {
   snapshotNo: number
   dryRun: boolean
   retry: {no: number; chain: number} | null
-  /** The days for which the run can be undone. Null: it stores no before images. */
+  /** The days for which the run can be undone. Null: the run stores no before images. */
   undoDays: number | null
   matchBy: 'query' | 'snapshot' | 'auto' | 'flow'
   writeBy: 'records' | 'bulk' | 'auto' | 'flow'
-  /** Null: as the template of the import says. */
+  /** Which written rows the run reads back. Null: the setting of the import's template applies. */
   verify: VerifyMode | null
   /** The number of the dry run whose plan the run applies. */
   planOf: number | null
@@ -237,7 +240,7 @@ export const queueRun = (tx: Tx, {no, connector, importNo, snapshotNo, dryRun, r
 export const setRunJob = (tx: Tx, {no, job}: {no: number; job: string | null}) =>
   tx.query(sql.type(z.object({}))`update runs set job_id = ${job} where run_no = ${no}`)
 
-/** Makes a function that changes a run's state. The update is fenced, because only the run's owner may change it. */
+/** Returns a function that changes a run's state under its fence. That function returns false if the caller does not own the run. */
 const moveRun =
   (change: ReturnType<typeof sql.fragment>) =>
   async (db: Db, {no, fence}: {no: number; fence: number}) => {
@@ -262,8 +265,8 @@ export const pauseRun = (db: Db, {no, fence, pause, seconds}: {no: number; fence
 type QuotaNote = {org: string; connector: string; id: string; isWrite?: boolean}
 
 /**
- * Notes an exhausted quota on this open run, if the org and the connection have it. The lease of an external run, if live, is extended past
- * the CRM's day, because its engine may be silent until then. `isWrite`: a write met the limit, which does not mark the run. Source: the
+ * Notes an exhausted quota on this open run, if the run belongs to this org and connection. A live lease of an external run is extended past the
+ * CRM's day, because the engine may send no request until then. `isWrite`: a write was refused, which does not mark the run. Source: the
  * specification's states, "read by ids refused 429".
  */
 export const noteQuota = (db: Db, {org, connector, id, isWrite = false}: QuotaNote) =>
@@ -276,9 +279,9 @@ export const noteQuota = (db: Db, {org, connector, id, isWrite = false}: QuotaNo
     from noted where h.run_no = noted.run_no and noted.engine = 'outside' and lease_until > lading_now()`)
 
 /**
- * Lists runs without an owner that should execute: queued, left by a dead owner, paused long enough, or stopped while paused. Runs of a
- * closed org wait until it is reopened, runs on a connection with paused writes wait until the pause is lifted, and runs that their guard holds
- * wait until a person resumes them.
+ * Lists runs without an owner that a worker should execute: queued, left by a dead owner, paused long enough, or stopped while paused. Runs of a
+ * closed org wait until it is reopened. Runs on a connection with paused writes wait until the pause ends. Runs that the run guard holds wait
+ * until a person resumes them.
  */
 export const listOrphans = (db: Db, {limit}: {limit: number}) =>
   db.any(sql.type(z.object({id: z.string(), org: z.string()}))`

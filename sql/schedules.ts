@@ -18,7 +18,7 @@ export const Schedule = z.object({
   credentials: z.string().nullable(),
   declaredRows: z.number().nullable(),
   onDrift: z.enum(['stop', 'warn']),
-  /** Which written rows the runs read back. Null: as the template says. */
+  /** Which written rows the runs read back. Null: the setting of the template applies. */
   verify: VerifyMode.nullable(),
   enabled: z.boolean(),
   stopped: Reason.nullable(),

@@ -14,7 +14,6 @@ const PlanChunk = z.object({
   /** The hash of the chunk before. Null for the first one. */
   previous: z.string().nullable(),
 })
-/** A chunk of a plan. */
 export type PlanChunk = z.infer<typeof PlanChunk>
 
 /** Deletes the plan that an earlier owner of the dry run began to store. */
@@ -83,7 +82,7 @@ export const findPlan = (db: Db, run: number) =>
 export const lockPlan = (tx: Tx, run: number) =>
   tx.maybeOne(sql.type(SealedPlan)`select ${planColumns} from sealed_plans where run_no = ${run} for update`)
 
-/** Approves a sealed plan that was not approved before. */
+/** Approves the plan of a dry run, unless it was approved before. */
 export const approvePlan = (tx: Tx, {run, person}: {run: number; person: string}) =>
   tx.query(
     sql.type(
@@ -91,7 +90,7 @@ export const approvePlan = (tx: Tx, {run, person}: {run: number; person: string}
     )`update sealed_plans set approved_at = lading_now(), approved_by = ${person} where run_no = ${run} and approved_at is null`,
   )
 
-/** Seals a plan that was not sealed before. */
+/** Seals the plan of a dry run for `days`, unless it was sealed before. */
 export const sealPlan = (tx: Tx, {run, person, days}: {run: number; person: string; days: number}) =>
   tx.query(sql.type(Empty)`
     update sealed_plans set sealed_at = lading_now(), sealed_by = ${person}, expires_at = lading_now() + make_interval(days => ${days})

@@ -3,15 +3,15 @@ import {type Db, sql, type Tx} from './database.ts'
 
 const Empty = z.object({})
 
-/** The number of the log's own list of segments. All other positive numbers are the numbers of the run's sources. */
+/** The list number of the log. Positive list numbers are the numbers of the run's sources. */
 export const LOG_LIST = 0
-/** The number of the list of values that a dry run would write, one line each, in planning order. */
+/** The list number of values that a dry run would write, one line each, in planning order. */
 export const PLAN_LIST = -1
-/** The number of the list of before images, one line each, in the order in which they were stored. */
+/** The list number of before images, one line each, in the order in which they were stored. */
 export const IMAGE_LIST = -2
-/** The number of the list of values that differed when they were read back, one line each, in the order in which they were found. */
+/** The list number of values that differed when they were read back, one line each, in the order in which they were found. */
 export const VERIFY_LIST = -3
-/** The list number of plan steps in `segments`. Each line is one step, ordered by flow, row and phase. Each segment is one chunk of the plan. */
+/** The list number of plan steps. Each line is one step, ordered by flow, row and phase. Each segment is one chunk of the plan. */
 export const STEP_LIST = -11
 
 const Segment = z.object({
@@ -25,7 +25,10 @@ const Segment = z.object({
   storage: z.string(),
   key: z.string(),
 })
-/** A segment. `first` and `last`: `seq` in the log, row numbers in a source. `bytes` and `sha256`: of the lines before compression. */
+/**
+ * A segment. `first` and `last`: `seq` in the log, row numbers in a source, line numbers in other lists. `bytes` and `sha256`: of the lines
+ * before compression.
+ */
 export type Segment = z.infer<typeof Segment>
 
 const columns = sql.fragment`list, first, last, rows, bytes, encode(sha256, 'hex') as sha256, format, storage, key`
@@ -40,7 +43,7 @@ export const findLastLine = (db: Db, {run, list}: {run: number; list: number}) =
     sql.type(z.object({last: z.number()}))`select coalesce(max(last), 0) as last from segments where run_no = ${run} and list = ${list}`,
   )
 
-/** Waits for other writers of this list of segments, so that each continues after the last line. */
+/** Locks this list of segments until the transaction ends, so that each writer continues after the last line. */
 export const lockSegments = (tx: Tx, {run, list}: {run: number; list: number}) =>
   tx.query(sql.type(z.object({}))`select pg_advisory_xact_lock(hashtextextended('segments ' || ${run}::text || ' ' || ${list}::text, 0))`)
 
@@ -75,7 +78,7 @@ export const claimUnarchived = (db: Db, {seconds}: {seconds: number}) =>
     from found where runs.run_no = found.run_no
     returning runs.run_no as no, id, org_id as org, snapshot_no as "snapshotNo", records_at as "recordsAt", archive_tries as tries`)
 
-/** Ends the claim on a run, which can be claimed again after `seconds`. */
+/** Ends the claim on a run. The run can be claimed again after `seconds`. */
 export const putOffArchive = (db: Db, {run, seconds}: {run: number; seconds: number}) =>
   db.query(
     sql.type(
@@ -96,8 +99,8 @@ export const flipToStorage = (tx: Tx, run: number) =>
   tx.query(sql.type(Empty)`update runs set records_at = 'storage' where run_no = ${run}`)
 
 /**
- * Deletes log entries of a run whose records are read from storage: at most `limit` of each table, by `seq`. Returns the number of deleted rows of
- * the tables, which is 0 once none is left.
+ * Deletes log entries of a run whose records are in storage, lowest `seq` first, at most `limit` rows of each of the two tables. Returns the
+ * number of deleted rows, which is 0 once none is left.
  */
 export const deleteMoved = async (db: Db, {run, limit}: {run: number; limit: number}) => {
   const {rowCount} = await db.query(sql.type(Empty)`
@@ -116,12 +119,12 @@ export const deleteMoved = async (db: Db, {run, limit}: {run: number; limit: num
 export const markArchived = (db: Db, run: number) =>
   db.query(sql.type(Empty)`update runs set archived = true, archive_after = null where run_no = ${run} and records_at = 'storage'`)
 
-/** Stores the object's key before the upload. So an object that no row names in the end can be found and deleted. */
+/** Stores the object's key before the upload, so that retention can find and delete an object that no row names in the end. */
 export const insertLoose = (db: Db, key: string) => db.query(sql.type(Empty)`insert into loose_objects (key) values (${key})`)
 
 /**
- * Removes objects from the list of those that no row names, because rows of this transaction name them. Throws if one of them was given up
- * meanwhile. So a named object is never removed.
+ * Removes objects from the list of those that no row names, because rows of this transaction name them. Throws if one of them was marked for
+ * removal meanwhile, so that a named object is never removed.
  */
 export const nameLoose = async (tx: Tx, keys: readonly string[]) => {
   const {rowCount} = await tx.query(sql.type(Empty)`
@@ -130,7 +133,7 @@ export const nameLoose = async (tx: Tx, keys: readonly string[]) => {
     throw new Error(`${keys.length - rowCount} of ${keys.length} objects were given up while they were being stored`)
 }
 
-/** Gives up objects that no row named in time. From here on, no row can name them. */
+/** Marks objects for removal that no row named within `hours`. From then on, `nameLoose` refuses them. */
 export const giveUpLoose = (db: Db, {hours}: {hours: number}) =>
   db.query(sql.type(Empty)`
     update loose_objects set doomed = true where not doomed and since < lading_now() - make_interval(hours => ${hours})`)

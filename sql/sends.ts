@@ -1,7 +1,7 @@
 import {z} from 'zod'
 import {type Db, type Hot, prepare, sql} from './database.ts'
 
-/** Finds a batch in flight. After a lost answer to an intent, it tells whether the batch was stored. */
+/** Whether the batch is in flight. If the answer to an intent was lost, this shows whether the batch was stored. */
 export const findSend = async (hot: Hot, {run, batch}: {run: number; batch: number}) =>
   (await findSendStatement(hot, [run, batch])).length === 1
 
@@ -9,7 +9,8 @@ const findSendStatement = prepare('find-send', 'select 1 from sends where run_no
 
 /**
  * Moves the deadline of batches whose request waited for its slot, or is repeated after the CRM asked to wait. Returns false if the run or its
- * connection no longer allows the send, or a deadline has passed: others may then rely on it that the CRM executes nothing more.
+ * connection no longer allows the send, or a deadline has passed. After a deadline, other runs assume that the CRM does not execute the batch
+ * any more.
  */
 export const moveDeadline = async (
   hot: Hot,
@@ -22,7 +23,7 @@ const moveDeadlineStatement = prepare(
    where run_no = $1::bigint and batch_no = any($2::bigint[]) and fence = $3::bigint and deadline_at > lading_now() and run_standing($1) = 'open' returning 1`,
 )
 
-/** Marks batches as answered, so that other runs no longer wait for them. Claim the records they created first. */
+/** Marks batches as answered, so that other runs no longer wait for them. The caller has claimed the records that these batches created. */
 export const markAnswered = (hot: Hot, {run, batches}: {run: number; batches: number[]}) => markAnsweredStatement(hot, [run, batches])
 
 const markAnsweredStatement = prepare(
@@ -42,7 +43,7 @@ const OpenSend = z.object({
   witness: z.array(z.boolean()),
   digests: z.array(z.instanceof(Buffer).nullable()).nullable(),
   bulkJob: z.number().nullable(),
-  /** Whether the bulk job may have been requested. Null: the batch is one call. */
+  /** Whether the CRM may have received the request for the bulk job. Null: the batch is one call. */
   isBulkSent: z.boolean().nullable(),
 })
 

@@ -22,11 +22,11 @@ type NewSession = {
   staffView?: 'read' | 'write'
 }
 
-/** SQL for the sign-in of a session: the first session of its chain. Sessions of older builds name none. */
+/** SQL for the sign-in of a session, which is the first session of its chain. Sessions of older builds have no `root_id`. */
 const root = sql.fragment`coalesce(root_id, id)`
 const signedInAt = sql.fragment`coalesce(signed_in_at, created_at)`
 
-/** Begins a sign-in. Deletes sessions that expired a day ago. */
+/** Inserts the first session of a sign-in. Deletes sessions that expired over a day ago. */
 export const insertSession = (db: Db, {id, person, org, role, hours, device, home, staffView}: NewSession) =>
   db.one(sql.type(Session)`
     with ended as (delete from sessions where expires_at < lading_now() - interval '1 day'),
@@ -39,8 +39,7 @@ export const insertSession = (db: Db, {id, person, org, role, hours, device, hom
 type RefreshedSession = Omit<NewSession, 'person' | 'home' | 'staffView'> & {from: string; chainDays: number}
 
 /**
- * Inserts the next session of a sign-in. It ends at the latest `chainDays` after the sign-in. Returns null if the session from which it is
- * refreshed has ended.
+ * Inserts the next session of a sign-in. The session ends at most `chainDays` after the sign-in. Returns null if the session `from` has ended.
  */
 export const insertRefreshed = (tx: Tx, {id, from, org, role, hours, chainDays, device}: RefreshedSession) =>
   tx.maybeOne(sql.type(Session)`
@@ -60,7 +59,10 @@ export const moveSession = (db: Db, {id, org, role}: {id: string; org: string; r
 
 const ReachableOrg = z.object({id: z.string(), name: z.string(), role: RoleSchema, isCurrent: z.boolean()})
 
-/** Lists the open orgs in which the session's person may work: its own, those that invited the person, and the one of the sign-in. */
+/**
+ * Lists the open orgs of the person in which the session may work. These are the org of the session, the org of the sign-in, and orgs that
+ * invited the person.
+ */
 export const listReachable = (db: Db, {person, session}: SessionRef) =>
   db.any(sql.type(ReachableOrg)`
     select orgs.id, orgs.name, members.role, orgs.id is not distinct from sessions.org_id as "isCurrent"
@@ -83,14 +85,14 @@ const SignIn = z.object({
   expiresAt: z.string(),
 })
 
-/** Finds the person of a session, except of a staff view. Returns null if the session has ended. */
+/** Finds the person of a session. Returns null if there is no such session, or it is a staff view. */
 export const findSessionPerson = (db: Db, id: string) =>
   db.maybeOneFirst(sql.type(z.object({person: z.string()}))`
     select person_id as person from sessions where id = ${id} and staff_view is null`)
 
 type SessionRef = {person: string; session: string}
 
-/** Lists a person's sign-ins that still have a valid session, newest first. Each is described by its newest session. */
+/** Lists a person's sign-ins that still have a valid session, newest first. The newest session describes the sign-in. */
 export const listSignIns = (db: Db, {person, session}: SessionRef) =>
   db.any(sql.type(SignIn)`
     select newest.*, case when orgs.id is not null then jsonb_build_object('id', orgs.id, 'name', orgs.name) end as org
@@ -103,7 +105,7 @@ export const listSignIns = (db: Db, {person, session}: SessionRef) =>
     left join orgs on orgs.id = newest.org_id
     order by newest."signedInAt" desc, newest.id desc`)
 
-/** Ends the sign-in of a session: every session refreshed from it. The caller's transaction locks the person's row. */
+/** Ends the sign-in of a session, with all sessions refreshed from it. The caller's transaction locks the person's row. */
 export const deleteSignIn = (tx: Tx, {person, session}: SessionRef) =>
   tx.query(sql.type(Nothing)`
     with gone as (
@@ -124,6 +126,6 @@ export const deleteSessionsIn = (tx: Tx, {org, person}: {org: string; person: st
     with gone as (delete from sessions where org_id = ${org} and person_id = ${person} and staff_view is null returning *)
     ${noteSessions('gone', 'session.ended')}`)
 
-/** Removes the personal data from the sessions of an erased person. The sessions stay until they expire. */
+/** Removes the IP address and the user agent from the sessions of an erased person. The sessions stay until they expire. */
 export const forgetDevices = (tx: Tx, person: string) =>
   tx.query(sql.type(Nothing)`update sessions set user_agent = null, address = null where person_id = ${person}`)

@@ -20,7 +20,7 @@ const Source = z.object({
 })
 export type Source = z.infer<typeof Source>
 
-/** A written row without its evidence, because the caller already has the evidence. */
+/** A stored source without its evidence, because the caller already has the evidence. */
 const Written = Source.omit({evidence: true})
 
 const written = sql.fragment`source_no as no, id, name, label, file_key as "fileKey", encode(sha256, 'hex') as sha256, bytes, reader, cleaning, choices, version, rows,
@@ -69,7 +69,7 @@ export const listNarrowSources = (db: Db, {importNo, keys}: {importNo: number; k
     from sources where import_no = ${importNo} order by source_no`)
 }
 
-/** Finds a source of an import that still has its files, by its id alone. */
+/** Finds a source of the org by its id alone. Ignores sources of imports that expired or were deleted. */
 export const findSourceOfOrg = (db: Db, {org, id}: {org: string; id: string}) =>
   db.maybeOne(sql.type(Source)`
     select ${columns} from sources
@@ -99,7 +99,7 @@ export const updateSource = async (tx: Tx, s: SourceUpdate): Promise<Source> => 
   evidence: s.evidence,
 })
 
-/** Deletes a source. Returns whether its file can be removed: no other source names the file, and no run's results are made from it. */
+/** Deletes a source. Returns whether its file can be removed: no other source and no run snapshot of the import names the file. */
 export const deleteSource = async (tx: Tx, {importNo, id}: {importNo: number; id: string}): Promise<boolean> => {
   const fileKey = await tx.oneFirst(sql.type(z.object({fileKey: z.string()}))`
     delete from sources where import_no = ${importNo} and id = ${id} returning file_key as "fileKey"`)

@@ -12,7 +12,7 @@ const ofAccount = sql.fragment`id, null::text as email,
   jsonb_build_object('dc', split_part(subject, ':', 1), 'id', split_part(subject, ':', 2)) as account`
 const ofAddress = sql.fragment`id, email, null::jsonb as account`
 
-/** Stores an account whose person becomes staff at the next sign-in. Returns the stored row if there is one already. */
+/** Stores an account whose person becomes staff at the next sign-in. Returns the stored row. */
 export const keepStaffAccount = (db: Db, {id, subject}: {id: string; subject: string}) =>
   db.one(sql.type(Awaited)`
     insert into staff_accounts (id, subject) values (${id}, ${subject})
@@ -27,12 +27,12 @@ export const listAwaitedStaff = (db: Db) =>
 export const countStaffAddresses = (db: Db) =>
   db.oneFirst(sql.type(z.object({count: z.number()}))`select count(*)::int as count from staff_addresses`)
 
-/** Deletes a waiting staff account. Returns null if there is none. */
+/** Deletes a waiting staff account or a stored address. Returns null if there is neither. */
 export const deleteAwaitedStaff = async (tx: Tx, id: string): Promise<AwaitedRow | null> =>
   (await tx.maybeOne(sql.type(Awaited)`delete from staff_accounts where id = ${id} returning ${ofAccount}`)) ??
   (await tx.maybeOne(sql.type(Awaited)`delete from staff_addresses where id = ${id} returning ${ofAddress}`))
 
-/** Deletes the account from those that wait for a first sign-in. Returns whether it was one of them. */
+/** Deletes the waiting staff account with this subject. Returns whether there was one. */
 export const takeStaffAccount = async (tx: Tx, subject: string) => {
   const {rowCount} = await tx.query(sql.type(z.object({}))`delete from staff_accounts where subject = ${subject}`)
   return rowCount === 1

@@ -1,7 +1,7 @@
 import {z} from 'zod'
 import {type Db, sql, type Tx} from './database.ts'
 
-/** What a subscription becomes at the end of its period; `free` if it ends. */
+/** The plan to which a subscription changes at the end of its period; `free` if the subscription ends. */
 export const PendingPlan = z.object({
   planKey: z.string(),
   planVersionId: z.string().nullable(),

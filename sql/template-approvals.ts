@@ -31,7 +31,7 @@ export const storeTemplateApproval = (tx: Tx, {org, template, version, digest, p
     on conflict (template_id) do update set version = excluded.version, digest = excluded.digest, approved_by = excluded.approved_by,
       approved_at = lading_now()`)
 
-/** Lists who wrote versions of the template after version `after`. Reads the settings history. */
+/** Lists the ids of the people who wrote versions of the template after version `after`, from the settings history. */
 export const listTemplateAuthors = (db: Db, {org, template, after}: OfTemplate & {after: number}) =>
   db.anyFirst(sql.type(z.object({person: z.string()}))`
     select distinct user_id as person from changes

@@ -2,7 +2,7 @@ import {z} from 'zod'
 import {type Db, sql, type Tx} from './database.ts'
 import {DiscoveryDiff} from './discoveries.ts'
 
-/** A problem of a re-check: what a changed field breaks. It has no cells, because a template stores no row data. */
+/** A problem that a re-check found: what a changed field breaks. It has no cells, because a template stores no row data. */
 export const RecheckProblem = z.object({
   severity: z.enum(['error', 'warning']),
   kind: z.string(),
@@ -51,14 +51,16 @@ export const listRecheckable = (db: Db, {org, connector, limit}: {org: string; c
     where t.org_id = ${org} and i.connector_id = ${connector} and i.state <> 'expired'
     order by i.import_no desc limit ${limit}`)
 
-/** Lists the changes that discoveries of the connection found since a time, newest first, at most 100 discoveries. */
+/** Lists the changes that discoveries of the connection found since `since`, newest first, of at most 100 discoveries. */
 export const listChangesSince = (db: Db, {connector, since}: {connector: string; since: string}) =>
   db.anyFirst(sql.type(z.object({diff: DiscoveryDiff}))`
     select diff from discoveries where connector_id = ${connector} and created_at >= ${since} order by id desc limit 100`)
 
 type NewRecheck = {template: {id: string; version: number}; discovery: string; importId: string; rows: number; problems: RecheckProblem[]}
 
-/** Replaces the re-check of a template. Returns whether its problems differ from before; false also if the template no longer exists. */
+/**
+ * Replaces the re-check of a template. Returns whether its problems differ from those before. Returns false if the template no longer exists.
+ */
 export const replaceRecheck = async (
   tx: Tx,
   {template: {id, version}, discovery, importId, rows, problems}: NewRecheck,

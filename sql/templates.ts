@@ -40,7 +40,7 @@ export const findTemplate = (db: Db, {id, ...viewer}: Viewer & {id: string}) =>
 export const lockTemplate = (tx: Tx, {id, ...viewer}: Viewer & {id: string}) =>
   tx.maybeOne(sql.type(Template)`select ${columns} from templates t where t.id = ${id} and ${isVisible(viewer)} for update of t`)
 
-/** Finds a shared template by name, as a configuration repository names it. */
+/** Locks a shared template until the transaction ends. Finds it by its name, because a configuration repository names templates. */
 export const lockSharedTemplate = (tx: Tx, {org, name}: {org: string; name: string}) =>
   tx.maybeOne(
     sql.type(Template)`select ${columns} from templates t where t.org_id = ${org} and t.name = ${name} and t.shared for update of t`,
@@ -85,7 +85,7 @@ export const setTemplateKnown = (tx: Tx, {id, known}: {id: string; known: unknow
 export const setTemplateShared = (tx: Tx, {id, shared}: {id: string; shared: boolean}) =>
   tx.query(sql.type(Empty)`update templates set shared = ${shared} where id = ${id}`)
 
-/** Sets which written rows the runs read back. The version stays, as when the template is shared. */
+/** Sets which written rows the runs read back. The version stays, because the content does not change. */
 export const setTemplateVerify = (tx: Tx, {id, verify}: {id: string; verify: VerifyMode}) =>
   tx.query(sql.type(Empty)`update templates set verify = ${verify} where id = ${id}`)
 

@@ -84,15 +84,15 @@ export const beginAttempt = (tx: Tx, {id, month: of, params}: {id: string; month
     update topup_attempts set state = 'unknown', month = ${of}, params = ${sql.jsonb(params as never)}
     where id = ${id} and state = 'pending' returning ${attempt}`)
 
-/** Moves an attempt to another month. Returns null if the attempt has ended. */
+/** Moves an attempt that may be charged to another month. Returns null if the attempt has another state. */
 export const setMonth = (tx: Tx, {id, month: of}: {id: string; month: string}) =>
   tx.maybeOne(sql.type(Attempt)`update topup_attempts set month = ${of} where id = ${id} and state = 'unknown' returning ${attempt}`)
 
 type EndedTopup = {id: string; state: 'succeeded' | 'declined' | 'failed'; intent?: string | null; paidIn?: string | null}
 
 /**
- * Ends an attempt. Returns false if it had ended before. A charge always counts as succeeded, even after another end. It counts in the
- * month in which the provider charged it, if that is later.
+ * Ends an attempt. Returns false if it had ended before. A charge always counts as succeeded, even after another end. It counts in the month in
+ * which the provider charged it, if that month is later.
  */
 export const endAttempt = async (tx: Tx, {id, state, intent = null, paidIn = null}: EndedTopup) => {
   const {rowCount} = await tx.query(sql.type(Empty)`
@@ -117,8 +117,8 @@ export const dropPending = (tx: Tx, org: string) =>
     update topup_attempts set state = 'failed', settled_at = lading_now() where org_id = ${org} and state = 'pending'`)
 
 /**
- * Lists orgs below their credit threshold whose monthly cap has room for a pack, because only consumption triggers a top-up otherwise. Orgs
- * whose credits may have expired unnoticed are included, so that the caller can check them.
+ * Lists orgs below their credit threshold whose monthly cap has room for a pack. Without this list, only consumption triggers a top-up. Orgs
+ * with credits that expired but are still counted are included, so that the caller can check them.
  */
 export const listOrgsToTopUp = (db: Db, {after, limit}: {after: string; limit: number}) =>
   db.anyFirst(sql.type(z.object({org: z.string()}))`

@@ -2,15 +2,15 @@ import {z} from 'zod'
 import {type Db, sql, type Tx} from './database.ts'
 
 const UndoState = z.object({
-  /** When the time to undo the run ends. Null: it has not ended, or stored no before images. */
+  /** When the time to undo the run ends. Null: the run has not ended, or stored no before images. */
   until: z.string().nullable(),
   isOver: z.boolean(),
   hasKey: z.boolean(),
-  /** The undo of the run that is in progress or ended without a stop, and was not undone itself. */
+  /** The newest undo of the run that has not ended, or that ended without a stop. An undo that was itself undone is left out. */
   undoneBy: z.string().nullable(),
-  /** Any undo of the run that began, even if it was stopped. Undone ones are left out. */
+  /** The newest undo of the run in any state. Dry runs, and undos that were themselves undone, are left out. */
   begunBy: z.string().nullable(),
-  /** The run that retries the run, unless it was undone. */
+  /** The run that retries this run, unless the retry was undone. */
   retriedBy: z.string().nullable(),
   /** Whether the run undoes an undo. */
   isSecondUndo: z.boolean(),
@@ -20,7 +20,7 @@ const UndoState = z.object({
 const isUndone = sql.fragment`exists (
   select from runs uu join run_heads hh using (run_no) where uu.undo_of = u.run_no and not uu.dry_run and uu.state = 'ended' and hh.stop is null)`
 
-/** Reads what decides whether a run can be undone. */
+/** Reads the facts that decide whether a run can be undone. */
 export const findUndoState = (db: Db, run: number) =>
   db.one(sql.type(UndoState)`
     select r.ended_at + make_interval(days => r.undo_days) as until,
@@ -44,7 +44,10 @@ export const listMadeRows = (db: Db, {chain, run, after, limit}: RowsOfRun) =>
     where chain_no = ${chain} and run_no = ${run} and how in (1, 2) and (module_no, row_key) > (${after.module}, ${after.key})
     order by module_no, row_key limit ${limit}`)
 
-/** Lists the subform rows of a run whose parent record the run created or claimed. `module`, `parent`: the modules of both. */
+/**
+ * Lists the subform rows of a run whose parent record the run created or claimed. `module`: the module of the subform. `parent`: the module of
+ * the parents.
+ */
 export const listRowsOfMade = (db: Db, {chain, run, module, parent, after, limit}: RowsOfRun & {module: number; parent: number}) =>
   db.any(sql.type(MadeRow)`
     select c.module_no as module, c.row_key as key, c.record_id as "recordId" from chain_rows c
@@ -62,7 +65,7 @@ export const listDeletedRows = (db: Db, {chain, run, after, limit}: RowsOfRun) =
       select module_no, row_key, target from unsettled where chain_no = ${chain} and run_no = ${run} and kind = 6) deleted
     where (module, key) > (${after.module}, ${after.key}) order by module, key limit ${limit}`)
 
-/** Lists the rows of an undo that took a record out of the recycle bin, in the order of module and key. */
+/** Lists the rows of an undo that restored a record from the recycle bin, in the order of module and key. */
 export const listReturnedRows = (db: Db, {chain, run, after, limit}: RowsOfRun) =>
   db.any(sql.type(MadeRow)`
     select module_no as module, row_key as key, record_id as "recordId" from chain_rows
@@ -76,7 +79,7 @@ export const listUnknownRows = (db: Db, {chain, run, after, limit}: RowsOfRun) =
     where chain_no = ${chain} and run_no = ${run} and kind = 0 and (module_no, row_key) > (${after.module}, ${after.key})
     order by module_no, row_key limit ${limit}`)
 
-/** Lists when the CRM last changed the records of these rows for them. */
+/** Lists the records of these rows, with the time at which the CRM last wrote each for one of these rows. */
 export const listWrittenAt = (db: Db, {chain, rows}: {chain: number; rows: readonly {module: number; key: string}[]}) =>
   db.any(sql.type(z.object({recordId: z.string(), writtenAt: z.string()}))`
     select record_id as "recordId", max(written_at) as "writtenAt"
@@ -90,7 +93,10 @@ export const listWrittenAt = (db: Db, {chain, rows}: {chain: number; rows: reado
     join chain_rows on chain_no = ${chain} and module_no = r.module and row_key = r.key
     where written_at is not null group by record_id`)
 
-/** Lists when the rows of a chain last changed these records. `modules`: those of the records, and of their subform rows. */
+/**
+ * Lists the times at which rows of the chain last wrote or matched these records. `modules`: the modules of the records and of their subform
+ * rows.
+ */
 export const listLastWrites = (db: Db, {chain, modules, records}: {chain: number; modules: number[]; records: string[]}) =>
   db.any(sql.type(z.object({recordId: z.string(), writtenAt: z.string()}))`
     select record_id as "recordId", max(written_at) as "writtenAt" from (
@@ -106,7 +112,7 @@ type QueuedUndo = {
   of: number
   connector: string
   importNo: number
-  /** Null: the undone run is external. */
+  /** The snapshot of the undone run. Null: the undone run is external. */
   snapshotNo: number | null
   dryRun: boolean
   force: boolean

@@ -24,7 +24,7 @@ export type UploadRow = z.infer<typeof UploadRow>
 const columns = sql.fragment`upload_no as no, id, import_no as "importNo", name, label, slot, reader, bytes, kept, source_id as "sourceId", settled, filled,
   created_at as "createdAt", expires_at as "expiresAt"`
 
-/** SQL for the expiry of an upload. Each part, and the finish, sets it again. */
+/** SQL for the expiry of an upload. Each stored part and the finish set the expiry anew. */
 const lasting = sql.fragment`lading_now() + interval '1 day'`
 
 type NewUpload = Pick<UploadRow, 'id' | 'importNo' | 'name' | 'label' | 'slot' | 'reader' | 'bytes'> & {org: string}
@@ -37,7 +37,10 @@ export const insertUpload = (tx: Tx, {id, org, importNo, name, label, slot, read
 
 const Unfinished = z.object({ofImport: z.number(), bytesOfOrg: z.number()})
 
-/** Counts the import's unfinished uploads, and the bytes of the whole org's. Until the transaction ends, other counts of the org wait. */
+/**
+ * Counts the unfinished uploads of the import, and adds up the bytes of all unfinished uploads of the org. Locks the org's uploads against other
+ * counts until the transaction ends.
+ */
 export const countUnfinished = async (tx: Tx, {org, importNo}: {org: string; importNo: number}) => {
   await tx.query(sql.type(Empty)`select pg_advisory_xact_lock(hashtextextended('uploads ' || ${org}, 0))`)
   return tx.one(sql.type(Unfinished)`
@@ -53,7 +56,7 @@ export const listUnfinished = (db: Db, importNo: number) =>
 
 type NewPart = {uploadNo: number; at: number; bytes: number; key: string}
 
-/** Stores the next part, whose object is in storage. Returns false if the upload is gone, or another request has stored the same part. */
+/** Stores the next part after its object was stored. Returns false if the upload is gone, or another request has stored the same part. */
 export const insertPart = async (tx: Tx, {uploadNo, at, bytes, key}: NewPart): Promise<boolean> => {
   const {rowCount} = await tx.query(sql.type(Empty)`
     update uploads set kept = ${at + bytes}, expires_at = ${lasting} where upload_no = ${uploadNo} and kept = ${at} and source_id is null`)
@@ -81,7 +84,7 @@ export const finishUpload = async (tx: Tx, {no, sourceId, slot}: {no: number; so
   return true
 }
 
-/** Stores the result for the template slot. Later requests get it as their answer. */
+/** Stores the result for the template slot, once. Later requests return this result. */
 export const settleUpload = (db: Db, {no, filled}: {no: number; filled: object | null}) =>
   db.query(sql.type(Empty)`
     update uploads set settled = true, filled = ${filled === null ? null : sql.jsonb(filled as never)} where upload_no = ${no} and not settled`)

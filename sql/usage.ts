@@ -17,7 +17,7 @@ const columns = sql.fragment`starts_at as "startsAt", ends_at as "endsAt", rows_
 
 type UsagePeriodInput = {org: string; startsAt: string; endsAt: string; rowsLimit: number}
 
-/** Locks the org's period with this start until the transaction ends; creates it with this limit if there is none. */
+/** Locks the org's period that begins at `startsAt` until the transaction ends. Creates the period with this limit if there is none. */
 export const holdPeriod = (tx: Tx, {org, startsAt, endsAt, rowsLimit}: UsagePeriodInput) =>
   tx.one(sql.type(Period)`
     insert into usage_periods (org_id, starts_at, ends_at, rows_limit) values (${org}, ${startsAt}, ${endsAt}, ${rowsLimit})
@@ -42,10 +42,9 @@ export const reserveRows = (tx: Tx, {org, runId, startsAt, rows, overageAllowed}
 const Settled = Period.extend({org: z.string(), runId: z.string(), rows: z.number(), rowsBeyond: z.number()})
 
 /**
- * Replaces the rows that a run reserved by the rows it counted, once. Returns the resulting period and the run's rows; null if the run was
- * settled before or reserved none. Rows beyond the limit, and beyond what is already billed, are overage if the run was allowed to have it.
- * If the limit was raised after some rows were billed, that many more rows are free. A separate statement locks the period first, so that
- * the sums are correct.
+ * Replaces the rows that a run reserved by the rows that it counted, once. Returns the resulting period and the run's rows; null if the run was
+ * settled before or reserved none. Rows beyond the limit that are not billed yet are overage, if the run was allowed to have it. Rows that were
+ * billed before the limit was raised extend the new limit. A separate statement locks the period first, so that the sums are correct.
  */
 export const settleRun = async (tx: Tx, runId: string) => {
   await tx.query(sql.type(Empty)`
@@ -66,8 +65,8 @@ export const settleRun = async (tx: Tx, runId: string) => {
 }
 
 /**
- * Locks one run that reserved rows and has finished writing: deleted, ended, or authorised `hours` ago and never started. Returns null if
- * there is none.
+ * Finds a run that reserved rows and writes no more: deleted, ended, or authorised `hours` ago and never started. Returns null if there is none.
+ * Locks the run if it exists.
  */
 export const claimIdle = (tx: Tx, {hours}: {hours: number}) =>
   tx.maybeOne(sql.type(z.object({runId: z.string(), no: z.number().nullable(), lapsed: z.boolean()}))`

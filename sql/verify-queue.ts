@@ -10,7 +10,7 @@ export const verifyKeys = openRunKeys('verify_keys')
 /** Written rows of one settlement that are to be read back. `records`: the ids of their records. `sealed`: the rows with their values. */
 export type QueuedRows = {records: string[]; rows: number; sealed: Buffer}
 
-/** The name of an entry within its run. Names ascend in the order of the settlements. */
+/** The key of an entry within its run. Keys ascend in the order of the settlements. */
 export type EntryName = {fence: number; settleNo: number}
 
 const Entry = z.object({fence: z.number(), settleNo: z.number(), sealed: z.instanceof(Buffer)})
@@ -20,7 +20,7 @@ type QueueQuery = {run: number; seconds: number; after: EntryName | null; rows: 
 
 /**
  * Lists the oldest unverified entries after `after` that were settled at least `seconds` ago. Returns entries up to `rows` rows and `bytes`
- * bytes, but at least one. `readAt`: a time before their records are read. `rowsUpTo`: the rows of the list up to the entry.
+ * bytes, but at least one. `readAt`: a time before their records are read. `rowsUpTo`: the sum of rows up to and including the entry.
  */
 export const listQueued = (db: Db, {run, seconds, after, rows, bytes}: QueueQuery) =>
   db.any(sql.type(Entry.extend({readAt: z.string(), rowsUpTo: z.number()}))`
@@ -52,7 +52,7 @@ export const measureQueue = (db: Db, {run, seconds}: {run: number; seconds: numb
     from (select rows, extract(epoch from lading_now() - settled_at) - ${seconds} as age from verify_queue
       where run_no = ${run} and not verified) as queued`)
 
-/** Returns the name of the last entry, or null. */
+/** Returns the key of the last entry, or null. */
 export const findLastQueued = (db: Db, run: number) =>
   db.maybeOne(sql.type(Entry.omit({sealed: true}))`
     select fence, settle_no as "settleNo" from verify_queue where run_no = ${run} order by fence desc, settle_no desc limit 1`)
@@ -69,7 +69,7 @@ export const listSharing = (db: Db, {run, from, records}: {run: number; from: En
     where run_no = ${run} and (fence, settle_no) >= (${from.fence}::bigint, ${from.settleNo}::bigint)
       and records && ${sql.array([...records], 'text')} order by fence, settle_no`)
 
-/** Lists which of the records are the target of a batch in flight. */
+/** Lists those of `records` that a batch in flight of the run targets. */
 export const listInFlight = (db: Db, {run, records}: {run: number; records: readonly string[]}) =>
   db.anyFirst(sql.type(z.object({record: z.string()}))`
     select distinct target as record from sends, unnest(targets) as target
@@ -81,7 +81,7 @@ export const deleteVerified = (db: Db, run: number) =>
     delete from verify_queue v where run_no = ${run} and verified and not exists (
       select from verify_queue o where o.run_no = ${run} and not o.verified and (o.fence, o.settle_no) < (v.fence, v.settle_no))`)
 
-/** Deletes the entries of a run, in pieces. Returns the number of deleted entries. */
+/** Deletes at most `limit` entries of a run. Returns the number of deleted entries. */
 export const deleteQueued = async (db: Db, {run, limit}: {run: number; limit: number}) => {
   const {rowCount} = await db.query(sql.type(Empty)`
     delete from verify_queue where ctid = any(array(select ctid from verify_queue where run_no = ${run} limit ${limit}))`)

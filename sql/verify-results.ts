@@ -5,7 +5,10 @@ import {nameStatement} from './named-statement.ts'
 import type {RunHold} from './run-heads.ts'
 import type {EntryName} from './verify-queue.ts'
 
-/** The results of reading a sent value back, as columns. `uncompared`: the CRM does not show the value in a form that can be compared. */
+/**
+ * The results of reading a sent value back, as the names of columns. `uncompared`: the CRM does not show the value in a form that can be
+ * compared.
+ */
 export const RESULTS = ['as_sent', 'truncated', 'coerced', 'changed', 'missing', 'uncompared'] as const
 export type VerifyResult = (typeof RESULTS)[number]
 
@@ -16,7 +19,10 @@ export const FieldCounts = z.object({
 })
 export type FieldCounts = z.infer<typeof FieldCounts>
 
-/** Rows that were read back: all of them, and those with truncated or coerced values, with changed values, without record, not shown. */
+/**
+ * Counts of rows that were read back. `rows`: all. `coerced`: with truncated or coerced values. `changed`: with changed values. `missing`:
+ * without record. `unread`: not shown by the CRM.
+ */
 export type RowCounts = {rows: number; coerced: number; changed: number; missing: number; unread: number}
 
 /** The marks of records with the values that were read. They replace marks that are not newer than `readAt`. */
@@ -73,7 +79,7 @@ export const commitVerified = async (tx: Tx, {rows, entries, fields, marks, ...o
   return found as {done: number; isOwner: boolean; held: RunHold | null}
 }
 
-/** Lists the counts of each field. */
+/** Lists the results of a run by flow and field. */
 export const listFieldCounts = (db: Db, run: number) =>
   db.any(sql.type(FieldCounts)`
     select flow_no as flow, field, ${sql.join(

@@ -4,8 +4,8 @@ import {type Db, sql, type Tx} from './database.ts'
 const Empty = z.object({})
 
 /**
- * A refusal by the CRM, in the specification's words. `renews`: the answer names when the CRM's quota renews. `retryAfterMs`: the wait that
- * this service knows of.
+ * A refusal by the CRM, in the format of the specification. `renews`: the answer names when the CRM's quota renews. `retryAfterMs`: the wait in
+ * ms that this service knows.
  */
 const Problem = z.object({crm: z.looseObject({}), renews: z.boolean(), retryAfterMs: z.number().optional()})
 type Problem = z.infer<typeof Problem>
@@ -37,7 +37,7 @@ export const findWrite = (db: Db, {org, id}: {org: string; id: string}) =>
       w.created_at as "createdAt"
     from writes w join runs r using (run_no) where w.org_id = ${org} and w.id = ${id}`)
 
-/** Deletes the request of a write after it was tried. Only its results are kept. */
+/** Deletes the stored request of a write after it was tried. The results stay. */
 export const dropRequest = (db: Db, id: string) => db.query(sql.type(Empty)`update writes set request = null where id = ${id}`)
 
 const WriteEnd = z.object({isClosing: z.boolean(), isSpent: z.boolean(), hasUnsent: z.boolean()})
@@ -98,8 +98,8 @@ export const insertItems = (tx: Tx, {write, run, items}: {write: string; run: nu
 export type ItemResult = {at: number; result: object; again: boolean}
 
 /**
- * Stores results of items. `again`: nothing was done and the item may be sent again, so its name is freed. `late`: also replaces a result
- * that was only assumed.
+ * Stores results of items. `again`: nothing was done and the item may be sent again, so its name is freed. `late`: also replaces results that
+ * are stored already.
  */
 export const keepResults = (db: Db, {write, results, late = false}: {write: string; results: ItemResult[]; late?: boolean}) =>
   db.query(sql.type(Empty)`

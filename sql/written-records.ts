@@ -5,8 +5,8 @@ type ModuleRef = {org: string; connector: string; module: string}
 const ModuleKey = z.object({keySealed: z.string(), fields: z.array(z.string())})
 
 /**
- * Stores that fields of the module have marks, and returns the module's key and all its fields in the order of their numbers. The first
- * caller's key stays. A field keeps its number.
+ * Adds fields with marks to a module. Returns the module's key and all its fields in the order of their numbers. The key of the first caller
+ * stays. A field keeps its number.
  */
 export const keepWrittenModule = (db: Db, {org, connector, module, keySealed, fields}: ModuleRef & z.infer<typeof ModuleKey>) =>
   db.one(sql.type(ModuleKey)`
@@ -21,7 +21,7 @@ export const listWrittenModules = (db: Db, {org, connector}: Omit<ModuleRef, 'mo
   db.anyFirst(sql.type(z.object({module: z.string()}))`
     select module from written_modules where org_id = ${org} and connector_id = ${connector}`)
 
-/** Lists the marks of records. `days`: since they were stored last. */
+/** Lists the marks of records. `days`: the days since the marks were stored last. */
 export const listMarks = (hot: Hot, {org, connector, module, records}: ModuleRef & {records: string[]}) =>
   listMarksStatement(hot, [org, connector, module, records])
 
@@ -39,7 +39,7 @@ export const deleteOldMarks = async (db: Db, {org, days, limit}: {org: string; d
   return rowCount
 }
 
-/** Lists modules whose key is not sealed under the key with the prefix `start`. `after`: the id of the last one. */
+/** Lists modules whose key is not sealed under the key with the prefix `start`. `after`: the last `id` of the page before. */
 export const listSealedElse = (db: Db, {start, after, limit}: {start: string; after: string; limit: number}) =>
   db.any(sql.type(z.object({id: z.string(), org: z.string(), connector: z.string(), module: z.string(), keySealed: z.string()}))`
     select connector_id || ' ' || module as id, org_id as org, connector_id as connector, module, key_sealed as "keySealed" from written_modules

@@ -2,7 +2,7 @@ import {z} from 'zod'
 import {ROLES} from '../../shared/accounts/roles.ts'
 import {codes} from '../../shared/errors.ts'
 
-/** Creates the schema of a response object. It is strict, so tests fail on keys that are not declared. */
+/** Creates the schema of a response object. The schema is strict, so tests fail on keys that are not declared. */
 export const Answer = z.strictObject
 
 /** Creates the schema of a timestamp in ISO 8601, UTC, with milliseconds. */
@@ -18,10 +18,10 @@ const JobId = (what = 'The job') => z.uuid().meta({description: what, examples: 
 /** Creates the schema of a whole number from 0. */
 export const Count = (what: string) => z.int().nonnegative().describe(what)
 
-/** Creates the schema of a whole number from 0, and names the unit in its description. */
+/** Creates the schema of a number of bytes from 0. The description names the unit. */
 export const Bytes = (what: string) => z.int().nonnegative().describe(`${what}, in bytes`)
 
-/** Creates the schema of an amount of money. It may be negative only where the description says so. */
+/** Creates the schema of an amount of money. The amount may be negative only where the description says so. */
 export const Amount = (what: string) => z.int().describe(`${what}, in the smallest unit of the currency (cents for EUR and USD)`)
 
 export const Currency = z.string().meta({description: 'ISO 4217, lower case', examples: ['eur']})
@@ -107,7 +107,7 @@ export const JobAnswer = JobWith(Json('Depends on the kind of job. See the route
   description: 'A job for a worker',
 })
 
-/** The new version of the configuration. A response to a configuration edit has it only if the request had `If-Match`. */
+/** The new version of the configuration. Present only in the response to a configuration edit that had `If-Match`. */
 export const registryVersion = z
   .int()
   .nonnegative()

@@ -11,7 +11,7 @@ import {readVersion} from './cli/version.ts'
 import {wrapLines} from './cli/wrap.ts'
 import {nouns} from './commands/nouns.ts'
 
-/** Runs one command and returns its exit code. All errors are printed here. */
+/** Runs one command and returns its exit code. Prints all errors. */
 export const main = async (args: string[]): Promise<number> => {
   const settings = readSettings()
   const [own] = args.includes('--') ? [args.slice(0, args.indexOf('--'))] : [args]
@@ -37,7 +37,7 @@ export const main = async (args: string[]): Promise<number> => {
     if (ended.help) teach(out, ended.help)
     return ended.exit
   } catch (error) {
-    // A request for help or the version is a success. So is a noun without a verb, which shows its help.
+    // A request for help or the version is a success. A command group without a subcommand shows help, which is a success too.
     if (error instanceof CommanderError && (error.exitCode === 0 || error.code === 'commander.help')) {
       teach(out, ended.help)
       return EXIT.ok

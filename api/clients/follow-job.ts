@@ -13,7 +13,7 @@ export type Job = {
 type Following = {client: Client; path: string; mostMs: number; signal?: AbortSignal; tell?(job: Job): unknown}
 
 const everyMs = 1000
-/** Time within which a restarted server responds again. */
+/** The longest time without a response, in ms. A restarted server responds within it. */
 const mostSilentMs = 2 * 60_000
 
 /**

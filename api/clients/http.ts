@@ -11,7 +11,7 @@ export type Client = {
   put<T = Json>(path: string, body?: unknown, headers?: Headers_): Promise<T>
   patch<T = Json>(path: string, body?: unknown, headers?: Headers_): Promise<T>
   delete<T = Json>(path: string, headers?: Headers_): Promise<T>
-  /** Returns the response unread, for files and events. */
+  /** Returns the response with its body unread, for files and events. Throws as `call` does. */
   open(method: string, path: string, options?: RequestOptions): Promise<Response>
 }
 
@@ -44,7 +44,7 @@ export class ApiError extends Error {
   }
 }
 
-/** The error if the server did not respond, or not in time. The server may or may not have carried out the request. */
+/** Thrown if the server did not respond, or not in time. The server may or may not have carried out the request. */
 export class Unreachable extends Error {
   override name = 'Unreachable'
 }
@@ -54,9 +54,9 @@ const usualTimeoutMs = 100_000
 type Access = {base: string; bearer?: () => string | null; headers?: Headers_; redirect?: 'follow' | 'manual'}
 
 /**
- * Opens an API client. It calls `bearer` for every request, because the token may change; without it, a cookie of the browser authenticates.
- * Every request carries `headers`. The default time-out of 100 seconds exceeds the
- * server's. With `redirect: 'manual'`, a redirect is an error, because a followed POST would become a GET.
+ * Opens an API client. `bearer` is called for every request, because the token may change; without `bearer`, a cookie of the browser
+ * authenticates. Every request carries `headers`. The default time-out of 100 seconds is longer than the server's. With `redirect: 'manual'`, a
+ * redirect is an error, because a followed POST would become a GET.
  */
 export const openClient = ({base, bearer = () => null, headers: always, redirect = 'follow'}: Access): Client => {
   const open = async (method: string, path: string, {query, body, headers, signal, timeoutMs = usualTimeoutMs}: RequestOptions = {}) => {

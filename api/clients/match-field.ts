@@ -1,8 +1,8 @@
 type MatchField = {apiName: string; unique?: unknown}
 
 /**
- * Returns the fields by which rows can find existing records, best first: those that the settings or the CRM call unique, then the field by which
- * the CRM finds duplicates of the module.
+ * Returns the fields by which rows can find existing records, best first. These are fields that are unique in the settings or the CRM, then the
+ * field by which the CRM finds duplicates.
  */
 export const listMatchFields = <F extends MatchField>(
   {module, uniqueFields = []}: {module: string; uniqueFields?: readonly string[]},

@@ -4,12 +4,12 @@ import {pause} from './pause.ts'
 const mostTries = 5
 const longestWaitMs = 60_000
 
-/** Opens the API client of the commands. A redirect is an error, so that the token is sent only to the chosen server. */
+/** Opens an API client with retries. A redirect is an error, so that the token is sent only to the chosen server. */
 export const openRetryingClient = (base: string, bearer: () => string | null) => withRetry(openClient({base, bearer, redirect: 'manual'}))
 
 /**
- * Adds retries to a client where they are safe: for reads without an answer, and for requests that the rate limit refused. A refused
- * connection fails at once, unless the server has responded before; then it may be restarting.
+ * Adds retries to a client where they are safe: for reads without an answer, and for requests that the rate limit refused. A refused connection
+ * is retried only if the server has responded before, because it may be restarting.
  */
 const withRetry = (client: Client, waitMs = 300): Client => {
   let wasThere = false
@@ -62,7 +62,7 @@ const again = async <T>(ask: () => Promise<T>, {isRead, waitMs, wasThere, signal
 
 type FailedTry = {isRead: boolean; tries: number; waitMs: number; wasThere?: boolean}
 
-/** Returns the delay before a retry, or null if a retry would not help or could repeat a write. */
+/** Returns the delay before a retry in ms, or null if a retry would not help or could repeat a write. */
 export const pauseBefore = (error: unknown, {isRead, tries, waitMs, wasThere = false}: FailedTry): number | null => {
   const grown = waitMs * 2 ** (tries - 1)
   if (error instanceof ApiError && error.code === 'RATE_LIMITED') return Math.min(error.retryAfterMs ?? grown, longestWaitMs)

@@ -37,7 +37,10 @@ const problems = new Set(['failed', 'refused', 'unanswered'])
 export const missingTagsOf = (groups: readonly Group[]): number =>
   groups.reduce((sum, {phase, outcome, rows}) => sum + (phase === 'tag' && problems.has(outcome) ? rows : 0), 0)
 
-/** Returns the reasons why rows were not written, most frequent first. A skipped row with a code counts too: it waits for an answer, or a rule refused it. */
+/**
+ * Returns the reasons why rows were not written, most frequent first. Includes skipped rows with a code, which wait for an answer or were
+ * refused by a rule. Leaves out unchanged rows.
+ */
 export const reasonsOf = (groups: Group[]): Group[] =>
   groups
     .filter(({outcome, code}) => problems.has(outcome) || (outcome === 'skipped' && code !== null && code !== 'UNCHANGED'))
@@ -47,7 +50,7 @@ export type RunSource = {id: string; label: string; rows: number}
 type TallyPage = {sources: RunSource[]; source: string; groups: Omit<Group, 'source'>[]; nextCursor: string | null}
 export type CountedRows = {groups: Group[]; sources: RunSource[]; isWhole: boolean}
 
-/** Counts the rows of a run by outcome, all files together. `path` is the path of the run. `tell` receives the counts so far. */
+/** Counts the rows of a run by outcome, over all files. `path`: the path of the run. `tell` receives the counts after each page. */
 export const countRows = async (client: Client, path: string, signal: AbortSignal, tell: (counted: CountedRows) => void = () => {}) => {
   let counted: CountedRows = {groups: [], sources: [], isWhole: false}
   for (let at = 0; at === 0 || at < counted.sources.length; at++) {

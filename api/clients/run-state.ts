@@ -5,33 +5,33 @@ type StatedRun = {
   stop: {stopped: string} | null
   counts: Record<string, Record<string, number>>
   questions: number
-  /** Questions that were answered since. Earlier servers do not send it. */
+  /** The number of answered questions. Earlier servers do not send this field. */
   questionsAnswered?: number
   /** The id of the run that retries this run and asks the same questions. Earlier servers do not send this field. */
   retriedBy?: string | null
   /** Why the run is paused. */
   pause?: {code: string} | null
-  /** Skipped rows whose record already held every value. Earlier servers do not send it. */
+  /** Skipped rows whose record already held every value. Earlier servers do not send this field. */
   unchanged?: number
-  /** Skipped rows whose values people changed in the CRM. Earlier servers do not send it. */
+  /** Skipped rows whose values people changed in the CRM. Earlier servers do not send this field. */
   keptRows?: number
-  /** The run that it undoes. Earlier servers do not send it. */
+  /** The run that this run undoes. Earlier servers do not send this field. */
   undoOf?: string | null
-  /** Rows whose record was written, also those whose record only got fields after all rows. Not every caller has it. */
+  /** Rows whose record was written, including records that only a later pass filled. Absent in some answers. */
   rowsWritten?: number
-  /** Whether the run deletes records, and writes nothing else. Earlier servers do not send it. */
+  /** Whether the run deletes records, and writes nothing else. Earlier servers do not send this field. */
   deletes?: boolean
-  /** Rows whose record was deleted. Earlier servers do not send it. */
+  /** Rows whose record was deleted. Earlier servers do not send this field. */
   deleted?: number
 }
 
-/** What became of an ended run, with the number of rows or questions that need a person. */
+/** How a run ended, with the number of rows or questions that need a person. */
 type RunEnd = {
   key: 'imported' | 'attention' | 'questions' | 'asks' | 'answered' | 'nothing' | 'failed' | 'stopped' | 'cancelled'
   rows: number
 }
 
-/** Decides what became of an ended run. The widget and the command line show it in the words of `describeRunState`. */
+/** Returns how a run ended. The widget and the command line show it in the words of `describeRunState`. */
 export const endOfRun = (run: Omit<StatedRun, 'state'>): RunEnd => {
   const {dryRun, stop, counts, questions, questionsAnswered = 0, retriedBy = null, unchanged = 0, keptRows = 0, rowsWritten = 0} = run
   const rows = (...outcomes: string[]) =>
@@ -39,7 +39,7 @@ export const endOfRun = (run: Omit<StatedRun, 'state'>): RunEnd => {
   const attention = rows('failed', 'refused', 'unanswered')
   const done = rows('created', 'updated', 'inherited', 'planned')
   if (stop?.stopped === 'CANCELLED') return {key: 'cancelled', rows: 0}
-  // A dry run that reaches the row limit has done its work: its page says where a run would stop.
+  // A dry run that reaches the row limit has done its work. Its page shows where a run would stop.
   if (stop && !(dryRun && stop.stopped === 'LIMIT_ROWS_PER_RUN'))
     return {key: stop.stopped === 'ENGINE_FAILED' ? 'failed' : 'stopped', rows: 0}
   const isOpen = !dryRun && retriedBy === null
@@ -49,7 +49,7 @@ export const endOfRun = (run: Omit<StatedRun, 'state'>): RunEnd => {
   if (dryRun && questions > 0 && attention === 0) return {key: 'asks', rows: questions}
   // A skipped row can still get fields after all rows are written.
   if (attention === 0) return {key: done > 0 || (!dryRun && rowsWritten > 0) ? 'imported' : 'nothing', rows: 0}
-  // A row without an answer may be written, so the run did not fail for certain.
+  // A row without an answer may have been written, so the run may not have failed.
   return {key: done + unchanged + keptRows + rows('unanswered') === 0 ? 'failed' : 'attention', rows: attention}
 }
 
@@ -80,7 +80,7 @@ export const runWords = {
   cancelled: 'Cancelled',
 }
 
-/** The words of what an undo did, in English. */
+/** The English words for the results of an undo. */
 export const undoWords = {
   rows: (restored: string, deleted: string, kept: string) => `${restored} restored, ${deleted} deleted, ${kept} kept`,
   keptValues: (count: string, values: number) => `, ${count} changed ${values === 1 ? 'value' : 'values'} kept`,
@@ -112,7 +112,7 @@ const describeEnd = (
   return key === 'stopped' ? {word: words.stopped, tone: 'bad'} : {word: words.cancelled, tone: 'neutral'}
 }
 
-/** A run that deletes records writes nothing else. */
+/** Returns the word for a run that did its work. A run that deletes records writes nothing else. */
 const doneWord = (run: StatedRun, {done}: typeof runWords): string => {
   if (run.dryRun) return done.previewed
   if (run.undoOf) return done.undone
@@ -125,7 +125,7 @@ const kindOfNothing = (run: StatedRun) => {
   return run.dryRun ? 'previewed' : 'imported'
 }
 
-/** Whether a run deletes the records of its rows. A run of an earlier server says so only once it has deleted one. */
+/** Whether a run deletes the records of its rows. Without `deletes`, as from an earlier server, true once a record was deleted. */
 export const deletesRecords = ({deletes, deleted = 0}: Pick<StatedRun, 'deletes' | 'deleted'>): boolean => deletes ?? deleted > 0
 
 type Undone = {undo?: {restored: number; deleted: number; changedSince: number} | null; keptEdits?: number}

@@ -17,7 +17,7 @@ type UploadInput = {
   client: Client
   /** Path of the import's uploads. */
   path: string
-  /** How to read the file, as `ReaderOptions`. What is left out is detected. */
+  /** How to read the file, as `ReaderOptions`. Omitted options are detected. */
   reader?: object | undefined
   /** Sends bytes of the file and returns the updated upload. */
   sendPart(part: Part): Promise<Upload>
@@ -30,7 +30,7 @@ type UploadInput = {
 
 const pausesMs = [500, 1000, 2000, 4000, 8000, 15_000, 30_000]
 const longestPauseMs = 60_000
-/** The server reads the whole file before it responds. */
+/** The time-out of finishing an upload, in ms. The server reads the whole file before it responds. */
 const finishMs = 900_000
 
 export const beginUpload = async (

@@ -1,6 +1,6 @@
 import {ApiError, type Client, type RequestOptions} from './http.ts'
 
-/** Opens results.csv. If it is too large for one response, downloads its parts and joins them. */
+/** Opens results.csv. If the file is too large for one response, downloads the parts and joins them. */
 export const openResults = async (client: Client, path: string, options: RequestOptions): Promise<Response> => {
   try {
     return await client.open('GET', path, options)

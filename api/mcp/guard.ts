@@ -25,8 +25,8 @@ export const challengeOf = (config: Pick<Config, 'PUBLIC_URL'>): string =>
   `Bearer error="invalid_token", scope="${scope}", resource_metadata="${resourceMetadataOf(config)}"`
 
 /**
- * Returns the host that the client requested. A trusted proxy may change Host and put the original into X-Forwarded-Host. Only its last
- * TRUSTED_PROXIES entries are trusted.
+ * Returns the host that the client requested. A trusted proxy may change Host and put the original into X-Forwarded-Host. Only the last
+ * TRUSTED_PROXIES entries of that header are trusted.
  */
 const hostOf = ({TRUSTED_PROXIES}: Pick<Config, 'TRUSTED_PROXIES'>, {host, 'x-forwarded-host': forwarded}: IncomingHttpHeaders) => {
   const names = forwarded === undefined || TRUSTED_PROXIES === 0 ? [] : String(forwarded).split(',').slice(-TRUSTED_PROXIES)

@@ -54,9 +54,9 @@ export type McpInput = ApiDeps & {caller: MemberCaller; request: ApiRequest}
 type Build = (input: McpInput, sdk: typeof import('@modelcontextprotocol/server')) => McpServer
 
 const mostBytes = 1024 ** 2
-/** Limit on the messages of one batch. Only clients older than protocol version 2025-06-18 send batches. */
+/** The limit on the messages of one batch. Only clients older than protocol version 2025-06-18 send batches. */
 const mostTogether = 20
-/** Longest duration of a stream. Clients then reconnect. */
+/** The longest duration of a stream, in ms. Clients then reconnect. */
 const longestMs = 600_000
 const mostStreams = 200
 
@@ -122,7 +122,7 @@ const open = async (build: Build, {log}: Pick<ApiDeps, 'log'>, more: object): Pr
   })
 }
 
-/** Parses the body here, because the SDK would parse it by other rules. */
+/** Parses the body, because the SDK would parse it by other rules. Returns a JSON-RPC error if the body is invalid or the batch too large. */
 const readMessage = (body: Buffer): {parsedBody: unknown} | {refusal: object} => {
   let parsedBody: unknown
   try {

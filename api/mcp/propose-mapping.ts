@@ -11,7 +11,7 @@ const mostPairs = 30_000
 
 const Candidate = z.object({module: z.string().nullable(), field: z.string(), confidence: z.number(), why: z.array(z.string())})
 
-/** Proposes fields with the matcher only, because the caller has its own model. It spends no AI credits. */
+/** Proposes fields with the matcher only, because the caller has its own model. Spends no AI credits. */
 export const proposeMapping = tool({
   name: 'propose_mapping',
   title: 'Propose a mapping',

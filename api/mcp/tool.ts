@@ -15,7 +15,7 @@ export type Tool<I extends z.ZodType = z.ZodType, O extends z.ZodType = z.ZodTyp
   run(input: McpInput, asked: z.output<I>, signal: AbortSignal): Promise<z.input<O>>
 }
 
-/** Declares a tool. It returns its argument, and gives `run` the types of the schemas. */
+/** Returns the declared tool. The call gives `run` the types of the schemas. */
 export const tool = <I extends z.ZodType, O extends z.ZodType>(declared: Tool<I, O>): Tool => declared as unknown as Tool
 
 type ToolInput = McpInput & {inTurn: ReturnType<typeof openLimiter>}
@@ -32,7 +32,7 @@ export const addTool = (server: McpServer, input: ToolInput, {name, title, descr
   )
 }
 
-/** Runs a tool. A refusal becomes the tool's result, so that the model can correct its call. */
+/** Runs a tool and returns its result. A refusal becomes a result too, so that the model can correct its call. */
 const answer = async ({log}: ToolInput, name: string, signal: AbortSignal, run: () => Promise<unknown>): Promise<CallToolResult> => {
   try {
     const structuredContent = plain(await run()) as Record<string, unknown>

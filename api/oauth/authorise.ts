@@ -16,9 +16,9 @@ type AuthoriseDeps = {db: Pool; config: Config; outbound: Outbound; log: Log}
 type AuthoriseQuery = Record<string, string | string[] | undefined>
 
 /**
- * Returns where to send the browser: to the sign-in or, with an error, back to a client on the same computer. Other errors are thrown. The
- * browser is redirected to a web address only after a person has signed in and decided, because anyone can register a client (RFC 9700,
- * sections 4.1 and 4.11.2).
+ * Returns where to send the browser: to the sign-in or, with an error, back to a client on the same computer. Other errors are thrown. Anyone
+ * can register a client. So the browser is redirected to a web address only after a person has signed in and decided (RFC 9700, sections 4.1 and
+ * 4.11.2).
  */
 export const authorise = async (
   deps: AuthoriseDeps,
@@ -56,7 +56,7 @@ const begin = async ({db, config}: AuthoriseDeps, {client, redirectUri, asked, b
   return beginSignIn({db, config}, {purpose: 'grant', asked: request, dc, returnTo: undefined, browser})
 }
 
-/** Validates the request and returns its PKCE challenge. */
+/** Returns the PKCE challenge of the request. Throws if a parameter is invalid or repeated. */
 const readChallenge = (asked: AuthoriseQuery, config: Config): string => {
   for (const name of ['response_type', 'code_challenge', 'code_challenge_method', 'resource', 'scope', 'state'])
     if (Array.isArray(asked[name])) throw new OAuthRefusal('invalid_request', `${name} occurs twice. Send it once`)
@@ -70,13 +70,13 @@ const readChallenge = (asked: AuthoriseQuery, config: Config): string => {
   return asked.code_challenge
 }
 
-/** Checks the requested resource, for which alone the token is valid (RFC 8707). Older clients omit the parameter and mean our only resource. */
+/** Throws unless the requested resource is ours (RFC 8707). Older clients omit the parameter, which means our only resource. */
 export const assertResource = (resource: unknown, config: Pick<Config, 'PUBLIC_URL'>): void => {
   if (resource !== undefined && resource !== resourceOf(config))
     throw new OAuthRefusal('invalid_target', `Unknown resource. Tokens of this server are valid only for ${resourceOf(config)}`)
 }
 
-/** Checks that the requested scope contains `mcp` or is missing. Other scopes may be requested too; they are not granted, and the response says so. */
+/** Throws unless the requested scope contains `mcp` or is missing. Other scopes are ignored; the token response names the granted scope. */
 export const assertScope = (asked: unknown): void => {
   if (asked !== undefined && asked !== '' && !String(asked).split(' ').includes(scope))
     throw new OAuthRefusal('invalid_scope', `Unknown scope. Request the scope ${scope}`)

@@ -127,7 +127,7 @@ const fetchJson = async ({outbound, log}: Pick<OAuthClientDeps, 'outbound' | 'lo
   }
 }
 
-/** Returns the same refusal for every failure, so that it does not reveal which internal hosts exist. */
+/** Returns one refusal for all failures, so that a caller cannot learn which internal hosts exist. */
 const unreadableDocument = () => invalidClient('The document at the client id could not be read as application/json')
 
 const invalidClient = (says: string) => new OAuthRefusal('invalid_client', says)

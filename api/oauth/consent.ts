@@ -9,11 +9,11 @@ import {allowRequest, denyRequest, findRequest, listOpenOrgs, lockRequest, type 
 import {isBanned} from '../../sql/people.ts'
 import {answerTo} from './authorise.ts'
 
-/** Lifetime of an authorisation code. */
+/** Lifetime of an authorisation code, in seconds. */
 const codeSeconds = 60
 
 type ConsentDeps = {db: Pool; config: Pick<Config, 'PUBLIC_URL' | 'SESSION_KEYS'>}
-/** What identifies an authorisation request: `request` comes from the page, `browser` from the cookie. Both are needed. */
+/** The two proofs that identify an authorisation request: `request` from the page and `browser` from the cookie. Both are needed. */
 type Visit = {request: string | undefined; browser: string | null}
 
 /** The data of the consent page: the request, the person, and the orgs to choose from. */

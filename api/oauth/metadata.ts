@@ -5,7 +5,7 @@ type PublicUrlConfig = Pick<Config, 'PUBLIC_URL'>
 /** The only scope, which covers the six tools of `/mcp`. */
 export const scope = 'mcp'
 
-/** Returns the issuer identifier. Clients compare identifiers exactly, so each has one form. */
+/** Returns the issuer identifier, without a trailing slash, because clients compare identifiers exactly. */
 export const issuerOf = ({PUBLIC_URL}: PublicUrlConfig): string => PUBLIC_URL.replace(/\/+$/, '')
 export const resourceOf = (config: PublicUrlConfig): string => `${issuerOf(config)}/mcp`
 

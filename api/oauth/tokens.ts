@@ -15,11 +15,13 @@ import {scope} from './metadata.ts'
 import {OAuthRefusal} from './refusal.ts'
 
 const accessSeconds = 3_600
-/** Lifetime of a refresh token. Each is exchanged once for a new one, so a client that connects at least monthly stays authorised. */
+/**
+ * Lifetime of a refresh token, in seconds. Each is exchanged once for a new one, so a client that connects at least monthly stays authorised.
+ */
 const refreshSeconds = 30 * 86_400
 /**
- * Time in which a refresh token may be used again. A client may retry after a lost response, and two of its windows may refresh at once.
- * Both uses get the same tokens.
+ * How long after its first use a refresh token may be used again, in seconds. A client may retry after a lost response, and two of its windows
+ * may refresh at once. All these uses get the same tokens.
  */
 const graceSeconds = 30
 export const ACCESS = 'lading-mcp_'
@@ -28,7 +30,10 @@ const REFRESH = 'lading-refresh_'
 type Form = Record<string, string>
 type TokenDeps = {db: Pool; config: Pick<Config, 'PUBLIC_URL' | 'SESSION_KEYS'>; crm: Crm; log: Log}
 
-/** Issues the tokens of a code or a refresh token (RFC 6749). If it revokes a grant, it commits that before the client gets the error. */
+/**
+ * Issues the tokens for a code or a refresh token (RFC 6749). If a misused code or token revokes the grant, the revocation is committed before
+ * the client gets the error.
+ */
 export const giveTokens = async ({db, config, crm, log}: TokenDeps, form: Form, signal: AbortSignal): Promise<object> => {
   assertResource(form.resource, config)
   const type = needed(form, 'grant_type')
@@ -99,7 +104,7 @@ const issue = async (tx: Tx, grant: string, pair: TokenPair = {access: mintSecre
   return describeTokens(pair, accessSeconds)
 }
 
-/** Returns the tokens of the first use again. Their `expires_in` is reduced by the grace period. */
+/** Returns the tokens of the first use again, with `expires_in` reduced by the grace period. Returns a refusal if they no longer exist. */
 const repeatAnswer = async (tx: Tx, keys: KeyRing, token: string): Promise<object> => {
   for (const key of keys) {
     const pair = successorsOf(key, token)

@@ -21,8 +21,8 @@ const STATUS = new Map(codes.map(code => [code, new Refusal(code, '').status]))
 const statusOf = (code: Code) => STATUS.get(code)!
 
 /**
- * Returns the refusals of a code. CRM_REFUSED has status 502, or 429 if the daily CRM quota is exhausted. If the connection
- * lacks a scope, the route refuses with SCOPE_MISSING instead.
+ * Returns the refusals to which a code of a route leads. CRM_REFUSED has status 502, or 429 if the daily CRM quota is exhausted. If the
+ * connection lacks a scope, the route refuses with SCOPE_MISSING instead.
  */
 const answersOf = (code: Code): PossibleRefusal[] => {
   const usual = {code, status: statusOf(code)}

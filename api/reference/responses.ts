@@ -23,10 +23,10 @@ export const responsesOf = (route: Route): ZodOpenApiResponsesObject => {
 }
 
 const shared = new Map<string, ZodOpenApiResponseObject>()
-/** Most codes of a shared response. A longer list is rarely the same for two routes. */
+/** The limit on codes of a named response. A longer list is rarely the same for two routes. */
 const mostNamed = 6
 
-/** Describes the refusals of one status. Routes with the same codes share one named response. */
+/** Describes the refusals of one status. Routes with the same codes share the response, which has a name if the codes are few. */
 const describeRefusals = (status: number, codes: Code[]): ZodOpenApiResponseObject => {
   const name = `${status}.${codes.join('.')}`
   const response = shared.get(name) ?? {
@@ -77,7 +77,7 @@ const describeAnswer = (
   }
 }
 
-/** Adds the envelope to a response that also has another JSON form. */
+/** Adds the error envelope to the content of a response, beside its own JSON schema. Without codes, the content stays as it is. */
 const withRefusals = (content: Record<string, {schema: z.ZodType | object}>, refused: readonly Code[]) => {
   if (refused.length === 0) return content
   const ours = content['application/json']?.schema

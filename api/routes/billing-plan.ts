@@ -47,7 +47,10 @@ const PlanPreview = Answer({
   expiresAt: Moment('When the token expires, after 30 minutes'),
 }).meta({id: 'PlanPreview', description: 'A plan change and its cost'})
 
-/** The access that all routes share. By the specification, only the plan change requires a session, not its preview or the withdrawal of a pending change. */
+/**
+ * The access that all routes of this file share. By the specification, only the plan change requires a session. The preview and the withdrawal
+ * of a pending change do not.
+ */
 const access = {role: 'admin'} as const
 const Wanted = {
   planKey: z

@@ -63,7 +63,10 @@ export default [
   }),
 ]
 
-/** Checks one part of the service. A part that takes longer than 3 seconds counts as down, so that the probe gets a quick response. */
+/**
+ * Returns whether one part of the service answers. A part that takes longer than 3 seconds counts as down, so that the probe gets a quick
+ * response.
+ */
 const isWell = async (answer: Promise<unknown>): Promise<'ok' | 'down'> => {
   const late = new Promise<'down'>(resolve => setTimeout(resolve, 3000, 'down').unref())
   return Promise.race([

@@ -9,7 +9,7 @@ import {OfModule} from '../params.ts'
 import {ofExternalWrite} from '../refusal-lists.ts'
 import {route} from '../route.ts'
 
-/** Limit on the body: 100 records of 80,000 bytes each. */
+/** The limit on the body in bytes: 100 records of 80,000 bytes each. */
 const mostBytes = 8 * 1024 ** 2
 
 const item = {rowKey: 'row-17', rowNumber: 17, writeId: 'row-17-1'}
@@ -27,7 +27,10 @@ const EXAMPLES = {
   },
 }
 
-/** Creates a route that writes records which an external engine has planned. The writes belong to its run; they are metered, logged and sent once. */
+/**
+ * Returns a route that writes records which an external engine has planned. The writes belong to the run of that engine. They are metered,
+ * logged and sent once.
+ */
 const writeRoute = (method: 'post' | 'put', kind: 'create' | 'update', body: typeof CreateBody | typeof UpdateBody) =>
   route({
     method,

@@ -63,14 +63,14 @@ const ResultsQuery = RunFileQuery.extend({
   bom: flag('1: start with a byte order mark, so that spreadsheets read the file as UTF-8'),
 })
 
-/** Creates a route that returns a file of a run for one of its sources. */
+/** Returns a route that downloads a file of a run for one of its sources. */
 const runFile = (kind: RunFile, path: `/${string}`, operationId: string) =>
   route({
     method: 'get',
     path,
     operationId,
     tag: 'Runs',
-    // A plan shows what records of the CRM hold.
+    // A plan shows values of CRM records, which the holder of an embed token may not read.
     access: kind === 'plan' ? {role: 'operator'} : {role: 'operator', embed: 'own'},
     summary: TOLD[kind].summary,
     description: TOLD[kind].description,

@@ -137,7 +137,7 @@ const ofRecords = [
 ] as Code[]
 const Source = RowsFilter.shape.source
 
-/** Limits the reads of one org. A page of the widget reads the rows and their tally at the same time. */
+/** Limits the concurrent reads of one org. A page of the widget reads the rows and their tally at the same time. */
 const {hold} = openKeyedLimiter({most: 8, says: 'The org is already reading the rows of eight runs. Try again in a moment'})
 
 type RunRowsInput = Pick<Input<{role: 'operator'}, typeof OfRun>, 'db' | 'caller' | 'params'>
@@ -147,7 +147,10 @@ const findOwn = ({db, caller: {org}, params: {id, run}}: RunRowsInput) => findIm
 type Entry = Awaited<ReturnType<typeof readRunRows>>['rows'][number]['entries'][number]
 type UrlOf = Awaited<ReturnType<typeof openRunRecordUrls>>
 
-/** Adds the record's page. An embed token learns neither that page nor what the record held, because the file's author may not read the CRM. */
+/**
+ * Adds the URL of the record. Leaves out this URL and the current values of the record for an embed token. The author of the file may not read
+ * the CRM.
+ */
 const describeEntry = (entry: Entry, urlOf: UrlOf, {embed}: Pick<Caller, 'embed'>) => ({
   ...entry,
   recordUrl: embed ? null : urlOf(entry.module, entry.recordId),

@@ -8,7 +8,7 @@ import {Drift} from '../answers/drift.ts'
 import {firingExample} from '../answers/examples.ts'
 import {NoticeRule} from '../answers/notices.ts'
 
-/** What a firing says about its held file. */
+/** The held file of a firing, with the decision about it. */
 const HeldFile = Answer({
   version: Count('The version of the contract that the file did not meet'),
   breaches: z.array(Breach).describe('The first 100 expectations that the file does not meet'),
@@ -61,7 +61,6 @@ const ScheduleSource = z
   ])
   .meta({id: 'ScheduleSource', description: 'Where a schedule fetches its file, without credentials'})
 
-/** Why a firing failed or a schedule was stopped. A refusal has its further keys beside `code`. */
 const Reason = z
   .looseObject({
     code: z.string().meta({description: 'The code, for programs', examples: ['ALREADY_RUNNING']}),

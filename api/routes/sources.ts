@@ -275,7 +275,10 @@ file itself is not changed. A file can have 10,000 edited cells. Templates do no
   }),
 ]
 
-/** Reads the body of a request to read a file again. JSON names a sheet of the uploaded workbook; anything else is a new file. */
+/**
+ * Returns the JSON body, which names another sheet of an uploaded workbook. Returns null for any other content type, because that body is a new
+ * file.
+ */
 const readAgain = async (body: IncomingMessage) => {
   if (!/^application\/json\b/i.test(body.headers['content-type'] ?? '')) return null
   const {data, error} = Again.safeParse(await readJson(body))

@@ -1,6 +1,6 @@
 /**
- * The API credits that calls cost. Any other call costs one credit. Sources: zoho.com/crm/developer/docs/api/v8/api-limits.html; for tags, notes
- * of API users.
+ * Returns the API credits of one COQL query with this `limit`. Writes and tags have the prices below, and any other call costs one credit.
+ * Sources: zoho.com/crm/developer/docs/api/v8/api-limits.html; for tags, notes of API users.
  */
 export const creditsOfQuery = (limit: number): number => (limit <= 200 ? 1 : limit <= 1_000 ? 2 : 3)
 

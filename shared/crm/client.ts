@@ -18,8 +18,8 @@ export type Call = {
   timeoutSeconds?: number
   signal?: AbortSignal | undefined
   /**
-   * Takes the bytes of a file that the CRM answers. A refusal, or any JSON, is read as an answer instead. The call ends when the receiver ends, and
-   * throws the receiver's own errors.
+   * Receives the bytes if the CRM answers with a file. An answer with another status than 200, or with JSON, is returned without the receiver.
+   * The call ends when the receiver ends, and throws errors of the receiver.
    */
   receive?: ((bytes: AsyncIterable<Uint8Array>) => Promise<unknown>) | undefined
   /** Returns whether the request may still be sent. Called just before the request is written to its socket; if false, nothing is sent. */
@@ -31,14 +31,15 @@ export type CrmResponse = {
   status: number
   json: unknown
   retryAfterMs: number | null
-  /** The rest of the CRM's daily quota, from `X-API-CREDITS-REMAINING`. The CRM sends the header once half of the quota is used. */
+  /** The remaining credits of the CRM's daily quota, from `X-API-CREDITS-REMAINING`. Null until half of the quota is used. */
   creditsRemaining: number | null
   clockOffsetMs: number | null
-  /** The answer was a file, and `receive` took it. */
+  /** True if the answer was a file that `receive` read. */
   isReceived?: true
 }
 /**
- * A call without a complete answer: DNS, the connection or TLS failed, the socket was reset, or the time ran out. `status` is set if headers arrived.
+ * A call without a complete answer: DNS, the connection or TLS failed, the socket was reset, or the time ran out. `lost`: the code or name of
+ * the error. `status` is set if headers arrived.
  */
 export type NoResponse = {lost: string; status: number | null}
 
@@ -46,18 +47,18 @@ export type Client = {call(call: Call): Promise<CrmResponse | NoResponse>; close
 
 const connectSeconds = 5
 /**
- * The idle time after which the agent drops a socket, before the CRM closes it. A request on a socket that the CRM just closed fails like one that
- * the CRM executed.
+ * The idle time after which the agent drops a socket, before the CRM closes the socket. A request on a socket that the CRM just closed cannot be
+ * distinguished from a request that the CRM executed.
  */
 const idleSeconds = 4
 const longestAnswerBytes = 64 * 1024 ** 2
 const longestFileBytes = 1024 ** 3
-/** The longest pause within a file. */
+/** The longest pause between two chunks of a file. */
 const fileIdleSeconds = 60
 
 /**
- * Opens a client that sends each call over HTTP/1.1 exactly once: undici's `request` follows no redirect, and this agent never retries. One time-out
- * bounds connecting, headers and body together. Network failures are returned, never thrown.
+ * Opens a client that sends each call over HTTP/1.1 exactly once: undici's `request` follows no redirect, and this agent never retries. One
+ * time-out limits connecting, headers and body together. Network failures are returned, never thrown; errors of `receive` are thrown.
  */
 export const openClient = ({config, log}: {config: Pick<Config, 'CRM_TIMEOUT_SECONDS'>; log: Log}): Client => {
   const agent = new Agent({
@@ -135,12 +136,12 @@ const send = async (
 
 const isJson = (headers: Headers) => /\bjson\b/.test(first(headers['content-type']) ?? '')
 
-/** The receiver of a file failed, not the network. */
+/** Marks an error of the file receiver, as opposed to one of the network. */
 class ReceiverFailed extends Error {}
 
 const receiveFile = async (body: Dispatcher.ResponseData['body'], receive: NonNullable<Call['receive']>) => {
   let broken: {error: unknown} | null = null
-  // If the receiver leaves the body unread, destroying it emits an error that nothing else handles.
+  // If the receiver leaves the body unread, destroying the body emits an error, which has no other handler.
   body.on('error', () => {})
   const watched = async function* () {
     let bytes = 0
@@ -164,7 +165,7 @@ const receiveFile = async (body: Dispatcher.ResponseData['body'], receive: NonNu
   }
 }
 
-/** Asks `mayLeave` at the last moment at which nothing has been sent. Connecting may take seconds, and a process may be suspended meanwhile. */
+/** Calls `mayLeave` immediately before the request is sent. Connecting may take seconds, and a process may be suspended meanwhile. */
 const checkBeforeSend =
   (mayLeave: () => boolean): Dispatcher.DispatcherComposeInterceptor =>
   dispatch =>
@@ -200,8 +201,8 @@ const readHeaders = (headers: Headers, sentAt: number) => {
 }
 
 /**
- * Returns the CRM's clock minus ours. The CRM read its clock between request and answer, and the answer may have waited in this process. So the
- * offset is 0 if the clocks agree at any moment of that time.
+ * Returns the CRM's clock minus ours in milliseconds. The CRM read its clock at an unknown time between request and answer. So the offset is 0
+ * if the CRM's time lies between the two.
  */
 const offsetOf = (date: number, sentAt: number) => {
   const now = Date.now()
@@ -212,7 +213,7 @@ const first = (value: string | string[] | undefined) => (Array.isArray(value) ? 
 
 const readCount = (text: string | undefined) => (text !== undefined && /^\s*-?\d+\s*$/.test(text) ? Number(text) : null)
 
-/** Parses `Retry-After`: seconds or an HTTP date (RFC 9110, 10.2.3). A time in the past is a wait of 0. */
+/** Parses `Retry-After`: seconds or an HTTP date (RFC 9110, 10.2.3). Returns milliseconds, 0 for a time in the past; null if unreadable. */
 export const readRetryAfter = (text: string | undefined, now = Date.now()): number | null => {
   if (text === undefined || text.trim() === '') return null
   const waitMs = /^\s*-?\d+(\.\d+)?\s*$/.test(text) ? Number(text) * 1000 : Date.parse(text) - now
@@ -220,7 +221,8 @@ export const readRetryAfter = (text: string | undefined, now = Date.now()): numb
 }
 
 /**
- * Returns a short word for the log: `ECONNREFUSED`, `UND_ERR_SOCKET`, `TimeoutError`. Messages are not logged, because they may contain request data.
+ * Returns a short word for the log: `ECONNREFUSED`, `UND_ERR_SOCKET`, `TimeoutError`. Messages are not logged, because they may contain request
+ * data.
  */
 const nameOf = (error: unknown) => {
   if (!(error instanceof Error)) return 'unknown'

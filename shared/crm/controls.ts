@@ -5,21 +5,21 @@ import {readRecords} from './record-calls.ts'
 import type {SendCrmRequest} from './request.ts'
 
 /**
- * Controls, by module and field: each is a value that a record is known to hold and that a query has found. A query that finds neither its own values
- * nor the control proves nothing.
+ * The controls of queries. The control of a field is a value that a query has found in a record. Queries ask for the control too, so an answer
+ * without any record shows that the search is broken, not that the values do not exist.
  */
 export type Controls = {
   known: Map<string, Control>
-  /** The search for a control, one per module and field. Null: no control exists, so an empty answer counts as proof. */
+  /** The search for a control, by module and field. It resolves to null if no control exists; an empty answer then counts as proof. */
   searches: Map<string, Promise<Control | null>>
 }
 type Control = Literal & {id: string}
 
 export const openControls = (): Controls => ({known: new Map(), searches: new Map()})
 
-/** The most attempts of a query that finds nothing. */
+/** The number of times that a query is sent if it finds nothing. */
 export const mostEmptyResults = 6
-/** The most records that may hold a control's value. More records would lengthen every answer. */
+/** The highest number of records that may hold a control's value, because these records lengthen every answer. */
 export const mostHolders = 10
 
 const keyOf = ({module, field}: Query) => `${module}.${field}`
@@ -40,7 +40,7 @@ export const findControl = async (sendCrmRequest: SendCrmRequest, query: Query, 
   return known.get(key) ?? null
 }
 
-/** Keeps the first value that a query found as the control of its field, unless the field has a control. */
+/** Makes the first value that a query found in at most ten records the control of the field, unless the field has a control. */
 export const learnControl = ({known}: Controls, query: Query, {literals, records}: {literals: Literal[]; records: CrmRecord[]}): void => {
   const key = keyOf(query)
   if (known.has(key)) return
@@ -70,7 +70,7 @@ const forgetControl = ({known, searches}: Controls, query: Query) => {
 
 type QueriedRecords = {literals: Literal[]; control: Literal | null; records: CrmRecord[]}
 
-/** Returns the records without those that only the control matched. */
+/** Returns the records without those that only the control matched. Drops a control that more than ten records match. */
 export const dropControl = (controls: Controls, query: Query, {literals, control, records}: QueriedRecords): CrmRecord[] => {
   if (control === null || literals.some(({value}) => isSameText(value, control.value))) return records
   const wanted = records.filter(record => !isSameText(comparedOf(record[query.field]), control.value))
@@ -84,7 +84,7 @@ const comparedOf = (json: unknown) => (typeof json === 'object' && json !== null
 const isSameText = (one: unknown, other: unknown) => fold(one) === fold(other)
 const fold = (value: unknown) => String(value).normalize('NFC').trim().toLowerCase()
 
-/** Finds the first record that holds a value in the field, if a query by that value finds the record too. */
+/** Finds a record with a value in the field. Null if there is none, or if a query by the value finds no record or more than ten. */
 const readControl = (sendCrmRequest: SendCrmRequest, query: Query): Promise<Control | null> =>
   readHolder(sendCrmRequest, query).catch(error => {
     if (isQueryRefused(error)) return null

@@ -1,6 +1,6 @@
 /**
- * Writes a field name for COQL. Reserved SQL words are quoted, because the query is otherwise a SYNTAX_ERROR. Source: help.zoho.com, Kaizen #171,
- * question 1. That page does not list COQL's reserved words, so this list is that of the SQL standard.
+ * Writes a field name for COQL. Reserved SQL words are quoted, because the query is otherwise a SYNTAX_ERROR. Source: help.zoho.com, Kaizen
+ * #171, question 1. That page does not list COQL's reserved words, so this list is that of the SQL standard.
  */
 export const quoteName = (name: string) => (RESERVED.has(name.toLowerCase()) ? `'${name}'` : name)
 

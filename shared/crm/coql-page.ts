@@ -35,8 +35,8 @@ export const readPage = async (
 
 /**
  * Escapes a value for COQL. A quote is doubled, because `\'` is a SYNTAX_ERROR on a live org (github search "COQL injection guards", 2026). The
- * vendor does not document whether a backslash needs escaping. So both spellings are returned, and the caller compares the records found. If the
- * doctor found that the CRM escapes by a backslash, that form is used.
+ * vendor does not document whether a backslash needs escaping. So a value with a backslash gets two spellings, and the caller compares the found
+ * records. If the doctor found that the CRM escapes by a backslash, the only spelling uses backslashes.
  */
 export const writeLiteral = (value: string | number, {coqlQuote}: Capabilities): Literal[] => {
   if (typeof value === 'number') return [{value, text: String(value)}]
@@ -50,7 +50,9 @@ const queryCodes = ['SYNTAX_ERROR', 'INVALID_QUERY', 'LIMIT_EXCEEDED']
 
 export const isQueryRefused = (error: unknown): error is CrmError => error instanceof CrmError && queryCodes.includes(error.crm.code ?? '')
 
-/** Nests conditions in pairs, because COQL requires brackets around more than two. Source: zoho.com/crm/developer/docs/api/v8/COQL-Overview.html. */
+/**
+ * Nests conditions in pairs, because COQL requires brackets around more than two. Source: zoho.com/crm/developer/docs/api/v8/COQL-Overview.html.
+ */
 export const nestConditions = (conditions: string[], operator: 'and' | 'or'): string => {
   if (conditions.length === 1) return conditions[0]!
   const pairs = Array.from({length: Math.ceil(conditions.length / 2)}, (_, n) => conditions.slice(2 * n, 2 * n + 2))

@@ -18,14 +18,14 @@ import {splitRead} from './read-in-parts.ts'
 import {readRecords} from './record-calls.ts'
 import type {SendCrmRequest} from './request.ts'
 
-/** The most values of one query, as many as a chunk of a file has rows. */
+/** The most values of one query, equal to the rows of one chunk of a file. */
 const mostValues = 500
-/** The most records of one page of a long query. Such a page costs two credits, a short one costs one. */
+/** The most records of one page for queries with many values. A page of this size costs two credits; the usual page of 200 costs one. */
 const recordsPerLongPage = 1_000
 
 /**
- * The most values that one query has. Falls to one list of values if the CRM refuses several lists in a query, or leaves such queries
- * unanswered. `unanswered`: the number of consecutive ones.
+ * The most values of one query. The limit falls to one list of values if the CRM refuses a query with several lists, or leaves three of them
+ * unanswered. `unanswered`: the number of consecutive unanswered queries.
  */
 export type QueryLimits = {valuesPerQuery: number; unanswered: number}
 
@@ -36,7 +36,7 @@ export const openQueryLimits = ({coqlInSize, coqlInLists}: Capabilities): QueryL
   unanswered: 0,
 })
 
-/** What the queries of one connection share. */
+/** The state that all queries of one connection share. */
 export type QueryState = {controls: Controls; capabilities: Capabilities; limits: QueryLimits}
 
 type RefusedLiteral = {value: string; crm: CrmProblem}
@@ -44,9 +44,9 @@ type QueryResult = {records: CrmRecord[]; refused: {literal: Literal; crm: CrmPr
 
 /**
  * Finds records whose field equals one of the values, by COQL. The search API is unsuitable: it lags behind writes, and its `equals` means
- * "contains". Several lists of values share a query, one query after another. If the CRM refuses a query, the query is divided until the refused values
- * are isolated; `unaskable` returns them. A query with more than 2,000 results is halved too; a single value returns its first 2,000. An empty answer
- * counts only if the same query finds the field's control (`controls.ts`). Otherwise the function throws a retryable CrmError.
+ * "contains". One query holds several lists of values, and the queries run in sequence. If the CRM refuses a query, the values are divided until
+ * the refused values are isolated; `unaskable` lists them. A query with more than 2,000 results is divided too; a single value returns its first
+ * 2,000. If the field has a control (`controls.ts`), an answer without any record is repeated, and finally a retryable CrmError is thrown.
  */
 export const findRecords = async (
   sendCrmRequest: SendCrmRequest,
@@ -71,7 +71,7 @@ export const findRecords = async (
 type IncompleteRecords = {module: string; records: Map<string, CrmRecord>; fields: string[]}
 
 const addFields = async (sendCrmRequest: SendCrmRequest, {module, records, fields}: IncompleteRecords, options: ReadOptions = {}) => {
-  // One call after another, because the whole query holds one slot.
+  // The calls run in sequence, because the caller holds only one slot.
   for (const part of splitRead({ids: [...records.keys()], fields}))
     for (const record of await readRecords(sendCrmRequest, {module, ...part}, options)) Object.assign(records.get(record.id) ?? {}, record)
 }
@@ -96,7 +96,7 @@ const queryByField = (sendCrmRequest: SendCrmRequest, query: Query, {controls, l
     const parts: QueryResult[] = []
     for (const list of inLists(literals, coqlInSize)) parts.push(await askList(list))
     const joined = {records: parts.flatMap(({records}) => records), refused: parts.flatMap(({refused}) => refused)}
-    // The CRM accepts each list alone, so their number was refused.
+    // The CRM accepts each list alone, so it refused the number of lists.
     if (isRefused && joined.refused.length === 0) limits.valuesPerQuery = coqlInSize
     return joined
   }
@@ -135,7 +135,7 @@ const readProven = async (
   })
 }
 
-/** Reads all pages of one query. Returns null if several values have more pages than are read; the caller then splits the values. */
+/** Reads up to 2,000 records of one query. Returns null if several values have more records; the caller then splits the values. */
 const readPages = async (
   sendCrmRequest: SendCrmRequest,
   query: Query,
@@ -156,7 +156,7 @@ const readPages = async (
   return literals.length === 1 ? records : null
 }
 
-/** Sends the same query without a value. Throws CrmError if the CRM refuses this query too, because then no value is at fault. */
+/** Queries the field for any value. Throws CrmError if the CRM refuses this query too, because the values are then not the reason. */
 const checkQuery = (sendCrmRequest: SendCrmRequest, query: Query) =>
   readPage(sendCrmRequest, query, `${quoteName(query.field)} is not null limit 0, 1`)
 

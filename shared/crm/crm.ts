@@ -32,8 +32,8 @@ export type Crm = {
 }
 /**
  * Options of a connection. `upkeep`: background calls, which never use the one probe call a minute that an exhausted daily quota allows. `slots:
- * 'own'`: the caller holds a share of the CRM org's concurrency budget and takes a slot for each call. Without it, each call takes a slot of the
- * ad-hoc limiter. `onCall`: called after each call that may have cost credits.
+ * 'own'`: the caller holds a share of the CRM org's slot pool and takes a slot for each call. By default, each call takes a slot of the ad-hoc
+ * limiter. `onCall`: called after each call that may have cost credits.
  */
 type OpenOptions = {upkeep?: boolean; slots?: 'own'; onCall?: (call: PricedCall) => void}
 
@@ -46,7 +46,8 @@ export type Adapter = {
 export type Verbs = Omit<Connection, 'connector'>
 
 /**
- * One connection to a CRM. Writes return a result per record, and never throw if the CRM refuses or does not answer. Reads throw CrmError or Refusal.
+ * One connection to a CRM. Writes return a result per record, and never throw if the CRM refuses or does not answer. Reads throw CrmError or
+ * Refusal.
  */
 export type Connection = {
   connector: {id: string; org: string; kind: string; dc: string; crmOrgId: string; crmUserId: string}
@@ -62,19 +63,20 @@ export type Connection = {
   isRecordId(text: string): boolean
   createRecords(module: string, records: Record<string, unknown>[], options: WriteOptions): Promise<WriteAnswer>
   updateRecords(module: string, records: (Record<string, unknown> & {id: string})[], options: WriteOptions): Promise<WriteAnswer>
-  /** Adds tags to records, at most 100. Repeating it changes nothing. The function is null if the destination has no tags. */
+  /** Adds tags to at most 100 records. A repeated call changes nothing. The function is null if the destination has no tags. */
   addTags: ((module: string, tagged: {ids: string[]; tags: string[]}, options: WriteOptions) => Promise<WriteAnswer>) | null
   /**
-   * Deletes records, at most 100. Repeating it is refused for deleted records (`isGone`). The function is null if the destination has no deletes.
+   * Deletes at most 100 records. The CRM refuses the delete of a deleted record (`isGone`). The function is null if the destination has no
+   * deletes.
    */
   deleteRecords: ((module: string, ids: string[], options: WriteOptions) => Promise<WriteAnswer>) | null
   /** Restores deleted records, at most 200. The function is null if the destination has no recycle bin. */
   restoreRecords: ((ids: string[], options: WriteOptions) => Promise<RestoreAnswer>) | null
-  /** Reads which of these records are in the recycle bin. The function is null if the destination has none. */
+  /** Reads which of these records are in the recycle bin. The function is null if the destination has no recycle bin. */
   readBin: ((ids: string[], options?: ReadOptions) => Promise<BinEntry[]>) | null
   /** Reads the newest change since `since` (ms) that this connection did not make. The function is null if the destination has no timeline. */
   readTimeline: ((module: string, id: string, since: number, options?: ReadOptions) => Promise<RecordChange | null>) | null
-  /** What the destination refuses if a record changed after `unmodifiedSince` of a write. Null: never checked. */
+  /** What the destination refuses if a record changed after a write's `unmodifiedSince`. Null: the doctor has not checked this. */
   unmodifiedSince: Capabilities['unmodifiedSince']
   /** Replaces the rows of one subform field, for each parent completely or not at all. At most 2,000 removed and added rows together. */
   replaceRows(module: string, parents: Replacement[], options: WriteOptions): Promise<WriteAnswer>
@@ -96,13 +98,15 @@ export type Connection = {
   readRecordWithClock(module: string, id: string, options?: ReadOptions): Promise<TimedRecord>
   /** Reads the record with the highest id. The function is null if the ids of the destination do not grow. */
   readNewest: ((module: string, options?: ReadOptions) => Promise<NewestRecord>) | null
-  /** Reads all records of a module by jobs of the CRM. Null if the destination has none. */
+  /** Reads all records of a module by jobs of the CRM. Null if the destination has no such jobs. */
   bulkRead: BulkRead | null
-  /** Writes records by jobs of the CRM. Null if the destination has none. */
+  /** Writes records by jobs of the CRM. Null if the destination has no such jobs. */
   bulkWrite: BulkWrite | null
-  /** Reads the records of a module that changed or were deleted since a time. Null for too many; the function is null if the destination has none. */
+  /**
+   * Reads the changed and deleted records of a module. Null if there are too many. The function is null if the destination cannot list changes.
+   */
   readChanges: ((query: ChangesQuery, options?: ReadOptions) => Promise<ModuleChanges | null>) | null
-  /** Counts the records of a module. The function is null if the destination has none. */
+  /** Counts the records of a module. The function is null if the destination cannot count. */
   countRecords: ((module: string, options?: ReadOptions) => Promise<number>) | null
   /** Reads records by id, with these fields. Absent ids are left out; the order is the CRM's. */
   readRecords(query: {module: string; ids: string[]; fields: string[]}, options?: ReadOptions): Promise<CrmRecord[]>
@@ -110,18 +114,18 @@ export type Connection = {
   searchWord(query: {module: string; word: string; page: number; perPage: number}, options?: ReadOptions): Promise<CrmRecord[]>
   /** Finds records that the CRM's search calls equal. The search also finds unequal values, so the caller must compare. */
   searchValue(query: {module: string; field: string; value: string}, options?: ReadOptions): Promise<CrmRecord[]>
-  /** Reads the org's licence and stores the credits that the answer names. Null for an unknown edition. */
+  /** Reads the org's licence and stores the remaining credits that the answer names. Null if the answer names no edition. */
   readLicence(options?: LicenceOptions): Promise<Licence | null>
   currentUser(options?: ReadOptions): Promise<{id: string; name: string}>
   /** Counts the active users. Null if the destination has no users; the call then only checks the connection. */
   countActiveUsers(options?: ReadOptions): Promise<number | null>
-  /** Finds the active user with this account of the identity provider. Null if there is none. */
+  /** Finds the user with this account of the identity provider, including deactivated and deleted users. Null if there is none. */
   findUser(zuid: string, options?: ReadOptions): Promise<{id: string; isActive: boolean; isAdministrator: boolean} | null>
   /** Reads whether the connection's user is an administrator, and the user's limits. Null if the destination has no users. */
   readAccess(options?: ReadOptions): Promise<CrmAccess | null>
   /** Returns the users who can own records, at most 4,000. */
   listUsers(options?: ReadOptions): Promise<CrmUser[]>
-  /** Runs the doctor's probes. `write` adds the writing probes, which need a sandbox org. */
+  /** Runs the doctor's probes. `write` adds the writing probes, which need a sandbox or developer org. */
   runProbes(options: ProbeOptions): Promise<DoctorReport>
   /** Reads all modules that rows can be written to or looked up in, with their fields. Calls `onProgress` after each module. */
   readModules(options?: ReadOptions & {onProgress?(done: number, total: number): Promise<void>}): Promise<DiscoveredModule[]>
@@ -133,13 +137,16 @@ export type BinEntry = {id: string; module: string; deletedAt: string; deletedBy
 /** A change of a record in the CRM's timeline. `fields` is empty if the timeline names none. */
 export type RecordChange = {at: string; by: {id: string; name: string} | null; source: string; fields: string[]}
 export type CrmUser = {id: string; email: string; name: string}
-/** A record with the clock at its reading. `clockOffsetMs`: the CRM's clock minus ours, to the second; null if the answer had no date. */
+/**
+ * A record, or null if it does not exist, and the clock offset of the answer. `clockOffsetMs`: the CRM's clock minus ours, to the second; null
+ * if the answer had no date.
+ */
 export type TimedRecord = {record: CrmRecord | null; clockOffsetMs: number | null}
 export type NewestRecord = {id: string | null; clockOffsetMs: number | null}
 export type RecordQuery = {module: string; field: string; values: (string | number)[]; fields: string[]}
 /**
- * A query for the records that a user created. `fromMs`, `toMs`: the time window by this process's clock. If `groups` is not empty, a record must fit
- * one group: each field of the group has one of its values. The first field of a group is the most selective.
+ * A query for the records that a user created. `fromMs`, `toMs`: the time window by this process's clock. If `groups` is not empty, a record
+ * must fit one group: each field of the group has one of its values. The first field of a group is the most selective.
  */
 export type MadeQuery = {
   module: string
@@ -151,30 +158,30 @@ export type MadeQuery = {
   control?: MadeControl | null
 }
 /**
- * A record that serves as control. `createdMs`: by the CRM's clock. `values`: of the groups' fields. `lagMs`: how long after its creation a search
- * may miss the record.
+ * A record that serves as control. `createdMs`: its creation time by the CRM's clock. `values`: its values in the fields of the groups. `lagMs`:
+ * how long after its creation a search may miss the record.
  */
 export type MadeControl = {id: string; createdMs: number; values: Record<string, string>; lagMs: number}
 /** The records found. `isProven`: every query found the control, so no other record of the window exists. */
 export type MadeAnswer = {ids: string[]; clockOffsetMs: number; isProven: boolean}
-/** Options of the doctor. No probe starts after `timeUp`, by default four minutes. */
+/** Options of the doctor. When `timeUp` aborts, by default after four minutes, the remaining probes find nothing. */
 export type ProbeOptions = ReadOptions & {write: boolean; timeUp?: AbortSignal; onProgress?(done: number, total: number): Promise<void>}
 export type ReadOptions = {signal?: AbortSignal}
 /** Options of a licence call. `onlyAsProbe`: while the quota is exhausted, the call is the one probe call a minute or is not made. */
 export type LicenceOptions = ReadOptions & {onlyAsProbe?: boolean}
 /**
- * Options of a write. `automations`: true for all of the org's automations, or a list; none by default. `mayLeave`: checked just before the
- * request is written to its socket, and again if it is repeated with a new token. If it returns false, the answer says that nothing was sent.
- * `layout`: the layout of the records. `assignmentRule`: chooses the owner of created records; updates ignore it. `unmodifiedSince`: updates are
- * refused for records that changed after this time (ms, by the CRM's clock), if the destination checks it.
+ * Options of a write. `automations`: true for all of the org's automations, or a list; none by default. `mayLeave`: called just before each
+ * request is sent, also before a repetition with a new token. If it returns false, nothing is sent, and every result says so. `layout`: the
+ * layout of the records. `assignmentRule`: chooses the owner of created records; updates ignore it. `unmodifiedSince`: updates are refused for
+ * records that changed after this time (ms, by the CRM's clock), if the destination checks it.
  */
 export type WriteOptions = RecordOptions & {signal?: AbortSignal; mayLeave?: () => boolean; unmodifiedSince?: number | null}
 export type Automation = 'workflow' | 'approval' | 'blueprint'
 export type RecordOptions = {automations?: boolean | Automation[]; layout?: string | null; assignmentRule?: string | null}
 
 /**
- * The answer to a write: exactly one result per record sent, in order. `clockOffsetMs`: the CRM's clock minus ours, to the second; null if the answer
- * had no date. `whole`: the error that applies to every record, if the CRM refused the call or did not answer it.
+ * The answer to a write: exactly one result per record sent, in order. `clockOffsetMs`: the CRM's clock minus ours, to the second; null if the
+ * answer had no date. `whole`: the error that applies to every record, if the CRM refused the call or did not answer it.
  */
 export type WriteAnswer = {results: RecordAnswer[]; clockOffsetMs: number | null; whole?: CrmError | null}
 /** The answer to a restore. `scheduled`: the ids that the CRM restores later. */
@@ -192,7 +199,10 @@ export type RecordAnswer =
 
 export type CrmDeps = {db: Pool; config: Config; log: Log}
 
-/** Opens the access to all CRMs, once per process. `close` destroys the sockets and returns the ad-hoc slots. Call it before the budget's `close`. */
+/**
+ * Opens the access to all CRMs, once per process. `close` destroys the sockets and returns the ad-hoc slots. Call it before the budget's
+ * `close`.
+ */
 export const openCrm = ({db, config, log, budget}: CrmDeps & {budget: Budget}): Crm => {
   const client = openClient({config, log})
   const adhocLimiter = openAdhocLimiter(budget)

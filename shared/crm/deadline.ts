@@ -1,4 +1,4 @@
-/** Combines a time-out and the caller's signal. `stop` removes the listener from that signal, which may outlive the call. */
+/** Combines a time-out and the caller's signal. `stop` clears the time-out and removes the listener from the caller's signal. */
 export const startClock = (seconds: number, signal: AbortSignal | undefined, name = 'No complete answer') => {
   const controller = new AbortController()
   const abort = () => controller.abort(signal?.reason)

@@ -4,8 +4,8 @@ import {pathOf, sendOptions, sendWrite, sortAnswers} from './record-calls.ts'
 import type {SendCrmRequest} from './request.ts'
 
 /**
- * Deletes records with their subform rows. Returns one result per id, in order. Without `automations`, no workflow runs. Source: the vendor's OpenAPI
- * of records, operation deleteRecords; wf_trigger: zoho.com/crm/developer/docs/api/v7/delete-records.html.
+ * Deletes records with their subform rows. Returns one result per id, in order. Without `automations`, no workflow runs. Source: the vendor's
+ * OpenAPI of records, operation deleteRecords; wf_trigger: zoho.com/crm/developer/docs/api/v7/delete-records.html.
  */
 export const deleteRecords = async (
   sendCrmRequest: SendCrmRequest,
@@ -20,8 +20,8 @@ export const deleteRecords = async (
 }
 
 /**
- * Returns whether a delete was refused because the CRM shows no such record. It was deleted before, perhaps by a lost call, or the user may not see
- * it. Only a read by id tells which.
+ * Returns whether the CRM refused a delete because it finds no record with this id. The record was deleted before, perhaps by an unanswered
+ * call, or the user may not see it.
  */
 export const isGone = ({code, details}: Pick<CrmProblem, 'code' | 'details'>, id: string): boolean =>
   code === 'INVALID_DATA' && asObject(details)?.id === id

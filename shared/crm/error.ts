@@ -14,7 +14,6 @@ export type CrmProblem = {
   quotaSpent: boolean
 }
 
-/** The problem of a call without an answer. */
 export const noAnswer: CrmProblem = {
   code: null,
   status: null,
@@ -26,7 +25,10 @@ export const noAnswer: CrmProblem = {
   quotaSpent: false,
 }
 
-/** A refusal or a missing answer of the CRM, for a read. A write returns such problems per record instead. `extra` is added to the error envelope. */
+/**
+ * The error of a read that the CRM refused or did not answer. A write returns the problems per record instead. `extra` is added to the error
+ * envelope.
+ */
 export class CrmError extends Error {
   override name = 'CrmError'
   readonly crm: CrmProblem
@@ -53,11 +55,14 @@ export const refusalOf = ({message, crm, extra}: CrmError): Refusal => {
 }
 
 /**
- * Returns whether the CRM refused because of too many concurrent calls. A throttled token renewal does not count, because fewer calls would not help.
+ * Returns whether the CRM refused because of too many concurrent calls. A throttled token renewal does not count, because fewer calls would not
+ * help.
  */
 export const isCrowded = ({status, rateLimited, quotaSpent}: CrmProblem) => status === 429 && rateLimited === true && !quotaSpent
 
-/** Returns whether the CRM refuses the access token even after a renewal. A missing scope does not count, because a new token would lack it too. */
+/**
+ * Returns whether the CRM refuses the access token even after a renewal. A missing scope does not count, because a new token would lack it too.
+ */
 export const isTokenRefused = ({status, code}: CrmProblem) => status === 401 && code !== 'OAUTH_SCOPE_MISMATCH'
 
 /**
@@ -117,11 +122,11 @@ export const errorsOf = ({code, details}: Pick<CrmProblem, 'code' | 'details'>):
   ]
 }
 
-/** Returns the record that holds a duplicate value of this field, or null if the CRM refused the record for other reasons. */
+/** Returns the id of the record that already holds the value of this unique field. Null if the refusal names no such record. */
 export const findDuplicateOf = (crm: Pick<CrmProblem, 'code' | 'details'>, field: string): string | null =>
   errorsOf(crm).find(error => error.code === 'DUPLICATE_DATA' && error.field === field)?.recordId ?? null
 
-/** Reads an error code. In older answers the code is a number, or a text under `error`. */
+/** Reads an error code; null if there is none. In older answers `code` is a number, and `error` may hold the code as text. */
 export const codeOf = (json: unknown): string | null => {
   const {code, error} = asObject(json) ?? {}
   if (typeof code === 'string' && code !== '') return code
@@ -132,5 +137,5 @@ export const codeOf = (json: unknown): string | null => {
 export const asObject = (json: unknown): Record<string, unknown> | null =>
   typeof json === 'object' && json !== null && !Array.isArray(json) ? (json as Record<string, unknown>) : null
 
-/** Whether the CRM refused a write because a record changed after `unmodifiedSince`. It may name one record for a whole batch. */
+/** Whether the CRM refused a write because a record changed after `unmodifiedSince`. One such refusal may apply to a whole batch. */
 export const isModified = ({code}: Pick<CrmProblem, 'code'>): boolean => code === 'ALREADY_MODIFIED'

@@ -14,9 +14,10 @@ const toleranceMs = 2_000
 type Options = ReadOptions & {capabilities: Capabilities}
 
 /**
- * Finds the records that a user created in a time window. The vendor does not document whether a query can filter by creator, or by which value. So a
- * refused query is repeated without the field, and then without the user. The window is by our clock. If the first answer shows another clock, the
- * query is repeated with the CRM's time. A query that misses the control is repeated up to six times.
+ * Finds the records that a user created in a time window. The vendor does not document whether a query can filter by creator, or by which value.
+ * So a refused query is repeated without the field, and then without the user. The window is by our clock. If the first answer shows another
+ * clock, the query is repeated with the CRM's time. A query that misses the control, although the lag has passed, is sent up to six times.
+ * Returns null if the CRM refuses every form of the query.
  */
 export const searchMade = async (sendCrmRequest: SendCrmRequest, query: MadeQuery, options: Options): Promise<MadeSearchResult | null> => {
   const found = await searchInForms(sendCrmRequest, query, options)
@@ -54,12 +55,12 @@ const conditionOn = (
   return `${quoteName(field)} in (${literals.map(({text}) => text).join(',')})`
 }
 
-/** For `catch`: returns undefined if the CRM does not accept this form of the query. */
+/** Returns undefined if the CRM refused this form of the query, and throws any other error. */
 const orUndefined = (error: unknown) => {
   if (!isRefusedForGood(error)) throw error
 }
 
-/** Sends every query and combines the answers. `asked`: the conditions of each query besides the time window. */
+/** Sends one query for each element of `asked`, its conditions besides the time window, and combines the ids. Returns `many` above 2,000 ids. */
 const queryAll = async (
   sendCrmRequest: SendCrmRequest,
   query: MadeQuery,

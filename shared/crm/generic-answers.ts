@@ -7,8 +7,8 @@ import {type CrmCallOutcome, isName, listAt, readProblem, type SentRecords, unan
 const longestSlowdownMs = 60_000
 
 /**
- * Returns a problem that applies to the whole call; null if the answer lists the requested items. `renews`: the destination names the time at which its
- * quota renews, so a 429 without a short Retry-After means an exhausted quota.
+ * Returns a problem that applies to the whole call; null if the answer lists the requested items, or is a 204 to a read. `renews`: the
+ * destination names the time at which its quota renews, so a 429 without a short Retry-After means an exhausted quota.
  */
 export const problemOf = (outcome: CrmCallOutcome, {key, renews}: {key: string; renews: boolean}): CrmProblem | null => {
   if (!('json' in outcome)) return readProblem(outcome)
@@ -34,7 +34,8 @@ export const recordsIn = ({json}: CrmResponse, idField: string): CrmRecord[] =>
   })
 
 /**
- * Returns exactly one result per record, in the order sent. If the answer names another record at any position, every record counts as unanswered.
+ * Returns exactly one result per record, in the order sent. If the answer has too many results, or names another record at any position, every
+ * record counts as unanswered.
  */
 export const readResults = (answer: CrmResponse, {count, ids}: SentRecords): RecordAnswer[] => {
   const list = listAt(answer.json, WRITE_RESULTS) ?? []
@@ -61,7 +62,7 @@ const declined = ({status}: CrmResponse, error: Record<string, unknown>): CrmPro
   quotaSpent: false,
 })
 
-/** Returns the id of the record that holds a duplicate value. The destination names it in `details.id` of `DUPLICATE_DATA`. */
+/** Returns the id of the record that already holds a unique value, from `details.id` of `DUPLICATE_DATA`; null for other refusals. */
 const duplicateIn = (crm: CrmProblem) => (crm.code === 'DUPLICATE_DATA' ? errorsOf(crm)[0]!.recordId : null)
 
 const isMade = (item: unknown) => asObject(item)?.id !== undefined && asObject(item)?.error === undefined

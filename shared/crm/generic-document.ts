@@ -19,7 +19,7 @@ const TYPES = [
 ] as const
 const CHOICES = ['picklist', 'multiselectpicklist']
 
-/** Names that no module or field may have. `id` is the key of every record's id here, and `ids` is the query parameter of reads by id. */
+/** Names that no module or field may have. `id` is this service's key of every record id, and `ids` is the query parameter of reads by id. */
 const reserved = ['id', 'ids']
 const Name = z
   .string()
@@ -171,7 +171,7 @@ const issuesOf = ({idField, displayField, fields}: DocumentModule) => {
 const repeated = (named: {apiName: string}[]) =>
   named.flatMap(({apiName}, at) => (named.findIndex(one => one.apiName === apiName) < at ? [at] : []))
 
-/** Returns whether a URL has only an http origin and a path. The text may not be a URL at all, because zod runs every check, even after one has failed. */
+/** Returns whether a text is an HTTP or HTTPS URL with only an origin and a path. Zod calls this even if the text is no URL. */
 function isPlain(text: string) {
   if (!URL.canParse(text)) return false
   const {username, password, search, hash, protocol} = new URL(text)

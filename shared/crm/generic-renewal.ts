@@ -3,18 +3,18 @@ import type {Pool} from '../../sql/database.ts'
 import {findRenewalWait, keepRenewal} from '../../sql/renewals.ts'
 import {Refusal} from '../errors.ts'
 
-/** The interval at which this process reads what other processes stored. Within it, the destination itself refuses. */
+/** The time for which this process does not read the stored state again. Meanwhile only the destination itself refuses calls. */
 const lookAgainMs = 5_000
 
 /** Blocks calls to a destination whose quota is exhausted, until the time at which the quota renews. */
 export type Renewals = {
-  /** Throws DAILY_ALLOWANCE_SPENT with the time left, if the quota is exhausted. Call this before each call. */
+  /** Throws DAILY_ALLOWANCE_SPENT with the time left if the quota is exhausted. Call this before each CRM call. */
   enter(org: CrmOrg): Promise<void>
   /** Records that the destination's quota is exhausted. Returns the wait in ms. */
   spent(org: CrmOrg, until: {dailyAt: string; waitMs: number | null}): Promise<number>
 }
 
-/** Opens the renewals. Their state is in Postgres, for all processes, and cached here, so that most calls need no query. */
+/** Opens the renewals. All processes share the state in Postgres. A free quota is cached for five seconds, so most calls need no query. */
 export const openRenewals = (db: Pool): Renewals => {
   const freeAt = new Map<string, number>()
   return {

@@ -17,9 +17,9 @@ import type {PricedCall} from './request.ts'
 import {openSecret} from './sealed.ts'
 
 /**
- * A generic REST destination, described by a document. POST and PATCH of an array of records to a module's path return `{results: [{id} | {error:
- * {code, message, details?}}]}` in order. GET `?ids=a,b` and GET `?field=value` return `{records: […]}`. Operations that such a destination does not
- * support throw NOT_OFFERED.
+ * Dependencies of the adapter for generic REST destinations, which a document describes. POST and PATCH of an array of records to a module's
+ * path return `{results: [{id} | {error: {code, message, details?}}]}` in order. GET `?ids=a,b` and GET `?field=value` return `{records: […]}`.
+ * Operations that such a destination does not support throw NOT_OFFERED.
  */
 type GenericDeps = {
   db: Pool
@@ -44,7 +44,7 @@ export const openGeneric = (deps: GenericDeps): Adapter => {
       const headers = document.auth ? await readHeaders(deps, id, document.auth) : {}
       return verbs({...deps, renewals}, {document, crmOrg, headers, limiter: deps.limiterOf(crmOrg, slots), onCall})
     },
-    /** Does nothing. A user typed the secret in, and revokes it at its issuer. */
+    /** Does nothing. The user who entered the secret revokes it at its issuer. */
     revoke: async () => null,
   }
 }
@@ -69,7 +69,7 @@ const readHeaders = async ({db, config}: GenericDeps, connector: string, {header
 const idsPerCall = 50
 const valuesAtOnce = 3
 
-/** The document describes no creator field, deletes, bin or timeline, and the ids of the destination may not grow. */
+/** Operations that a generic connection lacks, because the document does not describe them or the ids may not grow. */
 const undescribed = {
   findMade: null,
   readNewest: null,
@@ -91,7 +91,7 @@ const notOffered = (what: string): never => {
 
 const noUsers = async () => notOffered('users')
 
-/** Calls that no generic destination answers. */
+/** Operations that throw NOT_OFFERED, and `readAccess`, which returns null. */
 const refused = {
   replaceRows: async () => notOffered('subforms'),
   readRows: async () => notOffered('subforms'),
@@ -152,7 +152,7 @@ const verbs = (deps: GenericDeps & {renewals: Renewals}, genericEndpoint: Generi
       await onProgress?.(modules.length, modules.length)
       return modules
     },
-    /** Reads a record that does not exist. A failed answer reveals an outage of the destination. */
+    /** Checks the connection by a read of one id, which need not exist. Returns null, because the destination has no users. */
     countActiveUsers: async ({signal} = {}) => {
       await read(genericEndpoint.document.modules[0]!.apiName, {ids: '0'}, signal)
       return null
@@ -161,7 +161,7 @@ const verbs = (deps: GenericDeps & {renewals: Renewals}, genericEndpoint: Generi
   }
 }
 
-/** Finds records with one call per value. `unaskable` lists the values that the destination refuses. */
+/** Finds records with one call per value, three at once. `unaskable` lists the values that the destination refuses with 400, 414 or 422. */
 const findAll = async (
   values: (string | number)[],
   field: string,
@@ -182,7 +182,10 @@ const findAll = async (
 
 type Write = {method: 'POST' | 'PATCH'; module: DocumentModule; records: object[]; sent: SentRecords; options: WriteOptions}
 
-/** Sends the records once. If the call cannot be sent, every record gets its refusal as result. The option `automations` has no effect. */
+/**
+ * Sends the records once. If the call cannot be sent, every record gets the refusal as result. Of the options, only `signal` and `mayLeave`
+ * count.
+ */
 const writeRecords = async (
   sendGeneric: SendGeneric,
   {method, module, records, sent: sentRecords, options}: Write,

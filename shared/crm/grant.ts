@@ -22,7 +22,7 @@ import {openAccess, openRefresh, resealRefresh, sealAccess} from './sealed.ts'
 import {type Renewal, renewToken} from './token.ts'
 
 /**
- * The most renewals of one grant. Zoho's limit is ten access tokens from one refresh token in ten minutes
+ * The limit on renewals of one grant in a time window. Zoho's limit is ten access tokens from one refresh token in ten minutes
  * (zoho.com/accounts/protocol/oauth/web-apps/access-token-expiry.html).
  */
 const mints = {limit: 10, windowSeconds: 600}
@@ -43,8 +43,8 @@ export type Grants = {
   /** Returns the connection's access token, renewed if it expires within five minutes. Throws Refusal. */
   token(granted: GrantHolder): Promise<string>
   /**
-   * Returns another token than `dead`, which the CRM refused. `minted`: the CRM has just issued the token; otherwise another call or process stored
-   * it.
+   * Returns another token than `dead`, which the CRM refused. `minted`: the CRM has just issued the token; otherwise another call or process
+   * stored it.
    */
   replace(granted: GrantHolder, dead: string): Promise<AccessToken>
   /** Drops the cached token, so that the next call reads the row again. Call this after a new consent, or if the token lacks a scope. */
@@ -56,10 +56,10 @@ type CachedAccess = AccessToken & {renewAt: number; endsAt: number}
 type GrantDeps = CrmDeps & {client: Client}
 
 /**
- * Caches the access tokens of all connections in this process, so that most calls need no query. Only one renewal per grant is in flight, across all
- * processes: the grant's row is locked during the call to the CRM, for eight seconds at most. Waiters then read the row again. A row lock is better
- * than a lease column: it ends with the connection of a process that dies, needs no clock, and wakes the waiters. A separate transaction counts the
- * renewal before the call, so that a crash leaves it counted.
+ * Caches the access tokens of all connections in this process, so that most calls need no query. Across all processes, only one renewal per
+ * grant is in flight. The grant's row is locked during the call to the CRM, at most eight seconds. Waiters then read the row again. A row lock
+ * is better than a lease column. The lock ends with the connection of a process that dies, needs no clock, and wakes the waiters. A separate
+ * transaction counts the renewal before the call, so that a crash leaves it counted.
  */
 export const openGrants = (deps: GrantDeps): Grants => {
   const held = new Map<string, CachedAccess>()
@@ -116,7 +116,7 @@ export const openGrants = (deps: GrantDeps): Grants => {
   }
 }
 
-/** Returns the token in the row, if it is still valid. Another call or an earlier process stored it. */
+/** Returns the stored token. Null if there is none, it has expired, it cannot be decrypted, or it is `dead`. Throws if the grant has ended. */
 const readCachedAccess = (
   {config}: GrantDeps,
   connector: string,
@@ -138,8 +138,8 @@ const cacheAccess = (token: string, leftMs: number, minted = false): CachedAcces
 const isFresh = ({renewAt}: CachedAccess) => renewAt > performance.now()
 
 /**
- * Returns a token that another process has just stored, or requests one from the CRM. The caller holds the grant's lock. If the grant has ended, the
- * end is committed before it is reported.
+ * Returns a token that another process has just stored, or requests one from the CRM. The caller holds the grant's lock. If the grant has ended,
+ * the end is committed before it is reported.
  */
 const mintToken = async (deps: GrantDeps, granted: GrantHolder, dead: string | undefined): Promise<CachedAccess> => {
   // The count of renewals must outlive this transaction. Slonik allows another connection only outside its async context.
@@ -213,7 +213,7 @@ const isThrottled = (error: unknown): error is Refusal => error instanceof Refus
 const ended = () =>
   unavailable('The CRM ended the consent of this connection. An administrator must connect it again', {connection: 'ended'})
 
-/** Returns whether the refusal ends the grant. No token of it is used any more, not even a valid one. */
+/** Returns whether the refusal ends the grant. Even an access token that is still valid is then not used any more. */
 const isEnd = ({extra}: Refusal) => extra.connection === 'ended'
 
 const unavailable = (message: string, extra: Record<string, unknown> = {}) => new Refusal('CONNECTION_UNAVAILABLE', message, extra)

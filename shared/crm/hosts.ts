@@ -1,14 +1,14 @@
 import type {Config} from '../config.ts'
 
 /**
- * A data centre of the CRM: its sign-in host, its API host, and for bulk writes its host of uploads and its hosts of results. One host name cannot be
- * derived from another. Without `content`, the data centre has no bulk writes.
+ * The hosts of a data centre of the CRM. `accounts`: the sign-in host. `apiDomain`: the API host. `content`: the upload host of bulk writes;
+ * without it, the data centre has no bulk writes. `results`: the hosts from which results of bulk jobs are downloaded.
  */
 export type Hosts = {dc: string; accounts: string; apiDomain: string; content?: string | undefined; results?: string[] | undefined}
 
 /**
- * The production data centres. Sources: zoho.com/accounts/protocol/oauth/multi-dc.html and zoho.com/crm/developer/docs/api/v8/multi-dc.html. AE and
- * the API host of UK are known only from the code of public clients.
+ * The production data centres. Sources: zoho.com/accounts/protocol/oauth/multi-dc.html and zoho.com/crm/developer/docs/api/v8/multi-dc.html. AE
+ * and the API host of UK are known only from the code of public clients.
  */
 const ADDRESSES: Hosts[] = [
   {dc: 'us', accounts: 'https://accounts.zoho.com', apiDomain: 'https://www.zohoapis.com'},
@@ -23,7 +23,7 @@ const ADDRESSES: Hosts[] = [
   {dc: 'ae', accounts: 'https://accounts.zoho.ae', apiDomain: 'https://www.zohoapis.ae'},
 ]
 
-/** Sources of uploads: the vendor's SDK; those of UK and AE are unknown. The host of results is known for the US; the others follow its pattern. */
+/** The upload hosts by data centre. Source: the vendor's SDK; the hosts of UK and AE are unknown. */
 const UPLOADS: Record<string, string> = {
   us: 'https://content.zohoapis.com',
   eu: 'https://content.zohoapis.eu',
@@ -35,6 +35,7 @@ const UPLOADS: Record<string, string> = {
   sa: 'https://files.zoho.sa',
 }
 
+/** The production data centres with all hosts. The host of results is known only for the US; the other hosts follow its pattern. */
 const TABLE = ADDRESSES.map((hosts): Hosts => {
   const results = [hosts.accounts.replace('//accounts.', '//download-accl.')]
   return {...hosts, content: UPLOADS[hosts.dc], results}
@@ -53,7 +54,7 @@ export const listHosts = ({CRM_STANDIN_URL, CRM_HOSTS}: HostConfig): Hosts[] => 
   return [...listed, hostsOf('local', url), hostsOf('local-eu', `${url}/dc/eu`)]
 }
 
-/** The hosts of a stand-in, which are paths of one address. */
+/** Returns the hosts of a stand-in, which are all below one URL. */
 const hostsOf = (dc: string, url: string): Hosts => ({
   dc,
   accounts: url,

@@ -6,14 +6,14 @@ type ReadModule = {
   json: Json
   fields: unknown[]
   layouts: unknown[]
-  /** Null if the CRM did not list them. */
+  /** Null if the CRM refused to list the rules, and for subforms. */
   assignmentRules?: unknown[] | null
   unread?: NonNullable<DiscoveredModule['unread']>
 }
 
 const KINDS = ['default', 'custom', 'subform'] as const
 
-/** Returns the modules that can hold the customer's rows. Linking modules, histories, web tabs and modules without API support hold none. */
+/** Returns the default, custom and subform modules with API support. Linking modules, histories and web tabs are left out. */
 export const listModules = (modules: unknown[]) =>
   modules.map(asObject).flatMap(json => {
     const kind = json && kindOf(json)
@@ -118,15 +118,15 @@ const describeField = (field: Json, requiredOnLayout: Set<string>): DiscoveredFi
   }
 }
 
-/** Source: `default_value` in the vendor's OpenAPI of fields. */
+/** Returns whether the CRM has a default value for the field. Source: `default_value` in the vendor's OpenAPI of fields. */
 const hasDefault = ({default_value: value}: Json) => value !== undefined && value !== null && value !== ''
 
 const MULTILINE = ['textarea', 'richtext', 'richtextarea']
 const NUMERIC = ['integer', 'bigint', 'long', 'double', 'percent', 'currency']
 
 /**
- * Returns why a query cannot compare the field, if so: multi-line texts, and encrypted fields unless numeric. Sources:
- * zoho.com/crm/developer/docs/api/v8/COQL-Limitations.html; `crypt` in the vendor's OpenAPI of fields.
+ * Returns why a query cannot compare the field, or an empty object. Multi-line texts and encrypted fields cannot be compared, except encrypted
+ * numbers. Sources: zoho.com/crm/developer/docs/api/v8/COQL-Limitations.html; `crypt` in the vendor's OpenAPI of fields.
  */
 const describeQueries = ({data_type, crypt}: Json): Pick<DiscoveredField, 'unqueryable'> => {
   const type = text(data_type)
@@ -140,7 +140,7 @@ const describeOption = ({display_value, actual_value, type}: Json): DiscoveredFi
   return {display, actual: text(actual_value) || display, ...(type === 'unused' && {unused: true})}
 }
 
-/** Describes the uniqueness of a field. `{}` means not unique. Older versions write the key as one word and the flag as text. */
+/** Describes the uniqueness of a field; null for `{}`, which means not unique. Older versions write the key as one word and the flag as text. */
 const describeUnique = (unique: unknown) => {
   const {case_sensitive, casesensitive} = asObject(unique) ?? {}
   const flag = case_sensitive ?? casesensitive

@@ -9,13 +9,13 @@ import {listOf, type SendCrmRequest} from './request.ts'
 const modulesAtOnce = 4
 const tries = 4
 const longestWaitMs = 10_000
-/** The most modules that may fail without a refusal. If more fail, the CRM itself is out of order and the discovery fails. */
+/** The most modules that may fail without a refusal. If more modules or all modules fail, the discovery fails. */
 const mostFailed = 5
 
 /**
- * Reads every module of the API that people write or look up, with its fields and subforms. A read that may succeed later is tried up to four times.
- * If the CRM refuses a module or does not answer for it, the module is marked `unread` with the reason. Throws CrmError if the refusal concerns every
- * module, or if more than five modules fail.
+ * Reads every module of the API that people write or look up, with its fields and subforms. A read that may succeed later is tried up to four
+ * times. If the CRM refuses a module or does not answer for it, the module is marked `unread` with the reason. Throws CrmError if the refusal
+ * concerns every module, or if more than five modules or all modules fail.
  */
 export const readModules = async (
   sendCrmRequest: SendCrmRequest,
@@ -25,7 +25,7 @@ export const readModules = async (
   const askRules = openRuleReader(ask)
   const modules = listModules(await ask('modules'))
   let done = 0
-  // Reports are sent in sequence, because two at once could arrive in either order.
+  // Progress reports are sent in sequence, because two concurrent reports could arrive in either order.
   let reported: Promise<unknown> = Promise.resolve()
   let failed = 0
   const read = await mapConcurrent(modules, modulesAtOnce, async ({json, apiName, isSubform}) => {
@@ -47,8 +47,9 @@ type ReadResource = (
 ) => Promise<Json[]>
 
 /**
- * Returns a function that reads the assignment rules of a module, or null if the CRM does not list them. A connection from before this read
- * lacks its scope, so after the first such refusal no other module is asked. Source: zoho/crm-oas, v8.0/assignment_rules.json.
+ * Returns a function that reads the assignment rules of a module, or null if the CRM refuses. A connection whose consent is older than this
+ * feature lacks the scope. So after the first refusal for a missing scope, no other rules are requested. Source: zoho/crm-oas,
+ * v8.0/assignment_rules.json.
  */
 const openRuleReader = (ask: ReadResource) => {
   let lacksScope = false
@@ -82,7 +83,8 @@ const readWithRetry = async (
 }
 
 /**
- * Reads a module. If the CRM does not answer for it, returns the module without fields and with the reason. Throws errors that concern every module.
+ * Reads a module. If the CRM refuses or does not answer, returns the module without fields and with the reason. Throws errors that concern every
+ * module: a refused token, a rate limit or an exhausted quota.
  */
 const unlessFailed = async <T>(json: Json, read: () => Promise<T>) => {
   try {
@@ -96,7 +98,7 @@ const unlessFailed = async <T>(json: Json, read: () => Promise<T>) => {
 
 const isGeneral = ({status, rateLimited, quotaSpent}: CrmProblem) => status === 401 || rateLimited === true || quotaSpent
 
-/** Runs the read. Returns null if the CRM refuses it for this module alone. */
+/** Runs the read. Returns null if the CRM refuses the read with 400, 403 or 404, which concerns this module alone. */
 const unlessRefused = async <T>(read: () => Promise<T>): Promise<T | null> => {
   try {
     return await read()

@@ -5,8 +5,8 @@ type Credentials = Pick<Config, 'CRM_CLIENT_ID' | 'CRM_CLIENT_SECRET' | 'CRM_CLI
 export type CrmOAuthClient = {id: string; secret: string}
 
 /**
- * Finds the OAuth client for a data centre: its entry in CRM_CLIENTS, otherwise CRM_CLIENT_ID and CRM_CLIENT_SECRET. Null if only other data centres
- * have a client. A secret is valid in one data centre, unless its owner shares it (API console, tab Settings).
+ * Finds the OAuth client for a data centre: its entry in CRM_CLIENTS, otherwise CRM_CLIENT_ID and CRM_CLIENT_SECRET. Null if only other data
+ * centres have a client. A secret is valid in one data centre, unless its owner shares it (API console, tab Settings).
  */
 export const findClient = ({CRM_CLIENT_ID, CRM_CLIENT_SECRET, CRM_CLIENTS}: Credentials, dc: string): CrmOAuthClient | null => {
   const own = CRM_CLIENTS[dc]

@@ -2,16 +2,19 @@ import type {CrmResponse, NoResponse} from './client.ts'
 import type {RecordAnswer} from './crm.ts'
 import {asObject, type CrmProblem, codeOf, errorsOf} from './error.ts'
 
-/** The result of a call: an answer, no answer, or a problem with details that the CRM did not send. */
+/** The result of a call: an answer, no answer, or a problem that this service describes itself. */
 export type CrmCallOutcome = CrmResponse | NoResponse | {problem: CrmProblem} | ThrottledRenewal
 /** The CRM throttles the renewal of the access token. The call can be repeated after `retryAfterMs`. */
 export type ThrottledRenewal = {problem: CrmProblem; retryAfterMs: number}
-/** The records of a write. `ids`: of an update, whose answers must name them in the same order. `most`: the most records of the call, by default 100. */
+/**
+ * The records of a write. `ids`: the ids, in the order that the answer must have; not set for creates. `most`: the limit of the call, by default
+ * 100.
+ */
 export type SentRecords = {count: number; ids?: string[]; most?: number}
 
 /**
- * Returns exactly one result per record, in the order sent. If the answer has another length, every record is unanswered. The status never shows
- * which record failed (207, and 202 on old versions, may hold refusals only), so `data` is read by index.
+ * Returns exactly one result per record, in the order sent. If the answer has another length or order, every record is unanswered. The status
+ * never shows which record failed (207, and 202 on old versions, may hold refusals only), so `data` is read by index.
  */
 export const readWrite = (outcome: CrmCallOutcome, sentRecords: SentRecords): RecordAnswer[] => {
   const whole = wholeProblem(outcome, sentRecords.count)
@@ -39,14 +42,14 @@ export const readProblem = (outcome: CrmCallOutcome): CrmProblem | null => {
   return json === undefined && !outcome.isReceived ? unanswered({status}) : null
 }
 
-/** Returns the wait that this service knows of, for the envelope around the `crm` object. */
+/** Returns the wait after a throttled token renewal, for the envelope around the `crm` object; an empty object for other outcomes. */
 export const waitOf = (outcome: CrmCallOutcome): {retryAfterMs?: number} =>
   'problem' in outcome && 'retryAfterMs' in outcome ? {retryAfterMs: outcome.retryAfterMs} : {}
 
 /** Returns the list under `key` of a metadata or record answer. The list is empty for 204 and 304, and undefined if the answer has none. */
 export const listIn = ({status, json}: CrmResponse, key: string) => (status === 204 || status === 304 ? [] : listAt(json, key))
 
-/** Returns the problem of an answer with the right status and the wrong shape. */
+/** Returns the problem of an answer whose status is a success and whose body has an unexpected form. */
 export const unanswered204 = ({status, json}: CrmResponse) => unanswered({status, response: json})
 
 /** Returns the problem that applies to every record: the call was refused, or its answer names no record. Null if there is none. */
@@ -91,8 +94,8 @@ const duplicateIn = (crm: CrmProblem) => {
 }
 
 /**
- * Returns whether the entries of an answer can be trusted. They cannot if the answer has another length than the request, or if two successes name
- * one record. Nor can they if an entry names another position or record than its own.
+ * Returns whether each entry of an answer belongs to the record at the same position. False if the lengths differ, if two creates name one
+ * record, or if an entry names another position or record.
  */
 const isInOrder = (items: unknown[], {count, ids}: SentRecords) =>
   items.length === count &&
@@ -145,7 +148,7 @@ const envelopeOf = (json: unknown) => {
   return isRefusal(wrapped) ? asObject(wrapped) : body
 }
 
-/** Codes that this service treats as retryable: the same record may succeed later. The CRM does not say so. */
+/** Codes that this service treats as retryable, because the same record may succeed later. The CRM does not mark them as retryable. */
 const retryableCodes = ['RECORD_LOCKED', 'NOT_APPROVED']
 
 const declined = ({status, retryAfterMs, creditsRemaining}: CrmResponse, envelope: Record<string, unknown> | null): CrmProblem => {

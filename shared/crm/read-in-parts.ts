@@ -17,7 +17,6 @@ export const readInParts = async (query: ById, read: (part: ById) => Promise<Crm
   return records
 }
 
-/** Splits a read by ids into calls that the CRM accepts. */
 export const splitRead = ({ids, fields}: ById): ById[] =>
   inPieces(ids, recordsAtOnce).flatMap(some => inPieces(fields, fieldsPerRead).map(names => ({ids: some, fields: names})))
 

@@ -6,7 +6,7 @@ import {type CrmCallOutcome, listAt, readWrite, type SentRecords, waitOf, wholeP
 import {answerOf, listOf, type SendCrmRequest} from './request.ts'
 
 export const recordsAtOnce = 100
-/** The most records of a small call. A write of more is a large call. Source: zoho.com/crm/developer/docs/api/v8/api-limits.html. */
+/** The most records of a small call. A write of more records is a large call. Source: zoho.com/crm/developer/docs/api/v8/api-limits.html. */
 export const mostOfSmall = 10
 
 export const createRecords = (sendCrmRequest: SendCrmRequest, module: string, records: Record<string, unknown>[], options: WriteOptions) =>
@@ -32,8 +32,8 @@ export const readRecordWithClock = async (
 }
 
 /**
- * Reads the newest record that this user sees, converted leads included. Its id is null if there is none. The CRM's lists begin with the highest id
- * (wire reference 5.1).
+ * Reads the record with the highest id that this user sees, converted leads included. The id is null if there is no record. The CRM's lists
+ * begin with the highest id (wire reference 5.1).
  */
 export const readNewest = async (sendCrmRequest: SendCrmRequest, module: string, {signal}: ReadOptions = {}): Promise<NewestRecord> => {
   const query = {fields: 'id', sort_by: 'id', sort_order: 'desc', per_page: '1', ...converted(module)}
@@ -71,7 +71,6 @@ const bodyOf = (method: 'POST' | 'PUT', records: Record<string, unknown>[], {aut
   ...(method === 'POST' && assignmentRule != null && {lar_id: assignmentRule}),
 })
 
-/** The automations that a flow can start. */
 export const FLOW_AUTOMATIONS: Automation[] = ['workflow', 'approval', 'blueprint']
 
 /** Sends the records once. An unanswered write may have taken effect, so the caller decides whether to repeat it. */
@@ -86,7 +85,7 @@ const write = async (sendCrmRequest: SendCrmRequest, method: 'POST' | 'PUT', {mo
   )
 }
 
-/** The form of the vendor's pages of update and upsert (v7): ISO 8601 with an offset. The CRM's times have whole seconds. */
+/** Returns the header in ISO 8601 with an offset, as in the vendor's pages of update and upsert (v7). The CRM's times have whole seconds. */
 const unmodifiedSince = (ms: number) => ({'if-unmodified-since': `${new Date(ms).toISOString().slice(0, 19)}+00:00`})
 
 export const sendOptions = ({signal, mayLeave}: WriteOptions) => ({signal, mayLeave})
@@ -94,8 +93,8 @@ export const sendOptions = ({signal, mayLeave}: WriteOptions) => ({signal, mayLe
 type Request = Omit<Parameters<SendCrmRequest>[0], 'large'>
 
 /**
- * Sends a write once and returns one result per record. If the call cannot be sent, every record gets its refusal.
- * `arrange` brings the answer into the form of a record write.
+ * Sends a write once and returns one result per record. If the call cannot be sent, every record gets the refusal. `arrange` converts the answer
+ * to the form of a record write.
  */
 export const sendWrite = async (
   sendCrmRequest: SendCrmRequest,
@@ -122,7 +121,7 @@ export const sendWrite = async (
   }
 }
 
-/** Sorts the entries of an answer by the ids of the request, if each names another one of them. No document promises an order. */
+/** Sorts the entries of an answer by the ids of the request, if the entries name all these ids. No document promises an order. */
 export const sortAnswers =
   (ids: string[], key = 'data') =>
   (outcome: CrmCallOutcome): CrmCallOutcome => {

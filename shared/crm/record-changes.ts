@@ -6,18 +6,18 @@ import {windowOf} from './find-created.ts'
 import {pathOf} from './record-calls.ts'
 import {answerOf, listOf, type SendCrmRequest} from './request.ts'
 
-/** What changed in a module: records with their values, and ids of deleted records. `clockOffsetMs`: the CRM's clock minus ours. */
+/** The changes of a module: records with their values, and ids of deleted records. `clockOffsetMs`: the CRM's clock minus ours. */
 export type ModuleChanges = {records: CrmRecord[]; deleted: string[]; clockOffsetMs: number}
-/** `sinceMs`: by this process's clock. */
+/** `sinceMs`: the start of the time range, by this process's clock. */
 export type ChangesQuery = {module: string; fields: string[]; sinceMs: number}
 
 const changesPerPage = 2_000
 const deletedPerPage = 200
 const dayMs = 86_400_000
-/** A difference of the clocks beyond this is corrected by a second query. */
+/** The largest tolerated difference of the clocks. If the clocks differ by more, a second query uses the corrected time. */
 const toleranceMs = 1_000
 
-/** Reads the changes of a module since a time. More changes than `mostChanges` are not read: the result is null. */
+/** Reads the records changed within a day after `sinceMs`, and all deletions since. Returns null if more than `mostChanges` records changed. */
 export const readChanges = async (
   sendCrmRequest: SendCrmRequest,
   query: ChangesQuery,
@@ -42,7 +42,7 @@ const readUpdated = async (
   const records: CrmRecord[] = []
   let clockOffsetMs = 0
   for (let last: string | null = null; ; ) {
-    // Records come in the order of their ids, and pages by offset end at 100,000 records.
+    // The query returns records by ascending id. Pages by offset would end at 100,000 records.
     const where = nestConditions([...window, ...(last === null ? [] : [`id > '${last}'`])], 'and')
     const page = await readPage(sendCrmRequest, {module, columns, signal}, `${where} limit 0, ${changesPerPage}`)
     records.push(...page.rows)
@@ -53,7 +53,10 @@ const readUpdated = async (
   }
 }
 
-/** Source: zoho.com/crm/developer/docs/api/v8/get-deleted-records.html. The newest deletions come first. */
+/**
+ * Returns the ids of records deleted since a time. The CRM lists the newest deletions first. Source:
+ * zoho.com/crm/developer/docs/api/v8/get-deleted-records.html.
+ */
 const readDeleted = async (
   sendCrmRequest: SendCrmRequest,
   {module, sinceMs}: ChangesQuery,

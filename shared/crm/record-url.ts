@@ -3,8 +3,8 @@ import {findHosts, type HostConfig, isApiDomain} from './hosts.ts'
 type RecordHome = {kind: string; dc: string; apiDomain: string}
 
 /**
- * The names that the CRM's pages use for standard modules, where they differ from the API names. Pages of custom modules have names that the
- * API does not tell. Source: public code that links to records, because the vendor documents no such addresses.
+ * The names of standard modules in the addresses of the CRM's pages, by API name. The API does not provide the page names of custom modules.
+ * Source: public code that links to records, because the vendor documents no such addresses.
  */
 const pageNames: Record<string, string> = {
   ...Object.fromEntries(
@@ -18,10 +18,10 @@ const pageNames: Record<string, string> = {
   Price_Books: 'PriceBooks',
 }
 
-/** Returns a function that gives the address of a record's page at the CRM. It returns null if the address is not known. */
+/** Returns a function that returns the address of a record's page at the CRM, or null if the address is not known. */
 export const openRecordUrls = (config: HostConfig, {kind, dc, apiDomain}: RecordHome) => {
   const hosts = kind === 'zoho' ? findHosts(config, dc) : undefined
-  // The pages of a sandbox are on another host.
+  // The pages of a sandbox are on another host, which is not known.
   const isProduction = hosts !== undefined && isApiDomain(hosts, apiDomain) && !apiDomain.includes('//sandbox.')
   return (module: string, recordId: string | null): string | null => {
     const page = pageNames[module]

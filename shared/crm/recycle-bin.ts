@@ -6,12 +6,12 @@ import {listOf, type SendCrmRequest} from './request.ts'
 
 const path = '/crm/v8/settings/recycle_bin'
 const key = 'recycle_bin'
-/** Source: the vendor's OpenAPI of the recycle bin, operation restoreRecycleBinRecords: at most 200 ids. */
+/** The most ids of one restore. Source: the vendor's OpenAPI of the recycle bin, operation restoreRecycleBinRecords. */
 const restoredAtOnce = 200
 
 /**
- * Restores deleted records with their ids, values and subform rows. Returns one result per id, in order. The CRM may schedule the restore of many
- * records. It names no job, so the caller reads the records by id until they exist.
+ * Restores deleted records with their ids, values and subform rows. Returns one result per id, in order. The CRM may schedule the restore of
+ * many records without naming a job, so the caller then reads the records by id until they exist.
  */
 export const restoreRecords = async (sendCrmRequest: SendCrmRequest, ids: string[], options: WriteOptions): Promise<RestoreAnswer> => {
   let scheduled: string[] = []
@@ -30,7 +30,6 @@ export const restoreRecords = async (sendCrmRequest: SendCrmRequest, ids: string
   return {...answer, scheduled}
 }
 
-/** Reads which of the records are in the recycle bin. */
 export const readBin = async (sendCrmRequest: SendCrmRequest, ids: string[], {signal}: ReadOptions = {}): Promise<BinEntry[]> => {
   const entries: BinEntry[] = []
   for (let at = 0; at < ids.length; at += recordsAtOnce) {
@@ -41,7 +40,7 @@ export const readBin = async (sendCrmRequest: SendCrmRequest, ids: string[], {si
   return entries
 }
 
-/** The module is an object in one document and a text in another. */
+/** Describes an entry. The module is an object in one document of the vendor and a text in another. */
 const describe = ({module, deleted_time, deleted_by}: Record<string, unknown>, id: string): BinEntry => ({
   id,
   module: String(asObject(module)?.api_name ?? module),
@@ -49,7 +48,7 @@ const describe = ({module, deleted_time, deleted_by}: Record<string, unknown>, i
   deletedBy: typeof asObject(deleted_by)?.id === 'string' ? String(asObject(deleted_by)!.id) : null,
 })
 
-/** The ids of a scheduled restore. The documents promise no id per entry, so a 202 without any counts for every record. */
+/** Returns all ids if the CRM scheduled the restore (202, only SCHEDULED entries), else none. The documents promise no id per entry. */
 const scheduledIn = (outcome: CrmCallOutcome, ids: string[]): string[] => {
   const items = 'json' in outcome ? (listAt(outcome.json, key) ?? []) : []
   const isScheduled = items.length > 0 && items.every(item => codeOf(item) === 'SCHEDULED')

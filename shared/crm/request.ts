@@ -12,7 +12,7 @@ type CrmRequest = Pick<
   Call,
   'operation' | 'method' | 'path' | 'query' | 'headers' | 'signal' | 'mayLeave' | 'receive' | 'timeoutSeconds'
 > & {
-  /** Another host of the CRM than its API host. It gets the access token. */
+  /** Another host of the CRM than its API host. The host receives the access token. */
   origin?: string
   json?: string
   body?: Call['body']
@@ -20,7 +20,7 @@ type CrmRequest = Pick<
   large?: boolean
   /** The API credits that the call costs. Default 1. */
   credits?: number
-  /** Stores the remaining credits that the answer names immediately. */
+  /** The remaining credits in the answer are stored immediately, even if the interval has not passed. */
   exact?: boolean
   /** While the quota is exhausted, the call is sent only if it is the probe call. */
   onlyAsProbe?: boolean
@@ -28,7 +28,7 @@ type CrmRequest = Pick<
 /** Sends one call with the connection's access token. Throws Refusal if the call cannot be sent. */
 export type SendCrmRequest = (crmRequest: CrmRequest) => Promise<CrmCallOutcome>
 
-/** A call that the CRM answered, or may have executed. `credits`: what it cost, by the vendor's price list. */
+/** A call that the CRM answered, or may have executed. `credits`: the credits that it cost, by the vendor's price list. */
 export type PricedCall = {operation: CrmOperation; credits: number; ms: number}
 
 type RequestContext = GrantHolder & {
@@ -39,7 +39,7 @@ type RequestContext = GrantHolder & {
   onCall(call: PricedCall): void
 }
 
-/** Answers that cost no credits: the CRM did not execute the call. */
+/** The statuses of answers that cost no credits, because the CRM did not execute the call. */
 const unpriced = new Set([401, 429])
 
 /** Errors that a new access token cures. A missing scope (`OAUTH_SCOPE_MISMATCH`) is no such error. */
@@ -48,9 +48,9 @@ const deadTokenCodes = ['INVALID_TOKEN', 'AUTHENTICATION_FAILURE']
 const mostTokens = 3
 
 /**
- * Returns the function that sends every call of a connection. It takes the token, then a slot, then checks the quota, so that a call that cannot be
- * sent never uses up the probe call. If the CRM refuses the token, the call is repeated with another one, because a 401 means that nothing was done.
- * A token that another process stored is tried before a renewal.
+ * Returns the function that sends every call of a connection. It checks the quota after it has the token and a slot, so that a call without them
+ * never uses up the probe call. A 401 means that the CRM did nothing, so the call is repeated with another token. A token that another process
+ * stored is tried before a renewal.
  */
 export const openCrmRequest = (
   {client, grants, allowances}: {client: Client; grants: Grants; allowances: CrmQuotas},
@@ -119,8 +119,8 @@ const assertWanted = ({signal}: CrmRequest) => {
 }
 
 /**
- * Renews the token after a refused call and repeats the call. If the CRM throttles the renewal, the outcome is the CRM's first refusal, and the
- * connection stays connected. This service chooses `retryAfterMs`, because the CRM names no time.
+ * Returns another token after a refused call; the caller resends the call. If the CRM throttles the renewal, returns the CRM's refusal of the
+ * call as a retryable problem. This service chooses `retryAfterMs`, because the CRM names no time.
  */
 const renewAndResend = async (
   grants: Grants,

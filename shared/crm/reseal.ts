@@ -3,10 +3,12 @@ import {type ResealDeps, resealEach} from '../security/reseal.ts'
 import {isOutdated} from '../security/secrets.ts'
 import {openAccess, openRefresh, sealAccess, sealRefresh} from './sealed.ts'
 
-/** The wait for a grant's lock, longer than a renewal holds it. */
+/** The longest wait for a grant's lock. A renewal holds the lock for a shorter time. */
 const waitSeconds = 12
 
-/** Reseals every grant, each in a short transaction. The transaction waits for a renewal in progress, so that no new token is lost. */
+/**
+ * Reseals every grant that an older key sealed, each in a short transaction. The transaction waits for a renewal, so that no new token is lost.
+ */
 export const resealGrants = resealEach({
   what: 'connector',
   list: listSealedElse,

@@ -2,7 +2,7 @@ import {isOutdated, type KeyRing, open, seal} from '../security/secrets.ts'
 
 type Column = 'refresh_sealed' | 'access_sealed'
 
-/** Returns the place that a token is sealed for. It can be decrypted only for the same row and column. */
+/** Returns the context of a sealed token: it can be decrypted only for the same connection and column. */
 const placeOf = (connector: string, column: Column) => `${connector}.${column}`
 
 export const sealRefresh = (ring: KeyRing, connector: string, token: string) => seal(ring, token, placeOf(connector, 'refresh_sealed'))

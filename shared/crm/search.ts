@@ -10,7 +10,7 @@ const recordsPerPage = 200
 /** The most pages of one search. The CRM's search ends after 2,000 records. Source: zoho.com/crm/developer/docs/api/v8/search-records.html. */
 const mostPages = 10
 
-/** Searches for a word. Returns nothing, without a call, if the word is too short for the CRM. */
+/** Returns one page of the records that hold a word. Returns an empty list, without a call, if the word is too short for the CRM. */
 export const searchWord = async (
   sendCrmRequest: SendCrmRequest,
   {module, word, page, perPage}: {module: string; word: string; page: number; perPage: number},
@@ -24,7 +24,7 @@ export const searchWord = async (
   ) as CrmRecord[]
 }
 
-/** Reads every page that the CRM's search returns. */
+/** Reads all records that the CRM's search calls equal, at most 2,000. */
 export const searchValue = async (
   sendCrmRequest: SendCrmRequest,
   {module, field, value}: {module: string; field: string; value: string},

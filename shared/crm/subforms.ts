@@ -16,8 +16,8 @@ export type SubformFields = {field: string; child: string; fields: string[]}
 export type ParentRows = {parent: CrmRecord; rows: CrmRecord[]}
 
 /**
- * Reads a parent with all rows of one field; null if the parent does not exist. A read of the parent may omit rows and says so. The rows
- * are then queried in the subform's own module, at most 2,000.
+ * Reads a parent with the rows of one field; null if the parent does not exist. If the CRM omits rows in the parent, it sets `$has_more`. The
+ * rows are then queried in the subform's own module, at most 2,000.
  */
 export const readRows = async (
   sendCrmRequest: SendCrmRequest,
@@ -38,7 +38,7 @@ export const readRows = async (
   if (asObject(found.$has_more)?.[field] === true)
     return {parent, rows: await readAllPages(sendCrmRequest, {child, parent: id, fields}, options)}
   const rows = rowsIn(found[field])
-  // An unreadable list must not count as empty. Otherwise the old rows would stay beside the new ones.
+  // An unreadable list must not count as empty. Otherwise a replacement would keep the old rows beside the new rows.
   if (!rows) throw new CrmError(unanswered204(answerOf(outcome)))
   return {parent, rows}
 }
@@ -55,7 +55,7 @@ const readAllPages = async (
   return records.sort((a, b) => a.id.length - b.id.length || (a.id < b.id ? -1 : 1))
 }
 
-/** Returns the rows. Undefined if the value is not a list of rows. */
+/** Returns the rows; none for null. Undefined if the value is not a list of rows with ids. */
 const rowsIn = (rows: unknown): CrmRecord[] | undefined => {
   if (rows === null) return []
   if (!Array.isArray(rows)) return undefined

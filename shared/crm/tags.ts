@@ -23,5 +23,5 @@ export const addTags = async (
   return {...answer, results: answer.results.map(result => (result.ok ? {...result, modifiedAt} : result))}
 }
 
-/** Both clocks are compared to the second. */
+/** The precision of the clock offset, which is known to the second. */
 const clockStepMs = 1_000

@@ -8,8 +8,8 @@ export type Renewal = {token: string; seconds: number} | {refused: 'ended' | 'th
 const longestLifeSeconds = 3600
 
 /**
- * Requests an access token from the data centre's accounts host. Refusals often have status 200, and throttling has 400, so only the body
- * distinguishes them. The refresh token itself never changes.
+ * Requests an access token from the data centre's accounts host. Refusals often have status 200, and throttling has 400, so only the body shows
+ * the kind of refusal. The refresh token itself never changes.
  */
 export const renewToken = async (
   client: Client,
@@ -64,5 +64,5 @@ export const readRenewal = ({status, json}: {status: number; json: unknown}): Re
   return {refused: 'failed', why: `The CRM's accounts host answered ${said}`}
 }
 
-/** Returns the lifetime of a token, at most an hour, which is also the longest possible. Older versions return milliseconds. */
+/** Returns the lifetime of a token in seconds, at most an hour. Older versions answer milliseconds, which the limit turns into an hour. */
 const secondsOf = (given: unknown) => (typeof given === 'number' && given > 0 ? Math.min(given, longestLifeSeconds) : longestLifeSeconds)

@@ -28,8 +28,8 @@ const usersPerPage = 200
 const mostPages = 20
 
 /**
- * Finds the user of an account, or returns null. Reads the users page by page, because the CRM does not search by account. Throws if there are too
- * many.
+ * Finds the active, deactivated or deleted user of an account; null if there is none. Reads the users page by page, because the CRM does not
+ * search by account. Throws if the user is not among the first 4,000 of a type and more may exist.
  */
 export const findUser = async (sendCrmRequest: SendCrmRequest, zuid: string, options: ReadOptions = {}) => {
   for (const type of ['ActiveUsers', 'DeactiveUsers', 'DeletedUsers'] as const) {
@@ -71,8 +71,8 @@ export const readOwnAccess = async (sendCrmRequest: SendCrmRequest, options: Rea
 }
 
 /**
- * Returns a function that reads JSON and returns refusals for a missing scope or permission as answers. It throws CrmError after a rate limit or
- * without an answer.
+ * Returns a function that reads JSON. A refusal for a missing scope or permission is returned as an answer. The function throws CrmError after a
+ * rate limit, a refused token or no answer.
  */
 const readJsonFrom =
   (sendCrmRequest: SendCrmRequest, {signal}: ReadOptions): ReadJson =>

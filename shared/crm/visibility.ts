@@ -2,7 +2,7 @@ import type {ConnectorWarning} from '../../sql/connectors.ts'
 import {apiAccessRemedy, asObject, codeOf, lacksApiAccess} from './error.ts'
 import {listAt} from './outcome.ts'
 
-/** Sends a GET to the CRM. Returns any answer below 500, including refusals. */
+/** Sends a GET to the CRM. Returns answers below 500, including refusals for a missing scope or permission. */
 export type ReadJson = (path: string, query?: Record<string, string>) => Promise<{status: number; json: unknown}>
 
 export type CrmAccess = {
@@ -16,8 +16,8 @@ const usersPerPage = 200
 const mostPages = 20
 
 /**
- * Reads what the CRM lets a user see and do. Only the owner, the owner's managers and administrators see the records of a private module. Source:
- * zoho.com/crm/developer/docs/api/v8/retrieve-data-sharing-settings.html.
+ * Reads whether a user is an administrator, and which limits the user has. Only the owner, the owner's managers and administrators see the
+ * records of a private module. Source: zoho.com/crm/developer/docs/api/v8/retrieve-data-sharing-settings.html.
  */
 export const readAccess = async (read: ReadJson, user: {id: string; profile: string | null}): Promise<CrmAccess> => {
   const isListed = await isListedAdministrator(read, user.id)
@@ -57,7 +57,7 @@ const mayManageProfiles = async (read: ReadJson, profile: string | null) => {
   return permissions.map(asObject).some(one => one?.name === manageProfiles && one.enabled === true)
 }
 
-/** Returns the private modules. Null if the CRM refuses: the call needs a separate scope and the right to manage data sharing. */
+/** Returns the names of the private modules. Null if the CRM refuses: the call needs a separate scope and the right to manage data sharing. */
 const readPrivateModules = async (read: ReadJson): Promise<string[] | null> => {
   const {json} = await read('/crm/v8/settings/data_sharing')
   const shares = listAt(json, 'data_sharing')?.map(asObject)

@@ -38,7 +38,6 @@ export type ZohoDeps = {
 
 const revokeSeconds = 8
 
-/** The adapter of Zoho CRM. */
 export const openZoho = (deps: ZohoDeps): Adapter => ({
   async open({id, dc, crmOrgId, crmUserId, apiDomain, capabilities}, {upkeep = false, slots, onCall}) {
     const hosts = findHosts(deps.config, dc)

@@ -2,8 +2,9 @@ import {Refusal} from '../errors.ts'
 import {sampleBytes} from './text/sniff.ts'
 
 /**
- * Refuses a web page, XML or JSON instead of a table, by the structure of the file's first bytes. JSON with records is a table. If the content type names such a format,
- * broken markup and a single JSON string are refused too. The content type alone decides nothing, because servers also label CSV as HTML.
+ * Throws NOT_A_TABLE for a web page, XML or JSON, by the structure of the file's first bytes. JSON with records is accepted. If the content type
+ * is HTML, XML or JSON, broken markup and a single JSON string are refused too. The content type alone decides nothing, because servers also
+ * label CSV as HTML.
  */
 export const assertTable = (sample: Uint8Array, contentType = ''): void => {
   const text = asciiOf(sample)
@@ -19,8 +20,8 @@ const notATable = (kind: string) =>
   )
 
 /**
- * Returns the ASCII characters of a sample. The structure of a file is ASCII in every encoding, so byte order marks and the NULs of UTF-16
- * and UTF-32 are dropped.
+ * Returns a sample as Latin-1 text without byte order mark, NULs and surrounding blanks. The structure of a file is ASCII, so it looks equal in
+ * every encoding.
  */
 const asciiOf = (sample: Uint8Array) =>
   Buffer.from(sample.buffer, sample.byteOffset, sample.byteLength)
@@ -59,7 +60,7 @@ const isMarkup = (text: string, isCut: boolean): boolean => {
   }
 }
 
-/** Returns the end of the element, or null if it has none. Nested elements of the same name are skipped. */
+/** Returns the position after the end tag of the element, or null if there is no end tag. Nested elements of the same name are skipped. */
 const endOf = (text: string, name: string): number | null => {
   const tags = new RegExp(`<(/?)${name.replace(/[^\w:-]/g, '\\$&')}(\\s[^<>]*)?>`, 'gi')
   let open = 1
@@ -76,10 +77,13 @@ const isUnclosed = (inside: string, name: string, isCut: boolean) => {
   return /^(html|head|body)$/i.test(name) || (isCut && /^\s*</.test(inside) && inside.includes('</'))
 }
 
-/** Whether a file is JSON with records: an array of objects, or objects one a line. A single object is not, because error messages look like it. */
+/**
+ * Whether a file is JSON with records: an array of objects, or one object per line. A single object is refused, because it may be an error
+ * message.
+ */
 export const isJsonRecords = (sample: Uint8Array): boolean => {
   const text = asciiOf(sample)
-  // A file that ends within a record is JSON too. Its reader says where it ends.
+  // A file that ends within a record counts as JSON too. The JSON reader then reports where the file ends.
   return isJson(text, true) && isListOfObjects(text)
 }
 

@@ -128,7 +128,7 @@ const dateLook = (value: string) => {
   return asDmy ? look.dmy : asMdy ? look.mdy : asYmd ? look.ymd : undefined
 }
 
-/** A date with the name of a month is the same in every order of the column, so it proves none. */
+/** Returns the look of a date with the name of a month. Such a date proves no order of the column. */
 const namedDateLook = (value: string) => {
   const named = readNamedDate(value)
   return named && isDay(named.day) ? look.date : undefined

@@ -21,8 +21,8 @@ const Choice = z
 export type Choice = z.infer<typeof Choice>
 
 /**
- * How a column is read: the user's choice, and the date order and decimal mark that its values prove. Without `numbers`, all its numbers
- * are read as stored.
+ * How a column is read: the user's choice, and the date order and decimal mark that the values prove. Without `numbers`, all numbers of the
+ * column are read as stored.
  */
 export type ColumnReading = Omit<Choice, 'numbers'> & {
   numbers?: Numbers | undefined
@@ -63,7 +63,7 @@ export const readingsOf = (columns: Column[], choices: Choices): Record<string, 
 
 type Dates = Pick<ColumnEvidence, 'dates'>
 
-/** Returns the order of a column's dates. It is the chosen order, or the only order that its values prove; else null. */
+/** Returns the chosen order of a column's dates, or the only order that the values prove; else null. */
 export const dateOrderOf = ({dates}: Dates, choice?: Choice): DateOrder | null => {
   if (choice?.dateOrder) return choice.dateOrder
   const proved = (['dmy', 'mdy', 'ymd'] as const).filter(order => dates[order] > 0)
@@ -71,8 +71,8 @@ export const dateOrderOf = ({dates}: Dates, choice?: Choice): DateOrder | null =
 }
 
 /**
- * Returns the decimal mark of a column's numbers. It is the chosen mark, or the only mark that the values prove; else null. The numbers of
- * a workbook are stored with a point.
+ * Returns the chosen decimal mark of a column's numbers, or the only mark that the values prove; else null. Ambiguous numbers of a workbook
+ * without text cells have a point, because numbers are stored with a point.
  */
 export const decimalMarkOf = ({marks, stored}: Pick<Column, 'marks' | 'stored'>, choice?: Choice): 'point' | 'comma' | null => {
   if (choice?.decimalMark) return choice.decimalMark
@@ -81,12 +81,12 @@ export const decimalMarkOf = ({marks, stored}: Pick<Column, 'marks' | 'stored'>,
   return proved.length === 1 ? proved[0]! : null
 }
 
-/** Whether the number format displays some numbers of a workbook's column differently from the file. */
+/** Whether the number format displays some numbers of a workbook's column differently from the stored numbers. */
 const isFormatted = ({stored}: Pick<Column, 'stored'>) => Boolean(stored?.percent || stored?.padded || stored?.scaled)
 
 /**
- * Returns whether displayed or stored values are read, or null for a column where they do not differ. Without a choice, displayed values
- * are read, but numbers displayed in thousands are read as stored.
+ * Returns whether displayed or stored numbers are read; null if they do not differ. Without a choice, percentages are read as displayed, as are
+ * padded numbers unless the column is read as numbers. Numbers displayed in thousands are read as stored.
  */
 export const numbersOf = (column: Pick<Column, 'stored'>, choice?: Choice): 'displayed' | 'stored' | null => {
   if (!isFormatted(column)) return null
@@ -94,7 +94,7 @@ export const numbersOf = (column: Pick<Column, 'stored'>, choice?: Choice): 'dis
   return choice?.numbers ?? (percent || (padded && choice?.as !== 'number') ? 'displayed' : 'stored')
 }
 
-/** Returns how the numbers of a column are read, for a file that is read again. Only the choices are known yet. */
+/** Returns a function that returns how the numbers of a column are read, from the choices alone. For a file that is read again. */
 export const numbersChosen = (choices: Choices) => (column: string) => {
   const {numbers = 'auto', as} = choices[column] ?? {}
   return {numbers, as} as const

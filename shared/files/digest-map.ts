@@ -2,7 +2,8 @@ import {hash} from 'node:crypto'
 
 const words = 4
 /**
- * Maximum of keys. A key takes at least two places of 20 bytes: at most 84 MB together, and half as much again while the table last grows.
+ * The most keys of a map; callers check `isFull`. The table has up to 2^22 entries of 20 bytes, so at most 84 MB. While the table grows for the
+ * last time, the old table takes another 42 MB.
  */
 const mostKeys = 2_000_000
 
@@ -25,7 +26,7 @@ export const openDigestMap = () => {
 
   const find = ([a, b, c, d]: Digest) => {
     let place = a & (places - 1)
-    // The search ends, because half of the places are free.
+    // The search ends, because at least half of the entries are free.
     for (; rows[place]; place = (place + 1) & (places - 1)) {
       const at = place * words
       if (digests[at] === a && digests[at + 1] === b && digests[at + 2] === c && digests[at + 3] === d) break

@@ -23,7 +23,7 @@ export type ColumnEvidence = {
   dates: Record<DateOrder | 'ambiguous', number>
   /** Number of numbers by decimal mark. Numbers such as `1,234`, which have two readings, are `ambiguous`. */
   marks: Record<'point' | 'comma' | 'ambiguous', number>
-  /** Values that lose characters if they are read as a number: `007`, and integers beyond 2^53. */
+  /** Values with leading zeros, such as `007`, which a number would lose. `beyond53`: integers beyond 2^53, which a number would round. */
   leadingZeros: FoundEvidence | null
   beyond53: FoundEvidence | null
   /** Cells with U+FFFD, whose text was lost before the file was uploaded. */
@@ -34,13 +34,13 @@ export type ColumnEvidence = {
 
 export type Evidence = {columns: ColumnEvidence[]; rows: number; ragged: RaggedRows; struck: RaggedRows}
 
-// Maximum of distinct values that are kept for all columns together. It bounds the memory for files with thousands of columns.
+// The most distinct values that are kept for all columns together, but at least ten per column. Limits the memory for thousands of columns.
 const distinctBudget = 200_000
 const [fewestDistinct, mostDistinct] = [10, 1000]
 
 /**
- * Collects facts about each column in one pass with constant memory. Ragged and struck rows are only counted, because cells of ragged rows
- * may be shifted and struck rows are not written.
+ * Collects facts about each column in one pass with constant memory. Cells of ragged rows may be shifted, and rows that cleaning excluded
+ * (`struck`) are not written. So rows of both kinds are only counted.
  */
 export const openEvidence = (names: string[]) => {
   const limit = Math.min(mostDistinct, Math.max(fewestDistinct, Math.floor(distinctBudget / Math.max(1, names.length))))

@@ -5,7 +5,7 @@ import type {BadBytesFound} from './text/bad-bytes.ts'
 import type {EncodingCandidate} from './text/encoding-candidates.ts'
 import type {FormattedCells, StoredWorkbook, WorkbookEvidence, XlsxFile} from './xlsx/xlsx-file.ts'
 
-/** Text facts of a CSV file: bytes that are not in its encoding, and candidate encodings if the encoding is uncertain. */
+/** Text facts of a CSV file: bytes that are invalid in its encoding, and candidate encodings if the encoding is uncertain. */
 export type TextEvidence = {bad: BadBytesFound | null; candidates?: EncodingCandidate[]}
 
 /**

@@ -8,14 +8,14 @@ import {utf8Of} from './text/text.ts'
 import {fromRow, rangeOf} from './xlsx/range.ts'
 import {openXlsx} from './xlsx/xlsx-file.ts'
 
-/** One of the first rows of a file. `header`: the file is read with this row as its header. `reader` has the options that make it so. */
+/** One of the first rows of a file. `header`: the row is the current header. `reader`: the options that make the row the header. */
 export type HeaderCandidate = {cells: string[]; header: boolean; reader: ReaderOptions}
 
 const startBytes = 65_536
 const mostCells = 100
 const longestCell = 100
 
-/** Returns the first non-empty rows of a file, with those above its header. */
+/** Returns the first non-empty rows of a file, including the rows above the header. Cells are cut at 100 characters. */
 export const listHeaderCandidates = async (
   deps: FileDeps,
   {fileKey, reader: stored}: Pick<Source, 'fileKey' | 'reader'>,
@@ -49,7 +49,7 @@ const ofCsv = async ({storage}: FileDeps, key: string, reader: CsvReader): Promi
 const ofWorkbook = async ({storage, config}: FileDeps, key: string, reader: XlsxReader): Promise<HeaderCandidate[]> => {
   const whole = {...reader, headerRow: false, range: fromRow(reader.range, 1)}
   const {rows, firstRows} = await openXlsx({storage, key}, whole, limitsOf(config))
-  // The rows can be read only while the workbook is open, which ends with the last chunk.
+  // The workbook closes after the last chunk, so the first rows are read after each chunk.
   let first: ReturnType<typeof firstRows> = []
   for await (const _ of rows) {
     first = firstRows()

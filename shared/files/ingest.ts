@@ -26,8 +26,8 @@ export type IncomingUpload = {
 type IngestResult<Found> = {bytes: number; sha256: string; found: Found}
 
 /**
- * Stores the body and then reads the stored file with `read`, so that a slow upload does not occupy a parser. If the body's first bytes are
- * not a table, the body is refused early. On any failure, the stored object is removed, also if the client disconnects (`UPLOAD_BROKEN`).
+ * Stores the body and then reads the stored file with `read`, so that a slow upload does not occupy a parser. If the first bytes are not a
+ * table, the body is refused early. After any failure, including a disconnect of the client (`UPLOAD_BROKEN`), the stored object is removed.
  */
 export const ingest = async <Found>(upload: IncomingUpload, read: (file: NewFile) => Promise<Found>): Promise<IngestResult<Found>> => {
   const {body, storage, key, reader, named} = upload
@@ -46,7 +46,7 @@ export const ingest = async <Found>(upload: IncomingUpload, read: (file: NewFile
     return {found, bytes: count.bytes, sha256: count.hash.digest('hex')}
   } catch (error) {
     await shelf.abandon(error as Error)
-    // If the removal fails too, the periodic listing of storage finds the object.
+    // If the removal fails too, the periodic listing of storage finds and removes the object.
     await storage.remove(key).catch(() => {})
     await chunks.return()
     if (body instanceof Readable) body.resume()
@@ -79,7 +79,7 @@ const openUploadTarget = (storage: Storage, key: string) => {
 type ByteCount = {bytes: number; hash: Hash}
 type KeepUpload = (chunk: Uint8Array) => Promise<void>
 
-/** Yields each chunk of the body after storage has accepted it. */
+/** Yields each chunk of the body after storage has accepted the chunk. Throws if the body exceeds `maxBytes`. */
 async function* copied({body, maxBytes}: IncomingUpload, count: ByteCount, keep: KeepUpload): AsyncGenerator<Uint8Array, void, undefined> {
   const chunks = body instanceof Readable ? body.iterator({destroyOnReturn: false}) : body
   for await (const chunk of unbroken(chunks, count)) {

@@ -24,10 +24,10 @@ const shapes = [
   String.raw`(?<year>\d{4})[ ./-]+${name}[ ./-]+(?<day>\d{1,2})`,
 ].map(shape => new RegExp(`^${shape}${time}$`, 'iu'))
 
-/** A date as it is written: the parts may be impossible, such as 31 February. `hour` is absent without a time. */
+/** The parts of a written date, which may be impossible, such as 31 February. `hour` is undefined if the text has no time. */
 type NamedDate = {year: number; month: number; day: number; hour: string | undefined; minute: string; second: string}
 
-/** A year of two digits below this one is in this century. Stated date formats read years in the same way. */
+/** A two-digit year below this number is in the 2000s, any other in the 1900s. Stated date formats read years in the same way. */
 const pivot = 70
 const longest = 64
 

@@ -18,14 +18,14 @@ import {openXlsx, type WorkbookLimits} from './xlsx/xlsx-file.ts'
 export type FileFormat = 'csv' | 'xlsx'
 
 /**
- * A stored file that is read for the first time. `json`: the file is JSON with records, and becomes CSV. `reader` has the options that the caller stated; the other options are sniffed from the
- * file.
+ * A stored file that is read for the first time. `json`: the file is JSON with records and is converted to CSV. `reader`: the options that the
+ * caller stated; the other options are sniffed from the file.
  */
 export type NewFile = {key: string; format: FileFormat; json?: boolean; reader?: ReaderOptions; named?: NamedEncodings}
 
 /**
- * What was found about the sheets of a workbook: the sheet that is read, and all sheets. `passed` is the first visible sheet, if it was
- * skipped because it has no rows.
+ * The sheet of a workbook that is read, and all its sheets. `how`: why the sheet is read. `passed`: the first visible sheet, if it was skipped
+ * because it has no rows.
  */
 export type XlsxSniffed = {
   sheet: string
@@ -35,12 +35,12 @@ export type XlsxSniffed = {
 }
 export type SniffedFile = CsvSniffed | XlsxSniffed
 
-/** `corrects`: the run whose failed rows the file has, if it is a failed.csv. */
+/** `corrects`: the run whose failed rows the file holds, if the file is a failed.csv of a run. */
 export type FileFindings = ExaminedFile & {reader: Reader; sniffed: SniffedFile; corrects?: FailedRowsOrigin | undefined}
 
 type NewFileDeps = {storage: Storage; limits: WorkbookLimits}
 
-/** Reads the file to its end. If a CSV file has bytes that are not UTF-8, it is read again to find candidate encodings. */
+/** Reads the file to its end. A CSV file whose encoding is uncertain is read again to find candidate encodings. */
 export const readNewFile = async (deps: NewFileDeps, file: NewFile): Promise<FileFindings> => {
   if (file.format === 'xlsx') return readWorkbook(deps, file)
   if (!file.json) return readText(deps, file)
@@ -62,8 +62,8 @@ const csvOnly = ['encoding', 'badBytes', 'delimiter', 'quote', 'strictQuotes', '
 const xlsxOnly = ['sheet', 'range']
 
 /**
- * Reads a workbook. If cells have the apostrophes of failed.csv and the option is not set, the sheet is read again with the apostrophes
- * removed. If it has the columns of reasons, it is read again without them.
+ * Reads a workbook. If cells have the apostrophes of failed.csv and the option is not set, the sheet is read again with the apostrophes removed.
+ * If the sheet begins with the columns of reasons of failed.csv, it is read again without these columns.
  */
 const readWorkbook = async ({storage, limits}: NewFileDeps, {key, reader: options}: NewFile): Promise<FileFindings> => {
   const stated = (options ?? {}) as XlsxOptions
@@ -127,7 +127,7 @@ const settleEncoding = async (
   return {reader, sniffed: {...sniffed, how: 'fallback'}, ...examined, text: {bad: examined.text?.bad ?? null, candidates}}
 }
 
-/** Reads the sample for the sniffer. `rest` yields all bytes of the file: first those of the sample, then the others. */
+/** Reads the first 64 KiB of a file as a sample for the sniffer. `rest` yields all bytes of the file, including the sample. */
 export const sampleOf = async (bytes: AsyncIterable<Uint8Array>) => {
   const chunks = bytes[Symbol.asyncIterator]()
   const ahead: Uint8Array[] = []

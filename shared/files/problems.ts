@@ -44,7 +44,7 @@ export const problemsOf = ({columns, ragged, workbook, header, ...text}: SeenPro
     : []),
 ]
 
-/** The facts that are checked. With `reader`, the facts about the file's text are checked too. */
+/** The facts that are checked. If `reader` is present, the facts about the file's text are checked too. */
 type SeenProblem = Pick<ExaminedFile, 'columns' | 'ragged' | 'workbook' | 'header'> & {sniffed?: SniffedFile | undefined} & (
     | TextFacts
     | object
@@ -91,7 +91,7 @@ const columnProblems = (column: Column, choice: Choice | undefined): FoundProble
 
 const valuesOf = ({kinds}: Column) => Object.values(kinds).reduce((sum, count) => sum + count, 0)
 
-/** Whether a column is of these kinds. At least half of its values must be: one date among prose makes no date column. */
+/** Whether at least half of the values of a column are of these kinds. One date among prose makes no date column. */
 const isMostly = (column: Column, ...kinds: (keyof Column['kinds'])[]) =>
   2 * kinds.reduce((sum, kind) => sum + (column.kinds[kind] ?? 0), 0) >= valuesOf(column)
 

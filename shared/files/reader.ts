@@ -67,11 +67,11 @@ const CsvReader = z
   .strictObject({
     format: csv.format,
     encoding: csv.encoding.default('utf-8'),
-    // The key is absent unless a user accepts bad bytes. Older builds do not know it, and without it they can read the file.
+    // The key is absent unless a user accepts bad bytes, because older builds cannot read a reader with this key.
     badBytes: csv.badBytes.optional(),
-    // The key is absent unless the file has such cells, because older builds do not know it.
+    // The key is absent unless the file has cells with these apostrophes, because older builds do not know the key.
     apostrophes: csv.apostrophes.optional(),
-    // The key is absent for the same reason.
+    // The key is absent unless the file has the columns of reasons, because older builds do not know the key.
     reasons: csv.reasons.optional(),
     delimiter: csv.delimiter.default(','),
     quote: csv.quote.default('"'),
@@ -90,7 +90,7 @@ export type CsvReader = z.infer<typeof CsvReader>
 
 const XlsxReader = z.strictObject({
   format: xlsx.format,
-  // The key is absent for the same reason as in `CsvReader`.
+  // The key is absent unless the file has cells with these apostrophes, because older builds do not know the key.
   apostrophes: xlsx.apostrophes.optional(),
   sheet: xlsx.sheet,
   headerRow: xlsx.headerRow.default(true),

@@ -3,9 +3,9 @@ import type {FileHandle} from 'node:fs/promises'
 import {tmpdir} from 'node:os'
 import {openUnlinkedFile} from './unlinked-file.ts'
 
-/** A key of one row. Keys are compared within their `group`. `slot` is the number of what the key belongs to, such as a match. */
+/** A key of one row. Only keys of the same `group` are compared. `slot`: the number of the object that the key belongs to, such as a match. */
 type Key = {group: number; slot: number; row: number; digest: Buffer; identity: Buffer}
-/** Two rows with the same key. `isSame`: their `identity` is equal, so they are one record. */
+/** Two rows with the same key. `isSame`: the `identity` of the two keys is equal, so both rows belong to one record. */
 export type Repeat = {row: number; slot: number; earlier: {row: number; slot: number}; isSame: boolean}
 
 const words = 10
@@ -13,17 +13,18 @@ const keyBytes = words * 4
 /** The limit on keys whose first occurrences are in memory at the same time, which take 10 MB. */
 const keysTogether = 100_000
 const [fewestBuffered, mostBuffered] = [100, 6_000]
-/** The size of the buffer for keys to be written to disk, over all parts. */
+/** The bytes of all buffers together, which hold keys until they are written to disk. */
 const bufferedBytes = 8 * 1024 ** 2
-/** The limit on keys, which take 2 GB of temporary disk. */
+/** The limit on keys. So many keys take 2 GB of temporary disk. */
 const mostKeys = 50_000_000
 
 type KeyBuffer = {buffer: Uint32Array; used: number; extents: {at: number; bytes: number}[]}
 
 /**
- * Finds keys that occur twice among at most 50,000,000. The result is exact except for collisions of 128-bit digests. Keys are partitioned
- * by digest and written to an unnamed temporary file, 40 bytes each. Each part is then read on its own. So memory stays below 20 MB for any
- * number of rows: 8 MB while keys are added, then the distinct keys of one part.
+ * Finds keys that occur twice among at most 50,000,000. The result is exact except for collisions of 128-bit digests. Keys are partitioned by
+ * digest and written to an unnamed temporary file, 40 bytes each. `find` then reads one part after another. So memory stays below 20 MB for any
+ * number of rows: 8 MB while keys are added, then the distinct keys of one part. `left` counts the keys beyond the limit, which are not
+ * compared.
  */
 export const openRepeats = (expected: number, {limit = mostKeys, directory = tmpdir()} = {}) => {
   const count = Math.max(1, Math.ceil(Math.min(expected, limit) / keysTogether))
@@ -151,7 +152,7 @@ function* comparePair(piece: Uint32Array, firsts: Firsts): Generator<Repeat> {
 
 const rowAt = (keys: Uint32Array, at: number) => keys[at + 6]! * 2 ** 32 + keys[at + 7]!
 
-/** One shared buffer. A buffer for each of a million values would be memory that is freed late. */
+/** The shared buffer of `digestOfText`. A million separate buffers would be freed late. */
 const digest = Buffer.alloc(20)
 
 /** Returns the digest of a text in a shared buffer, which is valid until the next call. */

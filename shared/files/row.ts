@@ -1,9 +1,9 @@
 import type {HeaderProposal} from './csv/header-row.ts'
 
 /**
- * A row of a file. `rowNumber` counts the rows below the header, from 1. Blank and comment lines of a CSV file are not rows. A blank row of
- * a sheet is a row if another row follows. `cells` has one text per column unless the row is `ragged`: it has non-empty cells beyond the
- * last column, or fewer cells than the named columns. The run fails a ragged row as `ROW_RAGGED`; the file is still readable.
+ * A row of a file. `rowNumber` counts the rows below the header, from 1. Blank and comment lines of a CSV file are not rows. A blank row of a
+ * sheet is a row if another row follows. `cells` has one text per column unless the row is `ragged`. A ragged row has non-empty cells beyond the
+ * last column, or too few cells for the named columns. The run fails a ragged row as `ROW_RAGGED`; the file is still readable.
  */
 export type FileRow = {
   rowNumber: number
@@ -22,8 +22,8 @@ export type FileRow = {
 }
 
 /**
- * An opened table. `rows` must be read to its end or closed with `return()`. Afterwards `proposeHeader` returns a later row that looks like
- * the header.
+ * An opened table. `rows` must be read to its end or closed with `return()`. `proposeHeader` then returns a later row that looks like the
+ * header, or null.
  */
 export type Table = {
   columns: string[]
@@ -37,7 +37,8 @@ export const maxRowCells = 16_384
 /** Maximum characters of cells held in memory: a chunk ends when it has this many. */
 export const charactersAtOnce = 4 * maxRowCharacters
 /**
- * Limit of the empty cells that a reader adds to short rows. Without the limit, a small file could expand to thousands of cells per row.
+ * The most empty cells that a reader adds to the short rows of a file. Without the limit, a small file could expand to thousands of cells per
+ * row.
  */
 export const maxFilledCells = 200_000_000
 
@@ -45,7 +46,7 @@ export const maxFilledCells = 200_000_000
 export const columnsOf = (header: string[]) => {
   const names = header.map((name, index) => name.trim() || `Column ${index + 1}`)
   const taken = new Set(names)
-  // The last number given to each name. With it, a header of equal names is processed in linear time.
+  // The last number given to each name, so that a header of equal names is processed in linear time.
   const numbers = new Map<string, number>()
   return names.map(name => {
     const last = numbers.get(name)

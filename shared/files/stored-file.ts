@@ -19,15 +19,14 @@ export type StoredFile = {fileKey: string; reader: unknown; cleaning?: unknown; 
 type OpenFile = Table & {fileColumns: string[]; workbook: XlsxFile | null}
 
 /**
- * Options of `openFile`. `bad` records bytes that are not in the encoding. Without `bad`, such bytes are refused unless the reader accepts
- * them.
+ * Options of `openFile`. `bad` records bytes that are invalid in the encoding. Without `bad`, invalid bytes are refused unless the reader
+ * accepts them.
  */
 type OpenOptions = {numbersOf?: NumbersOf; bad?: BadBytes}
 
 /**
- * Opens a stored file of any format: reads it with its reader, then cleans the rows. All code reads stored files through this function.
- * `rows` must be read to its end or closed. Numbers of a workbook are read as `readings` define. A column without a reading is read as
- * stored, as in imports that older builds began.
+ * Opens the stored file of a source: reads it with its reader, then cleans the rows. `rows` must be read to its end or closed. Numbers of a
+ * workbook are read as `readings` define. Numbers of a column without a reading are read as stored, as in imports that older builds began.
  */
 export const openFile = async (
   deps: FileDeps,
@@ -45,7 +44,7 @@ export const openFile = async (
   }
 }
 
-/** Parses the cleaning steps. An older build may have stored steps that this build no longer supports. */
+/** Parses the cleaning steps. Throws UNREADABLE for a step that an older build stored and this build no longer supports. */
 const readCleaning = (cleaning: unknown): Cleaning => {
   const read = Cleaning.safeParse(cleaning)
   if (read.success) return read.data

@@ -46,7 +46,7 @@ const findModule = (modules: readonly Json[], named: string): Json => {
   })
 }
 
-/** Ranks a module by its settings, and highest if a file is named after it. */
+/** Returns the rank of a module: 2 if a file is named after it, plus 1 if the settings enable it. */
 const likeness = ({apiName, label, crmSingular, enabled}: Json, files: readonly {name: string}[]): number => {
   const isNamed = [apiName, label, crmSingular].some(name => name && files.some(file => fold(file.name).includes(fold(name))))
   return (isNamed ? 2 : 0) + (enabled ? 1 : 0)

@@ -3,11 +3,11 @@ import type {ValueKind} from './completion.ts'
 import {clean} from './phrases.ts'
 import type {Cli, Session} from './session.ts'
 
-/** A person waits at the prompt. After this time, nothing is completed. */
+/** The longest wait for the server in ms, because a person waits at the prompt. After this time, nothing is completed. */
 const longestMs = 3_000
 const most = 200
 
-/** Reads the names that can be completed. Without a session or an answer there are none, because a shell cannot show an error here. */
+/** Returns the names that complete a value, sorted. Returns none without a session or an answer, because a shell cannot show an error here. */
 export const readValues = async (cli: Cli, kind: ValueKind): Promise<string[]> => {
   try {
     const names = await READERS[kind](await cli.open(), AbortSignal.timeout(longestMs))

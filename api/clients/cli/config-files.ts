@@ -123,8 +123,8 @@ export type Base = Record<string, string>
 export type Merge = {take: string[]; drop: string[]; keep: string[]; conflicts: string[]}
 
 /**
- * Merges three versions of the files. A file that changed only on the server is taken, and one that changed only here is kept. If both
- * sides changed it to different texts, it is a conflict.
+ * Merges three versions of the files. A file that changed only on the server is taken, and one that changed only here is kept. If both sides
+ * changed a file to different texts, the file is a conflict.
  */
 export const mergeFiles = ({base, here, there}: {base: Base; here: Files; there: Files}): Merge => {
   const merge: Merge = {take: [], drop: [], keep: [], conflicts: []}

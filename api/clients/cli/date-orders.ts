@@ -9,7 +9,7 @@ export type DateOrder = (typeof DATE_ORDERS)[number]
 
 type DecideDatesInput = {importId: string; source: Json; flow: Json; fields: readonly Json[]; dates?: DateOrder}
 
-/** Decides the order of ambiguous dates in the columns that fill dates: by --dates, or by asking. Others do not matter. */
+/** Decides the order of ambiguous dates in the columns that fill date fields, by --dates or by asking. Other columns stay as they are. */
 export const decideDates = async (cli: Cli, session: Session, input: DecideDatesInput) => {
   const {importId, source, dates} = input
   const open = listOpen(input)
@@ -24,7 +24,7 @@ export const decideDates = async (cli: Cli, session: Session, input: DecideDates
   await session.client.patch(session.path(`imports/${importId}/sources/${source.id}`), {choices})
 }
 
-/** Returns the columns with ambiguous dates that fill a field of dates. */
+/** Returns the columns with ambiguous dates that fill a date field. */
 export const listOpen = ({source, flow, fields}: Pick<DecideDatesInput, 'source' | 'flow' | 'fields'>): Json[] => {
   const types = new Map(fields.map(({apiName, type}) => [apiName, type]))
   const dated = new Set(

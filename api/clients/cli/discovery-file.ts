@@ -18,7 +18,7 @@ export const parseDiscovery = (path: string, text: string): DiscoveryDocument =>
   throw badFile(`${path} is damaged`, 'Download it again: lading config pull')
 }
 
-/** Writes the latest discovery of each connection to the folder. Returns whether the file changed. */
+/** Writes the latest discovery of each Zoho connection that has one to the folder. Returns whether the file changed. */
 export const pullDiscovery = async ({client, path}: Session, directory: string): Promise<boolean> => {
   const {connectors} = await client.get(path('connectors'))
   const connections = []

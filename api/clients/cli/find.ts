@@ -5,7 +5,7 @@ import type {Session} from './session.ts'
 
 type NamedItem = {id: string; name: string}
 
-/** Finds an item by id or by name. Throws if there is none or if several have the name. */
+/** Returns the item with this id or name. Throws if there is none, or if several have the name. */
 const choose = <T extends NamedItem>(what: string, given: string, all: readonly T[], list: string): T => {
   const byId = all.find(({id}) => id === given)
   if (byId) return byId
@@ -34,7 +34,7 @@ export const findTemplate = async (session: Session, given: string): Promise<{te
   return {template: body.template, etag: headers.get('etag') ?? '*'}
 }
 
-/** Returns the id of an import that is named by its id or by its name. */
+/** Returns the id of the import with this id or this name. */
 export const findImportId = async ({client, path}: Session, given: string): Promise<string> => {
   if (given.startsWith('imp_')) return given
   const named: Json[] = []
@@ -48,7 +48,9 @@ export const findImportId = async ({client, path}: Session, given: string): Prom
 
 const mostNamed = 5
 
-/** Returns a run by its id, or the newest run of an import for which `only` is true. The import is named by its id or by its name. */
+/**
+ * Returns a run by its id, or the newest run of an import for which `only` is true. `given`: the id of a run, or the id or name of an import.
+ */
 export const findRun = async (session: Session, given: string, only: (run: Json) => boolean = () => true): Promise<Json> => {
   const {client, path} = session
   if (given.startsWith('run_')) return (await client.get(path(`runs/${encodeURIComponent(given)}`))).run
@@ -59,7 +61,7 @@ export const findRun = async (session: Session, given: string, only: (run: Json)
   return found
 }
 
-/** Returns the path of a run within its import. An external run has no import, and so no events, questions or files. */
+/** Returns the path of a run within its import. Throws for an external run, which has no import, and so no events, questions or files. */
 export const runPath = ({path}: Session, run: Json): string => {
   if (run.importId) return path(`imports/${run.importId}/runs/${run.id}`)
   throw usage(`${run.id} is an external run without an import`, `Show its log with: lading logs ${run.id}`)

@@ -7,8 +7,8 @@ type Listener = {port: number; token: Promise<string>; close(): void}
 const mostBytes = 16 * 1024
 
 /**
- * Listens on this machine for a form that carries the session and the expected state, and refuses every other request. It ends with the
- * first valid form, when `signal` aborts, or at the time-out.
+ * Listens on this machine for a form that carries the session and the expected state, and refuses every other request. The listener closes after
+ * the first valid form, when `signal` aborts, or at the time-out.
  */
 export const listenForSession = async (state: string, {signal, timeoutMs}: {signal: AbortSignal; timeoutMs: number}): Promise<Listener> => {
   const {promise: token, resolve, reject} = Promise.withResolvers<string>()
@@ -40,7 +40,7 @@ export const listenForSession = async (state: string, {signal, timeoutMs}: {sign
   return {port: (server.address() as AddressInfo).port, token, close}
 }
 
-/** Returns the token of a form with the right state, or null. It checks `Host` to prevent DNS rebinding. */
+/** Returns the token of a form with the right state, or null. Checks `Host` to prevent DNS rebinding. */
 const take = async (request: IncomingMessage, state: string, port: number): Promise<string | null> => {
   const isForm = /^application\/x-www-form-urlencoded\b/i.test(request.headers['content-type'] ?? '')
   if (request.method !== 'POST' || request.url !== '/' || !isForm || request.headers.host !== `127.0.0.1:${port}`) return null

@@ -71,8 +71,8 @@ export const prepareImport = async (cli: Cli, session: Session, input: PrepareIn
 type InterruptedInput = {how: object; files: ImportPlan['files']; input: PrepareInput}
 
 /**
- * Finds the interrupted import of the same command. The options for text are part of the command, because a run has read its files by them. Files that
- * were uploaded without these options are used, unless a run has started.
+ * Finds the interrupted import of the same command. The options --encoding and --accept-bad-bytes are part of the command, because a run has
+ * read its files with them. An import that was interrupted without these options is found too, unless a run of it has started.
  */
 const findInterrupted = async (cli: Cli, session: Session, {how, files, input}: InterruptedInput) => {
   const {encoding, acceptBadBytes, fresh} = input
@@ -88,13 +88,13 @@ const findInterrupted = async (cli: Cli, session: Session, {how, files, input}: 
   return {kept, before: earlier}
 }
 
-/** Whether a repeated command would fail in the same way, so that its import is of no use. */
+/** Whether a repeated command would fail in the same way, so that its import can be deleted. */
 const isFinal = (error: unknown) =>
   error instanceof ApiError
     ? [400, 410, 413, 415, 422].includes(error.status)
     : error instanceof Failure && ['USAGE', 'FILE', 'DECLINED'].includes(error.code)
 
-/** Throws if the person pressed Ctrl-C before the start of the run, because then no run is wanted. */
+/** Throws if the command was interrupted before the start of the run. */
 const assertGoingOn = ({aborted, reason}: AbortSignal) => {
   if (aborted)
     throw interrupted(reason, 'Interrupted before the run started', 'The files are uploaded. Run the same command again to start the run')

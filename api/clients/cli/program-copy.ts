@@ -9,9 +9,9 @@ export const packageFolder = fileURLToPath(new URL('../../..', import.meta.url))
 const parts = ['package.json', 'Procfile', 'api', 'shared', 'sql', 'test', 'workers']
 
 /**
- * Returns a folder from which Node runs the service. A checkout is that folder. An installed package is copied below `directory` once per
- * release, because Node strips no types in `node_modules`, and threads of the service take no hooks that would. Links beside the copy resolve
- * its packages.
+ * Returns a folder from which Node can run the service: the checkout, or a copy of an installed package below `directory`. The copy is made once
+ * per release, because Node strips no types in `node_modules`, and threads of the service cannot use hooks that would. Links beside the copy
+ * lead to its packages.
  */
 export const openProgram = (directory: string): string => {
   if (!packageFolder.includes('/node_modules/')) return packageFolder
@@ -32,7 +32,7 @@ export const openProgram = (directory: string): string => {
   return copy
 }
 
-/** Changes with every file of the package and with its place, to which the links lead. */
+/** Returns a digest of all files of the package and of its path, because the links of the copy lead to that path. */
 const digestOf = (folder: string) => {
   const digest = createHash('sha256').update(folder)
   const files = globSync(['package.json', 'Procfile', '{api,shared,sql,test,workers}/**/*.*'], {cwd: folder, withFileTypes: true})

@@ -1,7 +1,7 @@
 import {ApiError, type Json, Unreachable} from '../http.ts'
 import type {Session} from './session.ts'
 
-/** `undoOf`: the run that the new run undoes. `planOf`: the dry run whose sealed plan it applies. */
+/** `undoOf`: the run that the new run undoes. `planOf`: the dry run whose sealed plan the new run applies. */
 type Start = {
   declaredRows?: number
   confirmDeletes?: number
@@ -16,7 +16,7 @@ type Start = {
   write?: 'records' | 'bulk' | 'auto'
 }
 
-/** Starts a run. If the response was lost, looks for a new run first, so that none is started twice. */
+/** Starts a run. If the response was lost, returns the run that was started meanwhile; throws if there is none. */
 export const startRun = async ({client, path}: Session, importId: string, {undoOf, ...start}: Start): Promise<Json> => {
   const at = path(`imports/${importId}/runs`)
   const before = new Set((await client.get(at, {limit: 200})).runs.map(({id}: Json) => id))

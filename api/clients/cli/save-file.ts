@@ -18,7 +18,7 @@ async function* readWhole({body}: Response, base: string) {
   }
 }
 
-/** Saves a stream to a file. It writes to a draft and renames it at the end, so that an interrupted download leaves an existing file unchanged. */
+/** Saves a stream to a file. Writes to a draft and renames it at the end, so that an interrupted download leaves an existing file unchanged. */
 export const saveFile = async (path: string, body: Readable): Promise<void> => {
   const draft = `${path}.${process.pid}.part`
   const remove = () => rmSync(draft, {force: true})

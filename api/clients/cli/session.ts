@@ -11,7 +11,7 @@ export type Session = {
   server: string
   org: string
   path(rest: string): string
-  /** Renews a session that is past half of its life. Call it before anything that takes long. */
+  /** Renews a session that is past half of its lifetime. Call it before anything that takes long. */
   keepFresh(): Promise<void>
 }
 
@@ -88,7 +88,7 @@ const renew = async (client: Client, token: string): Promise<string> => {
   }
 }
 
-/** Whether a session token is past half of its life. API tokens carry no times. */
+/** Whether a session token is past half of its lifetime. False for API tokens, which carry no times. */
 export const isPastHalf = (token: string, now = Date.now()): boolean => {
   const life = lifeOf(token)
   return life !== null && now > (life.madeAt + life.endsAt) / 2

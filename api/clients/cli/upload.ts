@@ -8,7 +8,8 @@ import type {LocalFile} from './inputs.ts'
 import type {Session} from './session.ts'
 
 /**
- * An upload to do. `begun` is the upload that an earlier command started. `remember` receives a new upload before its first byte is sent.
+ * An upload to do. `begun`: the id of the upload that an earlier command started. `remember` is called with a new upload before its first byte
+ * is sent.
  */
 type SendFileInput = {
   session: Session
@@ -23,10 +24,10 @@ type SendFileInput = {
 
 const mostPartBytes = 4 * 1024 ** 2
 const chunkBytes = 128 * 1024
-/** Time without progress after which a connection is aborted. */
+/** The time without progress after which a connection is aborted, in ms. */
 const stallMs = 60_000
 
-/** Uploads a file in parts. Returns its source and the result of filling its slot. */
+/** Uploads a file in parts. Returns the source and the result of filling its slot. */
 export const sendFile = async (sending: SendFileInput): Promise<Json> => {
   const {session, importId, file, slot, remember, onSent, signal} = sending
   const {client} = session

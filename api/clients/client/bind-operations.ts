@@ -56,7 +56,7 @@ const listItems = (client: Client, [, path, , list]: OperationRow, input: CallIn
   return readPages(client, at, list!, query)
 }
 
-/** Fills the path. The other parameters are the query. */
+/** Fills the parameters of the path. All other parameters become the query. */
 const addressOf = (path: string, {body: _, ...given}: CallInput) => {
   const query = {...given} as Query
   const at = path.replaceAll(/\{(\w+)\}/g, (_all, name: string) => {

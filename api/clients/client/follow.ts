@@ -1,7 +1,7 @@
 import {followRun as followEvents, type RunEvent} from '../follow-run.ts'
 import type {Client} from '../http.ts'
 
-export type FollowRunInput = {org: string /** The import. */; id: string; run: string}
+export type FollowRunInput = {org: string /** `id`: the import. */; id: string; run: string}
 
 /** Yields the events of a run until its end. After a lost connection it resumes with the last event. */
 export const followRun = (

@@ -13,7 +13,7 @@ export type ApiClient<T extends Record<keyof T, OperationTypes>> = Operations<T>
   followRun(input: FollowRunInput, options?: {signal?: AbortSignal}): AsyncGenerator<RunEvent>
   /** Uploads a file in parts. A broken upload continues with the id that `onStarted` got. */
   uploadFile(input: UploadFileInput, options?: UploadOptions): Promise<Json>
-  /** The calls below the operations, for paths that this release does not know. */
+  /** The HTTP client that the operations use. It can also call paths that this release does not know. */
   http: Client
 }
 

@@ -8,15 +8,15 @@ export type UploadFileInput = {
   file: Blob
   name: string
   slot?: string
-  /** How to read the file. What is left out is detected. */
+  /** How to read the file. Omitted options are detected. */
   reader?: object
-  /** The upload of an earlier call, from `onStarted`, to resume. One that has expired begins anew. */
+  /** The id of an interrupted upload, as `onStarted` received it. If this upload has expired, a new one begins. */
   upload?: string
 }
 
 export type UploadOptions = {
   signal?: AbortSignal
-  /** Gets the id of the upload before its first byte is sent. Keep it to resume. */
+  /** Called with the id of the upload before the first byte is sent. Keep the id to resume the upload. */
   onStarted?(upload: string): void
   onSent?(bytes: number): void
   /** The most bytes of a part, if the server's usual size is too large for the connection. */

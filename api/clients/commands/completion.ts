@@ -20,7 +20,7 @@ export default (cli: Cli, program: Command) => {
     })
 }
 
-/** The values of options and of first arguments, by their names. */
+/** The kinds of values that complete an option or a first argument, by its name. */
 const KINDS: Record<string, ValueKind> = {
   '--connection': 'connections',
   '--template': 'templates',

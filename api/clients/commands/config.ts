@@ -70,7 +70,7 @@ const readThere = async ({client, path}: Session): Promise<There> => {
     const {template} = await client.get(path(`templates/${id}`))
     const {name, description, connectorId, sources, flows, verify} = template
     const {contract} = await client.get(path(`templates/${id}/contract`))
-    // The file of a template leaves out a contract without expectations and `verify: off`, so that files of before stay equal.
+    // The file of a template leaves out a contract without expectations and `verify: off`, so that files from earlier releases stay equal.
     const expected = contract.sources.length > 0 && {contract: {sources: contract.sources}}
     templates.push({name, description, connectorId, sources, flows, ...(verify && verify !== 'off' && {verify}), ...expected})
   }
@@ -188,7 +188,7 @@ const push = async (cli: Cli, directory: string, prune: boolean) => {
   if (skippedLibraries.length > 0) cli.exit(EXIT.different)
 }
 
-/** States `verify: off` for files that no longer have `verify`, because the server leaves a setting unchanged that it is not sent. */
+/** Adds `verify: off` to templates whose file no longer has `verify`, because the server keeps a setting that it is not sent. */
 const stateVerify = (bundle: Json, {configuration}: There): Json => {
   const verified = new Set(configuration.templates.filter(({verify}) => verify).map(({name}) => name))
   if (!bundle.templates) return bundle
@@ -239,7 +239,7 @@ const pruneAll = async (
 type Settling = {directory: string; origin: Origin; here: Files; pushed: string[]; told: number | undefined}
 
 /**
- * Updates local files to the form that the server gave to what was pushed. Records the new version, unless another member changed the
+ * Replaces pushed local files by the form in which the server stores them. Records the new version, unless another member changed the
  * configuration at the same time; then the directory must be pulled first. Returns the version of the directory.
  */
 const settle = async (session: Session, {directory, origin, here, pushed, told}: Settling): Promise<number> => {

@@ -34,7 +34,7 @@ export default (cli: Cli, program: Command) => {
     .action((files: string[], options: Options) => importFiles(cli, files, options))
 }
 
-/** Adds the files, and the options that say how they are read and where their columns go. */
+/** Adds the files, and the options for reading them and mapping their columns. */
 export const mapping = (command: Command) =>
   command
     .argument('<file...>', 'a CSV or XLSX file, SLOT=FILE if the template takes several, - for standard input')

@@ -70,7 +70,7 @@ const logs = async (cli: Cli, given: string, {follow, failed}: Logs) => {
   }
 }
 
-/** Prints one log entry. It waits for a slow reader, because a log may have millions of lines. */
+/** Prints one log entry. Waits for a slow reader of the output, because a log may have millions of lines. */
 const say = async ({out}: Cli, entry: Json) => {
   out.event(entry, out.json ? undefined : lineOf(entry))
   if (out.out.writableNeedDrain) await new Promise<void>(resolve => out.out.once('drain', resolve))
@@ -82,7 +82,7 @@ const lineOf = ({at, rowNumber, rowKey, module, outcome, recordId, code, message
     .map(clean)
     .join('  ')
 
-/** Reads the log page by page. While the run is active, the last page is read again, and only new entries are returned. */
+/** Yields the log page by page. With `follow`, reads the last page again while the run is active, and yields only new entries. */
 async function* readEntries({client, path, keepFresh}: Session, {id}: Json, {follow, signal}: {follow: boolean; signal?: AbortSignal}) {
   const at = path(`runs/${id}`)
   let heard = 0

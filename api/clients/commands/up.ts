@@ -34,13 +34,15 @@ const runUp = async (cli: Cli, {directory, port, database}: UpOptions) => {
   await runChild(cli, [script, ...args])
 }
 
-/** Checks the settings in a separate process, which may load the server. It exits with 1 if there is a problem. */
+/**
+ * Checks the settings in a separate process, because the command line itself loads no code of the server. Exits with 1 if there is a problem.
+ */
 const checkSettings = async (cli: Cli) => {
   const strip = packageFolder.includes('/node_modules/') ? ['--import', new URL('../strip-types.js', import.meta.url).href] : []
   await runChild(cli, [...strip, join(packageFolder, 'shared', 'settings-check.ts'), ...(cli.out.json ? ['--json'] : [])])
 }
 
-/** Runs a program of the server. A terminal sends Ctrl-C to both processes, and this one waits for the other. */
+/** Runs a program of the server and exits with its code. A terminal sends Ctrl-C to both processes; this process waits for the child. */
 const runChild = async ({exit, interrupt}: Cli, args: string[]) => {
   const child = spawn(process.execPath, args, {stdio: 'inherit'})
   interrupt()

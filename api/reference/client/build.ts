@@ -10,7 +10,7 @@ import {operationsText} from './operations-text.ts'
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 const clients = join(root, 'api', 'clients')
-/** What the command line and the widget use too. */
+/** The modules of `api/clients` in the package, besides the folder `client`. The command line and the widget use them too. */
 const sources = ['http.ts', 'retry.ts', 'pause.ts', 'event-stream.ts', 'follow-run.ts', 'send-file.ts']
 const compilerOptions = {
   target: 'es2022',

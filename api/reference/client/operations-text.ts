@@ -33,7 +33,7 @@ export const isRefusal: <C extends ErrorCode>(error: unknown, ...codes: C[]) => 
   ...codes
 ): error is ApiError & {code: never} => hasCode(error, ...codes)`
 
-/** Returns the module of the client that is generated from the API document: types of schemas and operations, error codes, and how to call them. */
+/** Returns the text of the generated client module: types of schemas and operations, error codes, and how to call the operations. */
 export const operationsText = (document: ApiDocument): string => {
   const components = (document.components ?? {}) as Components
   const operations = listOperations(document)
@@ -73,7 +73,7 @@ const typesOf = (operation: LocatedOperation, components: Components): string =>
   return `  ${commentText(operation.summary)}${operation.operationId}: {${parts.join('; ')}}`
 }
 
-/** The successful answers. A file, a page or a stream is answered raw. */
+/** Describes the successful answers of an operation. `isRaw`: the answer is a file, a page or a stream. */
 const answerOf = ({responses}: Operation) => {
   const good = Object.entries(responses).filter(([status]) => /^2/.test(status))
   const contents = good.map(([, {content = {}}]) => content)
@@ -84,7 +84,7 @@ const answerOf = ({responses}: Operation) => {
   return {isRaw, types, schema: schemas[0]}
 }
 
-/** The items of a paged list: its only array beside `nextCursor`. */
+/** Returns the paged array of an answer with `nextCursor`, or null. Skips `sources`, `rules` and `groups` if the answer has several arrays. */
 const listIn = ({properties = {}}: TypedSchema = {}) => {
   if (!('nextCursor' in properties)) return null
   const arrays = Object.entries(properties).filter(([, {type}]) => type === 'array')

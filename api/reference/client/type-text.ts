@@ -28,7 +28,7 @@ export const typeText = (schema: TypedSchema | boolean | undefined): string => {
   return union([schema.type ?? (schema.properties ? 'object' : 'any')].flat().map(type => textOfType(type, schema)))
 }
 
-/** A schema's name as an identifier. */
+/** Converts the name of a schema to an identifier. */
 export const nameText = (name: string): string =>
   name
     .split(/\W/)
@@ -53,7 +53,7 @@ const objectText = ({properties = {}, required = [], additionalProperties}: Type
   return typeof additionalProperties === 'object' ? `Record<string, ${typeText(additionalProperties)}>` : 'Record<string, unknown>'
 }
 
-/** A field with its description. `*` and `/` would end the comment. */
+/** Returns the text of a field: its description as a comment, its name and its type. */
 export const fieldText = (name: string, schema: TypedSchema, isRequired: boolean): string =>
   `${commentText(schema.description)}${/^[A-Za-z_$][\w$]*$/.test(name) ? name : JSON.stringify(name)}${isRequired ? '' : '?'}: ${typeText(schema)}`
 

@@ -1,6 +1,6 @@
 import type {LocatedOperation} from './operation.ts'
 
-/** Returns the request as a curl command. A value without an example becomes a shell variable. */
+/** Returns the example request as a curl command. A path parameter without an example becomes a shell variable. */
 export const curlOf = ({method, path, operation}: LocatedOperation, server: string): string => {
   const {parameters = [], requestBody, security} = operation
   const exampleOf = (place: string, name: string) => parameters.find(one => one.in === place && one.name === name)?.example

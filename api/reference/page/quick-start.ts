@@ -4,7 +4,7 @@ import {curlOf} from './curl.ts'
 import {copied, type LocatedOperation} from './operation.ts'
 import {inLine} from './text.ts'
 
-/** The operations of one import, in their order, each with what it is for. */
+/** The operations of one import in the order of the calls, each with its purpose. */
 const steps: [operationId: string, what: string][] = [
   ['listConnections', 'Find the connection to your CRM'],
   ['createImport', 'Create an import'],

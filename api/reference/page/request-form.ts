@@ -2,8 +2,8 @@ import {inText} from '../../html.ts'
 import type {LocatedOperation} from './operation.ts'
 
 /**
- * Returns a form that sends a read with the session of this browser. Empty for changes, for operations that a session may not use, and for
- * answers that are not JSON.
+ * Returns a form that sends a GET request with the session of this browser. Empty for other methods, for operations that a session may not use,
+ * and for answers that are not JSON.
  */
 export const showRequestForm = ({method, path, operation}: LocatedOperation): string => {
   const {operationId: id, security, parameters = [], responses} = operation

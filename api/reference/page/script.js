@@ -58,7 +58,7 @@ const addressOf = form => {
   return query.size ? `${path}?${query}` : path
 }
 
-/** The header makes the session cookie count, as it does on the pages of the app. */
+/** Sends a GET request with the session cookie. The server accepts the cookie only with this header. */
 const send = address => fetch(address, {headers: {accept: 'application/json', 'x-lading-csrf': '1'}, credentials: 'same-origin'})
 
 const sendForm = async form => {

@@ -1,6 +1,6 @@
 import type {DiscoveredField} from '../discovered.ts'
 
-/** A column of a bulk write's file. */
+/** A column in the CSV file of a bulk write. `kind` decides how its values are written. */
 export type BulkColumn = {apiName: string; kind: 'text' | 'number' | 'boolean' | 'date' | 'list' | 'link' | 'id'}
 
 const kinds: Record<string, BulkColumn['kind']> = {
@@ -15,8 +15,8 @@ const kinds: Record<string, BulkColumn['kind']> = {
 export const idColumn: BulkColumn = {apiName: 'id', kind: 'id'}
 
 /**
- * Returns the column of a field, or null if bulk writes cannot fill it. Date-times are left out: the file has local times of the user's zone, so an
- * hour of each year has two meanings.
+ * Returns the column of a field, or null if bulk writes cannot fill the field. Date-times are left out: the file has local times of the user's
+ * zone, in which one hour of each year is ambiguous.
  */
 export const findBulkColumn = ({apiName, type}: Pick<DiscoveredField, 'apiName' | 'type'>): BulkColumn | null => {
   const kind = kinds[type]
@@ -24,8 +24,8 @@ export const findBulkColumn = ({apiName, type}: Pick<DiscoveredField, 'apiName' 
 }
 
 /**
- * Writes a value of a record as a cell. An empty cell clears the field. Null: the file cannot hold the value, so the record must be written by another
- * call.
+ * Writes a value of a record as a cell. An empty cell clears the field. Returns null if the file cannot hold the value; another call must then
+ * write the record.
  */
 export const writeBulkCell = ({kind}: BulkColumn, value: unknown): string | null => {
   if (value === null || value === undefined) return ''
@@ -45,7 +45,7 @@ export const writeBulkCell = ({kind}: BulkColumn, value: unknown): string | null
   }
 }
 
-/** How the CRM reads the column. The pattern of dates is not the CRM's default, which has the month first. */
+/** Returns the mapping by which the CRM reads a column. The date pattern is set, because the CRM's default has the month first. */
 export const mapBulkColumn = ({apiName, kind}: BulkColumn, index: number) => ({
   api_name: apiName,
   index,

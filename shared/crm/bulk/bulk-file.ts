@@ -1,12 +1,12 @@
 import {ZipFile} from 'yazl'
 import {type BulkColumn, writeBulkCell} from './bulk-columns.ts'
 
-/** Source: the vendor's page of bulk uploads. */
+/** The most columns of a file. Source: the vendor's page of bulk uploads. */
 const mostColumns = 200
 
 /**
- * Writes the file of a bulk write: a ZIP with one CSV whose header has the API names. Every cell is quoted. Every record of an update must have the
- * same fields, because an empty cell clears a field. Throws RangeError for a value that `writeBulkCell` does not write.
+ * Writes the file of a bulk write: a ZIP with one CSV whose header has the API names. Every cell is quoted. Every record of an update must have
+ * the same fields, because an empty cell clears a field. Throws RangeError for a value that `writeBulkCell` does not write.
  */
 export const writeBulkFile = async (name: string, columns: BulkColumn[], records: Record<string, unknown>[]): Promise<Buffer> => {
   if (columns.length > mostColumns) throw new RangeError(`A bulk file has at most ${mostColumns} columns, not ${columns.length}`)

@@ -4,28 +4,26 @@ import {unanswered, unanswered204} from '../outcome.ts'
 import {answerOf, listOf, type SendCrmRequest} from '../request.ts'
 
 /**
- * Jobs of the CRM that export the records of a module, 200,000 of them in a job. A lost answer of `start` may leave a job that is never read; start
- * another one.
+ * Jobs of the CRM that export the records of a module, at most 200,000 records in a job. If the answer of `start` is lost, start another job.
+ * The first job may run, but is never read.
  */
 export type BulkRead = {
-  /** The credits of one job. Source: three public programs that use it. */
   creditsPerJob: number
-  /** The most records of one job. */
   recordsPerJob: number
   /** Starts a job. Returns its id. Throws CrmError if the CRM refuses or does not answer. */
   start(wanted: BulkReadPage, options?: ReadOptions): Promise<string>
   /** Reads the state of a job. Poll every 5 to 60 seconds. */
   check(job: string, options?: ReadOptions): Promise<BulkReadStatus>
   /**
-   * Streams the job's file, a ZIP with one CSV, to `receive`. Store it, and read it with `readExportedRecords`. The CRM keeps it for a day, and allows
-   * ten downloads a minute.
+   * Streams the job's file, a ZIP with one CSV, to `receive`. Store the file, and read it with `readExportedRecords`. The CRM keeps the file for
+   * a day, and allows ten downloads a minute.
    */
   download(job: string, receive: (bytes: AsyncIterable<Uint8Array>) => Promise<unknown>, options?: ReadOptions): Promise<void>
 }
 
-/** What to export: a numbered page of a module (without a number, the first page), or the page of a token. */
+/** The page to export: a page of a module by number (by default the first), or the page that a token names. */
 export type BulkReadPage = {module: string; fields: string[]; page?: number} | {pageToken: string}
-/** `nextPageToken`: of the job for the records that follow; null if there are none. `crm`: why the job failed. */
+/** `nextPageToken`: the token of the next page; null if no records follow or the CRM names none. `crm`: why the job failed. */
 export type BulkReadStatus =
   | {state: 'running'}
   | {state: 'done'; count: number; nextPageToken: string | null}
@@ -33,10 +31,13 @@ export type BulkReadStatus =
 
 const path = '/crm/bulk/v8/read'
 const downloadSeconds = 600
-/** The credits and the most records of one job. Source: three public programs that use it. */
+/** The API credits and the most records of one job. Source: three public programs that use bulk reads. */
 export const [creditsPerJob, recordsPerJob] = [50, 200_000]
 
-/** Source: the vendor's OpenAPI of bulk reads (2026), operations createBulkReadJob, getBulkReadJobDetails and downloadBulkReadResult. */
+/**
+ * Opens the bulk reads of a connection. Source: the vendor's OpenAPI of bulk reads (2026), operations createBulkReadJob, getBulkReadJobDetails
+ * and downloadBulkReadResult.
+ */
 export const openBulkRead = (sendCrmRequest: SendCrmRequest): BulkRead => ({
   creditsPerJob,
   recordsPerJob,
@@ -61,7 +62,7 @@ export const openBulkRead = (sendCrmRequest: SendCrmRequest): BulkRead => ({
   },
 })
 
-/** The address in the status is not used, because the path of the result is documented. */
+/** Returns the documented path of a job. The address that the job's status names is not used. */
 const pathOf = (job: string) => `${path}/${encodeURIComponent(job)}`
 
 const queryOf = (wanted: BulkReadPage) =>

@@ -16,8 +16,8 @@ const statuses: Record<string, BulkRowResult['status']> = {
 }
 
 /**
- * Reads the stored result of a bulk write. Returns the result of each key, the value of the file's first column. A key without a result is
- * unanswered: its row is missing, is named twice, or has an unknown status. The order of the rows is not used.
+ * Reads the stored result of a bulk write. Returns the results by key, which is the value of the file's first column. A key without a result is
+ * unanswered: its row is missing, occurs twice, has an unknown status, or was written without a record id. The order of the rows is not used.
  */
 export const readBulkResults = async (object: StoredObject, keys: string[]): Promise<Map<string, BulkRowResult>> => {
   const wanted = new Set(keys)
@@ -33,7 +33,7 @@ export const readBulkResults = async (object: StoredObject, keys: string[]): Pro
   return found
 }
 
-/** A row that was written must name its record. */
+/** Returns the result of a row. Null for an unknown status, and for a written row without a record id. */
 const readRow = (given: string, recordId: string, errors: string): BulkRowResult | null => {
   const status = statuses[given.trim().toUpperCase()]
   const id = /^\d{1,20}$/.test(recordId) ? recordId : null
@@ -41,7 +41,7 @@ const readRow = (given: string, recordId: string, errors: string): BulkRowResult
   return {status, recordId: id, errors: readErrors(errors)}
 }
 
-/** The form is `CODE-Field,Field:CODE-Field`. */
+/** Parses errors of the form `CODE-Field,Field:CODE-Field`. */
 const readErrors = (text: string): BulkRowResult['errors'] =>
   text === ''
     ? []

@@ -8,23 +8,30 @@ import {answerOf, listOf, type SendCrmRequest} from '../request.ts'
 import {type BulkColumn, mapBulkColumn} from './bulk-columns.ts'
 
 /**
- * Jobs of the CRM that write the rows of a file. The CRM lists no jobs: if the answer of `start` is lost, only its callback names the job. Sending the
- * job again is safe for updates, and for inserts with `findBy`, but costs its credits again.
+ * Jobs of the CRM that write the rows of a file. The CRM lists no jobs: if the answer of `start` is lost, only the callback of the job names it.
+ * A repeated job is safe for updates, and for inserts with `findBy`, but costs the credits again.
  */
 export type BulkWrite = {
   creditsPerJob: number
   rowsPerJob: number
-  /** Uploads the file of `writeBulkFile`. Returns its id. A lost answer does no harm. */
+  /** Uploads the file of `writeBulkFile`. Returns the id of the file. After a lost answer, the upload can be repeated. */
   upload(zip: Buffer, options?: ReadOptions): Promise<string>
-  /** Starts a job. Returns its id. Throws CrmError; if it is `unanswered`, the job may have started. Throws Refusal if nothing was sent. */
+  /**
+   * Starts a job. Returns its id. Throws CrmError; after an `unanswered` error, the job may have started. Throws Refusal if nothing was sent.
+   */
   start(job: BulkWriteRequest, options?: Pick<WriteOptions, 'signal' | 'mayLeave'>): Promise<string>
   /** Reads the state of a job. Poll every 5 to 60 seconds. */
   check(job: string, options?: ReadOptions): Promise<BulkWriteStatus>
-  /** Streams the result to `receive`. Store it, and read it with `readBulkResults`. Throws CrmError if its host does not belong to the CRM. */
+  /**
+   * Streams the result to `receive`. Store the result, and read it with `readBulkResults`. Throws CrmError if the host of the URL is not listed.
+   */
   download(resultUrl: string, receive: (bytes: AsyncIterable<Uint8Array>) => Promise<unknown>, options?: ReadOptions): Promise<void>
 }
 
-/** `columns`: of the file, the key first. `findBy`: `id` for updates, a unique field otherwise. An insert skips the rows whose record exists. */
+/**
+ * `columns`: the columns of the file, with the key first. `findBy`: `id` for updates, else a unique field. An insert skips rows whose record
+ * exists.
+ */
 export type BulkWriteRequest = {
   operation: 'insert' | 'update' | 'upsert'
   module: string
@@ -33,14 +40,14 @@ export type BulkWriteRequest = {
   findBy: string
   columns: BulkColumn[]
   layout?: string | null
-  /** Whether empty cells set nothing. Without it, they clear fields. Only for inserts, because it is unverified. */
+  /** If true, empty cells leave fields unchanged; otherwise they clear fields. Set only for inserts, because the effect is unverified. */
   ignoresEmpty?: boolean
   callbackUrl?: string | null
 }
 
 /**
- * A job that is done says nothing about its rows. `resultUrl`: null if the CRM names no result. `fileName`: of the written file, by which a job is
- * recognised; null if the CRM does not say it.
+ * The state of a job. The state `done` does not mean that every row was written. `resultUrl`: null if the CRM names no result. `fileName`: the
+ * name of the written file, which identifies a job; null if the CRM does not name the file.
  */
 export type BulkWriteStatus = {fileName: string | null} & (
   | {state: 'running'}
@@ -51,13 +58,16 @@ export type BulkWriteStatus = {fileName: string | null} & (
 type BulkHosts = Pick<Hosts, 'content' | 'results'> & {apiDomain: string}
 
 const path = '/crm/bulk/v8/write'
-/** Source: the vendor's page of API limits. */
+/** The API credits of one job. Source: the vendor's page of API limits. */
 export const bulkCreditsPerJob = 500
-/** A newer page of the vendor says 10,000, an older one 25,000. */
+/** The most rows of one job. A newer page of the vendor says 10,000, an older page 25,000. */
 export const bulkRowsPerJob = 10_000
 const transferSeconds = 600
 
-/** Null if no host for uploads is known. Source: the vendor's OpenAPI of uploads and of bulk writes. */
+/**
+ * Opens the bulk writes of a connection. Null if the data centre has no known host for uploads. Source: the vendor's OpenAPI of uploads and of
+ * bulk writes.
+ */
 export const openBulkWrite = (sendCrmRequest: SendCrmRequest, hosts: BulkHosts): BulkWrite | null => {
   const {content} = hosts
   if (content === undefined) return null
@@ -99,7 +109,7 @@ export const openBulkWrite = (sendCrmRequest: SendCrmRequest, hosts: BulkHosts):
   }
 }
 
-/** The number that uploads name the org by. It is not the id of the org. */
+/** Reads the `zgid` of the org, the number that uploads require. It is not the id of the org. */
 const readZgid = async (sendCrmRequest: SendCrmRequest, signal: AbortSignal | undefined): Promise<string> => {
   const outcome = await sendCrmRequest({operation: 'licence', method: 'GET', path: '/crm/v8/org', signal})
   const zgid = asObject(listOf(outcome, 'org')[0])?.zgid
@@ -116,7 +126,7 @@ const multipart = (zip: Buffer) => {
   }
 }
 
-/** The vendor's pages and its OpenAPI have `ignore_empty` in different places. Without it, empty cells clear fields. */
+/** Returns the body of a job. `ignore_empty` is sent twice, because the vendor's pages and OpenAPI put it at different levels. */
 const bodyOf = ({operation, module, fileId, fileName, findBy, columns, layout, callbackUrl, ignoresEmpty = false}: BulkWriteRequest) => ({
   operation,
   character_encoding: 'UTF-8',
@@ -155,7 +165,7 @@ const readStatus = (details: Record<string, unknown>, status: string): BulkWrite
   return {state: 'done', fileName, resultUrl: typeof url === 'string' ? url : null}
 }
 
-/** The vendor's pages have a path of the API host, its SDK takes an address on another host. The token goes to listed hosts only. */
+/** Returns host and path of a result. The URL is a path of the API host, or an address on another host. Throws if that host is not listed. */
 const placeOf = (resultUrl: string, {apiDomain, results = []}: BulkHosts): {origin: string; path: string} => {
   if (/^\/(?![/\\])/.test(resultUrl)) return {origin: apiDomain, path: resultUrl}
   const host = results.find(listed => resultUrl.startsWith(`${listed}/`))

@@ -3,10 +3,10 @@ import {storeBulkHint} from '../../../sql/bulk-jobs.ts'
 import type {Db} from '../../../sql/database.ts'
 import {asObject} from '../error.ts'
 
-/** Returns the digest by which the job of a callback's secret is found. */
+/** Returns the digest of a callback's secret. The job is stored with this digest. */
 export const digestSecret = (secret: string): Buffer => createHash('sha256').update(secret).digest()
 
-/** Stores the id that a callback names as a hint for the run, which verifies it. Anything else is ignored. */
+/** Stores the job id that a callback names as a hint for the run, which verifies the id. A body without an id is ignored. */
 export const receiveCallback = async (db: Db, secret: string, body: Buffer): Promise<void> => {
   const id = idIn(body.toString())
   if (id !== null) await storeBulkHint(db, {secret: digestSecret(secret), hint: id})

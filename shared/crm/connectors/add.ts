@@ -15,7 +15,7 @@ import {addedChange} from './change.ts'
 const hasPlainLabels = ({modules}: GenericDocument) =>
   modules.every(({label, fields}) => [label, ...fields.map(field => field.label)].every(isOneLine))
 
-/** The input of a generic connection. It needs no consent: the document describes the API, and the secret authenticates the calls. */
+/** The input of a new generic connection. No consent is needed: the document describes the API, and the secret authenticates the calls. */
 export const NewConnector = z
   .strictObject({
     kind: z.literal('generic').describe('A generic REST API'),
@@ -30,7 +30,7 @@ export const NewConnector = z
 
 type AddConnectorDeps = {db: Pool; config: Pick<Config, 'GENERIC_ORIGINS' | 'SECRETS_KEYS'>}
 
-/** Creates a generic connection. Each one counts as a separate CRM org, with a separate quota and concurrency. */
+/** Creates a generic connection. Each generic connection counts as a separate CRM org, with a separate quota and slot pool. */
 export const addGeneric = (
   {db, config}: AddConnectorDeps,
   author: Author,

@@ -10,8 +10,8 @@ import type {Crm} from '../crm.ts'
 type DisconnectDeps = {db: Pool; crm: Crm}
 
 /**
- * Disconnects a connection here, then revokes its grant at the CRM. The grant is deleted here even if the CRM cannot be reached. Active runs on the
- * connection end. A repeated call changes nothing. A new consent of the same CRM user connects it again.
+ * Marks a connection as disconnected, deletes its grant, ends its external runs, and revokes the grant at the CRM. If the revocation fails, the
+ * connection is disconnected nevertheless. A repeated call changes nothing. A new consent of the same CRM user connects the connection again.
  */
 export const disconnect = async ({db, crm}: DisconnectDeps, author: Author, id: string): Promise<ConnectorRow> => {
   await findOwn(db, {org: author.org, id})

@@ -8,10 +8,10 @@ export type ProbeCall = {
   headers?: Record<string, string>
   json?: unknown
 }
-/** The answer to one call of a probe. `rows`: the first list in the answer, or an empty one. */
+/** The answer to one call of a probe. `rows`: the objects of the first list in the answer; empty without a list. */
 export type ProbeAnswer = {status: number; code: string | null; json: unknown; rows: Json[]; creditsRemaining: number | null}
 
-/** An existing record that the read probes use, and the fields of its module. */
+/** An existing record that probes look up, and the fields of its module. `textField`: a field whose value needs no escaping in a query. */
 export type Sample = {module: string; record: Json & {id: string}; fields: Json[]; textField: string | null}
 
 export type ProbeContext = {
@@ -25,7 +25,8 @@ export type ProbeContext = {
 }
 
 /**
- * What a probe found. `isExpected` is null if the fact cannot be checked, for example because the org has no record or the user lacks a permission.
+ * What a probe found. `isExpected` is null if the fact cannot be checked, for example because the org has no record or the user lacks a
+ * permission.
  */
 export type Finding = {seen: string; isExpected: boolean | null; capabilities?: Partial<Capabilities>}
 

@@ -15,14 +15,14 @@ import {findSample} from './sample.ts'
 import {clearProbe, deleteTestRecords, findTestModule, type WriteProbe, writeProbes} from './write-probes.ts'
 
 const longestMs = 4 * 60_000
-/** The time after the last probe for deleting the test records. */
+/** The time limit for deleting the test records after the last probe. */
 const clearMs = 20_000
 const mostTries = 4
 
 /**
  * Runs the probes against one CRM org. Each call costs one API credit: about 60 calls, and about 25 more with `write`. When the time is up, the
- * remaining facts are unknown. Throws a Refusal if the org has no credits left, if the user has no API access, or if `write` is set outside a
- * sandbox.
+ * remaining facts are unknown. Throws a Refusal if the org has no credits left, or the CRM refuses the token. With `write`, throws a Refusal
+ * unless the org is a sandbox or developer org.
  */
 export const runProbes = async (
   sendCrmRequest: SendCrmRequest,
@@ -83,7 +83,7 @@ const runProbe = async (report: DoctorReport, {id, fact, expected, consequence}:
   Object.assign(report.capabilities, capabilities)
 }
 
-/** Converts an error of one call to the finding of its probe. An error that would stop every call is thrown and ends all probes. */
+/** Converts a CrmError of one call to the finding of its probe. Throws other errors, an exhausted quota and a refused token. */
 const findingOf = (error: unknown): Finding => {
   if (!(error instanceof CrmError)) throw error
   if (error.crm.quotaSpent || isTokenRefused(error.crm)) throw refusalOf(error)
@@ -95,7 +95,7 @@ const isSandbox = ({type}: Json) => ['sandbox', 'developer'].includes(String(typ
 const openContext = async (sendCrmRequest: SendCrmRequest, counter: {calls: number}, signal: AbortSignal): Promise<ProbeContext> => {
   const ask = askBy(sendCrmRequest, counter, signal)
   const select = (select_query: string) => ask({method: 'POST', path: '/crm/v8/coql', json: {select_query}})
-  // These calls run in sequence: while the quota is exhausted, one call a minute passes, and its answer shows the problem.
+  // These calls run in sequence: if the quota is exhausted, the answer to the first call shows it.
   const org = await readFirst(ask, {path: '/crm/v8/org'})
   const user = await readFirst(ask, {path: '/crm/v8/users', query: {type: 'CurrentUser'}})
   const {rows: modules} = await ask({path: '/crm/v8/settings/modules'})
@@ -116,8 +116,8 @@ const readFirst = async (ask: ProbeContext['ask'], call: ProbeCall): Promise<Jso
 }
 
 /**
- * Sends a call and returns any answer of the CRM. Repeats a call after a rate limit, and a read or delete without an answer. Creates and updates are
- * sent once.
+ * Sends a call, up to four times, and returns any answer of the CRM. Repeats every call after a rate limit, but only reads, queries and deletes
+ * after no answer. Throws a CrmError if no call was answered, the rate limit persists, the quota is exhausted or the token is refused.
  */
 const readWithRetry = async (
   sendCrmRequest: SendCrmRequest,

@@ -4,7 +4,7 @@ import type {Json} from '../metadata.ts'
 import {describeAnswer, type Finding, type ProbeAnswer, type ProbeContext, unknownFinding} from './probe.ts'
 
 /**
- * The module of the test records. `ids`: the records that were created and must be deleted at the end. `unanswered`: the number of creates without an
+ * The module of the test records. `ids`: the created records, which must be deleted at the end. `unanswered`: the number of creates without an
  * answer, each of which may have made a record.
  */
 export type TestModule = {module: string; fields: Json[]; ids: string[]; unanswered: number}
@@ -38,13 +38,15 @@ const createTestRecord = async ({ask}: ProbeContext, scratch: TestModule, more: 
   return answer
 }
 
-/** Returns the id of the record that a call created, or null. A refusal may name a record of the org, which the doctor must not touch. */
+/**
+ * Returns the id of the record that a call created, or null. A refusal can name an existing record of the org, which the doctor must not touch.
+ */
 const madeBy = (answer: ProbeAnswer): string | null => {
   const id = codeAt(answer) === 'SUCCESS' ? detailOf(answer)?.id : null
   return typeof id === 'string' ? id : null
 }
 
-/** Finds the first module whose mandatory fields are all texts. Null if there is none. */
+/** Finds the first of Leads, Contacts and Accounts whose mandatory fields are all texts. Null if there is none. */
 export const findTestModule = async ({ask, modules}: ProbeContext): Promise<TestModule | null> => {
   const preferred = ['Leads', 'Contacts', 'Accounts']
   const known = preferred.filter(name => modules.some(({api_name, creatable}) => api_name === name && creatable === true))
@@ -82,7 +84,7 @@ export const deleteTestRecords = async ({ask}: ProbeContext, {module, ids, unans
 
 const isRequired = ({system_mandatory}: Json) => system_mandatory === true
 
-/** Polls until the record is found. Returns the time in milliseconds, or null if the longest measured lag has passed. */
+/** Polls until the record is found. Returns the time in milliseconds, or null if a minute has passed. */
 const timeUntil = async (isFound: () => Promise<boolean>, signal: AbortSignal | undefined) => {
   const startedAt = performance.now()
   for (let pauseMs = 250; performance.now() - startedAt < longestLagMs; pauseMs = Math.min(2 * pauseMs, 4_000)) {
@@ -92,14 +94,14 @@ const timeUntil = async (isFound: () => Promise<boolean>, signal: AbortSignal | 
   return null
 }
 
-/** Describes a lag. If the record was not found in time, twice the longest measured lag is stored. */
+/** Describes a lag. If the record was not found in a minute (`ms` is null), the stored lag is two minutes. */
 const describeLag = (ms: number | null): Finding => {
   const coqlLagSeconds = Math.ceil((ms ?? 2 * longestLagMs) / 1000)
   const seen = ms === null ? `Not within ${longestLagMs / 1000} seconds` : `After ${(ms / 1000).toFixed(1)} s`
   return {seen, isExpected: ms !== null && ms < expectedLagMs, capabilities: {coqlLagSeconds}}
 }
 
-/** Probes that create, change and delete test records, in a sandbox org only. */
+/** Probes that create, change and delete test records. They run only in a sandbox or developer org. */
 export const writeProbes: WriteProbe[] = [
   {
     id: 'write.create',
@@ -215,7 +217,7 @@ export const writeProbes: WriteProbe[] = [
 
 const changed = (fields: Json[], id: string) => ({id, [String(fields.find(isRequired)!.api_name)]: `${mark} 2`})
 
-/** Sends two records with one `If-Unmodified-Since` header. The first record did not change after that time; the second was created after it. */
+/** Sends two records with one `If-Unmodified-Since` header. Only the second record was created after the time in the header. */
 async function probeBatch(context: ProbeContext, scratch: TestModule): Promise<Finding> {
   const {ask, signal} = context
   const {module, fields} = scratch

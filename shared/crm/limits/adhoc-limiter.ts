@@ -4,22 +4,22 @@ import {startClock} from '../deadline.ts'
 import type {Budget, SlotShare} from './budget.ts'
 import {openSharePool} from './share-pool.ts'
 
-/** Limits the concurrent calls of a connection by the budget of its CRM org. */
+/** Limits the concurrent calls of a connection to the slots of its CRM org. */
 export type RateLimiter = {enter(asking: SlotRequest): Promise<HeldSlot>}
 /** A request for one slot. `large`: the call is a query, or a write of more than ten records. */
 type SlotRequest = {large: boolean; signal: AbortSignal | undefined}
 /** A slot in use. Call `crowded` if the CRM refused because of too many concurrent calls, and `leave` when the call has ended. */
 type HeldSlot = {crowded(): Promise<void>; leave(): void}
 
-/** A limiter without a limit, for connections whose caller takes its own slots. */
+/** A limiter that grants every call, for connections whose caller takes slots itself. */
 export const unlimited: RateLimiter = {enter: async () => ({crowded: async () => {}, leave() {}})}
 
 /** The limiter for all calls of this process that belong to no run. */
 type AdhocLimiter = {limiterOf(org: CrmOrg): RateLimiter; close(): Promise<void>}
 
 /**
- * Times of the limiter. `waitSeconds`: the wait for a slot, long enough for a run to end a call and short enough for a user. `idleMs`: the time after
- * which an unused share is returned.
+ * Times of the limiter. `waitSeconds`: the longest wait for a slot, long enough for a run to end a call and short enough for a user. `idleMs`:
+ * the time after which an unused share is returned.
  */
 type AdhocLimiterOptions = {idleMs?: number; waitSeconds?: number}
 
@@ -64,7 +64,7 @@ const takeSlotWithin = async (seconds: number, slots: SlotShare['small'], signal
   }
 }
 
-/** Builds the refusal of a call whose caller cancelled it while it waited, so that nothing was sent. */
+/** Builds the refusal of a call that was cancelled before it was sent. */
 export const callCancelled = () => new Refusal('UNAVAILABLE', 'The call was cancelled before it was sent')
 
 const noFreeSlot = (seconds: number) =>

@@ -8,16 +8,16 @@ import {openShareChanges} from './share-changes.ts'
 import {openShareHolder, type ShareHolder} from './share-holder.ts'
 import type {Slots} from './slots.ts'
 
-/** The slots of one run at its CRM org. Large calls are queries, and writes of more than ten records. */
+/** The slots of one run, or of all ad-hoc calls, at one CRM org. Large calls are queries, and writes of more than ten records. */
 export type SlotShare = {
   large: Slots
   small: Slots
-  /** Shrinks the org's budget for a while. Call this if the CRM refused because of too many concurrent calls. Never throws. */
+  /** Shrinks the org's slot pool for a while. Call this if the CRM refused because of too many concurrent calls. Never throws. */
   cut(): Promise<void>
   close(): Promise<void>
 }
 
-/** The part of this process in every CRM org's concurrency budget. All processes share the budgets through Postgres. */
+/** Opens shares of slot pools for this process. All processes divide the pool of a CRM org among them through Postgres. */
 export type Budget = {
   open(org: CrmOrg, run: number | null): SlotShare
   close(): Promise<void>

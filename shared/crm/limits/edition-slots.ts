@@ -18,7 +18,7 @@ export const slotsOfEdition = (edition: string | null | undefined): number | und
 
 const editionEveryMs = 60_000
 
-/** Returns a function that reads the limit of the org's edition, which may change. It returns `otherwise` while the edition is unknown. */
+/** Returns a function that reads the limit of the org's edition, at most once a minute. The limit is `otherwise` for an unknown edition. */
 export const openSlotCap = (db: Pool, org: CrmOrg, otherwise: number) => {
   let cap = otherwise
   let askedAt = Number.NEGATIVE_INFINITY

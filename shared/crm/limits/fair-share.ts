@@ -1,25 +1,25 @@
-/** The slots of one share. Large calls may use `large` of its `total`. */
+/** The slots of one share. Large calls may use at most `large` of the `total` slots. */
 export type SlotCounts = {total: number; large: number}
 /** The calls that a share would have in flight without a limit. */
 export type SlotDemand = {large: number; small: number}
-/** A slot pool. If more shares want slots than it has, they take turns; `turn` is the number of the current one. */
+/** A slot pool. If more shares want slots than the pool has, the shares take turns; `turn` is the number of the current turn. */
 export type SlotBudget = {total: number; turn: number}
 export type SlotClaim = {key: string; demand: SlotDemand; held: SlotCounts}
 /**
- * The slots of one share after an allocation. `held`: until the next renewal. `limit`: the slots it may use, fewer than `held` while its calls end.
- * `target`: its fair share.
+ * The slots of one share after an allocation. `held`: the slots that other shares cannot take until the next renewal. `target`: the fair share.
+ * `limit`: the slots that calls may use; lower than `held` while calls above the target end.
  */
 export type SlotAllocation = {held: SlotCounts; limit: SlotCounts; target: SlotCounts}
 
 /**
- * The most large calls at once in any edition: queries, and writes of more than ten records. Source:
- * zoho.com/crm/developer/docs/api/v8/api-limits.html.
+ * The highest number of concurrent large calls that the CRM allows in any edition. Large calls are queries, and writes of more than ten records.
+ * Source: zoho.com/crm/developer/docs/api/v8/api-limits.html.
  */
 export const mostLarge = 10
 
 /**
- * Allocates the budget's slots to the shares in `mine`. Every share has a target, and a share below its target takes free slots. A slot is free only
- * after its holder has returned it, so the shares never exceed the budget together.
+ * Allocates the budget's slots to the shares in `mine`. Every share has a target, and a share below its target takes free slots. A slot is free
+ * only after its holder has returned it, so an allocation never raises the sum of all shares above the budget.
  */
 export const allocateSlots = (budget: SlotBudget, others: SlotClaim[], mine: SlotClaim[]): SlotAllocation[] => {
   const claims = [...others, ...mine].toSorted((a, b) => (a.key < b.key ? -1 : 1))
@@ -40,7 +40,7 @@ export const allocateSlots = (budget: SlotBudget, others: SlotClaim[], mine: Slo
 
 const raiseToTarget = (held: number, target: number, free: number) => held + Math.max(0, Math.min(target - held, free))
 
-/** Returns whether the demand of any share exceeds its fair share. Every process then reports falling demand at once. */
+/** Returns whether the demand of any share exceeds its fair share. If so, every process reports falling demand immediately. */
 export const isContended = (budget: SlotBudget, claims: SlotClaim[]): boolean =>
   setTargets(budget, claims).some((target, at) => {
     const {large, small} = limitDemand(budget, claims[at]!.demand)
@@ -69,8 +69,8 @@ const setTargets = ({total, turn}: SlotBudget, claims: SlotClaim[]): SlotCounts[
 }
 
 /**
- * Divides slots by max-min fairness: no share gets more than it wants, and a share gets more only if no smaller share wants more. If more shares want
- * slots than slots exist, the shares take turns with one slot each.
+ * Divides slots by max-min fairness. No share gets more than it wants. A share exceeds another by more than one slot only if the other wants no
+ * more. If more shares want slots than slots exist, the shares take turns with one slot each.
  */
 export const divideFairly = (slots: number, wants: number[], turn: number): number[] => {
   const got = wants.map(() => 0)

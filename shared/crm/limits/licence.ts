@@ -4,7 +4,10 @@ import {asObject, CrmError} from '../error.ts'
 import {unanswered204} from '../outcome.ts'
 import {answerOf, listOf, type SendCrmRequest} from '../request.ts'
 
-/** API credits per 24 hours by edition: a base, an amount per user licence, and a cap. Source: zoho.com/crm/developer/docs/api/v8/api-limits.html. */
+/**
+ * API credits per 24 hours by edition: a base, an amount per user licence, and a cap. Source:
+ * zoho.com/crm/developer/docs/api/v8/api-limits.html.
+ */
 const EDITIONS: Record<string, {base: number; perLicence: number; cap: number}> = {
   free: {base: 5_000, perLicence: 0, cap: 5_000},
   standard: {base: 50_000, perLicence: 250, cap: 100_000},
@@ -17,7 +20,7 @@ const EDITIONS: Record<string, {base: number; perLicence: number; cap: number}> 
   crmplus: {base: 50_000, perLicence: 2_000, cap: Number.POSITIVE_INFINITY},
 }
 
-/** Reads the org's licence, by the one CRM call that names no module. Null if the answer has no edition. */
+/** Reads the org's licence from the CRM. Null if the answer has no edition. Throws a CrmError if the answer has no org. */
 export const readLicence = async (
   sendCrmRequest: SendCrmRequest,
   {signal, onlyAsProbe = false}: LicenceOptions = {},
@@ -29,8 +32,8 @@ export const readLicence = async (
 }
 
 /**
- * Returns the edition and its quota. A trial has the quota of the edition on trial. The CRM does not report additional bought credits, so the quota
- * is a lower bound, except for the free edition.
+ * Returns the edition and its daily quota, which is null for an unknown edition. A trial has the quota of the edition on trial. The CRM does not
+ * report additional bought credits, so the quota is a lower bound, except for the free edition.
  */
 export const licenceIn = (details: Record<string, unknown> | null): Licence | null => {
   const {paid, paid_type, trial_type} = details ?? {}

@@ -2,18 +2,17 @@ import {storePaces} from '../../../sql/crm-paces.ts'
 import type {CrmOperation} from '../../telemetry/metrics/crm.ts'
 import type {CrmDeps} from '../crm.ts'
 
-/** The interval at which a process stores what it measured. */
 const everyMs = 30_000
-/** The most connections and kinds of calls, and the newest durations of each, that a process keeps between two writes. */
+/** Limits of memory between two writes: pairs of a connection and an operation, and the newest durations of each pair. */
 const [mostKeys, mostDurations] = [500, 200] as const
 
 type CallPace = {connector: string; operation: CrmOperation; ms: number}
-/** What this process measured of the durations of calls. `close` stores the rest. */
+/** Measures how long CRM calls of this process take. `close` stores the measurements since the last write. */
 export type Paces = {note(pace: CallPace): void; close(): Promise<void>}
 
 type MeasuredCalls = Pick<CallPace, 'connector' | 'operation'> & {durations: number[]; count: number}
 
-/** Opens the measurement of calls. All processes share what they measure through Postgres, in one statement per interval. */
+/** Opens the measurement of calls. Every 30 seconds, one statement stores the medians and 95th percentiles in Postgres. */
 export const openPaces = ({db, log}: Pick<CrmDeps, 'db' | 'log'>): Paces => {
   let measured = new Map<string, MeasuredCalls>()
   const store = async () => {

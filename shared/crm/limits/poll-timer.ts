@@ -1,11 +1,14 @@
-/** Repeats a step, never two at once. Each step returns the milliseconds until the next one. `soon` starts the next step earlier. */
+/** Repeats a step, never two at once. `soon` starts the next step as early as the limits below allow. `idle` waits for the step in progress. */
 type PollTimer = {soon(): void; idle(): Promise<void>; stop(): Promise<void>}
 
-/** At most five steps begin in a quarter of a second. So a few changes in a row are handled at once, and the average stays at 20 a second. */
+/** At most five steps begin in 250 ms. Thus a few changes in a row cause immediate steps, and the average stays at 20 steps a second. */
 const [mostSteps, inMs] = [5, 250]
 const minGapMs = 10
 
-/** Opens a timer. `step` must not throw. The first step waits for `soon`, as does the step after one that returned `Infinity`. */
+/**
+ * Opens a timer. `step` returns the milliseconds until the next step and must not throw. Before the first step, and after a step that returns
+ * `Infinity`, the timer waits for `soon`.
+ */
 export const openPollTimer = (step: () => Promise<number>): PollTimer => {
   let timer: NodeJS.Timeout | undefined
   let running: Promise<void> | null = null

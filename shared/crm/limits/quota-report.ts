@@ -29,6 +29,6 @@ export const countsCredits = (kind: string | null): boolean => kind !== null && 
 
 export const hasQuota = ({kind, state}: Pick<ConnectorRow, 'kind' | 'state'>) => countsCredits(kind) && state === 'connected'
 
-/** Reads the stored quota of a connection's CRM org. The connection may be disconnected: others to the same org may have stored newer values. */
+/** Reads the stored quota of a connection's CRM org, which other connections may update. All values are null if no quota is known. */
 export const readQuota = async (db: Db, {kind, dc, crmOrgId}: ConnectorRow): Promise<CrmQuotaRow> =>
   (countsCredits(kind) && (await findCrmQuota(db, {dc, crmOrgId}))) || unknown

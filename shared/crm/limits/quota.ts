@@ -15,17 +15,17 @@ import {type CrmCallOutcome, listIn, readProblem} from '../outcome.ts'
 
 /** While the quota of a CRM org is exhausted, one probe call a minute is sent. Source: the specification's States and Limits. */
 const probeSeconds = 60
-/** The interval at which this process reads what other processes stored. Within it, the CRM itself refuses. */
+/** The interval at which this process reads the state that other processes stored. Between two reads, only the CRM itself refuses calls. */
 const lookAgainMs = 5_000
-/** The interval at which the remaining credits are stored, because they change with every call. */
+/** The shortest time between two writes of the remaining credits, which change with every call. */
 const countAgainMs = 10_000
-/** The time for which calls of this process wait for the probe call. Otherwise active work would be refused while a probe is in flight. */
+/** The longest wait of other calls in this process for the probe call. Without a wait, they would be refused while the probe is in flight. */
 const waitForProbeMs = 5_000
 
 type QuotaRequest = {
   /** A background call, which never becomes the probe call. */
   upkeep: boolean
-  /** Stores the remaining credits that the answer names immediately. */
+  /** The remaining credits in the answer are stored immediately, even if the interval has not passed. */
   exact: boolean
   /** The call is sent only if it is the probe call. */
   onlyAsProbe: boolean
@@ -35,7 +35,8 @@ export type CrmQuotas = {
   /** Reads the state that other processes stored. */
   look(org: CrmOrg): Promise<void>
   /**
-   * Throws DAILY_ALLOWANCE_SPENT if the CRM call must not be sent. Call this before each CRM call. Pass every answer to `note`, then call `leave`.
+   * Throws DAILY_ALLOWANCE_SPENT if the CRM call must not be sent. Call this before each CRM call. Pass every answer to `note`, then call
+   * `leave`.
    */
   enter(org: CrmOrg, quotaRequest: QuotaRequest): Promise<QuotaPass>
 }
@@ -51,9 +52,9 @@ type CachedQuota = {
 type QuotaDeps = Pick<CrmDeps, 'db' | 'log'>
 
 /**
- * Opens the quotas of all CRM orgs; each is a rolling window of 24 hours. Connections to one org share its state, which Postgres stores and this
- * process caches. A 429 whose header is zero or below marks the quota as exhausted. The first call that is sent afterwards and accepted clears the
- * mark. A call that was already in flight proves nothing.
+ * Opens the quotas of all CRM orgs; each quota is a rolling window of 24 hours. Connections to one org share the state of the org, which
+ * Postgres stores and this process caches. A 429 whose header is zero or below marks the quota as exhausted. Only a probe call that the CRM
+ * accepts clears the mark. A call that was already in flight proves nothing.
  */
 export const openCrmQuotas = (deps: QuotaDeps): CrmQuotas => {
   const orgs = new Map<string, CachedQuota>()
@@ -68,12 +69,12 @@ export const openCrmQuotas = (deps: QuotaDeps): CrmQuotas => {
     const {changes} = cachedQuota
     cachedQuota.lookedAt = performance.now()
     const spent = await isQuotaExhausted(deps.db, org)
-    // If this process learned something during the query, that state is newer.
+    // If an answer of the CRM changed the cached state during the query, the cached state is newer.
     if (cachedQuota.changes === changes) cachedQuota.spent = spent
   }
   const enter = async (org: CrmOrg, quotaRequest: QuotaRequest): Promise<QuotaPass> => {
     const cachedQuota = knownOf(org)
-    // If Postgres is unavailable for a moment, the cached state is used. Every sender needs Postgres for other reasons anyway.
+    // If Postgres is unavailable, the cached state is used.
     if (performance.now() - cachedQuota.lookedAt > lookAgainMs)
       await look(org).catch(err => deps.log.warn({err}, 'could not read the CRM quota'))
     const probe = cachedQuota.spent ? await probeOrRefuse(deps, org, cachedQuota, quotaRequest) : null
@@ -87,8 +88,9 @@ export const openCrmQuotas = (deps: QuotaDeps): CrmQuotas => {
 type Probe = PromiseWithResolvers<void>
 
 /**
- * Returns the probe call; null if the quota is no longer exhausted, or if `onlyAsProbe` is set and another call is the probe. Other callers wait for
- * that call, and background calls are refused.
+ * Makes the caller the probe if the last probe is a minute old. Returns null if the quota is no longer exhausted, or if `onlyAsProbe` is set and
+ * another call is the probe. Other callers wait for the probe of this process. Throws if the quota is then still exhausted, and for background
+ * calls.
  */
 const probeOrRefuse = async (
   {db}: QuotaDeps,
@@ -124,7 +126,7 @@ const waitForProbe = async (cachedQuota: CachedQuota): Promise<null> => {
 
 type QuotaObservation = {outcome: CrmCallOutcome; isProbe: boolean; exact: boolean}
 
-/** Stores the quota of an answer. A failure is only logged, because the call was made and the caller needs its answer. */
+/** Stores what an answer shows about the quota. A failure is only logged, because the caller needs the answer. */
 const recordSafely = (deps: QuotaDeps, org: CrmOrg, cachedQuota: CachedQuota, noted: QuotaObservation) =>
   recordOutcome(deps.db, org, cachedQuota, noted).catch(err => deps.log.warn({err}, 'could not store the CRM quota'))
 
@@ -148,8 +150,8 @@ const recordOutcome = async (db: QuotaDeps['db'], org: CrmOrg, cachedQuota: Cach
 }
 
 /**
- * Returns whether the CRM accepted the call and refused only its records, one by one. Otherwise a run that always begins with such a batch would
- * never clear the exhausted quota.
+ * Returns whether the CRM accepted the call but refused its records one by one. This answer clears the exhausted quota too. Otherwise a run that
+ * always begins with a refused batch would never clear it.
  */
 const isJudged = (answer: CrmResponse, {rateLimited}: CrmProblem) =>
   answer.status === 400 && !rateLimited && !!listIn(answer, 'data')?.length

@@ -15,14 +15,14 @@ import {
 type ShareReport = {share: number; run: number | null; fresh: boolean; held: SlotCounts; inUse: number; want: SlotDemand}
 type RenewInput = {org: CrmOrg; holder: string; cap: number; reports: ShareReport[]}
 /**
- * The result of a renewal. `isContended`: the demand of a share exceeds its fair share. `turnMs`: if the shares take turns, the time left of this
- * turn, else `Infinity`.
+ * The result of a renewal. `allotted`: one allocation for each report, in the same order. `isContended`: the demand of any share exceeds its
+ * fair share. `turnMs`: the time left of the current turn; `Infinity` if the shares do not take turns.
  */
 export type RenewalResult = {allotted: SlotAllocation[]; budget: SlotBudget; isContended: boolean; turnMs: number}
 
 /**
- * Renews the shares of this process in one short transaction under the budget's row lock. If a process opens a share for a run, it has taken over the
- * run, so the earlier process loses its share. Notifies each process for which the renewal changes something.
+ * Renews the shares of this process in one short transaction under the budget's row lock. A process that opens a share for a run has taken over
+ * the run, so the earlier process loses its share of that run. Notifies each other process whose allocation changes.
  */
 export const renewShares = (db: Pool, {org, holder, cap, reports}: RenewInput): Promise<RenewalResult> =>
   db.transaction(async tx => {
@@ -48,8 +48,8 @@ export const renewShares = (db: Pool, {org, holder, cap, reports}: RenewInput): 
 type HeldClaim = SlotClaim & {holder: string}
 
 /**
- * Lists the holders whose next renewal would have another result after the change than before. Only they are notified, so notifications end once
- * nothing changes.
+ * Lists the holders whose next renewal has a different result because of the change. Only these holders are notified, so notifications stop once
+ * the allocation is stable.
  */
 export const listAffected = (budget: SlotBudget, before: HeldClaim[], after: HeldClaim[]): string[] => {
   const holders = [...new Set([...before, ...after].map(({holder}) => holder))]
@@ -74,7 +74,7 @@ const rowOf = (holder: string, {share, run, want, inUse}: ShareReport, {held}: S
   gotLarge: held.large,
 })
 
-/** Returns the sort key of a share, the same in every process: first shares without a run, then the oldest runs. */
+/** Returns the sort key of a share, equal in every process. Shares without a run come first, then shares by ascending run id. */
 const keyOf = ({run, holder, share}: Pick<ShareRow, 'run' | 'holder' | 'share'>) =>
   `${String(run ?? 0).padStart(16, '0')} ${holder} ${share}`
 

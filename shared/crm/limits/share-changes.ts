@@ -5,18 +5,18 @@ import {findDirectUrl} from '../../../sql/pooler.ts'
 import type {Config} from '../../config.ts'
 import type {Log} from '../../telemetry/log.ts'
 
-/** Changes that other processes made to the slots of this process. */
+/** Notifications about changes that other processes make to the slots of this process. */
 export type ShareChanges = {
-  /** Calls `onChange` after each change to the holder's shares in this org, and when listening begins or ends. */
+  /** Calls `onChange` after each notification for this org, and when listening begins or ends. */
   watch(org: CrmOrg, onChange: () => void): void
-  /** While false, changes become known only by polling. */
+  /** While this is false, a process learns of changes only by polling. */
   isListening(): boolean
   close(): Promise<void>
 }
 
 type ShareChangesInput = {config: Pick<Config, 'DATABASE_URL' | 'DATABASE_DIRECT_URL'>; log: Log; holder: string}
 
-/** Watches the shares of one holder. The first `watch` connects. */
+/** Opens the notifications of one holder. The first `watch` connects to Postgres, unless only a pooler URL is configured. */
 export const openShareChanges = ({config, log, holder}: ShareChangesInput): ShareChanges => {
   const url = findDirectUrl(config.DATABASE_URL, config.DATABASE_DIRECT_URL)
   const watchers = new Map<string, () => void>()

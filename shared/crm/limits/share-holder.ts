@@ -14,23 +14,22 @@ import {type LiveSlots, openSlots} from './slots.ts'
 export type ShareHolder = {join(share: number, run: number | null): SlotShare; close(): Promise<void>}
 type ShareHolderDeps = {db: Pool; config: Pick<Config, 'CRM_SLOTS'>; log: Log; changes: ShareChanges}
 /**
- * A share of this process. `reported`: the demand that is stored; null before the share is stored. `windowTimer` begins the next window of
- * its demand.
+ * A share of this process. `reported`: the demand that is stored in Postgres; null before the share is stored. `windowTimer`: the timer that
+ * begins each window of the demand measurement.
  */
 type Member = {run: number | null; slots: LiveSlots; reported: SlotDemand | null; windowTimer: NodeJS.Timeout}
 
-/** The demand of a run before its first call: one batch. Other shares have no demand before their first call. */
+/** The demand of a run before its first call: one batch. A share without a run has no demand before its first call. */
 const oneLargeSlot = {large: 1, small: 0}
 const noSlots = {large: 0, small: 0}
-/** The interval of renewals while notifications arrive. It bounds how late a process notices a lost notification or an expired share. */
+/** The interval of renewals while the process is notified. A lost notification or an expired share is noticed after at most this time. */
 const quietMs = 2_000
 /** The interval of renewals without notifications. A new share then waits at most this long until other shares make room. */
 const everyMs = 250
 /** The interval after a failed renewal. Without notifications, also the interval while shares are below their target or take turns. */
 const eagerMs = 100
-/** The length of a window of the demand. */
 const windowMs = 250
-/** A process stops using a share this long before other processes may take it. */
+/** A process stops granting slots this long before its shares expire and other processes may use the slots. */
 const marginMs = 2_000
 
 /** Opens the shares of this process in one CRM org, which are renewed together. */
@@ -64,7 +63,7 @@ export const openShareHolder = (deps: ShareHolderDeps, org: CrmOrg, holder: stri
         async close() {
           clearInterval(windowTimer)
           members.delete(share)
-          // The shares are deleted only after a renewal in progress, which would store them again.
+          // A renewal in progress would store the share again, so the deletion waits until the renewal has ended.
           await idle()
           await deleteShare(db, org, {holder, share}).catch(error =>
             log.warn({err: error, ...org}, 'could not delete the share of the CRM budget; it will expire'),
@@ -116,7 +115,7 @@ const openRenewals = ({db, config, log, changes}: ShareHolderDeps, {org, holder,
   return {
     renew,
     isOpen: () => performance.now() < openUntil,
-    /** Whether other shares could use slots that this share no longer wants. */
+    /** Whether the demand of this share fell below the stored demand while the slot pool is contended. */
     isLessWanted: ({slots, reported}: Member) =>
       last?.isContended === true &&
       reported !== null &&

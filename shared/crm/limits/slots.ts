@@ -2,8 +2,8 @@ import {slotAwaited, slotGiven, slotTaken} from '../../telemetry/metrics/crm.ts'
 import type {SlotCounts, SlotDemand} from './fair-share.ts'
 
 /**
- * A bound on calls in flight at the CRM. Waiters are served in order. A waiter whose signal aborts leaves the queue. `onNear` is called once the
- * waiter is one of the first two in the queue, so that it can prepare its call. It may be called several times.
+ * A limit on calls in flight at the CRM. Waiters are served in order, but a small call passes large calls that lack a large slot. A waiter whose
+ * signal aborts leaves the queue. `onNear` is called, maybe repeatedly, while the waiter is among the first two, so that it prepares its call.
  */
 export type Slots = {take(signal: AbortSignal, onNear?: () => void): Promise<void>; give(): void}
 
@@ -11,22 +11,21 @@ export type Slots = {take(signal: AbortSignal, onNear?: () => void): Promise<voi
 export type LiveSlots = {
   large: Slots
   small: Slots
-  /** Sets the limit. If more slots are in use, no slot is granted until enough are returned. */
+  /** Sets the limit. If more slots than the limit are in use, no slot is granted until enough slots are returned. */
   resize(limit: SlotCounts): void
   held(): SlotCounts
   /** The recent demand: the calls that would be in flight without a limit. */
   want(): SlotDemand
-  /** Returns the held slots, the slots in use, and the recent demand, which becomes the reported demand. */
+  /** Returns the held slots, the slots in use and the recent demand. Later calls compare their demand with this report. */
   report(): {held: SlotCounts; inUse: number; want: SlotDemand}
-  /** Begins the next window of the demand. */
   nextWindow(): void
 }
 
 type OpenSlotsOptions = {isOpen(): boolean; onChange(): void; first: SlotDemand}
 
 /**
- * Opens slots. `isOpen`: slots are granted only while this is true. `onChange` is called when a call must wait and demand exceeds
- * the last report, and when a slot above the limit is returned. `first`: the demand to report before the first call.
+ * Opens slots. `isOpen`: slots are granted only while this returns true. `onChange` is called when a call must wait and the demand exceeds the
+ * last report, and when a slot above the limit is returned. `first`: the demand to report before the first call.
  */
 export const openSlots = ({isOpen, onChange, first}: OpenSlotsOptions): LiveSlots => {
   const line: Waiter[] = []
@@ -120,10 +119,12 @@ const waitInQueue = (line: Waiter[], call: Call, signal: AbortSignal) =>
     notifyNear(line)
   })
 
-/** The most demand that is reported: the highest limit of any edition. Source: zoho.com/crm/developer/docs/api/v8/api-limits.html. */
+/** The highest demand that is reported: the limit of the largest edition. Source: zoho.com/crm/developer/docs/api/v8/api-limits.html. */
 const mostWanted = 25
 
-/** Measures demand: the most calls in flight or waiting at once in this window and the one before. A run between two batches thus keeps its share. */
+/**
+ * Measures demand: the highest number of calls in flight or waiting in this window or the last. A run between two batches thus keeps its share.
+ */
 const openDemand = (first: SlotDemand) => {
   const asked = {large: 0, small: 0}
   let before = first
@@ -132,7 +133,7 @@ const openDemand = (first: SlotDemand) => {
   const want = () => ({large: Math.max(before.large, peak.large), small: Math.max(before.small, peak.small)})
   return {
     want,
-    /** Adds a call. Returns whether demand has risen above the last report. */
+    /** Adds a call. Returns whether the peak of this window exceeds the last report. */
     add(large: boolean) {
       const size = large ? 'large' : 'small'
       asked[size]++

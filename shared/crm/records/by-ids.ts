@@ -15,8 +15,8 @@ const callsAtOnce = 3
 type Names = {fields: string[]; check: string[]}
 
 /**
- * Returns one record or null per id, in the order of `ids`. Each call reads up to 50 fields of all ids. `dropped`: the names that the answer cannot
- * contain.
+ * Returns one record or null per id, in the order of `ids`. Each call reads up to 50 fields of all ids. Without `fields`, all fields are read.
+ * `dropped`: the names of `fields`, or without fields those of `check`, that the answer cannot contain.
  */
 export const readByIds = async (
   {module, connection}: OpenModule,
@@ -50,7 +50,7 @@ const chunksOf = (fields: string[]) =>
     ? [['id']]
     : Array.from({length: Math.ceil(fields.length / fieldsPerCall)}, (_, at) => fields.slice(at * fieldsPerCall, (at + 1) * fieldsPerCall))
 
-/** Merges the answers per record. A record that is missing from one of them was deleted meanwhile and is dropped. */
+/** Merges the answers per record. A record that is missing from one answer was deleted meanwhile and is left out. */
 const merge = (parts: CrmRecord[][]): Map<string, CrmRecord> => {
   const [first = [], ...others] = parts.map(records => new Map(records.map(record => [record.id, record])))
   return new Map(
@@ -63,8 +63,8 @@ const merge = (parts: CrmRecord[][]): Map<string, CrmRecord> => {
 type QuotaNoteInput = {org: string; connector: string; run: string | undefined}
 
 /**
- * Reads for a run. If the read is refused because the daily quota is exhausted, stores a note on the run. The run must be open and of this
- * connection.
+ * Runs a read. If the daily quota is exhausted, notes this on `run` and rethrows the error. Nothing is noted on a run that has ended or uses
+ * another connection.
  */
 export const withQuotaNote = async <T>(db: Db, {run, ...place}: QuotaNoteInput, read: () => Promise<T>): Promise<T> => {
   try {

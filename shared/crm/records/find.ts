@@ -6,7 +6,7 @@ import type {OpenModule} from './module.ts'
 
 type Options = {signal: AbortSignal}
 
-/** Reads one record with all its values, subform rows included. */
+/** Reads one record with all its values, subform rows included. Throws NOT_FOUND if the CRM has no such record. */
 export const readOne = async ({module, connection}: OpenModule, id: string, options: Options): Promise<CrmRecord> => {
   const record = connection.isRecordId(id) ? await connection.readRecord(module.apiName, id, options) : null
   if (!record) throw new Refusal('NOT_FOUND', 'The CRM has no such record')

@@ -9,13 +9,13 @@ export type OpenModule = {module: DiscoveredModule; connection: Connection}
 
 type OpenModuleInput = {org: string; connector: string; module: string}
 
-/** Opens a module of the org's connection: its newest discovery, and the connection for its records. */
+/** Opens a module of the org's connection. Returns the newest discovery of the module, and the opened connection. */
 export const openModule = async ({db, crm}: {db: Pool; crm: Crm}, input: OpenModuleInput): Promise<OpenModule> => ({
   module: await findModule(db, input),
   connection: await crm.open(input.connector),
 })
 
-/** Finds a module without opening the connection, so without a CRM call. */
+/** Finds the newest discovery of a module. Sends no CRM call. */
 export const findModule = async (db: Db, {org, connector: id, module}: OpenModuleInput): Promise<DiscoveredModule> => {
   const connector = await findOwn(db, {org, id})
   const found = await findDiscoveredModule(db, {connector: connector.id, module})

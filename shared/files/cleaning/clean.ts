@@ -47,14 +47,14 @@ async function* cleanRows(rows: Table['rows'], steps: Step[], strikings: RowFilt
 }
 
 /**
- * Applies the steps to a chunk of rows. A step that makes a chunk longer returns it in parts, so that memory does not grow with the chunk.
+ * Applies the steps to a chunk of rows. A step that makes the text of a chunk longer yields the chunk in parts, so that memory stays limited.
  */
 async function* applySteps(rows: FileRow[], [step, ...later]: Step[]): AsyncGenerator<FileRow[], void, undefined> {
   if (!step) yield rows
   else for await (const part of step(rows)) yield* applySteps(part, later)
 }
 
-/** Changes cells in place or marks rows as struck. Yields all rows in order, in one or several parts. */
+/** Changes cells in place, or marks excluded rows by setting `struck`. Yields all rows in order, in one or several parts. */
 type Step = (rows: FileRow[]) => AsyncGenerator<FileRow[], void, undefined>
 /** Applies a step to one row. Returns the reason if the row is excluded. */
 type Apply = (row: FileRow) => string | undefined
@@ -204,7 +204,7 @@ const removeRows = (rows: {from: number; to: number}[]): Apply => {
   }
 }
 
-/** Sets single cells. Cells of a ragged row are refused, because they may be in the wrong columns. */
+/** Sets single cells. Throws for a cell of a ragged row, because its cells may be in the wrong columns. */
 const editCells = (columns: string[], {cells: edited}: Extract<CleaningStep, {step: 'editCells'}>): Apply => {
   const byRow = Map.groupBy(edited, ({row}) => row)
   return row => {

@@ -6,7 +6,10 @@ export type NumberedStep = {
   name: string
 }
 
-/** Refuses rows and files that exceed the readers' limits after one cleaning step, because a step may make a short text long. */
+/**
+ * Opens the check of one cleaning step. Rows and files that exceed the readers' limits after the step are refused, because a step may lengthen
+ * text.
+ */
 export const openGrowthLimit = ({number, name}: NumberedStep, fileCharacters: number) => {
   const refuse = (row: number, what: string, limit: number) =>
     new Refusal('UNREADABLE', `Cleaning step ${number} (${name}) makes ${what}. Change this step, or name fewer columns in it`, {

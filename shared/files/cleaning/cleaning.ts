@@ -34,7 +34,7 @@ const Rows = z
   })
   .refine(({from, to}) => from <= to, {path: ['to'], message: 'The last row of a range cannot be before its first row'})
 
-/** Maximum of edited cells of a source, and of their characters together, so that a source stays small enough to list. */
+/** The most edited cells of a source, and the most characters of all these cells together, so that a source stays small enough to list. */
 export const mostEditedCells = 10_000
 const mostEditedCharacters = 1_000_000
 
@@ -137,5 +137,5 @@ const namesIn = (step: CleaningStep): string[] => {
   return 'columns' in step ? (step.columns ?? []) : []
 }
 
-/** Whether a step names rows by number, so that it fits one file only. */
+/** Whether a step names rows by number. Such a step fits only one file. */
 export const namesRows = ({step}: CleaningStep): boolean => step === 'strikeRows' || step === 'editCells'

@@ -7,10 +7,9 @@ export const CellChange = EditedCell.extend({
 })
 export type CellChange = z.infer<typeof CellChange>
 
-/** Changes of cells as a request sends them. */
 export const CellChanges = z.array(CellChange).min(1).max(1000).describe('The cells to edit')
 
-/** Merges changed cells into the cleaning. Edits are the last step, so that they change the values that a person saw. */
+/** Merges changed cells into the cleaning. All edits are in the last step, so that they replace the values that a person saw. */
 export const editCells = (cleaning: Cleaning, changes: CellChange[]): Cleaning => {
   const edits = new Map(cleaning.flatMap(step => (step.step === 'editCells' ? step.cells : [])).map(cell => [addressOf(cell), cell]))
   for (const {value, ...cell} of changes) {
@@ -25,7 +24,7 @@ export const editCells = (cleaning: Cleaning, changes: CellChange[]): Cleaning =
 
 export const withoutEdits = (cleaning: Cleaning): Cleaning => cleaning.filter(({step}) => step !== 'editCells')
 
-/** Refuses cells of rows that the file does not have. */
+/** Throws if a change sets a cell of a row that the file does not have. */
 export const assertRows = (changes: CellChange[], rows: number) => {
   const wrong = changes.find(({row, value}) => row > rows && value !== null)
   if (wrong) throw new Refusal('INVALID', `The file has ${rows} rows, so row ${wrong.row} cannot be edited`, {row: wrong.row})

@@ -4,18 +4,18 @@ import {maxRowCharacters} from '../row.ts'
 
 /** Maximum length of a cell that is searched. Longer cells are refused. */
 const longestSearched = 65_536
-/** Maximum of instructions of a compiled pattern. RE2 limits a single repetition to 1,000; this limits all repetitions together. */
+/** The longest pattern, with all repetitions written out. RE2 limits only each single repetition to 1,000. */
 const mostInstructions = 1_000
-/** Maximum of instructions times characters. It is the worst case of one search, about 0.1 s. */
+/** The most instructions of the compiled pattern times characters of the cell. One search with this product takes at most about 0.1 s. */
 const mostSteps = 2_000_000
-/** Time limit for all searches in a cell. Each search may scan to the end and match one character, so their total time is quadratic. */
+/** Time limit for all searches in a cell. Each search may scan to the end of the cell to match one character, so the total time is quadratic. */
 const longestMs = 2_000
 
 type ReplaceInput = {find: string; with: string; regex: boolean; ignoreCase: boolean}
 
 /**
- * Returns a function that replaces every match in a cell. RE2 does not backtrack, so one search takes linear time. A cell that would exceed
- * the row limit is refused with `tooLong` before it is built.
+ * Returns a function that replaces every match in a cell. RE2 does not backtrack, so one search takes linear time. Throws `tooLong` if the
+ * result exceeds the row limit, and a Refusal if the cell is too long to be searched.
  */
 export const replacing = (
   {find, with: replacement, regex, ignoreCase}: ReplaceInput,
@@ -81,7 +81,7 @@ export const patternFault = ({find, with: replacement, regex, ignoreCase}: Repla
     const pattern = compile({find, regex, ignoreCase})
     for (const [, group] of replacement.matchAll(/(?<!\\)\$(\d+)/g))
       if (Number(group) > pattern.groupCount()) return `The pattern has no group ${group}`
-    // Finds other errors of the replacement by applying it to a match on an empty text.
+    // Applies the replacement to a match on an empty text, to find its other errors.
     RE2JS.compile('')
       .matcher('')
       .replaceAll(replacement.replace(/(?<!\\)\$\d+/g, ''))

@@ -10,7 +10,7 @@ const [fewest, most] = [10, 500]
 /** Time limit for all rows of a file, because a user waits for the result. */
 const mostMs = 10 * 60_000
 
-/** Returns the error of a row filter over these columns, or null. The expression can use neither the org's libraries nor its context. */
+/** Returns the error of a row filter over these columns, or null. The expression cannot use the org's libraries or context. */
 export const rowFilterIssue = (expression: string, columns: string[]): string | null => {
   const result = parseExpression(expression, {columns})
   if (!result.ok) return `${result.problem.message} (line ${result.problem.line}, column ${result.problem.column})`
@@ -18,14 +18,14 @@ export const rowFilterIssue = (expression: string, columns: string[]): string | 
 }
 
 export type RowFilter = {
-  /** Marks the rows for which the expression is true as struck. If the expression fails for a row, throws a Refusal. */
+  /** Sets `struck` of the rows for which the expression is true. If the expression fails for a row, throws a Refusal. */
   strike(rows: FileRow[]): Promise<void>
   close(): Promise<void>
 }
 
 /**
- * Evaluates the expression on the rows after the earlier steps, except ragged rows. The result must not depend on the time of reading. So
- * `Date` returns 1970, and random numbers repeat. The sandbox is opened at the first row.
+ * Opens a filter that evaluates the expression on rows after the earlier steps, except ragged rows. The result must not depend on the time of
+ * reading. So `Date` returns 1970, and random numbers repeat. The sandbox is opened at the first row.
  */
 export const openRowFilter = (expression: string, columns: string[]): RowFilter => {
   const result = parseExpression(expression, {columns})

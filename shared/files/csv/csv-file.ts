@@ -8,9 +8,9 @@ import {recordsOf} from './csv-records.ts'
 import {proposeCsvHeader} from './header-row.ts'
 
 /**
- * Reads the file up to the header. `rows` streams chunks of at most 500 rows with back-pressure. It must be read to its end or closed with
- * `return()`, which closes `bytes`. Bytes that are not in the encoding are recorded in `bad` and read as U+FFFD. Without `bad`, such bytes
- * are refused unless the reader accepts them.
+ * Reads the file up to the header. `rows` streams chunks of at most 500 rows with back-pressure. `rows` must be read to its end or closed with
+ * `return()`, which closes `bytes`. Bytes that are invalid in the encoding are recorded in `bad` and read as U+FFFD. Without `bad`, invalid
+ * bytes are refused unless the reader accepts them.
  */
 export const openCsv = async (
   bytes: AsyncIterable<Uint8Array>,
@@ -26,7 +26,7 @@ export const openCsv = async (
     bytesKept += piece.length
   }
   const rows = rowsOf(recordsOf(bytes, reader, bad?.addPlaces, keepStart), reader, bad, header => (columns = header))
-  // The first step ends at the header. So the generator has started when `return()` is called, and `return()` closes `bytes`.
+  // The first `next()` reads up to the header. Only a started generator closes `bytes` when `return()` is called.
   await rows.next()
   return {columns, rows, proposeHeader: () => proposeCsvHeader(Buffer.concat(start).toString(), reader)}
 }
@@ -84,8 +84,8 @@ const nothingIn = ({skipRows}: CsvReader) =>
     : new Refusal('FILE_EMPTY', 'The file is empty. Export it again and send the new file')
 
 /**
- * Fits rows to the width. Extra empty cells at the end are cut. Missing cells are filled if they are below trailing unnamed columns or the
- * row is blank, because a delimiter at the end of a line means nothing. If `named` is 0, missing cells are always filled.
+ * Returns a function that fits rows to the width. Extra empty cells at the end are cut. Missing cells are filled in blank rows and below
+ * trailing unnamed columns, because a delimiter at the end of a line means nothing. If `named` is 0, missing cells are always filled.
  */
 const fitTo = (width: number, named: number) => {
   let filled = 0

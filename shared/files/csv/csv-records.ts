@@ -5,8 +5,7 @@ import {TextFault, utf8Of} from '../text/text.ts'
 import {parserOptionsOf} from './csv-options.ts'
 import {type CsvPosition, refusalFor, unreadable} from './csv-refusal.ts'
 
-// Maximum bytes of a record, because a UTF-16 unit takes at most three bytes of UTF-8. A record that is incomplete at this size is always
-// unreadable.
+// The most bytes of a readable record, because a UTF-16 unit takes at most three bytes of UTF-8.
 const maxRecordBytes = 3 * maxRowCharacters
 const maxUnfinishedBytes = maxRecordBytes + 4 * maxRowCells
 const lineFeed = 10
@@ -52,8 +51,8 @@ const parserOf = (reader: CsvReader) => {
 }
 
 /**
- * Padding that flushes a complete record before a fault, so that the fault's row is known. The parser holds back a few bytes until it sees
- * the next ones.
+ * Padding after the last bytes before a fault. The parser holds back a few bytes until more bytes follow. With the padding, it yields the last
+ * complete record, so that the row of the fault is known.
  */
 const padding = Buffer.from('xxxxxxxx')
 
@@ -110,8 +109,8 @@ const positionIn = (parser: Parser, {quote, headerRow, skipRows}: CsvReader) => 
 }
 
 /**
- * Returns the number of cells in the unfinished record. The property is not in the types of csv-parse. If it is missing, a line of
- * delimiters only is still refused, but not before `maxUnfinishedBytes`.
+ * Returns the number of cells in the unfinished record. The property is not in the types of csv-parse. If csv-parse drops the property, a line
+ * of delimiters is still refused, but only after `maxUnfinishedBytes`.
  */
 const unfinishedCells = (parser: Parser & {state?: {record?: unknown[]}}) => parser.state?.record?.length ?? 0
 

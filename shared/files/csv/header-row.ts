@@ -3,7 +3,9 @@ import {lookOf, looks} from '../cell-kind.ts'
 import type {CsvReader, ReaderOptions} from '../reader.ts'
 import {parserOptionsOf} from './csv-options.ts'
 
-/** A later row that looks like the header. `title` is the first cell above it. `reader` has the options that make the row the header. */
+/**
+ * A later row that looks like the header. `title`: the first cell of the title row above. `reader`: the options that make the row the header.
+ */
 export type HeaderProposal = {title: string; columns: string[]; reader: ReaderOptions}
 
 export const mostHeaderRows = 30
@@ -11,10 +13,10 @@ const mostColumns = 20
 const longestName = 100
 
 /**
- * Returns the first row that looks like a header below a title. The first row fills at most half as many cells, and the rows between fewer.
- * The header has at least two names, all different and most of them text. The next row fills at least half and less than twice as many
- * cells, and most rows below fill no more: a second title row above a wider table is no header. Returns null if the first non-empty row may
- * be the header.
+ * Returns the first row that looks like a header below a title, or null. The title is the first non-empty row, and fills at most half as many
+ * cells as the header. The header fills more cells than any row above, with different names, most of them text. The next non-empty row fills at
+ * least half and less than twice as many cells. At most half of the rows below fill more cells than the header; this excludes a second title
+ * above a wider table.
  */
 export const proposeHeader = (rows: string[][]): {at: number; title: string; columns: string[]} | null => {
   const filled = rows.map(cells => cells.filter(cell => cell.trim() !== ''))
@@ -48,7 +50,7 @@ const hasRowsBelow = (below: string[][], width: number) => {
   return next !== undefined && 2 * next >= width && next < 2 * width && 2 * wider.length <= lengths.length
 }
 
-/** Applies `proposeHeader` to the beginning of a CSV file, below the lines that its reader skips already. */
+/** Applies `proposeHeader` to the beginning of a CSV file. `text` begins after the lines that the reader skips. */
 export const proposeCsvHeader = (text: string, reader: CsvReader): HeaderProposal | null => {
   if (!reader.headerRow) return null
   const records = readCsvRecords(text, reader)
@@ -64,7 +66,7 @@ export const proposeCsvHeader = (text: string, reader: CsvReader): HeaderProposa
 
 type InfoRecord = {record: string[]; info: {lines: number}}
 
-/** Parses the first records of a text. `info.lines`: the number of lines up to the end of the record. */
+/** Parses the first 30 records of a text. `info.lines`: the number of lines up to the end of the record. */
 export const readCsvRecords = (text: string, reader: CsvReader): InfoRecord[] => {
   const records: InfoRecord[] = []
   parse(text, {
@@ -72,7 +74,7 @@ export const readCsvRecords = (text: string, reader: CsvReader): InfoRecord[] =>
     relax_quotes: true,
     info: true,
     to: mostHeaderRows,
-    // The last record may be cut off and proves nothing. A faulty record is reported when the file is read.
+    // The last record may be cut off, so an error in it proves nothing. Reading the whole file reports faulty records.
     skip_records_with_error: true,
     on_record: (record: unknown) => {
       records.push(record as InfoRecord)

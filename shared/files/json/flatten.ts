@@ -4,12 +4,12 @@ import type {JsonRecord} from './json-records.ts'
 /** The deepest nesting of objects that becomes columns. */
 const mostDepth = 20
 
-/** Reads the text of numbers, because a number such as 12345678901234567890 or 1.10 would lose characters. */
+/** Returns the source text of numbers, because a parsed number such as 12345678901234567890 or 1.10 would lose characters. */
 const asText = (_: string, value: unknown, {source}: {source?: string}) => (typeof value === 'number' ? source : value)
 
 /**
- * Returns the cells of a record by column. A nested object becomes columns with dotted names. A list becomes its JSON text, which fields with several
- * values take. `null` is an empty cell.
+ * Returns the cells of a record by column. A nested object becomes columns with dotted names. A list becomes its JSON text, which fields with
+ * several values accept. `null` is an empty cell.
  */
 export const flattenRecord = ({number, text}: JsonRecord): Map<string, string> => {
   const cells = new Map<string, string>()
@@ -21,7 +21,7 @@ const parse = ({number, text}: JsonRecord): Record<string, unknown> => {
   try {
     return JSON.parse(text, asText as never)
   } catch (error) {
-    // A RangeError: the parser's stack does not suffice for the nesting.
+    // The parser throws RangeError if the nesting exceeds its stack.
     if (!(error instanceof SyntaxError || error instanceof RangeError)) throw error
     throw new Refusal(
       'UNREADABLE',

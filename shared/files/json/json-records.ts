@@ -8,8 +8,8 @@ const [quote, backslash, open, close, openList, closeList, comma] = [34, 92, 123
 const isBlank = (code: number) => code === 32 || code === 10 || code === 13 || code === 9
 
 /**
- * Cuts a JSON array of objects, or objects one after another (NDJSON), into the texts of its objects. One object is in memory at a time, and it has at
- * most as many characters as a row may have. Refuses a file that ends too early, or that has anything else than objects.
+ * Cuts a JSON array of objects, or objects one after another (NDJSON), into the texts of its objects. One object is in memory at a time, and it
+ * has at most as many characters as a row may have. Refuses a file that ends too early, or that has anything else than objects.
  */
 export async function* readJsonRecords(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<JsonRecord, void, undefined> {
   const cutter = openCutter()

@@ -5,7 +5,7 @@ import {maxFilledCells, maxRowCells} from '../row.ts'
 import {flattenRecord} from './flatten.ts'
 import {readJsonRecords} from './json-records.ts'
 
-/** How the CSV file is read that a JSON file becomes. */
+/** The reader options of a CSV file that was made from a JSON file. */
 export const jsonReader: CsvOptions = {
   encoding: 'utf-8',
   delimiter: ',',
@@ -17,8 +17,8 @@ export const jsonReader: CsvOptions = {
 }
 
 /**
- * Replaces a stored JSON file by the CSV file that it is read as, so that every later reader knows one format. The file is read twice: for its columns,
- * then for its rows. Columns are in the order of their first record. Memory does not grow with the file.
+ * Replaces a stored JSON file by an equivalent CSV file, so that later reads need no JSON. The file is read twice: for its columns, then for its
+ * rows. Columns keep the order in which the records first name them. Memory does not grow with the file.
  */
 export const convertJson = async (storage: Storage, key: string): Promise<void> => {
   const columns = await listColumns(storage, key)
@@ -43,7 +43,7 @@ const listColumns = async (storage: Storage, key: string): Promise<string[]> => 
   return [...columns]
 }
 
-/** The characters of rows that are written at once. */
+/** The characters of one piece of the CSV file. */
 const piece = 64 * 1024
 
 async function* writeCsv(storage: Storage, key: string, columns: string[]): AsyncGenerator<Uint8Array> {

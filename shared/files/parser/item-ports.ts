@@ -2,7 +2,7 @@ import {once} from 'node:events'
 import type {MessagePort} from 'node:worker_threads'
 import {type ParserFailure, packError, unpackError} from './failure.ts'
 
-/** Messages at a port: requests of the receiving end and answers of the sending end. */
+/** Messages between the ports: the receiver sends requests, and the sender answers them. */
 type PortRequest = 'next' | 'stop'
 type PortAnswer = {item: unknown} | {result: unknown} | {failure: ParserFailure}
 
@@ -21,17 +21,17 @@ export const sendItems = async (port: MessagePort, items: AsyncIterable<unknown>
 const answerNext = async (iterator: AsyncIterator<unknown>): Promise<PortAnswer> => {
   try {
     const {done, value} = await iterator.next()
-    // Posting a buffer copies its whole memory block, which other buffers may share. So the bytes are copied into a buffer of their own.
+    // Posting a buffer copies its whole memory block, which other buffers may share. So the bytes are copied into a separate buffer.
     return done ? {result: value} : {item: value instanceof Uint8Array ? new Uint8Array(value) : value}
   } catch (error) {
     return {failure: packError(error)}
   }
 }
 
-/** Yields the items that `sendItems` sends, and returns the return value of their generator. If the sending thread ends early, throws. */
+/** Yields the items that `sendItems` sends, and returns the return value of the sender's generator. Throws if the sending thread ends early. */
 export async function* receiveItems<T, Result = void>(port: MessagePort): AsyncGenerator<T, Result, undefined> {
   let closed: PortAnswer | null = null
-  // All answers use one listener, because a `Promise.race` with the port's end would keep every answer in memory until then.
+  // All answers use one listener, because a `Promise.race` with the port's end would keep every answer in memory until the port closes.
   let settle = (_: PortAnswer) => {}
   port.on('message', (answer: PortAnswer) => settle(answer))
   port.once('close', () => {

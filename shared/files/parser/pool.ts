@@ -16,10 +16,13 @@ import {
 } from './tasks.ts'
 
 export type Parsing = {
-  /** Runs a task. Throws `BUSY` if too many tasks wait, `FILE_TOO_SLOW` past the deadline, and the errors of the task. */
+  /**
+   * Runs a task. Throws `BUSY` if too many tasks wait or no thread becomes free in time, `FILE_TOO_SLOW` past the deadline, and errors of the
+   * task.
+   */
   run<Name extends TaskName>(org: string, name: Name, input: TaskInput<Name>): Promise<TaskOutput<Name>>
   /**
-   * Runs a task on its input and the items, and yields its output in chunks. Throws the same errors as `run`, and rethrows errors of
+   * Runs a streaming task on its input and the items, and yields the output in chunks. Throws the same errors as `run`, and rethrows errors of
    * `items`.
    */
   stream<Name extends StreamName>(org: string, name: Name, input: StreamInput<Name>, items: StreamItems): FileChunks
@@ -29,9 +32,9 @@ export type Parsing = {
 }
 
 const [mostWaiting, mostWaitingPerOrg] = [128, 32]
-/** Maximum time that a task waits for a thread, because a client waits for the answer. */
+/** The longest wait for a thread, because a client waits for the answer. A new file (`readNew`) may wait for PARSER_SECONDS. */
 const longestWaitMs = 60_000
-/** Time after which an idle thread is ended. It takes about 40 MB; starting a thread takes a few tenths of a second. */
+/** Time after which an idle thread is ended. An idle thread takes about 40 MB; starting a thread takes a few tenths of a second. */
 const idleMs = 300_000
 
 /**
@@ -92,7 +95,7 @@ export const openParsing = (config: Config): Parsing => {
   }
 }
 
-/** Runs the tasks in the calling thread. It is for processes that serve no requests. */
+/** Returns a `Parsing` that runs all tasks in the calling thread, for processes that serve no requests. */
 export const parseHere = (deps: FileDeps): Parsing => ({
   run: (_, name, input) => runTask(name, deps, input),
   stream: (_, name, input, items) => runStream(name, deps, input, items),

@@ -1,11 +1,11 @@
 export type QueuedTask = {org: string; start(): void}
 
-/** Maximum of running tasks: of all orgs together, and of one org. */
+/** The most running tasks: of all orgs together, and of one org. */
 type Limits = {running: number; runningPerOrg: number}
 
 /**
- * Opens a fair queue, which next starts a task of the org that was served longest ago. Tasks of one org start in order. So an org with many
- * files delays only itself. Call `release` when a task of the org ends.
+ * Opens a fair queue. The next task is one of the org whose last task started longest ago. Tasks of one org start in order. So an org with many
+ * files mainly delays itself. Call `release` when a task of the org ends.
  */
 export const openTaskQueue = (limits: Limits) => {
   const waiting: QueuedTask[] = []

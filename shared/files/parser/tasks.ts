@@ -14,7 +14,7 @@ import {readNewSource, readSheet} from '../sources/read.ts'
 import {previewRows} from '../sources/rows.ts'
 import type {FileDeps} from '../stored-file.ts'
 
-/** All tasks whose time grows with a tenant's file. Their inputs and outputs are plain data, because they are sent between threads. */
+/** The tasks whose time grows with a tenant's file. Inputs and outputs are plain data, because they are sent between threads. */
 const tasks = {
   readNew: (deps: FileDeps, file: NewFile) => readNewSource(deps, file),
   readSheet,

@@ -22,7 +22,7 @@ const execute = async (request: TaskRequest | StreamRequest) => {
   try {
     await sendItems(ports.output, runStream(stream, place, input, receiveItems(ports.items)))
   } finally {
-    // The items are closed here, because a task that fails early has not read them.
+    // The port of the items is closed here, because a task that fails early has not read the items.
     ports.items.close()
   }
   return null

@@ -25,13 +25,13 @@ type AddedSource = {
   reader?: ReaderOptions | undefined
   named?: NamedEncodings | undefined
   body: Readable
-  /** Runs in the transaction that inserts the source. If it throws a refusal, neither source nor stored object is kept. */
+  /** Runs in the transaction that inserts the source. If the function throws a refusal, neither source nor stored object is kept. */
   onSource?: ((tx: Tx, source: Source) => Promise<void>) | undefined
 }
 
 /**
- * Streams a file into storage and reads it there. The source row is inserted last, so that a refused file or an interrupted upload leaves
- * neither row nor object.
+ * Streams a file into storage, then reads the stored file. The source row is inserted last, so that a refused file or an interrupted upload
+ * leaves neither row nor object.
  */
 export const addSource = async (
   {db, storage, config, parsing}: SourceDeps,
@@ -58,7 +58,7 @@ export const addSource = async (
     })
   } catch (error) {
     // After other errors the commit may have succeeded, so the file is kept. If no row names the file, the periodic listing of storage
-    // finds it.
+    // removes it.
     if (error instanceof Refusal) await storage.remove(fileKey)
     throw error
   }
@@ -67,7 +67,7 @@ export const addSource = async (
 /** Returns the maximum bytes of a file: the smaller limit of the org's plan and this deployment. */
 export const mostBytesOf = (config: Config, limits: Limits) => Math.min(config.FILE_LIMIT_BYTES, limits.fileBytes)
 
-/** Rethrows an error. To a `FILE_TOO_LARGE` refusal, it adds the plan that would accept the file. */
+/** Rethrows an error. Adds to a `FILE_TOO_LARGE` refusal the plan that allows larger files. */
 export const explainLift = async (db: Pool, org: string, error: unknown): Promise<never> => {
   if (!(error instanceof Refusal) || error.code !== 'FILE_TOO_LARGE') throw error
   const standing = await readPlanStatus(db, org)
@@ -89,7 +89,7 @@ export const addSheet = async (
   const {findings, ...read} = await parsing.run(org, 'readSheet', {fileKey, sheet, evidence})
   return db.transaction(async tx => {
     const locked = await lockOpenImport(tx, {org, importId})
-    // A file is deleted with its last source, so the source is looked up again in this transaction.
+    // The stored file is deleted with its last source. So this transaction checks again that the source exists.
     await findImportSource(tx, {org, importId, sourceId: fromSource})
     const title = label ?? `${name}: ${sheet}`.slice(0, 255)
     const made = {importNo: locked.no, id: newId('src'), name, label: title, fileKey, sha256, bytes, ...read}

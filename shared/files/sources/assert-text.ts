@@ -5,7 +5,7 @@ import {Refusal} from '../../errors.ts'
 import {textProblems} from '../text/text-problems.ts'
 import {readNarrowSources, type SourceEvidence} from './evidence.ts'
 
-/** Refuses to run an import if a user must still choose a file's encoding or accept its bad bytes. */
+/** Throws if a user must still choose the encoding or accept the bad bytes of a file that a flow reads. */
 export const assertTextDecided = async (db: Db, {no, flows}: Pick<Import, 'no' | 'flows'>): Promise<void> => {
   const read = new Set(flows.map(flow => (flow as {sourceId?: string}).sourceId))
   for (const source of await readNarrowSources(db, {importNo: no, keys: ['name']})) {

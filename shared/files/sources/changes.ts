@@ -14,13 +14,13 @@ import {answerEncoding, changeReader} from './reader-changes.ts'
 export type SourceChanges = {
   label?: string | undefined
   reader?: ReaderOptions | undefined
-  /** The encoding that a template keeps. It is used only if the bytes do not show the file's encoding and no user has chosen it. */
+  /** The encoding that a template keeps. Used only if the bytes do not show the file's encoding and no user has chosen one. */
   keptEncoding?: string | undefined
   cleaning?: Cleaning | undefined
-  /** Cells to set, or to restore as they were before editing if the value is null. */
+  /** Cells to set. A null value removes the edit of the cell. */
   cells?: CellChange[] | undefined
   choices?: ChoiceChanges | undefined
-  /** Ignores choices for columns that the file does not have, instead of refusing them. */
+  /** If true, choices for columns that the file does not have are ignored instead of refused. */
   fittingChoices?: boolean | undefined
 }
 
@@ -28,13 +28,13 @@ export type ChangedSource = FileRead & Pick<Source, 'label' | 'cleaning' | 'choi
 
 type ApplyChangesInput = {source: Source; changes: SourceChanges}
 
-/** Applies the changes to a source. If the reader or the cleaning changes, the file is read to its end. */
+/** Returns the changed source; nothing is stored. If the reader, the cleaning or the reading of numbers changes, the file is read to its end. */
 export const applyChanges = async (deps: FileDeps, changing: ApplyChangesInput): Promise<ChangedSource> => {
   const planned = plan(changing)
   return planned.apply(planned.reading ? await readSource(deps, planned.reading) : planned.unchanged)
 }
 
-/** Applies the changes without reading the file. Returns null if the file must be read. */
+/** Returns the changed source without reading the file. Null if the file must be read. */
 export const applyUnread = (changing: ApplyChangesInput): ChangedSource | null => {
   const planned = plan(changing)
   return planned.reading ? null : planned.apply(planned.unchanged)
@@ -81,7 +81,7 @@ const assertSameFormat = (current: Reader, options: ReaderOptions = {}) => {
 const withoutNull = (choices: ChoiceChanges): Choices =>
   Object.fromEntries(Object.entries(choices).flatMap(([name, choice]) => (choice ? [[name, choice]] : [])))
 
-/** Whether both choices read the numbers of a workbook alike. If they do not, the cells change and the file is read again. */
+/** Whether both sets of choices read the numbers of a workbook in the same way. If not, the cells change, so the file must be read again. */
 const readNumbersAlike = ({format}: Reader, before: Choices, choiceChanges: ChoiceChanges) => {
   const [one, other] = [numbersChosen(before), numbersChosen(withoutNull(choiceChanges))]
   return format === 'csv' || Object.keys(choiceChanges).every(name => isDeepStrictEqual(one(name), other(name)))

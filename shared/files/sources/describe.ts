@@ -5,10 +5,10 @@ import {problemsOf} from '../problems.ts'
 import {Reader} from '../reader.ts'
 import {evidenceOf, type SourceEvidence} from './evidence.ts'
 
-/** A source as read from the database. `findings` is the JSON of `describeFindings`, if the file was just read. */
+/** A source of the database. `findings`: the JSON of `describeFindings`, if the source was just added or changed. */
 export type ReadSource = Source & {findings?: string}
 
-/** Whether the evidence can be parsed and described within a few milliseconds. Longer evidence is handled in a thread. */
+/** Whether the evidence can be parsed and described within a few milliseconds. Longer evidence is described in a parser thread. */
 export const isShort = ({evidence}: Pick<Source, 'evidence'>): boolean => evidence.length <= 100_000
 
 /**

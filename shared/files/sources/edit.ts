@@ -6,12 +6,12 @@ import {applyUnread, type ChangedSource, type SourceChanges} from './changes.ts'
 import {isShort, type ReadSource} from './describe.ts'
 import {assertOpen, findImportSource, lockOpenImport, type OfSource} from './find.ts'
 
-/** Maximum of reads of the file, which is read again if another request changes the source in the meantime. */
+/** The most attempts of a change. The change is applied again if another request changed the source in the meantime. */
 const mostReadings = 3
 
 /**
- * Changes the given parts of a source. If the reader or the cleaning changes, the file is read again and its evidence is replaced. If this
- * read fails, the source stays unchanged. Runs keep their snapshots.
+ * Changes the given parts of a source. If the reader, the cleaning or the reading of numbers changes, the file is read again and the evidence is
+ * replaced. If this read fails, the source stays unchanged. Runs keep their snapshots.
  */
 export const editSource = async ({db, parsing}: SourceDeps, place: OfSource, changes: SourceChanges): Promise<ReadSource> => {
   for (let reading = 0; reading < mostReadings; reading++) {
@@ -30,7 +30,7 @@ export const editSource = async ({db, parsing}: SourceDeps, place: OfSource, cha
 }
 
 /**
- * Applies the changes. If the evidence is short and the file need not be read, they are applied here and do not wait in the parser queue.
+ * Applies the changes. If the evidence is short and the file need not be read, this thread applies them, without waiting in the parser queue.
  */
 const apply = (parsing: Parsing, org: string, changing: {source: Source; changes: SourceChanges}): Promise<ChangedSource> | ChangedSource =>
   (isShort(changing.source) && applyUnread(changing)) || parsing.run(org, 'change', changing)

@@ -3,19 +3,18 @@ import {type ColumnKey, listNarrowSources, type Source} from '../../../sql/sourc
 import type {ExaminedFile} from '../examine.ts'
 import type {SniffedFile} from '../new-file.ts'
 
-/** Facts of the last read of the file. The oldest rows lack the optional parts. */
+/** Facts of the last read of the file. Sources that older builds stored lack the optional parts. */
 export type SourceEvidence = Omit<ExaminedFile, 'rows' | 'fileColumns' | 'struck'> &
   Partial<Pick<ExaminedFile, 'fileColumns' | 'struck'>> & {sniffed?: SniffedFile}
 
 /** Parses the evidence of a source. For a file of 16,384 columns this takes tens of milliseconds. */
 export const evidenceOf = ({evidence}: Pick<Source, 'evidence'>): SourceEvidence => JSON.parse(evidence)
 
-/** A source whose column evidence has only the given keys. */
 export type NarrowSource<Key extends ColumnKey> = Omit<Source, 'evidence'> & {
   evidence: Omit<SourceEvidence, 'columns'> & {columns: Pick<SourceEvidence['columns'][number], Key>[]}
 }
 
-/** Reads the sources of an import with the given keys only, because the whole evidence of a wide file takes long to parse. */
+/** Reads the sources of an import with only the given keys of each column. The whole evidence of a wide file takes long to parse. */
 export const readNarrowSources = async <Key extends ColumnKey>(
   db: Db,
   {importNo, keys}: {importNo: number; keys: readonly Key[]},

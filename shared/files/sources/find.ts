@@ -18,7 +18,7 @@ export const findImportSource = async (db: Db, {org, importId, sourceId}: OfSour
 type OfImport = Pick<OfSource, 'org' | 'importId'>
 
 /**
- * Locks the import for the transaction, for a change of its files or flows. If a run holds the import, refuses. An external run whose lease
+ * Locks the import for the transaction, for a change of its files or flows. Throws if a run on the import is active. An external run whose lease
  * expired is ended first.
  */
 export const lockOpenImport = async (tx: Tx, {org, importId}: OfImport): Promise<Import> => {
@@ -29,7 +29,7 @@ export const lockOpenImport = async (tx: Tx, {org, importId}: OfImport): Promise
   return locked
 }
 
-/** Makes the same checks as `lockOpenImport`. Call it before long work whose result is stored later under that lock. */
+/** Makes the same checks as `lockOpenImport`, and keeps no lock. Call this before long work whose result is stored under the lock later. */
 export const assertOpen = async (db: Pool, place: OfImport): Promise<void> => {
   await db.transaction(tx => lockOpenImport(tx, place))
 }

@@ -13,12 +13,12 @@ import {describeFindings} from './describe.ts'
 import type {SourceEvidence} from './evidence.ts'
 
 type ReadSourceInput = Pick<Source, 'fileKey' | 'cleaning'> & {reader: object; choices: Choices; evidence: SourceEvidence}
-/** What was found in the file. `isGuarded`: cells of the workbook have the apostrophes of failed.csv. */
+/** The facts of a read. `isGuarded`: cells of the workbook have the apostrophes of failed.csv. */
 type FoundFile = {reader: Reader; rows: number; evidence: SourceEvidence; isGuarded?: boolean | undefined}
 
 /**
- * The result of a read as the source row stores it. `evidence` and `findings` are JSON; for `findings`, see `describeFindings`. `corrects`: the
- * run whose failed rows a new file has.
+ * The result of a read, in the form of a source row. `evidence` and `findings` are JSON; for `findings`, see `describeFindings`. `corrects`: the
+ * run whose failed rows a new file holds.
  */
 export type FileRead = {reader: Reader; rows: number; evidence: string; findings: string; corrects?: FailedRowsOrigin | undefined}
 
@@ -27,7 +27,7 @@ export const readNewSource = async ({storage, config}: FileDeps, file: NewFile):
   return {reader, rows, evidence: JSON.stringify(evidence), findings: describeFindings({reader, choices: {}}, evidence), corrects}
 }
 
-/** Reads another sheet of a workbook. `evidence` is that of the sheet that was read before. */
+/** Reads another sheet of a workbook. `evidence`: the evidence of the sheet that was read before. */
 export const readSheet = async (
   deps: FileDeps,
   {fileKey, sheet, evidence: known}: {fileKey: string; sheet: string; evidence: string},

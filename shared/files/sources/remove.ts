@@ -4,8 +4,8 @@ import type {SourceDeps} from './add.ts'
 import {findImportSource, lockOpenImport, type OfSource} from './find.ts'
 
 /**
- * Removes a source. Flows that read it are kept, and the import becomes a draft until they are saved again. The stored file is deleted too,
- * unless another source or the results of a run need it. Then it is deleted with the import.
+ * Removes a source. If flows read the source, they are kept and the import becomes a draft. The stored file is deleted too, unless another
+ * source or the results of a run need it; such a file is deleted with the import.
  */
 export const removeSource = async ({db, storage}: Pick<SourceDeps, 'db' | 'storage'>, place: OfSource): Promise<void> => {
   const free = await db.transaction(async tx => {

@@ -10,14 +10,14 @@ import {fileGone} from './read.ts'
 
 /** Time limit of a read. Every read starts at the first row: about 4 s to row 1,000,000 of a CSV file, 12 s in a workbook. */
 const longestMs = 30_000
-/** Maximum of cell characters per page. The next page begins at the first row beyond it. */
+/** The most cell characters of a page. The first row that exceeds this limit begins the next page. */
 const mostCharacters = 4 * 1024 ** 2
 
-/** `numbers`: returns these rows only, in one read of the file. */
+/** `numbers`: if set, exactly these rows are returned, and `from` and `limit` have no effect. */
 type Page = {from: number; limit: number; numbers?: number[] | undefined}
 type PreviewedRows = Pick<Source, 'fileKey' | 'reader' | 'cleaning' | 'choices' | 'evidence'>
 
-/** Returns rows as read and cleaned, each with the values stored in the file. The result is JSON in UTF-8. */
+/** Returns rows after cleaning, each with the values stored in the file. The result is JSON in UTF-8. */
 export const previewRows = async (
   deps: FileDeps,
   {source, page}: {source: PreviewedRows; page: Page},

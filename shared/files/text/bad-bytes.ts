@@ -3,8 +3,8 @@ import {badPlace} from './decoder.ts'
 const mostRows = 20
 
 /**
- * Bytes of a file that are not valid in its encoding. `places` is their number, `rows` the number of affected rows, and `firstRows` lists
- * the first of these rows. `header`: the header has such bytes.
+ * Bytes of a file that are invalid in its encoding. `places`: the number of places. `rows`: the number of rows with such places. `firstRows`:
+ * the first 20 of these rows. `header`: whether the header has such places.
  */
 export type BadBytesFound = {places: number; rows: number; firstRows: number[]; header: boolean}
 

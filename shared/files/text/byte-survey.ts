@@ -11,7 +11,7 @@ export type Survey = {valid: number; invalid: number; cutBytes: number; excerpts
 const mostInvalidBytes = 32_768
 const mostValid = 5
 const longestExcerpt = 120
-/** Limits on examined bytes beyond ASCII and on valid excerpts. They bound the work on repetitive files. */
+/** Limits on examined bytes beyond ASCII and on valid excerpts, which limit the work on repetitive files. */
 const [mostLooks, mostValidLooks] = [100_000, 1_000]
 /** Maximum bytes of a cell. A longer cell is skipped. */
 const longestCell = 1_024
@@ -78,9 +78,7 @@ const openExcerpts = () => {
   return {add, end}
 }
 
-/**
- * Whether a byte ends a cell: line ends, tabs, quotes, commas and semicolons. No multi-byte encoding has these bytes inside a character.
- */
+/** Whether a byte ends a cell: line ends, tabs, quotes, commas and semicolons. No candidate encoding has these bytes inside a character. */
 const endsCell = (byte: number) => byte === 10 || byte === 13 || byte === 9 || byte === 34 || byte === 44 || byte === 59
 
 /** Returns the cell around a byte, or its part from a word start. Returns null if no character boundary is known. */

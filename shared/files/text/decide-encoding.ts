@@ -4,7 +4,7 @@ import type {CsvSniffed} from './sniff.ts'
 
 type Encoding = Pick<CsvSniffed, 'encoding' | 'how'>
 
-/** Decides the encoding from all bytes of a file. `begun` is the encoding found from the first bytes and the sender's statement. */
+/** Decides the encoding from all bytes of a file. `begun`: the encoding found from the first bytes and from the encodings that were named. */
 export const decideEncoding = (begun: Encoding, survey: Survey): Encoding => {
   const {valid, invalid, cutBytes} = survey
   const isNamed = begun.how === 'content type' || begun.how === 'template'
@@ -15,7 +15,7 @@ export const decideEncoding = (begun: Encoding, survey: Survey): Encoding => {
   return isMostlyUtf8(survey) ? begun : question
 }
 
-/** Means that a user must choose the encoding. The caller replaces `utf-8` by the most likely candidate. */
+/** The result if a user must choose the encoding. The caller replaces `utf-8` by the most likely candidate. */
 const question: Encoding = {encoding: 'utf-8', how: 'fallback'}
 
 /**
@@ -25,8 +25,8 @@ const question: Encoding = {encoding: 'utf-8', how: 'fallback'}
 const isMostlyUtf8 = ({valid, invalid, cutBytes}: Survey) => valid >= invalid && (invalid > 0 || valid > 0 || cutBytes !== 1)
 
 /**
- * Whether the bytes contradict the encoding that a header or a template names. A file that is valid UTF-8 throughout was not saved in
- * another encoding. A file that was first read as UTF-8 has no zero bytes of UTF-16 or UTF-32.
+ * Whether the bytes contradict the encoding that a content type or a template names. A file whose bytes beyond ASCII are all valid UTF-8 was not
+ * saved in another encoding. `encoding` is `utf-8` if UTF-16 or UTF-32 was named, but the first bytes have no zero bytes.
  */
 const isContradicted = ({encoding}: Encoding, {valid, invalid, cutBytes}: Survey) =>
   encoding === 'utf-8' || (valid > 0 && invalid + cutBytes === 0)

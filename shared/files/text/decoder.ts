@@ -3,7 +3,7 @@ import iconv from 'iconv-lite'
 import {isWide} from './encoding.ts'
 import {cutLength, scanUtf8} from './utf8-scan.ts'
 
-/** Placeholder for undecodable bytes. It becomes U+FFFD once the row is known. Text cannot contain this noncharacter. */
+/** Placeholder for undecodable bytes, replaced by U+FFFD once the row is known. Valid text does not use this noncharacter. */
 export const badPlace = '\ufdd0'
 
 /**
@@ -51,7 +51,7 @@ const withoutBad = (bytes: Buffer, before: number): DecodedText => {
   return {text: Buffer.concat([...parts, bytes.subarray(good)]), bad, badByte}
 }
 
-/** Decodes UTF-16 and UTF-32. Half a surrogate pair and an invalid code point are bad places. */
+/** Decodes UTF-16 and UTF-32. A lone surrogate and an invalid code point are bad places. */
 const openWide = (encoding: string): Decoder => {
   const width = encoding.startsWith('utf-16') ? 2 : 4
   const isBig = encoding.endsWith('be')
@@ -115,7 +115,7 @@ const decodeByIconv = (name: string) => {
   return (piece?: Buffer) => (piece ? decoder.write(piece) : (decoder.end() ?? ''))
 }
 
-/** Replaces U+FFFD by `badPlace`. These encodings cannot encode U+FFFD, so it marks bytes that could not be decoded. */
+/** Replaces U+FFFD by `badPlace`. Legacy encodings cannot encode U+FFFD, so each U+FFFD marks bytes that could not be decoded. */
 const replaceLost = (text: string): DecodedText => {
   const parts = text.split('\ufffd')
   return {text: Buffer.from(parts.length > 1 ? parts.join(badPlace) : text), bad: parts.length - 1}

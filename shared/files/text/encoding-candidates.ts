@@ -3,7 +3,7 @@ import type {Survey} from './byte-survey.ts'
 import {badPlace, openDecoder} from './decoder.ts'
 import {findEncoding} from './encoding.ts'
 
-/** An encoding that may be that of the file, with some of the file's cells decoded by it. */
+/** A possible encoding of the file. `samples`: some cells of the file, decoded in this encoding. */
 export type EncodingCandidate = {encoding: string; samples: string[]}
 
 /** Single-byte encodings, in the order in which they are offered if the bytes do not distinguish them. */
@@ -30,12 +30,14 @@ const multiByte = ['shift_jis', 'euc-jp', 'gb18030', 'big5', 'euc-kr']
 
 const mostSamples = 5
 const sampleCharacters = 60
-/** If more than this share of the characters would be wrong, an encoding is left out. The limit is not 0, because a file may be damaged. */
+/**
+ * An encoding is left out if more than this share of the bytes beyond ASCII would be wrong. The share is not 0, because a file may be damaged.
+ */
 const mostWrong = 1 / 20
 
 /**
- * Finds the encodings in which the whole file can be read, most likely first. `utf-8` is included if any part of the file is UTF-8. The
- * encoding `declared` is always included.
+ * Finds the encodings in which the file can be read almost without errors, most likely first. `utf-8` is included if any character beyond ASCII
+ * is valid UTF-8. The encoding `declared` is always included.
  */
 export const findCandidates = async (
   bytes: AsyncIterable<Uint8Array>,
@@ -47,7 +49,7 @@ export const findCandidates = async (
   const names = new Set([...fitting, ...(declared ? [declared] : []), ...(isUtf8Possible ? ['utf-8'] : [])])
   if (names.size === 0) names.add('windows-1252')
   const ranks = rankByDetector(survey.excerpts)
-  // UTF-8 comes first if at least as many places are valid as invalid in it; otherwise it comes last.
+  // UTF-8 comes first if it has at least as many valid characters as invalid places; otherwise it comes last.
   ranks.set('utf-8', survey.valid >= survey.invalid ? 1_000 : -1)
   return [...names]
     .toSorted((a, b) => (ranks.get(b) ?? 0) - (ranks.get(a) ?? 0))
@@ -74,7 +76,7 @@ const rankByDetector = (excerpts: Buffer[]): Map<string, number> => {
   return ranks
 }
 
-/** Whether every byte beyond ASCII stands alone among letters. An accented letter does; half of a two-byte character does not. */
+/** Whether every byte beyond ASCII is between ASCII letters, digits or blanks, as an accented letter is. A two-byte character usually is not. */
 const isSingleLetters = (excerpt: Buffer) =>
   !/[\x80-\xff]{2}|[\x80-\xff][^\w\s]|[\x80-\xff]_|[^\w\s][\x80-\xff]/.test(excerpt.toString('latin1'))
 

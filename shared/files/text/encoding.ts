@@ -36,7 +36,7 @@ export const findMarked = (start: Uint8Array): string | null =>
 /** Whether an encoding uses at least two bytes for every character. */
 export const isWide = (encoding: string) => encoding.startsWith('utf-16') || encoding.startsWith('utf-32')
 
-/** Whether both are UTF-16 or both UTF-32. If a file is stated as `utf-16` but has the mark of the other byte order, the mark decides. */
+/** Whether both encodings are UTF-16 or both are UTF-32. They may differ in byte order; a byte order mark then overrides the stated encoding. */
 export const isSameFamily = (one: string, other: string) => isWide(one) && one.slice(0, 6) === other.slice(0, 6)
 
 /** Returns the `charset` of a content type such as `text/csv; charset="shift_jis"`, or undefined. */

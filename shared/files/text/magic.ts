@@ -8,7 +8,9 @@ const foreign: [string, string][] = [
   ['{\\rtf', 'an RTF document'],
 ]
 
-/** Detects the format from the file's first bytes. Refuses known formats that cannot be read, and names them. */
+/**
+ * Detects the format from the file's first bytes; unknown formats count as CSV. Throws for known formats that cannot be read, and names them.
+ */
 export const formatOf = (sample: Uint8Array): 'csv' | 'xlsx' => {
   const start = Buffer.from(sample.subarray(0, 8)).toString('latin1')
   if (start.startsWith('PK\u0003\u0004') || start.startsWith('PK\u0005\u0006')) return 'xlsx'
@@ -19,7 +21,8 @@ export const formatOf = (sample: Uint8Array): 'csv' | 'xlsx' => {
 }
 
 /**
- * Returns the format of an OLE compound file. It is a workbook with a password if it has a stream of this name, else an old .xls workbook.
+ * Builds the refusal of an OLE compound file. A file with the stream `EncryptedPackage` is a workbook with a password, any other an old .xls
+ * workbook.
  */
 const compound = (sample: Uint8Array) =>
   Buffer.from(sample).includes(Buffer.from('EncryptedPackage', 'utf16le'))

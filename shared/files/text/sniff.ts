@@ -9,7 +9,8 @@ import {decodeSample} from './text.ts'
 export const sampleBytes = 65_536
 
 /**
- * The detected properties of the file. For each property, it says how it was found, so that the UI can show this and a user can change it.
+ * The detected properties of a CSV file. `how` and `delimiterHow` say how a property was found. The UI shows them, so that a user can correct
+ * the property.
  */
 export type CsvSniffed = {
   encoding: string
@@ -24,7 +25,7 @@ export type CsvSniffed = {
   skipRows: number
 }
 
-/** Encodings of a file from other sources than its reader options. */
+/** Encodings that the content type (`charset`) and the template (`kept`) name for a file. */
 export type NamedEncodings = {charset?: string | undefined; kept?: string | undefined}
 
 /**
@@ -47,7 +48,7 @@ export const resolveReader = (
       : countDelimiters(text, {quote: stated.quote, skipRows, comment: stated.comment, cut: sample.length >= sampleBytes})
   const {badBytes, ...others} = stated
   const hasReasons = stated.headerRow !== false && hasReasonColumns(text, {delimiter, skipRows})
-  // A long failed.csv may have no such cells in its sample. Those of earlier builds have no reasons and begin with a `sep=` line.
+  // The sample of a long failed.csv may have no cells with apostrophes. A failed.csv of an earlier build has no reasons and begins with `sep=`.
   const isGuarded = hasGuards(text, delimiter) || hasReasons || (separator === ',' && sample.length >= sampleBytes)
   const reader = consistent({
     ...(hasReasons && {reasons: 'remove'}),
@@ -96,7 +97,8 @@ export const sniffEncoding = (sample: Uint8Array, {stated, charset, kept}: Named
 }
 
 /**
- * Returns the encoding of a label, but null for UTF-8. The bytes show UTF-8 anyway, and clients name it without having checked the file.
+ * Returns the encoding of a label, but null for UTF-8 and unknown labels. The bytes show UTF-8 anyway, and clients name UTF-8 without checking
+ * the file.
  */
 const findOther = (label: string | undefined) => {
   const encoding = label === undefined ? null : findEncoding(label)
@@ -106,7 +108,7 @@ const findOther = (label: string | undefined) => {
 /** Returns the encoding, or UTF-8 if the bytes exclude it. UTF-16 and UTF-32 have zero bytes at least in delimiters and line ends. */
 const ifFitting = (sample: Uint8Array, encoding: string) => (isWide(encoding) && !sample.includes(0) ? 'utf-8' : encoding)
 
-/** Detects UTF-16. In Western text, most of its two-byte characters have a zero byte, always in the same position. */
+/** Detects UTF-16. In Western text, most two-byte characters have a zero byte, always in the same position. */
 const sniffWide = (sample: Uint8Array) => {
   const zeros: [number, number] = [0, 0]
   for (let index = 0; index < sample.length; index++) if (sample[index] === 0) zeros[index % 2]!++

@@ -1,7 +1,9 @@
 import {isUtf8} from 'node:buffer'
 import {badPlace, type DecodedText, openDecoder} from './decoder.ts'
 
-/** The fault of bytes that are not valid text in the encoding. `byte` is the offset from 0, known for UTF-8 only. */
+/**
+ * The error of bytes that are invalid in the encoding, or of a NUL. `byte`: the offset from 0, known for UTF-8 only. `cut`: the file ends early.
+ */
 export class TextFault extends Error {
   override name = 'TextFault'
   readonly code: 'FILE_ENCODING' | 'FILE_NUL'
@@ -16,16 +18,14 @@ export class TextFault extends Error {
 
 export type TextOptions = {
   encoding: string
-  /** Called with the number of undecodable places, which become `badPlace`. If it is left out, the first place is thrown as a fault. */
+  /** Called with the number of undecodable places, which become `badPlace`. Without `onBad`, the first undecodable place throws a TextFault. */
   onBad?: ((places: number) => void) | undefined
 }
 
 const badPlaceBytes = Buffer.from(badPlace)
 const pieceBytes = 65_536
 
-/**
- * Yields the file as UTF-8, in pieces of at most 64 KiB of input. At a fault, it first yields the text before the fault and then throws.
- */
+/** Yields the file as UTF-8, in pieces of at most 64 KiB of input. At a fault, yields the text before the fault and then throws a TextFault. */
 export async function* utf8Of(bytes: AsyncIterable<Uint8Array>, {encoding, onBad}: TextOptions): AsyncGenerator<Buffer, void, undefined> {
   const decoder = openDecoder(encoding)
   for await (const chunk of bytes) {

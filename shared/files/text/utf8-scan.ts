@@ -1,4 +1,4 @@
-/** Returns how many bytes follow a lead byte of UTF-8, and the valid range of the first of them. */
+/** Returns how many bytes follow a lead byte of UTF-8, and the valid range of the first following byte. */
 const follow = (lead: number): [count: number, low: number, high: number] => {
   if (lead >= 0xc2 && lead <= 0xdf) return [1, 0x80, 0xbf]
   if (lead >= 0xe0 && lead <= 0xef) return [2, lead === 0xe0 ? 0xa0 : 0x80, lead === 0xed ? 0x9f : 0xbf]

@@ -10,7 +10,7 @@ import {explainLift, mostBytesOf, type SourceDeps} from '../sources/add.ts'
 import {lockOpenImport} from '../sources/find.ts'
 
 const mostUnfinished = 10
-/** Maximum size of all unfinished uploads of an org together, as a multiple of the largest file that its plan allows. */
+/** The most bytes of all unfinished uploads of an org together, as a multiple of the largest file that the plan allows. */
 const mostLargestFiles = 20
 
 type BeginUploadInput = {
@@ -24,8 +24,8 @@ type BeginUploadInput = {
 }
 
 /**
- * Begins an upload in parts. It checks the size, the slot, and whether a run holds the import, so that these are not refused only at the
- * end.
+ * Begins an upload in parts. Checks the size, the slot, and that no run on the import is active, so that these are not refused only after the
+ * last part.
  */
 export const beginUpload = async (
   {db, config}: Pick<SourceDeps, 'db' | 'config'>,

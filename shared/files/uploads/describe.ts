@@ -5,8 +5,8 @@ export const partBytes = 8 * 1024 ** 2
 export const leastPartBytes = 1024 ** 2
 
 /**
- * Describes an upload. `offset` is the number of bytes stored so far, where the next part begins. `source` is the source that a finished
- * upload became.
+ * Describes an upload. `offset`: the number of bytes stored so far, at which the next part begins. `source`: the id of the source that the
+ * finished upload created; null before.
  */
 export const describeUpload = ({id, name, label, slot, bytes, kept, sourceId, createdAt, expiresAt}: UploadRow) => ({
   id,

@@ -13,15 +13,15 @@ import {findImportUpload, type OfUpload, refuseGone} from './find.ts'
 const partsPerLook = 100
 
 type FinishedUpload = {source: ReadSource; filled: FilledSlot | null}
-/** Options that replace those of the begun upload. If the file could not be read with the first options, it need not be sent again. */
+/** Options that replace those of the begun upload, so that a file that could not be read need not be sent again. */
 type Otherwise = {slot?: string | undefined; reader?: ReaderOptions | undefined}
 
 const underWay = new Map<string, {how: string; finished: Promise<FinishedUpload>}>()
 
 /**
- * Ingests the uploaded parts like a file sent in one request. Finishing is idempotent: of concurrent requests, one creates the source and
- * all get the same answer. If a process dies between creating the source and filling the slot, the next request fills the slot. Each
- * process reads a file once at a time.
+ * Ingests the uploaded parts like a file sent in one request. Finishing is idempotent: of concurrent requests, one creates the source and all
+ * get the same answer. If a process dies between creating the source and filling the slot, the next request fills the slot. A process never
+ * reads one upload twice at the same time.
  */
 export const finishUpload = async (deps: SourceDeps, place: OfUpload, otherwise: Otherwise = {}): Promise<FinishedUpload> => {
   const {org, importId, uploadId} = place
@@ -86,7 +86,7 @@ const lockFinished = async (deps: SourceDeps, {org, importId}: OfUpload, upload:
 }
 
 /**
- * Returns the parts as one stream, which opens one part at a time. `failure` is an error of the storage, for which the file is not refused.
+ * Returns the parts as one stream, which opens one part at a time. `failure`: an error of reading the parts, which is not the fault of the file.
  */
 const openParts = (deps: SourceDeps, upload: UploadRow) => {
   const opened: {body: Readable; failure: unknown} = {body: Readable.from(read(), {objectMode: false}), failure: undefined}

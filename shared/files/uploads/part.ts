@@ -13,9 +13,9 @@ type PartDeps = Pick<SourceDeps, 'db' | 'storage'>
 type SentPart = {offset: number; body: Readable; sha256?: Buffer | null}
 
 /**
- * Stores the bytes from `offset` on as one object, completely or not at all. Returns the upload's state, also if these bytes were stored
- * before. The object's key is recorded before the object is stored. The transaction that moves the offset assigns the key, so an unassigned
- * object is found later.
+ * Stores the bytes from `offset` on as one object, completely or not at all. Returns the upload's state, also if these bytes were stored before.
+ * The key of the object is recorded as unassigned before the object is stored. The transaction that moves the offset assigns the key to the
+ * upload. A periodic task removes objects whose key stays unassigned.
  */
 export const keepPart = async (deps: PartDeps, place: OfUpload, {offset, body, sha256 = null}: SentPart): Promise<UploadRow> => {
   const {db} = deps
@@ -24,14 +24,14 @@ export const keepPart = async (deps: PartDeps, place: OfUpload, {offset, body, s
   if (offset < upload.kept || upload.kept === upload.bytes) return upload
   const key = `${place.org}/${place.importId}/${upload.id}-${offset}-${randomUUID()}`
   await insertLoose(db, key)
-  // If the removal fails too, the periodic task finds the object among the unassigned keys.
+  // If the removal fails too, the periodic task finds the object by its unassigned key.
   const bytes = await deps.storage.put(key, measured(body, {sha256, left: upload.bytes - offset})).catch(async error => {
     body.resume()
     await giveUp(deps, key).catch(() => {})
     throw error
   })
   atPoint('after_part')
-  // A failed transaction may have been committed, so the object is kept. Its key is recorded in both cases.
+  // A transaction that failed here may have been committed, so the object is kept. Otherwise the periodic task removes the object.
   const isKept = await db.transaction(async tx => {
     if (!(await insertPart(tx, {uploadNo: upload.no, at: offset, bytes, key}))) return false
     await nameLoose(tx, [key])

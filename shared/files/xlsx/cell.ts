@@ -4,7 +4,7 @@ import type {SharedStrings} from './shared-strings.ts'
 import type {Styles} from './styles.ts'
 import {corrupt} from './zip.ts'
 
-/** A cell as written in the sheet. `text` is the text of its element `v` or `is`. */
+/** A cell as written in the sheet. `text`: the text of its element `v` or `is`. `valued`: whether the cell has such an element. */
 export type SheetCell = {column: number; type: string; style: number; text: string; formula: boolean; valued: boolean}
 
 /**
@@ -28,8 +28,9 @@ export type ReadCell = {text: string; stored: string; kind: StoredKind; plain?: 
 export type CellContext = {strings: SharedStrings; styles: Styles; epoch: 1900 | 1904}
 
 /**
- * Returns a cell as text as its format displays it. Numbers keep all digits of the file and are never converted to floats. Currency signs,
- * digit grouping and rounding of a format are ignored. Dates are ISO 8601 by the workbook's epoch. A formula gives its saved value.
+ * Returns a cell as text, as its format displays it. Numbers keep all digits of the file, except that percentages and scaled numbers keep 15
+ * significant digits. Currency signs, digit grouping and rounding of a format are ignored. Dates are ISO 8601 by the workbook's epoch. A formula
+ * gives its saved value.
  */
 export const readCell = ({type, style, text, formula, valued}: SheetCell, {strings, styles, epoch}: CellContext): ReadCell => {
   const as = (kind: StoredKind, value: string, stored = value): ReadCell => ({text: value, stored, kind})
@@ -72,7 +73,7 @@ export const textOf = ({kind, text, plain = text}: ReadCell, {numbers = 'auto', 
 const exponential = /^([+-]?)(\d+)(?:\.(\d+))?e([+-]?\d{1,3})$/i
 const longestExponent = 40
 
-/** Writes `1.2E+17` with all its digits and `1E-3` as `0.001`. It only moves the decimal point. */
+/** Writes `1.2E+17` with all its digits and `1E-3` as `0.001`, by moving the decimal point. Other numbers stay unchanged. */
 const plain = (number: string) => {
   const [, sign, whole, fraction = '', exponent] = exponential.exec(number) ?? []
   if (whole === undefined || Math.abs(Number(exponent)) > longestExponent) return number

@@ -3,13 +3,13 @@ import {readSheet} from './sheet.ts'
 import {readWorkbook, type Sheet} from './workbook.ts'
 import {openZip, type StoredObject} from './zip.ts'
 
-/** Limit on the rows that are read in all sheets together: about a second. */
+/** Limit on the rows that are read in all sheets together, which takes about a second. */
 const mostRead = 100_000
 
-/** `rows`: the rows below the first row with a cell. Left out if they were not counted. */
+/** `rows`: the number of rows below the first row with a cell; left out if the rows were not counted. */
 export type CountedSheet = Sheet & {rows?: number}
 
-/** Counts the rows of all sheets but the one that is read anyway. A sheet that is too long or cannot be read is left without a count. */
+/** Counts the rows of all sheets except `read`. A sheet that is too long or cannot be read gets no count. */
 export const countRowsOfOthers = async (object: StoredObject, read: string, unpacked: number): Promise<CountedSheet[]> => {
   const zip = await openZip(object, unpacked)
   let left = mostRead

@@ -2,8 +2,8 @@
 export type DateKind = 'date' | 'time' | 'moment' | 'duration'
 
 /**
- * A number as its format displays it. `percent` and `scaled`: the displayed number differs from the stored number. `padded`: only its
- * characters differ.
+ * A number as its format displays it. `percent` and `scaled`: the displayed number has another value than the stored number. `padded`: the
+ * displayed number has the same value in other characters.
  */
 export type DisplayedNumber = {kind: 'number' | 'percent' | 'scaled' | 'padded'; text: string}
 
@@ -21,7 +21,7 @@ type Section = {
 }
 
 /**
- * A parsed number format. `date` is set if the first section is a date, because every number is then a date. `isPlain`: every number is
+ * A parsed number format. `date`: the kind of the first section, if it is a date; every number is then a date. `isPlain`: every number is
  * displayed as stored.
  */
 export type NumberFormat = {date: DateKind | null; sections: Section[]; isPlain: boolean}
@@ -136,8 +136,8 @@ const meets = ({operator, operand}: Condition, value: number) =>
 const decimal = /^([+-]?)(\d+)(?:\.(\d+))?$/
 
 /**
- * Returns a number in decimal digits as its format displays it. The format's number of decimal places does not round it. A percentage is
- * multiplied as in the format. If the mask would round the number, it stays as stored.
+ * Returns a number in decimal digits as its format displays it, but never rounded to the decimal places of the format. A percentage is
+ * multiplied by 100 for each `%`. A number that the digit places of the format would round stays as stored.
  */
 export const displayNumber = (format: NumberFormat, digits: string): DisplayedNumber => {
   const [, sign, whole, fraction = ''] = decimal.exec(digits) ?? []

@@ -9,10 +9,13 @@ import {corrupt, type Zip} from './zip.ts'
 const percentStyle = 1
 const content = 'content.xml'
 const rowsAtOnce = 500
-/** The most cells that one piece of XML may make. They are in memory together. */
+/** The most cells that one piece of XML may create, because all of them are in memory together. */
 const mostCellsAtOnce = 1_000_000
 
-/** Whether the ZIP file looks like an OpenDocument file. A text document does too, and then has no tables. Source: OpenDocument 1.3, part 2 (packages) and part 3 (schema). */
+/**
+ * Whether the ZIP file is an OpenDocument file. A text document counts too, but has no tables. Source: OpenDocument 1.3, part 2 (packages) and
+ * part 3 (schema).
+ */
 export const isOds = (zip: Zip): boolean => zip.has('mimetype') && zip.has(content)
 
 /** Lists the tables of a spreadsheet. The path of a table ends with its position. */

@@ -5,9 +5,9 @@ const dayMs = 86_400_000
 const lastDay = {1900: 2_958_465, 1904: 2_957_003}
 
 /**
- * Converts a serial number to ISO 8601. Returns null if it is not a date: negative, past the year 9999, or day 0 or 60 of 1900 (29 February
- * 1900 did not exist). A duration may be negative. A time is kept even if the format shows only a date, and a date even if it shows only a
- * time.
+ * Converts a serial number to ISO 8601. Returns null past the year 9999, for negative numbers other than durations, and for days 0 and 60 of
+ * 1900, which do not exist. A time on day 0 of 1900 has no date. Otherwise date and time are both kept, even if the format shows only one of
+ * them.
  */
 export const isoOf = (serial: number, kind: DateKind, epoch: 1900 | 1904): string | null => {
   if (Math.abs(serial) >= lastDay[epoch] + 1) return null
@@ -20,7 +20,7 @@ export const isoOf = (serial: number, kind: DateKind, epoch: 1900 | 1904): strin
   return ms % dayMs === 0 && kind === 'date' ? day : `${day}T${clock(ms % dayMs)}`
 }
 
-/** Rounds to the whole second if it is within 5 ms, because programs store serial numbers with as few as nine digits. */
+/** Rounds to the nearest whole second if it is at most 5 ms away, because programs store serial numbers with as few as nine digits. */
 const wholeSeconds = (ms: number) => {
   const off = ms % 1000
   return off <= 5 ? ms - off : off >= 995 ? ms + 1000 - off : ms

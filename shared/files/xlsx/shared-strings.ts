@@ -9,9 +9,9 @@ import {openXml} from './xml.ts'
 import {corrupt, type Zip} from './zip.ts'
 
 const slabBytes = 64 * 1024
-/** Bytes of a spilled table's slabs that are kept in memory. The slab that was loaded longest ago is dropped first. */
+/** The bytes of slabs from the temporary file that are kept in memory. The slab that was loaded longest ago is dropped first. */
 const keptBytes = 4 * 1024 ** 2
-/** Distance of indexed strings. The position of every 16th string is indexed; the others are found by their lengths. */
+/** The positions of only every 16th string are stored. The other strings are found by the lengths of the strings before them. */
 const stride = 16
 /** Maximum of distinct strings: as many as 1,048,576 rows with 20 columns can have. */
 const mostStrings = 21_000_000
@@ -33,7 +33,7 @@ const none: SharedStrings = {
 export const readSharedStrings = async (zip: Zip, path: string | null, limit: number): Promise<SharedStrings> => {
   if (!path) return none
   const slabs = openSlabs(limit, zip.count)
-  /** Pairs of numbers: slab and start of every 16th string. */
+  /** The positions of every 16th string, each as two numbers: slab and start. */
   const places: number[] = []
   let count = 0
   const add = (text: string) => {
@@ -82,9 +82,9 @@ type StringPlace = {slab: number; start: number}
 type Slab = {bytes: Buffer | null; used: number; at: number}
 
 /**
- * Stores strings one after another in slabs, each with a length prefix of four bytes; no string spans two slabs. Beyond the limit, slabs go
- * to a temporary file with synchronous I/O, which is fast because the file is local and recent. The file is unlinked at once, so that a
- * process that dies leaves nothing.
+ * Stores strings one after another in slabs, each with a length prefix of four bytes; no string spans two slabs. Beyond the limit, slabs go to a
+ * temporary file with synchronous I/O, which is fast because the file is local and recent. The file is unlinked immediately, so that a process
+ * that dies leaves no file.
  */
 const openSlabs = (limit: number, count: Zip['count']) => {
   const slabs: Slab[] = []
@@ -124,7 +124,7 @@ const openSlabs = (limit: number, count: Zip['count']) => {
       total += 4 + length
       return {slab: slabs.length - 1, start}
     },
-    /** Reads the string that is `after` strings behind the given position. */
+    /** Reads the string that comes `after` strings later than the string at the given position. */
     read({slab, start}: StringPlace, after: number): string {
       for (let left = after; ; left--) {
         if (start >= slabs[slab]!.used) [slab, start] = [slab + 1, 0]

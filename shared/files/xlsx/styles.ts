@@ -11,8 +11,8 @@ const [general, date, time, moment, duration, percent] = ['General', 'yyyy-mm-dd
 ) as [NumberFormat, NumberFormat, NumberFormat, NumberFormat, NumberFormat, NumberFormat]
 
 /**
- * Returns a built-in format by its number: ECMA-376 part 1, 18.8.30, and those of East Asian editions. Currencies (5 to 8, 37 to 44) and
- * fractions (12, 13) display the stored number.
+ * Returns a built-in format by its number, including the formats of East Asian editions. Source: ECMA-376 part 1, 18.8.30. Currencies (5 to 8,
+ * 37 to 44) and fractions (12, 13) display the stored number.
  */
 const builtIn = (id: number): NumberFormat => {
   if (id === 9 || id === 10) return percent
@@ -25,7 +25,7 @@ const builtIn = (id: number): NumberFormat => {
 export type Styles = NumberFormat[]
 
 export const readStyles = async (zip: Zip, path: string | null): Promise<Styles> => {
-  // The cells of an OpenDocument file name their kind. Only percentages are displayed as another number.
+  // The cells of an OpenDocument file name their type. Only percentages are displayed as another number.
   if (isOds(zip)) return [general, percent]
   const styles: Styles = []
   if (!path) return styles

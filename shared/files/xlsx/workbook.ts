@@ -8,7 +8,7 @@ type SheetState = 'visible' | 'hidden' | 'very hidden'
 export type Sheet = {name: string; state: SheetState}
 type Workbook = {
   sheets: (Sheet & {path: string})[]
-  /** The year from which days are counted. */
+  /** The year from which the serial numbers of dates count days. */
   epoch: 1900 | 1904
   styles: string | null
   strings: string | null

@@ -20,10 +20,10 @@ export type WorkbookLimits = {
 }
 
 export type StoredWorkbook = Partial<Record<StoredKind, number>>
-/** The first number in a column that is displayed as another text than the file stores. */
+/** An example of a column: its first number whose displayed text differs from the stored text. */
 export type FormattedCells = {displayed: string; stored: string}
 export type WorkbookEvidence = {
-  /** The year from which days are counted. */
+  /** The year from which the serial numbers of dates count days. */
   epoch: 1900 | 1904
   /** Merged ranges of the sheet. The first cell of each has the value; the others are empty. */
   merged: number
@@ -40,7 +40,7 @@ export type XlsxFile = Table & {
   formatted: (FormattedCells | undefined)[]
   guards: Guards
   proposeHeader(): HeaderProposal | null
-  /** The first non-empty rows that were read, at most 30. Only while `rows` is open. */
+  /** Returns the non-empty rows among the first 30 rows that were read. Call this only before `rows` ends. */
   firstRows(): {number: number; cells: string[]}[]
 }
 
@@ -55,8 +55,8 @@ export type NumbersOf = (column: string) => NumberReading
 type Options = Pick<XlsxReader, 'headerRow' | 'range' | 'apostrophes'> & {sheet?: string | undefined; numbersOf?: NumbersOf | undefined}
 
 /**
- * Opens a workbook and reads up to the header of the named sheet, or of the first visible sheet with rows. `rows` must be read to its end
- * or closed with `return()`, because it keeps the workbook open.
+ * Opens a workbook and reads up to the header of the named sheet, or of the first visible sheet with rows. `rows` keeps the workbook open, so it
+ * must be read to its end or closed with `return()`.
  */
 export const openXlsx = async (object: StoredObject, reader: Options, limits: WorkbookLimits): Promise<XlsxFile> => {
   const zip = await openZip(object, limits.unpacked)
@@ -90,7 +90,7 @@ export const openXlsx = async (object: StoredObject, reader: Options, limits: Wo
       firstRows: () => [],
     }
     file.rows = rowsOf(readSheet(zip, path, end), {reader, cells: {...cells, guards}, file, close})
-    // The first step ends at the header. So the generator has started when `return()` is called, and `return()` closes the workbook.
+    // The first `next()` reads up to the header. Only a started generator closes the workbook when `return()` is called.
     await file.rows.next()
     return file
   } catch (error) {
@@ -101,13 +101,15 @@ export const openXlsx = async (object: StoredObject, reader: Options, limits: Wo
 
 type Candidates = ReturnType<typeof listCandidates>
 
-/** Returns the first candidate with rows. If none has rows, returns the first candidate, because reading it reports what is missing. */
+/**
+ * Returns the first candidate with rows, else the first candidate. Reading a sheet without rows then throws an error that says what is missing.
+ */
 const firstWithRows = async (candidates: Candidates, count: (path: string) => Promise<number>): Promise<Candidates[number]> => {
   if (candidates.length > 1) for (const candidate of candidates) if ((await count(candidate.path)) > 1) return candidate
   return candidates[0]!
 }
 
-/** Counts the non-empty rows of the range up to two, which are a header and a row. */
+/** Counts the non-empty rows of the range, up to two: a header and a row. Without a header row, the count begins at 1. */
 const countRows = async (sheet: AsyncIterable<SheetRow[]>, reader: Options, cells: CellContext): Promise<number> => {
   const range = rangeOf(reader.range)
   let count = reader.headerRow ? 0 : 1
@@ -180,7 +182,7 @@ const headerIn = (rows: SheetRow[], {range: text}: Options, cells: Context) => {
   return proposed && {title: proposed.title, columns: proposed.columns, reader: {range: fromRow(text, rows[proposed.at]!.number)}}
 }
 
-/** Yields the rows of the range and stops reading below it. */
+/** Yields the rows of the range, and stops reading at its last row. */
 async function* within(sheet: AsyncIterable<SheetRow[]>, {top, bottom}: Range) {
   for await (const rows of sheet) {
     yield rows.filter(({number}) => number >= top && number <= bottom)
@@ -197,7 +199,7 @@ type TakenRows = {
   faults: FileRow['faults']
 }
 
-/** The settings for reading every cell as stored. They are used to count rows and to read column names. */
+/** The settings for reading every cell as stored. Counting rows and reading column names use them. */
 const asStored: NumberReading[] = []
 const asWritten: NumberReading = {numbers: 'stored'}
 

@@ -13,7 +13,7 @@ export type Zip = {
   has(path: string): boolean
   /** The names of the entries, in the file's order. */
   paths: string[]
-  /** Yields the entry's bytes, unpacked on demand. Names of entries are case-insensitive. */
+  /** Yields the unpacked bytes of an entry. Names of entries are case-insensitive. */
   open(path: string): AsyncGenerator<Buffer, void, undefined>
   /** Counts expanded bytes towards the unpack limit, for example a shared string once for each cell that refers to it. */
   count(bytes: number): void
@@ -21,8 +21,8 @@ export type Zip = {
 }
 
 /**
- * Opens a ZIP file in storage with range reads. If its entries declare more than `limit` bytes together, it is refused before unpacking.
- * Declarations may be false, so unpacked bytes are counted too. A wrong checksum means a corrupt file.
+ * Opens a ZIP file in storage with range reads. If the entries declare more than `limit` bytes together, the file is refused before unpacking.
+ * The declared sizes may be false, so unpacked bytes are counted too. Throws FILE_CORRUPT for a wrong size or checksum.
  */
 export const openZip = async (object: StoredObject, limit: number): Promise<Zip> => {
   const reader = new StoredReader(object)
@@ -104,7 +104,7 @@ const openCount = (limit: number) => {
   }
 }
 
-/** Unpacks an entry. If the entry exceeds its declared size, it is unpacked to its end or to the limit, but only to count its bytes. */
+/** Unpacks an entry. Bytes beyond the declared size are counted but not yielded, and the entry is refused at its end. */
 const openUnpacking = (file: ZipFile, count: Zip['count']) => {
   return async function* (entry: Entry): AsyncGenerator<Buffer, void, undefined> {
     let [bytes, sum] = [0, 0]

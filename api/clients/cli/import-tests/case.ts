@@ -5,7 +5,7 @@ import {badFile} from '../failure.ts'
 
 /** Counts by outcome, of all modules or of each. */
 export type ExpectedCounts = Record<string, number | Record<string, number>>
-/** The expected outcome of a row: its name, or some keys of its entry, or one of these for each module. */
+/** The expected outcome of a row: the name of the outcome, some keys of the row's entry, or one of these by module. */
 export type ExpectedRow = string | Record<string, unknown>
 export type CaseRecords = Record<string, Json[]>
 
@@ -20,11 +20,11 @@ export type CaseAnswer = {
   record?: Json
 }
 
-/** One import test: the files of a template, the records of the CRM before, and what is expected after. */
+/** One import test: the files of a template, the records of the CRM before, and what is expected after the run. */
 export type ImportCase = {
   name: string
   template: string
-  /** Paths by slot. A template with one slot may leave its name out; the key is then empty. */
+  /** Paths by slot. If `files` is a single path, the key is empty. */
   files: Record<string, string>
   crm: CaseRecords
   answers: CaseAnswer[]

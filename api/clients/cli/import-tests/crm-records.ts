@@ -2,7 +2,7 @@ import type {Client, Json} from '../../http.ts'
 import type {CaseRecords} from './case.ts'
 import {type Difference, differ, show} from './difference.ts'
 
-/** The stand-in's org of a case and the modules of its discovery. */
+/** The CRM org of a case at the stand-in. `key`: its name there. `modules`: the modules of its discovery. */
 export type CrmOrg = {crm: Client; key: string; modules: Json[]}
 
 /** Replaces all records of the stand-in by those of the case. A text in a lookup is the name of an earlier record. */

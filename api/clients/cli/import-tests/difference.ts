@@ -13,7 +13,7 @@ export const differ = (message: string, {module = null, field = null, row = null
 
 export const show = (value: unknown): string => (value === undefined || value === null ? 'empty' : JSON.stringify(value))
 
-/** Describes a refusal of the API, one difference for each issue, module or field that it names. */
+/** Converts a refusal of the API to differences: one for each issue, module or field that it names, or one for the whole. */
 const differencesOf = ({body, message}: ApiError): Difference[] => {
   const {issues = [], modules = [], fields = []} = body ?? {}
   const named = [

@@ -25,7 +25,7 @@ const caseOf = ({suite, name, ms, passed, differences}: CaseResult): string[] =>
 
 const seconds = (ms: number) => (ms / 1000).toFixed(3)
 
-/** XML allows no control characters but tab and line feeds. */
+/** Escapes a text for XML. Replaces control characters, except tab and line feed, by spaces. */
 const toXml = (text: string) =>
   text
     .replaceAll(/[^\P{Cc}\t\n]/gu, ' ')

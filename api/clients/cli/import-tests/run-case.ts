@@ -9,14 +9,14 @@ import {type CrmOrg, compareRecords, writeRecords} from './crm-records.ts'
 import {type Difference, differ, orDifferences} from './difference.ts'
 import {chainCounts, chainRows, compareCounts, compareRows, readRows} from './outcomes.ts'
 
-/** What a case needs: the org of its suite, the templates by name, and the stand-in's org of a connection. */
+/** The environment of a case: the org of its suite, the templates by name, and the CRM org that a connection has at the stand-in. */
 export type CaseSetting = {
   session: Session
   templates: Map<string, Json>
   crmOf(connectorId: string | null): CrmOrg & {connectorId: string}
 }
 
-/** A case fails if its run takes longer than this. */
+/** The longest duration of a run, in ms. A longer run ends the command with an error. */
 const longestRunMs = 60_000
 
 /** Runs one case. Returns every difference from what it expects. */
@@ -71,7 +71,7 @@ const createImport = async ({client, path}: Session, one: ImportCase, {template,
   return {importId: made.id as string, slots}
 }
 
-/** Verification would only make the case slower, because the case itself compares the records. */
+/** Starts a run and returns it once it has ended. Verification is off, because the case itself compares the records. */
 const runImport = async ({client, path}: Session, importId: string, body: object): Promise<Json> => {
   const {run} = await client.post(path(`imports/${importId}/runs`), {...body, verify: 'off'})
   const at = path(`imports/${importId}/runs/${run.id}`)

@@ -8,14 +8,14 @@ import {Failure, usage} from '../failure.ts'
 import {openProgram, packageFolder} from '../program-copy.ts'
 import type {Session} from '../session.ts'
 
-/** An org of the test stack: a session, and the stand-in's org for each connection of the discovery. */
+/** An org of the test stack: a session, and for each connection of the discovery its new id and its CRM org at the stand-in. */
 export type TestOrg = {session: Session; crm: Client; connections: {connectorId: string; now: string; crm: string}[]}
 export type TestStack = {openOrg(connections: Json[]): Promise<TestOrg>; stop(): Promise<void>}
 
 const script = join('test', 'stack', 'import-tests.ts')
 
 /**
- * Starts the service with a CRM stand-in as a child process. The child ends with this process, however that ends. An installed package is
+ * Starts the service with a CRM stand-in as a child process. The child ends when this process ends, also after a crash. An installed package is
  * copied below `directory` once.
  */
 export const startTestStack = async (directory: string, signal: AbortSignal): Promise<TestStack> => {
