@@ -13,11 +13,12 @@ export type ChangesQuery = {module: string; fields: string[]; sinceMs: number}
 
 const changesPerPage = 2_000
 const deletedPerPage = 200
-const dayMs = 86_400_000
+/** The window ends this long after now, because the CRM's clock may be ahead. */
+const marginMs = 86_400_000
 /** The largest tolerated difference of the clocks. If the clocks differ by more, a second query uses the corrected time. */
 const toleranceMs = 1_000
 
-/** Reads the records changed within a day after `sinceMs`, and all deletions since. Returns null if more than `mostChanges` records changed. */
+/** Reads the records changed since `sinceMs`, and all deletions since. Returns null if more than `mostChanges` records changed. */
 export const readChanges = async (
   sendCrmRequest: SendCrmRequest,
   query: ChangesQuery,
@@ -38,7 +39,8 @@ const readUpdated = async (
 ) => {
   const columns = [...new Set(['id', 'Modified_Time', ...fields])]
   const since = (sinceMs + offsetMs) / 1000
-  const window = windowOf(capabilities.coqlWindow, Math.floor(since), Math.ceil(since + dayMs / 1000), 'Modified_Time')
+  const until = (Date.now() + offsetMs + marginMs) / 1000
+  const window = windowOf(capabilities.coqlWindow, Math.floor(since), Math.ceil(until), 'Modified_Time')
   const records: CrmRecord[] = []
   let clockOffsetMs = 0
   for (let last: string | null = null; ; ) {

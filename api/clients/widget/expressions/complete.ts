@@ -51,7 +51,7 @@ const wordStart = (text: string): number => {
 /** Returns the expression for the cell of a column: `row['First name']`. */
 export const cellOf = (column: string): string => `row['${column.replaceAll(/['\\]/g, '\\$&')}']`
 
-const cellsOf = ({columns}: KnownWords): Suggestion[] => columns.map(name => ({text: cellOf(name), label: name, detail: 'column'}))
+const cellsOf = ({columns}: KnownWords): Suggestion[] => columns.map(name => ({text: cellOf(name), label: name, detail: t.column}))
 
 const membersOf = (name: string, known: KnownWords): Suggestion[] => {
   if (name === 'row') return cellsOf(known)
@@ -70,7 +70,7 @@ const wordsOf = ({hasValue, libraries}: KnownWords): Suggestion[] => [
   {text: 'row', label: 'row', detail: t.theCellsOfTheRow},
   {text: 'helpers.', label: 'helpers', detail: t.builtInFunctions},
   {text: 'context', label: 'context', detail: t.valuesFromTheSettings},
-  ...libraries.map(({namespace}) => ({text: `${namespace}.`, label: namespace, detail: 'library'})),
+  ...libraries.map(({namespace}) => ({text: `${namespace}.`, label: namespace, detail: t.library})),
 ]
 
 /**

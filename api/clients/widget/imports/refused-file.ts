@@ -41,7 +41,7 @@ export const RefusedFile = ({name, error, read}: Props) => {
   const [reader, setReader] = useState<Partial<CsvReader> & Partial<WorkbookReader>>({})
   const code = error instanceof ApiError ? error.code : ''
   const sheets = sheetsIn(error)
-  const isWorkbook = sheets.length > 0 || /\.xlsx$/i.test(name)
+  const isWorkbook = sheets.length > 0 || /\.(xlsx|ods)$/i.test(name)
   const hint = advice[code]
   const title = t.couldNotImport(name)
   // For an empty text file, other reader options do not help.

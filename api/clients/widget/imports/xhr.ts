@@ -1,5 +1,5 @@
 import {ApiError, Unreachable} from '../../http.ts'
-import {leave, sessionHeaders} from '../state/session.ts'
+import {endOnRefusal, sessionHeaders} from '../state/session.ts'
 import {t} from '../text/files.ts'
 import type {Send} from './send.ts'
 
@@ -7,33 +7,35 @@ import type {Send} from './send.ts'
 const silenceMs = 5 * 60_000
 
 /** Sends a request by XMLHttpRequest, because `fetch` does not report upload progress. A 401 response ends the session. */
-export const sendByXhr: Send = (method, path, body, {signal, onSent}) =>
-  new Promise((resolve, reject) => {
-    const request = new XMLHttpRequest()
-    const stop = () => request.abort()
-    let timer = setTimeout(stop, silenceMs)
-    const isAlive = () => {
-      clearTimeout(timer)
-      timer = setTimeout(stop, silenceMs)
-    }
-    request.open(method, path)
-    for (const [name, value] of Object.entries(sessionHeaders())) request.setRequestHeader(name, value)
-    request.setRequestHeader('content-type', 'application/octet-stream')
-    request.upload.onprogress = ({loaded}) => {
-      isAlive()
-      onSent(Math.min(loaded, body.size))
-    }
-    request.onload = () => answer(request, resolve, reject)
-    request.onerror = () => reject(new Unreachable(t.theConnectionWasLost))
-    request.onabort = () => reject(signal.aborted ? signal.reason : new Unreachable(t.theServerDidNotRespondInTime))
-    request.onloadend = () => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', stop)
-    }
-    signal.addEventListener('abort', stop)
-    if (signal.aborted) reject(signal.reason)
-    else request.send(body)
-  })
+export const sendByXhr: Send = endOnRefusal<Parameters<Send>, object>(
+  (method, path, body, {signal, onSent}) =>
+    new Promise((resolve, reject) => {
+      signal.throwIfAborted()
+      const request = new XMLHttpRequest()
+      const stop = () => request.abort()
+      let timer = setTimeout(stop, silenceMs)
+      const isAlive = () => {
+        clearTimeout(timer)
+        timer = setTimeout(stop, silenceMs)
+      }
+      request.open(method, path)
+      for (const [name, value] of Object.entries(sessionHeaders())) request.setRequestHeader(name, value)
+      request.setRequestHeader('content-type', 'application/octet-stream')
+      request.upload.onprogress = ({loaded}) => {
+        isAlive()
+        onSent(Math.min(loaded, body.size))
+      }
+      request.onload = () => answer(request, resolve, reject)
+      request.onerror = () => reject(new Unreachable(t.theConnectionWasLost))
+      request.onabort = () => reject(signal.aborted ? signal.reason : new Unreachable(t.theServerDidNotRespondInTime))
+      request.onloadend = () => {
+        clearTimeout(timer)
+        signal.removeEventListener('abort', stop)
+      }
+      signal.addEventListener('abort', stop)
+      request.send(body)
+    }),
+)
 
 const answer = (request: XMLHttpRequest, resolve: (body: object) => void, reject: (error: Error) => void) => {
   const body = read(request.responseText)
@@ -43,9 +45,7 @@ const answer = (request: XMLHttpRequest, resolve: (body: object) => void, reject
     'x-request-id': request.getResponseHeader('x-request-id') ?? '',
     ...(retryAfter !== null && {'retry-after': retryAfter}),
   })
-  const error = new ApiError(request.status, body, headers)
-  if (error.status === 401) leave(error.message)
-  reject(error)
+  reject(new ApiError(request.status, body, headers))
 }
 
 const read = (text: string) => {

@@ -15,6 +15,8 @@ export const EditableCell = ({row, column, value, isEdited, edit}: Props) => {
   const input = useRef<HTMLInputElement>(null)
   const button = useRef<HTMLSpanElement>(null)
   const wasOpen = useRef(false)
+  /** A browser may send `blur` when the input is removed, which must not save a cancelled draft. */
+  const isClosing = useRef(false)
   useEffect(() => {
     if (draft !== null && !wasOpen.current) input.current?.select()
     if (draft === null && wasOpen.current && document.activeElement === document.body) button.current?.querySelector('button')?.focus()
@@ -22,18 +24,26 @@ export const EditableCell = ({row, column, value, isEdited, edit}: Props) => {
   }, [draft === null])
   if (!edit) return html`<span>${value === '' ? html`<span class="quiet">${t.empty}</span>` : value}</span>`
   const save = () => {
-    if (draft !== null && draft !== value) edit(row, column, draft)
+    if (!isClosing.current && draft !== null && draft !== value) edit(row, column, draft)
+    close()
+  }
+  const close = () => {
+    isClosing.current = true
     setDraft(null)
+  }
+  const open = () => {
+    isClosing.current = false
+    setDraft(value)
   }
   const onKey = (event: KeyboardEvent) => {
     if (event.key === 'Enter') save()
-    if (event.key === 'Escape') setDraft(null)
+    if (event.key === 'Escape') close()
   }
   if (draft !== null)
     return html`<input ref=${input} class="cell-input" type="text" aria-label=${t.ofRow(column, row)} value=${draft} onInput=${(event: Event) => setDraft((event.target as HTMLInputElement).value)} onKeyDown=${onKey} onBlur=${save} />`
   return html`
     <span ref=${button} class=${`cell-edit ${isEdited ? 'edited' : ''}`}>
-      <button type="button" class="cell-button" aria-label=${t.editCell(column, row, value || t.empty)} onClick=${() => setDraft(value)}>${value === '' ? html`<span class="quiet">${t.empty}</span>` : value.length > 80 ? `${value.slice(0, 80)} …` : value}</button>
+      <button type="button" class="cell-button" aria-label=${t.editCell(column, row, value || t.empty)} onClick=${open}>${value === '' ? html`<span class="quiet">${t.empty}</span>` : value.length > 80 ? `${value.slice(0, 80)} …` : value}</button>
       ${isEdited && html`<${Button} kind="quiet" label=${t.undoTheEditOfInRow(column, row)} onClick=${() => edit(row, column, null)}>${t.undo}<//>`}
     </span>
   `

@@ -9,7 +9,6 @@ import {goIfHere, place, setQuery, to} from '../state/place.ts'
 import {client, inOrg, may} from '../state/session.ts'
 import {t} from '../text/decide.ts'
 import {Button} from '../ui/button.ts'
-import {count} from '../ui/format.ts'
 import {Notice, Problem, say} from '../ui/notice.ts'
 import {Shown} from '../ui/page.ts'
 import {type Answers, answersOf, type Choice, type Question, type Rule} from './answering.ts'
@@ -75,7 +74,7 @@ const RunQuestions = ({id, run, known: loadedImport, onSaved}: RunQuestionsProps
         </div>
         <${Problem} error=${saving.error} />
         ${questions.length > 0 && may('operator') && html`<div class="run-save"><span class="grow quiet" role="status">${waiting === 0 ? t.noUnsavedAnswers : t.unsavedAnswerCount(waiting)}</span><${Button} kind=${waiting > 0 || openQuestionsOf(run) > 0 ? 'main' : 'plain'} disabled=${waiting === 0} isBusy=${saving.isBusy} onClick=${() => saving.run()}>${waiting > 0 ? t.saveAnswerCount(waiting) : t.saveAnswers}<//></div>`}
-        ${hasSaved && waiting === 0 && html`<${Notice} kind="good" title=${t.answersSaved}>${t.retryTheRunToWriteTheWaiting(count(questions.reduce((sum, {rows}) => sum + rows, 0)))}<//>`}
+        ${hasSaved && waiting === 0 && html`<${Notice} kind="good" title=${t.answersSaved}>${t.retryTheRunToWriteTheWaitingRows}<//>`}
       `}
     <//>
     <${Retry} importId=${id} run=${run} known=${loadedImport} onStarted=${started} isMain=${waiting === 0 && openQuestionsOf(run) === 0} />

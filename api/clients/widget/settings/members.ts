@@ -31,7 +31,7 @@ const duties: Record<Role, string> = {
   operator: t.importsAndRuns,
   builder: t.alsoTemplatesAndSchedules,
   admin: t.alsoSettingsConnectionsAndBilling,
-  owner: 'everything',
+  owner: t.everything,
 }
 
 const followRule = t.rolesFollowTheCrmAtEachSign

@@ -57,7 +57,7 @@ const ModuleTable = ({read: {modules, registryVersion}, all, again}: {read: Modu
   version.current = Math.max(version.current, registryVersion)
   const change = useDoing(async (module: ConfiguredModule, enabled: boolean) => {
     const changed = await patchModule(module, version.current, {enabled})
-    version.current = changed.registryVersion
+    version.current = Math.max(version.current, changed.registryVersion ?? 0)
     say((enabled ? t.moduleEnabled : t.moduleDisabled)(module.label ?? module.apiName))
     again()
   })
@@ -68,7 +68,9 @@ const ModuleTable = ({read: {modules, registryVersion}, all, again}: {read: Modu
     const keys = ordered.map(({key}) => key!)
     const from = keys.indexOf(module.key!)
     keys.splice(from + by, 0, ...keys.splice(from, 1))
-    await client.put(`${inOrg('/config/modules/order')}?connector=${module.connectorId}`, {modules: keys}, ifVersion(version.current))
+    const path = `${inOrg('/config/modules/order')}?connector=${module.connectorId}`
+    const moved = await client.put<{registryVersion?: number}>(path, {modules: keys}, ifVersion(version.current))
+    version.current = Math.max(version.current, moved.registryVersion ?? 0)
     say(t.movedToPosition(module.label ?? module.apiName, from + by + 1))
     again()
   })

@@ -146,18 +146,19 @@ setInterval(() => {
 }, lookEveryMs)
 
 function wrap(inner: Client): Client {
-  const watch =
-    <A extends unknown[], R>(call: (...sent: A) => Promise<R>) =>
-    async (...sent: A): Promise<R> => {
-      const before = round
-      try {
-        return await call(...sent)
-      } catch (error) {
-        // A late response to the previous session does not end this one.
-        if (error instanceof ApiError && error.status === 401 && round === before) leave(messageOf(error))
-        throw error
-      }
-    }
-  const watched = Object.entries(inner).map(([name, part]) => [name, typeof part === 'function' ? watch(part as Json) : part])
+  const watched = Object.entries(inner).map(([name, part]) => [name, typeof part === 'function' ? endOnRefusal(part as Json) : part])
   return Object.fromEntries(watched) as Client
+}
+
+/** Returns the call, which ends the session if the API answers with 401. A late response to the previous session does not end this one. */
+export function endOnRefusal<A extends unknown[], R>(call: (...sent: A) => Promise<R>): (...sent: A) => Promise<R> {
+  return async (...sent) => {
+    const before = round
+    try {
+      return await call(...sent)
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 401 && round === before) leave(messageOf(error))
+      throw error
+    }
+  }
 }

@@ -98,7 +98,7 @@ export const t = translate('decide', {
   unsavedAnswerCount: (waiting: number) => plural(waiting, 'unsaved answer'),
   saveAnswerCount: (waiting: number) => `Save ${plural(waiting, 'answer')}`,
   saveAnswers: 'Save answers',
-  retryTheRunToWriteTheWaiting: (rows: Part) => `Retry the run to write the ${rows} waiting rows.`,
+  retryTheRunToWriteTheWaitingRows: 'Retry the run to write the rows that waited for these answers.',
   repeatWeekly: 'Repeat weekly',
   thisCreatesAndUpdatesRecordsInThe: (left: number) => `This creates and updates records in the CRM for up to ${plural(left, 'row')}.`,
   itFillsUpToLinksOfRows: (links: number) => `It fills up to ${plural(links, 'link')} of rows already written.`,

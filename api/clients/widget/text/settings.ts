@@ -119,6 +119,7 @@ export const t = translate('settings', {
   restore: 'Restore',
   importsAndRuns: 'imports and runs',
   alsoTemplatesAndSchedules: 'also templates and schedules',
+  everything: 'everything',
   alsoSettingsConnectionsAndBilling: 'also settings, connections and billing',
   rolesFollowTheCrmAtEachSign: 'Roles follow the CRM at each sign-in. A role set here, or by an invitation, is marked “manual” and stays.',
   theMembersOfThisOrganisationAnd: 'The members of this organisation and their roles.',

@@ -144,6 +144,8 @@ export const t = translate('shell', {
   alsoSignOut: 'log out',
   controlKey: 'Ctrl',
   theCellOfTheColumn: 'the cell of the column',
+  column: 'column',
+  library: 'library',
   theCellsOfTheRow: 'the cells of the row',
   builtInFunctions: 'built-in functions',
   valuesFromTheSettings: 'values from the settings',

@@ -107,7 +107,7 @@ export const decide: typeof t = {
   unsavedAnswerCount: waiting => plural(waiting, 'nicht gespeicherte Antwort', 'nicht gespeicherte Antworten'),
   saveAnswerCount: waiting => `${plural(waiting, 'Antwort', 'Antworten')} speichern`,
   saveAnswers: 'Antworten speichern',
-  retryTheRunToWriteTheWaiting: rows => `Wiederholen Sie den Lauf, um die ${rows} wartenden Zeilen zu schreiben.`,
+  retryTheRunToWriteTheWaitingRows: 'Wiederholen Sie den Lauf, um die Zeilen zu schreiben, die auf diese Antworten gewartet haben.',
   repeatWeekly: 'Wöchentlich wiederholen',
   thisCreatesAndUpdatesRecordsInThe: left => `Das legt für bis zu ${rowWords(left)} Datensätze im CRM an oder ändert sie.`,
   itFillsUpToLinksOfRows: links => `Das füllt bis zu ${plural(links, 'Verknüpfung', 'Verknüpfungen')} schon geschriebener Zeilen.`,

@@ -122,6 +122,7 @@ export const settings: typeof t = {
   restore: 'Wiederherstellen',
   importsAndRuns: 'Importe und Läufe',
   alsoTemplatesAndSchedules: 'auch Vorlagen und Zeitpläne',
+  everything: 'alles',
   alsoSettingsConnectionsAndBilling: 'auch Einstellungen, Verbindungen und Abrechnung',
   rolesFollowTheCrmAtEachSign:
     'Rollen folgen dem CRM bei jeder Anmeldung. Eine hier oder durch eine Einladung gesetzte Rolle ist als „manuell“ markiert und bleibt.',

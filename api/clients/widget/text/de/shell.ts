@@ -145,6 +145,8 @@ export const shell: typeof t = {
   alsoSignOut: 'ausloggen',
   controlKey: 'Strg',
   theCellOfTheColumn: 'die Zelle der Spalte',
+  column: 'Spalte',
+  library: 'Bibliothek',
   theCellsOfTheRow: 'die Zellen der Zeile',
   builtInFunctions: 'eingebaute Funktionen',
   valuesFromTheSettings: 'Werte aus den Einstellungen',

@@ -1,0 +1,26 @@
+import anyTest, {type TestFn} from 'ava'
+import type {Connection} from '../../../shared/crm/crm.ts'
+import {type CrmPlace, place} from './crm-fixture.ts'
+
+const test = anyTest.serial as TestFn<{place: CrmPlace; connection: Connection}>
+const dayMs = 86_400_000
+
+anyTest.before(async t => {
+  const context = t.context as {place: CrmPlace; connection: Connection}
+  context.place = await place(t)
+  context.connection = await context.place.crm.open(await context.place.connect())
+})
+
+test('changes are read up to now, also those long after the start, with deletions', async t => {
+  const {place, connection} = t.context
+  const orders = [{Name: 'stays'}, {Name: 'goes'}]
+  place.standIn.create('example', 'Orders', orders, {as: 'ana@example.org'})
+  const [stays, goes] = place.standIn.records('example', 'Orders').map(({id}) => id)
+  await connection.deleteRecords!('Orders', [goes!], {})
+  for (const days of [0.01, 1.5, 40]) {
+    const found = await connection.readChanges!({module: 'Orders', fields: ['Name'], sinceMs: Date.now() - days * dayMs})
+    t.deepEqual([found!.records.map(({id, Name}) => [id, Name]), found!.deleted], [[[stays, 'stays']], [goes]], `${days} days`)
+  }
+  const later = await connection.readChanges!({module: 'Orders', fields: ['Name'], sinceMs: Date.now() + 60_000})
+  t.deepEqual([later!.records, later!.deleted], [[], []])
+})
