@@ -17,7 +17,7 @@ export class Reply {
 
 /** Replies with JSON that is already serialised. */
 export const replyJson = (body: string | Uint8Array<ArrayBuffer>): Reply =>
-  reply({headers: JSON_HEADERS, body: typeof body === 'string' ? body : Buffer.from(body.buffer)})
+  reply({headers: JSON_HEADERS, body: typeof body === 'string' ? body : Buffer.from(body.buffer, body.byteOffset, body.byteLength)})
 
 type ReplyParts = {status?: number; headers?: Record<string, string>; body?: Readable | Buffer | string | null; json?: unknown}
 

@@ -24,12 +24,13 @@ const differencesOf = ({body, message}: ApiError): Difference[] => {
   return named.length > 0 ? named : [differ(message)]
 }
 
-/** Runs a step of a case. A refusal of the API becomes differences. */
+/** Runs a step of a case. A refusal of the API, or a run that does not end in time, becomes differences. */
 export const orDifferences = async (step: () => Promise<Difference[]>): Promise<Difference[]> => {
   try {
     return await step()
   } catch (error) {
     if (error instanceof ApiError) return differencesOf(error)
+    if (error instanceof Error && error.name === 'TimeoutError') return [differ('The run did not end in time')]
     throw error
   }
 }
