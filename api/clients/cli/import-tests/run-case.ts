@@ -16,7 +16,7 @@ export type CaseSetting = {
   crmOf(connectorId: string | null): CrmOrg & {connectorId: string}
 }
 
-/** The longest duration of a run, in ms. A longer run ends the command with an error. */
+/** The longest duration of a run, in ms. A longer run fails its case. */
 const longestRunMs = 60_000
 
 /** Runs one case. Returns every difference from what it expects. */
