@@ -12,7 +12,10 @@ const list = z.string().transform(text =>
     .filter(Boolean),
 )
 
-/** Parses keys: `id:base64` pairs, comma separated, each of 32 bytes. The first key encrypts, and all keys decrypt. */
+/**
+ * Parses a key ring: comma-separated `id:base64` pairs, each with a key of 32 bytes. The first key encrypts and signs; every key decrypts and
+ * verifies.
+ */
 const keyRing = list.transform((pairs, ctx) => {
   if (!pairs.length)
     ctx.addIssue({code: 'custom', message: 'No key is given. Each is <id>:<32 bytes in base64>, e.g. k1:$(openssl rand -base64 32)'})
@@ -171,8 +174,8 @@ export type Config = ReturnType<typeof readConfig>
 export type ParsedEnvironment = z.output<typeof Environment>
 
 /**
- * Parses the environment, once per process. Throws one error that names every invalid variable. If other machines can reach the process, it needs its
- * own keys.
+ * Parses the environment, once per process. Throws one error that names every variable that does not parse, or else the first broken rule of
+ * `setting-rules.ts`.
  */
 export const readConfig = (environment: Record<string, string | undefined> = process.env) => {
   const parsed = Environment.safeParse(givenOf(environment))
@@ -193,8 +196,8 @@ export const readEnvironment = (): Record<string, string | undefined> => ({...pr
 export type SettingProblem = {names: string[]; message: string}
 
 /**
- * Finds every problem of an environment, where `readConfig` throws the first one of the rules. A variable with a bad value counts as not set for the
- * rules. Also returns the names of the variables that are set.
+ * Finds every problem of an environment, whereas `readConfig` throws only the first broken rule. For the rules, a variable that does not parse
+ * counts as not set. Also returns the parsed settings and the names of the variables that are set.
  */
 export const inspectSettings = (environment: Record<string, string | undefined>) => {
   const given = givenOf(environment)
@@ -214,12 +217,12 @@ export const inspectSettings = (environment: Record<string, string | undefined>)
   return {problems: [...bad, ...broken], config, given: settingNames.filter(name => name in given)}
 }
 
-/** The placeholder for the webhook secret until the webhook endpoint, and with it the secret, is created. */
+/** Placeholder of the webhook secret until the webhook endpoint exists. */
 export const noWebhookSecret = 'not-created-yet'
 
 /**
- * Parses the environment of `lading billing setup`, which creates the webhook endpoint whose secret the other processes need. The command gives no
- * org a plan, so DEFAULT_PLAN needs no confirmation here.
+ * Parses the environment of `lading billing setup`, which creates the webhook endpoint whose secret the other processes need. The command gives
+ * no org a plan, so DEFAULT_PLAN needs no confirmation here.
  */
 export const readSetupConfig = (environment: Record<string, string | undefined> = process.env) =>
   readConfig({
@@ -243,7 +246,10 @@ export const directUrlOf = (config: {DATABASE_URL?: string | undefined; DATABASE
   throw new Error('A release needs a connection without a pooler. Set DATABASE_DIRECT_URL to the address of Postgres itself')
 }
 
-/** Returns where files and the records of ended runs are stored: in a bucket if one is configured, otherwise in a folder. */
+/**
+ * Returns where files and the records of ended runs are stored: in a bucket if one is configured, otherwise in a folder. Throws if a bucket has
+ * no access key.
+ */
 export const storageOf = (
   config: Pick<Config, 'STORAGE_DIR' | `S3_${'BUCKET' | 'REGION' | 'ENDPOINT' | 'ACCESS_KEY_ID' | 'SECRET_ACCESS_KEY'}`>,
 ) => {

@@ -40,8 +40,8 @@ type Strike = (blow: Blow) => void
 let armed: {point: FaultPoint; passes: number; blow: Blow; strike: Strike} | null = null
 
 /**
- * Makes a process fail at a named point, for tests only; never set this in production. `FAULT_POINT=after_send:3` kills the process the third time it
- * passes, `after_send:3:SIGSTOP` suspends it, and `after_send:3:LOOP` makes it hang. `strike` replaces that action.
+ * Makes a process fail at a named point, for tests only; never set this in production. `FAULT_POINT=after_send:3` kills the process the third
+ * time it passes, `after_send:3:SIGSTOP` suspends it, and `after_send:3:LOOP` makes it hang. `strike` replaces that action.
  */
 export const armFault = (setting: string | undefined, strike: Strike = strikeProcess) => {
   const [point, passes = '1', blow = 'SIGKILL'] = setting?.split(':') ?? []

@@ -5,7 +5,7 @@ import {Forecast} from './runs/forecast/forecast.ts'
 
 /**
  * Reads a connection's modules and fields from the CRM, and stores them as a snapshot with its diff. One such job runs at a time per connection.
- * `upkeep`: a background job, which never uses the probe call of an exhausted quota.
+ * `upkeep`: the job is background work, so it never makes the one probe call that an exhausted CRM quota still allows.
  */
 export const runDiscovery = job({
   name: 'discovery.run',
@@ -25,7 +25,7 @@ export const runDoctor = job({
 })
 
 /**
- * Executes a run. The run's lease decides, so a second delivery of the job finds the lease taken and ends. A run may outlive its job: the sweep
+ * Executes a run under the run's lease. A second delivery of the job finds the lease taken and ends. A run may outlive its job: the sweep
  * enqueues another job when the lease expires.
  */
 export const runImport = job({
@@ -56,7 +56,8 @@ const wholeImport = {
 } as const
 
 /**
- * Reads every row of an import as a run would, and stores the findings. One such job runs at a time per import. After a crash, the job starts again.
+ * Reads every row of an import as a run would, and stores the findings. One such job runs at a time per import. After a crash, the job starts
+ * again.
  */
 export const checkImport = job({
   name: 'import.check',
@@ -67,8 +68,8 @@ export const checkImport = job({
 })
 
 /**
- * Checks the newest import of each template of a connection again, after a discovery found changes. A job that starts later than another
- * discovery reads that one, so one waiting job a connection is enough.
+ * Checks the newest import of each template of a connection again, after a discovery found changes. A waiting job will read the newest discovery
+ * when it starts, so one waiting job per connection is enough.
  */
 export const recheckTemplates = job({
   name: 'templates.recheck',
@@ -88,8 +89,8 @@ export const forecastImport = job({
 })
 
 /**
- * Executes a firing of a schedule. The firing's lease decides, so a second delivery of the job finds the lease taken and ends. The clock enqueues
- * another job for a firing without a lease.
+ * Executes a firing of a schedule under the firing's lease. A second delivery of the job finds the lease taken and ends. The periodic task for
+ * schedules enqueues another job for a firing without a lease.
  */
 export const fireSchedule = job({
   name: 'schedule.fire',
@@ -108,7 +109,7 @@ export const testSchedule = job({
   key: ({schedule}) => schedule,
 })
 
-/** Sends an invitation by e-mail. It is sent again only after an hour, whatever the number of jobs. */
+/** Sends an invitation by e-mail, at most once an hour for the same invitation. */
 export const mailInvitation = job({
   name: 'invitation.mail',
   payload: z.object({org: z.string(), invitation: z.string()}),
@@ -152,8 +153,8 @@ export const checkCredits = job({
 })
 
 /**
- * The settings of a job that sends one request of an external engine: records to create or update, or parents whose rows are replaced. Request and
- * result are stored under the write's id. The job is tried once, so an unanswered write is not repeated automatically.
+ * The settings of a job that sends one request of an external engine: records to create or update, or parents whose subform rows are replaced.
+ * Request and result are stored under the write's id. The job is tried once, so an unanswered write is not repeated automatically.
  */
 const oneWrite = {
   payload: z.object({org: z.string(), write: z.string()}),
@@ -163,7 +164,9 @@ const oneWrite = {
 export const writeRecords = job({name: 'records.write', ...oneWrite})
 export const replaceRows = job({name: 'rows.replace', ...oneWrite})
 
-/** The settings of short jobs whose state is a database row. A job is retried a few times; after that, a periodic task finds its row. */
+/**
+ * The settings of short jobs whose state is a database row. A job is retried a few times; after that, a periodic task continues from the row.
+ */
 const overAtOnce = {
   retryLimit: 5,
   retryDelay: 2,
@@ -174,8 +177,8 @@ const overAtOnce = {
 }
 
 /**
- * Applies an event of the payment provider. The job does nothing if the event's row is already applied, or if the org's billing lock is taken. The
- * holder of the lock enqueues the job again when it releases the lock.
+ * Applies an event of the payment provider. The job does nothing if the event's row is already applied, or if the org's billing lock is taken.
+ * The holder of the lock enqueues the job again when it releases the lock.
  */
 export const applyPaymentEvent = job({
   name: 'payment.event',
@@ -186,7 +189,7 @@ export const applyPaymentEvent = job({
 })
 
 /**
- * Executes a top-up. The top-up's row decides, and the charge has one idempotency key, so a second delivery of the job charges nothing. A periodic
+ * Executes a top-up by the state of its row. The charge has one idempotency key, so a second delivery of the job charges nothing. A periodic
  * task resolves a top-up whose outcome is unknown.
  */
 export const chargeTopup = job({

@@ -9,7 +9,7 @@ import type {Code} from './errors.ts'
 import type {Log} from './telemetry/log.ts'
 import {traced, traceparent} from './telemetry/tracing.ts'
 
-/** What the API and a worker agree on for a job: name, payload, answer and policy. The handler belongs to the worker. */
+/** The contract of a job between the API and a worker: name, payload, answer and policy. The handler belongs to the worker. */
 // biome-ignore lint/suspicious/noExplicitAny: a catalogue holds jobs of every payload
 export type Job<P extends z.ZodType = any, A extends z.ZodType = any> = {
   name: string
@@ -31,7 +31,7 @@ const unanswered = {query_timeout: 35_000}
 
 /**
  * Opens the queue. `upkeep`: for worker processes, which also remove dead and expired jobs. The API only sends and reads jobs. Behind a pooler,
- * workers look for jobs at their interval, without notifications.
+ * workers get no notifications and poll for jobs.
  */
 export const openQueue = async (
   url: string,
@@ -55,8 +55,8 @@ export const openQueue = async (
 }
 
 /**
- * Updates the queue for a release: migrates its schema, creates new queues and updates the settings of the others. `run` executes one statement at a
- * time. The `policy` of an existing queue cannot change; it decides how jobs of one key exclude each other.
+ * Updates the queue for a release: migrates its schema, creates new queues and updates the settings of the others. `run` executes one statement
+ * at a time. The `policy` of an existing queue cannot change; it decides how jobs of one key exclude each other.
  */
 export const raiseQueue = async (jobs: Job[], {log, run}: {log: Log; run(text: string, values?: unknown[]): Promise<Rows>}) => {
   const queue = new PgBoss({db: {executeSql: inTurn(run)}, supervise: false, schedule: false})
@@ -79,8 +79,8 @@ const inTurn = <A extends unknown[], T>(run: (...given: A) => Promise<T>) => {
 }
 
 /**
- * Enqueues a job in `tx`, so that the job exists only if its subject does. Returns the id of the new job, or of the job with the same key; null if
- * that job ended meanwhile.
+ * Enqueues a job in `tx`, so that the job exists only if the transaction commits. Returns the id of the new job, or of the job with the same
+ * key; null if that job ended meanwhile.
  */
 export const enqueue = <P extends z.ZodType>(queue: Queue, job: Job<P>, payload: z.input<P>, how: SendOptionsOf): Promise<string | null> =>
   traced(`enqueue ${job.name}`, {kind: 'producer'}, () => put(queue, job, payload, how))

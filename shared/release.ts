@@ -5,7 +5,10 @@ import {jobs} from './jobs.ts'
 import {raiseQueue} from './queue.ts'
 import {type Log, openLog} from './telemetry/log.ts'
 
-/** Matches the lock time-out in the queue's statements. With it, the queue would wait half a minute for a lock and block all other queries. */
+/**
+ * Matches the lock time-out in the queue's statements. With this time-out, the queue would wait half a minute for a lock and block all other
+ * queries.
+ */
 const itsWait = /set local lock_timeout = \d+/i
 const longest = {seconds: 120}
 

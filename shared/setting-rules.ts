@@ -24,8 +24,8 @@ const requireWebhookSecrets = ({PAYMENT_API_KEY, PAYMENT_WEBHOOK_SECRETS}: Parse
 }
 
 /**
- * Refuses a paid DEFAULT_PLAN with a live key, unless it is confirmed. Such a deployment sells plans, so giving one to every new org is probably a
- * mistake.
+ * Refuses a paid DEFAULT_PLAN with a live key, unless it is confirmed. Such a deployment sells plans, so giving a plan to every new org is
+ * probably a mistake.
  */
 const refusePaidDefaultPlan = ({PAYMENT_API_KEY, DEFAULT_PLAN, DEFAULT_PLAN_CONFIRMED}: ParsedEnvironment) => {
   if (!isLiveKey(PAYMENT_API_KEY) || DEFAULT_PLAN === 'free' || DEFAULT_PLAN_CONFIRMED) return

@@ -16,7 +16,7 @@ const secret = /KEY|SECRET|TOKEN|CLIENTS|DATABASE_URL|SMTP_URL/
 const oldestServer = 150_000
 const undefinedTable = '42P01'
 
-/** Checks every setting as production reads it. Nothing but a probe object in the storage is written, and it is removed again. */
+/** Checks every setting as production reads it. Writes only a probe object into the storage and removes the object again. */
 export const checkSettings = async (environment: Environment): Promise<SettingFinding[]> => {
   const {problems, config, given} = inspectSettings({...environment, NODE_ENV: 'production'})
   const found = new Map(problems.flatMap(({names, message}) => names.map(name => [name, message])))
@@ -64,7 +64,7 @@ const checkDatabase = async (url: string | undefined): Promise<string> => {
 const roleTimeouts =
   "Behind a pooler, the role needs timeouts: alter role … set statement_timeout = '30s'; alter role … set idle_in_transaction_session_timeout = '10s'"
 
-/** Null if the database was never migrated. */
+/** Returns the number of pending migrations; null if the database was never migrated. */
 const countPending = async (hot: ReturnType<typeof openHot>): Promise<number | null> => {
   try {
     return (await readMigrationState(hot)).pending.length

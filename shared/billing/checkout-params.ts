@@ -10,8 +10,8 @@ export type ReturnUrls = {successUrl: string; cancelUrl: string}
 type CheckoutParamsInput = ReturnUrls & {config: Config; id: string; org: string; person: string; customer: string}
 
 /**
- * Returns the parameters of every payment page. The row stores them and each call sends them unchanged, so that a repeated call is identical to the
- * byte.
+ * Returns the parameters that all payment pages have. The Checkout's row stores them, and each call sends them unchanged, so that a
+ * repeated call is identical to the byte.
  */
 const common = ({config, org, customer, successUrl, cancelUrl}: CheckoutParamsInput) =>
   ({
@@ -27,11 +27,14 @@ const common = ({config, org, customer, successUrl, cancelUrl}: CheckoutParamsIn
     ...(config.PAYMENT_AUTOMATIC_TAX && {automatic_tax: {enabled: true}, billing_address_collection: 'required' as const}),
   }) satisfies Params
 
-/** `end`: the end of the org's trial. `expiresAt`: the time until which the page can be paid. Both in seconds since 1970. */
+/**
+ * The trial of an org that buys a plan which begins after the trial, in seconds since 1970. `end`: when the trial ends. `expiresAt`: when
+ * the page can no longer be paid.
+ */
 export type Trial = {end: number; expiresAt: number}
 type OfPlan = CheckoutParamsInput & {seq: number; plan: PricedPlan; price: string; interval: Interval; trial: Trial | null}
 
-/** Returns the parameters of a page for a plan. It accepts cards only, and stores the card, because later periods are charged to it. */
+/** Returns the parameters of a page for a plan. The page accepts only cards, and stores the card, because later periods are charged to it. */
 export const planParams = (of: OfPlan): Params => {
   const {config, id, org, person, seq, plan, price, interval, trial} = of
   const bought = {plan_key: plan.key, plan_version_id: plan.id, interval, after_trial: trial ? 'true' : null}
@@ -55,7 +58,8 @@ export const planParams = (of: OfPlan): Params => {
 type OfPack = CheckoutParamsInput & {pack: CreditPack & {paymentPriceId: string}; quantity: number}
 
 /**
- * Returns the parameters of a page for AI credits. It accepts every payment method, including slow ones that take days. A card is stored for top-ups.
+ * Returns the parameters of a page for AI credits. The page accepts every payment method, including methods that take days. A card is
+ * stored for top-ups.
  */
 export const packParams = (of: OfPack): Params => {
   const {config, id, org, person, pack, quantity} = of

@@ -16,7 +16,7 @@ export type CheckoutCaller = {org: string; person: string; email: string}
 
 type StoredCheckout = {id: string; params: object}
 
-/** Opens a payment page. If the org was closed while the page was created, the page expires and the call throws ORG_CLOSED. */
+/** Opens a payment page. If the org was closed meanwhile, expires the page and throws ORG_CLOSED. */
 export const openSession = async (
   deps: CheckoutDeps,
   {org, ...written}: StoredCheckout & {org: string},
@@ -28,8 +28,8 @@ export const openSession = async (
 }
 
 /**
- * Creates the session of a stored row; repeated calls create only one. If the call fails for certain, the failure is stored on the row. If the
- * outcome is unknown, the row stays unchanged, and `stale-checkouts.ts` resolves it later.
+ * Creates the session of a stored Checkout; repeated calls create only one. If the call certainly failed, marks the Checkout as failed. If
+ * the outcome is unknown, the Checkout stays unchanged, and `stale-checkouts.ts` resolves it later.
  */
 export const createSession = async (
   {db, payment}: Pick<CheckoutDeps, 'db' | 'payment'>,

@@ -2,17 +2,17 @@ import type {Interval, Pending} from './subscription.ts'
 
 export type PlanPlace = {planKey: string; rank: number; interval: Interval}
 
-/** The wanted plan. `free` ends the subscription at the end of its period. */
+/** The requested plan. `free` ends the subscription at the end of its period. */
 export type WantedPlace = PlanPlace | 'free'
 
 /**
- * `now`: charged and in force immediately. `at_renewal`: in force at the period's end. `cancel`: ends at the period's end. `take_back`: cancels the
- * pending change.
+ * When a change takes effect. `now`: immediately, with a charge. `at_renewal`: at the end of the period. `cancel`: the plan ends at the end
+ * of the period. `take_back`: the pending change is cancelled.
  */
 export type ChangeKind = 'now' | 'at_renewal' | 'cancel' | 'take_back'
 
 /**
- * Classifies the change from one paid plan to another. Returns null if nothing would change. A change to a lower plan or a shorter interval waits for
+ * Classifies a change from one paid plan to another. Null if nothing would change. A change to a lower plan or a shorter interval waits for
  * the renewal, so that the org keeps the paid period.
  */
 export const classify = (current: PlanPlace, pending: Pending | null, wantedPlace: WantedPlace): ChangeKind | null => {

@@ -22,8 +22,8 @@ type CustomerDeps = {config: Config; db: Pool; payment: PaymentProvider}
 type CustomerInput = {org: string; email: string}
 
 /**
- * Returns the org's only customer at the provider. The first Checkout creates the customer and stores its id before any other call. The customer's
- * email is that of the admin who created it. If that person is no admin any more, the current admin's email replaces it.
+ * Returns the id of the org's only customer at the provider. The first call creates the customer and stores the id. The customer's email is
+ * that of the admin who created the customer. If that person is no admin any more, the caller's email replaces it.
  */
 export const keepPaymentCustomer = async (deps: CustomerDeps, {org, email}: CustomerInput): Promise<string> => {
   const {db, payment} = deps
@@ -32,14 +32,17 @@ export const keepPaymentCustomer = async (deps: CustomerDeps, {org, email}: Cust
   if (kept.customer === null) return makeCustomer(deps, {org, email: kept.email ?? email, seq: kept.seq})
   if (kept.email === null || (!isSame(kept.email, email) && !(await isOfAdmin(db, {org, email: kept.email})))) {
     const named = await nameOf(db, org)
-    // This call has no idempotency key. A repeated update is harmless, and an idempotency key could block a return to the address before.
+    // The call has no idempotency key, because a repeated update is harmless and a key could prevent a return to an earlier address.
     await payment.ask('customer', stripe => stripe.customers.update(kept.customer!, {email, ...named}))
     await setCustomerEmail(db, {org, email})
   }
   return kept.customer
 }
 
-/** Returns the org's name for the customer. The provider overwrites `name` with the payer's name for the invoice; `description` stays. */
+/**
+ * Returns the org's name in two fields of the customer. The provider overwrites `name` with the payer's name for the invoice; `description`
+ * stays.
+ */
 const nameOf = async (db: Pool, org: string): Promise<{name?: string; description?: string}> => {
   const name = (await findOrg(db, org))?.name
   return name ? {name, description: name} : {}
@@ -54,9 +57,10 @@ const tries = 10
 const pauseMs = 300
 
 /**
- * Creates the customer. Concurrent callers send the same key and address, so the provider creates one customer and the other callers wait. The org's
- * name may change between two tries, so the key contains it. The key also contains `seq`, which changes after the customer was deleted at the
- * provider: the old key would return the deleted one for a day. If the provider refuses the email address, the stored address is cleared.
+ * Creates the customer. Concurrent callers send the same key and address, so the provider creates one customer and the other callers wait.
+ * The key contains the org's name, which may change between two tries. The key also contains `seq`, which changes after the customer was
+ * deleted at the provider, because the provider remembers a key for a day. If the provider refuses the email address, the stored address is
+ * cleared.
  */
 const makeCustomer = async (deps: CustomerDeps, {org, email, seq}: CustomerInput & {seq: number}): Promise<string> => {
   const {config, db, payment} = deps

@@ -11,9 +11,10 @@ import {idOf, isOver, isoOf, isUnpaid, type ReadSubscription, readSubscription} 
 type DuplicateDeps = {db: Pool; payment: PaymentProvider; log: Log}
 
 /**
- * Ends and refunds a second subscription, and returns whether `read` was one. Our own pages prevent a second purchase, so this is an exception. The
- * known subscription stays, whichever began first. The provider's event of the end notifies the org. Every step is safe to repeat. A subscription
- * that ended before the known one's period is no second one. Nor is any, while the known one waits for its first payment.
+ * If `read` is a second subscription of the org, ends and refunds it, and returns true. A second subscription is rare, because our own
+ * pages prevent a second purchase. The known subscription stays, whichever began first. The provider's event of the end notifies the org.
+ * Every step is safe to repeat. Returns false if the known subscription has ended or waits for its first payment, or if `read` ended before
+ * the known period.
  */
 export const endSecondSubscription = async (
   deps: DuplicateDeps,

@@ -18,9 +18,9 @@ type EndBillingDeps = {config: Config; db: Pool; queue: Queue; payment: PaymentP
 const mostSubscriptions = 5
 
 /**
- * Ends what an org pays for: expires its open payment pages, and ends its subscription with the paid period. With `now`, the subscription ends
- * immediately, without a refund or another invoice. A repeated call continues where the last one failed. Throws if the provider is unavailable or the
- * org's billing lock is taken. Returns false if no provider is configured.
+ * Ends what an org pays for: expires its open payment pages, and ends its subscription at the end of the paid period. With `now`, the
+ * subscription ends immediately, without a refund or another invoice. A repeated call continues where the last one failed. Throws if the
+ * provider is unavailable or the org's billing lock is taken. Returns false if no provider is configured or the org has no customer there.
  */
 export const endBillingOf = async (deps: EndBillingDeps, org: string, {when}: {when: 'period_end' | 'now'}): Promise<boolean> => {
   const {db, payment} = deps
@@ -44,7 +44,10 @@ export const endBillingOf = async (deps: EndBillingDeps, org: string, {when}: {w
   return true
 }
 
-/** Expires the customer's open payment pages, including those for packs. A page that was just paid stays paid, and its event applies the purchase. */
+/**
+ * Expires the customer's open payment pages, including those for packs. A page that was just paid stays paid; the provider's event then
+ * applies the purchase.
+ */
 const expireAll = async (deps: EndBillingDeps, customer: string) => {
   const {data} = await deps.payment.ask('list', stripe => stripe.checkout.sessions.list({customer, status: 'open', limit: 100}))
   for (const {id} of data) await expireSession(deps, id)
@@ -52,13 +55,14 @@ const expireAll = async (deps: EndBillingDeps, customer: string) => {
 
 type SubscriptionEnd = {live: ReadSubscription; when: 'period_end' | 'now'}
 
-/** Ends the subscription. The calls have no idempotency keys, because repeating them has no further effect. */
+/** Ends the subscription and stores its new state. The calls have no idempotency keys, because repeating them has no further effect. */
 const endSubscription = async (deps: EndBillingDeps, billingLease: BillingLease, {live, when}: SubscriptionEnd) => {
   const {payment, db} = deps
   const {id, schedule} = live
   if (when === 'now') await payment.ask('subscription', stripe => stripe.subscriptions.cancel(id)).catch(ignoreIfGone)
   else {
-    // The schedule must go first: it would apply its pending downgrade, and the provider refuses an end date beside a schedule.
+    // The schedule is released first, because it would apply its pending downgrade. The provider also refuses an end date while there is a
+    // schedule.
     if (schedule !== null)
       await payment.ask('subscription_schedule', stripe => stripe.subscriptionSchedules.release(schedule)).catch(ignoreIfGone)
     await payment.ask('subscription', stripe => stripe.subscriptions.update(id, {...endWithPlan(live), metadata: {ended_by: 'closing'}}))
@@ -67,7 +71,7 @@ const endSubscription = async (deps: EndBillingDeps, billingLease: BillingLease,
   await db.transaction(tx => syncSubscription(tx, billingLease, read, {org: billingLease.org, via: 'staff'}))
 }
 
-/** For `catch`: ignores a refusal. The provider refuses a change that is already in effect; the next read shows whether that was the reason. */
+/** For `catch`: ignores a refusal. The provider refuses a change that is already in effect; the later read shows whether that was the reason. */
 const ignoreIfGone = (error: unknown) => {
   if (!(error instanceof PaymentFailure && error.kind === 'refused')) throw error
 }

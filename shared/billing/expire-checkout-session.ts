@@ -7,8 +7,8 @@ import type {PaymentProvider} from './payment-provider.ts'
 type ExpireSessionDeps = {db: Pool; payment: PaymentProvider}
 
 /**
- * Expires a payment page. Returns `complete` if the page was already paid; the caller then settles it. The call is safe to repeat and has no
- * idempotency key.
+ * Expires a payment page. Returns `complete` if the page was already paid; the caller then settles the purchase. The call has no
+ * idempotency key and is safe to repeat.
  */
 export const expireSession = async (deps: ExpireSessionDeps, session: string): Promise<'expired' | 'complete'> => {
   const found = await closeOrRead(deps, session)

@@ -2,13 +2,14 @@ import {renewHold} from '../../sql/billing-accounts.ts'
 import type {Pool} from '../../sql/database.ts'
 
 /**
- * The lifetime of the billing lock without renewal. If the process of the holder crashes, another process applies the org's payment events within a
- * minute.
+ * Lifetime of the billing lock without renewal, in seconds. If the holder's process crashes, another process applies the org's payment
+ * events within a minute.
  */
 export const leaseSeconds = 30
 const beatMs = 8_000
 /**
- * The longest time of one step. A step waits at most 45 seconds for the provider (payment-provider.ts). A longer one is stuck, so its lease expires.
+ * The longest time of one step. A step waits at most 45 seconds for the provider (payment-provider.ts). A step that takes longer is stuck,
+ * so its lease is no longer renewed.
  */
 const mostWorkMs = 120_000
 
@@ -18,7 +19,7 @@ export type Heartbeat = {
   stop(): void
 }
 
-/** Renews a lease in the database while its process makes progress. An expired lease is not renewed. */
+/** Renews a billing lock while its process makes progress. An expired lock is not renewed. */
 export const startHeartbeat = (db: Pool, hold: {org: string; holder: string}): Heartbeat => {
   let extendedAt = performance.now()
   let timer: NodeJS.Timeout
@@ -28,7 +29,7 @@ export const startHeartbeat = (db: Pool, hold: {org: string; holder: string}): H
   }
   const beat = async () => {
     if (performance.now() - extendedAt > mostWorkMs) return
-    // A failed beat is not fatal: the lease lasts longer than three beats, so the next beat is still in time.
+    // If a renewal fails, the next one is still in time, because the lease lasts longer than three intervals.
     const isOurs = await renewHold(db, {...hold, seconds: leaseSeconds}).catch(() => true)
     if (isOurs && !isStopped) schedule()
   }

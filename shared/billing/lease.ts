@@ -15,8 +15,8 @@ export type BillingLease = {org: string; holder: string; heartbeat: Heartbeat}
 type BillingLeaseDeps = {db: Pool; queue: Queue}
 
 /**
- * Takes the org's billing lock, or returns null if it is taken. A heartbeat renews the lease until `releaseBilling`. The lease of a crashed process
- * expires.
+ * Takes the org's billing lock, or returns null if the lock is taken. A heartbeat renews the lease until `releaseBilling`. If the process
+ * crashes, the lease expires.
  */
 export const holdBilling = async (db: Pool, org: string, what: 'change' | 'events' = 'change'): Promise<BillingLease | null> => {
   await keepAccount(db, org)
@@ -29,8 +29,8 @@ const tries = 8
 const pauseMs = 250
 
 /**
- * Takes the org's billing lock for a request. Waits up to two seconds while a worker applies events, such as those of a recent purchase. Does not
- * wait for another plan change, but throws CHANGE_IN_PROGRESS.
+ * Takes the org's billing lock for a request. Waits up to two seconds while a worker applies events, such as those of a recent purchase.
+ * Then, or at once if a plan change is in progress, throws CHANGE_IN_PROGRESS.
  */
 export const holdWithRetry = async (db: Pool, org: string): Promise<BillingLease> => {
   for (let left = tries; ; left--) {
@@ -41,10 +41,13 @@ export const holdWithRetry = async (db: Pool, org: string): Promise<BillingLease
   }
 }
 
-/** Returns whether the lock is held to apply events. Such a holder also applies events that arrive before it releases the lock. */
+/** Returns whether the lock is held to apply events. Such a holder also applies events that arrive before the release. */
 export const isForEvents = (holder: string | null): boolean => holder?.startsWith('events:') ?? false
 
-/** Secures the lock until the end of a transaction that stores results. Throws LeaseGone if another process has taken the lock. */
+/**
+ * Keeps the billing lock until the transaction ends. Call this in transactions that store results. Throws LeaseGone if the lock expired or
+ * another process has the lock.
+ */
 export const assertHeld = async (tx: Tx, billingLease: BillingLease): Promise<void> => {
   if (!(await lockHold(tx, billingLease))) throw leaseGone(billingLease.org)
 }
@@ -55,13 +58,13 @@ export class LeaseGone extends Error {
 
 const leaseGone = (org: string) => new LeaseGone(`The billing lock of ${org} expired`)
 
-/** Called before each step of longer work: gives the step two minutes. Throws LeaseGone if the lease expired. */
+/** Renews the lease and gives the next step of longer work two minutes. Throws LeaseGone if the lease expired. */
 export const keepLease = async (db: Pool, {org, holder, heartbeat}: BillingLease): Promise<void> => {
   if (!(await renewHold(db, {org, holder, seconds: leaseSeconds}))) throw leaseGone(org)
   heartbeat.extend()
 }
 
-/** Releases the lock. The same transaction enqueues the events that arrived meanwhile. */
+/** Releases the lock. In the same transaction, enqueues the events that arrived meanwhile. */
 export const releaseBilling = ({db, queue}: BillingLeaseDeps, billingLease: BillingLease): Promise<void> => {
   billingLease.heartbeat.stop()
   return db.transaction(async tx => {
@@ -70,7 +73,7 @@ export const releaseBilling = ({db, queue}: BillingLeaseDeps, billingLease: Bill
   })
 }
 
-/** Runs a piece of work under the org's billing lock. Throws CHANGE_IN_PROGRESS if the lock stays taken. */
+/** Runs `work` under the org's billing lock. Throws CHANGE_IN_PROGRESS if the lock stays taken. */
 export const underBillingLease = async <T>(
   deps: BillingLeaseDeps,
   org: string,

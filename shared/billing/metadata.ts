@@ -1,13 +1,13 @@
 import type {Config} from '../config.ts'
 
-/** The value of the metadata `app`, by which objects of Lading are recognised at the provider. */
+/** The value of the metadata key `app`, which marks objects of Lading at the provider. */
 export const APP = 'lading'
 
 type MetadataInput = {org: string; kind: string} & Record<string, string | null>
 
 /**
- * Returns the metadata of every object that we create: its org, its purpose and the person who requested it. The person's id is the only personal
- * data.
+ * Returns the metadata of an object that we create: app, environment, org, purpose, and further values that are not null. The id of the
+ * person who requested the object is the only personal data.
  */
 export const metadataOf = (config: Pick<Config, 'PAYMENT_ENVIRONMENT'>, {org, ...said}: MetadataInput): Record<string, string> => ({
   app: APP,
@@ -16,6 +16,6 @@ export const metadataOf = (config: Pick<Config, 'PAYMENT_ENVIRONMENT'>, {org, ..
   ...Object.fromEntries(Object.entries(said).filter((entry): entry is [string, string] => entry[1] !== null)),
 })
 
-/** Returns whether this deployment created the object. Other deployments may share the provider's account. */
+/** Returns whether this deployment created the object. Several deployments may share the provider's account. */
 export const isOurs = (config: Pick<Config, 'PAYMENT_ENVIRONMENT'>, metadata: Record<string, string> | null | undefined): boolean =>
   metadata?.app === APP && metadata.env === config.PAYMENT_ENVIRONMENT

@@ -4,7 +4,7 @@ import {Refusal} from '../errors.ts'
 import type {PaymentProvider} from './payment-provider.ts'
 import type {Interval} from './subscription.ts'
 
-/** Returns the paid plans for sale, each in its newest version, lowest first. */
+/** Returns the paid plans for sale, each in its newest version, lowest rank first. */
 export const listPlansForSale = async (db: Db): Promise<PricedPlan[]> => {
   const plans = await listPlans(db)
   const isNewest = ({key, version}: PricedPlan) => !plans.some(other => other.key === key && other.version > version)
@@ -14,7 +14,7 @@ export const listPlansForSale = async (db: Db): Promise<PricedPlan[]> => {
 export const priceOf = (plan: PricedPlan, interval: Interval): string | null =>
   interval === 'month' ? plan.paymentPriceMonthlyId : plan.paymentPriceAnnualId
 
-/** Returns a plan for sale with its price. Throws NOT_SOLD if the plan is not for sale or has no price for the interval. */
+/** Returns a plan for sale and its price id. Throws NOT_SOLD if the plan is not for sale or has no price for the interval. */
 export const findPlanForSale = async (db: Db, {planKey, interval}: {planKey: string; interval: Interval}) => {
   const plan = (await listPlansForSale(db)).find(({key}) => key === planKey)
   if (!plan) throw new Refusal('NOT_SOLD', 'No such plan is for sale. GET /billing/summary lists the plans for sale')

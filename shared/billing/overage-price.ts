@@ -11,8 +11,8 @@ type OveragePriceDeps = {db: Pool; queue: Queue; payment: PaymentProvider; log: 
 const perLook = 100
 
 /**
- * Daily task: gives every overage item the overage price of the org's current plan. The provider applies the price when it bills the month, so a daily
- * check is in time. Returns the number of changed items.
+ * Daily task: gives overage items the overage price of the org's current plan. The provider applies the price when it bills the month, so a
+ * daily check is in time. Stops after about `most` items, or if the provider does not answer. Returns the number of changed items.
  */
 export const alignOverage = async (deps: OveragePriceDeps, {most}: {most: number}): Promise<number> => {
   const {db, payment, log} = deps
@@ -36,7 +36,10 @@ export const alignOverage = async (deps: OveragePriceDeps, {most}: {most: number
   return moved
 }
 
-/** Sets the price of one item. The call has no idempotency key, because repeating it has no further effect. */
+/**
+ * Sets the price of one item; returns whether the price changed. The call has no idempotency key, because repeating it has no further
+ * effect.
+ */
 const alignOne = async (deps: OveragePriceDeps, {org, item, price}: {org: string; item: string; price: string}): Promise<boolean> => {
   const {db, payment} = deps
   const found = await payment.ask('subscription_item', stripe => stripe.subscriptionItems.retrieve(item))

@@ -18,8 +18,8 @@ import {syncSubscription} from './sync-subscription.ts'
 type OverageSwitchDeps = {db: Pool; queue: Queue; payment: PaymentProvider; log: Log}
 
 /**
- * Enables or disables overage: rows beyond the plan's limit, billed per row. The first time, the overage price is added to the subscription. It stays
- * there when overage is disabled, because it bills only used rows.
+ * Enables or disables overage: rows beyond the plan's limit, billed per row. Enabling adds the overage price to the subscription. The price
+ * stays there when overage is disabled, because it bills only used rows.
  */
 export const switchOverage = async (deps: OverageSwitchDeps, author: Author, {enabled}: {enabled: boolean}) => {
   const {db, payment, log} = deps
@@ -64,8 +64,8 @@ const addItem = async (deps: OverageSwitchDeps, {org}: BillingLease): Promise<Re
 }
 
 /**
- * Adds the overage item to the subscription. The item has no quantity, because its price is metered. On a yearly plan it has its own monthly period.
- * The idempotency key contains the price and the period, so that the item is added once.
+ * Adds the overage item to the subscription. The item has no quantity, because its price is metered. On a yearly plan, the item has its own
+ * monthly period. The idempotency key contains the price and the period, so that the item is added once.
  */
 const makeItem = ({payment}: OverageSwitchDeps, {id: subscription, periodStartsAt}: ReadSubscription, price: string) => {
   const idempotencyKey = `ovg:${subscription}:${price}:${periodStartsAt}`
@@ -75,7 +75,7 @@ const makeItem = ({payment}: OverageSwitchDeps, {id: subscription, periodStartsA
 }
 
 /**
- * Daily task: adds the overage item again where it was lost, for example through a plan change that was pending when overage was enabled. Returns the
+ * Daily task: adds overage items that were lost, for example through a plan change that was pending when overage was enabled. Returns the
  * number of added items.
  */
 export const restoreOverage = async (deps: OverageSwitchDeps, {most}: {most: number}): Promise<number> => {

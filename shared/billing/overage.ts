@@ -8,12 +8,12 @@ import type {PaymentProvider} from './payment-provider.ts'
 type OverageDeps = {db: Pool; payment: PaymentProvider; log: Log}
 type Meter = {id: string; event: string; customerKey: string; valueKey: string}
 
-/** Hours within which a report may be sent again. The provider deduplicates a meter event's identifier for a day. */
+/** Hours within which a report may be sent again. The provider deduplicates reports with one identifier for a day. */
 const sameForHours = 23
 
 /**
- * Reports overage rows to the provider's meter. Each report is sent under its identifier until its arrival is confirmed. Stops at the first report
- * that the provider does not answer. Runs periodically. Returns the number of delivered reports.
+ * Periodic task: reports overage rows to the provider's meter, each report under one identifier until it is known to have arrived. Stops at
+ * the first report that the provider does not answer. Returns the number of delivered reports.
  */
 export const sendOverage = async (deps: OverageDeps, {most}: {most: number}): Promise<number> => {
   const {db, payment, log} = deps
@@ -28,7 +28,7 @@ export const sendOverage = async (deps: OverageDeps, {most}: {most: number}): Pr
       const {kind, status, code, requestId} = error
       const about = {err: error, org: report.org, identifier: report.identifier, payment: {kind, status, code, requestId}}
       log[kind === 'refused' ? 'error' : 'warn'](about, 'an overage report was not accepted')
-      // The failed attempt is counted, so that the next round sends the other reports first.
+      // The failed attempt is counted, so that the next run of the task sends the other reports first.
       await restReport(db, report.identifier)
       if (kind !== 'refused') return sent
     }
@@ -83,16 +83,16 @@ const sendToMeter = (
     })
 }
 
-/** Returns whether the provider already has a report with this identifier, so that nothing more is needed. */
+/** Returns whether the provider refused a report because an equal identifier arrived before, so that the report has arrived. */
 const isThereAlready = (error: unknown) =>
   error instanceof PaymentFailure &&
   error.kind === 'refused' &&
   (error.code === 'duplicate_meter_event' || /already exists/.test(error.message))
 
 /**
- * Checks whether the meter counted a report whose identifier the provider may have forgotten. The meter returns only sums, so all unconfirmed reports
- * of the customer in that minute are checked together. Returns null while the meter may still be counting, or if no set of reports explains the sum.
- * Staff must check the latter.
+ * Returns whether the meter counted a report whose identifier the provider may have forgotten. The meter returns only sums, so all
+ * unconfirmed reports of the customer in that minute are checked together. Returns null while the meter may still be counting. Returns null
+ * too if no set of reports explains the sum; staff must check that.
  */
 const hasArrived = async ({db, payment, log}: OverageDeps, report: Report, meter: Meter): Promise<boolean | null> => {
   const {org, customer, at, identifier} = report
@@ -115,7 +115,7 @@ const hasArrived = async ({db, payment, log}: OverageDeps, report: Report, meter
 
 const mostSums = 20_000
 
-/** Finds reports whose rows add up to this sum. Returns null if there are none, or if too many sums would have to be tried. */
+/** Finds reports whose rows add up to `sum`. Null if there are none, or if too many sums would have to be tried. */
 export const pickSum = (of: readonly {identifier: string; rows: number}[], sum: number): readonly string[] | null => {
   const reached = new Map<number, readonly string[]>([[0, []]])
   for (const {identifier, rows} of of) {
@@ -135,7 +135,7 @@ const readSum = async (payment: PaymentProvider, {id}: Meter, {customer, start, 
   return data.reduce((sum, {aggregated_value}) => sum + aggregated_value, 0)
 }
 
-/** Returns a function that reads the meter of a price, once per round. It returns null for a price without a meter. */
+/** Returns a function that reads the meter of a price, once per price. The function returns null for a price without a meter. */
 const openMeters = ({payment}: OverageDeps): Meters => {
   const known = new Map<string, Promise<Meter | null>>()
   return price => {
@@ -161,8 +161,8 @@ const days = 3
 type Difference = {org: string; reported: number; counted: number}
 
 /**
- * Compares the meter's count of the last whole days with the confirmed reports. Only this comparison reveals a report that was accepted but not
- * counted. Logs differences for staff and returns them. Runs daily.
+ * Daily task: compares the meter's count of the last three whole UTC days with the confirmed reports. Only this comparison reveals a report
+ * that was accepted but not counted. Logs the differences for staff and returns them.
  */
 export const reconcileOverage = async (deps: OverageDeps, {most}: {most: number}): Promise<Difference[]> => {
   const {db, payment, log} = deps

@@ -2,12 +2,13 @@ import {Refusal} from '../errors.ts'
 import type {Log} from '../telemetry/log.ts'
 
 /**
- * The kind of a failed call. `declined`: the card was declined, nothing changed. `refused`: the provider refuses the call, nothing changed. `busy`:
- * another call with the same key is in progress, or the rate limit is reached; nothing was done. `unavailable`: the outcome is unknown.
+ * The kind of a failed call. `declined`: the card was declined; nothing changed. `refused`: the provider refused the call; nothing changed.
+ * `busy`: another call with the same key is in progress, or the rate limit is reached; nothing was done. `unavailable`: the outcome is
+ * unknown.
  */
 type FailureKind = 'declined' | 'refused' | 'busy' | 'unavailable'
 
-/** A failed call to the payment provider. The message is the provider's, for the log only. */
+/** A failed call to the payment provider. The message is the provider's own: for logs and operators, not for customers. */
 export class PaymentFailure extends Error {
   override name = 'PaymentFailure'
   readonly kind: FailureKind
@@ -36,7 +37,10 @@ type FailureDetails = {kind: FailureKind} & Partial<Record<'code' | 'declineCode
     status?: number | null
   }
 
-/** Converts an error of the SDK to a PaymentFailure. Only the status decides, as in the SDK's classes, because error codes are not a closed set. */
+/**
+ * Converts an error of the SDK to a PaymentFailure, and returns other errors unchanged. Only the status decides the kind, as in the SDK's
+ * classes, because error codes are not a closed set.
+ */
 export const failureOf = async (error: unknown): Promise<unknown> => {
   const {Stripe} = await import('stripe')
   if (!(error instanceof Stripe.errors.StripeError)) return error
@@ -51,13 +55,13 @@ const kindOf = (status: number | null): FailureKind => {
   return status !== null && status >= 400 && status < 500 ? 'refused' : 'unavailable'
 }
 
-/** For `catch`: returns null for an object that the provider does not know. */
+/** For `catch`: returns null for an object that the provider does not know; rethrows other errors. */
 export const nullWhereGone = (error: unknown): null => {
   if (error instanceof PaymentFailure && error.status === 404) return null
   throw error
 }
 
-/** For `catch`: returns a payment failure; other errors are thrown again. */
+/** For `catch`: returns a payment failure; rethrows other errors. */
 export const failureIn = (error: unknown): PaymentFailure => {
   if (error instanceof PaymentFailure) return error
   throw error
@@ -67,7 +71,10 @@ export const wrongAnswer = (object: string) => new PaymentFailure(`The answer is
 
 const againAfterMs = 30_000
 
-/** Builds the refusal for the caller. The provider's message and request id are only logged. An invalid key is the operator's problem. */
+/**
+ * Logs a payment failure and returns the refusal for the caller. The provider's message and request id appear only in the log. If the key
+ * is invalid (401), the refusal refers the caller to the operator.
+ */
 export const refusalOf = (log: Log, failure: PaymentFailure, what: string): Refusal => {
   const {kind, status, code, requestId} = failure
   log.warn({err: failure, payment: {kind, status, code, requestId}}, `the payment provider: ${what}`)
@@ -83,7 +90,7 @@ export const refusalOf = (log: Log, failure: PaymentFailure, what: string): Refu
   return new Refusal('PAYMENT_PROVIDER_UNAVAILABLE', says, {retryAfterMs: againAfterMs})
 }
 
-/** For `catch`: throws the refusal of a payment failure; other errors are thrown again. */
+/** For `catch`: throws the refusal of a payment failure; rethrows other errors. */
 export const refuseFailure = (log: Log, what: string) => (error: unknown) => {
   throw error instanceof PaymentFailure ? refusalOf(log, error, what) : error
 }

@@ -8,21 +8,25 @@ export type PaymentProvider = {
   /** Whether a key is configured. Without one, every call throws NOT_CONFIGURED and sends nothing. */
   isConfigured: boolean
   /**
-   * Sends one call and answers within 45 seconds: the SDK tries twice, under one idempotency key. `object`: the expected type of the answer, in the
-   * provider's terms. Throws a PaymentFailure, or the Refusal NOT_CONFIGURED.
+   * Sends one call. Returns or throws within 45 seconds; the SDK tries twice, under one idempotency key. `object`: the expected type of the
+   * answer, in the provider's terms. Throws a PaymentFailure, or the Refusal NOT_CONFIGURED.
    */
   ask<T extends {object: string}>(object: T['object'], call: (stripe: Stripe) => Promise<T>): Promise<T>
   /**
-   * Verifies an event: one of our webhook secrets must have signed these bytes within the last five minutes. Throws the Refusal SIGNATURE_INVALID.
+   * Returns the event if one of our webhook secrets signed these bytes within the last five minutes. Throws the Refusal SIGNATURE_INVALID
+   * otherwise.
    */
   readEvent(raw: Buffer, signature: string | string[] | undefined): Promise<Stripe.Event>
 }
 
 type Settings = Pick<Config, 'PAYMENT_API_KEY' | 'PAYMENT_API_URL' | 'PAYMENT_WEBHOOK_SECRETS'>
 
-/** The time-out of one try. Two tries and their pause take less time than a step may hold the billing lock. */
+/** The time-out of one try, in ms. Two tries and their pause take less time than a step may hold the billing lock. */
 const timeoutMs = 20_000
-/** The longest time of a call. The SDK's time-out restarts with every byte, so an answer that arrives byte by byte would never time out. */
+/**
+ * The longest time of a call, in ms. The SDK's time-out restarts with every byte, so an answer that arrives byte by byte would never time
+ * out.
+ */
 const longestMs = 45_000
 const toleranceSeconds = 300
 

@@ -7,9 +7,9 @@ import {type Interval, idOf, isoOf, type Pending} from './subscription.ts'
 export type Money = {amount: number; currency: string}
 
 /**
- * The result of a plan change. `change` is also `now` if a pending change is cancelled, which costs nothing. `effectiveAt`: when the change takes
- * effect. `replaces`: the pending change that it cancels. `due`: charged now, including `tax`. `next`: the next charge and its time, before discounts
- * and tax; null if the plan ends or the charge is unknown.
+ * The result of a plan change. `change`: also `now` if a pending change is cancelled, which costs nothing. `effectiveAt`: when the change
+ * takes effect. `replaces`: the pending change that this change cancels. `due`: what is charged now, including `tax`. `next`: the next
+ * charge and its time, before discounts and tax; null if the plan ends or the charge is unknown.
  */
 export type PlanChangeAnswer = {
   change: 'now' | 'at_renewal' | 'cancel'
@@ -23,7 +23,7 @@ export type PlanChangeAnswer = {
   next: (Money & {at: string}) | null
 }
 
-/** Describes a completed change, from the subscription as read after the change. */
+/** Describes a completed change, based on the subscription as read after the change. */
 export const describeChange = ({kind, target, params}: PlanChange, terms: Terms, replaces: Pending | null): PlanChangeAnswer => ({
   change: wordOf(kind),
   planKey: target.planKey,
@@ -53,7 +53,7 @@ const waitsUntil = (kind: PlanChange['kind'], terms: Terms) => {
   return kind === 'at_renewal' || kind === 'cancel' ? (terms.read.pending?.at ?? terms.read.periodEndsAt) : null
 }
 
-/** Returns when a plan takes effect that was bought to follow the org's trial: at the end of the trial. Null for any other plan. */
+/** Returns when a plan takes effect that was bought to follow the org's trial: when the trial ends. Null for any other plan. */
 export const waitsForTrialUntil = ({read}: Pick<Terms, 'read'>): string | null =>
   read.status === 'trialing' && read.metadata.after_trial === 'true' ? read.trialEndsAt : null
 

@@ -13,9 +13,9 @@ export type NextCall = Pick<PlannedCall, 'name' | 'on' | 'params'>
 type Settings = Pick<Config, 'PAYMENT_ENVIRONMENT'>
 
 /**
- * Returns the next call that a change needs in the current state of the subscription; null if none is left. The caller computes it again after every
- * call, so that a call that succeeded without an answer is not repeated. Other items of the subscription stay unchanged, because overage rows are
- * billed in the period in which they were written.
+ * Returns the next call that a change needs in the current state of the subscription; null if none is left. The caller computes it again
+ * after every call, so that a call that succeeded without an answer is not repeated. Other items of the subscription stay unchanged,
+ * because overage rows are billed in the period in which they were written.
  */
 export const nextCall = (settings: Settings, asked: PlanChangeInput, terms: Terms): NextCall | null => {
   switch (asked.kind) {
@@ -31,28 +31,28 @@ export const nextCall = (settings: Settings, asked: PlanChangeInput, terms: Term
 }
 
 /**
- * Returns whether staff made the schedule and it keeps the plan, so that no change is pending. Our own schedule may hold a price that is no longer
- * sold.
+ * Returns whether staff made the schedule and its next phase keeps the plan, so that no change is pending. Our own schedule does not count,
+ * because it may hold a price that is no longer sold.
  */
 const isOfStaff = ({read, schedule}: Terms) =>
   read.pending === null &&
   schedule?.metadata?.change_id === undefined &&
   (schedule?.phases ?? []).some(({start_date}) => start_date >= (schedule?.current_phase?.end_date ?? 0))
 
-/** Returns whether the payment of this call waits until the customer confirms it at the provider's page. */
+/** Returns whether the payment of this call waits until the customer confirms it on the provider's page. */
 export const isConfirmCall = ({params}: Pick<PlannedCall, 'params'>): boolean => params.payment_behavior === 'pending_if_incomplete'
 
 export const isSameStep = (one: Pick<PlannedCall, 'name' | 'params'>, other: Pick<PlannedCall, 'name' | 'params'>): boolean =>
   one.name === other.name && 'items' in one.params === 'items' in other.params
 
-/** Returns whether the provider holds the upgrade until its invoice is paid. The provider drops the upgrade after 23 hours at most. */
+/** Returns whether the provider holds back the upgrade until its invoice is paid. After 23 hours at most, the provider drops the upgrade. */
 export const waitsForConfirmation = (asked: Pick<PlanChangeInput, 'kind' | 'target'>, {found, item}: Terms): boolean =>
   asked.kind === 'now' && item.price.id !== asked.target.price && found.pending_update !== null
 
 /**
- * Returns the next call of an upgrade. One call contains price, payment, author and the removal of a cancellation, so that it succeeds or fails as a
- * whole. A pending schedule is released afterwards, so that a declined card leaves the schedule in place. A change of the interval charges
- * immediately and starts a new period.
+ * Returns the next call of an upgrade. One call contains price, payment, author and the removal of a cancellation, so that it succeeds or
+ * fails as a whole. A pending schedule is released afterwards, so that a declined card leaves the schedule in place. A change of the
+ * interval charges immediately and starts a new period.
  */
 const upgrade = (settings: Settings, asked: PlanChangeInput, terms: Terms): NextCall | null => {
   const {found, item} = terms
@@ -72,13 +72,13 @@ const upgrade = (settings: Settings, asked: PlanChangeInput, terms: Terms): Next
 }
 
 /**
- * Returns the next call of a change at the renewal: first create a schedule, then set its phases. The provider accepts no phases at creation. Until
- * then, the schedule of an ending subscription ends with it.
+ * Returns the next call of a change at the renewal. The first call creates a schedule, the second sets its phases, because the provider
+ * accepts no phases at creation. In between, the schedule of an ending subscription still ends with it.
  */
 const moveAtRenewal = (settings: Settings, asked: PlanChangeInput, terms: Terms): NextCall | null => {
   const {found, read, schedule, item} = terms
   const {planVersionId, interval, price} = asked.target
-  // The plan already has this price: the renewal took effect before this was read.
+  // The renewal took effect before the subscription was read, so it already has the price.
   if (item.price.id === price && read.pending === null) return null
   if (!schedule) return {name: 'schedule', on: found.id, params: {from_subscription: found.id}}
   if (read.pending?.planVersionId === planVersionId && read.pending?.interval === interval) return null
@@ -86,7 +86,7 @@ const moveAtRenewal = (settings: Settings, asked: PlanChangeInput, terms: Terms)
   const next = {
     items: running.items.map(one => (one.price === item.price.id ? {...one, price: price!} : one)),
     duration: {interval: interval!, interval_count: 1},
-    // Without this, a new interval keeps the old anchor, and the provider charges nothing.
+    // Without `phase_start`, a new interval keeps the old anchor, and the provider charges nothing.
     billing_cycle_anchor: 'phase_start' as const,
     proration_behavior: 'none' as const,
     metadata: {...saidBy(settings, asked), ...soldAs(asked)},
@@ -96,7 +96,10 @@ const moveAtRenewal = (settings: Settings, asked: PlanChangeInput, terms: Terms)
   return setPhases(settings, asked, schedule, {end_behavior: 'release', phases: [running, next]})
 }
 
-/** Returns the next call of a cancellation. A schedule receives the end as its last phase, because its subscription refuses an end date. */
+/**
+ * Returns the next call of a cancellation. If there is a schedule, its last phase gets the end, because the provider refuses an end date on
+ * a subscription with a schedule.
+ */
 const cancel = (settings: Settings, asked: PlanChangeInput, terms: Terms): NextCall | null => {
   const {found, schedule, read} = terms
   if (isEnding(found) && !read.endsEarly) return null
@@ -107,7 +110,10 @@ const cancel = (settings: Settings, asked: PlanChangeInput, terms: Terms): NextC
 const takeBackEnd = (settings: Settings, asked: PlanChangeInput, {found}: Terms): NextCall | null =>
   isEnding(found) ? update(found, {...withoutEnd(found), metadata: saidBy(settings, asked)}) : null
 
-/** Returns the call that releases the schedule. A release also drops the changes in the schedule, including the end of the subscription. */
+/**
+ * Returns the call that releases the schedule; null without a schedule. A release also drops the changes in the schedule, including the end
+ * of the subscription.
+ */
 const release = ({found}: Terms): NextCall | null => {
   const schedule = idOf(found.schedule)
   return schedule === null ? null : {name: 'release', on: schedule, params: {}}
@@ -136,8 +142,8 @@ const setPhases = (
 })
 
 /**
- * Returns the current phase of the schedule, complete, because the provider drops omitted values. The phase ends with the plan's period. Its items
- * come from the subscription, because the schedule may lack later changes, such as a paid upgrade or an overage item.
+ * Returns all values of the schedule's current phase, because the provider drops omitted ones. The phase ends with the plan's period. The
+ * items come from the subscription, because the schedule may lack later changes, such as a paid upgrade or an overage item.
  */
 const runningPhase = ({found, schedule, item}: Terms) => {
   const {phases, current_phase: current} = schedule!
@@ -181,7 +187,7 @@ const soldAs = ({target: {planKey, planVersionId, interval}}: PlanChangeInput) =
   interval: interval!,
 })
 
-/** The longest wait for the answer of a charge. */
+/** The longest wait for the answer of a charge, in ms. */
 const timeoutMs = 40_000
 
 /** Sends the call once. The caller repeats it only after it has checked the outcome. */

@@ -7,7 +7,7 @@ import {idOf, isoOf} from './subscription.ts'
 
 export type Confirmation = {url: string; expiresAt: string}
 
-/** Returns the payment that the customer must confirm. Null if no payment waits, or if the provider names no page. */
+/** Returns the page of the payment that the customer must confirm. Null if no payment waits, or if the provider names no page. */
 export const confirmationOf = ({found}: Terms): Confirmation | null => {
   const {pending_update: pending, latest_invoice: invoice} = found
   if (pending === null || invoice === null || typeof invoice === 'string' || !invoice.hosted_invoice_url) return null
@@ -15,8 +15,9 @@ export const confirmationOf = ({found}: Terms): Confirmation | null => {
 }
 
 /**
- * Finishes a change that waits for a confirmed payment. After the payment, the change is completed; after the customer abandoned it, the old plan
- * stays. A change that still waits is left alone. With `givesUp`, its page is closed instead, because another change is requested.
+ * Finishes a change that waits for a confirmed payment. If the payment was made, completes the change. If the customer abandoned it, the
+ * old plan stays. A change that still waits stays unchanged; with `givesUp`, its page is closed and the change is declined, because the org
+ * requests another change.
  */
 export const settleConfirming = async (deps: PlanChangeDeps, billingLease: BillingLease, {givesUp}: {givesUp: boolean}): Promise<void> => {
   const change = await findConfirmingChange(deps.db, billingLease.org)
@@ -34,7 +35,10 @@ export const settleConfirming = async (deps: PlanChangeDeps, billingLease: Billi
   })
 }
 
-/** Closes the page by voiding its invoice, which also drops the pending update. The provider refuses this if the invoice was paid meanwhile. */
+/**
+ * Closes the page by voiding its invoice, which also drops the pending update. The provider refuses this if the invoice was paid meanwhile;
+ * such a refusal is ignored.
+ */
 const closePage = async ({db, payment}: PlanChangeDeps, billingLease: BillingLease, {found}: Terms) => {
   const invoice = idOf(found.latest_invoice)
   if (invoice === null) return

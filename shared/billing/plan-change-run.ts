@@ -32,8 +32,9 @@ export type PlanChangeDeps = {config: Config; db: Pool; payment: PaymentProvider
 export type PlanChangeOutcome = {change: PlanChange; state: ChangeState; terms: Terms | null; failure: PaymentFailure | null}
 
 /**
- * Executes the remaining calls of a change and stores its new state. The change may be new, or left by a crashed process. The provider shows finished
- * calls. Unanswered calls are repeated byte by byte, under the same key. `isNew`: no call of the change was ever sent.
+ * Executes the remaining calls of a change and stores its new state. The change may be new, or left by a crashed process. The provider's
+ * state shows which calls succeeded. Unanswered calls are repeated byte by byte, under the same key. `isNew`: no call of the change was
+ * ever sent.
  */
 export const executeChange = async (
   deps: PlanChangeDeps,
@@ -51,7 +52,7 @@ export const executeChange = async (
   return outcome
 }
 
-/** Returns the first call of a new change, which is stored before it is sent. Null if no call is needed. */
+/** Returns the first call of a new change, which callers store before it is sent. Null if no call is needed. */
 export const firstCall = (deps: PlanChangeDeps, change: NewPlanChange, terms: Terms): PlannedCall | null => {
   const next = nextCall(deps.config, {...change, prorationDate: change.params.prorationDate, isConfirming: false}, terms)
   return next && plannedAs(change, next, terms)
@@ -64,7 +65,10 @@ const plannedAs = ({id, params: {calls}}: Pick<PlanChange, 'id' | 'params'>, nex
   done: false,
 })
 
-/** The execution of one change. `refusedBy`: the failure with which the bank requires the customer to confirm the payment. */
+/**
+ * The execution of one change. `since`: when it began, by `performance.now()`. `refusedBy`: the failure that shows that the customer must
+ * confirm the payment at the bank.
+ */
 type Pursuit = {
   tools: PlanChangeDeps
   held: BillingLease
@@ -79,7 +83,7 @@ const nextOf = ({tools: deps, change, refusedBy}: Pursuit, terms: Terms): NextCa
   return nextCall(deps.config, {...change, prorationDate, isConfirming: Boolean(refusedBy) || calls.some(isConfirmCall)}, terms)
 }
 
-/** A limit against endless loops. A change takes at most three calls, one of which may be planned again. */
+/** Maximum number of rounds, a limit against endless loops. A change takes at most three calls, one of which may be planned again. */
 const mostRounds = 6
 
 const continueChange = async (pursuit: Pursuit, start: Terms | null): Promise<PlanChangeOutcome> => {
@@ -109,7 +113,7 @@ const confirmCodes = ['authentication_required', 'subscription_payment_intent_re
 export const wantsConfirmation = ({state, failure}: Pick<PlanChangeOutcome, 'state' | 'failure'>): boolean =>
   state === 'declined' && failure !== null && [failure.declineCode, failure.code].some(code => code !== null && confirmCodes.includes(code))
 
-/** Removes the declined call, which had no effect. The next round plans a call that waits for the customer instead. */
+/** Removes the declined call, which had no effect. The next round plans a call whose payment the customer can confirm. */
 const askForConfirmation = (pursuit: Pursuit, declined: PlannedCall, failure: PaymentFailure | null) => {
   pursuit.refusedBy = failure
   return keepCalls(
@@ -127,15 +131,15 @@ const endAs = (
 const hasDone = ({params: {calls}}: PlanChange) => calls.some(({done}) => done)
 
 /**
- * Stores the call before it is sent. A stored call is sent unchanged, if the provider still remembers its key and the subscription is unchanged.
- * Otherwise the call could have another effect: then returns null, or plans a new call if an earlier call of the change is done.
+ * Stores the call before it is sent. A stored call is sent unchanged if the provider still remembers its key and the subscription is
+ * unchanged. Otherwise the call could have another effect: returns null, or plans a new call if an earlier call of the change is done.
  */
 const plan = async (pursuit: Pursuit, next: NextCall, terms: Terms): Promise<PlannedCall | null> => {
   const {change} = pursuit
   const open = change.params.calls.find(({done, name}) => !done && name === next.name)
   if (open && open.from === terms.fingerprint && change.isYoung) return open
   if (open && !hasDone(change)) return null
-  // This call is due, so all other stored calls are done.
+  // `next` is due, so all other stored calls are done.
   const before = change.params.calls.filter(call => call !== open).map(call => ({...call, done: true}))
   const planned = plannedAs({...change, params: {...change.params, calls: before}}, next, terms)
   const call = open ? {...planned, key: `${planned.key}:${randomUUID()}`} : planned
@@ -151,10 +155,13 @@ const keepCalls = async ({tools: {db}, held: billingLease, change}: Pursuit, cal
   })
 }
 
-/** The time since the decision within which a second try may start. */
+/** The time after the decision within which a second try may start, in ms. */
 const replayWithinMs = 30_000
 
-/** Sends one call, at most twice. Returns the terms after the call, or the outcome if it failed. `isFirst`: the call was not sent before. */
+/**
+ * Sends one call, at most twice. Returns the terms after the call, or the outcome if the call failed. `isFirst`: the call was not sent
+ * before.
+ */
 const trySend = async (
   pursuit: Pursuit,
   call: PlannedCall,
@@ -216,7 +223,7 @@ const readAgain = async ({tools: deps, held: billingLease, change}: Pursuit): Pr
   return readTermsOf(deps, change.params.subscription).catch(failureIn)
 }
 
-/** Returns whether the call took effect: no call is due any more, or another one. */
+/** Returns whether the call took effect: the subscription ended, no call is due any more, or a different call is due. */
 const isDone = (pursuit: Pursuit, call: PlannedCall, seen: Terms | null) => {
   if (seen === null) return true
   const next = nextOf(pursuit, seen)
@@ -224,11 +231,12 @@ const isDone = (pursuit: Pursuit, call: PlannedCall, seen: Terms | null) => {
 }
 
 /**
- * Returns whether the provider rejected the call unread, for a rate limit or an invalid key. This proves nothing about an earlier, unanswered try.
+ * Returns whether the provider rejected the call without processing it, for a rate limit or an invalid key. The rejection proves nothing
+ * about an earlier, unanswered try.
  */
 const isTurnedAway = ({status}: PaymentFailure) => status === 429 || status === 401 || status === 403
 
-/** Returns whether the answer is the provider's stored one for this key. The call has then ended earlier and will have no further effect. */
+/** Returns whether the provider repeated its stored answer for this key. The call then ended earlier and will have no further effect. */
 const isRemembered = ({cause}: PaymentFailure) =>
   (cause as {headers?: Record<string, string>} | undefined)?.headers?.['idempotent-replayed'] === 'true'
 

@@ -12,8 +12,8 @@ import {readTermsOf} from './plan-change-terms.ts'
 import {isOver} from './subscription.ts'
 
 /**
- * Completes the org's unfinished change, and checks whether accepted changes show in our rows. If a change cannot be settled yet, it stays unchanged,
- * and the next round tries again.
+ * Completes the org's unfinished change, and checks whether accepted changes show in our rows. A change that cannot be settled yet stays
+ * unchanged for the next call.
  */
 export const settleChanges = async (deps: PlanChangeDeps, billingLease: BillingLease): Promise<void> => {
   await settleUnsettled(deps, billingLease)
@@ -21,7 +21,7 @@ export const settleChanges = async (deps: PlanChangeDeps, billingLease: BillingL
   await settleLandedChanges(deps.db, billingLease)
 }
 
-/** Throws if a change of the org is open, because a preview cannot compute the cost of another change meanwhile. */
+/** Throws if a change of the org is open, because a preview of another change would be wrong meanwhile. */
 export const assertNoneOpen = async (db: Pool, org: string): Promise<void> => {
   const state = (await findUnsettledChange(db, org))?.state
   if (state === 'unknown') throw unconfirmed()
@@ -43,7 +43,8 @@ export const settleUnsettled = async (deps: PlanChangeDeps, billingLease: Billin
 }
 
 /**
- * Marks the newest accepted change as landed if a later reading of the subscription shows it, otherwise as superseded. Older changes are superseded.
+ * Marks the newest accepted change as landed if a later read of the subscription shows it, otherwise as superseded. Marks older accepted
+ * changes as superseded.
  */
 const settleLandedChanges = (db: Pool, billingLease: BillingLease): Promise<void> =>
   db.transaction(async tx => {
@@ -66,8 +67,8 @@ const shows = (row: ShownSubscription, {kind, target, params}: PlanChange): bool
 }
 
 /**
- * Finds the author of what a subscription shows, if a change in progress caused it. Null for a change from elsewhere. Null also after the change has
- * landed, because its later effects come from the schedule.
+ * Returns the author of a change in progress that caused the subscription's present state. Null for a change from elsewhere. Null also
+ * after the change has landed, because its later effects come from the schedule.
  */
 export const findChangeAuthor = async (tx: Tx, {org, read}: {org: string; read: ShownSubscription}): Promise<Author | null> => {
   const change = await findChangeUnderWay(tx, org)

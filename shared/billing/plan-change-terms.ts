@@ -9,7 +9,7 @@ import {nullWhereGone} from './payment-failure.ts'
 import type {PaymentProvider} from './payment-provider.ts'
 import {describeSubscription, EXPAND, findLiveSubscription, idOf, isOver, type ReadSubscription} from './subscription.ts'
 
-/** A live subscription as just read. A change and its price are computed from it. */
+/** A live subscription as just read, from which a change and its price are computed. */
 export type Terms = {
   found: Stripe.Subscription
   read: ReadSubscription
@@ -18,7 +18,7 @@ export type Terms = {
   plan: PricedPlan | null
   schedule: Stripe.SubscriptionSchedule | null
   hasCard: boolean
-  /** A hash of every value that a price or a planned call depends on. A different fingerprint means that the subscription changed. */
+  /** Hash of every value that a price or a planned call depends on. If the fingerprint differs, the subscription has changed. */
   fingerprint: string
 }
 
@@ -27,8 +27,8 @@ export const WITH = [...EXPAND, 'schedule.phases.items.price', 'customer', 'late
 type PlanTermsDeps = {db: Pool; payment: PaymentProvider}
 
 /**
- * Reads the org's subscription, by the id in our rows or from the provider's list. Throws NOT_SUBSCRIBED if none is live, or if its first payment is
- * missing.
+ * Reads the org's subscription, by the id in our rows, else from the provider's list. Throws NOT_SUBSCRIBED if none is live, or if the
+ * first payment is missing.
  */
 export const readTerms = async (deps: PlanTermsDeps, org: string): Promise<Terms> => {
   const known = await findSubscription(deps.db, org)
@@ -52,7 +52,7 @@ export const readTermsOf = async ({db, payment}: PlanTermsDeps, id: string): Pro
   return found && !isOver(found) ? termsOf(found, await listPlans(db)) : null
 }
 
-/** Converts an answer of the provider, in which everything of `WITH` is expanded. */
+/** Converts an answer of the provider in which all objects of `WITH` are expanded. */
 export const termsOf = (found: Stripe.Subscription, plans: readonly PricedPlan[]): Terms => {
   const read = describeSubscription(found, plans)
   const item = found.items.data.find(({id}) => id === read.itemId)

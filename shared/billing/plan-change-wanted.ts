@@ -13,7 +13,7 @@ import type {Interval} from './subscription.ts'
 
 export type WantedPlan = {target: ChangeTarget; wanted: WantedPlace}
 
-/** Finds the requested plan. Throws NOT_SOLD if it is not for sale now. */
+/** Finds the requested plan. Throws NOT_SOLD if it is not for sale. */
 export const findWanted = async (db: Db, {planKey, interval}: {planKey: string; interval: Interval}): Promise<WantedPlan> => {
   if (planKey === 'free') return {target: {planKey, planVersionId: null, interval: null, price: null}, wanted: 'free'}
   const {plan, price} = await findPlanForSale(db, {planKey, interval})
@@ -26,7 +26,7 @@ export const assertMayBuy = async ({db, payment}: {db: Db; payment: PaymentProvi
   assertSells(payment)
 }
 
-/** Returns the kind of the requested change to this subscription. Throws if nothing would change, or if the change is not allowed. */
+/** Returns the kind of the requested change of this subscription. Throws if nothing would change or the change is not allowed. */
 export const kindOf = async (db: Pool, org: string, terms: Terms, {wanted}: WantedPlan): Promise<ChangeKind> => {
   const {read, plan} = terms
   if (wanted === 'free') return 'cancel'

@@ -22,8 +22,8 @@ type ChangePlanDeps = Running & {queue: Queue}
 type ChangePlanInput = {org: string; person: string; planKey: string; interval: Interval; previewToken?: string | undefined}
 
 /**
- * Moves the org to another plan, or cancels its pending change. If the change costs anything, it is charged before this returns; otherwise nothing
- * changes. Our own rows follow with the provider's events.
+ * Moves the org to another plan, or cancels its pending change. If the change costs anything, the payment succeeds before this returns; if
+ * the payment fails, nothing changes. Our own rows follow with the provider's events.
  */
 export const changePlan = (deps: ChangePlanDeps, asking: ChangePlanInput): Promise<PlanChangeAnswer> =>
   requestChange(deps, asking).catch(refuseFailure(deps.log, 'plan change failed'))
@@ -59,17 +59,26 @@ const cancelChange = async (deps: ChangePlanDeps, {org, person}: Pick<ChangePlan
   })
 }
 
-/** Returns whether nothing of the change is in effect. The change then starts again, with the present card. */
+/**
+ * Returns whether the earlier change had no effect, or was only partly applied without a failure. The requested change then starts again,
+ * with the present card.
+ */
 const isGone = ({state, failure}: PlanChangeOutcome) =>
   ['declined', 'refused', 'superseded'].includes(state) || (state === 'partial' && failure === null)
 
-/** Returns whether an earlier change is the requested one: same plan, same interval, and the price that the caller was shown. */
+/**
+ * Returns whether an earlier change is the requested one: same plan, same interval and, for the preview of an immediate change, the same
+ * price.
+ */
 const isSame = ({target, kind, params}: PlanChange, changeTarget: ChangeTarget, shown: ShownPreview | null) =>
   target.planKey === changeTarget.planKey &&
   target.interval === changeTarget.interval &&
   (kind !== 'now' || shown?.kind !== 'now' || shown.at === params.prorationDate)
 
-/** Takes the billing lock and settles an unfinished change, then runs the work. Throws CHANGE_UNCONFIRMED if that change cannot be settled. */
+/**
+ * Takes the billing lock, settles an unfinished change, and runs `work`. Also ends a change that waits for a confirmed payment. Throws
+ * CHANGE_UNCONFIRMED if the unfinished change cannot be settled.
+ */
 const onceSettled = async <T>(
   deps: ChangePlanDeps,
   org: string,
@@ -118,7 +127,7 @@ type MakeChangeInput = {
   earlier: PlanChangeOutcome | null
 }
 
-/** Stores the change with its first call, then executes it. If no call is needed, nothing is stored. */
+/** Stores the change with its first call, then executes it. A change that needs no call is not stored. */
 const makeChange = async (
   deps: ChangePlanDeps,
   billingLease: BillingLease,
@@ -145,20 +154,26 @@ const supersede = ({db}: ChangePlanDeps, billingLease: BillingLease, {org, id}: 
 
 const settled: Pick<PlanChange, 'state' | 'isYoung' | 'settledAt'> = {state: 'accepted', isYoung: true, settledAt: null}
 
-/** Logs a charge that differs from the preview. The provider's amount counts: a coupon or credit may have changed the price meanwhile. */
+/**
+ * Logs a charge that differs from the preview. The provider's amount is valid, because a coupon or credit may have changed the price
+ * meanwhile.
+ */
 const noteDifference = ({log}: ChangePlanDeps, {change: made, terms}: PlanChangeOutcome, {due}: ShownPreview) => {
   const charged = terms && describeChange(made, terms, null).due.amount
   if (charged !== due) log.error({change: made.id, shown: due, charged}, 'a plan change was charged differently than shown')
 }
 
-/** Logs a cancellation with another date than shown. The preview used the same reading, so both dates should be equal. */
+/** Logs a cancellation whose date differs from the expected end of the plan. Both dates come from the same read, so they should be equal. */
 const noteOtherEnd = ({log}: ChangePlanDeps, {change: made, terms}: PlanChangeOutcome, expected: string | null) => {
   if (!terms) return
   const endsAt = terms.read.cancelsAt
   if (endsAt !== expected) log.error({change: made.id, expected, endsAt}, 'a cancellation ends the plan on another date than shown')
 }
 
-/** Returns the answer to the caller, or throws the refusal. `before`: the terms before the change, with the change that was pending then. */
+/**
+ * Returns the answer to the caller, or throws the refusal. `before`: the terms before the change, which hold the change that was pending
+ * then.
+ */
 const answerOf = async (
   deps: ChangePlanDeps,
   {change: made, state, terms, failure}: PlanChangeOutcome,
@@ -173,7 +188,7 @@ const answerOf = async (
   throw new Refusal('NOT_SUBSCRIBED', 'The plan of this org ended meanwhile. Buy one by POST /orgs/{org}/billing/checkout')
 }
 
-/** Builds the refusal that names the provider's page for the confirmation. Before the customer confirms, nothing is charged or changed. */
+/** Builds the refusal with the provider's page for the confirmation. Before the customer confirms, nothing is charged or changed. */
 const confirmFirst = (db: Pool, org: string, terms: Terms) => {
   const confirmation = confirmationOf(terms)
   if (confirmation === null) return declined(db, org, true)

@@ -19,9 +19,9 @@ type PlanCheckoutInput = ReturnUrls &
   Awaited<ReturnType<typeof findPlanForSale>> & {interval: Interval; afterTrial: boolean; standing: PlanStatus}
 
 /**
- * Opens the Checkout page for a plan; an org has at most one open page. The request takes the next number and closes every page with a lower number.
- * Only then does it check for a subscription, because an earlier page can no longer create one. If another request takes a higher number meanwhile,
- * this page is closed too.
+ * Opens the Checkout page for a plan; an org has at most one open page. The request takes the next number and closes every page with a
+ * lower number. Only then does it check for a subscription, because earlier pages can no longer create one. If another request takes a
+ * higher number meanwhile, this page is closed too.
  */
 export const openPlanCheckout = async (deps: CheckoutDeps, by: CheckoutCaller, input: PlanCheckoutInput): Promise<string> => {
   const {config, db} = deps
@@ -51,12 +51,15 @@ const superseded = () =>
   new Refusal('CHECKOUT_SUPERSEDED', 'Another member of this org opened a Checkout at the same time. Use that one, or open a new one')
 
 const hour = 3600
-/** Hours that bound a page with a trial. The provider refuses a trial that ends within 48 hours, and checks this again at payment. */
+/**
+ * Limits of a page with a trial, in hours. `guardHours`: the shortest remaining trial for which a page opens. `leastHours`: the remaining
+ * trial that the provider requires, also at payment. `mostHours`: how long a page stays open.
+ */
 const [guardHours, leastHours, mostHours] = [49, 48, 24] as const
-/** The largest tolerated difference between the provider's clock and ours. */
+/** The largest tolerated difference between the provider's clock and ours, in seconds. */
 const skewSeconds = 300
 
-/** Returns the trial of a page. Throws TRIAL_ENDING if the page could stay open for less than an hour before the provider would refuse the trial. */
+/** Returns the trial of a page. Throws TRIAL_ENDING if the page could stay open for less than an hour. */
 export const trialOf = ({status, trialEndsAt, now}: Pick<PlanStatus, 'status' | 'trialEndsAt' | 'now'>): Trial => {
   if (status !== 'trialing' || trialEndsAt === null)
     throw new Refusal('INVALID', 'This org is not on trial. Leave `afterTrial` out, and the plan begins with its payment')
@@ -74,7 +77,7 @@ type OwnCheckout = {org: string; customer: string; seq: number}
 const closeEarlier = async (deps: CheckoutDeps, {org, customer, seq}: OwnCheckout) => {
   const open = await listOpenPages(deps, customer)
   if (open.some(page => seqOf(page) > seq)) throw superseded()
-  // Pages in our own rows count too, because the provider's list may omit a page for a moment.
+  // Pages in our own rows are closed too, because the provider's list may omit a page for a moment.
   const known = await listOpenPlanCheckouts(deps.db, {org, before: seq})
   const pages = new Set([...open.map(({id}) => id), ...known.map(({session}) => session!)])
   for (const page of pages) await close(deps, org, page)
@@ -94,7 +97,10 @@ const close = async (deps: CheckoutDeps, org: string, session: string) => {
 
 const mostPages = 10
 
-/** Returns a customer's open pages for a plan. The provider's list also contains any number of pages for credits, which are skipped. */
+/**
+ * Returns a customer's open pages for a plan. The provider's list also contains pages for credits, which are skipped. Reads at most 1,000
+ * pages.
+ */
 const listOpenPages = async ({config, payment}: CheckoutDeps, customer: string): Promise<Stripe.Checkout.Session[]> => {
   const found: Stripe.Checkout.Session[] = []
   for (let left = mostPages, after: string | undefined; left > 0; left--) {
@@ -109,7 +115,10 @@ const listOpenPages = async ({config, payment}: CheckoutDeps, customer: string):
   return found
 }
 
-/** Throws if the provider has a subscription of the customer. Our own rows show a subscription only after its event. */
+/**
+ * Throws ALREADY_SUBSCRIBED if the customer has a live subscription at the provider, after storing it. Our own rows show a subscription
+ * only after its event.
+ */
 const assertUnsubscribed = async (deps: CheckoutDeps, {org, customer}: {org: string; customer: string}) => {
   const live = await findLiveSubscription(deps, {customer})
   if (!live) return

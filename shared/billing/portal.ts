@@ -20,7 +20,10 @@ export const PortalBody = z.strictObject({
     .describe('Where the browser goes afterwards. The URL must have an origin of `RETURN_ORIGINS` or `PUBLIC_URL`'),
 })
 
-/** Opens the provider's portal, where an admin of the org changes the card, reads invoices and cancels. The changes arrive as events. */
+/**
+ * Opens the provider's portal, where an admin of the org changes the card, reads invoices and cancels. The resulting changes arrive as
+ * events.
+ */
 export const openPortal = async (deps: PortalDeps, org: string, {returnUrl}: z.output<typeof PortalBody>): Promise<{url: string}> => {
   const {config, db, payment, log} = deps
   if ((await findOrg(db, org))?.sandbox) throw sandboxRefused()
@@ -38,7 +41,7 @@ export const openPortal = async (deps: PortalDeps, org: string, {returnUrl}: z.o
   return {url: session.url}
 }
 
-/** Warns the operator if the portal allows plan changes. Such changes bypass previews and pending changes, so the operator must disable them. */
+/** Logs an error if the portal allows plan changes. Such changes bypass previews and pending changes, so the operator must disable them. */
 const warnOfPlanChanges = (log: Log, configuration: string | Stripe.BillingPortal.Configuration) => {
   if (typeof configuration === 'object' && configuration.features.subscription_update.enabled)
     log.error({configuration: configuration.id}, 'the portal lets customers change plans; disable subscription_update at the provider')

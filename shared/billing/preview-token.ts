@@ -4,8 +4,8 @@ import {Refusal} from '../errors.ts'
 import type {KeyRing} from '../security/secrets.ts'
 
 /**
- * The content of a preview, which the user accepts by returning the token. `at`: the second for which the price was computed. `lines`: a hash of the
- * invoice lines.
+ * The content of a preview token. The user accepts the preview by returning the token. `at`: the second for which the price was computed.
+ * `lines`: hash of the invoice lines.
  */
 const ShownPreview = z.object({
   org: z.string(),
@@ -26,7 +26,10 @@ export const previewSeconds = 1800
 
 const [issuer, audience, typ] = ['lading', 'plan-preview', 'lading-plan-preview+jwt']
 
-/** Signs a preview as a token, which contains everything, so that the server stores nothing. `now`: our clock, in seconds. */
+/**
+ * Signs a preview as a token. The token contains the whole preview, so that the server stores nothing. `now`: our clock, in seconds since
+ * 1970.
+ */
 export const signPreview = (ring: KeyRing, shown: ShownPreview, now: number): Promise<string> =>
   new SignJWT(shown)
     .setProtectedHeader({alg: 'HS256', typ, kid: ring[0]!.id})
@@ -38,7 +41,7 @@ export const signPreview = (ring: KeyRing, shown: ShownPreview, now: number): Pr
 
 type Bearer = {org: string; person: string}
 
-/** Reads the preview that this person was shown for this org within the last half hour. Throws PREVIEW_STALE for any other token. */
+/** Returns the preview that this person was shown for this org within the last half hour. Throws PREVIEW_STALE for any other token. */
 export const readPreview = async (ring: KeyRing, token: string, {org, person}: Bearer, now: number): Promise<ShownPreview> => {
   const verified = await jwtVerify(token, ({kid}) => ring.find(({id}) => id === kid)?.key ?? Promise.reject(previewStale()), {
     algorithms: ['HS256'],

@@ -40,8 +40,8 @@ type Line = {
 type Preview = PlanChangeAnswer & {lines: Line[]; previewToken: string; expiresAt: string}
 
 /**
- * Previews a plan change and its price, as the provider computes it. Changes nothing. The returned token binds the change to this preview for half an
- * hour.
+ * Returns a preview of a plan change with its price, as the provider computes it. Changes nothing. The preview token binds a later change
+ * to this preview, for half an hour.
  */
 export const previewChange = (tools: PreviewDeps, {org, person, planKey, interval}: PreviewInput): Promise<Preview> =>
   describePreview(tools, {org, person, planKey, interval}).catch(refuseFailure(tools.log, 'plan change preview failed'))
@@ -78,7 +78,7 @@ const describePreview = async (tools: PreviewDeps, {org, person, planKey, interv
 type PricedChange = {due: Money; tax: Money; lines: Line[]; renewsAt: string | null}
 type Proposal = {kind: ChangeKind; target: ChangeTarget; terms: Terms; at: number}
 
-/** Computes the charge of now at the provider, for the second `at`. Only a change that takes effect now costs anything. */
+/** Asks the provider for the charge of the change, computed for the second `at`. Only a change that takes effect now costs anything. */
 const priceChange = async ({payment}: Pick<PreviewDeps, 'payment'>, {kind, target, terms, at}: Proposal): Promise<PricedChange> => {
   const {found, item} = terms
   const nothing = {...chargedFor(null, found.currency), lines: []}
@@ -109,7 +109,7 @@ const lineOf = ({description, amount, period, parent, taxes}: Stripe.InvoiceLine
   proration: parent?.subscription_item_details?.proration ?? parent?.invoice_item_details?.proration ?? false,
 })
 
-/** Returns the values that a change must share with its preview. */
+/** Returns the values in which a later change must equal its preview. */
 const shownOf = ({kind, target, terms, at, price}: Proposal & {price: PricedChange}): Omit<ShownPreview, 'org' | 'person'> => ({
   subscription: terms.found.id,
   fingerprint: terms.fingerprint,
@@ -122,7 +122,7 @@ const shownOf = ({kind, target, terms, at, price}: Proposal & {price: PricedChan
   lines: shortHash(JSON.stringify(price.lines)).toString('hex'),
 })
 
-/** Computes the price again for the same second. Throws PREVIEW_STALE unless it equals the preview to the cent and line. */
+/** Computes the price again for the same second. Throws PREVIEW_STALE unless every value equals the preview. */
 export const assertAsShown = async (
   tools: Pick<PreviewDeps, 'payment'>,
   shown: ShownPreview,

@@ -19,8 +19,9 @@ type SettleCheckoutDeps = {db: Pool; queue: Queue; payment: PaymentProvider; log
 type Session = Stripe.Checkout.Session
 
 /**
- * Applies the outcome of a Checkout as read from the provider: a plan, paid credits, or nothing. The call is safe to repeat and to run concurrently.
- * Returns our stored Checkout, or null if the session is not ours. Without `held`, a plan takes the org's billing lock, or throws CHANGE_IN_PROGRESS.
+ * Applies the outcome of a Checkout as read from the provider: a plan, paid credits, or nothing. The call is safe to repeat and to run
+ * concurrently. Returns our stored Checkout, or null if the session is not ours. Unless `held` is the org's billing lock, takes the lock
+ * for a plan, or throws CHANGE_IN_PROGRESS.
  */
 export const settleCheckout = async (deps: SettleCheckoutDeps, held: BillingLease | null, sessionId: string): Promise<Checkout | null> => {
   const expand = ['payment_intent.payment_method', 'invoice']
@@ -41,7 +42,7 @@ export const settleCheckout = async (deps: SettleCheckoutDeps, held: BillingLeas
 
 const settlePlan = async (deps: SettleCheckoutDeps, held: BillingLease, row: Checkout, session: Session) => {
   const read = await readSubscription(deps, idOf(session.subscription)!)
-  // The two calls above may have used up most of the lease.
+  // The calls to the provider may have used up most of the lease.
   if (row.state !== 'complete') await keepLease(deps.db, held)
   if (read && (await endSecondSubscription(deps, held, {row, read}))) return finishPlan(deps, held, {row, session, read: null})
   if (read && row.state !== 'complete') await keepCard(deps, read)
@@ -71,7 +72,10 @@ const keepCard = async ({payment, log}: SettleCheckoutDeps, {card, customer}: Re
     })
 }
 
-/** Makes the card of this purchase the default for later top-ups, unless the customer has one. A failure does not delay the credits. */
+/**
+ * Makes the card of this purchase the customer's default for later top-ups, unless the customer has one. If the provider fails, the credits
+ * are granted all the same.
+ */
 const keepFirstCard = async ({payment, log}: SettleCheckoutDeps, session: Session, intent: Stripe.PaymentIntent | null) => {
   const [customer, method] = [idOf(session.customer), intent?.payment_method]
   if (customer === null || typeof method !== 'object' || method?.type !== 'card') return
@@ -86,7 +90,7 @@ const keepFirstCard = async ({payment, log}: SettleCheckoutDeps, session: Sessio
   }
 }
 
-/** Settles a page for a pack. A completed page is paid, waits for a bank's decision, or will never be paid. */
+/** Settles a page for a pack. A completed page is paid, waits for the bank's decision, or will never be paid. */
 const settlePack = async (deps: SettleCheckoutDeps, row: Checkout, session: Session) => {
   const intent = session.payment_intent as Stripe.PaymentIntent | null
   if (session.payment_status !== 'unpaid') {
@@ -98,7 +102,7 @@ const settlePack = async (deps: SettleCheckoutDeps, row: Checkout, session: Sess
   await failPack(deps, row, session)
 }
 
-/** Grants the credits as sold. The grant's `ref` contains the session's id, so the grant is made once, whatever state the row has. */
+/** Grants the credits as sold. The grant's `ref` contains the session's id, so credits are granted once, regardless of the row's state. */
 const grantPack = ({db}: SettleCheckoutDeps, {id, org, credits}: Checkout, session: Session): Promise<void> =>
   db.transaction(async tx => {
     const granted = {org, ref: `checkout:${session.id}`, pool: 'purchased' as const, credits: credits!, expiresAt: null}

@@ -11,7 +11,7 @@ import {PriceList} from './setup/price-list.ts'
 import {type SetupReport, setUpSelling} from './setup/setup.ts'
 import {type SellingProblem, verifySelling, webhookUrlOf} from './verify/selling.ts'
 
-/** Runs `lading billing setup` or `lading billing check`, with the environment of the API. Returns exit code 1 while a problem remains. */
+/** Runs `lading billing setup` or `lading billing check` with the environment of the API. Returns the exit code: 1 while a problem remains. */
 const main = async (args: string[]): Promise<number> => {
   const {positionals, values} = parseArgs({
     args,
@@ -70,7 +70,7 @@ const environmentOf = ({portal, webhook}: Partial<SetupReport>, config: Config) 
   ...(config.DEFAULT_PLAN === 'free' ? [] : ['DEFAULT_PLAN=free']),
 ]
 
-/** Describes what to put into PAYMENT_WEBHOOK_SECRETS. The provider shows the secret of an existing endpoint only in its dashboard. */
+/** Returns the line about PAYMENT_WEBHOOK_SECRETS. The provider shows the secret of an existing endpoint only in its dashboard. */
 const describeSecret = ({id, secret}: SetupReport['webhook'], {PAYMENT_WEBHOOK_SECRETS: known}: Config) => {
   if (secret !== null) return `PAYMENT_WEBHOOK_SECRETS=${secret}`
   return !known.includes(noWebhookSecret)
@@ -80,7 +80,7 @@ const describeSecret = ({id, secret}: SetupReport['webhook'], {PAYMENT_WEBHOOK_S
 
 const print = (text: string) => process.stdout.write(`${text}\n`)
 
-/** Prints the error for the operator, with the provider's own message. */
+/** Prints the error for the operator, with the provider's own message. Returns exit code 1. */
 const printLine = (error: unknown): number => {
   if (!(error instanceof Error)) throw error
   // The error `undefined_table`: the tables of this service are missing.

@@ -8,12 +8,12 @@ import {settleCheckout} from './settle-checkout.ts'
 
 type StaleCheckoutsDeps = Omit<CheckoutDeps, 'config'>
 
-/** The age from which a Checkout counts as stale. By then its process has finished or crashed. */
+/** The age in minutes from which a Checkout counts as stale. By then, its process has finished or crashed. */
 const staleMinutes = 10
 
 /**
- * Settles the org's Checkouts whose outcome may have been missed. If a Checkout cannot be settled, the next run tries again. Throws a PaymentFailure
- * if the provider does not answer.
+ * Settles the org's Checkouts whose outcome may have been missed. A Checkout that cannot be settled is tried again by the next call. Throws
+ * a PaymentFailure if the provider does not answer.
  */
 export const settleStaleCheckouts = async (deps: StaleCheckoutsDeps, org: string): Promise<void> => {
   for (const row of await listStaleCheckouts(deps.db, {org, minutes: staleMinutes})) {
@@ -38,8 +38,8 @@ const settleStale = async (deps: StaleCheckoutsDeps, row: Checkout): Promise<voi
 }
 
 /**
- * Ends a Checkout whose process crashed before it stored the session. The same call with the same key returns the session. Its URL was never shown,
- * so the page is expired. After a day, the provider has already expired the page.
+ * Ends a Checkout whose process crashed before it stored the session. The same call with the same key returns the session; its URL was
+ * never shown, so the page is expired. After a day, the Checkout is marked as failed without a call, because the page has expired.
  */
 const dropUnanswered = async (deps: StaleCheckoutsDeps, row: Checkout) => {
   if (row.isOld) return void (await endCheckout(deps.db, {id: row.id, session: null, state: 'failed'}))

@@ -13,7 +13,7 @@ export type ReadSubscription = Omit<Subscription, 'org' | 'readAt'> & {
   customer: string
   itemId: string | null
   schedule: string | null
-  /** True if the cancellation date is the end of another item's period, before the end of the plan's period. */
+  /** Whether the subscription ends with another item's period, before the end of the plan's period. */
   endsEarly: boolean
   metadata: Record<string, string>
 }
@@ -26,7 +26,7 @@ export const EXPAND = ['schedule']
 const OVER = ['canceled', 'incomplete_expired']
 export const isOver = ({status}: {status: string}): boolean => OVER.includes(status)
 
-/** Returns whether the first payment is missing. Without it, the subscription ends within a day. */
+/** Returns whether the first payment is missing. If it stays missing, the subscription ends within a day. */
 export const isUnpaid = ({status}: {status: string}): boolean => status === 'incomplete'
 
 /** Reads a subscription. Null if the provider has no such subscription. */
@@ -40,7 +40,10 @@ export const readSubscription = async (deps: SubscriptionDeps, id: string): Prom
   return found && describeSubscription(found, await listPlans(deps.db))
 }
 
-/** Finds the customer's subscription that has not ended, in any other status. Of several, returns the newest paid one, otherwise the newest. */
+/**
+ * Finds the customer's subscription that has not ended. Of several, returns the newest that is paid, otherwise the newest. Null if there is
+ * none.
+ */
 export const findLiveSubscription = async (deps: SubscriptionDeps, {customer}: {customer: string}): Promise<ReadSubscription | null> => {
   const expand = EXPAND.map(path => `data.${path}`)
   const {data} = await deps.payment.ask('list', stripe => stripe.subscriptions.list({customer, status: 'all', limit: 100, expand}))
@@ -50,7 +53,7 @@ export const findLiveSubscription = async (deps: SubscriptionDeps, {customer}: {
   return live ? describeSubscription(live, await listPlans(deps.db)) : null
 }
 
-/** Converts an answer of the provider, in which `EXPAND` is expanded. */
+/** Converts an answer of the provider in which the objects of `EXPAND` are expanded. */
 export const describeSubscription = (found: Stripe.Subscription, plans: readonly PricedPlan[]): ReadSubscription => {
   const items = found.items.data
   const {item, sold} = findPlanItem(items, found.metadata, plans)
@@ -115,15 +118,15 @@ const findOverageItem = (items: readonly Stripe.SubscriptionItem[], plans: reado
   items.find(({price}) => price.recurring?.usage_type === 'metered')
 
 /**
- * Returns when the cancelled subscription ends. The portal sets `cancel_at` on a subscription in flexible billing mode. Our API and the dashboard set
- * the flag. A schedule that ends with the subscription sets `cancel_at` too.
+ * Returns when a cancelled subscription ends; null otherwise. We, the portal and an ending schedule set `cancel_at`. The dashboard and
+ * earlier releases set the flag `cancel_at_period_end`.
  */
 const cancelsAtOf = (found: Stripe.Subscription, item: Stripe.SubscriptionItem | null): string | null =>
   isOver(found) ? null : isoOf(found.cancel_at ?? (found.cancel_at_period_end ? item?.current_period_end : null))
 
 /**
- * Returns whether the subscription ends with a shorter item. A date that is no item's period end was chosen by staff. A schedule ends with the plan's
- * period.
+ * Returns whether the subscription ends with a shorter item than the plan's. Dates that are no item's period end were chosen by staff and
+ * do not count. A schedule ends with the plan's period.
  */
 const endsEarly = (found: Stripe.Subscription, item: Stripe.SubscriptionItem | null): boolean => {
   const {cancel_at: at, schedule, items} = found

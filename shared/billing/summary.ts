@@ -15,7 +15,7 @@ type SummaryDeps = {db: Pool; payment: Pick<PaymentProvider, 'isConfigured'>}
 const noticeDays = 30
 const mostNotices = 50
 
-/** Returns the data of an org's billing page, from our own rows, without a call to the provider. */
+/** Returns the data of an org's billing page. Reads only our own rows, not the provider. */
 export const readSummary = ({db, payment}: SummaryDeps, org: string) =>
   db.transaction(async tx => {
     const {standing, balance} = await holdCurrent(tx, org)
@@ -43,7 +43,7 @@ export const readSummary = ({db, payment}: SummaryDeps, org: string) =>
     }
   })
 
-/** Describes the subscription as last read from the provider. `interval` is null without a paid plan. */
+/** Describes the subscription as last read from the provider. All values are null without a live subscription. */
 const describeSubscription = (live: Subscription | null) => ({
   interval: live?.interval ?? null,
   cancelsAt: live?.cancelsAt ?? null,
@@ -67,8 +67,8 @@ const describePlan = (plan: PricedPlan) => {
 }
 
 /**
- * Describes the prices of a plan. Null if the provider's amounts were never read. The price of a row is a decimal, because it may be less than the
- * smallest unit.
+ * Describes the prices of a plan. Null if the provider's amounts were never read. The price of an overage row is a decimal, because it may
+ * be below the smallest unit.
  */
 const describePrices = ({amounts: known}: PricedPlan) => {
   if (known === null) return null

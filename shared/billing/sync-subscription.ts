@@ -10,9 +10,9 @@ import {assertHeld, type BillingLease} from './lease.ts'
 import {isOver, type ReadSubscription} from './subscription.ts'
 
 /**
- * Stores a subscription as read from the provider, and updates the org's plan. No other code does so; the newest reading wins, in whatever order
- * events arrive. `read` is null for a subscription that the provider no longer knows. An unchanged value adds nothing to the settings history. Throws
- * LeaseGone if the billing lock was lost.
+ * Stores a subscription as read from the provider, and updates the org's plan. Only this function stores subscriptions; the last read wins,
+ * in whatever order events arrive. `read`: null if the provider no longer knows the subscription. An unchanged value adds nothing to the
+ * settings history. Throws LeaseGone if the billing lock was lost.
  */
 export const syncSubscription = async (
   tx: Tx,
@@ -24,7 +24,7 @@ export const syncSubscription = async (
   const {org} = billingLease
   const known = await findSubscription(tx, org)
   if (known === null && read === null) return
-  // A late event of an ended subscription says nothing about its successor.
+  // A late event of an ended subscription is no news about its successor.
   if (known && read && known.id !== read.id && isOver(read) && !isOver(known)) return
   const was = known?.id === (read?.id ?? known?.id) ? known : null
   // If the price is unknown, the org keeps the plan version that the subscription had.
@@ -36,8 +36,8 @@ export const syncSubscription = async (
 }
 
 /**
- * Returns whether the schedule has applied the pending plan change. Our own phase sets the metadata; a phase by staff shows by a new period. If staff
- * changed the price early, the answer is false.
+ * Returns whether the schedule has applied the pending plan change. A phase of ours sets the metadata; a phase by staff shows by a new
+ * period. If staff changed the price before the pending date, returns false.
  */
 const hasTakenEffect = (was: Subscription | null, read: ReadSubscription | null): boolean => {
   const pending = was?.pending
@@ -89,7 +89,7 @@ const moveOrg = async (tx: Tx, {org, was, read, author}: MoveOrgInput) => {
 
 type OrgPlan = NonNullable<Awaited<ReturnType<typeof lockOrgPlan>>>
 
-/** Our plan status for each status of the provider. A status without an entry changes nothing: the first payment is missing. */
+/** Our plan status by the provider's status. A status without an entry changes nothing, such as `incomplete`: the first payment is missing. */
 const STATUS: Record<string, Status> = {
   trialing: 'active',
   active: 'active',
@@ -98,7 +98,7 @@ const STATUS: Record<string, Status> = {
   paused: 'suspended',
 }
 
-/** Returns the plan and status that a live subscription gives the org. Null if they stay. */
+/** Returns the plan, status and period start that a live subscription gives the org. Null if the org's plan stays. */
 const placeOf = async (tx: Tx, now: OrgPlan, read: ReadSubscription): Promise<OrgPlanPlace | null> => {
   const status = STATUS[read.status]
   const to = read.planVersionId === null ? null : await findPlanVersion(tx, read.planVersionId)
@@ -106,18 +106,18 @@ const placeOf = async (tx: Tx, now: OrgPlan, read: ReadSubscription): Promise<Or
   return {to, status, anchor: anchorOf(now, read)}
 }
 
-/** Returns whether the plan was bought to follow the org's trial. The provider's period then begins at the end of the trial. */
+/** Returns whether the plan was bought to follow the org's trial and has not begun. The provider's period begins when the trial ends. */
 const waitsForTrial = ({trialEndsAt}: OrgPlan, {status, metadata}: ReadSubscription) =>
   status === 'trialing' && metadata.after_trial === 'true' && trialEndsAt !== null
 
 /**
- * Returns the new start of the org's periods, or null if it stays. An org's period begins with each of the provider's periods. After an upgrade in
- * mid-period, the period already begins there. A new plan or interval moves the start to the provider's period.
+ * Returns the new start of the org's periods, or null if the start stays. It stays if one of the org's periods already begins where the
+ * provider's does, as after an upgrade in mid-period. A new plan or interval moves the start to the provider's period.
  */
 const anchorOf = ({anchor}: OrgPlan, {periodStartsAt}: ReadSubscription): string | null =>
   periodStartsAt === null || windowAt(anchor, periodStartsAt).startsAt === periodStartsAt ? null : periodStartsAt
 
-/** Returns the org's plan after a subscription ended, or null if the plan stays. A current trial and a plan given by staff stay. */
+/** Returns the org's plan after a subscription ended, or null if the present plan stays. A current trial and a plan given by staff stay. */
 const placeAfter = async (tx: Tx, now: OrgPlan, was: Subscription | null): Promise<OrgPlanPlace | null> => {
   if (was === null || isOver(was) || was.status === 'incomplete' || now.status === 'trialing') return null
   if (now.planVersionId !== was.planVersionId && now.status === 'active') return null

@@ -22,12 +22,12 @@ import {taxBehaviorOf} from './verify/price.ts'
 
 export type TopupDeps = {config: Config; db: Pool; payment: PaymentProvider; log: Log}
 
-/** A top-up that may be charged now. `at`: the time of this decision, by this process's monotonic clock. */
+/** A top-up that may be charged now. `at`: when this was decided, by `performance.now()`. */
 type StartedTopup = Attempt & {at: number}
 
 /**
- * Stores all parameters before the charge, so that a repeated call is identical to the byte. Returns null if the top-up cannot be charged or is no
- * longer wanted. The transaction that permits the charge checks both.
+ * Begins a top-up: stores all parameters before the charge, so that a repeated call is identical to the byte. Returns null if the top-up
+ * cannot be charged or is no longer wanted. The transaction that permits the charge checks whether it is still wanted.
  */
 export const beginTopup = async (deps: TopupDeps, attempt: Attempt): Promise<StartedTopup | null> => {
   const {db} = deps
@@ -49,7 +49,10 @@ export const beginTopup = async (deps: TopupDeps, attempt: Attempt): Promise<Sta
 
 const since = (at: number, attempt: Attempt | null): StartedTopup | null => attempt && {...attempt, at}
 
-/** Prepares a repeated call for a top-up that may already be charged, and counts it in the current month. Null if the top-up is no longer wanted. */
+/**
+ * Prepares a repeated call for a top-up that may already be charged. Counts the top-up in the current month. Null if the top-up is no
+ * longer wanted.
+ */
 export const rebookTopup = ({db}: TopupDeps, attempt: Attempt): Promise<StartedTopup | null> => {
   const at = performance.now()
   return db.transaction(async tx => {
@@ -59,8 +62,8 @@ export const rebookTopup = ({db}: TopupDeps, attempt: Attempt): Promise<StartedT
 }
 
 /**
- * Locks the org's accounts and checks whether the top-up is still wanted. The org must be open and not blocked, with the same pack, quantity and
- * customer, and the monthly cap must have room. Settings, credits and plans may have changed since the top-up was created.
+ * Locks the org's accounts and checks whether the top-up is still wanted. The org must be open and not blocked. Pack, quantity and customer
+ * must be unchanged, and the monthly cap must have room. Settings, credits and plans may have changed since the top-up was created.
  */
 const readAgain = async (tx: Tx, {id, org, packKey, quantity, credits}: Attempt, {customer}: Stripe.PaymentIntentCreateParams) => {
   const account = await lockBillingAccount(tx, org)
@@ -107,7 +110,10 @@ const prepare = async (deps: TopupDeps, attempt: Attempt): Promise<PreparedCharg
 type PricedPack = {id: string; amount: number; currency: string; product: string; taxBehavior: SoldPack['taxBehavior']}
 type TotalInput = {customer: string; price: PricedPack; quantity: number}
 
-/** Returns the total, including tax if the deployment collects tax. Null if the provider cannot compute the tax, as for an unknown address. */
+/**
+ * Returns the total in the currency's smallest unit, including tax if the deployment collects tax. Null if the provider cannot compute the
+ * tax, as for an unknown address.
+ */
 const totalOf = async ({config, payment, log}: TopupDeps, {customer, price, quantity}: TotalInput): Promise<number | null> => {
   if (!config.PAYMENT_AUTOMATIC_TAX) return price.amount * quantity
   const params = {customer, automatic_tax: {enabled: true}, invoice_items: [{price: price.id, quantity}]}
@@ -123,7 +129,10 @@ const totalOf = async ({config, payment, log}: TopupDeps, {customer, price, quan
   }
 }
 
-/** Returns the current price of one pack. Null if the provider no longer sells it, sells it as recurring, or has no amount for it. */
+/**
+ * Returns the current price of one pack. Null if the pack has no price, or if the price is unknown, archived, recurring or without an
+ * amount.
+ */
 const findPrice = async ({db, payment}: TopupDeps, packKey: string): Promise<PricedPack | null> => {
   const id = (await listPacks(db)).find(({key}) => key === packKey)?.paymentPriceId
   if (!id) return null
@@ -138,7 +147,10 @@ const findPrice = async ({db, payment}: TopupDeps, packKey: string): Promise<Pri
   return {id, amount, currency, product: idOf(product)!, taxBehavior: taxBehaviorOf(price)}
 }
 
-/** Charges the top-up. A declined or refused attempt leaves nothing that could be paid later. */
+/**
+ * Charges the top-up. A declined or refused attempt leaves nothing that could be paid later. Throws a PaymentFailure if the outcome is
+ * unknown.
+ */
 export const chargeTopup = async (deps: TopupDeps, attempt: StartedTopup): Promise<TopupState> => {
   const {id, at} = attempt
   try {

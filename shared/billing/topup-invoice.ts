@@ -4,12 +4,12 @@ import {metadataOf} from './metadata.ts'
 import {nullWhereGone, PaymentFailure} from './payment-failure.ts'
 import type {TopupDeps} from './topup-charge.ts'
 
-/** The pack as sold, stored before the charge, so that the invoice shows the same. */
+/** The pack as sold, stored before the charge, so that the invoice shows the same values. */
 export type SoldPack = {product: string; unitAmount: number; taxBehavior: 'inclusive' | 'exclusive' | null; isTaxed: boolean}
 
 /**
- * Issues the invoice of each paid top-up, so that the portal lists it. The charge counts as payment of the invoice. Credits do not wait for the
- * invoice. Runs periodically. Returns the number of due invoices.
+ * Periodic task: issues the invoices of paid top-ups, so that the portal lists them. The charge counts as payment of the invoice. Credits
+ * do not wait for the invoice. Returns the number of due invoices.
  */
 export const issueTopupInvoices = async (deps: TopupDeps, {most}: {most: number}): Promise<number> => {
   if (!deps.payment.isConfigured) return 0
@@ -19,7 +19,8 @@ export const issueTopupInvoices = async (deps: TopupDeps, {most}: {most: number}
 }
 
 /**
- * Returns a handler of a failed invoice. After a refusal, support issues the invoice by hand. After any other failure, the next round tries again.
+ * Returns a handler for a failed invoice. After a refusal, support issues the invoice by hand. After any other failure, the next run of the
+ * task tries again.
  */
 const noteFailure =
   ({db, log}: TopupDeps, {id, org}: Attempt) =>
@@ -33,7 +34,7 @@ const noteFailure =
     log[isFinal ? 'error' : 'warn']({err, org, attempt: id, kind: err.kind, request: err.requestId}, says)
   }
 
-/** Issues one invoice. Each step reads the provider's state and has an idempotency key, so concurrent processes make one invoice. */
+/** Issues one invoice. Each step depends on the provider's state and has an idempotency key, so concurrent processes make one invoice. */
 const issue = async (deps: TopupDeps, attempt: Attempt): Promise<void> => {
   const {db} = deps
   const {id} = attempt

@@ -16,7 +16,7 @@ import {considerTopup} from './topup-trigger.ts'
 
 const most = 1_000_000_000
 
-/** A change of the top-up settings. Fields that are left out keep their value. */
+/** A change of the top-up settings. Settings that are left out stay. */
 export const TopupBody = z.strictObject({
   enabled: z.boolean().describe('Whether credits are bought automatically'),
   packKey: z.string().max(100).optional().describe('The pack to buy'),
@@ -24,7 +24,7 @@ export const TopupBody = z.strictObject({
   monthlyCap: z.int().min(1).max(most).optional().describe('The most AI credits to buy in a calendar month (UTC)'),
 })
 
-/** Returns the top-up settings, the use of this month's cap, and the reason why the service disabled top-ups, if it did. */
+/** Returns the top-up settings, the use of this month's cap, the top-up in progress, and why the service disabled top-ups, if it did. */
 export const describeTopup = async (db: Db, org: string) => {
   const {enabled, packKey, threshold, monthlyCap, stopped} = settingsOf(await findBillingAccount(db, org))
   const {month, counted, open} = await readMonth(db, {org})
@@ -60,8 +60,8 @@ const SAYS: Record<string, string> = {
 type TopupSettingsDeps = {db: Pool; queue: Queue; payment: PaymentProvider; log: Log}
 
 /**
- * Enables, disables or changes automatic top-ups. A pending top-up that was not charged yet is dropped, so disabling prevents every further charge.
- * If the new settings require a top-up, it is enqueued immediately.
+ * Enables, disables or changes automatic top-ups. Drops a pending top-up that was not charged yet, so that disabling prevents every further
+ * charge. If the new settings require a top-up, enqueues one immediately.
  */
 export const keepTopup = async (deps: TopupSettingsDeps, author: Author, asked: z.output<typeof TopupBody>) => {
   const {db, queue, payment} = deps
@@ -87,7 +87,7 @@ export const keepTopup = async (deps: TopupSettingsDeps, author: Author, asked: 
   })
 }
 
-/** Throws if the org has no card to charge. Call this before taking any lock, because it calls the provider. */
+/** Throws NO_PAYMENT_CUSTOMER if the org has no card to charge. Call this before a lock is taken, because it calls the provider. */
 const assertChargeable = async (deps: TopupSettingsDeps, org: string) => {
   const {db, log} = deps
   const account = await findBillingAccount(db, org)

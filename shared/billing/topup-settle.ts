@@ -16,12 +16,12 @@ export type TopupStop = 'card_declined' | 'authentication_required' | 'no_card' 
 
 type SettleTopupDeps = {db: Pool; payment: PaymentProvider}
 
-/** The age from which an unpaid payment counts as abandoned. A younger one may still be in confirmation, which looks the same. */
+/** The age in ms from which an unpaid payment counts as abandoned. A younger payment may still be in confirmation, which looks the same. */
 const confirmingMs = 120_000
 
 /**
- * Settles a top-up by the provider's payment. An unpaid payment is cancelled, so that it cannot be paid later. Until then it counts towards the
- * monthly cap.
+ * Settles a top-up by the state of its payment at the provider. Cancels an unpaid payment, so that it cannot be paid later. Until it is
+ * cancelled, it counts towards the monthly cap.
  */
 export const settleByIntent = async (deps: SettleTopupDeps, attempt: Attempt, intent: Stripe.PaymentIntent): Promise<TopupState> => {
   const {status, last_payment_error: error} = intent
@@ -36,7 +36,8 @@ export const settleByIntent = async (deps: SettleTopupDeps, attempt: Attempt, in
 }
 
 /**
- * Cancels a payment and returns it as it is afterwards, because it may have ended otherwise. The call is safe to repeat and has no idempotency key.
+ * Cancels a payment and returns its state afterwards, because it may have ended otherwise. The call is safe to repeat and has no
+ * idempotency key.
  */
 const cancelIntent = ({payment}: SettleTopupDeps, id: string) =>
   payment
@@ -46,7 +47,7 @@ const cancelIntent = ({payment}: SettleTopupDeps, id: string) =>
       return payment.ask('payment_intent', stripe => stripe.paymentIntents.retrieve(id))
     })
 
-/** Grants the credits of a paid top-up. The call is safe to repeat: an attempt ends once, and its `ref` grants the credits once. */
+/** Grants the credits of a paid top-up. Safe to repeat: an attempt ends once, and its `ref` grants the credits once. */
 const succeedTopup = (
   {db}: SettleTopupDeps,
   {id, org, credits}: Attempt,
@@ -74,7 +75,7 @@ export const declineTopup = (
     stop: code === 'authentication_required' ? 'authentication_required' : 'card_declined',
   })
 
-/** Ends an attempt that charged nothing. `stop`: the reason why top-ups are disabled until a user acts. */
+/** Ends an attempt that charged nothing. `stop`: the reason why top-ups are disabled until a user acts; null if they stay enabled. */
 export const failTopup = (deps: SettleTopupDeps, attempt: Attempt, stop: TopupStop | null) =>
   endUnpaid(deps, attempt, {state: 'failed', intent: null, stop})
 

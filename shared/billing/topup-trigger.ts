@@ -9,9 +9,9 @@ import {type Balance, holdCurrent} from './credits/balance.ts'
 import {obstacleOf, type PlanStatus} from './entitlements/plan-status.ts'
 
 /**
- * Enqueues a top-up if the org's credits are below its threshold, in the transaction that consumed them. The caller holds the credit account, so
- * calls are serialised and only one top-up is open. The month's spending counts every attempt that is not known to have failed. The worker checks
- * again before the charge whether the top-up is wanted.
+ * Enqueues a top-up if the org's credits are below its threshold, in the caller's transaction. The caller has locked the credit account, so
+ * calls are serialised and only one top-up is open. The month's spending counts every attempt that is not known to have failed. Before the
+ * charge, the worker checks again whether the top-up is wanted.
  */
 export const considerTopup = async (tx: Tx, queue: Queue, {standing, balance}: {standing: PlanStatus; balance: Balance}): Promise<void> => {
   const {org} = standing
@@ -28,15 +28,18 @@ export const considerTopup = async (tx: Tx, queue: Queue, {standing, balance}: {
   await enqueue(queue, chargeTopup, {org, attempt: id}, {tx, track: false})
 }
 
-/** Returns how many whole packs close the gap with one charge, at most as many as the cap has room for. All values are in credits. */
+/**
+ * Returns how many whole packs to buy with one charge: enough to close `gap`, at most what the cap has `room` for. All values are in
+ * credits.
+ */
 export const packsFor = ({gap, room, each}: {gap: number; room: number; each: number}): number =>
   Math.max(0, Math.min(Math.ceil(gap / each), Math.floor(room / each)))
 
 const perLook = 100
 
 /**
- * Enqueues top-ups for orgs whose credits are below the threshold without recent consumption. That happens, for example, when a month begins or no
- * credits are left. Runs periodically. Returns the number of orgs checked.
+ * Periodic task: enqueues top-ups for orgs whose credits are below the threshold without recent consumption, for example when a month
+ * begins. Returns the number of orgs checked.
  */
 export const startTopups = async ({db, queue}: {db: Pool; queue: Queue}, {most}: {most: number}): Promise<number> => {
   let done = 0

@@ -8,12 +8,12 @@ import {PaymentFailure} from './payment-failure.ts'
 import {beginTopup, chargeTopup, rebookTopup, type TopupDeps} from './topup-charge.ts'
 import {failTopup, settleByIntent, stateOf, type TopupState} from './topup-settle.ts'
 
-/** Hours within which a repeated call charges the card once. The provider remembers an idempotency key for a day. */
+/** Hours within which a repeated call cannot charge the card twice. The provider remembers an idempotency key for a day. */
 const replayHours = 23
 
 /**
- * Settles a top-up from any state, as far as the provider knows the outcome. The job, the provider's events and a periodic task call this, in any
- * order and concurrently. Returns the state. If the provider is unavailable, the top-up stays unchanged.
+ * Settles a top-up from any state, as far as the provider knows the outcome, and returns its state. The job, the provider's events and a
+ * periodic task call this, in any order and concurrently. If the provider is unavailable, the top-up stays unchanged.
  */
 export const settleTopup = async (deps: TopupDeps, {org, attempt: id}: {org: string; attempt: string}): Promise<TopupState> => {
   const found = await findAttempt(deps.db, {org, id})
@@ -42,8 +42,8 @@ const settle = async (deps: TopupDeps, attempt: Attempt): Promise<TopupState> =>
 }
 
 /**
- * Settles a top-up whose call was sent, but whose payment the provider does not know. If the top-up is still wanted, repeats the call, but only while
- * the repetition cannot charge twice.
+ * Settles a top-up whose call was sent, but whose payment the provider does not know. Repeats the call if the top-up is still wanted and a
+ * repeated call cannot charge twice. Fails the top-up after 24 hours.
  */
 const settleUnseen = async (deps: TopupDeps, attempt: Attempt): Promise<TopupState> => {
   const {now, params} = attempt
@@ -56,7 +56,7 @@ const settleUnseen = async (deps: TopupDeps, attempt: Attempt): Promise<TopupSta
 const perList = 100
 const mostLists = 20
 
-/** Finds the payment by its id, or by the metadata among the customer's payments since the call, the newest first. */
+/** Finds the payment by its id, or else by its metadata among the customer's payments since the call. Null if there is none. */
 const findIntent = async ({payment}: TopupDeps, {id, params, intentId}: Attempt) => {
   if (intentId !== null) return payment.ask('payment_intent', stripe => stripe.paymentIntents.retrieve(intentId))
   const {customer} = params.create as {customer: string}
@@ -84,7 +84,7 @@ export const settleTopups = async (deps: TopupDeps, org: string): Promise<void> 
   for (const {id} of await listOpenAttempts(deps.db, {org, limit: 10})) await settleTopup(deps, {org, attempt: id})
 }
 
-/** Settles the open top-ups of all orgs, oldest first. Runs periodically. Returns their number. */
+/** Periodic task: settles the open top-ups of all orgs, oldest first. Returns their number. */
 export const settleAllTopups = async (deps: TopupDeps, {most}: {most: number}): Promise<number> => {
   if (!deps.payment.isConfigured) return 0
   const open = await listOpenAttempts(deps.db, {org: null, limit: most})
@@ -92,12 +92,12 @@ export const settleAllTopups = async (deps: TopupDeps, {most}: {most: number}): 
   return open.length
 }
 
-/** The reasons for a stop that a new card may remove. */
+/** The reasons for which top-ups stop until the org has another card. */
 const OF_CARD = ['card_declined', 'authentication_required', 'no_card'] as const
 
 /**
- * Resumes top-ups that were stopped because of the card. Called when the provider reports a change of the customer or a card. The present card must
- * differ from the refused one, so that each card is tried once. Returns whether top-ups resumed.
+ * Resumes top-ups that were stopped because of the card. Called when the provider reports a change of the customer or a card. The present
+ * card must differ from the refused one, so that each card is tried once. Returns whether top-ups resumed.
  */
 export const clearTopupStop = async (deps: TopupDeps, org: string): Promise<boolean> => {
   const account = await findBillingAccount(deps.db, org)

@@ -1,5 +1,5 @@
 type MapAheadOptions = {
-  /** The most items in progress while the caller handles a result. */
+  /** Maximum number of items in progress while the caller handles a result. */
   count: number
   /** Whether another item may start. Without it, only `count` is the limit. One item is in progress in any case. */
   hasRoom?(): boolean

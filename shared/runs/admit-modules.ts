@@ -9,14 +9,14 @@ import type {Flow} from '../mapping/flows/flow.ts'
 
 type ModulesOfConnector = {org: string; connector: string; modules: readonly string[]}
 
-/** Returns the modules that flows write. The rows of a subform belong to the module of their parents. */
+/** Returns the modules that the flows write, each once. Leaves out subform flows, because their rows belong to the module of their parents. */
 export const listWrittenModules = (flows: readonly Pick<Flow, 'module' | 'subform'>[]): string[] => [
   ...new Set(flows.filter(({subform}) => !subform).map(({module}) => module)),
 ]
 
 /**
- * Admits a run that writes these modules, in the transaction that starts it. A disabled module is refused. A module that is neither enabled
- * nor was written before takes one of the modules that the plan allows.
+ * Admits a run that writes these modules, in the transaction that starts it. Refuses disabled modules. Except in a dry run, each module
+ * that is neither enabled nor was written before uses one of the plan's modules. Throws LIMIT_MODULES if the plan allows too few.
  */
 export const admitModules = async (tx: Tx, {dryRun, ...of}: ModulesOfConnector & {dryRun: boolean}): Promise<void> => {
   const fresh = (await assertModulesEnabled(tx, of)).filter(({enabled, imported}) => !enabled && !imported)
@@ -32,7 +32,7 @@ export const admitModules = async (tx: Tx, {dryRun, ...of}: ModulesOfConnector &
   await keepImportedModules(tx, {...of, modules: fresh.map(({apiName}) => apiName)})
 }
 
-/** Refuses modules that an administrator disabled. Modules without a decision are open. */
+/** Refuses modules that an administrator disabled, and returns the states of these modules. A module without a decision is allowed. */
 export const assertModulesEnabled = async (db: Db, of: ModulesOfConnector) => {
   const states = await listModuleStates(db, of)
   const disabled = states.filter(one => one.disabled).map(({apiName}) => apiName)

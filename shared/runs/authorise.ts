@@ -21,16 +21,16 @@ type AuthoriseInput = {
   /** Whether the run is a dry run, which writes nothing and is not metered. */
   dryRun?: boolean
   /**
-   * Whether to reserve the rows that are left in the period if they are fewer than `declaredRows`. If not set, such a run is refused. It is
-   * for row counts that no client declared.
+   * Whether to reserve the rows that are left in the period if they are fewer than `declaredRows`. Otherwise the run is refused, unless
+   * overage is enabled. For row counts that no client declared.
    */
   fewer?: boolean
 }
 
 /**
- * Authorises a run for the smaller of the declared rows and the plan's rows per run, and reserves those rows in the org's billing period.
- * The limit does not change afterwards, so an authorised run always completes, even if the plan changes later. `stoppedBy` names the
- * smaller limit.
+ * Authorises a run for the smaller of the declared rows and the plan's rows per run, and reserves those rows in the org's billing period. A
+ * dry run reserves nothing. A later change of the plan does not change the limit, so the run can complete. `stoppedBy`: `plan` if fewer
+ * rows than declared were authorised.
  */
 export const authorise = async (tx: Tx, input: AuthoriseInput): Promise<AuthorisedRun> => {
   const {org, person, declaredRows, connector, importNo, template = null, previous = null, dryRun = false, fewer = false} = input

@@ -18,7 +18,7 @@ type DeletesToConfirm = {
   role: Role | null
 }
 
-/** Refuses callers who may not delete records. `role`: null for a schedule. */
+/** If a flow deletes records, refuses a schedule (`role`: null) and a caller below the builder role. */
 export const assertMayDelete = (flows: readonly Pick<Flow, 'action'>[], role: Role | null): void => {
   if (!flows.some(deletes)) return
   if (role === null)
@@ -30,8 +30,9 @@ export const assertMayDelete = (flows: readonly Pick<Flow, 'action'>[], role: Ro
 }
 
 /**
- * Checks that the caller confirmed the number of records that the newest dry run would delete. Returns the most records that the run may
- * delete; null if the run deletes none. The dry run must be of the same rows and inputs, and newer than each run that wrote.
+ * Checks that the caller confirmed the number of records that the newest dry run would delete. Returns that number, which is the most
+ * records that the run may delete; null if no flow deletes. The dry run must be complete, newer than each run that wrote, and of the same
+ * rows, retry and inputs. Otherwise throws DELETES_UNCONFIRMED.
  */
 export const confirmDeletes = async (
   tx: Tx,

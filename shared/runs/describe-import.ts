@@ -33,7 +33,7 @@ export const describeImport = ({
 
 type DescribeImportInput = {org: string; found: Import; sources: readonly Source[]}
 
-/** Returns the import as JSON, with its template slots and its sources. */
+/** Returns the import with its template slots and its sources, as JSON text. */
 export const describeWhole = async (parsing: Parsing, {org, found, sources}: DescribeImportInput): Promise<string> => {
   const head = JSON.stringify({...describeImport(found), slots: found.slots})
   const described: string[] = []

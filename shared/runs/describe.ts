@@ -21,8 +21,8 @@ import {Forecast} from './forecast/forecast.ts'
 const FINAL: OutcomeName[] = ['created', 'updated', 'refused', 'unanswered', 'inherited', 'failed', 'skipped', 'planned']
 
 /**
- * Returns a run in the form of the API. `counts` has rows per module and current outcome. `progress` is null for an external run, because
- * only its engine knows how many rows there are.
+ * Returns a run in the form of the API. `counts`: rows per module and current outcome. `progress`: null without a snapshot, as for an
+ * external run, because only its engine knows how many rows there are.
  */
 export const describeRun = ({run, importId, snapshot, names}: FoundRun) => {
   const counts = Object.fromEntries(names.modules.map(({no, apiName}) => [apiName, countsOf(run, no)]))
@@ -75,7 +75,7 @@ export const describeRun = ({run, importId, snapshot, names}: FoundRun) => {
   }
 }
 
-/** Returns the counts of one module. `filtered` counts the rows that a flow's filter excluded; the run log has no entries for them. */
+/** Returns the counts of one module by outcome. `filtered`: the rows that a flow's filter excluded; the run log has no entries for them. */
 const countsOf = ({counts}: Run, module: number) => ({
   ...Object.fromEntries(FINAL.map(outcome => [outcome, counts[countAt(module, outcome)] ?? 0])),
   filtered: counts[filteredAt(module)] ?? 0,
@@ -83,10 +83,10 @@ const countsOf = ({counts}: Run, module: number) => ({
 
 const TWICE = outcomeNo('made_after_no_answer')
 
-/** Counts the rows whose record may exist twice: one create was never answered, and a later create was. */
+/** Counts the rows whose record may exist twice, because a create got no answer and a later create was answered. */
 const mayExistTwiceOf = ({counts}: Run) => counts.reduce((sum, count, at) => sum + (outcomeNoAt(at) === TWICE ? count : 0), 0)
 
-/** Returns what an undo did, in rows. A row is restored if it was written and its record not deleted. */
+/** Returns how many rows an undo restored, deleted or left. A row counts as restored if its record was written and not deleted. */
 const undoOf = (run: Run) => {
   const deleted = sumOf(run, isDeletedAt)
   const written = sumOf(run, place => [outcomeNo('updated'), outcomeNo('planned')].includes(outcomeNoAt(place)))
@@ -94,8 +94,8 @@ const undoOf = (run: Run) => {
 }
 
 /**
- * Returns the forecast that was stored when the run started, to compare it with `cost`. If all flows took the same route, returns the numbers of
- * that route, otherwise those of the usual one.
+ * Returns the forecast that was stored when the run started, for comparison with `cost`. If all flows took one route that the forecast
+ * contains, returns that route's numbers, otherwise the general ones. Null without a forecast.
  */
 const forecastOf = ({forecast, routes: [first, ...others]}: Run) => {
   const {data} = Forecast.safeParse(forecast)
@@ -121,10 +121,7 @@ const recordsPerCredit = 10
 const sumOf = ({counts}: Run, isCounted: (place: number) => boolean) =>
   counts.reduce((sum, count, at) => sum + (isCounted(at) ? count : 0), 0)
 
-/**
- * Returns the progress over the rows of all flows. `etaSeconds` uses the average rate since the start. It is null unless the run is
- * writing.
- */
+/** Returns the progress over the rows of all flows. `etaSeconds`: by the average rate since the start; null unless the run is writing. */
 const progressOf = ({state, counts, startedAt, endedAt}: Run, {flows, sources, rows}: Pick<Snapshot, 'flows' | 'sources' | 'rows'>) => {
   const done = counts.reduce((sum, count, at) => sum + (isCountedElsewhere(at) ? 0 : count), 0)
   const total = flows.reduce((sum, {sourceNo}) => sum + rowsToRead(sources.find(({no}) => no === sourceNo)!, rows), 0)
@@ -134,7 +131,7 @@ const progressOf = ({state, counts, startedAt, endedAt}: Run, {flows, sources, r
   return {done, total, unit: 'rows', rowsPerSecond: rounded(rowsPerSecond), etaSeconds: rounded(etaSeconds)}
 }
 
-/** Whether the position counts rows that another position counts too, or values. */
+/** Whether the count at this position is left out of the progress: it counts values, or rows that another position counts too. */
 const isCountedElsewhere = (at: number) =>
   outcomeNoAt(at) === TWICE || isUnchangedAt(at) || isKeptEditsAt(at) || isKeptRowsAt(at) || isDeletedAt(at) || isStaleAt(at)
 

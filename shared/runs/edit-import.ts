@@ -12,7 +12,7 @@ type ImportRef = {org: string; id: string}
 
 type EditInput = {id: string; name?: string | undefined; archived?: boolean | undefined; condition: Condition}
 
-/** Renames, archives or restores an import. A value that stays the same creates no version and no change. */
+/** Renames, archives or unarchives an import. A value that stays the same makes no new version and no entry in the settings history. */
 export const editImport = (db: Pool, author: Author, {id, name, archived, condition}: EditInput): Promise<Import> =>
   db.transaction(async tx => {
     const found = await lock(tx, {org: author.org, id})
@@ -30,13 +30,13 @@ export const editImport = (db: Pool, author: Author, {id, name, archived, condit
     return edited
   })
 
-/** Hides the import at once. `workers/retention.ts` later deletes its rows and files, as for an expired import. */
+/** Deletes an import: hides it at once. `workers/retention.ts` later deletes its rows and files, as for an expired import. */
 export const deleteImport = (db: Pool, author: Author, input: DeleteInput): Promise<void> =>
   db.transaction(tx => deleteImportIn(tx, author, input))
 
 type DeleteInput = {id: string; admin: boolean}
 
-/** Deletes an import as `deleteImport` does, in the caller's transaction. */
+/** Deletes an import as `deleteImport` does, in the caller's transaction. Throws IMPORT_RUNNING while a run or dry run is in progress. */
 export const deleteImportIn = async (tx: Tx, author: Author, {id, admin}: DeleteInput): Promise<void> => {
   const {org} = author
   const found = await lock(tx, {org, id})

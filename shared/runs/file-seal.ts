@@ -2,7 +2,10 @@ import {type FileKeys, openFileKeys} from '../../sql/file-keys.ts'
 import {resealEach} from '../security/reseal.ts'
 import {type KeyRing, open, seal} from '../security/secrets.ts'
 
-/** Returns functions that seal the encryption keys of a run's files in storage. `use` binds each key to its run and one purpose. */
+/**
+ * Returns functions that seal, open and reseal the encryption keys of a run's files in storage. A sealed key is bound to its run and to
+ * `use`.
+ */
 const openFileSeals = (keys: FileKeys, use: string) => {
   const sealedAs = (run: string) => `${run} ${use}`
   return {
@@ -20,8 +23,8 @@ const openFileSeals = (keys: FileKeys, use: string) => {
   }
 }
 
-/** Seals the keys of the files that hold the rows of bulk jobs. */
+/** Seals the keys of the files that bulk jobs read. */
 export const bulkFileSeals = openFileSeals(openFileKeys('bulk_jobs'), 'bulk rows')
 
-/** Seals the keys of the files that hold exports of modules. */
+/** Seals the keys of the files of module exports. */
 export const exportFileSeals = openFileSeals(openFileKeys('match_exports'), 'match export')

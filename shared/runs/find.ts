@@ -4,13 +4,14 @@ import {findRun, type Run} from '../../sql/runs.ts'
 import {Refusal} from '../errors.ts'
 import {type ReadRun, readRun} from './names.ts'
 
-/** A run as it was found. `snapshot` is null if the service's own engine has not been given the run. */
+/** A run with its snapshot, its names and the id of its import. `snapshot`: null before a start, for an external run, and if `unread` is set. */
 export type FoundRun = ReadRun & {run: Run; importId: string | null}
 
 type OfImport = {org: string; importId: string; runId: string}
 
 /**
- * Finds a run of the import, with its snapshot. If the run belongs to another org or another import, it is refused as if it did not exist.
+ * Finds a run of the import, with its snapshot. Throws RUN_NOT_FOUND if there is no such run, or if the run belongs to another org or
+ * import.
  */
 export const findImportRun = async (db: Db, {org, importId, runId}: OfImport): Promise<FoundRun & {import: Import}> => {
   const found = await findImport(db, {org, id: importId})

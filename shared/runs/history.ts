@@ -14,7 +14,7 @@ const flag = z
   .transform(given => given === 'true')
   .optional()
 
-/** Filters a list of runs. A filter that is left out matches every run. */
+/** The filters of a list of runs. A filter that is left out matches every run. */
 export const RunsFilter = z.object({
   state: z
     .string()
@@ -28,7 +28,7 @@ export const RunsFilter = z.object({
 
 type HistoryQuery = z.output<typeof RunsFilter> & {org: string; limit: number; cursor?: string | undefined}
 
-/** Lists the runs of an org, newest first, each with the name of its import. */
+/** Returns a page of an org's runs, newest first, each with the name of its import. */
 export const historyOf = async ({db, ring}: {db: Db; ring: KeyRing}, {org, limit, cursor, ...filter}: HistoryQuery) => {
   const found = filter.import === undefined ? null : await findImport(db, {org, id: filter.import})
   if (filter.import !== undefined && !found) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')

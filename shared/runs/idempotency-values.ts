@@ -4,12 +4,18 @@ import {findChainId, findIdempotencyKey, keepIdempotencyKey} from '../../sql/ide
 import {base32} from '../ids.ts'
 import {type KeyRing, open, seal} from '../security/secrets.ts'
 
-/** Returns the idempotency value of a row: 26 characters that differ for each module, row and chain, and that every run of the chain repeats. */
+/**
+ * Returns the idempotency value of a row: 26 characters. The value differs for each module, row and retry chain, and is equal in every run
+ * of the chain.
+ */
 export type IdempotencyValueOf = (module: string, rowKey: string) => string
 
 type ValuesInput = {org: string; run: string}
 
-/** Opens the idempotency values of a run's chain. A dry run of a retry starts a separate chain, so it passes the run that it would retry. */
+/**
+ * Opens the idempotency values of the retry chain of `run`. For the dry run of a retry, callers pass the run that would be retried, because
+ * a dry run joins no chain.
+ */
 export const openIdempotencyValues = async (
   {db, ring}: {db: Pool; ring: KeyRing},
   {org, run}: ValuesInput,
@@ -18,7 +24,7 @@ export const openIdempotencyValues = async (
   return (module, rowKey) => deriveValue(key, {chain, module, rowKey})
 }
 
-/** Derives a value from the first 16 bytes of an HMAC. A value reveals neither the key nor the row. */
+/** Derives a value from the first 16 bytes of an HMAC, so the value reveals neither the key nor the row. */
 export const deriveValue = (key: Buffer, {chain, module, rowKey}: {chain: string; module: string; rowKey: string}): string =>
   base32(
     createHmac('sha256', key)
@@ -27,7 +33,7 @@ export const deriveValue = (key: Buffer, {chain, module, rowKey}: {chain: string
       .subarray(0, 16),
   )
 
-/** Reads the org's key, and makes it when the org needs it first. Processes that make it at once agree on one. */
+/** Returns the org's key. Creates the key if the org has none; concurrent creators get the same key. */
 const readKey = async ({db, ring}: {db: Pool; ring: KeyRing}, org: string): Promise<Buffer> => {
   const sealed =
     (await findIdempotencyKey(db, org)) ??
@@ -35,5 +41,5 @@ const readKey = async ({db, ring}: {db: Pool; ring: KeyRing}, org: string): Prom
   return Buffer.from(open(ring, sealed, sealedAs(org)), 'base64url')
 }
 
-/** Binds the sealed key to its org and its use. */
+/** Returns the context to which an org's sealed key is bound. */
 export const sealedAs = (org: string) => `${org} idempotency`

@@ -2,12 +2,12 @@ import type {Db} from '../../sql/database.ts'
 import {isRunKept, type Run} from '../../sql/runs.ts'
 import {Refusal} from '../errors.ts'
 
-/** Refuses a run that expired. Its record and its counts are kept, but its log and files are deleted. */
+/** Throws FILE_GONE if the run expired. The counts of an expired run are kept, but its log and files are deleted. */
 export const assertKept = ({expiredAt}: Pick<Run, 'expiredAt'>): void => {
   if (expiredAt !== null) throw gone()
 }
 
-/** Refuses a run that expired while its rows were read, because rows at the end may be missing. Call it after reading. */
+/** Throws FILE_GONE if the run expired while its rows were read, because the last rows may be missing. Call this after reading. */
 export const assertStillKept = async (db: Db, run: number): Promise<void> => {
   if (!(await isRunKept(db, run))) throw gone()
 }

@@ -6,7 +6,7 @@ import {readRun} from './names.ts'
 
 type DescribedRun = ReturnType<typeof describeRun>
 
-/** Reads the last run of each import. Returns a function that gives the run of an import, or null if it has none. */
+/** Reads the last run of each import. Returns a function that returns the last run of an import, or null if the import has no run. */
 export const readLastRuns = async (db: Db, imports: readonly Import[]): Promise<(found: Import) => DescribedRun | null> => {
   const ids = new Map(imports.map(({no, id}) => [no, id]))
   const runs = await listLastRuns(db, [...ids.keys()])

@@ -1,2 +1,2 @@
-/** Lifetime of an external engine's lease. If an engine makes no call for longer, it loses its import. */
+/** Lifetime of an external engine's lease, in seconds. If the engine makes no call for longer, its run loses the import. */
 export const leaseSeconds = 120

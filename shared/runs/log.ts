@@ -14,7 +14,7 @@ type Page = {limit: number; cursor?: string | undefined}
 type ReadAfter = {run: number; after: number; limit: number}
 
 /**
- * Returns one page of a run's log in seq order. A cursor holds only the last seq, so it stays valid when the log moves from the database to
+ * Returns one page of a run's log in seq order. A cursor holds only a seq, so it stays valid when the log moves from the database to
  * storage.
  */
 export const readLog = async (deps: LogDeps & {config: Pick<Config, 'SECRETS_KEYS'>}, {run, names}: FoundRun, {limit, cursor}: Page) => {
@@ -31,14 +31,11 @@ export const readLog = async (deps: LogDeps & {config: Pick<Config, 'SECRETS_KEY
   }
 }
 
-/** Reads at most `limit` entries after a sequence number, from the database or from storage. */
+/** Reads at most `limit` log entries after the seq `after`, from the database or from storage. */
 export const readEntries = async (place: LogDeps, readAfter: ReadAfter): Promise<LogEntry[]> =>
   (await readLogPage(place.hot, readAfter)) ?? (await readMoved(place, readAfter))
 
-/**
- * Reads a page of a log in storage. Segments have one size and no gaps, so the last page costs as much as the first. If a page spans two
- * segments, they are read in parallel.
- */
+/** Reads a page of a log in storage. Only the segments that the page needs are read, in parallel, so every page costs about the same. */
 const readMoved = async ({db, storage}: LogDeps, {run, after, limit}: ReadAfter): Promise<LogEntry[]> => {
   const most = Math.ceil(limit / linesPerSegment) + 1
   const segments = await listSegments(db, {run, list: LOG_LIST, from: after + 1, limit: most})
@@ -51,7 +48,7 @@ const readMoved = async ({db, storage}: LogDeps, {run, after, limit}: ReadAfter)
   return (await Promise.all(parts)).flat()
 }
 
-/** Returns a run log entry with the field names of the specification. */
+/** Returns a log entry with the field names of the specification. */
 export const describeEntry = (entry: LogEntry, {flows, modules}: RunNames) => ({
   seq: entry.seq,
   rowKey: entry.rowKey,

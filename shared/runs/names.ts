@@ -6,13 +6,13 @@ import type {Run} from '../../sql/runs.ts'
 import {Refusal} from '../errors.ts'
 import {SNAPSHOT_FORMAT, Snapshot} from '../mapping/flows/snapshot.ts'
 
-/** Maps the numbers of flows and modules in a run's log and counts to their names. */
+/** The names of flows and modules by their numbers in a run's log and counts. */
 export type RunNames = {flows: {no: number; id: string}[]; modules: {no: number; apiName: string}[]}
 
-/** The readable parts of a run. `unread` is the reason why the snapshot cannot be parsed; the rest of the run is still returned. */
+/** The snapshot and names of a run. `unread`: why the snapshot cannot be parsed; the names are still read. */
 export type ReadRun = {snapshot: Snapshot | null; unread?: Refusal; names: RunNames}
 
-/** Reads the snapshot of a run of the service's own engine, and the names of its flows and modules for a run of either engine. */
+/** Reads the snapshot of a run, and the names of its flows and modules. An external run has names, but no snapshot. */
 export const readRun = async (db: Db, run: Run): Promise<ReadRun> => {
   if (run.snapshotNo === null) return {snapshot: null, names: await readNames(db, run.no)}
   const stored = await findStored(db, run.snapshotNo)
@@ -31,7 +31,10 @@ const Named = z.object({
   modules: z.array(z.object({no: z.number(), apiName: z.string()})),
 })
 
-/** Reads the names from a snapshot of another format. It finds those that are in the same places as in this format. */
+/**
+ * Returns the names in a snapshot that this build cannot parse. Returns no names if they are stored in another form than in this build's
+ * format.
+ */
 const namesIn = (document: unknown): RunNames => {
   const {success, data} = Named.safeParse(document)
   return success ? namesOf(data) : {flows: [], modules: []}
@@ -48,8 +51,8 @@ const readNames = async (db: Db, run: number): Promise<RunNames> => {
 const mostFlows = 1_000
 
 /**
- * Returns the run's number of a flow. The number of flows is limited to protect the table from an engine that sends one flow per row. The
- * caller must have locked the run.
+ * Returns the number of a flow in the run, assigned at its first use; null for null. Throws INVALID beyond 1,000 flows, because an engine
+ * then probably sends one flow per row. The caller must have locked the run.
  */
 export const numberFlow = async (tx: Tx, {run, flow}: {run: number; flow: string | null}): Promise<number | null> => {
   if (flow === null) return null
@@ -72,8 +75,8 @@ const findStored = async (db: Db, no: number) => {
 }
 
 /**
- * Parses a snapshot. If a newer build wrote it, returns `FROM_FUTURE`. If it has a known format but does not parse, that is a bug of this
- * service, and `UNREADABLE` is returned.
+ * Parses a snapshot. Returns `FROM_FUTURE` if a newer build wrote the snapshot. Returns `UNREADABLE` if the format is known but the parse
+ * fails, which is a bug of this service.
  */
 const parseStored = ({format, document}: {format: number; document: unknown}): Snapshot | Refusal => {
   if (format > SNAPSHOT_FORMAT)

@@ -19,9 +19,9 @@ export const ProgressBody = z.strictObject({
 type ProgressInput = z.output<typeof ProgressBody> & {runId: string}
 
 /**
- * Records the progress that an external engine reports. `rowsWritten` is cumulative and meters a run that writes nothing through this
- * service. If the run exceeds its limit, it is stopped and the answer contains the stop. `done` closes the run, even if its lease has
- * expired. A repeated `done` changes nothing.
+ * Records the progress that an external engine reports. `rowsWritten` is cumulative. For a run that writes no rows through this service,
+ * `rowsWritten` is the meter, and exceeding the row limit stops the run. `done` closes the run, even if its lease has expired; a repeated
+ * `done` changes nothing.
  */
 export const reportProgress = async (
   tx: Tx,

@@ -3,7 +3,7 @@ import {resealEach} from '../security/reseal.ts'
 import {open, seal} from '../security/secrets.ts'
 import {sealedAs} from './idempotency-values.ts'
 
-/** Reseals the orgs' idempotency keys. The keys themselves stay, so the values of a chain do not change. */
+/** Reseals the orgs' idempotency keys. The keys themselves do not change, so idempotency values stay equal. */
 export const resealIdempotencyKeys = resealEach({
   what: 'org',
   list: listKeysSealedElse,

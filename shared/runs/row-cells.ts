@@ -6,14 +6,14 @@ import type {Flow} from '../mapping/flows/flow.ts'
 import type {Snapshot, SnapshotSource} from '../mapping/flows/snapshot.ts'
 import {StorageMissing} from '../storage/missing.ts'
 
-/** Time limit of a read, which starts at the first row of the file. */
+/** Time limit of a read in ms. Every read starts at the first row of the file. */
 const longestMs = 30_000
 const mostKeys = 3
 
 type CellsInput = {source: StoredFile; rows: number[]}
 export type RowCells = {rowNumber: number; cells: string[]}
 
-/** Reads the cells of single rows, as cleaned for the run. `rows` must be in order. */
+/** Reads the cells of single rows, as cleaned for the run. `rows` must be in ascending order. Rows that the file does not have are left out. */
 export const readRowCells = async (deps: FileDeps, {source, rows: wanted}: CellsInput): Promise<{columns: string[]; rows: RowCells[]}> => {
   const until = Date.now() + longestMs
   try {
@@ -36,13 +36,13 @@ export const readRowCells = async (deps: FileDeps, {source, rows: wanted}: Cells
   }
 }
 
-/** Returns which column each field of a flow is read from. */
+/** Lists the fields that the source's flows read from a column, each with its flow and column. */
 export const listMappedColumns = ({flows}: Snapshot, {no}: SnapshotSource) =>
   flows
     .filter(({sourceNo}) => sourceNo === no)
     .flatMap(({flow}) => flow.fields.flatMap(({field}) => columnOf(flow, field).map(column => ({flowId: flow.id, field, column}))))
 
-/** Returns the columns by which a person knows a row: those that match records, and those with a name or an e-mail address. */
+/** Returns at most three columns by which a person recognises a row: those of match fields, and those of a name or an e-mail address. */
 export const findKeyColumns = ({flows, modules}: Snapshot, {no}: SnapshotSource): string[] => {
   const found = flows.filter(({sourceNo}) => sourceNo === no)
   const columns = found.flatMap(({flow, moduleNo}) => {

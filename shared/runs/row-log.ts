@@ -8,11 +8,11 @@ import {describeEntry} from './log.ts'
 import {frozenOf, type RunRowsDeps, readLoggedRows} from './rows.ts'
 import {readLines} from './segment.ts'
 
-/** Maximum of segments in which one row is searched. They hold 3 million entries. */
+/** Maximum number of log segments that are searched for one row: 3 million entries. */
 const mostSegments = 300
 const readAtOnce = 4
 
-/** Returns the outcome of one row of a file and its log entries in seq order. `log` is null if the run's log is too long to search. */
+/** Returns the final entries of one row, and its log entries in seq order. `log`: null if the run's log has too many segments to search. */
 export const readRunRow = async (deps: RunRowsDeps, foundRun: FoundRun, {row, source: id}: {row: number; source?: string | undefined}) => {
   const {snapshot, source} = frozenOf(foundRun, id)
   const told = await findRow(deps, foundRun, {snapshot, source, row})
@@ -21,7 +21,7 @@ export const readRunRow = async (deps: RunRowsDeps, foundRun: FoundRun, {row, so
   return {row: {rowNumber: row, entries: told?.entries ?? []}, log: log?.map(entry => describeEntry(entry, foundRun.names)) ?? null}
 }
 
-/** Finds the final entries of a row. Only the first group of rows is read, because the row's entries are in it if they exist. */
+/** Finds the final entries of a row. Reading begins at the row, so its entries can only be in the first group that is read. */
 const findRow = async (deps: RunRowsDeps, foundRun: FoundRun, {row, ...of}: {row: number; snapshot: Snapshot; source: SnapshotSource}) => {
   for await (const {rows} of readLoggedRows(deps, foundRun, {...of, from: row})) return rows.find(({rowNumber}) => rowNumber === row)
   return undefined
@@ -48,10 +48,7 @@ const readRowLog = async (deps: RunRowsDeps, {run, row, snapshot, source}: RowLo
 
 const lineFeed = 10
 
-/**
- * Returns the log entries of a row in a segment. It searches the bytes, because only a few of 10,000 lines belong to the row and the others
- * need no JSON parsing.
- */
+/** Returns the log entries in a segment that have this row number. Searches the bytes before parsing, because few of the 10,000 lines match. */
 const linesOf = async (storage: Storage, segment: Parameters<typeof readLines>[1], row: number): Promise<LogEntry[]> => {
   const lines = await readLines(storage, segment)
   const wanted = `"rowNumber":${row},`

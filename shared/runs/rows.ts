@@ -17,13 +17,13 @@ import type {PlannedValues} from './results/planned-values.ts'
 import type {RowOutcomeName} from './results/row-result.ts'
 import {itemsOf, readLines} from './segment.ts'
 
-/** Services for reading rows. If `request` is given, reading stops when the client disconnects. */
+/** Services for reading rows. `request`: if given, reading stops when the client disconnects. */
 export type RunRowsDeps = {db: Db; hot: Hot; storage: Storage; config: Pick<Config, 'SECRETS_KEYS'>; request?: {signal: AbortSignal}}
 
 const names = [...OUTCOMES] as const
 const oneOf = (values: readonly string[]) => (given: string) => given.split(',').every(one => values.includes(one))
 
-/** Filters rows. A row matches if one of its entries matches all the given filters. */
+/** The filters of a run's rows. A row matches if one of its entries matches all given filters. */
 export const RowsFilter = z.object({
   source: z.string().optional().describe('Id of the file if the run read several. Default: the first'),
   module: z.string().optional().describe('API name of the module'),
@@ -48,12 +48,12 @@ type Page = {limit: number; cursor?: string | undefined}
 
 const rowsPerLook = 1_000
 const segmentsPerLook = 10
-/** Maximum of rows that one call searches, however few of them match. */
+/** Maximum number of rows that one call searches, even if few of them match. */
 const mostLooked = 50_000
 
 /**
- * Returns the outcomes of a file's rows in row order; for a dry run, the planned outcomes. A page may have fewer rows than `limit`, even
- * none, and still have a next page. `reached` is the last row that was searched.
+ * Returns a page of a file's rows with their outcomes, in row order; for a dry run, with the planned outcomes. A page may have fewer rows
+ * than `limit`, even none, although a next page exists. `reached`: the last row that was searched.
  */
 export const readRunRows = async (deps: RunRowsDeps, foundRun: FoundRun, {limit, cursor, ...filter}: RowsFilter & Page) => {
   const list = `rows ${foundRun.run.id} ${JSON.stringify(filter)}`
@@ -92,7 +92,10 @@ const fits = ({entries}: RunRow, {module, outcome, action, phase, code, linkEmpt
 const hasOutcome = ({code, message, recordId, changes}: RunRowEntry, text: string) =>
   [code, message, recordId, ...(changes ?? []).flatMap(({old, new: now}) => [old, now])].some(said => said?.toLowerCase().includes(text))
 
-/** Returns the run's snapshot and the named source, or the first source if none is named. */
+/**
+ * Returns the run's snapshot, and the source with this id, or the first source without an id. Throws if the run expired, has no readable
+ * snapshot, or did not read the source.
+ */
 export const frozenOf = ({run, snapshot, unread}: FoundRun, id: string | undefined): {snapshot: Snapshot; source: SnapshotSource} => {
   assertKept(run)
   if (unread) throw unread
@@ -120,19 +123,19 @@ export type RunRowEntry = {
   code: string | null
   message: string | null
   mayExistTwice: boolean
-  /** Whether the row was written without the link in this field. */
+  /** Whether the row was written without the link in `field`. */
   linkEmpty: boolean
-  /** Only a dry run has changes. Null if nothing would be written or the values are not stored yet. */
+  /** The values that a dry run would change. Null if no values are stored or the run writes. */
   changes: {field: string; label: string; old: string; new: string}[] | null
 }
 type RunRow = {rowNumber: number; entries: RunRowEntry[]}
 
-/** The rows to read. `withValues`: the values that a dry run would write are read too. */
+/** The rows to read. `withValues`: also reads the values that a dry run would write. */
 type RowLooksQuery = {snapshot: Snapshot; source: SnapshotSource; from: number; withValues?: boolean}
 
 /**
- * Yields rows in groups from row `from` on; `to` is the last row of the group. If the run's records move to storage during the read, the
- * read continues from storage.
+ * Yields rows in groups, beginning with row `from`. `to`: the last row of the group. If the run's records move to storage during the read,
+ * the read continues there.
  */
 export async function* readLoggedRows(
   deps: RunRowsDeps,
@@ -181,7 +184,7 @@ async function* readInPieces({db, hot, storage}: RunRowsDeps, {run, snapshot, so
   yield {finals: [], to: source.rows}
 }
 
-/** Returns a function that describes rows. Modules and fields get their labels from the connection. */
+/** Returns a function that describes rows, with the labels that modules and fields have in the CRM. */
 const describeIn = ({modules, flows}: Snapshot, dryRun: boolean) => {
   const known = new Map(modules.map(module => [module.no, module]))
   const describe = (final: FinalEntry, values: PlannedValues[], row: readonly FinalEntry[]): RunRowEntry => {
@@ -215,10 +218,10 @@ const describeIn = ({modules, flows}: Snapshot, dryRun: boolean) => {
 }
 
 const WRITTEN = ['created', 'updated', 'inherited', 'planned']
-/** Codes of rows that were skipped because their record needs no write. */
+/** Codes of skipped rows whose record needed no write or kept its edited values. */
 const HELD = ['UNCHANGED', 'KEPT_EDIT']
 
-/** Whether the entry says that its row was written without a link: a lookup without a record, or a patch that could not be made. */
+/** Whether the entry shows that its row was written without a link: a lookup found no record, or a patch could not set the link. */
 const isLinkEmpty = ({flow, phase, outcome, recordId, code, target}: FinalEntry, row: readonly FinalEntry[]): boolean => {
   if (PHASES[phase] === 'patch')
     return !['updated', 'planned', 'unanswered'].includes(OUTCOMES[outcome]!) && isLinkCode(code) && target !== null
@@ -227,7 +230,7 @@ const isLinkEmpty = ({flow, phase, outcome, recordId, code, target}: FinalEntry,
   return row.some(other => other.flow === flow && PHASES[other.phase] === 'write' && isWritten(other))
 }
 
-/** Whether the row has a `would_ask` entry, which replaces its skipped write entry. */
+/** Whether `final` is a skipped write entry in whose place the row has a `would_ask` entry. */
 const hasQuestion = (final: FinalEntry, row: FinalEntry[]) =>
   PHASES[final.phase] === 'write' &&
   OUTCOMES[final.outcome] === 'skipped' &&

@@ -6,10 +6,10 @@ import type {Segment} from '../../sql/segments.ts'
 import {Refusal} from '../errors.ts'
 import type {Storage} from '../storage/storage.ts'
 
-/** Format of the lines. A segment of a newer format is refused (`FROM_FUTURE`). */
+/** The newest format of a segment's lines. A segment of a newer format is refused (`FROM_FUTURE`). */
 export const SEGMENT_FORMAT = 1
 export const linesPerSegment = 10_000
-/** Maximum bytes of a segment's lines. 10,000 lines need far fewer, because their texts are truncated. */
+/** Maximum number of bytes of a segment's uncompressed lines. 10,000 lines need far fewer, because their texts are truncated. */
 const mostBytes = 256 * 1024 ** 2
 const askAgainMs = 60_000
 const lineFeed = 10
@@ -17,18 +17,17 @@ const lineFeed = 10
 const pack = promisify(gzip)
 const unpack = promisify(gunzip)
 
-/** Returns items as lines of JSON. */
 export const linesOf = (items: readonly object[]): Buffer => Buffer.from(items.map(item => `${JSON.stringify(item)}\n`).join(''))
 
-/** Packs items as gzipped lines of JSON. `rows`, `bytes` and `sha256` describe the uncompressed lines. */
+/** Converts items to gzipped lines of JSON. `rows`, `bytes` and `sha256` describe the uncompressed lines. */
 export const packLines = async (items: readonly object[]) => {
   const lines = linesOf(items)
   return {packed: await pack(lines), rows: items.length, bytes: lines.length, sha256: digest(lines)}
 }
 
 /**
- * Returns the lines of a stored segment after comparing them with the recorded size and hash. `unseal`: decrypts the object. If the read
- * fails, throws the original error.
+ * Returns the uncompressed lines of a stored segment. Throws if they differ from the recorded size or hash, and rethrows errors of the
+ * storage. `unseal`: decrypts the object.
  */
 export const unpackLines = async (
   storage: Storage,
@@ -41,7 +40,10 @@ export const unpackLines = async (
   return lines
 }
 
-/** Like `unpackLines`, for API requests: a failed read becomes `RECORDS_MOVING`, and another kind of storage `NOT_CONFIGURED`. */
+/**
+ * Reads lines as `unpackLines` does, for API requests. Throws `RECORDS_MOVING` if the read fails, `NOT_CONFIGURED` if another kind of
+ * storage holds the segment, and `FROM_FUTURE` for a newer format.
+ */
 export const readLines = async (storage: Storage, segment: Segment, unseal?: (stored: Buffer) => Buffer): Promise<Buffer> => {
   if (segment.format > SEGMENT_FORMAT)
     throw new Refusal(
@@ -65,8 +67,8 @@ export const readLines = async (storage: Storage, segment: Segment, unseal?: (st
 }
 
 /**
- * Returns at most `count` items, beginning with the first item for which `before` is false. Without `before`, begins with the first line.
- * It searches the beginning by binary search, so items with `before` true must all come first.
+ * Returns at most `count` items, from the first one for which `before` is false; without `before`, from the first line. Finds the start by
+ * binary search, so all items for which `before` is true must come first.
  */
 export const itemsOf = <T>(
   lines: Buffer,

@@ -25,7 +25,10 @@ type SetFlowsInput = {
   force: boolean
 }
 
-/** Replaces the flows of an import, completed by the settings of their modules. Flows that do not fit are refused with their issues. */
+/**
+ * Replaces the flows of an import, after completing them with the settings of their modules. Throws INVALID with the issues if the flows do
+ * not fit.
+ */
 export const replaceFlows = (db: Pool, {org, importId, flows: given, condition, role, force}: SetFlowsInput) =>
   db.transaction(async tx => {
     assertMayDelete(given, role)
@@ -41,7 +44,7 @@ export const replaceFlows = (db: Pool, {org, importId, flows: given, condition, 
 
 type CheckFlowsInput = {org: string; connectorId: string; flows: Flow[]; force: boolean}
 
-/** Checks flows as `replaceFlows` does, but without files: names of columns are not checked. Stores nothing. */
+/** Checks and completes flows as `replaceFlows` does, but without an import, so column names are not checked. Stores nothing. */
 export const checkFlows = (db: Pool, {org, connectorId, flows: given, force}: CheckFlowsInput) =>
   db.transaction(async tx => {
     assertOwn(await listConnectors(tx, org), connectorId)
@@ -59,7 +62,6 @@ type CompleteFlowsInput = {
   force: boolean
 }
 
-/** Returns the flows, completed by the settings of their modules. Flows that do not fit are refused with their issues. */
 const completeFlows = async (tx: Tx, {org, connector, given, stored, known, force}: CompleteFlowsInput): Promise<Flow[]> => {
   await assertModulesEnabled(tx, {org, connector, modules: listWrittenModules(given)})
   const settingsOf = await readModuleSettings(tx, {org, connector})

@@ -45,7 +45,7 @@ import {findUndoDays} from './undo/window.ts'
 
 /** `role`: null for a schedule. */
 type StartCaller = {org: string; person: string; role: Role | null}
-/** `isScheduled`: a schedule starts the run, so it keeps values that people edited, unless a setting says otherwise. */
+/** `isScheduled`: a schedule starts the run. Such a run keeps values that people edited, unless a setting says otherwise. */
 type Start = StartCaller &
   z.output<typeof StartBody> & {
     importId: string
@@ -54,8 +54,9 @@ type Start = StartCaller &
   }
 
 /**
- * Freezes the import into a snapshot, assigns the import to the run and enqueues the run, all in the caller's transaction. If there is no
- * `runId`, the run is authorised here, for `declaredRows` or else for every row of every flow. An `embed` scope limits these rows.
+ * Starts a run in the caller's transaction: freezes the import into a snapshot, assigns the import to the run and enqueues the run. Without
+ * `runId`, authorises a run for the confirmed deletes, else for `declaredRows`, else for every row of every flow. An `embed` scope limits
+ * these rows.
  */
 export const startRun = async (tx: Tx, queue: Queue, start: Start): Promise<{runId: string; job: string | null}> => {
   const {org, person, importId, runId, retryOf, planOf, dryRun, rows: range} = start
@@ -73,7 +74,7 @@ export const startRun = async (tx: Tx, queue: Queue, start: Start): Promise<{run
   const flows = snapshot.flows.map(({flow}) => flow)
   const most = dryRun ? null : await confirmDeletes(tx, {...start, importNo, flows, retryOf, rows})
   const named = most ?? start.declaredRows
-  // A retry meters only the rows that are left. Their number is not known yet.
+  // A retry meters only the rows that earlier runs left, and their number is not known yet.
   const fewer = retry !== null && named === undefined
   const count = countRows(snapshot)
   const wanted = named ?? count
@@ -108,19 +109,22 @@ export const startRun = async (tx: Tx, queue: Queue, start: Start): Promise<{run
   return {runId: id, job}
 }
 
-/** If the caller chose no route, the flows decide. If no flow names one, the run stores the default route, which earlier builds can read. */
+/**
+ * Returns the routes to store. A route that the caller did not choose is `flow` if a flow names one, otherwise the default, which earlier
+ * builds can read.
+ */
 const routesOf = ({match, write}: Pick<Start, 'match' | 'write'>, flows: Flow[]) => ({
   matchBy: match ?? (flows.some(({matchBy}) => matchBy) ? ('flow' as const) : ('query' as const)),
   writeBy: write ?? (flows.some(({writeBy}) => writeBy) ? ('flow' as const) : ('records' as const)),
 })
 
-/** Stores the snapshot of a run. A run that applies a plan has a copy of the plan's snapshot. */
+/** Stores the snapshot of a run. For a run that applies a plan, copies the plan's snapshot. */
 const keepSnapshot = (tx: Tx, snapshot: Snapshot, applied: AppliedPlan | null): Promise<number> =>
   applied ? copySnapshot(tx, applied.snapshotNo) : insertSnapshot(tx, {format: formatOf(snapshot), document: snapshot})
 
 /**
- * Locks the import. A run that writes needs the import for itself, and a connection that accepts writes. An import has at most one dry run
- * at a time.
+ * Locks the import, and refuses if a run cannot start. A run that writes needs an import without another such run, and a connection that
+ * accepts writes. A dry run needs an import without another dry run.
  */
 const openImport = async (tx: Tx, {org, importId, dryRun}: {org: string; importId: string; dryRun: boolean}): Promise<Import> => {
   const found = await lockImport(tx, {org, id: importId})
@@ -142,7 +146,10 @@ const countRows = ({flows, sources, rows}: Snapshot): number => {
 
 type RunToLock = {id: string; connector: string; importNo: number; template: string | null}
 
-/** Locks the run to start. It must belong to the caller, be unused, and not be authorised for another import or template. */
+/**
+ * Locks the authorised run to start. The caller must have authorised it or be an admin. Refuses a run that was used, or authorised for
+ * another import, template or connection.
+ */
 const lockOwnRun = async (tx: Tx, {org, person, role}: StartCaller, {id, connector, importNo, template}: RunToLock): Promise<Run> => {
   const run = await lockRun(tx, {org, id})
   if (!run) throw new Refusal('RUN_NOT_FOUND', 'No such run')
@@ -158,7 +165,7 @@ const lockOwnRun = async (tx: Tx, {org, person, role}: StartCaller, {id, connect
 
 type SnapshotOptions = Pick<Parameters<typeof takeSnapshot>[0], 'before' | 'rows' | 'idempotencyFields'> & Pick<Start, 'isScheduled'>
 
-/** Takes the snapshot that a run of the import would get now. Throws NOT_READY if the flows no longer fit. */
+/** Takes the snapshot that a run of the import would get now. Throws NOT_READY if the flows do not fit the files or the CRM any more. */
 export const freezeImport = async (tx: Tx, {org, found}: {org: string; found: Import}, more: SnapshotOptions): Promise<Snapshot> => {
   const known = await findFlowData(tx, {org, importNo: found.no, connector: found.connectorId})
   const flows = Flows.parse(found.flows)
@@ -199,7 +206,10 @@ const findEditSettings = async (tx: Tx, {isScheduled, ...query}: EditSettingsQue
   }
 }
 
-/** Returns the seed of an import. It is the same for every run and dry run, so a dry run shows the random values that the run writes. */
+/**
+ * Returns the seed of an import's random numbers. The seed is equal for every run and dry run, so a dry run shows the values that the run
+ * writes.
+ */
 const seedOf = (org: string, importNo: number) => createHash('sha256').update(`${org}/${importNo}`).digest('hex').slice(0, 32)
 
 export type FlowSurroundings = {
@@ -211,13 +221,13 @@ export type FlowSurroundings = {
 }
 type FindFlowDataInput = {org: string; importNo: number; connector: string}
 
-/** Reads the facts that flows are checked against: the import's files, the org's libraries and the connection's newest discovery. */
+/** Reads the data that flows are checked against: the import's files, the org's libraries and the connection's newest discovery. */
 export const findFlowData = async (tx: Tx, {importNo, ...place}: FindFlowDataInput): Promise<FlowSurroundings> => {
   const sources = (await readNarrowSources(tx, {importNo, keys: ['name', 'dates', 'marks', 'stored']})).map(shapeSource)
   return {sources, ...(await findFlowTargets(tx, place))}
 }
 
-/** Reads the facts without the files of an import. */
+/** Reads the org's libraries and the connection's newest discovery. Throws NO_DISCOVERY if the connection has none. */
 export const findFlowTargets = async (
   tx: Tx,
   {org, connector}: Omit<FindFlowDataInput, 'importNo'>,
@@ -245,8 +255,8 @@ const shapeSource = ({no, id, label, fileKey, sha256, reader, cleaning, choices,
     fileKey,
     sha256,
     rows,
-    // In dry runs and checks, undecodable bytes that no user has accepted yet are replaced. A run that writes does not start before a user
-    // accepts them.
+    // Bytes that cannot be decoded are replaced in dry runs and checks, until a user accepts them. A run that writes does not start before
+    // that.
     reader: text?.bad ? {...(reader as object), badBytes: 'replace'} : reader,
     cleaning: Cleaning.parse(cleaning),
     columns: columns.map(({name}) => name),

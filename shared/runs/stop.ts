@@ -2,8 +2,8 @@ import type {RunStop} from '../../sql/run-heads.ts'
 import type {Run} from '../../sql/runs.ts'
 
 /**
- * Returns the advice for a stopped run. The advice is a retry, because a new run of a flow without match fields would write the first rows
- * again.
+ * Returns the advice for a stopped run. A run of the service's own engine should be retried: a new run of a flow without match fields would
+ * write its first rows again.
  */
 export const canContinue = ({dryRun, engine}: Pick<Run, 'dryRun' | 'engine'>): string => {
   if (dryRun) return 'Nothing was written. Start another dry run, or start the run'
@@ -19,7 +19,7 @@ export const cancelled = (run: Pick<Run, 'dryRun' | 'engine'>): RunStop => ({
 
 type LimitedRun = Pick<Run, 'dryRun' | 'engine' | 'rowsLimit' | 'limitBy' | 'counted'>
 
-/** Returns the stop of a run that reached its rows limit. A run reaches it by writing rows, a dry run by planning them. */
+/** Returns the stop of a run that reached its row limit. A run counts the rows that it writes, a dry run those that it plans. */
 export const limitStop = ({rowsLimit, limitBy, counted, ...run}: LimitedRun): RunStop => {
   const why = limitBy === 'plan' ? `The plan lets this run write ${rowsLimit} rows` : `The run was declared to write ${rowsLimit} rows`
   return {

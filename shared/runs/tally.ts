@@ -6,15 +6,18 @@ import {frozenOf, listRead, type RunRowEntry, type RunRowsDeps, readLoggedRows} 
 type TallyQuery = {source?: string | undefined; cursor?: string | undefined}
 
 const mostLooked = 50_000
-/** Maximum of groups per call. A CRM has a few dozen codes; further groups are merged without code and field. */
+/**
+ * Maximum number of groups with code and field in one call; a CRM has a few dozen codes. From then on, entries are counted without code,
+ * field and message.
+ */
 const mostGroups = 500
 
 type TallyName = 'module' | 'moduleLabel' | 'phase' | 'outcome' | 'action' | 'code' | 'field' | 'fieldLabel' | 'linkEmpty'
 type Group = Pick<RunRowEntry, TallyName> & {rows: number; firstRow: number; message: string | null}
 
 /**
- * Counts the rows of a file by outcome, and returns each group with its first row and message. One call reads a limited number of rows. For
- * a larger file, the caller adds up the pages.
+ * Counts the entries of a file's rows by outcome. Returns each group with its first row and message. One call searches about 50,000 rows;
+ * for a larger file, the caller adds up the pages.
  */
 export const tallyRows = async (deps: RunRowsDeps, foundRun: FoundRun, {source: id, cursor}: TallyQuery) => {
   const {snapshot, source} = frozenOf(foundRun, id)

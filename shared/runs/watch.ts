@@ -7,9 +7,9 @@ import type {FoundRun} from './find.ts'
 import {readRun} from './names.ts'
 
 const everyMs = 1_000
-/** The first wait. It doubles up to the interval, so that a client hears of a short run at once. */
+/** The first pause between two reads, in ms. The pause doubles up to `everyMs`, so that clients see the result of a short run at once. */
 const firstMs = 100
-/** Maximum of failed reads, one per second. After 30 s without the database, the streams end and the clients reconnect. */
+/** How many reads in a row may fail, one per second. After 30 s without the database, the streams end and the clients reconnect. */
 const mostFailures = 30
 
 type WatchDeps = {db: Pool; log: Log}
@@ -23,12 +23,15 @@ type RunWatch = {
   change: PromiseWithResolvers<void>
 }
 
-/** The watched runs of this process by database. After the first second, each run is read once a second, however many clients watch it. */
+/**
+ * The watched runs of this process by database. A run is read once a second, after the first second, regardless of the number of its
+ * clients.
+ */
 const watches = new WeakMap<Pool, Map<string, RunWatch>>()
 
 /**
- * Yields the run now and after each change until it ends, and null after `beatMs` without a change. A slow reader gets only the newest
- * state. The stream ends on `signal`, when the run is deleted, or when the database has been unreachable for 30 s.
+ * Yields the run now and after each change, and null after `beatMs` without a change. A slow reader gets only the newest state. Ends when
+ * the run ends or is deleted, on `signal`, or after 30 s without the database.
  */
 export async function* watchRun(
   deps: WatchDeps,
@@ -70,8 +73,8 @@ const join = (deps: WatchDeps, found: FoundRun): RunWatch => {
 }
 
 /**
- * Reads the run every second, and more often at first, while it has watchers. `end` is called in the same tick in which the loop stops, so a later watcher starts a
- * new loop.
+ * Reads the run until it ends or has no watchers: every second, at first more often. `end` is called in the tick in which the loop stops,
+ * so a later watcher starts a new loop.
  */
 const readOnce = async ({db, log}: WatchDeps, found: FoundRun, watch: RunWatch, end: () => void) => {
   let failures = 0
@@ -89,8 +92,8 @@ const readOnce = async ({db, log}: WatchDeps, found: FoundRun, watch: RunWatch, 
 }
 
 /**
- * Reads the run again. A snapshot never changes, so it is not read again. An external run has none, and its calls add module names as it
- * runs.
+ * Reads the current state of a run. A snapshot never changes, so it is not read again. An external run has no snapshot; its names are read
+ * again, because calls of its engine add modules.
  */
 const readAgain = async (db: Pool, found: FoundRun): Promise<FoundRun | null> => {
   const run = await findRun(db, {org: found.run.org, id: found.run.id})
@@ -106,7 +109,7 @@ const publish = (watch: RunWatch, found: FoundRun | null) => {
   watch.change = Promise.withResolvers<void>()
 }
 
-/** Whether the run changed. Rate and remaining time change every second, so a change of these alone does not count. */
+/** Whether the run changed. The rate and the remaining time change every second, so they do not count. */
 const isChanged = (before: WatchedRun, after: WatchedRun) => contentOf(before) !== contentOf(after)
 
 export const contentOf = ({progress, ...rest}: WatchedRun) => JSON.stringify({...rest, done: progress?.done, total: progress?.total})

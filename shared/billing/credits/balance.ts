@@ -15,12 +15,12 @@ import {type PlanStatus, readPlanStatus} from '../entitlements/plan-status.ts'
 export type Balance = CreditAccount & {periodStart: string; periodEnd: string}
 
 /**
- * Locks the org's credit account and updates it: releases expired reservations, ends expired grants, and adds the period's included credits. The
- * result depends only on the time, not on earlier calls.
+ * Locks the org's credit account and brings it up to date: releases expired reservations, ends expired grants, and adds the period's
+ * included credits. The result depends only on the time, not on earlier calls.
  */
 export const holdCurrent = async (tx: Tx, org: string): Promise<{standing: PlanStatus; balance: Balance}> => {
   await holdAccount(tx, org)
-  // The status is read after the lock, so that its period is never older than one that an earlier lock holder read.
+  // The status is read after the lock is taken, so that its period is never older than one that an earlier lock holder read.
   const standing = await readPlanStatus(tx, org)
   for (const {ref, feature, amount} of await listAbandoned(tx, org)) {
     await spendHeld(tx, {org, ref, spent: 0})
@@ -32,14 +32,14 @@ export const holdCurrent = async (tx: Tx, org: string): Promise<{standing: PlanS
   return {standing, balance: await readBalance(tx, standing)}
 }
 
-/** Ends expired grants. The caller holds the lock on the credit account. */
+/** Ends expired grants. The caller must have locked the credit account. */
 export const expire = async (tx: Tx, org: string): Promise<void> => {
   const gone = await expireGrants(tx, org)
   if (gone.included + gone.purchased > 0)
     await postEntry(tx, {org, kind: 'expire', ref: null, included: -gone.included, purchased: -gone.purchased})
 }
 
-/** Adds the included credits once per period. The grant's name contains the period. */
+/** Adds the included credits, once per period: the grant's `ref` contains the start of the period. */
 const refill = async (tx: Tx, {org, plan, window: {startsAt, endsAt}}: PlanStatus) => {
   const {aiCredits: credits} = plan.limits
   if (credits === 0) return

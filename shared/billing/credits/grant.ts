@@ -12,8 +12,8 @@ import {type Balance, holdCurrent, readBalance} from './balance.ts'
 type GrantInput = {org: string; ref: string; pool: CreditPool; credits: number; expiresAt: string | null}
 
 /**
- * Grants credits to an org, once per `ref`. Included credits expire with the period unless `expiresAt` is given. Purchased credits do not expire.
- * Returns the balance before and after the grant. Both are equal if the `ref` was used before.
+ * Grants credits to an org, once per `ref`. Without `expiresAt`, included credits expire with the period and purchased credits never.
+ * Returns the balance before and after the grant; both are equal if the `ref` was used before.
  */
 export const grantCredits = async (
   tx: Tx,
@@ -29,7 +29,7 @@ export const grantCredits = async (
 }
 
 const most = 1_000_000_000
-/** The most decimal places with which `most` is still exact as a JSON number. */
+/** Maximum number of decimal places of an amount. With them, `most` is still exact as a JSON number. */
 const places = 6
 const hasPlaces = (credits: number) => Number(credits.toFixed(places)) === credits
 
@@ -53,8 +53,8 @@ export const CreditsBody = z.strictObject({
 })
 
 /**
- * Grants credits on behalf of support, and records the grant in the staff log and the org's settings history. If the `ref` was used before, nothing
- * is granted or recorded.
+ * Grants credits on behalf of support, and records the grant in the staff log and the org's settings history. If the `ref` was used before,
+ * grants and records nothing.
  */
 export const grantByStaff = (db: Pool, staff: Staff, {org, ...asked}: z.output<typeof CreditsBody> & {org: string}) =>
   db.transaction(async tx => {

@@ -17,16 +17,19 @@ import {findPack, findRoom, limitRefusal, statusRefusal} from '../entitlements/r
 import {considerTopup} from '../topup-trigger.ts'
 import {type Balance, expire, holdCurrent, readBalance} from './balance.ts'
 
-/** The lifetime of a reservation, longer than the longest model call. Afterwards the credits that a crashed process reserved are released. */
+/**
+ * Lifetime of a reservation, in seconds: longer than the longest model call. Afterwards, credits that a crashed process reserved are
+ * released.
+ */
 export const reservedSeconds = 900
 
 type ReserveCreditsInput = {org: string; feature: string; amount: number; ref: string; seconds?: number}
 type ReservedCredits = {reservation: CreditReservation; balance: Balance}
 
 /**
- * Reserves `amount` credits for an action. The caller commits this transaction before the action begins. `ref` names the reservation; a repeated call
- * returns it in its present state. Throws CREDITS_EXHAUSTED, or refuses a suspended or past-due org. If the balance falls below the org's threshold,
- * enqueues a top-up.
+ * Reserves `amount` credits for an action. The caller commits this transaction before the action begins. `ref` names the reservation; a
+ * repeated call returns its present state. Throws CREDITS_EXHAUSTED, or refuses an org that is suspended or past due. If the balance falls
+ * below the org's threshold, enqueues a top-up.
  */
 export const reserveCredits = async (
   tx: Tx,
@@ -77,8 +80,8 @@ const exhausted = async (tx: Tx, planStatus: PlanStatus, balance: Balance, amoun
 type SettleCreditsInput = {org: string; ref: string; amount: number}
 
 /**
- * Settles a reservation: spends `amount`, at most the reserved credits, and releases the rest. A repeated call changes nothing. If the reservation
- * expired, the credits are taken from the current balance. Returns the spent credits.
+ * Settles a reservation: spends `amount`, at most the reserved credits, and releases the rest. A repeated call changes nothing. If the
+ * reservation expired, takes the credits from the current balance. Returns the spent credits.
  */
 export const settleCredits = async (
   tx: Tx,

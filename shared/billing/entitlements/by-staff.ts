@@ -28,7 +28,10 @@ import {type PlanStatus, readPlanStatus} from './plan-status.ts'
 
 type OrgPlacement = {org: string; planVersionId: string; reason: string}
 
-/** Puts an org on a plan version, for staff. Between paid plans the period continues; otherwise a new period begins. */
+/**
+ * Puts an org on a plan version, for staff. Between two paid plans the period continues, otherwise a new one begins. Refuses a sandbox org,
+ * and an org that pays for its plan.
+ */
 export const placeOrg = (db: Pool, staff: Staff, {org, planVersionId, reason}: OrgPlacement): Promise<PlanStatus> =>
   db.transaction(async tx => {
     await holdOrg(tx, org)
@@ -38,7 +41,7 @@ export const placeOrg = (db: Pool, staff: Staff, {org, planVersionId, reason}: O
     if (before.payer !== org) throw new Refusal('SANDBOX_ORG', `This org is a sandbox. Change the plan of ${before.payer}, which it uses`)
     if (before.plan.id === to.id && before.status === 'active') return before
     const paid = await findSubscription(tx, org)
-    // The next read of the paid subscription would undo this change.
+    // The next read of the org's subscription would undo this change.
     if (paid && !isOver(paid))
       throw new Refusal('ALREADY_SUBSCRIBED', 'This org pays for its plan. Change or end its subscription at the payment provider first')
     const anchor = isPaid(before.plan) && isPaid(to) ? null : before.now
@@ -84,7 +87,7 @@ type PricingDeps = {config: Pick<Config, 'PAYMENT_API_KEY' | 'PAYMENT_AUTOMATIC_
 type PlanPriceInput = z.output<typeof PlanPaymentBody> & {id: string}
 type PackPriceInput = z.output<typeof PackPaymentBody> & {key: string}
 
-/** Stores a plan's price ids of the provider. Fields that are left out stay. Throws if the ids do not match the provider's objects. */
+/** Stores the provider's price ids of a plan. Ids that are left out stay. Throws if an id does not fit the provider's objects. */
 export const pricePlan = async (deps: PricingDeps, staff: Staff, {id: plan, ...given}: PlanPriceInput): Promise<PricedPlan> => {
   const known = (await listPlans(deps.db)).find(({id}) => id === plan)
   if (!known) throw new Refusal('NOT_FOUND', 'No such plan version. GET /billing/admin/plans lists them')

@@ -3,7 +3,7 @@ import {type Code, Refusal} from '../../errors.ts'
 import {readPlanStatus} from './plan-status.ts'
 import {findPlanWith} from './refusal.ts'
 
-/** The features that only some plans have, and the refusals of orgs without them. */
+/** The features that only some plans have, each with the refusal of an org without it. */
 const FEATURES = {
   helper_libraries: {
     code: 'FEATURE_HELPER_LIBRARIES',

@@ -5,11 +5,11 @@ import {type UsageWindow, windowAt} from './window.ts'
 
 export const TRIAL = 'trial'
 
-/** How long an org keeps its plan after a failed payment. */
+/** For how many days after a failed payment an org can start metered work. */
 const graceDays = 7
 const dayMs = 86_400_000
 
-/** The plan status of an org at a moment. `graceEndsAt`: when a failed payment stops metered work. */
+/** The plan status of an org now. `graceEndsAt`: when a failed payment stops metered work; null without one. */
 export type PlanStatus = PlanStatusRow & {org: string; window: UsageWindow; graceEndsAt: string | null}
 
 export const readPlanStatus = async (db: Db, org: string): Promise<PlanStatus> => {
@@ -26,7 +26,7 @@ const windowOf = ({anchor, now, plan, trialEndsAt}: PlanStatusRow): UsageWindow 
   return plan.key === TRIAL && trialEndsAt! < window.endsAt ? {...window, endsAt: trialEndsAt!} : window
 }
 
-/** Returns why an org may not start metered work, independent of the plan's limits. Null if it may. */
+/** Returns why an org may not start metered work, apart from the plan's limits. Null if it may. */
 export const obstacleOf = ({status, graceEndsAt, now}: PlanStatus): 'STATUS_SUSPENDED' | 'STATUS_PAST_DUE' | null => {
   if (status === 'suspended') return 'STATUS_SUSPENDED'
   return status === 'past_due' && graceEndsAt! <= now ? 'STATUS_PAST_DUE' : null

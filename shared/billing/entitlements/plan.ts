@@ -8,15 +8,15 @@ import {type PlanStatus, readPlanStatus} from './plan-status.ts'
 import {leftOf} from './window.ts'
 
 /**
- * A move to another plan. `anchor`: the new start of the periods; null if it stays. `isRenewed`: the anchor stays, and the org pays the new plan for
- * the whole current period.
+ * A move to another plan. `anchor`: the new start of the periods; null if it stays. `isRenewed`: the anchor stays, and the org pays the new
+ * plan for the whole current period.
  */
 type PlanMove = {to: PlanVersion; status: Status; anchor: string | null; isRenewed?: boolean}
 
 /**
- * Moves an org to another plan. The caller holds the org's row lock. With a new anchor, a new period begins and the old plan's grants end. Otherwise
- * the period continues. A higher plan adds the difference for the rest of the period. A lower plan applies its row limit and, if `isRenewed`, its
- * credits.
+ * Moves an org to another plan. The caller must have locked the org's row. With a new anchor, a new period begins and the old plan's grants
+ * end. Otherwise the period continues: a higher plan adds the difference for the rest of the period. A lower plan applies its row limit
+ * and, if `isRenewed`, its credits.
  */
 export const movePlan = async (tx: Tx, {org, to, status, anchor, isRenewed = false}: PlanMove & {org: string}): Promise<PlanStatus> => {
   const before = await readPlanStatus(tx, org)
@@ -30,7 +30,10 @@ export const movePlan = async (tx: Tx, {org, to, status, anchor, isRenewed = fal
   return readPlanStatus(tx, org)
 }
 
-/** Sets the row limit of the current period. An upgrade adds rows in proportion to the rest of the period. */
+/**
+ * Sets the row limit of the current period. A higher plan adds rows in proportion to the rest of the period; a lower plan sets its own
+ * limit.
+ */
 const moveRows = async (tx: Tx, {org, plan, window, now}: PlanStatus, to: PlanVersion) => {
   const {rowsLimit} = await holdPeriod(tx, {org, ...window, rowsLimit: plan.limits.rowsPerPeriod})
   const more = to.limits.rowsPerPeriod - plan.limits.rowsPerPeriod
@@ -38,7 +41,7 @@ const moveRows = async (tx: Tx, {org, plan, window, now}: PlanStatus, to: PlanVe
   await setRowsLimit(tx, {org, startsAt: window.startsAt, rowsLimit: Math.min(next, to.limits.rowsPerPeriod)})
 }
 
-/** Grants the credits of an upgrade, compared with the highest plan of the period. So a downgrade and a new upgrade grant nothing twice. */
+/** Grants the credits of an upgrade, compared with the highest plan of the period. So an upgrade after a downgrade grants no credits twice. */
 const addCredits = async (tx: Tx, {org, window, now}: PlanStatus, to: PlanVersion) => {
   const level = to.limits.aiCredits
   const more = level - (await findBasis(tx, {org, expiresAt: window.endsAt}))
@@ -48,7 +51,7 @@ const addCredits = async (tx: Tx, {org, window, now}: PlanStatus, to: PlanVersio
   await postEntry(tx, {org, kind: 'grant', ref, included: credits})
 }
 
-/** Lowers the period's grant, which was made for the higher plan before the downgrade was known. Reserved and spent credits stay. */
+/** Lowers the period's grant, which was made before the downgrade was known. Reserved and spent credits stay. */
 const lowerCredits = async (tx: Tx, {org, window}: PlanStatus, to: PlanVersion) => {
   const ref = `period:${window.startsAt}`
   const less = await lowerGrant(tx, {org, ref, credits: to.limits.aiCredits})

@@ -5,8 +5,9 @@ import {type Balance, holdCurrent} from '../credits/balance.ts'
 import {obstacleOf, type PlanStatus, TRIAL} from './plan-status.ts'
 
 /**
- * One way to make the same request succeed. `fewer`: request at most this many rows. `plan`: choose a plan with room or with the feature. `trial`: an
- * owner starts a trial that has it. `period`: wait for the next period.
+ * One way to make the same request succeed. `fewer`: request at most this many rows. `plan`: choose a plan with room or with the feature.
+ * `trial`: an owner starts the trial, which has the room or the feature. `pack`: buy AI credits. `overage`: enable overage. `period`: wait
+ * for the next period. `payment`: pay or change the card. `support`: contact support.
  */
 export type Lift =
   | {by: 'fewer'; rows: number}
@@ -20,7 +21,7 @@ export type Lift =
 
 type LimitRefusal = {code: Code; message: string; lift: Lift[]; extra?: Record<string, unknown>}
 
-/** Builds a refusal with status 402. It contains the credit balance and the ways to lift the limit, the nearest one first. */
+/** Builds a refusal with status 402, with the credit balance and the ways to lift the limit, nearest first. */
 export const limitRefusal = (balance: Balance, {code, message, lift, extra = {}}: LimitRefusal): Refusal =>
   new Refusal(code, message, {...extra, lift, balance})
 
@@ -51,14 +52,14 @@ export const findPlanWith = async (db: Db, {plan, trialStartedAt, sandbox}: Plan
   ]
 }
 
-/** Finds the smallest pack for sale with at least `missing` credits, otherwise the largest pack for sale. */
+/** Finds the smallest pack for sale with at least `missing` credits, otherwise the largest one. Empty if no pack is for sale. */
 export const findPack = async (db: Db, missing: number): Promise<Lift[]> => {
   const packs = (await listPacks(db)).filter(({paymentPriceId}) => paymentPriceId !== null)
   const pack = packs.find(({credits}) => credits >= missing) ?? packs.at(-1)
   return pack ? [{by: 'pack', packKey: pack.key, name: pack.name, credits: pack.credits}] : []
 }
 
-/** Refuses metered work of an org that is suspended, or past due for longer than the grace period. */
+/** Throws if the org is suspended, or past due for longer than the grace period. */
 export const assertGoodStatus = async (tx: Tx, planStatus: PlanStatus): Promise<void> => {
   const code = obstacleOf(planStatus)
   if (code === null) return

@@ -6,14 +6,15 @@ import {holdCurrent} from '../credits/balance.ts'
 import type {PlanStatus} from './plan-status.ts'
 import {findRoom, type Lift, limitRefusal} from './refusal.ts'
 
-/** The time within which an authorised run must begin. Afterwards the authorisation lapses and its rows are released. */
+/** Hours within which an authorised run must begin. Afterwards the authorisation lapses and its rows are released. */
 const unbegunHours = 24
 
 type ReserveForRunInput = {runId: string; rows: number; fewer: boolean}
 
 /**
- * Reserves the rows that a run may write, in the org's current period. The run counts in that period, even if it ends later. If the period has too
- * little room and overage is disabled, throws LIMIT_ROWS. With `fewer`, reserves as many rows as fit, at least one. Returns the reserved rows.
+ * Reserves the rows that a run may write, in the org's current period, and returns their number. The run counts in that period, even if it
+ * ends later. If the period has too little room and overage is disabled, throws LIMIT_ROWS. With `fewer`, reserves as many rows as fit, but
+ * throws LIMIT_ROWS if not even one fits.
  */
 export const reserveForRun = async (tx: Tx, planStatus: PlanStatus, {runId, rows, fewer}: ReserveForRunInput): Promise<number> => {
   const {org, plan, window, overageEnabled} = planStatus
@@ -25,7 +26,7 @@ export const reserveForRun = async (tx: Tx, planStatus: PlanStatus, {runId, rows
   return wanted
 }
 
-/** Returns how many rows the plan's limit still allows. Overage rows do not count against the limit. */
+/** Returns how many rows the limit of the period still allows. Overage rows do not count against the limit. */
 export const roomIn = ({rowsLimit, used, reserved, overage}: Pick<Period, 'rowsLimit' | 'used' | 'reserved' | 'overage'>) =>
   Math.max(0, rowsLimit + overage - used - reserved)
 
@@ -44,8 +45,8 @@ const noRoom = async (tx: Tx, planStatus: PlanStatus, period: Period, rows: numb
 }
 
 /**
- * Counts a run's rows in its period, once, in the transaction that ends the run. Stores overage rows for billing. Announces to the org when half,
- * four fifths or all of the period's rows are used.
+ * Counts a run's rows in its period, in the transaction that ends the run. Does nothing if the rows were counted before. Stores overage
+ * rows for billing. Announces to the org when half, four fifths or all of the period's rows are used.
  */
 export const settleRows = async (tx: Tx, runId: string): Promise<void> => {
   const settled = await settleRun(tx, runId)
@@ -60,7 +61,7 @@ const LAPSED = {
   message: `This run did not begin within ${unbegunHours} hours of its authorisation. Authorise another one`,
 }
 
-/** Releases the reserved rows of runs that will write nothing more. Returns how many runs were settled. */
+/** Periodic task: settles runs that will write nothing more, which releases their reserved rows. Returns the number of settled runs. */
 export const releaseIdle = async (db: Pool, {most}: {most: number}): Promise<number> => {
   for (let done = 0; done < most; done++) {
     const found = await db.transaction(async tx => {

@@ -10,7 +10,7 @@ import {type PlanStatus, readPlanStatus, TRIAL} from './plan-status.ts'
 
 const trialDays = 14
 
-/** Starts the org's trial, once per org. The first period begins with the trial. */
+/** Starts the org's trial, once per org. The first period of the trial begins now. */
 export const startTrial = (db: Pool, author: Author): Promise<PlanStatus> =>
   db.transaction(async tx => {
     const {org} = author
@@ -32,8 +32,8 @@ export const startTrial = (db: Pool, author: Author): Promise<PlanStatus> =>
   })
 
 /**
- * Moves orgs with an expired trial back to their former plan, whose first period began when the trial ended. The trial itself ends by time, before
- * this runs. Returns the number of trials.
+ * Periodic task: moves orgs with an expired trial back to their former plan, whose first period began when the trial ended. The trial
+ * itself ends by time, before this task runs. Returns the number of trials.
  */
 export const endTrials = async (db: Pool, {most}: {most: number}): Promise<number> => {
   for (let done = 0; done < most; done++) {

@@ -2,8 +2,8 @@
 export type UsageWindow = {startsAt: string; endsAt: string}
 
 /**
- * Returns the period that contains a moment. A period is a month that begins on the anchor's day and time, or on the last day of a shorter month: 31
- * January, 28 February, 31 March. Periods are computed on demand and need no periodic task.
+ * Returns the period that contains `now`. A period is a month that begins on the anchor's day and time. In a shorter month it begins on the
+ * last day: 31 January, 28 February, 31 March. Periods are computed on demand and need no periodic task.
  */
 export const windowAt = (anchor: string, now: string): UsageWindow => {
   const [from, at] = [new Date(anchor), new Date(now)]
@@ -22,7 +22,7 @@ const addMonths = (from: Date, months: number): Date => {
   return added
 }
 
-/** The remaining share of the period, from 0 to 1. */
+/** Returns the share of the period that remains, from 0 to 1. */
 export const leftOf = ({startsAt, endsAt}: UsageWindow, now: string): number => {
   const [start, end] = [Date.parse(startsAt), Date.parse(endsAt)]
   return Math.min(1, Math.max(0, (end - Date.parse(now)) / (end - start)))

@@ -1,6 +1,6 @@
 /**
- * The subject of an event, which decides what is read from the provider: the org's subscription, its cards, a Checkout, a top-up or a customer. Some
- * events only cause a notification.
+ * The subject of an event, which decides what is read from the provider: the org's subscription, its cards, a Checkout, a top-up or a
+ * customer. Some subjects only cause a notification.
  */
 type EventKind =
   | 'subscription'
@@ -27,7 +27,7 @@ const MEANINGS = {
   'customer.subscription.paused': 'subscription',
   'customer.subscription.resumed': 'subscription',
   'customer.subscription.trial_will_end': 'trial.ending',
-  // An upgrade whose payment the customer confirmed or abandoned.
+  // The customer confirmed or abandoned the payment of an upgrade.
   'customer.subscription.pending_update_applied': 'subscription',
   'customer.subscription.pending_update_expired': 'subscription',
   'subscription_schedule.updated': 'subscription',
@@ -58,5 +58,8 @@ export const classifyEvent = (type: string): EventKind | null => (Object.hasOwn(
 
 type EventType = keyof typeof MEANINGS
 
-/** The event types that our webhook endpoint subscribes to. The list excludes `invoice.created`, because the provider would then delay invoices. */
+/**
+ * The event types to which our webhook endpoint subscribes. The list excludes `invoice.created`, because the provider would then delay
+ * invoices.
+ */
 export const EVENT_TYPES = Object.keys(MEANINGS) as EventType[]

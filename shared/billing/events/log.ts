@@ -9,7 +9,7 @@ import {readPage} from '../../security/cursor.ts'
 
 type EventLogQuery = EventFilter & {limit: number; cursor?: string | undefined}
 
-/** Returns a page of the event log, newest first. A cursor is valid only with the filters of its first page. */
+/** Returns a page of provider events, newest first. A cursor is valid only with the filters of its first page. */
 export const readEventLog = async (
   {db, config}: {db: Pool; config: Pick<Config, 'SESSION_KEYS'>},
   {limit, cursor, ...filter}: EventLogQuery,
@@ -23,7 +23,7 @@ export const readEventLog = async (
   return {events, nextCursor}
 }
 
-/** Applies an event again, for example after the cause of its failure was fixed. Throws NOT_FOUND for an unknown or completed event. */
+/** Enqueues an event again, for example after the cause of its failure was fixed. Throws NOT_FOUND for an unknown or completed event. */
 export const retryEvent = ({db, queue}: {db: Pool; queue: Queue}, staff: Staff, id: string) =>
   db.transaction(async tx => {
     const event = await reopenEvent(tx, id)

@@ -3,12 +3,12 @@ import {z} from 'zod'
 import type {EventHint} from '../../../sql/payment-events.ts'
 import {Refusal} from '../../errors.ts'
 
-/** Plain ASCII, as in all of the provider's names. Postgres can store neither NUL nor half a surrogate pair. */
+/** Plain ASCII, like all of the provider's names. Postgres can store neither NUL nor half a surrogate pair. */
 const Name = z.string().regex(/^[\x20-\x7e]*$/)
 
 const Word = Name.nullish().catch(null)
 
-/** The id of an object that the event names, also if the object is expanded. Any other value is ignored. */
+/** The id of an object that the event names, even if the object is expanded. Any other value is ignored. */
 const Ref = z
   .union([Name, z.looseObject({id: Name}).transform(({id}) => id)])
   .nullish()
@@ -35,13 +35,13 @@ const EventShape = z.looseObject({
   data: z.looseObject({object: z.looseObject({})}),
 })
 
-/** Throws if a signed body is not an event. The endpoint must refuse it, or the sender would retry. */
+/** Throws INVALID if a signed body is not an event of the provider. */
 export const assertEvent = (event: unknown): void => {
   if (!EventShape.safeParse(event).success)
     throw new Refusal('INVALID', 'The body is signed, but it is not an event of the payment provider. Send the event unchanged')
 }
 
-/** Returns the parts of an event that are stored: the names of its subject. The subject's state is read from the provider later. */
+/** Returns the parts of an event that are stored: the ids of its subject. The subject's state is read from the provider later. */
 export const parseHint = (event: Stripe.Event): EventHint => {
   const thing = Thing.parse(event.data.object)
   const {object, id = null} = thing

@@ -14,9 +14,9 @@ import {assertEvent, parseHint} from './parse.ts'
 type ReceiveDeps = {db: Pool; queue: Queue; config: Pick<Config, 'PAYMENT_ENVIRONMENT' | 'PAYMENT_API_KEY'>}
 
 /**
- * Stores a verified event and enqueues its application, once per event id. While a plan change holds the org's billing lock, the call throws
- * CHANGE_IN_PROGRESS after storing the event, so that the provider sends it again. While a worker applies other events of the org, the event is
- * accepted and applied after them: one purchase causes eight events within a second.
+ * Stores a verified event and enqueues its application, once per event id. If a plan change holds the org's billing lock, throws
+ * CHANGE_IN_PROGRESS after storing the event, so that the provider sends it again. If a worker applies other events of the org, the event
+ * is applied after them: one purchase causes eight events within a second.
  */
 export const receiveEvent = async ({db, queue, config}: ReceiveDeps, event: Stripe.Event): Promise<{received: true}> => {
   assertEvent(event)
@@ -26,7 +26,7 @@ export const receiveEvent = async ({db, queue, config}: ReceiveDeps, event: Stri
   const isTaken = await db.transaction(async tx => {
     const {org, ignoredFor} = await findOrgOfEvent(tx, config, type, hint)
     const status: EventStatus = ignoredFor === null ? 'received' : 'ignored'
-    // The row lock orders this call and the release of the billing lock: the holder sees this event, or the lock is free.
+    // The row lock orders this call and the release of the billing lock. So either the lock's holder sees this event, or the lock is free.
     const account = org === null || status === 'ignored' ? null : await lockBillingAccount(tx, org)
     await insertEvent(tx, {id, type, status, org, error: ignoredFor || null, hint})
     if (isOver(await lockEventStatus(tx, id))) return true
@@ -43,7 +43,7 @@ export const receiveEvent = async ({db, queue, config}: ReceiveDeps, event: Stri
 
 const isOver = (status: EventStatus | null) => status === 'processed' || status === 'ignored'
 
-/** Finds the org of an event. `ignoredFor`: null if the event must be applied, otherwise the reason to ignore it; empty if its type is the reason. */
+/** Finds the org of an event. `ignoredFor`: the reason to ignore the event, empty if its type is the reason; null if it must be applied. */
 const findOrgOfEvent = async (
   tx: Tx,
   config: ReceiveDeps['config'],

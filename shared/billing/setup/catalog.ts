@@ -7,7 +7,7 @@ import type {PaymentProvider} from '../payment-provider.ts'
 
 export type SetupDeps = {config: Config; payment: PaymentProvider}
 
-/** Returns the idempotency key of one creation. The same parameters in the same state give the same key, so repeated setups create one object. */
+/** Returns the idempotency key of one creation. Equal facts give equal keys, so repeated setups create one object. */
 const setupKey = ({config}: SetupDeps, kind: string, facts: unknown): string =>
   `setup:${config.PAYMENT_ENVIRONMENT}:${kind}:${shortHash(JSON.stringify(facts)).toString('hex')}`
 
@@ -23,7 +23,7 @@ type Creation<T> = {
 
 /**
  * Creates an object, once for the same facts. The provider repeats its answer to a key for at least a day
- * (https://docs.stripe.com/api/idempotent_requests), even after the object was archived or deleted. In that case, a replacement is created under
+ * (https://docs.stripe.com/api/idempotent_requests), even after the object was archived or deleted. Then a replacement is created under
  * another key.
  */
 export const createOnce = async <T extends {id: string}>(deps: SetupDeps, creation: Creation<T>): Promise<T> => {
@@ -40,11 +40,14 @@ export const createOnce = async <T extends {id: string}>(deps: SetupDeps, creati
 
 export const setupMetadata = ({config}: SetupDeps) => ({app: APP, env: config.PAYMENT_ENVIRONMENT})
 
-/** Returns a name that is unique in an account that several deployments share. */
+/** Returns a name that is unique in an account, which several deployments may share. */
 const ownName = ({config}: SetupDeps, ...parts: string[]) =>
   ['lading', config.PAYMENT_ENVIRONMENT, ...parts].map(part => part.replace(/[^\w-]/g, '_')).join('_')
 
-/** Finds the product of a plan or pack by its fixed id, or creates it. An archived product is activated; otherwise its prices could not be bought. */
+/**
+ * Finds the product of a plan or pack by its fixed id, or creates it, and returns the id. Activates an archived product, because its prices
+ * could not be bought.
+ */
 export const keepProduct = async (deps: SetupDeps, {key, name}: {key: string; name: string}): Promise<string> => {
   const {payment} = deps
   const id = ownName(deps, key)
@@ -96,8 +99,8 @@ type WantedPrice = {
 }
 
 /**
- * Finds the active price under its lookup key, or creates it. Another amount needs another price, because the provider's prices cannot be changed.
- * The lookup key then moves to the new price. Subscribers to the earlier price keep it.
+ * Finds the active price under its lookup key, or creates it, and returns its id. The provider's prices cannot be changed, so another
+ * amount needs another price, and the lookup key moves to it. Subscribers to the earlier price keep it.
  */
 export const keepPrice = async (deps: SetupDeps, wantedPrice: WantedPrice): Promise<string> => {
   const {payment} = deps

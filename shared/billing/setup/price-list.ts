@@ -1,7 +1,7 @@
 import {z} from 'zod'
 
 const Amount = z.number().int().min(0)
-/** The price of a row. It may be less than the smallest unit; the provider accepts twelve decimal places. */
+/** The price of an overage row, which may be below the smallest unit. The provider accepts twelve decimal places. */
 const RowAmount = z.union([z.number().positive(), z.string().regex(/^\d+(\.\d{1,12})?$/)]).transform(String)
 
 const PlanAmounts = z.strictObject({month: Amount.optional(), year: Amount.optional(), row: RowAmount.optional()})

@@ -12,12 +12,12 @@ import {type KeptEndpoint, keepEndpoint} from './webhook-endpoint.ts'
 
 type SellingDeps = SetupDeps & {db: Pool; log: Log}
 
-/** The result of a setup. `priced`: the plan versions and packs that can be bought now. */
+/** The result of a setup. `priced`: the plan versions and packs in the price list, which can now be bought. */
 export type SetupReport = {priced: string[]; portal: string; webhook: KeptEndpoint; problems: SellingProblem[]}
 
 /**
- * Creates the products and prices at the payment provider, stores their ids on plans and packs, and verifies everything. A repeated run keeps the
- * existing objects and creates the missing ones.
+ * Creates products, prices, portal configuration and webhook endpoint at the payment provider, stores the price ids, and verifies
+ * everything. A repeated run keeps existing objects and creates missing ones.
  */
 export const setUpSelling = async (
   deps: SellingDeps,
@@ -32,7 +32,8 @@ export const setUpSelling = async (
   const portal = await keepPortalConfiguration(deps)
   const webhook = await keepEndpoint(deps, webhookUrl)
   const config = {...deps.config, PAYMENT_PORTAL_CONFIGURATION: portal}
-  // The provider shows the secret of a new endpoint only once. A failure here must not prevent its output.
+  // The provider shows the secret of a new endpoint only once, so the report must be returned even if the provider fails during the
+  // verification.
   const problems = await verifySelling({...deps, config}, {webhookUrl}).catch(error => [
     {about: 'payment provider', message: failureIn(error).message},
   ])

@@ -1,13 +1,10 @@
 import {EVENT_TYPES} from '../events/classify.ts'
 import {createOnce, type SetupDeps, setupMetadata} from './catalog.ts'
 
-/** A webhook endpoint. `secret` is null unless the endpoint was just created. */
+/** A webhook endpoint. `secret`: null unless the endpoint was just created. */
 export type KeptEndpoint = {id: string; secret: string | null}
 
-/**
- * Finds the endpoint with this URL and updates its events, or creates it. The API version of an endpoint cannot be changed, so another version needs
- * a new endpoint.
- */
+/** Finds the endpoint with this URL and API version and updates its events, or creates one. The API version of an endpoint cannot be changed. */
 export const keepEndpoint = async (deps: SetupDeps, url: string): Promise<KeptEndpoint> => {
   const {payment} = deps
   const {Stripe: Sdk} = await import('stripe')

@@ -7,8 +7,8 @@ const page = {limit: 1}
 const daysAgo = (days: number) => Math.floor(Date.now() / 1000) - days * 86_400
 
 /**
- * One call for each permission that the service needs. Reads list or retrieve objects. Writes name a missing object or a report that is too old, so a
- * permitted key gets an error and nothing changes.
+ * One call for each permission that the service needs. Reads list or retrieve objects. Writes name a missing object or a report that is too
+ * old, so even a permitted call changes nothing.
  */
 const CALLS: Record<string, (stripe: Stripe) => Promise<unknown>> = {
   'read products': stripe => stripe.products.list(page),
@@ -34,7 +34,7 @@ const CALLS: Record<string, (stripe: Stripe) => Promise<unknown>> = {
     stripe.billing.meterEvents.create({event_name: none, payload: {stripe_customer_id: none, value: '0'}, timestamp: daysAgo(40)}),
 }
 
-/** Returns the permissions that the key lacks. Throws if the provider does not answer or does not know the key. */
+/** Returns the permissions that the key lacks. Throws a PaymentFailure if the provider does not answer or does not accept the key. */
 export const findMissingPermissions = async ({payment}: {payment: PaymentProvider}): Promise<string[]> => {
   const missing: string[] = []
   for (const [name, call] of Object.entries(CALLS)) if (!(await isPermitted(payment, call))) missing.push(name)

@@ -20,8 +20,8 @@ export const findPlanProblems = (deps: PaymentIdsDeps, payment: PlanPayment) => 
 export const findPackProblems = (deps: PaymentIdsDeps, payment: PackPayment) => findProblems(deps, {...payment}, {paymentPriceId: 'pack'})
 
 /**
- * Verifies ids before they affect a customer, and returns their amounts. Throws if the provider does not know an id, or if an id does not fit its
- * use. Without a key, nothing is verified and the amounts are null.
+ * Verifies price ids before they affect a customer, and returns their amounts. Throws INVALID if the provider does not know an id, or if an
+ * id does not fit its use. Without a provider key, verifies nothing and returns null.
  */
 export const refuseProblems = async (
   deps: PaymentIdsDeps & {log: Log},
@@ -34,7 +34,7 @@ export const refuseProblems = async (
   return amounts
 }
 
-/** The result of a verification. `amounts`: by use; null if nothing has a price. */
+/** The result of a verification. `amounts`: the amounts by use; null if no id has a price. */
 export type VerifiedIds = {problems: IdProblem[]; amounts: PaymentAmounts | null}
 
 const findProblems = async (deps: PaymentIdsDeps, ids: Record<string, unknown>, uses: Record<string, PriceUse>): Promise<VerifiedIds> => {

@@ -10,10 +10,13 @@ type VerifyPriceDeps = {config: Pick<Config, 'PAYMENT_API_KEY' | 'PAYMENT_AUTOMA
 type AskedPrice = {id: string; use: PriceUse; product: string | null}
 
 export type TaxBehavior = 'inclusive' | 'exclusive'
-/** A price as read from the provider. `problem`: why the price cannot be sold for this use; null if it can. */
+/**
+ * A price as read from the provider. `amount`: in the currency's smallest unit, as a decimal. `problem`: why the price cannot be sold for
+ * this use; null if it can.
+ */
 export type VerifiedPrice = {currency: string | null; amount: string | null; taxBehavior: TaxBehavior | null; problem: string | null}
 
-/** Reads a price and compares mode, state, interval, usage and product with the intended use. */
+/** Reads a price and compares mode, state, interval, usage, product, tax behavior and meter with what its use needs. */
 export const verifyPrice = async (deps: VerifyPriceDeps, {id, use, product}: AskedPrice): Promise<VerifiedPrice> => {
   const price = await deps.payment.ask('price', stripe => stripe.prices.retrieve(id)).catch(nullWhereGone)
   const mode = isLiveKey(deps.config.PAYMENT_API_KEY) ? 'live' : 'test'
@@ -45,7 +48,7 @@ const useProblem = ({id, type, recurring, unit_amount_decimal: each}: Stripe.Pri
 }
 
 /**
- * Returns why the price's product prevents its sale, or null. An active price of an archived product cannot be bought. Source:
+ * Returns why the price's product prevents a sale, or null. An active price of an archived product cannot be bought. Source:
  * https://github.com/stripe/stripe-node/issues/2131.
  */
 const productProblem = async (

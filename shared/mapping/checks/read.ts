@@ -11,8 +11,8 @@ import type {CheckProblem} from './problem.ts'
 type Page = {org: string; importId: string; cursor: string | undefined; limit: number}
 
 /**
- * Returns a page of the problems of the last finished check. `state` is that of the newest check, which may still be running. Times, rows
- * and `stale` belong to the check of the listed problems. A cursor is valid until another check ends.
+ * Returns a page of the problems of the last finished check. `state` is that of the newest check, which may still be running. All other
+ * values belong to the finished check. A cursor is valid until another check ends.
  */
 export const readChecks = async ({db, queue, ring}: {db: Db; queue: Queue; ring: KeyRing}, {org, importId, cursor, limit}: Page) => {
   const found = await findImport(db, {org, id: importId})

@@ -7,11 +7,10 @@ import {slotsOf} from '../templates/slots.ts'
 
 const ColumnShape = z.object({
   name: z.string(),
-  /** The kinds of the column's cells. */
   kinds: z.array(z.string()),
   filled: z.number(),
   empties: z.number(),
-  /** The number of distinct values. It is an estimate unless `exact`. */
+  /** The number of distinct values; an estimate unless `exact`. */
   distinct: z.number(),
   exact: z.boolean(),
 })
@@ -22,12 +21,12 @@ export type AcceptedFile = Omit<AcceptedFileRow, 'columns'> & {columns: ColumnSh
 
 export const acceptedFileOf = (row: AcceptedFileRow): AcceptedFile => ({...row, columns: z.array(ColumnShape).parse(row.columns)})
 
-/** Maximum columns per file whose shapes are stored. It equals the limit of a contract. */
+/** Maximum number of columns per file whose shapes are stored. Equals the limit of a contract. */
 const mostColumns = 500
 
 /**
- * Stores the column shapes of an import's files when a run of its template starts. Columns outside the template are left out, because their
- * names were never saved.
+ * Stores the column shapes of an import's files when a run of its template starts. Columns that the template does not have are left out,
+ * because the template never stored their names.
  */
 export const keepAcceptedFiles = async (tx: Tx, {org, found}: {org: string; found: Import}): Promise<void> => {
   if (found.templateId === null) return

@@ -2,7 +2,10 @@ import type {CellKind} from '../../files/cell-kind.ts'
 import {type ColumnExpectations, kindsOfType, type RowExpectations, type SourceContract} from './contract.ts'
 import type {CellCount, ColumnMeasure, FileMeasure} from './measure.ts'
 
-/** An expectation of a data contract that a file does not meet. `expected` and `actual` hold counts, names of columns and stated values, never cells. */
+/**
+ * An expectation of a data contract that a file does not meet. `expected` and `actual` hold counts, column names and allowed values, never
+ * cells.
+ */
 export type Breach = {
   slot: string
   label: string
@@ -17,11 +20,14 @@ type BreachPlace = {slot: string; label: string}
 /** `accepted`: the row counts of the last accepted files. */
 type FileToJudge = {label: string; measure: FileMeasure; accepted: readonly number[]}
 
-/** How many accepted files must exist before their number of rows is compared. */
+/** The fewest accepted files for a comparison of row counts. */
 export const fewestAccepted = 3
 const mostNames = 20
 
-/** Returns every expectation that the measured file does not meet, in the order of the contract. */
+/**
+ * Returns every expectation that the measured file does not meet: missing columns first, then columns in the order of the contract, then
+ * rows.
+ */
 export const findBreaches = (contract: SourceContract, {label, measure, accepted}: FileToJudge): Breach[] => {
   const place = {slot: contract.slot, label}
   return [
@@ -34,10 +40,10 @@ export const findBreaches = (contract: SourceContract, {label, measure, accepted
   ]
 }
 
-/** The columns of a file after cleaning. `fileColumns` leaves out those that cleaning added. */
+/** The columns of a file after cleaning. `fileColumns`: those without the columns that cleaning added. */
 type NamedColumns = {label: string; names: readonly string[]; fileColumns: readonly string[]}
 
-/** Returns the expectations about the names of columns that a file with these columns does not meet. */
+/** Returns the expectations about column names that a file with these columns does not meet. */
 export const findMissingColumns = ({slot, columns, otherColumns}: SourceContract, {label, names, fileColumns}: NamedColumns): Breach[] => {
   const known = new Set(columns.map(({name}) => name))
   const others = otherColumns === 'refuse' ? fileColumns.filter(name => !known.has(name)) : []
@@ -174,7 +180,7 @@ const judgeRows = (
   ]
 }
 
-/** Returns the limits of the number of rows: the stated ones, narrowed by the deviation from accepted files. */
+/** Returns the limits of the number of rows: those of the contract, narrowed by the allowed deviation from the median of the accepted files. */
 const rowLimits = ({least, most, change}: RowExpectations, accepted: readonly number[]) => {
   if (change === null || accepted.length < fewestAccepted) return {least, most, median: null}
   const median = medianOf(accepted)

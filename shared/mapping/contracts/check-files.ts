@@ -8,7 +8,7 @@ import {type Breach, findBreaches} from './breach.ts'
 import type {ColumnExpectations, DataContract, SourceContract} from './contract.ts'
 import type {FileMeasure, MeasuredColumn} from './measure.ts'
 
-/** A file of an import, with the slot of the template that it fills. */
+/** A file of an import, with the template slot that it fills. */
 type FileToCheck = {slot: string; source: Source}
 type CheckDeps = {db: Db; parsing: Parsing}
 type CheckInput = {org: string; template: string; connector: string; contract: DataContract; files: readonly FileToCheck[]}
@@ -40,7 +40,10 @@ const measuredColumns = ({columns}: SourceContract, modules: Modules): MeasuredC
     anyCase: column.picklist !== null,
   }))
 
-/** Returns the allowed values. A picklist that the newest discovery does not have allows any value, because the template's check reports it. */
+/**
+ * Returns the allowed values; null: any. If the newest discovery lacks the picklist, any value is allowed, because the template's check
+ * reports the picklist.
+ */
 const allowedValues = ({values, picklist}: Pick<ColumnExpectations, 'values' | 'picklist'>, modules: Modules): string[] | null => {
   if (picklist === null) return values
   return picklistValues(modules, picklist)

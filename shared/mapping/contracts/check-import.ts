@@ -11,8 +11,8 @@ import {readContract} from './store.ts'
 type CheckDeps = {db: Db; parsing: Parsing}
 
 /**
- * Checks the files of an import against the contract of its template, as the contract is now. It only informs: a person who starts an import decides
- * about its files. An import without a template has contract version 0.
+ * Checks the files of an import against the current contract of its template. The result only informs: the person who starts the import
+ * decides. An import without a template has contract version 0.
  */
 export const checkImport = async (
   {db, parsing}: CheckDeps,

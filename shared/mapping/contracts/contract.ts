@@ -3,10 +3,10 @@ import type {ContractRow} from '../../../sql/data-contracts.ts'
 import {findRepeated} from '../../configuration/annotation.ts'
 import type {CellKind} from '../../files/cell-kind.ts'
 
-/** Maximum bytes of a data contract as JSON. It equals the limit of a template. */
+/** Maximum number of bytes of a data contract as JSON. Equals the limit of a template. */
 const contractBytes = 500_000
 
-/** The kinds of cells that each type accepts. */
+/** The kinds of cells that each type of a contract accepts. */
 export const kindsOfType = {
   integer: ['integer'],
   number: ['integer', 'decimal'],
@@ -76,7 +76,7 @@ export const SourceContract = z
   .meta({id: 'SourceContract', description: 'What a data contract expects of one file'})
 export type SourceContract = z.output<typeof SourceContract>
 
-/** The expectations that each file of a template must meet. It holds no value of a file but the allowed values that an editor stated. */
+/** The expectations that each file of a template must meet. The only cell values in it are allowed values that an editor stated. */
 export const DataContract = z
   .strictObject({sources: z.array(SourceContract).max(20).describe('Expectations by slot. A slot without an entry expects nothing')})
   .superRefine((contract, context) => {

@@ -12,7 +12,7 @@ import {StorageMissing} from '../../storage/missing.ts'
 /** A count of cells and the row number of the first one. */
 export type CellCount = {cells: number; firstRow: number}
 
-/** What is measured in one column. `values`: the allowed values, in any letter case if `anyCase`; null measures none. */
+/** What is measured in one column. `values`: the allowed values, in any letter case if `anyCase`; null: any value is allowed. */
 export type MeasuredColumn = {name: string; unique: boolean; values: string[] | null; anyCase: boolean}
 export type MeasureInput = {
   source: Pick<Source, 'fileKey' | 'reader' | 'cleaning' | 'choices' | 'evidence' | 'rows'>
@@ -20,8 +20,8 @@ export type MeasureInput = {
 }
 
 /**
- * Counts of one column, without its values. `repeated`: cells whose value an earlier row has. `others`: cells with none of the allowed values. Both
- * are null if they were not measured.
+ * Counts of one column, without its values. `repeated`: cells whose value an earlier row has. `others`: cells whose value is not allowed.
+ * Both are null if they were not measured.
  */
 export type ColumnMeasure = {
   name: string
@@ -32,12 +32,15 @@ export type ColumnMeasure = {
   repeated: CellCount | null
   others: CellCount | null
 }
-/** Counts of a file after cleaning. `fileColumns`: its columns without those that cleaning added. `columns`: the measured columns that it has. */
+/**
+ * Counts of a file after cleaning. `fileColumns`: its columns without those that cleaning added. `columns`: those of the wanted columns
+ * that the file has.
+ */
 export type FileMeasure = {rows: number; names: string[]; fileColumns: string[]; columns: ColumnMeasure[]}
 
 /**
- * Measures a file in one pass with bounded memory. Digests on disk find repeated values, up to 50,000,000. Struck rows are not counted. Columns also
- * leave out ragged rows.
+ * Measures a file in one pass with bounded memory. Repeated values are found by digests on disk, among at most 50,000,000 cells. Rows that
+ * cleaning excluded do not count. Columns also leave out ragged rows.
  */
 export const measureFile = async (deps: FileDeps, input: MeasureInput): Promise<FileMeasure> => {
   try {

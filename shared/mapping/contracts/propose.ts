@@ -10,15 +10,15 @@ type ProposeInput = {
   slot: TemplateSlot
   /** The slot's accepted files, newest first. */
   files: readonly AcceptedFile[]
-  /** What was measured in the newest accepted file. Empty if it is no longer stored. */
+  /** The measured columns of the newest accepted file. Empty if the file is no longer stored. */
   measured: readonly ColumnMeasure[]
-  /** Picklists that columns of the slot fill, by column. */
+  /** The picklists that columns of the slot fill, by column. */
   picklists: ReadonlyMap<string, {module: string; field: string}>
 }
 
 /**
- * Proposes a contract that every accepted file meets. Uniqueness and picklists are proposed only if the newest file was measured and meets them,
- * because the shapes of earlier files do not hold their values.
+ * Proposes a contract that every accepted file meets. Uniqueness and picklists are proposed only if the newest file was measured and meets
+ * them, because the stored shapes of earlier files contain no values.
  */
 export const proposeSource = ({slot, files, measured, picklists}: ProposeInput): SourceContract => {
   const shapes = (name: string) => files.flatMap(({columns}) => columns.filter(column => column.name === name))
@@ -46,7 +46,7 @@ export const proposeSource = ({slot, files, measured, picklists}: ProposeInput):
 export const commonColumns = (files: readonly AcceptedFile[]): string[] =>
   (files[0]?.columns ?? []).map(({name}) => name).filter(name => files.every(({columns}) => columns.some(column => column.name === name)))
 
-/** Types from the narrowest to the widest, so that the first one that accepts every kind is proposed. */
+/** Types from the narrowest to the widest. The first type that accepts every kind is proposed. */
 const types = Object.keys(kindsOfType) as ColumnType[]
 
 const proposeType = (shapes: readonly ColumnShape[]): ColumnType | null => {
@@ -55,11 +55,14 @@ const proposeType = (shapes: readonly ColumnShape[]): ColumnType | null => {
   return types.find(type => kinds.every(kind => (kindsOfType[type] as readonly string[]).includes(kind))) ?? null
 }
 
-/** Whether every value of the column may be unique in every file. An estimated distinct count may be 10 % too low. */
+/** Whether the values of the column may be unique in every file. An estimated distinct count may be 10 % too low. */
 export const mayBeUnique = (shapes: readonly ColumnShape[]): boolean =>
   shapes.length > 0 && shapes.every(({filled, distinct, exact}) => (exact ? distinct === filled : distinct >= filled * 0.9))
 
-/** Added to the largest observed share of empty cells. Columns without empty cells get no margin after `fewestAccepted` files. */
+/**
+ * The margin that is added to the largest observed share of empty cells. A column that had no empty cell in `fewestAccepted` files or more
+ * gets no margin.
+ */
 const emptyMargin = 0.05
 
 const proposeEmptyShare = (shapes: readonly ColumnShape[]): number | null => {
@@ -69,7 +72,7 @@ const proposeEmptyShare = (shapes: readonly ColumnShape[]): number | null => {
   return share >= 1 ? null : share
 }
 
-/** Proposes a row count deviation of twice the largest deviation from the median, at least 0.5. */
+/** Proposes an allowed deviation from the median row count: twice the largest observed deviation, at least 0.5. */
 const proposeChange = (rows: readonly number[]): number | null => {
   if (rows.length === 0) return null
   const median = Math.max(1, medianOf(rows))
@@ -77,7 +80,7 @@ const proposeChange = (rows: readonly number[]): number | null => {
   return Math.min(100, Math.max(0.5, Math.ceil(largest * 20) / 10))
 }
 
-/** Returns the fields that columns of the slot fill unchanged, by column. */
+/** Lists the fields that columns of the slot fill without a value map, each with its column. */
 export const listPlainFields = (flows: readonly unknown[], slot: string): {column: string; module: string; field: string}[] =>
   Flows.parse(flows).flatMap(({sourceId, module, fields}) =>
     sourceId === slot

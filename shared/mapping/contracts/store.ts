@@ -39,7 +39,7 @@ type SaveInput = {
   contract: DataContract
 }
 
-/** Stores a changed contract and records the change. The caller has locked the template. */
+/** Stores a changed contract and records the change. The caller must have locked the template. */
 export const saveContract = async (tx: Tx, author: Author, {template, before, contract}: SaveInput): Promise<StoredContract> => {
   if (isDeepStrictEqual(before.sources, contract.sources)) return before
   assertSlots(template, contract)

@@ -2,7 +2,7 @@ import {keepResealed, listSealedElse} from '../../../sql/written-records.ts'
 import {resealEach} from '../../security/reseal.ts'
 import {open, seal} from '../../security/secrets.ts'
 
-/** Returns what binds the key of a module's marks to its place. */
+/** Returns the context to which the sealed key of a module's marks is bound. */
 export const keySealingOf = ({connector, module}: {connector: string; module: string}) => `marks ${connector} ${module}`
 
 export const resealMarkKeys = resealEach({

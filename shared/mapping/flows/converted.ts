@@ -1,23 +1,23 @@
 import type {DiscoveredField} from '../../crm/discovered.ts'
 import type {ColumnReading} from '../../files/choices.ts'
 
-/** The properties of a field that the conversion needs; a run's snapshot stores only these. */
+/** The properties of a field that the conversion of cells needs. A run's snapshot stores only these. */
 export type FieldShape = Pick<DiscoveredField, 'apiName' | 'type' | 'length' | 'picklist'> & {decimalPlaces?: number | null}
 
 export type {ColumnReading as Reading}
 
-/** How the values of one mapping are read. Without a reading, only numbers with a decimal point and ISO 8601 dates are accepted. */
+/** How the values of one mapping are read. Without a `reading`, only numbers with a decimal point and ISO 8601 dates are accepted. */
 export type Rules = {
   reading?: ColumnReading | undefined
   format?: string | undefined
-  /** Time zone of times without an offset. */
+  /** Time zone of times that state no offset. */
   zone?: string | undefined
-  /** Whether a value that the picklist does not have is rejected or passed on unchanged. */
+  /** What happens to a value that the picklist does not have: it is rejected, or passed on unchanged. */
   unlisted?: 'reject' | 'pass' | undefined
 }
 
 export type RefusedValue = {ok: false; code: 'INVALID_VALUE' | 'TOO_LONG' | 'NOT_IN_PICKLIST' | 'AMBIGUOUS_VALUE'; message: string}
-/** The result of a conversion. `rounded`: the text has more decimal places than the field. */
+/** The result of a conversion. `rounded`: the text has more decimal places than the field stores. */
 export type ConvertedValue = {ok: true; value: unknown; rounded?: boolean} | RefusedValue
 export type Conversion = (text: string, field: FieldShape, rules: Rules) => ConvertedValue
 

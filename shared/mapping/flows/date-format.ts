@@ -1,7 +1,7 @@
 import {readFormat} from '../../expressions/inside/helpers/date-tokens.js'
 import {writeOffset, zoneOffset} from '../../expressions/zone-offset.ts'
 
-/** A date, or a date with a time, as written in a cell. `offset`: minutes east of UTC, if the cell has one. */
+/** A date, or a date with a time, as written in a cell. `offset`: minutes east of UTC, if the cell states an offset. */
 export type Moment = {year: number; month: number; day: number; hour?: number; minute: number; second: number; offset?: number}
 
 type DateFormat = {read(text: string): Moment | null; hasTime: boolean}
@@ -11,8 +11,8 @@ const remembered = 100
 const formats = new Map<string, DateFormat | string>()
 
 /**
- * Parses a format in the syntax of `date-tokens.js`. Returns the error as text if the format is invalid. A one-letter token matches one or
- * two digits.
+ * Parses a date format in the syntax of `date-tokens.js`. Returns an error message if the format is invalid. A one-letter number token
+ * matches one or two digits.
  */
 export const dateFormatOf = (format: string): DateFormat | string => {
   const known = formats.get(format)
@@ -32,7 +32,7 @@ const pivot = (text: string) => (Number(text) < 70 ? 2000 : 1900) + Number(text)
 
 type FormatPart = 'year' | 'month' | 'day' | 'dayName' | 'hour' | 'twelve' | 'minute' | 'second' | 'millisecond' | 'half' | 'offset'
 
-/** The tokens of date formats. Each has its pattern, the part of the date that it sets, and a function that parses it. */
+/** The tokens of date formats. Each has the pattern that it matches, the part of the date that it sets, and a function that parses the match. */
 const TOKENS: Record<string, [pattern: string, part: FormatPart, read: (text: string) => number]> = {
   YYYY: ['(\\d{4})', 'year', Number],
   YY: ['(\\d{2})', 'year', pivot],
@@ -94,7 +94,7 @@ const momentIn = (found: RegExpExecArray | null, parts: [FormatPart, (text: stri
   return isReal(moment) && (dayName === undefined || dayName === weekdayOf(moment)) ? moment : null
 }
 
-/** Returns the weekday of a date. If it differs from the weekday in the cell, the day, month or year was read wrongly. */
+/** Returns the weekday of a date, 0 for Sunday. If the cell has another weekday, the date was read wrongly. */
 const weekdayOf = ({year, month, day}: Moment) => {
   const at = new Date(0)
   at.setUTCFullYear(year, month - 1, day)
@@ -125,7 +125,7 @@ export const writeMoment = (moment: Moment, offset: number) => {
   return `${writeDay(moment)}T${pad(hour)}:${pad(minute)}:${pad(second)}${writeOffset(offset)}`
 }
 
-/** Returns the offset of a zone in minutes at this local time. Returns null if the zone's clocks skip the time or show it twice. */
+/** Returns the offset of a zone at this local time, in minutes east of UTC. Null if the zone's clocks skip the time or show it twice. */
 export const offsetAt = ({year, month, day, hour = 0, minute, second}: Moment, zone: string): number | null => {
   const shown = Date.UTC(year, month - 1, day, hour, minute, second)
   const around = [-1, 1].map(days => zoneOffset(zone, shown + days * 86_400_000))

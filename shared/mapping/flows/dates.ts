@@ -4,22 +4,25 @@ import {dateFormatOf, isReal, type Moment, offsetAt, offsetIn, writeDay, writeMo
 
 const DAY = /^(\d{4})-(\d\d)-(\d\d)$/
 const MOMENT = /^(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d)(?:\.\d+)?)?(Z|[+-]\d\d:?\d\d)?$/
-/** Matches a date of three numbers with a four-digit year, and optionally a time. The column's reading decides the order of the numbers. */
+/**
+ * Matches a date of three numbers, optionally with a time. The column's reading decides the order of the numbers; the year must have four
+ * digits.
+ */
 const NUMBERS = /^(\d{1,4})([./-])(\d{1,2})\2(\d{1,4})(?:[ T](\d{1,2}):(\d\d)(?::(\d\d)(?:\.\d+)?)?)?$/
 const TIME = /^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d)?$/
 
 export const convertDate: Conversion = (text, field, rules) => {
   if (rules.format === undefined && isIsoDay(text)) return converted(text)
   const moment = momentOf(text, rules)
-  // A date field accepts a time only at midnight, because spreadsheets write dates so. Any other time would be lost, and an offset can
-  // change the day.
+  // A date field accepts a time only if it is midnight, because spreadsheets write dates that way. Any other time would be lost, and an offset
+  // can change the day.
   const isDay = moment && moment.offset === undefined && !moment.hour && !moment.minute && !moment.second
   return isDay ? converted(writeDay(moment)) : invalid(field, `a date as ${said(rules, 'YYYY-MM-DD')}`)
 }
 
 /**
- * Converts a text to a date with a time. If the time has no offset, the mapping's zone applies. A date without a time is read as midnight
- * only if the mapping has a format.
+ * Converts a text to a date with a time. A time without an offset gets the mapping's zone. A date without a time is read as midnight, but
+ * only if the mapping has a format and a zone.
  */
 export const convertMoment: Conversion = (text, field, rules) => {
   const moment = momentOf(text, rules)
@@ -44,8 +47,9 @@ const said = ({format, reading}: Rules, usual: string) => {
 }
 
 /**
- * Parses a date. Tries the mapping's format, then ISO 8601 and dates with a month's name, which are unambiguous, then the column's known
- * order. If nothing decides the order, the org's date format is tried, also with a time after the date.
+ * Parses a date. With a format of the mapping, tries that format, then ISO 8601 unless the format begins with the year. Without one, tries
+ * ISO 8601 and dates with a month's name, which are unambiguous, then the column's order. If nothing decides the order, tries the org's
+ * date format, also with a time after the date.
  */
 const momentOf = (text: string, {format, reading}: Rules): Moment | null => {
   if (format !== undefined) {

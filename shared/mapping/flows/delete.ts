@@ -2,10 +2,9 @@ import type {DiscoveredModule} from '../../crm/discovered.ts'
 import type {Flow} from './flow.ts'
 import {type FlowIssue, issue} from './value-issues.ts'
 
-/** Whether the flow deletes the records that its rows match. */
 export const deletes = ({action}: Pick<Flow, 'action'>): boolean => action === 'delete'
 
-/** Lists what a flow that deletes records must not have. It has only match fields, and its import has only flows that delete. */
+/** Lists the issues of a flow that deletes records. Such a flow may have only match fields, and all flows of its import must delete records. */
 export const deleteIssues = (flow: Flow, flows: Flow[], module: DiscoveredModule | undefined): FlowIssue[] => {
   if (module?.hasWriteOptions === false) return [issue(['action'], 'This destination cannot delete records. Leave action out')]
   const {match, fields} = flow
@@ -21,7 +20,7 @@ export const deleteIssues = (flow: Flow, flows: Flow[], module: DiscoveredModule
   ]
 }
 
-/** What only flows that write can have. */
+/** The options that only flows that write records can have. */
 const WRITES = ['parent', 'subform', 'layout', 'assignmentRule', 'tags'] as const
 
 const isGiven = (value: unknown) => value != null && !(Array.isArray(value) && value.length === 0)

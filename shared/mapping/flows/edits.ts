@@ -6,13 +6,13 @@ import {splitMappings} from './patch.ts'
 import {type FlowIssue, issue} from './value-issues.ts'
 
 /**
- * What happens to a value that a person edited in the CRM since it was last written. `ask`: the row is held back until a user answers the
- * run's question.
+ * What happens to a value that a person edited in the CRM since it was last written. `ask`: the row waits until a user answers the run's
+ * question.
  */
 export const OnEdited = z.enum(['overwrite', 'keep', 'ask'])
 export type OnEdited = z.infer<typeof OnEdited>
 
-/** Field types whose values in the CRM can be compared with values of a file. */
+/** Field types whose CRM values can be compared with values of a file. */
 export const COMPARABLE_TYPES: ReadonlySet<string> = new Set([
   'text',
   'email',
@@ -36,19 +36,22 @@ export const COMPARABLE_TYPES: ReadonlySet<string> = new Set([
   'userlookup',
 ])
 
-/** How a flow treats edited values, in a snapshot. Fields that are not listed are overwritten. `onUnknown`: for values without a mark. */
+/**
+ * How a flow of a snapshot treats edited values. Fields that are not listed are overwritten. `onUnknown`: what happens to values without a
+ * mark.
+ */
 export const SnapshotEdits = z.object({
   fields: z.record(z.string(), z.enum(['keep', 'ask'])),
   onUnknown: z.enum(['write', 'keep']),
 })
 export type SnapshotEdits = z.infer<typeof SnapshotEdits>
 
-/** The settings of an org and its modules, and the usual choice of the run if none of them says anything. */
+/** The settings about edited values: of the org, of its modules, and `usual`, which applies if neither states one. */
 export type EditSettings = {org: OnEdited | null; modules: ReadonlyMap<string, OnEdited>; usual: OnEdited}
 
 /**
- * Returns how a run of the flow treats edited values: by the mapping, the flow's match, the module, the org, or the usual choice, in this
- * order. Returns nothing if every value is overwritten.
+ * Returns how a run of the flow treats edited values. The mapping decides, else the flow's match, the module, the org, or the usual choice.
+ * Undefined if every value is overwritten.
  */
 export const resolveEdits = (
   flow: Flow,
@@ -66,10 +69,10 @@ export const resolveEdits = (
   return kept.length > 0 ? {edits: {fields: Object.fromEntries(kept), onUnknown: flow.match?.onUnknown ?? 'write'}} : undefined
 }
 
-/** Whether the flow updates records that people may have edited. Rows of a subform are replaced as a whole. */
+/** Whether the flow updates records that people may have edited. Subform rows do not count, because they are replaced as a whole. */
 const keepsEdits = ({match, subform}: Flow) => match?.onOne === 'update' && !subform
 
-/** Lists the mappings whose choice about edited values could have no effect. */
+/** Lists the mappings whose `onEdited` would have no effect. */
 export const editIssues = (flow: Flow, module: DiscoveredModule | undefined): FlowIssue[] =>
   flow.fields.flatMap(({field, onEdited, patch}, at) => {
     if (!onEdited) return []

@@ -3,7 +3,10 @@ import type {FlowIssue} from './value-issues.ts'
 
 type ExpressionPlace = {columns: string[] | null; libraries: Namespaces; hasValue?: boolean}
 
-/** Lists the errors of one expression of a flow: syntax, an unknown column, or a library or function that is not published. */
+/**
+ * Lists the errors of one expression of a flow: bad syntax, an unknown column, an unpublished library or function, or `value` without a
+ * cell.
+ */
 export const expressionIssues = (source: string, path: string[], {columns, libraries, hasValue = false}: ExpressionPlace): FlowIssue[] => {
   const result = parseExpression(source, {namespaces: libraries, ...(columns && {columns})})
   if (!result.ok) {

@@ -3,7 +3,7 @@ import type {DiscoveredField} from '../../crm/discovered.ts'
 type DescribedType = Pick<DiscoveredField, 'apiName' | 'type' | 'jsonType' | 'lookup'>
 
 /**
- * Returns the type that a cell is converted to. The CRM's metadata calls a tag field text, but the API sends and takes a list of names.
+ * Returns the type to which a cell is converted. The CRM's metadata calls a tag field text, but the API sends and takes a list of names.
  * Source: the vendor's SDK, lib/utils/util/utility.js, where `Tag` is a list of `Tag` records; live metadata has json_type `jsonarray`.
  */
 export const conversionTypeOf = ({apiName, type, jsonType}: Pick<DescribedType, 'apiName' | 'type' | 'jsonType'>): string =>
@@ -42,8 +42,8 @@ const uploads = 'it holds files, which an import does not upload'
 const severalModules = 'it links to records of several modules, and a cell names no module'
 
 /**
- * Why a column cannot fill a field of this type. Sources: the vendor's SDK, lib/utils/util/utility.js. For fields where a write only adds
- * links: the vendor's page Update Records, sample input.
+ * Why a column cannot fill a field, by the field's name or type. Sources: the vendor's SDK, lib/utils/util/utility.js. For fields where a
+ * write only adds links: the vendor's page Update Records, sample input.
  */
 const REASONS: Record<string, string> = {
   multiselectlookup: appends,
@@ -70,8 +70,8 @@ const REASONS: Record<string, string> = {
 }
 
 /**
- * Returns why a column cannot fill a field, in words that follow "cannot fill:", or null if it can. A field of an unknown type is
- * read-only, and so is a list or an object whose shape is unknown.
+ * Returns why a column cannot fill a field, in words that follow "cannot fill:", or null if it can. A column cannot fill a field of an
+ * unknown type, or a list or object of unknown shape.
  */
 export const whyNotWritable = (field: DescribedType): string | null => {
   const type = conversionTypeOf(field)

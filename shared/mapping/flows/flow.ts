@@ -8,7 +8,7 @@ import {Patch} from './patch.ts'
 import {Subform} from './subform.ts'
 import {routeOptions, writeOptions} from './write-options.ts'
 
-/** One JavaScript expression; `expressions/README.md` describes what it can use. */
+/** One JavaScript expression. `expressions/README.md` describes what expressions can use. */
 const Expression = z.string().min(1).max(LIMITS.sourceChars)
 
 const Words = z.record(z.string().max(300), z.string().max(300)).refine(words => Object.keys(words).length <= 2_000, 'At most 2,000 words')
@@ -160,8 +160,9 @@ export const expressionsOf = ({filter, guard, fields}: Flow): string[] =>
 export const Flows = z.array(Flow).min(1).max(50).describe('Flows in the order their records are written')
 
 /**
- * Adds the options that new flows get by default. A stored flow without these options keeps its behaviour. A lookup into a module that an
- * earlier flow writes fails the row if no record is found, because the record should have been written by this import.
+ * Adds the default options of new flows: unchanged rows are skipped, or written if the flow starts automations. If a search in a module
+ * that an earlier flow writes finds no record, the row fails, because this import should have written it. Stored flows without these
+ * options keep their behaviour.
  */
 export const addFlowDefaults = (flows: Flow[], modules: ReadonlyMap<string, DiscoveredModule>): Flow[] =>
   flows.map((flow, at) => {

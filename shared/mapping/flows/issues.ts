@@ -14,14 +14,14 @@ import {findLayoutLimits, optionIssues} from './write-options.ts'
 export type {FlowIssue as Issue} from './value-issues.ts'
 
 type IssuesInput = {
-  /** The files of the import. Null: unknown, so names of columns are not checked. */
+  /** The files of the import. Null: the files are unknown, so column names are not checked. */
   sources: {id: string; columns: string[]}[] | null
   modules: Map<string, DiscoveredModule>
   /** The org's libraries with the names of their functions. */
   libraries?: Namespaces
 }
 
-/** Lists the places where the flows do not fit the files, the libraries or the newest discovery. Each place has one issue. */
+/** Lists the issues of flows that do not fit the files, the libraries or the newest discovery. */
 export const findIssues = (flows: Flow[], input: IssuesInput): FlowIssue[] => [
   ...repeated(flows.map(({id}) => id)).map(at => issue([at, 'id'], 'Another flow has this id')),
   ...flows.flatMap((flow, at) =>
@@ -82,7 +82,7 @@ const matchIssues = ({match, fields, parent}: Flow, module: DiscoveredModule): F
       : [issue(path, `${name} is a match field but is not mapped. Map it`)]
   })
 
-/** Returns why rows cannot be matched by a field, in words that follow "the CRM finds no record by it:", or null if they can. */
+/** Returns why rows cannot be matched by a field, in words that follow "the CRM finds no record by it:". Null if they can. */
 const whyNotMatched = (field: DiscoveredField): string | null => {
   if (field.unqueryable === 'encrypted') return 'it is encrypted'
   if (field.unqueryable === 'multiline') return 'it holds text of several lines'

@@ -22,6 +22,6 @@ export const shapeLibrary = ({id, namespace, versionNumber, manifest, source}: P
   manifest: Manifest.parse(manifest),
 })
 
-/** Returns the function names of each library for the parser. */
+/** Returns the function names by library, for the parser of expressions. */
 export const namespacesOf = (libraries: Pick<SnapshotLibrary, 'namespace' | 'manifest'>[]): Namespaces =>
   Object.fromEntries(libraries.map(({namespace, manifest}) => [namespace, manifest.functions.map(({name}) => name)]))

@@ -4,25 +4,25 @@ import {Refusal} from '../../errors.ts'
 import {OnEdited} from './edits.ts'
 
 /**
- * The numbering that all runs of a retry chain share. The number of a module or flow is its position in these lists, from 1. A flow's row
- * numbers refer to one file under one reader. Records and open questions of a chain are stored under these numbers, so entries are never
+ * The numbers that all runs of a retry chain share. The number of a module or flow is its position in these lists, from 1. A flow's row
+ * numbers refer to one file under one reader. A chain's records and open questions are stored under these numbers, so entries are never
  * removed.
  */
 export const Lineage = z.object({
   modules: z.array(z.string()),
   flows: z.array(z.object({id: z.string(), sha256: z.string(), reader: z.unknown()})),
   /**
-   * The time that expressions see as now, in ms since 1970, and the seed of their random numbers. Both are stored, so that a retried row
-   * gives the same values.
+   * `clock`: the time that expressions see as now, in ms since 1970. `seed`: the seed of their random numbers. Both are stored, so that a
+   * retried row gives the same values.
    */
   clock: z.number().default(0),
   seed: z.string().default(''),
-  /** What the chain's runs do with values that a person edited, if no setting says it. */
+  /** What the chain's runs do with edited values if no setting applies. */
   onEdited: OnEdited.default('overwrite'),
 })
 export type Lineage = z.infer<typeof Lineage>
 
-/** Maximum of modules and of flows that the runs of a chain may have together. */
+/** Maximum number of modules, and of flows, that the runs of a chain may have together. */
 const mostNames = 1_000
 
 type Names = Pick<Lineage, 'modules' | 'flows'>
@@ -30,8 +30,8 @@ type WrittenFields = {id: string; module: string; sourceId: string}
 type ReadColumns = {id: string; label: string; sha256: string; reader: unknown}
 
 /**
- * Extends the lineage for a chain's next run, or creates it for the first run. Refuses a flow whose file or reader changed, because its row
- * numbers would mean other rows.
+ * Extends the lineage for a chain's next run, or creates it for the first one. Throws SNAPSHOT_CHANGED for a flow whose file or reader
+ * changed, because its row numbers would mean other rows.
  */
 export const extendLineage = (before: Names | null, {flows, sources}: {flows: WrittenFields[]; sources: ReadColumns[]}): Names => {
   const pinned = new Map(before?.flows.map(flow => [flow.id, flow]))

@@ -5,8 +5,8 @@ import type {Lineage} from './lineage.ts'
 import {searchOf} from './search.ts'
 
 /**
- * One kind of search that rows use. `module` is null for the CRM's users. `ownModule` is the number of the searched module, if the run
- * itself writes it and matches it by this field. In that case, the run searches its own records before it queries the CRM.
+ * A search that rows of a run use. `module`: null for the CRM's users. `ownModule`: the number of the searched module, if the run writes
+ * that module and matches it by this field. The run then searches its own records before it queries the CRM.
  */
 export const SnapshotLookup = z.object({
   no: z.number(),
@@ -20,8 +20,8 @@ export type SnapshotLookup = z.infer<typeof SnapshotLookup>
 type KnownModules = {modules: ReadonlyMap<string, DiscoveredModule>; lineage: Pick<Lineage, 'modules'>}
 
 /**
- * Returns the lookups of a run and, per flow, which field uses which lookup. Equal searches share one lookup, so each value is looked up
- * once. If a flow in between writes the searched module, the searches have separate lookups, because the new records may change the result.
+ * Returns the lookups of a run and, per flow, the lookup of each field. Equal searches share one lookup, so each value is looked up once.
+ * Searches have separate lookups if a flow between them writes the searched module, because the written records may change the result.
  */
 export const compileLookups = (flows: Flow[], {modules, lineage}: KnownModules) => {
   const lookups = new Map<string, SnapshotLookup>()

@@ -6,9 +6,8 @@ const FOLDED = new Set(['text', 'email', 'picklist', 'website', 'textarea'])
 const NUMBERS = new Set(['integer', 'bigint', 'long', 'double', 'percent', 'currency'])
 
 /**
- * Normalises a value for matching. Every value is NFC and trimmed, with inner blanks collapsed; text is in lower case. Numbers are
- * normalised by value, phones by digits, date-times by instant, picklist values by actual value. Returns null for an empty value, which
- * matches nothing.
+ * Normalises a value for matching. Every value is NFC and trimmed, with inner blanks collapsed; text is in lower case. Numbers are compared
+ * by value, phones by digits, date-times by instant, picklist values by actual value. Null for an empty value, which matches nothing.
  */
 export const normalise = (value: unknown, {type, picklist = []}: Pick<FieldShape, 'type'> & Partial<FieldShape>): string | null => {
   if (value === null || value === undefined) return null
@@ -26,8 +25,8 @@ export const normalise = (value: unknown, {type, picklist = []}: Pick<FieldShape
 }
 
 /**
- * Returns the match key of a row or record as 16 bytes. Keys are equal only for equal values of the same fields, so flows that match by
- * different fields never collide. Returns null if a value is empty. The hash is one-way.
+ * Returns the match key of a row or record: a one-way hash of 16 bytes. Keys are equal only for equal values of the same fields, so flows
+ * that match by different fields never collide. Null if a value is empty.
  */
 export const matchKeyOf = (values: unknown[], fields: (Pick<FieldShape, 'apiName' | 'type'> & Partial<FieldShape>)[]): Buffer | null => {
   const parts = fields.map((field, at) => [field.apiName, normalise(values[at], field)]).sort()

@@ -10,9 +10,9 @@ type SettingsOf = (module: string) => ModuleSettings
 type FlowFacts = {sources: {id: string; columns: string[]}[]; modules: Map<string, DiscoveredModule>; libraries: Namespaces}
 
 /**
- * Adds what the settings of the modules say and the flows do not. A flow without `match` gets the module's default; `null` states that every
- * row creates a record. A flow whose id is not in `stored` also gets the default mappings of fields that the flow does not name. Default
- * mappings that do not fit the file or the CRM are left out. Flows that delete get no defaults.
+ * Completes flows with the settings of their modules. A flow without `match` gets the module's default; `match: null` states that every row
+ * creates a record. A flow whose id is not in `stored` also gets default mappings of fields that it does not map. Default mappings that do
+ * not fit the file or the CRM are left out. Subform flows and flows that delete get no defaults.
  */
 export const addModuleDefaults = (flows: Flow[], stored: readonly Flow[], settingsOf: SettingsOf, facts: FlowFacts): Flow[] => {
   const before = new Set(stored.map(({id}) => id))
@@ -33,7 +33,7 @@ export const addModuleDefaults = (flows: Flow[], stored: readonly Flow[], settin
   })
 }
 
-/** Lists the mappings of excluded fields that the stored flows do not have. */
+/** Lists the mappings of excluded fields, except those that the stored flows have. */
 export const excludedIssues = (flows: readonly Flow[], stored: readonly Flow[], settingsOf: SettingsOf): FlowIssue[] =>
   flows.flatMap((flow, at) => {
     const {excluded} = settingsOf(flow.module)

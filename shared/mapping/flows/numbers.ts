@@ -2,16 +2,14 @@ import type {Reading} from './converted.ts'
 
 const PLAIN = /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i
 const EXPONENT = /e/i
-/**
- * Matches groups of three digits with one separator, then at most one other mark. Blanks of any kind and apostrophes are separators too.
- */
+/** Matches groups of three digits with one separator, then optionally a decimal mark. Blanks of any kind and apostrophes are separators too. */
 const GROUPED = /^[+-]?\d{1,3}(?:([.,' \u00a0\u2009\u202f\u2019])\d{3})(?:\1\d{3})*(?:([.,])\d*)?$/
 const SINGLE = /^[+-]?(\d*)([.,])(\d*)$/
 
 /**
- * Returns a number as digits with a decimal point, read with the column's known mark. Returns null if the text is not a number, and
- * `ambiguous` if it has two readings, such as `1.234` without a known mark. Without a reading (text that is not from a file), only a
- * decimal point and no groups are accepted.
+ * Returns a number as digits with a decimal point, read with the column's decimal mark. Null if the text is not a number. `ambiguous` if it
+ * has two readings, such as `1.234` in a column without a known mark. Without a reading (text that is not from a file), accepts only a
+ * decimal point and no groups.
  */
 export const numberIn = (text: string, reading: Reading | undefined): string | 'ambiguous' | null => {
   if (/^[+-]?\d+$/.test(text)) return text
@@ -36,7 +34,10 @@ const ungrouped = (text: string, known: '.' | ',' | null) => {
   return mark ? digits.replace(mark, '.') : digits
 }
 
-/** Rounds to the field's places, halves away from zero, as the CRM does. The arithmetic is decimal: 1.005 becomes 1.01. */
+/**
+ * Rounds to the field's decimal places, halves away from zero, as the CRM does. The arithmetic is decimal: 1.005 becomes 1.01. Numbers with
+ * an exponent are rounded as doubles.
+ */
 export const roundTo = (digits: string, places: number | null): number => {
   const number = Number(digits)
   const point = digits.indexOf('.')
@@ -52,7 +53,7 @@ export const roundTo = (digits: string, places: number | null): number => {
 }
 
 /**
- * Whether rounding to the field's places changed the number. Digits beyond the 15th of a double are noise and do not count
+ * Whether rounding to the field's decimal places changed the number. Digits after the 15th are noise of doubles and do not count
  * (0.30000000000000004).
  */
 export const isRounded = (digits: string, places: number | null, value: number): boolean => {
@@ -64,11 +65,11 @@ export const isRounded = (digits: string, places: number | null, value: number):
 const roundDouble = (number: number, places: number | null) => {
   const scale = 10 ** (places ?? 0)
   const rounded = places === null ? number : Math.round(number * scale) / scale
-  // If scaling makes a number overflow, it has no decimal places to round. `|| 0` avoids minus zero.
+  // A number that overflows when it is scaled has no decimal places to round. `|| 0` avoids minus zero.
   return (Number.isFinite(rounded) ? rounded : number) || 0
 }
 
-/** Whether a double keeps every digit of the text up to the field's places. A double always keeps 15 digits. */
+/** Whether a double keeps every digit of the text up to the field's decimal places. A double always keeps 15 digits. */
 export const keepsDigits = (digits: string, places: number | null): boolean => {
   if (digits.length <= 15 || EXPONENT.test(digits)) return true
   const [whole = '', fraction = ''] = digits.replace(/^[+-]/, '').split('.')

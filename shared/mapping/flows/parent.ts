@@ -14,7 +14,7 @@ export type ParentKey = z.output<typeof ParentKey>
 
 /**
  * Links each row to the record of its parent row, in the lookup field `field`. The parent row is a row of another flow, or of the same
- * flow. Without a key, it is the row with the same number in the same file. With a key, it is the row whose `parentColumn` equals
+ * flow. Without a key, the parent row has the same number in the same file. With a key, the parent row's `parentColumn` equals the row's
  * `childColumn`.
  */
 export const Parent = z.strictObject({
@@ -71,7 +71,7 @@ export const keyIssues = ({id, sourceId, key}: KeyedParent, flow: Flow, sources:
   ]
 }
 
-/** Returns the issues of a link whose parent record does not exist yet when the row is written. */
+/** Returns the issues of a link to records that may not exist yet when the row is written. */
 const laterIssues = ({parent, match}: Flow, module: DiscoveredModule | undefined): string[] => {
   const field = module?.fields.find(({apiName}) => apiName === parent!.field)
   return [

@@ -4,12 +4,12 @@ import type {DiscoveredModule} from '../../crm/discovered.ts'
 import type {Flow, Mapping} from './flow.ts'
 import {type FlowIssue, issue} from './value-issues.ts'
 
-/** Row statuses with a record to patch. `exists` and `skipped` mean that an existing record was left unchanged. */
+/** Statuses of rows that have a record to patch. `exists`, `skipped`: an existing record was left unchanged. */
 const WITH_RECORD: readonly string[] = ['created', 'updated', 'exists', 'skipped']
 
 /**
- * Options of a field that is written after all rows of all flows. The field is written to the records of rows with one of these statuses.
- * `if-absent`: only if the record's field is empty; an unticked checkbox counts as empty.
+ * Options of a field that is written after all rows of all flows, to the records of rows with a status in `when`. `if-absent`: only if the
+ * record's field is empty; an unticked checkbox counts as empty.
  */
 export const Patch = z.strictObject({
   when: z
@@ -24,7 +24,7 @@ export const Patch = z.strictObject({
 })
 export type Patch = z.output<typeof Patch>
 
-/** Splits the mappings of a flow into fields written with the row and fields written later. */
+/** Splits the mappings of a flow into those written with the row and those written after all rows. Skipped fields are in neither. */
 export const splitMappings = <M extends Pick<Mapping, 'mode' | 'patch'>>(fields: M[]) => {
   const used = fields.filter(({mode}) => mode !== 'skip')
   return {written: used.filter(({patch}) => !patch), patched: used.filter(({patch}) => patch)}

@@ -3,7 +3,7 @@ import {type Conversion, converted, type FieldShape, type RefusedValue, type Rul
 export const fold = (text: string) => text.trim().toLowerCase()
 
 /**
- * Finds an option by display value, else by actual value, else by either in another letter case. The options must be checked here, because
+ * Finds an option by display value, else by actual value, else by either in another letter case. The service must check options, because
  * the CRM stores a text that matches no option without an error.
  */
 export const findOption = (text: string, {picklist}: Pick<FieldShape, 'picklist'>) => {
@@ -16,12 +16,12 @@ export const findOption = (text: string, {picklist}: Pick<FieldShape, 'picklist'
 }
 
 /**
- * Returns the display value of the option, because create, update and COQL take display values. Source: help.zoho.com, Kaizen #205, "Use
- * the display_value in API requests".
+ * Returns the display value of an option, because create, update and COQL take display values. Undefined without an option. Source:
+ * help.zoho.com, Kaizen #205, "Use the display_value in API requests".
  */
 export const findChoice = (text: string, field: Pick<FieldShape, 'picklist'>): string | undefined => findOption(text, field)?.display
 
-/** Returns the value for a text: from the picklist, else by the mapping's rule for unlisted values. */
+/** Returns the display value of the text's option. Without an option, returns the text if unlisted values pass, otherwise undefined. */
 const choose = (text: string, field: FieldShape, {unlisted}: Rules): string | undefined =>
   findChoice(text, field) ?? (unlisted === 'pass' ? text : undefined)
 
@@ -37,7 +37,7 @@ export const convertChoice: Conversion = (text, field, rules) => {
   return field.length && choice.length > field.length ? tooLong(field, choice.length) : converted(choice)
 }
 
-/** Converts values separated by semicolons, or a JSON list of texts. It stops at the first value that is not listed. */
+/** Converts values separated by semicolons, or a JSON list of texts. Fails at the first value that is not listed. */
 export const convertChoices: Conversion = (text, field, rules) => {
   const chosen = new Set<string>()
   for (const part of new Set(listIn(text).map(part => part.trim()))) {
@@ -60,7 +60,7 @@ export const listIn = (text: string): string[] => {
       const list: unknown = JSON.parse(text)
       if (Array.isArray(list) && list.every(one => typeof one === 'string')) return list
     } catch (error) {
-      // Text that looks like a list but is not valid JSON is split like any other text.
+      // Text in brackets that is not valid JSON is split like any other text.
       if (!(error instanceof SyntaxError)) throw error
     }
   }

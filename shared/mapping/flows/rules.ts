@@ -1,10 +1,7 @@
 import type {Mapping} from './flow.ts'
 import type {Rules} from './value.ts'
 
-/**
- * Returns how a mapping's values are read. `reading` is the reading of the column; it is given if the values are the column's unchanged
- * cells.
- */
+/** Returns how a mapping's values are read. `reading`: the reading of the column, given only for unchanged cells of the column. */
 export const rulesOf = ({format, zone, picklist}: Mapping, reading?: Rules['reading']): Rules => ({
   reading,
   format: format ?? undefined,

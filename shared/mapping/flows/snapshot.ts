@@ -11,12 +11,12 @@ import {extendLineage, Lineage} from './lineage.ts'
 import {compileLookups, SnapshotLookup} from './lookups.ts'
 import {findLayoutLimits, writeOptions} from './write-options.ts'
 
-/** The newest snapshot format. A build refuses a snapshot with a newer format (`FROM_FUTURE`). */
+/** The newest snapshot format. A build refuses snapshots of newer formats (`FROM_FUTURE`). */
 export const SNAPSHOT_FORMAT = 8
 
 /**
- * Returns the oldest format with everything that the run uses, so that previous builds can execute the run: 5 nested rows, 6 write
- * options, value maps, edited values and idempotency fields, 7 deletes, 8 routes of flows.
+ * Returns the oldest format that has everything the run uses, so that previous builds can execute the run. Format 5 has nested rows. Format
+ * 6 has write options, value maps, edited values and idempotency fields. Format 7 has deletes, and format 8 the routes of flows.
  */
 export const formatOf = ({flows, modules}: Pick<Snapshot, 'flows' | 'modules'>): number => {
   if (flows.some(({flow}) => flow.matchBy || flow.writeBy)) return SNAPSHOT_FORMAT
@@ -37,7 +37,7 @@ const Field = z.object({
   length: z.number().nullable(),
   decimalPlaces: z.number().nullable().default(null),
   unique: z.boolean(),
-  /** Whether the CRM refuses a create without the field, and an update that clears it. Absent in older snapshots. */
+  /** Whether the CRM refuses a create without a value of the field, and an update that clears the field. Absent in older snapshots. */
   required: z.literal(true).optional(),
   /** Whether the CRM fills a required field that a create leaves out. */
   hasDefault: z.literal(true).optional(),
@@ -45,15 +45,15 @@ const Field = z.object({
 })
 
 /**
- * How the values of one column are read. `as`: whether text that looks like a number is kept as text. `numbers` exists since format 4;
- * without it, numbers are read as stored.
+ * How the values of one column are read. `as`: whether text that looks like a number is kept as text. `numbers`: since format 4; if absent,
+ * numbers are read as stored.
  */
 const Reading = z.object({
   dateOrder: z.enum(['dmy', 'mdy', 'ymd']).optional(),
   decimalMark: z.enum(['point', 'comma']).optional(),
   as: z.enum(['text', 'number']).optional(),
   numbers: z.enum(['auto', 'displayed', 'stored']).optional(),
-  /** The org's date format, for a column whose order of dates nothing decides. */
+  /** The org's date format, for a column whose order of dates neither a person nor the values decide. */
   dateFormat: z.string().optional(),
 })
 
@@ -65,27 +65,24 @@ const SnapshotSource = z.object({
   sha256: z.string(),
   reader: z.unknown(),
   cleaning: Cleaning.optional(),
-  /** Columns after cleaning; the first `fileColumns` are those of the file. */
+  /** Columns after cleaning. The first `fileColumns` of them are those of the file. */
   columns: z.array(z.string()),
   fileColumns: z.number().optional(),
-  /** `rows` counts all rows of the file; cleaning excludes `struck` of them. */
+  /** `rows`: all rows of the file. `struck`: how many of them cleaning excludes. */
   rows: z.number(),
   struck: z.number().optional(),
-  /** How the ambiguous values of each column are read, if a user chose it or some value proves it. */
+  /** How each column's ambiguous values are read, if a user chose it or a value proves it. */
   readings: z.record(z.string(), Reading).optional(),
 })
 export type SnapshotSource = z.infer<typeof SnapshotSource>
 
-/**
- * Returns the number of rows to read at most. The exact number is unknown before the file is read, because the positions of struck rows are
- * unknown.
- */
+/** Returns the maximum number of rows to read. The exact number is unknown before the file is read, because excluded rows may be anywhere. */
 export const rowsToRead = ({rows, struck = 0}: SnapshotSource, {from = 1, to = rows}: RowRange = {}): number =>
   Math.min(rows - struck, Math.max(0, Math.min(to, rows) - from + 1))
 
 /**
- * A module in a snapshot. `namingField` is the field by which users know its records. `idempotencyField` is filled in every create with a
- * value of its row.
+ * A module in a snapshot. `namingField`: the field by which users recognise its records. `idempotencyField`: the field that every create
+ * fills with its row's idempotency value.
  */
 const SnapshotModule = z.object({
   no: z.number(),
@@ -98,10 +95,10 @@ const SnapshotModule = z.object({
 export type SnapshotModule = z.infer<typeof SnapshotModule>
 
 /**
- * A flow in a snapshot. `searches` has the number of the lookup by field. `nested` is set for a subform flow whose rows are sent in the
- * create of a new parent. `required`: the CRM creates no parent without rows. `layout`: only a layout requires rows, and the CRM decides.
- * The key `layout` holds the mapped fields that are not on the flow's layout, and the fields that it requires.
- * `edits`: absent if every value is overwritten.
+ * A flow in a snapshot. `searches`: the numbers of lookups by field. `nested`: set if the flow's subform rows are sent in the create of a
+ * new parent. `required`: the CRM creates no parent without rows. `layout` in `nested`: only a layout requires rows, so the CRM decides.
+ * The property `layout`: the mapped fields that are not on the flow's layout, and the fields that the layout requires. `edits`: absent if
+ * every value is overwritten.
  */
 const SnapshotFlow = z.object({
   no: z.number(),
@@ -132,21 +129,22 @@ export const Snapshot = z.object({
   sources: z.array(SnapshotSource),
   modules: z.array(SnapshotModule),
   flows: z.array(SnapshotFlow),
-  /** The lineage. It is empty in snapshots from before lineages existed. */
+  /** Empty in snapshots from before lineages existed. */
   lineage: Lineage.default({modules: [], flows: [], clock: 0, seed: '', onEdited: 'overwrite'}),
   rows: RowRange.optional(),
-  /** Number of the last of the import's decisions that the run applies, or 0 for none. */
+  /** Number of the import's last decision that the run applies; 0: none. */
   decidedUpTo: z.number().default(0),
   lookups: z.array(SnapshotLookup).default([]),
   /**
-   * The libraries that the run's expressions call, with their source. So a later publish or removal of a library does not change the run.
+   * The libraries that the run's expressions call, with their source, so that publishing or removing a library later does not change the
+   * run.
    */
   libraries: z.array(SnapshotLibrary).default([]),
   context: z.record(z.string(), z.json()).default({}),
 })
 export type Snapshot = z.infer<typeof Snapshot>
 
-/** The snapshot of a run that executes no flow. */
+/** Returns a snapshot for a run that executes no flow. */
 export const emptySnapshot = ({connectorId}: {connectorId: string | null}): Snapshot =>
   Snapshot.parse({connector: connectorId ?? '', discovery: '', takenAt: '', sources: [], modules: [], flows: []})
 
@@ -156,7 +154,7 @@ type SnapshotInput = {
   sources: SnapshotSource[]
   flows: Flow[]
   modules: Map<string, DiscoveredModule>
-  /** The idempotency fields by module. */
+  /** The API names of idempotency fields, by module. */
   idempotencyFields?: ReadonlyMap<string, string>
   /** Seed of the random numbers. Only the first run of a chain uses it. */
   seed: string
@@ -165,12 +163,13 @@ type SnapshotInput = {
   decidedUpTo?: number
   libraries?: SnapshotLibrary[]
   context?: Snapshot['context']
-  /** The settings about edited values. A retry takes the usual choice of its chain instead of `usual`. */
+  /** The settings about edited values. A retry uses the `usual` choice of its chain instead. */
   edits?: EditSettings
 }
 
 /**
- * Takes the snapshot of a run. Modules and flows keep their numbers through a retry chain, because the run tables refer to these numbers.
+ * Takes the snapshot of a run. Modules and flows keep their numbers in all runs of a retry chain, because the run tables refer to these
+ * numbers.
  */
 export const takeSnapshot = ({
   connector,
@@ -190,7 +189,7 @@ export const takeSnapshot = ({
   const lineage = {...extendLineage(before, {flows, sources}), clock, seed, onEdited}
   const {lookups, searches} = compileLookups(flows, {modules, lineage})
   const names = [...new Set(flows.map(({module}) => module))]
-  // Earlier builds read only flows that have a match or none.
+  // Earlier builds cannot read `match: null`, so the key is left out.
   const stored = flows.map(({match, ...flow}) => (match ? {...flow, match} : flow))
   return {
     connector,
@@ -222,7 +221,7 @@ export const takeSnapshot = ({
 
 /**
  * Returns whether the rows of a subform flow are sent in the create of their parent. The CRM creates a record with a mandatory subform only
- * together with a row. Source: its refusal of other requests, `MANDATORY_NOT_FOUND`.
+ * together with a row. Source: the CRM's refusal of other requests, `MANDATORY_NOT_FOUND`.
  */
 const nestedOf = ({subform}: Flow, flows: Flow[], modules: SnapshotInput['modules']): Pick<SnapshotFlow, 'nested'> => {
   const parents = flows.find(({id}) => id === subform?.parentFlow)
@@ -236,7 +235,7 @@ const layoutOf = (flow: Flow, modules: SnapshotInput['modules']): Pick<SnapshotF
   return layout ? {layout} : {}
 }
 
-/** Returns the libraries and the context that the expressions use. Others are not stored. */
+/** Returns the libraries that the flows' expressions call, and the org's context if there is any expression. */
 const usedIn = (flows: Flow[], {libraries = [], context = {}}: Pick<SnapshotInput, 'libraries' | 'context'>) => {
   const parsed = flows.flatMap(expressionsOf).map(source => parseExpression(source, {namespaces: namespacesOf(libraries)}))
   const used = new Set(parsed.flatMap(result => (result.ok ? result.parsed.namespaces : [])))
@@ -249,7 +248,7 @@ const shapeModule = ({apiName, label, namingField, fields}: DiscoveredModule, no
       .filter(({module}) => module === apiName)
       .flatMap(flow => [...flow.fields.map(({field}) => field), ...(flow.match?.by ?? []), ...(flow.parent ? [flow.parent.field] : [])]),
   )
-  // A run that deletes stores every value that a read by id shows.
+  // A run that deletes records stores every value that a read by id shows, as before images.
   const isRead = flows.some(flow => flow.module === apiName && deletes(flow)) ? isReadable : () => false
   return {
     no,

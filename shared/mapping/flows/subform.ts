@@ -5,8 +5,8 @@ import {isParentBefore, keyIssues, type Parent, ParentKey} from './parent.ts'
 import {type FlowIssue, issue} from './value-issues.ts'
 
 /**
- * Makes the flow's rows rows of a subform. They replace the rows in `field` of their parent's record, which `parentFlow` writes. If the
- * subform is mandatory, a new record is created with its rows. `child` is the subform's own module, which is the flow's module. Without a
+ * Writes the flow's rows as rows of a subform. They replace all rows in `field` of the parent's record, which `parentFlow` writes. If the
+ * subform is mandatory, a new record is created with its rows. `child`: the subform's own module, which is the flow's module. Without a
  * key, the parent is the row with the same number in the same file.
  */
 export const Subform = z.strictObject({
@@ -22,7 +22,7 @@ export const Subform = z.strictObject({
 })
 export type Subform = z.output<typeof Subform>
 
-/** Returns the parent link of a flow, also for a subform flow. Subform rows whose parent has no record are skipped. */
+/** Returns the parent link of a flow or subform flow. Subform rows whose parent has no record are skipped. */
 export const parentOf = ({parent, subform}: Pick<Flow, 'parent' | 'subform'>): Parent | undefined =>
   subform ? {field: subform.field, flow: subform.parentFlow, key: subform.key, onMissing: 'skip'} : parent
 
@@ -48,8 +48,8 @@ export const subformIssues = (flows: Flow[], at: number, {sources, modules}: Sub
 }
 
 /**
- * Returns issues of options that a subform flow cannot have. Subform rows are replaced together, so they cannot be matched, linked or
- * patched individually.
+ * Lists the options that a subform flow cannot have. Subform rows are replaced together, so they cannot be matched, linked or patched one
+ * by one.
  */
 const shapeIssues = ({match, parent, fields}: Flow): FlowIssue[] => [
   ...(match ? [issue(['match'], 'Subform rows are replaced, not matched. Leave match out')] : []),
@@ -64,7 +64,7 @@ const parentIssues = (flows: Flow[], at: number, flow: Flow): string[] => {
   return isParentBefore(flows, at, {flow: flow.id}) ? [] : [`Put flow ${flow.id} first, because its records must exist before their rows`]
 }
 
-/** Returns issues of the subform field. If two flows wrote one field, each would remove the other's rows. */
+/** Lists the issues of the subform field. Two flows cannot write one field, because each would remove the other's rows. */
 const fieldIssues = (flows: Flow[], at: number, of: Flow, modules: SubformContext['modules']): string[] => {
   const {field: name, child} = flows[at]!.subform!
   const field = modules.get(of.module)?.fields.find(({apiName}) => apiName === name)
@@ -74,10 +74,7 @@ const fieldIssues = (flows: Flow[], at: number, of: Flow, modules: SubformContex
   return other ? [`Flow ${other.id} already replaces the rows of ${name}`] : []
 }
 
-/**
- * Returns issues of the order of flows. Rows that are sent with a new parent are composed with it, so the records that they look up must be
- * created before.
- */
+/** Lists the issues of the order of flows. If rows are sent in the create of their parent, the records that they look up must exist before. */
 const orderIssues = (flows: Flow[], at: number, of: Flow, modules: SubformContext['modules']): string[] => {
   const {module, fields, subform} = flows[at]!
   const held = modules.get(of.module)?.fields.find(({apiName}) => apiName === subform!.field)

@@ -13,9 +13,9 @@ type Test = {
   expression: string
   columns: string[]
   rows: readonly Record<string, string>[]
-  /** The column whose cell is `value`. */
+  /** The column whose cell the expression reads as `value`; null: none. */
   source: string | null
-  /** The field that the results are also checked against. */
+  /** The field against which the results are checked; null: none. */
   target: {module: string; field: string} | null
   signal: AbortSignal
 }
@@ -26,8 +26,8 @@ type TestedExpression = {
 }
 
 /**
- * Evaluates an expression on rows that a member sends, with the org's libraries and context. The results are not masked, because the rows
- * are the member's own.
+ * Evaluates an expression on rows that a member sends, with the org's libraries and context. The results are not masked, because the member
+ * sent the rows.
  */
 export const testExpression = async (db: Pool, {org, connectorId, expression, target, ...place}: Test): Promise<TestedExpression> => {
   const libraries = (await listLibraryRows(db, org)).map(shapeLibrary)

@@ -12,9 +12,9 @@ import {CLEAR, convert, LINKS, USERS} from './value.ts'
 import {mapValue, valueMapOf} from './value-map.ts'
 import {valueMapIssues} from './value-map-issues.ts'
 
-/** An issue of a flow. If it is in an expression's source, `line` and `column` are its position, from 1. */
+/** An issue of a flow. `line`, `column`: the position in an expression's source, from 1, if the issue is there. */
 export type FlowIssue = {path: (string | number)[]; message: string; line?: number; column?: number}
-/** `columns` are the columns of the file. Null: the file is unknown, so any name is accepted. */
+/** `columns`: the columns of the file. Null: the file is unknown, so any column name is accepted. */
 export type ValuePlace = {columns: string[] | null; modules: Map<string, DiscoveredModule>; libraries: Namespaces}
 
 export const issue = (path: FlowIssue['path'], message: string): FlowIssue => ({path, message})
@@ -29,7 +29,7 @@ export const valueIssues = (mapping: Mapping, field: DiscoveredField, valuePlace
 }
 
 /**
- * Types that the CRM computes. It ignores a write to them and still reports success. Source:
+ * Types of fields that the CRM computes. The CRM ignores a write to them and still reports success. Source:
  * zoho.com/crm/developer/docs/api/v8/field-meta.html.
  */
 const COMPUTED = new Set(['formula', 'rollup_summary', 'autonumber'])

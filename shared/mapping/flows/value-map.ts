@@ -4,11 +4,11 @@ import {CLEAR, convert, type FieldShape, LISTS} from './value.ts'
 
 /** What happens to a value without an entry: it is converted as it is, treated as a blank cell, or fails the row. */
 type Otherwise = 'keep' | 'empty' | 'fail'
-/** The value map of a mapping. `entries`: replacements by trimmed lower-case text. */
+/** The value map of a mapping. `entries`: the new values by trimmed lower-case text. */
 export type ValueMap = {entries: ReadonlyMap<string, string>; otherwise: Otherwise}
 
 /**
- * A value after its map. `isMapped`: an entry replaced the value or a part of it, so the result is not read as a cell of the column.
+ * A value after the value map. `isMapped`: an entry replaced the value or a part of it, so the result is not read as a cell of the column.
  * `isUnmapped`: the value or a part of it has no entry.
  */
 export type MappedValue = {value: unknown; isMapped?: boolean; isUnmapped?: boolean}
@@ -20,7 +20,7 @@ export const valueMapOf = ({values, otherwise, picklist, map}: Mapping): ValueMa
 }
 
 /**
- * Replaces a value by its entry. Blank values and the clear token are not replaced. An option of the field needs no entry. Of a field with
+ * Replaces a value by its entry. Blank values and the clear token are not replaced. An option of the field needs no entry. In a field with
  * several values, each value is replaced on its own.
  */
 export const mapValue = (value: unknown, field: FieldShape, map: ValueMap): MappedValue => {
@@ -57,10 +57,10 @@ const partsOf = (value: unknown): string[] => {
   return typeof value === 'string' && value !== CLEAR ? listIn(value) : []
 }
 
-/** Whether a field with a fixed set of values takes the text without an entry. */
+/** Whether a field with a fixed set of values accepts the text without an entry. */
 export const isOption = (text: string, field: FieldShape): boolean =>
   field.type === 'boolean' ? convert(text, field).ok : field.picklist.length > 0 && findChoice(text.trim(), field) !== undefined
 
-/** Returns the distinct values of a cell that a map of the field replaces: the cell's text, or each of its parts. */
+/** Returns the values of a cell that a value map replaces: the whole text, or each part in a field with several values. */
 export const valuesIn = (cell: string, field: Pick<FieldShape, 'type'> | null): string[] =>
   cell.trim() === '' || cell === CLEAR ? [] : field && LISTS.has(field.type) ? listIn(cell).filter(part => part.trim() !== '') : [cell]

@@ -28,7 +28,7 @@ export const convert = (text: string, field: FieldShape, rules: Rules = noRules)
   return conversion ? conversion(text.trim(), field, rules) : convertText(text, field, rules)
 }
 
-/** Matches the end of a date-only `Date` from the sandbox, whose clock is UTC. */
+/** Matches the end of a `Date` from the sandbox, as text, if it has no time of day. The sandbox's clock is UTC. */
 const MIDNIGHT = /T00:00:00\.000Z$/
 
 /** Converts the result of an expression. Besides text, it accepts numbers, booleans, lists and links. */
@@ -46,7 +46,7 @@ export const convertValue = (value: unknown, field: FieldShape, rules: Rules = n
 const convertText: Conversion = (text, field) =>
   field.length && text.length > field.length ? tooLong(field, text.length) : converted(text)
 
-/** Returns the digits of a number in this column, or the refusal that says why the text is not a number. */
+/** Returns the digits of a number, read as the column is read, or the refusal of a text that is not a number. */
 const digitsOf = (text: string, field: FieldShape, {reading}: Rules, expected: string): string | RefusedValue => {
   const digits = numberIn(text, reading)
   if (digits === null) return invalid(field, expected)
@@ -92,7 +92,7 @@ const convertDecimal: Conversion = (text, field, rules) => {
   return isRounded(digits, places, value) ? {ok: true, value, rounded: true} : converted(value)
 }
 
-/** Returns a conversion of amounts. In a cell of a file, it ignores a currency sign or per cent sign before or after the number. */
+/** Returns a conversion of amounts. In a cell of a file, a `sign` before or after the number is ignored. */
 const convertAmount =
   (sign: RegExp): Conversion =>
   (text, field, rules) =>
@@ -121,8 +121,8 @@ const convertEmail: Conversion = (text, field, rules) =>
   isEmail(text) ? convertText(text, field, rules) : invalid(field, 'an e-mail address')
 
 /**
- * Whether a text is an e-mail address: text, an @ and a host with a point inside, without blanks. It takes one pass, because a cell may
- * have a million characters.
+ * Whether a text is an e-mail address: text, an @ and a host with a point inside, without blanks. Takes one pass, because a cell may have a
+ * million characters.
  */
 const isEmail = (text: string) => {
   const at = text.indexOf('@')
@@ -138,11 +138,11 @@ const convertWebsite: Conversion = (text, field, rules) => {
 
 const convertLink: Conversion = (text, field) => (/^\d{10,25}$/.test(text) ? converted({id: text}) : invalid(field, "a record's id"))
 
-/** Types of lookups of users. An e-mail address is replaced by the user's id before the conversion. */
+/** Types of fields that link to users. An e-mail address is replaced by the user's id before the conversion. */
 export const USERS = new Set(['ownerlookup', 'userlookup'])
 export const LINKS = new Set(['lookup', ...USERS])
 
-/** Types with several values per cell, which are separated by semicolons or a JSON list of texts. */
+/** Types of fields with several values. A cell separates them by semicolons, or is a JSON list of texts. */
 export const LISTS = new Set(['multiselectpicklist', 'tag'])
 
 const CONVERSIONS: Record<string, Conversion> = {

@@ -4,11 +4,11 @@ import type {Flow} from './flow.ts'
 import {splitMappings} from './patch.ts'
 import {type FlowIssue, issue} from './value-issues.ts'
 
-/** The most characters of a tag's name. Source: zoho.com/crm/developer/docs/api/v7/add-tags.html. */
+/** Maximum number of characters of a tag's name. Source: zoho.com/crm/developer/docs/api/v7/add-tags.html. */
 const longestTag = 25
 const mostTags = 10
 
-/** What the CRM does besides storing the values of a flow's records. */
+/** The write options of a flow: what the CRM does besides storing values. */
 export const writeOptions = {
   automations: z
     .boolean()
@@ -34,7 +34,7 @@ export const writeOptions = {
     .describe(`Names of tags that written records get, at most ${mostTags}. The records keep their other tags`),
 }
 
-/** How runs of a flow use the CRM, unless a run is started with another route. */
+/** The routes of a flow, unless a run is started with another route. */
 export const routeOptions = {
   matchBy: z
     .enum(['query', 'snapshot', 'auto'])
@@ -51,7 +51,7 @@ export const routeOptions = {
 type OptionFlow = Pick<Flow, 'fields' | 'match' | 'parent' | 'subform' | 'automations' | 'layout' | 'assignmentRule' | 'tags' | 'writeBy'>
 type Layout = NonNullable<DiscoveredModule['layouts']>[number]
 
-/** Lists the write options that the module does not support, and what the chosen layout makes impossible. */
+/** Lists the write options and routes that the module or the flow's layout does not support, or that contradict other parts of the flow. */
 export const optionIssues = (flow: OptionFlow, module: DiscoveredModule | undefined): FlowIssue[] => {
   if (!module) return []
   const consent = consentIssues(flow)
@@ -65,7 +65,7 @@ export const optionIssues = (flow: OptionFlow, module: DiscoveredModule | undefi
   return [...layoutIssues(flow, module), ...ruleIssues(flow, module)]
 }
 
-/** A bulk job may or may not run automations, so both must be accepted. */
+/** A bulk job may or may not run automations, so its flow must allow automations. */
 const consentIssues = ({writeBy, automations}: OptionFlow): FlowIssue[] =>
   (writeBy === 'bulk' || writeBy === 'auto') && !automations
     ? [issue(['writeBy'], 'Bulk jobs may run the automations of the CRM. Set automations: true, or write by record calls')]
@@ -126,7 +126,7 @@ const ruleIssues = ({assignmentRule, fields}: OptionFlow, {apiName, assignmentRu
 /** The part of a layout that a run needs: the mapped fields that the CRM would drop, and the fields that a create must fill. */
 export type LayoutLimits = {name: string; drops: string[]; requires: string[]}
 
-/** Returns the limits that the flow's layout sets, or null if the flow names no known layout. */
+/** Returns the limits of the flow's layout, or null if the flow names no known layout. */
 export const findLayoutLimits = (flow: OptionFlow, module: DiscoveredModule | undefined): LayoutLimits | null => {
   const layout = module && findLayout(flow, module)
   if (!layout) return null
@@ -143,7 +143,7 @@ export const findLayoutLimits = (flow: OptionFlow, module: DiscoveredModule | un
 const findLayout = ({layout}: Pick<OptionFlow, 'layout'>, {layouts = []}: DiscoveredModule): Layout | undefined =>
   layouts.find(({id}) => id === layout)
 
-/** Returns the fields that are not on the layout. Owner, tags and subforms are not listed on layouts, and are written all the same. */
+/** Returns which of the fields are not on the layout. Layouts do not list the owner, tags and subforms, which the CRM stores all the same. */
 const findDropped = (names: string[], layout: Layout, {fields}: DiscoveredModule) =>
   names.filter(name => {
     const field = fields.find(({apiName}) => apiName === name)
@@ -152,7 +152,7 @@ const findDropped = (names: string[], layout: Layout, {fields}: DiscoveredModule
 
 const UNLISTED = new Set(['Owner', 'Tag'])
 
-/** Lists the mappings whose values a run leaves out, because the flow's layout lacks the field. They do not prevent a run. */
+/** Lists the mappings whose values a run leaves out because the flow's layout lacks the field. Such mappings do not prevent a run. */
 export const optionWarnings = (flows: Flow[], modules: ReadonlyMap<string, DiscoveredModule>): FlowIssue[] =>
   flows.flatMap((flow, at) => {
     const limits = findLayoutLimits(flow, modules.get(flow.module))

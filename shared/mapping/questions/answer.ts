@@ -35,15 +35,15 @@ const Rule = z.strictObject({
 })
 const EDIT_CHOICES: readonly string[] = ['overwrite', 'keep']
 
-/** Throws unless the choice fits the kind of the question. */
+/** Throws INVALID unless the choice fits the kind of the question. */
 const assertFits = (kind: QuestionKind, choice: string) => {
   if (choice !== 'ask' && EDIT_CHOICES.includes(choice) !== (kind === 'edit'))
     throw new Refusal('INVALID', `A question of kind ${kind} cannot be answered with ${choice}. Choose one of its answers`)
 }
 
 /**
- * Answers of users. An answer to one question is a record, `create` or `skip`. A rule applies to all questions of a flow without an answer;
- * `ask` removes a rule.
+ * Answers of users. The answer to one question is a record or a choice. A rule applies to all questions of one kind in a flow that have no
+ * answer; `ask` removes a rule.
  */
 export const AnswersBody = z
   .strictObject({
@@ -55,8 +55,8 @@ export const AnswersBody = z
 type GivenAnswers = z.output<typeof AnswersBody> & {person: string}
 
 /**
- * Stores the answers. They do not affect this run; a retry, or a later run of the import, applies them. The import is locked, so that no
- * run begins between two answers of one request.
+ * Stores the answers. This run does not apply them; a retry or a later run of the import does. The import is locked, so that no run begins
+ * between two answers of one request.
  */
 export const answerQuestions = async (tx: Tx, {run, importId, snapshot}: FoundRun, {answers, rules, person}: GivenAnswers) => {
   const {no: importNo} = (await lockImport(tx, {org: run.org, id: importId!})) ?? refuse()
@@ -72,7 +72,7 @@ export const answerQuestions = async (tx: Tx, {run, importId, snapshot}: FoundRu
     assertFits(kind, 'choice' in answer ? answer.choice : 'record')
     if ('choice' in answer) return {...base, choice: answer.choice, recordId: null}
     // If more records match than the stored candidates, the user may choose another record. The retry checks that record, and asks again if
-    // it does not match.
+    // the record does not match.
     if (question.found <= question.candidates.length && !question.candidates.includes(answer.recordId))
       throw new Refusal('INVALID', `Record ${answer.recordId} is not a candidate of the question. Choose one of its candidates`)
     return {...base, choice: 'record', recordId: answer.recordId}

@@ -16,7 +16,7 @@ type Page = {limit: number; cursor?: string | undefined}
 
 const callsAtOnce = 3
 
-/** Returns one page of a run's questions and the current rules. Each question has its candidates as the CRM has them now. */
+/** Returns one page of a run's questions and the current rules. The candidates of each question are read from the CRM now. */
 export const readQuestions = async (
   {db, crm, config}: QuestionsDeps & {config: Pick<Config, 'SECRETS_KEYS'>},
   foundRun: FoundRun,
@@ -39,7 +39,7 @@ export const readQuestions = async (
   }
 }
 
-/** Describes a question. `candidates` has the records that still exist; `rowNumbers` has the first of the waiting rows. */
+/** Describes a question. `candidates`: the records that still exist. `rowNumbers`: the first of the waiting rows. */
 const describe = (question: OpenRowQuestion, read: ReadModule | undefined, urlOf: RecordUrls) => {
   const {key, kind, flowId, module, field, found: foundRun, rows, numbers, choice, recordId, decidedBy, decidedAt} = question
   return {
@@ -94,7 +94,7 @@ const mostFields = 50
 
 type FieldsInput = {namingField: string | null; known: {apiName: string}[]; flows: Flow[]}
 
-/** Returns the fields by which a person can tell the candidates of one module apart. Fields that are asked about come first. */
+/** Returns at most 50 fields by which a person distinguishes the candidates of one module. The fields of the questions come first. */
 const fieldsToRead = (asking: OpenRowQuestion[], {namingField, known, flows}: FieldsInput): string[] => {
   const flowOf = ({flowId}: OpenRowQuestion) => flows.find(({id}) => id === flowId)
   const matching = asking.flatMap(question => (question.kind === 'match' ? (flowOf(question) ?? []) : []))

@@ -16,19 +16,23 @@ type MadeImport = {
   org: string
   person: string | null
   template: TemplateRow
-  /** The connection of the import. It is used if the template names none. */
+  /**
+   * The connection of the import, for a template without a connection. For any other template, only the template's own connection is
+   * allowed.
+   */
   connectorId?: string | null | undefined
   name?: string | undefined
 }
 
 type EmptyImportInput = {org: string; person: string | null; connectorId: string; name?: string | undefined}
 
-/** Creates an import without a template. A user sets its flows later. */
+/** Creates an import without a template and without flows. */
 export const makeEmptyImport = async (tx: Tx, {org, person, connectorId, name = 'Import'}: EmptyImportInput): Promise<Import> =>
   insertImport(tx, {id: newId('imp'), org, person, name, connector: await findConnection(tx, org, connectorId)})
 
 /**
- * Creates an import with a copy of the template's flows, so later changes of the template do not affect it. The import waits for its files.
+ * Creates an import with a copy of the template's flows, so that later changes of the template do not affect the import. The import waits
+ * for its files.
  */
 export const makeImport = async (tx: Tx, {org, person, template, connectorId, name = template.name}: MadeImport): Promise<Import> => {
   const connector = await findConnection(tx, org, chooseConnection(template, connectorId))
@@ -58,15 +62,15 @@ const chooseConnection = ({connectorId: own}: TemplateRow, asked: string | null 
 
 export type BoundSources = {slot: string; sourceId: string}
 /**
- * The result of binding. `waiting` lists the slots without a file. `issues` says where the flows do not fit the files; they are checked
- * once no slot is waiting.
+ * The result of binding. `waiting`: the slots without a file. `issues`: where the flows do not fit the files; checked once no slot is
+ * waiting.
  */
 type BindingInput = {import: Import; waiting: string[]; issues: Issue[]}
 
 /**
- * Assigns files to a template's slots and points its flows at them. The files were already read as their slots define (`fill-slots.ts`).
- * Once every slot is filled and all files fit, the import is ready; until then it is a draft. One file may fill several slots that read it
- * alike.
+ * Assigns files to the slots of an import, and lets the slots' flows read them. The files were already read as their slots define
+ * (`fill-slots.ts`). Once every slot is filled and all files fit, the import is ready; until then it is a draft. One file may fill several
+ * slots that read it alike.
  */
 export const bindWhatFits = async (
   tx: Tx,
@@ -84,7 +88,7 @@ export const bindWhatFits = async (
   return {import: await setSlots(tx, {no: found.no, slots, flows, state}), waiting, issues}
 }
 
-/** Binds all files at once, and refuses if a file is missing or does not fit. */
+/** Binds files to all slots. Throws if a file is missing or does not fit. */
 export const bindSources = async (tx: Tx, bind: {org: string; importId: string; sources: BoundSources[]}): Promise<Import> => {
   const {import: bound, waiting, issues} = await bindWhatFits(tx, bind)
   const missing = waiting.map(slot => ({path: ['slots', slot], message: 'No file fills this slot'}))
@@ -102,13 +106,13 @@ const assertNamed = (slots: ImportSlot[], sources: readonly {id: string}[], boun
   }
 }
 
-/** Points the slot's flows at its file. If a user has pointed a flow at another file since then, the flow keeps that file. */
+/** Lets the slot's flows read its file. A flow that a user has pointed at another file keeps that file. */
 const rebind = (flows: Flow[], {slot, flows: own, sourceId: before}: ImportSlot, sourceId: string | undefined): Flow[] =>
   sourceId === undefined
     ? flows
     : flows.map(flow => (own.includes(flow.id) && (flow.sourceId === slot || flow.sourceId === before) ? {...flow, sourceId} : flow))
 
-/** Returns issues of slots that share a file but read it differently. */
+/** Lists the slots that share a file with an earlier slot but read the file differently. */
 const readingIssues = (slots: ImportSlot[]): Issue[] =>
   slots.flatMap((slot, at) => {
     const other = slots.slice(0, at).find(({sourceId}) => sourceId === slot.sourceId)

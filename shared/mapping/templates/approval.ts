@@ -15,8 +15,8 @@ import {documentOf, type Template} from './template.ts'
 import type {Editor} from './write.ts'
 
 /**
- * Approves a version of a template for schedules, so that they may write more rows than `approvalAbove`. A person who wrote anything since
- * the last approved version is refused.
+ * Approves a version of a template for schedules, which may then write more rows than `approvalAbove`. Throws SELF_APPROVAL for a person
+ * who changed the template since its last approved version.
  */
 export const approveTemplate = async (tx: Tx, editor: Editor, {id, version}: {id: string; version: number}): Promise<TemplateRow> => {
   const template = await lockVisible(tx, {...editor, id})
@@ -38,7 +38,7 @@ export const approveTemplate = async (tx: Tx, editor: Editor, {id, version}: {id
   return template
 }
 
-/** Describes the approval of a template as `person` sees it. */
+/** Describes the approval of a template. `isAuthor`: `person` changed the template since its approval, so `person` cannot approve it. */
 export const readTemplateApproval = async (db: Db, template: TemplateRow, person: string) => {
   const {id, org, version} = template
   const approval = await findTemplateApproval(db, {org, template: id})
@@ -53,7 +53,7 @@ export const readTemplateApproval = async (db: Db, template: TemplateRow, person
   }
 }
 
-/** Whether an import is exactly the approved version of its template: the same version, and unchanged files and flows. */
+/** Whether an import is exactly the approved version of its template: the same version, and unchanged slots and flows. */
 export const isTemplateApproved = async (db: Db, org: string, found: Import): Promise<boolean> => {
   if (found.templateId === null) return false
   const approval = await findTemplateApproval(db, {org, template: found.templateId})
@@ -61,14 +61,14 @@ export const isTemplateApproved = async (db: Db, org: string, found: Import): Pr
   return approval.content === digestOf({sources: slotsOf(found), flows: Flows.parse(found.flows)})
 }
 
-/** Lists who changed the template since its approved version. If the settings history names no one, returns the creator. */
+/** Lists the persons who changed the template since its approved version. If the settings history has none, returns the creator. */
 const listUnapprovedAuthors = async (db: Db, {id, org, createdBy}: TemplateRow): Promise<string[]> => {
   const approval = await findTemplateApproval(db, {org, template: id})
   const authors = await listTemplateAuthors(db, {org, template: id, after: approval?.version ?? 0})
   return authors.length === 0 && createdBy !== null ? [createdBy] : [...authors]
 }
 
-/** Returns the digest of the files and flows. A template names a file by slot and an import by id, so these names are left out. */
+/** Returns the digest of slots and flows. A template names a file by slot and an import by id, so these names are left out. */
 const digestOf = ({sources, flows}: Pick<Template, 'sources' | 'flows'>): string =>
   createHash('sha256')
     .update(

@@ -5,7 +5,10 @@ import {findVisible, type TemplateCaller} from './find.ts'
 
 type AuthoriseTemplateInput = TemplateCaller & {id: string | null | undefined; found: Pick<Import, 'templateId' | 'templateVersion'> | null}
 
-/** Returns the template that a run is authorised for: the named template, else that of its import. The run stores its current version. */
+/**
+ * Returns the template that a run is authorised for: that of its import, else the named template, else null. `version`: that from which the
+ * import was made, else the current one. Throws INVALID if the import is of another template than the named one.
+ */
 export const templateFor = async (
   tx: Tx,
   {id, found, ...asker}: AuthoriseTemplateInput,

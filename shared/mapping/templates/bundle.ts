@@ -19,9 +19,9 @@ type Pusher = Author & {person: string}
 type PushedTemplate = {templates: Template[]; libraries: PublishedLibrary[]}
 
 /**
- * Checks a bundle's templates against the newest discovery of their connections before anything is written. If a template has issues,
- * refuses with them. If a module or field existed once, that is only a warning. A connection without a discovery is not checked.
- * `libraries` has those that the same bundle publishes.
+ * Checks a bundle's templates against the newest discovery of their connections before anything is written. Throws TEMPLATE_INVALID with
+ * the issues. A module or field that existed in an earlier discovery only causes a warning. A template whose connection has no discovery is
+ * not checked against modules. `libraries`: the libraries that the bundle publishes.
  */
 export const prepareTemplates = async (db: Db, org: string, {templates, libraries}: PushedTemplate): Promise<{warnings: string[]}> => {
   if (templates.length === 0) return {warnings: []}
@@ -71,7 +71,7 @@ const findProblems = (template: Template, grounds: TemplateGrounds): Drift[] => 
   return findDrift(template, {sources: [], modules: discovery ? modules : null, libraries}).filter(({stops}) => stops)
 }
 
-/** Whether a discovery recorded the removal of the field, or of any field of the removed module. */
+/** Whether a discovery recorded the removal of the field, or of any field of the module. */
 const wasThere = async (db: Db, {connectorId}: Template, {kind, module, field}: Drift): Promise<boolean> => {
   if (connectorId === null || (kind !== 'field_gone' && kind !== 'module_gone')) return false
   const removed = await listRemovedFields(db, {connector: connectorId, module: module!})
@@ -79,12 +79,12 @@ const wasThere = async (db: Db, {connectorId}: Template, {kind, module, field}: 
 }
 
 /**
- * Creates or updates shared templates by name. A new template belongs to the pusher; an existing template keeps its owner. Unchanged
- * content makes no new version.
+ * Creates or updates shared templates by name. A new template belongs to the pusher; an existing one keeps its owner. Equal content makes
+ * no new version.
  */
 export const applyTemplates = (db: Pool, pusher: Pusher, templates: BundledTemplate[]): Promise<void> =>
   db.transaction(async tx => {
-    // The templates are sorted, so that two concurrent pushes cannot deadlock.
+    // Templates are applied in the order of their names, so that two concurrent pushes cannot deadlock.
     for (const template of templates.toSorted((one, other) => (one.name < other.name ? -1 : 1))) await applyOne(tx, pusher, template)
   })
 

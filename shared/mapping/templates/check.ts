@@ -7,7 +7,10 @@ import {findKnownNow} from './template-fields.ts'
 
 type CheckedTemplate = {connectorId: string; discovery: {id: string; createdAt: string}; problems: Drift[]}
 
-/** Checks a template against the newest discovery of its connection. If the template has no connection, the named one is used. */
+/**
+ * Checks a template against the newest discovery of a connection: `named`, else the template's own. Without either, the org's only
+ * connection, or its only connected one, is used.
+ */
 export const checkTemplate = async (db: Db, template: TemplateRow, named: string | undefined): Promise<CheckedTemplate> => {
   const {org} = template
   const connector = await chooseConnection(db, template, named)

@@ -6,10 +6,7 @@ import type {TemplateSlot} from './template.ts'
 
 type ColumnPlace = {flows: Flow[]; namespaces: Namespaces}
 
-/**
- * Returns the differences of a file's columns from the expected ones. Columns are found by name, so another order alone does not stop a
- * run.
- */
+/** Returns how a file's columns differ from those of the slot. Columns are found by name, so another order does not stop a run. */
 export const findColumnDrift = (slot: TemplateSlot, found: readonly string[] | undefined, {flows, namespaces}: ColumnPlace): Drift[] => {
   if (!found) return []
   const [expected, there] = [new Set(slot.columns), new Set(found)]
@@ -51,7 +48,7 @@ const fold = (name: string) =>
     .replace(/[\s_-]+/g, '')
     .toLowerCase()
 
-/** Reports the first column in another position. Only columns that both lists have are compared. */
+/** Reports the first column in another position. Compares only columns that both lists have. */
 const moved = (slot: TemplateSlot, before: string[], now: string[]): Drift[] => {
   const first = before.find((name, place) => now[place] !== name)
   return first === undefined
@@ -65,7 +62,7 @@ const moved = (slot: TemplateSlot, before: string[], now: string[]): Drift[] => 
       ]
 }
 
-/** Returns a function that tests whether a column is used. An expression over the whole row uses all columns. */
+/** Returns a function that checks whether a column is used. An expression over the whole row uses all columns. */
 const usedColumns = ({slot, cleaning}: TemplateSlot, flows: Flow[], namespaces: Namespaces): ((column: string) => boolean) => {
   const own = flows.filter(({sourceId}) => sourceId === slot)
   const reads = [
@@ -84,7 +81,7 @@ const usedColumns = ({slot, cleaning}: TemplateSlot, flows: Flow[], namespaces: 
   return column => used.has(column) || reads.includes(null)
 }
 
-/** Returns the columns that an expression reads, or null for any column. An expression that cannot be parsed may read any column. */
+/** Returns the columns that an expression reads; null: it may read any column, as does an expression that cannot be parsed. */
 const readsOf = (source: string, namespaces: Namespaces): string[] | null => {
   const parsed = parseExpression(source, {namespaces})
   return parsed.ok ? parsed.parsed.fields : null

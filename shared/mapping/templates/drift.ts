@@ -13,8 +13,8 @@ type DriftKind =
   | ('required_unmapped' | 'match_not_unique' | 'library_gone' | 'expression_refused' | 'flow_refused')
 
 /**
- * One difference from the time the template was saved. `stops`: rows would be refused or written differently than intended, so a user must
- * look before a run. Differences without `stops` are only information. `path` is the position in the template's flows.
+ * One difference from the state when the template was saved. `stops`: rows would be refused or written differently than intended, so a user
+ * must look before a run. Other differences only inform. `path`: the position in the template's flows.
  */
 export type Drift = {
   kind: DriftKind
@@ -30,15 +30,15 @@ export type Drift = {
 
 type DriftInput = {sources: readonly unknown[]; flows: readonly unknown[]; known?: unknown}
 type SeenModules = {
-  /** The actual columns of the files, in file order. A slot that is left out has its expected columns. */
+  /** The columns of the files, in file order. The columns of a slot that is left out are not compared. */
   sources: {slot: string; columns: readonly string[]}[]
-  /** Modules of the connection's newest discovery. If null, modules and fields are not checked. */
+  /** Modules of the connection's newest discovery. Null: modules and fields are not checked. */
   modules: Map<string, DiscoveredModule> | null
-  /** The org's libraries. If left out, libraries are not checked. */
+  /** The org's libraries. If left out, those that the template knew are assumed. */
   libraries?: Namespaces
 }
 
-/** Lists all differences from the time the template was saved, files first. If there are none, a run would do the same as then. */
+/** Lists the differences from the state when the template was saved: those of columns, then of flows, then of fields. */
 export const findDrift = (template: DriftInput, {sources: files, modules, libraries: issue}: SeenModules): Drift[] => {
   const [slots, flows] = [z.array(TemplateSlot).parse(template.sources), Flows.parse(template.flows)]
   const known = KnownAtSave.parse(template.known ?? {})
@@ -57,7 +57,7 @@ export const findDrift = (template: DriftInput, {sources: files, modules, librar
 
 const columnsOf = ({slot: name}: TemplateSlot, files: SeenModules['sources']) => files.find(({slot}) => slot === name)?.columns
 
-/** Returns the columns that flows can read: the file's own columns and those that cleaning adds. */
+/** Returns the columns that flows can read: those of the file and those that cleaning adds. */
 const columnsAfter = ({columns, cleaning}: TemplateSlot) => [
   ...columns,
   ...cleaning.flatMap(step => (step.step === 'split' ? step.into : [])),
@@ -73,7 +73,7 @@ type DriftPlace = {
   libraries: Namespaces
 }
 
-/** Classifies an issue of the flows. Each of these stops a run. */
+/** Converts an issue of the flows to a drift. Every such drift stops a run. */
 const describeDrift = (issue: Issue, driftPlace: DriftPlace): Drift => {
   const flow = driftPlace.flows[issue.path[0] as number]!
   const mapping = issue.path[1] === 'fields' ? flow.fields[issue.path[2] as number] : undefined
@@ -99,7 +99,7 @@ const kindOf = (issue: Issue, flow: Flow, driftPlace: DriftPlace, name: string |
 
 const LISTS = new Set(['picklist', 'multiselectpicklist'])
 
-/** Parts of a mapping that may become invalid if the field changes. */
+/** Parts of a mapping that may become invalid when the field changes. */
 const OF_FIELD = new Set<unknown>(['mode', 'staticValue', 'searchField', 'format', 'zone', 'picklist', 'values'])
 
 const isOpen = ({creatable, readOnly}: DiscoveredField) => creatable && !readOnly
@@ -126,7 +126,7 @@ const isLibraryGone = ({path}: Issue, flow: Flow, {known, columns, libraries}: D
   )
 }
 
-/** Returns the drift of fields that still exist but changed. Removed fields are reported elsewhere. */
+/** Returns the drift of fields that still exist but changed. `findIssues` reports removed fields. */
 const fieldDrift = (flow: Flow, modules: Map<string, DiscoveredModule>, {modules: known}: KnownAtSave): Drift[] =>
   fieldsOf(flow).flatMap((name): Drift[] => {
     const [field, then] = [modules.get(flow.module)?.fields.find(({apiName}) => apiName === name), known[flow.module]?.[name]]

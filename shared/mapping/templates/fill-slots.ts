@@ -23,18 +23,16 @@ type File = {
   body: Readable
   onSource?: OnSource
 }
-/** A file that was ingested before, for the named slot. */
+/** A file that is already in the import, for the named slot. */
 type TakenFile = {sourceId: string}
 type Sheet = {fromSource: string; sheet: string; label?: string | undefined}
 
-/**
- * The result of filling a slot. `state` is that of the import. `waiting` lists the slots without a file. `issues` says what does not fit.
- */
+/** The result of filling a slot. `state`: that of the import. `waiting`: the slots without a file. `issues`: what does not fit. */
 export type FilledSlot = {slot: string; state: string; waiting: string[]; issues: Issue[]}
 
 /**
- * Ingests a file, or another sheet of a workbook. If the file is for a slot of the import's template, it is read as the slot defines and
- * the flows are pointed at it. A file that does not fit is kept, and the import stays a draft. Reader options of the request take
+ * Adds a file, or another sheet of a workbook, to an import. If the import's template has a slot for the file, reads it as the slot defines
+ * and lets the slot's flows read it. A file that does not fit is kept, and the import stays a draft. Reader options of the request take
  * precedence.
  */
 export const addFile = async (
@@ -47,7 +45,7 @@ export const addFile = async (
   const taken = await takeForSlot(deps, place, file, slot)
   if (!slot) return {source: taken, filled: null}
   const {source, issues: reading} = await readIfItFits(deps, {...place, sourceId: taken.id}, takenFileOf(slot, file))
-  // Flows must not be bound to a file that could not be read as the slot defines.
+  // A file that could not be read as the slot defines is not bound to flows.
   if (reading.length > 0) return {source, filled: {slot: slot.slot, state: 'draft', waiting: [slot.slot], issues: reading}}
   const sources = [{slot: slot.slot, sourceId: source.id}]
   const {import: bound, waiting, issues} = await deps.db.transaction(tx => bindWhatFits(tx, {...place, sources}))
@@ -55,8 +53,8 @@ export const addFile = async (
 }
 
 /**
- * Ingests a file and reads it with the slot's options. Cleaning is left out, so that the file's own columns show. Refuses a file that
- * cannot be read with these options.
+ * Adds a file and reads it with the slot's reader options. Leaves out the slot's cleaning, so that the file's own columns show. Throws if
+ * the file cannot be read with these options.
  */
 export const addForSlot = async (deps: SourceDeps, place: OfImport, named: string, file: File | Sheet): Promise<Source> => {
   const slot = (await findSlot(deps, place, named))!
@@ -64,15 +62,15 @@ export const addForSlot = async (deps: SourceDeps, place: OfImport, named: strin
   return readAsSlot(deps, {...place, sourceId: id}, {...takenFileOf(slot, file), cleaning: [], choices: {}})
 }
 
-/** Applies the slot's cleaning and choices. If a column that cleaning names is missing, refuses. */
+/** Applies the slot's cleaning and choices. Throws if a column that cleaning names is missing. */
 export const cleanForSlot = async (deps: SourceDeps, place: OfSource, named: string): Promise<Source> => {
   const slot = (await findSlot(deps, place, named))!
   return readAsSlot(deps, place, {...slot, reader: {}} as ImportSlot)
 }
 
 /**
- * Fills slots with files of the import: reads them as the slots define, then binds them. If they do not fit, the request is refused, but
- * the new readings are kept.
+ * Fills slots with files of the import: reads them as the slots define, then binds them. If they do not fit, throws, but their new readings
+ * are kept.
  */
 export const fillSlots = async (deps: SourceDeps, place: OfImport, bound: BoundSources[]) => {
   const found = await findImport(deps.db, {org: place.org, id: place.importId})
@@ -112,7 +110,7 @@ const takeForSlot = async (
   return addSource(deps, {...place, name, label, reader: stated, named, body, onSource: told})
 }
 
-/** Separates the template's encoding from the other options, because the file itself may show another encoding. */
+/** Separates the slot's encoding from the other options, because the file itself may show another encoding. */
 const partEncoding = (options: ReaderOptions): {kept: string | undefined; reader: ReaderOptions} => {
   if (!('encoding' in options)) return {kept: undefined, reader: options}
   const {encoding: kept, ...reader} = options
@@ -120,8 +118,8 @@ const partEncoding = (options: ReaderOptions): {kept: string | undefined; reader
 }
 
 /**
- * Returns the reader options that are still to be applied. A new file was already read with the slot's options; another sheet of a workbook
- * was not.
+ * Returns the slot with the reader options that are still to be applied. A new file was already read with the slot's options; another sheet
+ * of a workbook was not.
  */
 const takenFileOf = (slot: ImportSlot, file: File | Sheet | TakenFile): ImportSlot =>
   ({...slot, reader: 'fromSource' in file ? {...slot.reader, sheet: file.sheet} : {}}) as ImportSlot
@@ -138,7 +136,7 @@ const readIfItFits = async (deps: SourceDeps, place: OfSource, slot: ImportSlot)
   }
 }
 
-/** Reads a source as the slot defines. Choices for columns that the file does not have are left out. */
+/** Reads a source as the slot defines. Leaves out choices for columns that the file does not have. */
 const readAsSlot = async (deps: SourceDeps, place: OfSource, {reader, cleaning, choices}: ImportSlot): Promise<ReadSource> => {
   const {kept, reader: others} = partEncoding(reader)
   return editSource(deps, place, {reader: others, keptEncoding: kept, cleaning, choices, fittingChoices: true})

@@ -6,7 +6,8 @@ import {Refusal} from '../../errors.ts'
 export type TemplateCaller = {org: string; person: string; rank: Role}
 
 /**
- * Finds a template that the member may see. A private template is visible to its creator and to admins; every other member gets NOT_FOUND.
+ * Finds a template that the member may see: a shared template, or a private one of the member. Admins see all. Throws NOT_FOUND for any
+ * other template.
  */
 export const findVisible = async (db: Db, {id, ...asker}: TemplateCaller & {id: string}): Promise<TemplateRow> =>
   (await findTemplate(db, {...viewerOf(asker), id})) ?? refuse()
@@ -15,7 +16,7 @@ export const findVisible = async (db: Db, {id, ...asker}: TemplateCaller & {id: 
 export const lockVisible = async (tx: Tx, {id, ...asker}: TemplateCaller & {id: string}): Promise<TemplateRow> =>
   (await lockTemplate(tx, {...viewerOf(asker), id})) ?? refuse()
 
-/** Locks a template that the member may change. Its creator and admins may change it. */
+/** Locks a template that the member may change. Throws ROLE_REQUIRED unless the member is an admin, or a builder who created the template. */
 export const lockEditable = async (tx: Tx, {id, ...asker}: TemplateCaller & {id: string}): Promise<TemplateRow> => {
   const template = await lockVisible(tx, {...asker, id})
   if (!mayEdit(template, asker))

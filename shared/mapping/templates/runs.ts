@@ -8,7 +8,7 @@ import type {KeyRing} from '../../security/secrets.ts'
 
 type Page = {org: string; template: string; cursor?: string | undefined; limit: number}
 
-/** Lists runs of imports made from the template, and external runs authorised for it, newest first. */
+/** Returns a page of the runs of imports made from the template, and of external runs authorised for it, newest first. */
 export const readTemplateRuns = async ({db, ring}: {db: Db; ring: KeyRing}, {org, template, ...asked}: Page) => {
   const {page, nextCursor} = await readPage(ring, `template runs ${template}`, asked, {
     as: Number,

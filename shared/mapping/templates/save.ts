@@ -15,12 +15,12 @@ import {Template, type TemplateSlot} from './template.ts'
 
 type NamedSlots = {org: string; importId: string; name: string} & Pick<z.input<typeof Template>, 'description' | 'verify'>
 
-/** A template made from an import. `leftOut` lists the parts of the import that a template cannot keep. */
+/** A template made from an import. `leftOut`: the parts of the import that a template cannot keep. */
 type SavedTemplate = {document: Template; leftOut: string[]}
 
 /**
- * Makes a template of an import without any data of its rows. It keeps the files' columns and how they are read. It contains no cell,
- * sample, count or file name, and no label derived from a file name.
+ * Makes a template of an import. The template keeps the files' columns and how they are read, but no data of rows. The template has no
+ * cell, sample, count or file name, and no label derived from a file name.
  */
 export const templateOf = async (db: Db, {org, importId, name, description, verify}: NamedSlots): Promise<SavedTemplate> => {
   const found = await findImport(db, {org, id: importId})
@@ -48,7 +48,7 @@ export const templateOf = async (db: Db, {org, importId, name, description, veri
   return {document, leftOut: sources.flatMap(({leftOut}) => leftOut)}
 }
 
-/** Names the slots. If the import was made from a template, the slots keep their names. */
+/** Names the slots. Slots of an import that was made from a template keep their names. */
 const nameSlots = (sources: Pick<Source, 'id'>[], filled: ImportSlot[]): string[] => {
   const names: string[] = []
   for (const [at, {id}] of sources.entries()) {
@@ -85,19 +85,19 @@ const shapeSource = (source: NarrowSource<'name'>, slot: string, at: number): {s
   }
 }
 
-/** Returns the label that a user gave. Returns null if the label contains part of the file name, which is the default label. */
+/** Returns the label that a user gave. Null if the label contains part of the file name, because the default label does. */
 const labelOf = ({name, label}: Pick<Source, 'name' | 'label'>): string | null => {
   const stem = name.replace(/\.[^.]*$/, '').toLowerCase()
   const told = label.toLowerCase()
   return told.includes(stem) || stem.includes(told) ? null : label
 }
 
-/** Origins of an encoding that the file's bytes do not show. */
+/** The values of `how` for an encoding that the file's bytes do not show. */
 const chosenHow = ['stated', 'content type', 'template']
 
 /**
- * Returns the reader options that a template keeps. It leaves out what the sniffer detects in each new file: its encoding, a `sep=` line,
- * its only sheet. It also leaves out the acceptance of bad bytes, which applies to one file only.
+ * Returns the reader options that a template keeps. Leaves out what the sniffer detects in each new file: its encoding, a `sep=` line, its
+ * only sheet. Also leaves out the acceptance of bad bytes, which applies to one file only.
  */
 const statedOf = (reader: Reader, sniffed: SniffedFile | undefined): ReaderOptions => {
   if (reader.format === 'xlsx') {

@@ -19,8 +19,8 @@ type Columns = z.output<typeof Columns>
 type SetColumnsInput = {org: string; importId: string; columns: Columns}
 
 /**
- * Chooses the columns for the fields of a template's flows, for a file that names its columns differently. Nothing else of the flows
- * changes, so an import keeps writing the modules and fields of its template.
+ * Chooses the columns for the fields of a template's flows, for a file with other column names. Nothing else of the flows changes, so an
+ * import still writes the modules and fields of its template.
  */
 export const setColumns = (db: Pool, {org, importId, columns}: SetColumnsInput): Promise<Import> =>
   db.transaction(async tx => {
@@ -41,7 +41,7 @@ export const setColumns = (db: Pool, {org, importId, columns}: SetColumnsInput):
 
 const sourceOf = (flows: Flow[], {id, sourceId}: Flow) => flows.find(flow => flow.id === id)?.sourceId ?? sourceId
 
-/** Whether the field takes one column of the file. */
+/** Whether the field gets its value from one column of the file. */
 const takesColumn = ({mode, source}: Mapping) => (mode === 'column' || mode === 'search') && source != null
 
 const withColumns = (flow: Flow, columns: Record<string, string | null>): Flow => ({
@@ -53,7 +53,7 @@ const withColumns = (flow: Flow, columns: Record<string, string | null>): Flow =
   }),
 })
 
-/** Lists flows and fields that cannot take a column, and match fields that a request leaves without one. */
+/** Lists the unknown flows, the fields that cannot take a column, and the match fields that the request leaves without a column. */
 const listUnknown = (base: Flow[], columns: Columns): Issue[] =>
   Object.entries(columns).flatMap(([id, fields]) => {
     const flow = base.find(one => one.id === id)

@@ -10,17 +10,14 @@ import {namespacesOf, shapeLibrary} from '../flows/libraries.ts'
 const TemplateField = z.object({type: z.string(), length: z.number().nullable(), unique: z.boolean(), lookup: z.string().nullable()})
 export type TemplateField = z.output<typeof TemplateField>
 
-/** The fields and libraries that a template uses, as they were when it was saved. It is empty if they were unknown. */
+/** The fields and libraries that a template uses, as they were when it was saved. Empty if they were unknown then. */
 export const KnownAtSave = z.object({
   modules: z.record(z.string(), z.record(z.string(), TemplateField)).default({}),
   libraries: z.record(z.string(), z.array(z.string())).default({}),
 })
 export type KnownAtSave = z.output<typeof KnownAtSave>
 
-/**
- * The current facts that a template is checked against. `discovery` is null if no connection is named or the connection has not been
- * discovered yet.
- */
+/** The current data that a template is checked against. `discovery`: null if no connection is named or the connection has no discovery yet. */
 export type KnownNow = {modules: Map<string, DiscoveredModule>; libraries: Namespaces; discovery: {id: string; createdAt: string} | null}
 
 export const findKnownNow = async (db: Db, {org, connector}: {org: string; connector: string | null}): Promise<KnownNow> => {

@@ -11,22 +11,22 @@ import {DataContract} from '../contracts/contract.ts'
 import {Flows} from '../flows/flow.ts'
 import {parentOf} from '../flows/subform.ts'
 
-/** Maximum bytes of a template as JSON, small enough for one request body. */
+/** Maximum number of bytes of a template as JSON, small enough for one request body. */
 const templateBytes = 500_000
-/** Maximum of columns, which is the maximum width of a workbook. */
+/** Maximum number of columns of a file: the maximum width of a workbook. */
 const mostColumns = 16_384
 
 const Label = z.string().min(1).max(255)
 
-/** Cleaning steps that a template may have. Steps with row numbers are refused, because the next file has other rows at these numbers. */
+/** Cleaning steps that a template may have. Steps with row numbers are refused, because the next file has other rows with these numbers. */
 const RuleSteps = Cleaning.refine(
   steps => !steps.some(namesRows),
   'A template cannot name rows by number, because the next file has other rows there. Leave strikeRows and editCells out',
 )
 
 /**
- * A file that imports of the template need. `reader` has the options that are not sniffed. `columns` has the file's own columns in file
- * order.
+ * A file that imports of the template need. `reader`: the options that are not detected in each file. `columns`: the file's own columns in
+ * file order.
  */
 export const TemplateSlot = z
   .strictObject({
@@ -44,8 +44,8 @@ export const TemplateSlot = z
 export type TemplateSlot = z.output<typeof TemplateSlot>
 
 /**
- * Flows for files of one kind. A flow's `sourceId` is the slot that it reads. A template contains no data of a file's rows: no samples, no
- * file names, no choices of single rows.
+ * Flows for files of one kind. The `sourceId` of a flow is the slot that it reads. A template contains no data of rows: no samples, no file
+ * names, no choices for single rows.
  */
 export const Template = z
   .strictObject({
@@ -81,7 +81,7 @@ export type BundledTemplate = z.output<typeof BundledTemplate>
 
 type Inside = {sources: Pick<TemplateSlot, 'slot' | 'label'>[]; flows: z.output<typeof Flows>}
 
-/** Lists errors that involve several parts of the template. */
+/** Lists errors that the schemas of single parts do not find, such as repeated names. */
 const contradictions = (template: Inside): Pick<Issue, 'path' | 'message'>[] => {
   const {sources, flows} = template
   const slots = sources.map(({slot}) => slot)
@@ -115,6 +115,6 @@ export const documentOf = ({name, description, connectorId, sources, flows, veri
     sources: (sources as {label: string}[]).map(source => ({...source, label: toOneLine(source.label)})),
   })
 
-/** Whether the template holds the document. `verify` is compared separately, because it makes no version. */
+/** Whether the template has the content of the document. `verify` is not compared, because a change of it makes no version. */
 export const isSameContent = (template: TemplateRow, document: Template): boolean =>
   isDeepStrictEqual(documentOf(template), {...document, verify: template.verify})

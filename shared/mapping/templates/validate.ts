@@ -7,8 +7,8 @@ import {Template} from './template.ts'
 import {findKnownNow, keepKnown} from './template-fields.ts'
 
 /**
- * The result of a validation. `issues` says why the document cannot be saved. `problems` lists the problems that its imports would have;
- * `stops` marks those that prevent a run.
+ * The result of a validation. `issues`: why the document cannot be saved. `problems`: the problems that its imports would have; those with
+ * `stops` prevent a run.
  */
 type ValidatedTemplate = {
   valid: boolean
@@ -21,8 +21,8 @@ type ValidatedTemplate = {
 const mostIssues = 100
 
 /**
- * Validates a document as a save would, and against the newest discovery of its connection. If the document names no connection, the named
- * one is used. Stores nothing.
+ * Validates a document as a save would, and against the newest discovery of a connection: `connector`, else the document's own. Stores
+ * nothing.
  */
 export const validateTemplate = async (
   db: Db,

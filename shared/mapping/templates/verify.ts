@@ -14,8 +14,8 @@ export const changeVerify = (db: Pool, editor: Editor, {id, verify}: {id: string
   })
 
 /**
- * Stores which written rows the runs of a template read back. Undefined: unchanged. What the runs write stays the same, so the template
- * keeps its version, and with it its approval and the last file of its schedules.
+ * Stores which written rows the runs of a template read back; undefined: unchanged. The template keeps its version, because the runs still
+ * write the same. So it also keeps its approval, and its schedules keep their last file.
  */
 export const keepVerify = async (tx: Tx, author: Author, template: TemplateRow, verify: VerifyMode | undefined): Promise<void> => {
   if (verify === undefined || verify === template.verify) return

@@ -22,7 +22,7 @@ import {isSameContent, type Template} from './template.ts'
 import {findKnownNow, keepKnown} from './template-fields.ts'
 import {keepVerify} from './verify.ts'
 
-/** The member who changes templates, with the author for the settings history. */
+/** The member who changes templates, and the author in the settings history. */
 export type Editor = TemplateCaller & Author
 
 export const createTemplate = (db: Pool, asker: Editor, document: Template): Promise<TemplateRow> =>
@@ -44,7 +44,7 @@ export const createTemplate = (db: Pool, asker: Editor, document: Template): Pro
 
 type TemplateInput = {id: string; condition: Condition}
 
-/** Replaces the whole document. Unchanged content makes no new version, but accepts the current state of the CRM as known. */
+/** Replaces the whole document. Equal content makes no new version, but the current fields and libraries are stored as known. */
 export const replaceTemplate = (db: Pool, asker: Editor, {id, condition}: TemplateInput, document: Template): Promise<TemplateRow> =>
   namedOnce(db, async tx => {
     const before = await lockEditable(tx, {...asker, id})
@@ -62,7 +62,7 @@ export const replaceTemplate = (db: Pool, asker: Editor, {id, condition}: Templa
     return changed
   })
 
-/** Shares or unshares a template. Every member may use a shared one; a private one is visible to its creator and to admins. */
+/** Shares or unshares a template. Every member may use a shared template. A private one is visible to its creator and to admins. */
 export const shareTemplate = (db: Pool, asker: Editor, {id, shared}: {id: string; shared: boolean}): Promise<TemplateRow> =>
   namedOnce(db, async tx => {
     const before = await lockEditable(tx, {...asker, id})
@@ -80,7 +80,7 @@ export const removeTemplate = (db: Pool, asker: Editor, {id, condition}: Templat
     await recordTemplate(tx, asker, before, {subject: 'template.deleted', before: versionOf(before), after: null})
   })
 
-/** Refuses a connection of another org, and flows that map an idempotency field of the connection. */
+/** Refuses an unknown connection, and flows that map an idempotency field of the connection. */
 const assertConnection = async (db: Db, org: string, {connectorId, flows}: Template) => {
   if (connectorId !== null && !(await findConnector(db, {org, id: connectorId})))
     throw invalid([{code: 'custom', path: ['connectorId'], message: 'No such connection. GET …/connectors lists them'}])
@@ -93,7 +93,7 @@ export const knownNow = async (db: Db, org: string, {connectorId, flows}: Templa
 const reread = async (tx: Tx, asker: TemplateCaller, id: string): Promise<TemplateRow> =>
   (await findTemplate(tx, {...viewerOf(asker), id}))!
 
-/** Runs a write and refuses a name that is taken, because shared templates of an org have unique names. */
+/** Runs a write. Throws TEMPLATE_NAME_TAKEN if another shared template of the org has the name. */
 const namedOnce = async <T>(db: Pool, write: (tx: Tx) => Promise<T>): Promise<T> => {
   try {
     return await db.transaction(write)

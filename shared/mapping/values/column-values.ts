@@ -13,25 +13,25 @@ import {fold} from '../flows/picklist.ts'
 import {isOption, valuesIn} from '../flows/value-map.ts'
 
 const mostValues = 1_000
-/** The limit on `from` of a value map. A longer value cannot have an entry. */
+/** Maximum number of characters of a `from` in a value map. A longer value cannot have an entry. */
 const longestValue = 300
-/** Time limit of a read. */
+/** Time limit of a read, in ms. */
 const longestMs = 30_000
 
 export type ValuesInput = {
   source: Pick<Source, 'fileKey' | 'reader' | 'cleaning' | 'choices' | 'evidence'>
   column: string
-  /** The field that the column fills, if options are to be proposed for the values. */
+  /** The field that the column fills, if options are to be proposed for the values; null otherwise. */
   field: FieldShape | null
 }
 
-/** A value of a column. `option`: the field takes it without an entry. Both are null if no field was given. */
+/** A value of a column. `option`: whether the field accepts it without an entry. `option` and `suggestion` are null if no field was given. */
 type ColumnValue = {value: string; count: number; option: boolean | null; suggestion: ValueSuggestion | null}
 
 /**
- * Counts the distinct values of a column in one pass over the file, most frequent first. Values that differ only in letter case and
- * surrounding blanks are one, as in a value map. Memory is bounded: the first 1,000 values are counted exactly, of others only the number is
- * estimated. Ragged and struck rows are left out. The result is JSON in UTF-8.
+ * Counts the distinct values of a column in one pass over the file, most frequent first. As in a value map, values that differ only in
+ * letter case and surrounding blanks are one. Memory is bounded: the first 1,000 values are counted exactly; of others, only the number is
+ * estimated. Leaves out ragged rows and rows that cleaning excluded. Returns JSON in UTF-8.
  */
 export const readColumnValues = async (deps: FileDeps, input: ValuesInput): Promise<Uint8Array<ArrayBuffer>> => {
   try {
@@ -100,5 +100,5 @@ const openValueCount = (field: FieldShape | null) => {
   return {add, list}
 }
 
-/** Returns a copy of a text, because a slice would keep the whole text that was read in memory. */
+/** Returns a copy of a text, because a slice would keep the whole source text in memory. */
 const copyOf = (text: string) => Buffer.from(text).toString()

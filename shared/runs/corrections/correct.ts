@@ -22,8 +22,8 @@ type CorrectInput = {org: string; importId: string; runId: string; source: strin
 export type CorrectedSource = Pick<Corrections, 'rows' | 'matchedBy'> & {run: string; source: string; cells: number}
 
 /**
- * Matches the rows of a corrected file to the rows of an ended run, and keeps the changed cells as edits of the run's file. So a retry writes
- * them under the same row numbers, and no row twice. The corrected file itself is not kept.
+ * Matches the rows of a corrected file to the rows of an ended run. Stores the changed cells as edited cells of the run's file. A retry
+ * then writes these rows under their row numbers, and no row twice. The corrected file itself is not kept.
  */
 export const correctRun = async (deps: CorrectionDeps, {body, charset, ...input}: CorrectInput): Promise<CorrectedSource> => {
   const {org, importId} = input
@@ -45,7 +45,10 @@ export const correctRun = async (deps: CorrectionDeps, {body, charset, ...input}
   return {run: run.id, source: source.id, rows: found.rows, cells: found.cells.length, matchedBy: found.matchedBy}
 }
 
-/** Finds the run and its file. The import must still have the file, read as the run read it, because edits name its row numbers. */
+/**
+ * Finds the last run of the chain and its file. The file must still be in the import and be read with the same options, because edited
+ * cells name row numbers.
+ */
 const findCorrected = async ({db}: CorrectionDeps, {org, importId, runId, source: named}: Omit<CorrectInput, 'body' | 'charset'>) => {
   const foundRun = await findLastRun(db, {org, importId, runId})
   const {run} = foundRun
@@ -62,14 +65,14 @@ const findCorrected = async ({db}: CorrectionDeps, {org, importId, runId, source
   return {run, source, snapshot, frozen}
 }
 
-/** Finds the last run of the retry chain. Only it can be retried, and the rows have the same numbers in every run of the chain. */
+/** Finds the last run of the retry chain, because only that run can be retried. Rows have the same numbers in every run of the chain. */
 const findLastRun = async (db: Db, {org, importId, runId}: Pick<CorrectInput, 'org' | 'importId' | 'runId'>): Promise<FoundRun> => {
   const found = await findImportRun(db, {org, importId, runId})
   const later = await findRetryId(db, found.run.no)
   return later === null ? found : findLastRun(db, {org, importId, runId: later})
 }
 
-/** The columns whose values match records, by which a person knows the rows too. */
+/** Returns the columns of the match fields of the file's first flow with a match. Empty if a match field is not read from a column. */
 const keysOf = ({flows}: Snapshot, {no}: SnapshotSource): string[] => {
   const flow = flows.find(({sourceNo, flow}) => sourceNo === no && flow.match)?.flow
   const columns = flow?.match?.by.map(name => flow.fields.find(({field}) => field === name)) ?? []
@@ -87,7 +90,7 @@ const openOutcomes = ['failed', 'refused', 'skipped', 'would_ask']
 
 type SettledQuery = {run: number; snapshot: Snapshot; source: SnapshotSource}
 
-/** Lists the rows that no retry writes: each of their flows wrote a record, or may have. */
+/** Lists the rows that no retry writes: a flow wrote their record or may have written it, and no flow failed, refused, skipped or asked. */
 const listSettled = async (deps: CorrectionDeps, {run, snapshot, source}: SettledQuery): Promise<Uint32Array> => {
   const rows: number[] = []
   for await (const finals of readOutcomes(deps, {run, source, flows: snapshot.flows}))

@@ -7,14 +7,18 @@ import {isFailedFile, rangeWithoutReasons, reasonColumns} from '../results/reaso
 
 export type CorrectedFile = {fileKey: string; reader: unknown}
 
-/** The file of the run: its columns, those by which rows are found, and its number of rows. */
+/**
+ * The file of the run. `keys`: the columns by which rows are found if the corrected file has no row numbers. `rows`: how many rows the file
+ * has.
+ */
 type RunFile = {columns: string[]; keys: string[]; rows: number}
 
 export const unfit = (row: number, message: string) => new Refusal('CORRECTION_UNFIT', message, {row})
 
 /**
- * Reads a corrected file into memory. `take` returns the corrected cells of a row of the run's file, by its columns: by the row number of
- * failed.csv, by order if both files have as many rows, else by the key columns. Columns that the corrected file lacks keep their cells.
+ * Reads a corrected file into memory. Rows are matched by the row numbers of failed.csv, else by order if both files have equally many
+ * rows, else by the key columns. `take` returns the corrected cells for a row of the run's file, in the order of `columns`; null if the
+ * corrected file lacks the row. Columns that the corrected file lacks keep their cells.
  */
 export const openCorrectedRows = async (deps: FileDeps, {fileKey, reader}: CorrectedFile, {columns, keys, rows: total}: RunFile) => {
   const file = await openFile(deps, {fileKey, reader: withReasons(Reader.parse(reader))}, {numbersOf: () => displayed, bad: openBadBytes()})
@@ -54,7 +58,7 @@ export const openCorrectedRows = async (deps: FileDeps, {fileKey, reader}: Corre
 
 const displayed = {numbers: 'displayed'} as const
 
-/** Reads the columns of reasons too, which hold the row numbers. */
+/** Returns the reader with the reason columns included, because they contain the row numbers. */
 const withReasons = (reader: Reader): Reader => {
   if (reader.format === 'csv') return {...reader, ...(reader.reasons && {reasons: 'keep' as const})}
   return reader.range === rangeWithoutReasons ? {...reader, range: null} : reader

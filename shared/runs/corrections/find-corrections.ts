@@ -14,18 +14,18 @@ import {type CorrectedFile, openCorrectedRows, unfit} from './corrected-rows.ts'
 export type CorrectionsInput = {
   source: Pick<Source, 'fileKey' | 'reader' | 'cleaning' | 'choices' | 'evidence' | 'rows'>
   corrected: CorrectedFile
-  /** The rows that no retry writes: their records are written, or may be. In order. */
+  /** The rows that no retry writes, because their records are or may be written. In ascending order. */
   settled: Uint32Array
-  /** The columns by which rows are found in a file without row numbers that has another number of rows. */
+  /** The columns by which rows are found if the corrected file has no row numbers and another number of rows. */
   keys: string[]
 }
 
-/** `cells`: the cells to edit, as named after cleaning. `rows`: the rows with such cells. */
+/** `cells`: the cells to edit, by the column names after cleaning. `rows`: how many rows have such cells. */
 export type Corrections = {cells: CellChange[]; rows: number; matchedBy: 'row' | 'order' | 'key'}
 
 /**
- * Compares a corrected file with the file of a run. Refuses a file that changes a settled row, because a retry would not write the change,
- * and because such a file was probably sorted or cut.
+ * Compares a corrected file with the file of a run. Refuses a corrected file that changes a settled row: a retry would not write the
+ * change, and the file was probably sorted or cut.
  */
 export const findCorrections = async (deps: FileDeps, input: CorrectionsInput): Promise<Corrections> => {
   try {
@@ -70,7 +70,7 @@ const assertCorrectable = ({rowNumber, ragged}: FileRow, isSettled: boolean) => 
     throw unfit(rowNumber, `Row ${rowNumber} has more or fewer cells than the header, so its cells cannot be corrected one by one`)
 }
 
-/** Returns a function that tells whether a row is settled. Rows must be asked in order. */
+/** Returns a function that checks whether a row is settled. Callers must pass ascending row numbers. */
 const openSettled = (settled: Uint32Array) => {
   let at = 0
   return (row: number) => {
@@ -87,13 +87,16 @@ const editsOf = (cleaning: Cleaning): Edits =>
     cleaning.flatMap(step => (step.step === 'editCells' ? step.cells.map(({row, column, value}) => [addressOf(row, column), value]) : [])),
   )
 
-/** Whether each cell is as in the file or as it was edited before. */
+/** Whether each cell equals the cell of the run's file, or the value to which the cell was edited before. */
 const isSame = ({rowNumber, cells}: FileRow, corrected: string[], {columns, edits}: {columns: string[]; edits: Edits}) =>
   corrected.every((cell, at) => cell === cells[at] || cell === edits.get(addressOf(rowNumber, columns[at]!)))
 
 type ChangedRows = {columns: string[]; changed: {before: FileRow; after: FileRow}[]; edits: Edits; cleaning: Cleaning}
 
-/** Returns the cells that differ after cleaning. Edits apply after cleaning, so both sides pass the steps that change single cells. */
+/**
+ * Returns the cells that differ after cleaning. Edited cells apply after cleaning, so both versions pass through the steps that change
+ * single cells.
+ */
 const editedCells = async (deps: FileDeps, {columns, changed, edits, cleaning}: ChangedRows): Promise<CellChange[]> => {
   const steps = cleaning.filter(changesOneCell)
   const clean = async (rows: FileRow[]) => {

@@ -20,27 +20,27 @@ import {limitStop} from '../stop.ts'
 /** Rows that are written together or not at all: one record, or all subform rows of one parent. `at` is the index of the request's item. */
 export type AdmissionUnit = {at: number; parent: string | null; rows: UnitRow[]}
 /**
- * A row of a unit. `target` is the record to update, or the parent. `witness`: the payload has a unique value by which a lost create can be
- * found again.
+ * A row of a unit. `target`: the record to update, or the parent. `witness`: whether the payload has a unique value by which a lost create
+ * can be found again.
  */
 type UnitRow = {key: string; number: number | null; target: string | null; witness: boolean}
 
 export type ExternalWriteKind = 'create' | 'update' | 'replace'
 
 /**
- * A unit that will be sent. `patch`: the update targets a record that the row created in this run, so it is not another attempt of the
- * create. Patches have their own attempt numbers.
+ * A unit that will be sent. `fresh`: the row is not metered yet. `patch`: the update targets a record that the row created in this run;
+ * patches have their own attempt numbers.
  */
 export type AdmittedUnit = Omit<AdmissionUnit, 'rows'> & {rows: (UnitRow & {attempt: number; fresh: boolean; patch: boolean})[]}
 
 export type Admission = {
   batch: number | null
   admitted: AdmittedUnit[]
-  /** Units that need not be sent, with the reason. */
+  /** Units that are not sent, with the reason. `recordId`: the record that the row already has. */
   decided: {at: number; why: 'parent' | 'sending' | 'has_record' | 'stopped'; recordId?: string}[]
-  /** Rows of these units whose record an earlier run of the chain made and that this run has not logged yet. */
+  /** Rows of `decided` units whose record an earlier run of the chain made, and which this run has not logged yet. */
   inherited: InheritedUnitRow[]
-  /** Units beyond the rows limit. Rows in flight may still be released and make room for them. */
+  /** Units beyond the row limit. Rows in flight may still be released, which makes room for these units. */
   left: AdmissionUnit[]
   stop: RunStop | null
 }
@@ -57,8 +57,8 @@ type AdmitUnitsInput = {
 }
 
 /**
- * Admits units in the given order as far as the run's rows limit allows. It meters their rows and stores the intent to send them (T1). If
- * no room is left and no batch is in flight, it also writes the stop. The caller must have locked the run.
+ * Admits units in the given order, as far as the run's row limit allows. Meters their rows and stores the intent to send them (T1). If no
+ * unit fits and no batch is in flight, writes the stop of the run. The caller must have locked the run.
  */
 export const admitUnits = async (
   tx: Tx,
@@ -116,7 +116,10 @@ const stepOf = ({target}: UnitRow, {counted, outcome, recordId, lastAttempt, las
   return {patch, attempt: 1 + (patch ? lastPatch : lastAttempt), fresh: !counted}
 }
 
-/** Returns why a unit is not sent: a row has another parent, is in flight, or was created before. Returns null if the unit is sent. */
+/**
+ * Returns why a unit is not sent: a row belongs to another parent, is in flight, or already has a created or claimed record. Null if the
+ * unit is sent.
+ */
 const decideUnsent = (
   {at, parent}: AdmissionUnit,
   known: ExternalRowState[],

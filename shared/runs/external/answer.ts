@@ -9,16 +9,16 @@ import {endRequest} from './pending.ts'
 import {endExternalRun, lockExternalRun} from './run.ts'
 import {settleAbandonedSend} from './settle.ts'
 
-/** The result of one item of a request. `ok` is null while the outcome is unknown. */
+/** The result of one item of a request. `ok`: null while the outcome is unknown. */
 export type Result = {rowKey?: string; writeId?: string; ok: boolean | null; [more: string]: unknown}
 
-/** Codes of refusals before the send that concern the whole request, not one item. */
+/** Codes of refusals before sending that concern the whole request, not one item. */
 const OF_ALL: Code[] = [
   ...(['RUN_STOPPED', 'RUN_ENDED', 'RUN_USED', 'LEASE_LOST', 'WRITES_PAUSED', 'BUSY', 'UNAVAILABLE'] as const),
   ...(['CONNECTION_NOT_FOUND', 'CONNECTION_THROTTLED', 'CONNECTION_UNAVAILABLE', 'DAILY_ALLOWANCE_SPENT', 'NOT_OFFERED'] as const),
 ]
 
-/** Reads a write and the result of each item, in the order sent. `crm` is the CRM error that applies to every item, if there is one. */
+/** Reads a write and the result of each item, in the order sent. `crm`: the CRM error that applies to every item, or null. */
 export const readWrite = async (db: Db, {org, id}: {org: string; id: string}) => {
   const found = await findWrite(db, {org, id})
   if (!found) throw new Refusal('NOT_FOUND', 'No such write, or it ended too long ago')
@@ -37,12 +37,13 @@ const describeItem = ({rowKey, writeId, result}: Item): Result => ({
 
 type NamedWrite = {org: string; id: string}
 
-/** Settles as unanswered the request's batches that are past their deadline. Returns whether every item has a result. */
+/** Settles the request's overdue batches as unanswered. Returns whether every item has a result; true if the request was deleted. */
 export const settleOverdue = (db: Pool, named: NamedWrite): Promise<boolean> =>
   db.transaction(async tx => (await settleDeadSends(tx, named)) === null || (await listOpenAts(tx, named.id)).length === 0)
 
 /**
- * Ends a request whose time limit has passed. Overdue batches are settled, and unsent items are refused so that no worker sends them later.
+ * Ends a request whose time limit has passed. Settles overdue batches, and refuses unsent items so that no worker sends them later. Ends
+ * the run too if it is closing.
  */
 export const settleAbandoned = (db: Pool, named: NamedWrite): Promise<void> =>
   db.transaction(async tx => {
@@ -52,7 +53,7 @@ export const settleAbandoned = (db: Pool, named: NamedWrite): Promise<void> =>
     if (run.state === 'closing') await endExternalRun(tx, run, {outcome: null, pending: 'send'})
   })
 
-/** Locks and returns the request's run, or returns null if the request was deleted. */
+/** Settles the request's overdue batches as unanswered. Returns the request's run, locked, or null if the request was deleted. */
 const settleDeadSends = async (tx: Tx, {org, id}: NamedWrite): Promise<ExternalRun | null> => {
   const write = await findWrite(tx, {org, id})
   if (!write) return null
@@ -70,8 +71,8 @@ export const giveUpUnsent = async (tx: Tx, run: ExternalRun, id: string): Promis
 const unstarted = {ok: false, code: 'UNAVAILABLE', error: 'No worker was free to send this item in time. Send it again', written: false}
 
 /**
- * Returns the results of a request whose job has ended. If one refusal or one CRM error applies to every item, throws it with the results
- * in its body. An item without a result may have been written.
+ * Returns the results of a request whose job has ended. If one refusal or CRM error applies to every item, throws it with the results in
+ * its body. An item without a result is reported as possibly written.
  */
 export const answerWrite = async (db: Db, named: {org: string; id: string}): Promise<{results: Result[]}> => {
   const {write, results: known, how} = await readWrite(db, named)

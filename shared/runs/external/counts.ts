@@ -1,9 +1,9 @@
 import {countAt, type OutcomeName, unchangedAt} from '../../../sql/run-log.ts'
 
-/** Collects changes of a run's counts and returns them as one list. */
+/** Collects changes of a run's counts. `list` returns them by position in the run's counts. */
 export type Counts = {
   add(module: number, outcome: OutcomeName, change: 1 | -1): void
-  /** Counts an unchanged row, which also counts as skipped. */
+  /** Changes the count of unchanged rows. The caller also changes the count of skipped rows. */
   addUnchanged(module: number, change: 1 | -1): void
   list(): number[]
 }

@@ -30,7 +30,7 @@ const Entry = z.strictObject({
 })
 export type Entry = z.output<typeof Entry>
 
-/** The body of a request to log entries. `assertEntries` checks the number of entries, so that it is refused under its own code. */
+/** The body of a request to log entries. `assertEntries` checks the number of entries, to refuse it with the code BATCH_SIZE. */
 export const EntriesBody = z.strictObject({
   writeId: z.string().min(1).max(200).optional().describe('Idempotency key: the entries are logged once, however often they are sent'),
   entries: z.array(Entry).describe('1 to 1,000 entries'),
@@ -42,8 +42,8 @@ export const assertEntries = ({entries}: z.output<typeof EntriesBody>) => {
 }
 
 /**
- * Logs outcomes that an external engine settled without a send, at attempt 0. If a failed or skipped row was not sent, it is counted as
- * such. A record that a skipped row matched is never claimed for a lost create. With a `writeId`, the request is idempotent.
+ * Logs outcomes that an external engine settled without a send, as attempt 0. A failed or skipped row is counted unless it was sent. A
+ * record that a skipped row matched is never claimed for a lost create. With a `writeId`, the request is idempotent.
  */
 export const logEntries = async (
   tx: Tx,

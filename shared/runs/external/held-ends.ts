@@ -4,7 +4,7 @@ import {listMadeElsewhereIn} from '../../../sql/record-claims.ts'
 import type {WriteEnd} from './settle.ts'
 
 /**
- * The end of a row for which the CRM named a record that another row made. `named` is that record. Source: the specification's CRM error
+ * The end of a row whose answer named a record that another row made. `named`: the id of that record. Source: the specification's CRM error
  * object, `unanswered`.
  */
 export type HeldEnd = Extract<WriteEnd, {outcome: 'unanswered'}> & {named: string}
@@ -18,7 +18,10 @@ const recordHeldEnd = (recordId: string, holder: string): HeldEnd => ({
 
 type HeldQuery = {run: number; chain: number; module: number; keys: string[]; ends: WriteEnd[]}
 
-/** Finds answers that name a record which another row of the CRM org created. Returns the end of each such row by the row's index. */
+/**
+ * Finds creates whose answer named a record that another row made, in this chain or in another one at the CRM org. Returns the end of each
+ * of these rows by the row's index.
+ */
 export const findRecordHolders = async (tx: Tx, {run, chain, module, keys, ends}: HeldQuery) => {
   const made = ends.flatMap((end, at) => (end.outcome === 'created' ? [{at, recordId: end.recordId}] : []))
   if (made.length === 0) return new Map<number, HeldEnd>()

@@ -7,10 +7,10 @@ import {openCounts} from './counts.ts'
 import type {Entry} from './entries.ts'
 import {writeSettlement} from './settle.ts'
 
-/** A log entry with the numbers that the run gave its module and flow. */
+/** A log entry with the run's numbers of its module and flow. */
 export type NumberedEntry = {entry: Entry; module: number; flow: number | null}
 
-/** Logs entries at attempt 0. If a failed or skipped row was not sent, it is counted as such. The caller must have locked the run. */
+/** Logs entries as attempt 0. A failed or skipped row is counted unless it was sent. The caller must have locked the run. */
 export const writeEntries = async (tx: Tx, run: ExternalRun, numbered: NumberedEntry[]) => {
   const chain = run.chainNo ?? run.no
   const counts = openCounts()
@@ -39,7 +39,7 @@ export const writeEntries = async (tx: Tx, run: ExternalRun, numbered: NumberedE
   await writeSettlement(tx, run, {...nothing, log: numbered.map(logOf), counts: counts.list()})
 }
 
-/** The phase of an entry that does not name its phase. */
+/** The default phase of an entry, by outcome. */
 const PHASE = {failed: 'write', skipped: 'write', made_after_no_answer: 'write', would_ask: 'match', lookup: 'lookup'} as const
 
 const isFinal = ({outcome, phase = 'write'}: Entry) => phase === 'write' && (outcome === 'failed' || outcome === 'skipped')

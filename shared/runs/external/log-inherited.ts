@@ -6,7 +6,10 @@ import type {InheritedUnitRow} from './admit.ts'
 import {openCounts} from './counts.ts'
 import {writeSettlement} from './settle.ts'
 
-/** Logs rows whose record an earlier run of the chain made. Inherited rows are not metered. The caller must have locked the run. */
+/**
+ * Logs rows whose record an earlier run of the chain made, and counts them as inherited. Inherited rows are not metered. The caller must
+ * have locked the run.
+ */
 export const logInherited = async (
   tx: Tx,
   run: ExternalRun,

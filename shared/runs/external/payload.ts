@@ -1,8 +1,8 @@
 import {z} from 'zod'
 
 /**
- * Fields and values for the CRM. JSON numbers are parsed as doubles, so two kinds of numbers are refused. An integer of 2^53 or more may
- * have changed, and a number too large for a double would be sent as null.
+ * Values for the CRM by field. JSON numbers are parsed as doubles. Numbers of 2^53 or more are refused, because they may have lost digits.
+ * A number too large for a double would be sent as null.
  */
 export const Payload = z
   .record(z.string(), z.unknown())

@@ -7,7 +7,8 @@ import type {Refusal} from '../../errors.ts'
 import {type NumberedEntry, writeEntries} from './log-entries.ts'
 
 /**
- * Refuses the accepted writes of a run that are not in flight. The refusal becomes the result of each. The caller must have locked the run.
+ * Refuses the items of a run's accepted writes that have no result and are not in flight. The refusal becomes their result. The caller must
+ * have locked the run.
  */
 export const refusePending = async (tx: Tx, run: ExternalRun, {code, message, extra}: Refusal): Promise<void> => {
   for (const id of await listOpenWrites(tx, run.no)) {
@@ -16,7 +17,7 @@ export const refusePending = async (tx: Tx, run: ExternalRun, {code, message, ex
   }
 }
 
-/** Deletes the stored request of a write that a worker has tried, and stores its unsent rows. The caller must have locked the run. */
+/** Ends a write: stores the rows that were not sent, and deletes the stored request. The caller must have locked the run. */
 export const endRequest = async (tx: Tx, run: ExternalRun, id: string): Promise<void> => {
   const write = await findWrite(tx, {org: run.org, id})
   if (!write?.request) return
@@ -34,9 +35,7 @@ export const endRequest = async (tx: Tx, run: ExternalRun, id: string): Promise<
 
 const rowsPerLook = 1_000
 
-/**
- * Logs once each accepted row of an ending run that was never sent, because no engine will send it. The caller must have locked the run.
- */
+/** Logs each accepted row of an ending run that was never sent, because no engine will send it later. The caller must have locked the run. */
 export const logUnsent = async (tx: Tx, run: ExternalRun): Promise<void> => {
   // A worker may have stored a write's results without ending its request.
   for (const id of await listTriedWrites(tx, run.no)) await endRequest(tx, run, id)
@@ -59,7 +58,7 @@ const isUnsent = (result: unknown): result is UnsentResult => (result as {writte
 
 const Row = z.object({rowKey: z.string(), rowNumber: z.number().optional()})
 
-/** The part that requests to write records and to replace rows have in common: the rows of each item. */
+/** The part that requests for records and for subform rows have in common: the rows of each item. */
 const Request = z
   .object({
     moduleNo: z.number().optional(),

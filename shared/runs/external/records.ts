@@ -35,8 +35,8 @@ const bodyOf = <I extends typeof Item | typeof Target>(item: I) =>
   })
 
 /**
- * The body of a request to create records. `assertRecords` checks the number of items, repeated row keys and repeated records, so that each
- * is refused under its own code.
+ * The body of a request to create records. `assertRecords` checks the number of items, repeated row keys and repeated records, because each
+ * check has its own code.
  */
 export const CreateBody = bodyOf(Item)
 export const UpdateBody = bodyOf(Target).extend({
@@ -47,10 +47,7 @@ export const UpdateBody = bodyOf(Target).extend({
 type Body = z.output<typeof CreateBody> | z.output<typeof UpdateBody>
 type Items = (z.output<typeof Item> & {recordId?: string})[]
 
-/**
- * The request that the worker gets: items in the order sent, with their indexes in the request. `moduleNo` and `flowNo` are numbers of the
- * run.
- */
+/** The request that the worker gets: items in the order sent. `at`: the item's index in the request. `moduleNo`, `flowNo`: the run's numbers. */
 export const RecordsRequest = z.object({
   module: z.string(),
   moduleNo: z.number(),
@@ -62,7 +59,7 @@ export const RecordsRequest = z.object({
 export type RecordsRequest = z.output<typeof RecordsRequest>
 export type RecordItem = RecordsRequest['items'][number]
 
-/** Checks the items before any row is admitted or sent. */
+/** Throws if the number of items is wrong, or if a row key or a record is repeated. */
 export const assertRecords = ({items}: {items: Items}) => {
   if (items.length < 1 || items.length > recordsAtOnce) throw new Refusal('BATCH_SIZE', `Send 1 to ${recordsAtOnce} items in a request`)
   const [row] = repeated(items.map(({rowKey}) => rowKey))
@@ -75,8 +72,8 @@ export const assertRecords = ({items}: {items: Items}) => {
 type RecordsTarget = {org: string; connector: string; module: string}
 
 /**
- * Refuses a subform module, and items that contain a subform field. Subform rows have their own route, because each of them is metered. Also
- * refuses items that contain the module's idempotency field.
+ * Refuses a subform module and items with a subform field, because subform rows are metered and have their own route. Also refuses items
+ * with the module's idempotency field.
  */
 export const assertWhole = async (db: Db, recordsTarget: RecordsTarget, {items}: {items: Items}) => {
   const {kind, fields} = await findModule(db, recordsTarget)
@@ -91,7 +88,7 @@ export const assertWhole = async (db: Db, recordsTarget: RecordsTarget, {items}:
 
 type SubmitRecordsInput = {asker: RunCaller; place: RecordsTarget; kind: 'create' | 'update'; body: Body}
 
-/** Stores the records to write and enqueues the job. If the `writeId` of an item was sent before, the item gets the stored result. */
+/** Stores the records to write and enqueues their job. An item whose `writeId` was sent before gets the stored result. */
 export const submitRecords = (
   tx: Tx,
   queue: Queue,
@@ -120,7 +117,7 @@ export const submitRecords = (
       items: items.map(({writeId = null, ...item}) => ({
         rowKey: item.rowKey,
         writeId,
-        // Without the option, the digest is that of requests from before the option existed.
+        // `unchanged` is part of the digest only if it is `skip`, so that items of earlier builds keep their digest.
         body: {module, automations, flowId, ...item, ...(unchanged === 'skip' && {unchanged})},
       })),
       requestOf: (ats, run) => requestOf(ats, run.no),

@@ -39,8 +39,8 @@ const Parent = z.strictObject({
 })
 
 /**
- * The body of a request to replace rows. `assertRows` checks the number of parents and rows, and repeated parents and row keys, so that
- * each is refused under its own code.
+ * The body of a request to replace subform rows. `assertRows` checks the number of parents and rows, and repeated parents and row keys,
+ * because each check has its own code.
  */
 export const RowsBody = z.strictObject({
   runId,
@@ -52,8 +52,8 @@ export const RowsBody = z.strictObject({
 export type RowsBody = z.output<typeof RowsBody>
 
 /**
- * The request that the worker gets: parents in the order sent, with their indexes in the request. `childNo` and `flowNo` are numbers of the
- * run.
+ * The request that the worker gets: parents in the order sent. `at`: the parent's index in the request. `childNo`, `flowNo`: the run's
+ * numbers.
  */
 export const RowsRequest = z.object({
   module: z.string(),
@@ -67,7 +67,7 @@ export const RowsRequest = z.object({
 export type RowsRequest = z.output<typeof RowsRequest>
 export type ParentItem = RowsRequest['items'][number]
 
-/** Checks the items before any row is admitted or sent. */
+/** Throws if the number of parents or rows is wrong, or if a parent or a row key is repeated. */
 export const assertRows = ({items}: RowsBody) => {
   const rows = items.flatMap(item => item.rows)
   if (items.length < 1 || items.length > parentsAtOnce) throw new Refusal('BATCH_SIZE', `Name 1 to ${parentsAtOnce} parents in a request`)
@@ -94,7 +94,7 @@ export const assertSubform = async (db: Db, rowsTarget: RowsTarget, {field: name
 
 type SubmitRowsInput = {asker: RunCaller; place: RowsTarget; body: RowsBody}
 
-/** Stores the rows to write and enqueues the job. If the `writeId` of a parent was sent before, the parent gets the stored result. */
+/** Stores the rows to write and enqueues their job. A parent whose `writeId` was sent before gets the stored result. */
 export const submitRows = (tx: Tx, queue: Queue, {asker, place: {connector, module}, body}: SubmitRowsInput): Promise<Submission> => {
   const {runId, items, flowId = null, field, child, automations} = body
   const requestOf = async (ats: number[], run: number): Promise<RowsRequest> => ({
@@ -121,17 +121,14 @@ export const submitRows = (tx: Tx, queue: Queue, {asker, place: {connector, modu
   )
 }
 
-/**
- * Codes that concern the connection or the run, not one parent or its rows. `WRITE_UNDER_WAY` is one of them, because the caller can only
- * wait.
- */
+/** Codes that concern the connection or the run, not one parent or its rows. For `WRITE_UNDER_WAY`, the caller can only wait. */
 const OF_ALL: Code[] = [
   'WRITE_UNDER_WAY',
   ...(['CONNECTION_THROTTLED', 'CONNECTION_UNAVAILABLE', 'CONNECTION_NOT_FOUND', 'WRITES_PAUSED', 'NOT_OFFERED'] as const),
   ...(['ORG_CLOSED', 'RUN_USED', 'RUN_ENDED', 'LEASE_LOST'] as const),
 ]
 
-/** Returns one result per parent, in the order sent. If one refusal kept all parents from being sent, throws it. */
+/** Returns one result per parent, in the order sent. If the same refusal kept every parent from being sent, throws it. */
 export const answerRows = async (db: Db, named: {org: string; id: string}, {items}: RowsBody): Promise<{results: Result[]}> => {
   const {results: known} = await readWrite(db, named)
   const [{code, error, ok: _, rowKey: __, writeId: ___, ...extra}] = known as [Result]

@@ -26,22 +26,19 @@ import {logUnsent, refusePending} from './pending.ts'
 import {settleAbandonedSend} from './settle.ts'
 
 /**
- * External runs. An engine outside this service, such as a script, reads and plans their rows. Every call of the engine renews the lease by
- * which the run holds its import.
+ * External runs: a client's own engine, such as a script, reads and plans the rows. Every call of the engine renews the lease by which the
+ * run holds its import.
  */
 
 export type RunCaller = {org: string; person: string; admin: boolean}
 
 type ExternalRunRef = {runId: string; connector?: string}
 
-/**
- * Locks and returns the run under which rows are written, or refuses. `connector` is the connection that the rows are written to, if there
- * are any.
- */
+/** Locks and returns the run that rows are written under, or refuses. `connector`: the connection to write to, if there are rows to write. */
 export const openExternalRun = async (tx: Tx, runCaller: RunCaller, externalRunRef: ExternalRunRef): Promise<ExternalRun> =>
   openLockedRun(tx, await lockOwnExternalRun(tx, runCaller, externalRunRef), externalRunRef)
 
-/** First part of `openExternalRun`: checks the owner and the connection of the run. */
+/** Locks the run, and checks its owner and its connection. The first part of `openExternalRun`. */
 export const lockOwnExternalRun = async (tx: Tx, runCaller: RunCaller, {runId, connector}: ExternalRunRef): Promise<ExternalRun> => {
   const run = await lockExternalRun(tx, runCaller.org, runId)
   assertOwner(run, runCaller)
@@ -52,7 +49,7 @@ export const lockOwnExternalRun = async (tx: Tx, runCaller: RunCaller, {runId, c
   return run
 }
 
-/** Second part of `openExternalRun`: checks that the run accepts writes, and begins it if needed. */
+/** Checks that the run accepts writes, and begins the run if it has not begun. The second part of `openExternalRun`. */
 export const openLockedRun = async (tx: Tx, run: ExternalRun, {connector}: Pick<ExternalRunRef, 'connector'>): Promise<ExternalRun> => {
   const shut = findBlock(run)
   if (shut) throw shut
@@ -67,8 +64,8 @@ const findBlock = (run: ExternalRun): Refusal | null => findEnd(run) ?? findStop
 const findStop = ({stop}: ExternalRun) => stop && new Refusal('RUN_STOPPED', stop.message, {stop, written: false})
 
 /**
- * Locks the run and, before it, its import, so that two transactions cannot deadlock. The service's own engine locks in the opposite order
- * when it ends a run, so the import of such a run is not locked.
+ * Locks the import of the run, then the run, so that two transactions cannot deadlock. The service's own engine locks them in the opposite
+ * order when it ends a run, so the import of its runs is not locked here.
  */
 export const lockExternalRun = async (tx: Tx, org: string, id: string): Promise<ExternalRun> => {
   const found = await findRun(tx, {org, id})
@@ -88,7 +85,7 @@ export const isWriting = (run: Pick<Run, 'state' | 'engine' | 'importNo' | 'leas
 
 const hasLapsed = ({importNo, leaseLive}: Pick<Run, 'importNo' | 'leaseLive'>) => importNo !== null && !leaseLive
 
-/** Returns why an accepted write may no longer be sent, or null if it may. A closing run waits for its accepted writes. */
+/** Returns why an accepted write may no longer be sent, or null if it may. A closing run without a stop still sends its accepted writes. */
 export const findBlockOfAccepted = (run: ExternalRun): Refusal | null =>
   run.engine === 'outside' && run.state === 'closing' && !run.stop ? null : findBlock(run)
 
@@ -107,7 +104,10 @@ const findEnd = (run: ExternalRun): Refusal | null => {
   )
 }
 
-/** Renews the lease of an external run. A stopped run may still renew it in order to report. Refuses a run that ended or lost its lease. */
+/**
+ * Renews the lease of an external run, and begins an authorised run. A stopped run may still renew its lease in order to report. Refuses a
+ * run that ended or lost its lease.
+ */
 export const renewExternalLease = async (tx: Tx, run: ExternalRun) => {
   const ended = findEnd(run)
   if (ended) throw ended
@@ -117,7 +117,7 @@ export const renewExternalLease = async (tx: Tx, run: ExternalRun) => {
 
 export const isExternalOver = ({engine, state}: ExternalRun) => engine === 'outside' && (state === 'closing' || state === 'ended')
 
-/** Begins an authorised run: it becomes an external run and takes its import. */
+/** Begins an authorised run: makes it an external run that holds its import. */
 const beginWriting = async (tx: Tx, run: ExternalRun) => {
   if (run.importNo !== null) {
     await freeImport(tx, {org: run.org, importNo: run.importNo})
@@ -131,7 +131,7 @@ const beginWriting = async (tx: Tx, run: ExternalRun) => {
   await setLease(tx, run, {taken: true})
 }
 
-/** Extends the lease. If it is `taken` anew, the fence rises and the writes of the previous holder are refused. */
+/** Extends the lease. `taken`: the lease is taken anew, so the fence rises and writes of the previous holder are refused. */
 const setLease = async (tx: Tx, run: ExternalRun, {taken}: {taken: boolean}) => {
   const until = await renewExternalRunLease(tx, {no: run.no, seconds: leaseSeconds, taken})
   Object.assign(run, {leaseUntil: until, leaseLive: true}, taken && {fence: run.fence + 1, settleNo: 0})
@@ -139,20 +139,20 @@ const setLease = async (tx: Tx, run: ExternalRun, {taken}: {taken: boolean}) => 
 }
 
 /**
- * Refuses if a run holds the import. If that run is external and its lease expired, it is ended instead. The caller must have locked the
- * import.
+ * Refuses if a run holds the import. If the holder is an external run with an expired lease, ends that run instead. The caller must have
+ * locked the import.
  */
 export const freeImport = async (tx: Tx, {org, importNo}: {org: string; importNo: number}) => {
   const holder = await findHolder(tx, {importNo})
   if (!holder) return
-  // Only an external run is locked after its import. The service's own engine locks the run first.
+  // `lockExternalRun` locks the import before the run, which only external runs allow. The service's own engine locks the run first.
   const run = holder.engine === 'outside' && !holder.leaseLive ? await lockExternalRun(tx, org, holder.id) : null
   const isFree =
     run && (run.state === 'ended' || (!run.leaseLive && (await endExternalRun(tx, run, {outcome: null, pending: 'refuse'})) === 'ended'))
   if (!isFree) throw new Refusal('IMPORT_RUNNING', 'A run of this import is in progress. Wait for it to end, or cancel it')
 }
 
-/** Takes or renews the lease of a run's import. An expired lease can be taken again while no other run holds the import. */
+/** Renews the lease of an external run. An expired lease can be taken again until another run holds the import. */
 export const takeLease = async (tx: Tx, runCaller: RunCaller, runId: string): Promise<{leaseUntil: string; leaseSeconds: number}> => {
   const run = await lockExternalRun(tx, runCaller.org, runId)
   assertOwner(run, runCaller)
@@ -172,8 +172,8 @@ type EndOptions = {
 }
 
 /**
- * Ends the run and frees its import. While batches are in flight or accepted writes are pending, the run is `closing`. The last settlement,
- * the last write or the periodic sweep then ends it. Accepted rows that were never sent are logged at the end.
+ * Ends the run and frees its import. While batches are in flight or accepted writes are pending, the run is `closing`. Later, the last
+ * settlement, the last write or the periodic sweep ends it. Accepted rows that were never sent are logged at the end.
  */
 export const endExternalRun = async (tx: Tx, run: ExternalRun, {outcome, pending}: EndOptions): Promise<'ended' | 'closing'> => {
   for (const send of await listExternalSends(tx, run.no)) if (send.dead) await settleAbandonedSend(tx, run, send)
@@ -190,7 +190,10 @@ export const endExternalRun = async (tx: Tx, run: ExternalRun, {outcome, pending
   return 'ended'
 }
 
-/** Ends a run whose connection was disconnected. Overdue batches are settled; accepted writes are refused and logged. */
+/**
+ * Stops and ends an external run whose connection was disconnected. Settles overdue batches; refuses and logs accepted writes that were not
+ * sent.
+ */
 export const endDisconnected = async (db: Pool, {org, id}: {org: string; id: string}): Promise<void> =>
   db.transaction(async tx => {
     const run = await lockExternalRun(tx, org, id)

@@ -32,8 +32,8 @@ import {type Counts, openCounts} from './counts.ts'
 import {findRecordHolders, type HeldEnd} from './held-ends.ts'
 
 /**
- * How one row of a batch ended. `writtenAt`: the `Modified_Time` of its record after the write. `marked`: what the record holds now.
- * `mayGoOn`: the CRM may still be processing the request. `unsent`: the row was not sent to the CRM.
+ * How one row of a batch ended. `writtenAt`: the `Modified_Time` of its record after the write. `marked`: the new marks of the record.
+ * `mayGoOn`: the CRM may still be processing the request. `unsent`: the row was not sent.
  */
 export type WriteEnd =
   | {outcome: 'created' | 'updated'; recordId: string; code?: string; message?: string; writtenAt?: string | null; marked?: RecordMarks}
@@ -52,8 +52,8 @@ type Batch = Pick<
 }
 
 /**
- * Settles a batch (T2). Log, meter, record ids, open questions and the caller's results are written in one transaction with the end of the
- * batch. `ends` has one entry per row, in the batch's order. The caller must have locked the run.
+ * Settles a batch (T2). One transaction writes the log, meter, record ids, open questions and results, and ends the batch. `ends`: one
+ * entry per row, in the order of the batch. The caller must have locked the run.
  */
 export const settleBatch = async (tx: Tx, run: ExternalRun, batch: Batch, ends: WriteEnd[], results: ItemResult[]) => {
   const chain = run.chainNo ?? run.no
@@ -71,9 +71,9 @@ export const settleBatch = async (tx: Tx, run: ExternalRun, batch: Batch, ends: 
 const isWritten = ({outcome}: WriteEnd) => outcome === 'created' || outcome === 'updated'
 
 /**
- * Handles an answer that arrives after its batch was settled as unanswered. If the row was not sent again since, the answer replaces the
- * unanswered outcome in the log and in the caller's results. For rows sent before, patches and replaced rows, the unanswered outcome stays,
- * because their earlier state is no longer known.
+ * Handles an answer that arrives after its batch was settled as unanswered. If the row was not sent again since, the answer becomes its
+ * outcome in the log, counts and results. Patches, replaced rows and rows that were sent before stay unanswered, because their earlier
+ * state is unknown.
  */
 export const settleLate = async (tx: Tx, run: ExternalRun, batch: Batch, ends: WriteEnd[], results: ItemResult[]) => {
   if (batch.kind === EXTERNAL_STEP_CODES.replace || (run.state !== 'writing' && run.state !== 'closing')) return
@@ -98,7 +98,7 @@ export const settleLate = async (tx: Tx, run: ExternalRun, batch: Batch, ends: W
   if (known.length) await keepResults(tx, {write: batch.write, results: withHeldEnds(known, batch, held), late: true})
 }
 
-/** Finds created records that a row of another chain claimed after the batch was settled as unanswered. That row keeps its record. */
+/** Finds the created records that rows of other chains claimed after this batch was settled as unanswered. The other rows keep these records. */
 const findClaimed = async (tx: Tx, {no, chainNo, connectorId}: ExternalRun, ends: WriteEnd[]): Promise<Set<string>> => {
   const records = ends.flatMap(end => (end.outcome === 'created' ? [end.recordId] : []))
   if (records.length === 0) return new Set()
@@ -117,7 +117,7 @@ const writeSheet = async (tx: Tx, run: ExternalRun, sheet: Sheet, batches: numbe
   rowsSettled(counts.list())
 }
 
-/** Unlocks the parents, except those whose rows the CRM may still be replacing. */
+/** Unlocks the parents of subform rows, except those whose rows the CRM may still be replacing. */
 const returnAttempts = async (tx: Tx, {write, targets, secondsLeft = 0}: Batch, ends: WriteEnd[]) => {
   const lost = targets.filter((_, at) => isLost(ends[at]!)) as string[]
   if (lost.length) await loseParents(tx, {holder: {write}, parents: lost, seconds: secondsLeft})
@@ -127,8 +127,8 @@ const returnAttempts = async (tx: Tx, {write, targets, secondsLeft = 0}: Batch, 
 const isLost = (end: WriteEnd) => end.outcome === 'unanswered' && end.mayGoOn === true
 
 /**
- * Replaces the result of an item whose record belongs to another row. The CRM reported success, but the record that it named is not the
- * record of this row.
+ * Replaces the result of each item whose answer named another row's record. The CRM reported success, but the record is not that of this
+ * item.
  */
 const withHeldEnds = (results: ItemResult[], {ats}: Batch, held: Map<number, HeldEnd>): ItemResult[] => {
   const ofItem = new Map([...held].map(([row, end]) => [ats[row]!, end]))
@@ -143,8 +143,8 @@ const withHeldEnds = (results: ItemResult[], {ats}: Batch, held: Map<number, Hel
 type SettledSheet = Pick<Settlement, 'batches' | 'log' | 'released' | 'kept' | 'opened' | 'closed' | 'patched' | 'marked' | 'counts'>
 
 /**
- * Writes the settlement (T2) under the run's lock, even if the run's lease has expired. The lease is extended for the statement and
- * restored afterwards.
+ * Writes the settlement (T2), even if the run's lease has expired: extends the lease for the statement and restores it afterwards. The
+ * caller must have locked the run.
  */
 export const writeSettlement = async (tx: Tx, run: ExternalRun, settled: SettledSheet) => {
   const seconds = 5
@@ -163,7 +163,7 @@ export const writeSettlement = async (tx: Tx, run: ExternalRun, settled: Settled
   run.settleNo++
 }
 
-/** Settles as unanswered a batch whose sender was lost. Its rows may have been written, and the results say so. */
+/** Settles a batch whose sender was lost as unanswered. The results say that its rows may have been written. */
 export const settleAbandonedSend = async (tx: Tx, run: ExternalRun, send: ExternalSend) => {
   const {write} = send
   const message = 'The process that sent it was lost before an answer came'
@@ -181,7 +181,7 @@ type Sheet = {
   released: Settlement['released']
   attempts: ReleasedRow[]
   outcomes: {module: number; key: string; outcome: number}[]
-  /** Rows that stay metered although this attempt was not sent, because they were metered before. */
+  /** Rows that were metered before this attempt and stay metered, although the attempt was not sent. */
   lowered: {module: number; key: string; patch: boolean}[]
   kept: ChainRow[]
   opened: OpenQuestion[]
@@ -227,7 +227,7 @@ const enterEnd = (sheet: Sheet, sheetEntry: SheetEntry, end: WriteEnd) => {
   noteOutcome(sheet, sheetEntry, end)
   if (end.outcome === 'unanswered') return openQuestion(sheet, sheetEntry, batch.kind)
   if (end.outcome === 'refused') {
-    // A refusal after an unanswered send does not prove that the first send failed. So the row stays counted and its question stays open.
+    // A refusal after an unanswered send does not prove that the earlier send failed. So the row stays counted and its question stays open.
     if (isOpen) return openQuestion(sheet, sheetEntry, EXTERNAL_STEP_CODES.again)
     if (isFirst) released.push({...name, flow: null, number: null})
     if (isFirst) attempts.push({...name, attempt, outcome: outcomeNo('refused')})
@@ -275,7 +275,7 @@ const logOutcome = (
     message: plainText(message, 1_000),
   })
 
-/** Returns a text that can be stored. Postgres text cannot contain NUL, and a CRM message can have any length. */
+/** Makes a text storable and truncates it. Postgres text cannot contain NUL, and a CRM message can have any length. */
 const plainText = (text: string | undefined, most: number) => text?.replaceAll('\0', '\ufffd').slice(0, most) ?? null
 
 const openQuestion = ({batch, opened}: Sheet, {standing, attempt, at}: SheetEntry, kind: number) => {
@@ -291,5 +291,5 @@ const openQuestion = ({batch, opened}: Sheet, {standing, attempt, at}: SheetEntr
   })
 }
 
-/** Returns the outcome under which the run counts the row so far, or null. */
+/** Returns the outcome under which the run now counts the row, or null. */
 export const outcomeBefore = ({outcome}: ExternalRowState): OutcomeName | null => (outcome === null ? null : OUTCOMES[outcome]!)

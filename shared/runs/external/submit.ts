@@ -10,7 +10,7 @@ import {enqueue, type Queue} from '../../queue.ts'
 import {assertModulesEnabled} from '../admit-modules.ts'
 import {lockOwnExternalRun, openLockedRun, type RunCaller} from './run.ts'
 
-/** One item as the caller sent it. `body` has everything that identifies its content. `rowKey` is the key in its result. */
+/** One item as the caller sent it. `body`: everything that identifies the item's content. `rowKey`: the key in the item's result. */
 type SubmittedItem = {rowKey?: string; writeId: string | null; body: unknown}
 
 type SubmitWriteInput = {
@@ -29,8 +29,8 @@ type SubmitWriteInput = {
 export type Submission = {write: string; job: string | null}
 
 /**
- * Stores a write and enqueues its job, in the transaction that checks the run. If this run has seen the `writeId` of an item with the same
- * body, the item gets the stored result. With another body, the whole request is refused.
+ * Stores a write and enqueues its job, in the transaction that checks the run. An item gets the stored result if this run has seen its
+ * `writeId` with the same body. If the body differs, the whole request is refused.
  */
 export const submitWrite = async (
   tx: Tx,
@@ -54,8 +54,8 @@ export const submitWrite = async (
 }
 
 /**
- * Opens the run for a write. The run is checked only if there are items to write, so that a lost answer can be read again after the run has
- * ended.
+ * Opens the run for a write and builds the worker's request. Called only if there are items to write, so that stored results can be read
+ * after the run has ended.
  */
 const openForWrite = async (
   tx: Tx,

@@ -1,6 +1,6 @@
 import {z} from 'zod'
 
-/** The key and number of a row, in every body of an external run. */
+/** The fields that identify a row in every request of an external run. */
 export const rowFields = {
   rowKey: z
     .string()
@@ -12,13 +12,13 @@ export const rowFields = {
 
 export const runId = z.string().min(1).describe('The run that the writes belong to')
 
-/** How the items of a request are written. */
+/** The options of a request for all its items. */
 export const writeFields = {
   automations: z.boolean().default(false).describe("Whether the CRM's workflows, approvals and blueprints run"),
   flowId: z.string().min(1).max(100).optional().describe('The flow of the rows'),
 }
 
-/** Refuses items that repeat an idempotency key. */
+/** Refuses items that repeat the `writeId` of an earlier item. */
 export const refuseRepeatedWrites = (items: {writeId?: string | undefined}[], ctx: z.RefinementCtx) => {
   for (const at of repeated(items.map(({writeId}) => writeId)))
     ctx.addIssue({code: 'custom', path: [at, 'writeId'], message: 'Another item of this request has this writeId'})

@@ -5,8 +5,9 @@ import {describeRun} from '../describe.ts'
 import {readRun} from '../names.ts'
 
 /**
- * The written and skipped rows of each module in an earlier run. `modules`: null if no earlier run can be used. `isDryRun`: the run is a
- * current dry run of the import, whose number is `dryRun`. `cost`: its CRM calls by kind, if all flows matched by the same route, `match`.
+ * What an earlier run shows about the rows of each module; `modules` is null if no earlier run can be used. `written`: rows created,
+ * updated, planned or refused. `dryRun`: the number of the run, if it is a current dry run of the import (`isDryRun`). `cost`: its CRM
+ * calls by kind, if all flows matched by one route, `match`.
  */
 export type WrittenShares = {
   modules: Map<string, {written: number; skipped: number}> | null
@@ -16,10 +17,10 @@ export type WrittenShares = {
   match: 'query' | 'snapshot' | null
 }
 
-/** Maximum recent runs of the template that are searched for a complete one. */
+/** How many recent runs of the template are searched for a complete one. */
 const mostRuns = 20
 
-/** Finds the counts of a current dry run of the import, or of the last complete run of its template. */
+/** Finds the shares of a current dry run of the import, else of the last complete run of its template. */
 export const findShares = async (db: Db, {org, found}: {org: string; found: Import}): Promise<WrittenShares> => {
   const dryRun = await findLastDryRun(db, found.no)
   const isCurrent = dryRun !== null && isComplete(dryRun) && dryRun.stale === false

@@ -1,8 +1,8 @@
 import {z} from 'zod'
 
 /**
- * A range that contains the actual number. `min` equals `max` if the file alone determines the number; otherwise the number depends on CRM
- * data.
+ * A range that contains the actual number. `min` equals `max` if the file alone determines the number. Otherwise the number also depends on
+ * CRM data.
  */
 export const CountSpan = z.strictObject({
   min: z.int().nonnegative().describe('The lowest number'),
@@ -24,7 +24,7 @@ const RouteForecast = z.strictObject({
 })
 export type RouteForecast = z.infer<typeof RouteForecast>
 
-/** What a run of an import would cost at the CRM. */
+/** The forecast of a run: its CRM credits and its time. */
 export const Forecast = z.strictObject({
   credits: CountSpan.extend({
     byKind: z

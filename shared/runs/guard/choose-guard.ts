@@ -6,8 +6,8 @@ import {type RunGuard, scheduledGuard, usualGuard} from './guard.ts'
 type GuardChoice = {org: string; run: number; guard: RunGuard | 'usual' | undefined; isScheduled: boolean}
 
 /**
- * Stores the guard of a run: the guard in the request, else the org's guard, else a default. Scheduled runs default to `scheduledGuard`,
- * requests for `usual` to `usualGuard`, and other runs to no guard.
+ * Stores the guard of a run: the guard in the request, else the org's, else a default. The default is `scheduledGuard` for scheduled runs,
+ * `usualGuard` for requests with `usual`, and no guard for other runs.
  */
 export const chooseGuard = async (tx: Tx, {org, run, guard, isScheduled}: GuardChoice): Promise<void> => {
   const usual = isScheduled ? scheduledGuard : guard === 'usual' ? usualGuard : null

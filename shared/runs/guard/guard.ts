@@ -41,7 +41,7 @@ const ends: Record<RunHold['outcome'], string> = {
   coerced: 'hold values that the CRM cut or stored in another form, as reading them back showed',
 }
 
-/** Explains to a person why the run is held, and what to do. */
+/** Returns a text for people: why the run is held, and what to do. */
 export const explainHeld = ({outcome, rows, settled, limit}: RunHold): string =>
   `${rows} of ${settled} rows ${ends[outcome]}. The guard of this run allows ${percentOf(limit)}. Look at these rows, then resume or cancel the run`
 

@@ -21,22 +21,25 @@ import type {ClaimAnswer, ClaimInput} from './claim.ts'
 import {readChainStart} from './verdict.ts'
 
 /**
- * Lifetime of a reservation. If a process dies during the CRM read, the record is blocked for this long. If a read takes longer, the
- * reservation may be lost.
+ * Lifetime of a reservation, in seconds. If a process dies during the CRM read, the record stays blocked for this long. A read that takes
+ * longer may lose its reservation.
  */
 export const reservedSeconds = 120
 
-/** A claim whose record is reserved. `seenAttempt` is the row's last attempt when the claim was requested. */
+/** A claim whose record is reserved. `seenAttempt`: the row's last attempt when the claim was requested. */
 export type AdmittedClaim = {reservation: ClaimReservation; crmOrg: CrmOrg; seenAttempt: number; chainStartMs: number}
-/** The stop of a run. The caller reports it once the transaction is committed. */
+/** A stop of the run, which the caller reports after the transaction is committed. */
 export type ClaimStop = {stop: RunStop}
 
-/** Reserves the record for the row and releases the row's other reservations in the module, or returns the final answer at once. */
+/**
+ * Reserves the record for the row, after releasing the row's other reservations in the module. If no reservation is needed or possible,
+ * returns the answer to the claim or the stop.
+ */
 export const admitClaim = async (tx: Tx, input: ClaimInput): Promise<AdmittedClaim | ClaimStop | ClaimAnswer> => {
   const standing = await openForClaim(tx, input)
   if (!standing) return {taken: false, why: 'ended'}
   if (standing.stop) return {stop: standing.stop}
-  // A run joins its chain when it begins, so it begins here.
+  // An authorised run joins its chain when it begins, so it must begin before the chain is read.
   const run = standing.state === 'authorised' ? await openExternalRun(tx, input.asker, input) : standing
   const {no} = run
   await renewExternalRunLease(tx, {no, seconds: leaseSeconds, taken: false})
@@ -59,7 +62,7 @@ export const admitClaim = async (tx: Tx, input: ClaimInput): Promise<AdmittedCla
   return isFree ? {reservation, crmOrg, seenAttempt: row.lastAttempt, chainStartMs} : {taken: false, why: 'held'}
 }
 
-/** Locks the run, or refuses. Returns null if the run no longer writes; the route then answers `ended`. */
+/** Locks the run, or refuses. Returns null if the run no longer writes; the claim is then answered with `ended`. */
 export const openForClaim = async (tx: Tx, {asker, runId, connector}: ClaimInput): Promise<ExternalRun | null> => {
   const run = await lockExternalRun(tx, asker.org, runId)
   assertOwner(run, asker)
@@ -74,13 +77,13 @@ export const openForClaim = async (tx: Tx, {asker, runId, connector}: ClaimInput
   return isWriting(run) ? run : null
 }
 
-/** Whether the row is already admitted, by a send of this run or by an unanswered send of an earlier run of the chain. */
+/** Whether the row is already admitted: a batch of this run sent it, or a send in an earlier run of the chain is unanswered. */
 export const isAdmitted = ({counted, kind}: ExternalRowState) => counted || kind !== null
 
 /**
- * Returns the stop that keeps a row from claiming a record, or null. A row that was never admitted would be a new row of the run, and the
- * run may be stopped or full. If the run is full, its stop is written. But if rows in flight can still free room, throws BUSY. In a run
- * without batches, `counted` comes from the engine's reports and may include this row. So its admissions are counted instead.
+ * Returns the stop that keeps a row from claiming a record, or null. Only a row that was never admitted can be stopped, because it would
+ * use a new row of the limit. If the run is full, writes its stop, or throws BUSY while rows in flight may free room. In a run without
+ * batches, the engine reports `counted`, which may include this row; so admissions are counted instead.
  */
 export const findStop = async (tx: Tx, run: ExternalRun, row: ExternalRowState): Promise<RunStop | null> => {
   if (isAdmitted(row)) return null
@@ -98,9 +101,7 @@ export const findStop = async (tx: Tx, run: ExternalRun, row: ExternalRowState):
 
 type ElsewhereQuery = ClaimPlace & CrmOrg & {name: string}
 
-/**
- * Whether a row of another chain made or claimed the record, in any org that writes to the same CRM org. `name` is the name of the module.
- */
+/** Whether a row of another chain made or claimed the record, in any org that writes to the same CRM org. `name`: API name of the module. */
 export const isHeldElsewhere = async (tx: Tx, {dc, crmOrgId, chain, recordId, name}: ElsewhereQuery): Promise<boolean> => {
   const query = {dc, crmOrgId, chain, module: name, records: [recordId]}
   return (await listHeldElsewhere(tx, query)).length > 0
@@ -120,5 +121,5 @@ export const readRow = async (tx: Tx, {no}: Pick<ExternalRun, 'no'>, {chain, mod
   return row!
 }
 
-/** Whether the record already belongs to the row. If the row only matched it, the record does not belong to the row. */
+/** Whether the row created, updated or claimed the record. A record that the row only matched does not count. */
 export const holdsRecord = (row: ExternalRowState, {recordId}: ClaimPlace) => row.recordId === recordId && row.how !== HOW.matched

@@ -11,7 +11,7 @@ import type {Keys} from './keys.ts'
 import {waitForOpenCreates} from './open-creates.ts'
 import {judgeRecord, type RecordVerdict} from './verdict.ts'
 
-/** The request to claim a record. `keys` has the record's match fields and their values as read back. */
+/** The request to claim a record. `keys`: values of the record's match fields, as read back. */
 export type ClaimInput = {
   asker: RunCaller
   runId: string
@@ -31,9 +31,9 @@ export type ClaimAnswer = RecordVerdict | {taken: false; why: 'held' | 'reused' 
 type ClaimOptions = {signal: AbortSignal}
 
 /**
- * Claims a record for a row whose create was never answered and whose second create was refused as a duplicate of this record. The record
- * is reserved first, so that two rows cannot claim it while the CRM is read. Nothing is written to the CRM. Throws a Refusal, or a CrmError
- * if a read fails; the reservation is released in both cases.
+ * Claims a record for a row whose create was never answered and whose second create the CRM refused as a duplicate of this record. Reserves
+ * the record first, so that two rows cannot claim it during the CRM read. Writes nothing to the CRM. Throws a Refusal, or a CrmError if a
+ * read fails. The reservation is always released.
  */
 export const claimRecord = async ({db, crm}: {db: Pool; crm: Crm}, input: ClaimInput, options: ClaimOptions): Promise<ClaimAnswer> => {
   const admitted = await db.transaction(tx => admitClaim(tx, input))
@@ -54,14 +54,14 @@ const unlessStopped = (answer: ClaimAnswer | ClaimStop): ClaimAnswer => {
   return answer
 }
 
-/** Returns how long to wait for open creates. `reservedSeconds` is longer than a create can take. */
+/** Returns how to wait for open creates. A create takes less time than `reservedSeconds`. */
 const waitOptions = ({signal}: ClaimOptions) => ({
   seconds: reservedSeconds,
   maxPauseMs: 1_000,
   wait: (ms: number) => sleep(ms, undefined, {signal}),
 })
 
-/** Reads the record and the connection's current CRM user, which changes if the connection is connected again. */
+/** Decides whether the row's create may have made the record. Reads the record and the current CRM user of the connection. */
 const askCrm = async (
   crm: Crm,
   {connector, module, recordId}: ClaimInput,
@@ -77,7 +77,7 @@ const askCrm = async (
   return crmUser ? judgeRecord({record, crmUser: crmUser.id, chainStartMs, clockOffsetMs}) : ({taken: false, why: 'unread'} as const)
 }
 
-/** Returns null if the CRM has no users, and rethrows other errors. Without users, the CRM cannot name the creator of a record. */
+/** For `catch`: returns null if the CRM has no users, because it then names no creator of a record. Rethrows other errors. */
 const unlessNone = (error: unknown) => {
   if (error instanceof Refusal && error.code === 'NOT_OFFERED') return null
   throw error

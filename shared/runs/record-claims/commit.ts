@@ -15,7 +15,8 @@ import type {ClaimAnswer, ClaimInput} from './claim.ts'
 import {keyOf} from './keys.ts'
 
 /**
- * Assigns a reserved record to the row. It is not assigned if the run has ended since, or the row was sent again or lost its reservation.
+ * Assigns a reserved record to the row. Refuses if the run has ended or was stopped, or if the row was sent again or has another record.
+ * Also refuses if the reservation was lost or another row has the record.
  */
 export const commitClaim = async (
   tx: Tx,
@@ -26,7 +27,7 @@ export const commitClaim = async (
   if (!run) return {taken: false, why: 'ended'}
   const row = await readRow(tx, run, reservation)
   if (holdsRecord(row, reservation)) return {taken: true}
-  // The answer to the row's create may have arrived in the meantime.
+  // The answer to the row's create may have arrived since the reservation.
   if (row.recordId !== null && row.how !== HOW.matched) return {taken: false, why: 'reused'}
   // An attempt in flight also counts as sent again, because none was in flight when the claim was requested.
   const wasSentAgain = row.lastAttempt !== seenAttempt
@@ -44,7 +45,7 @@ export const commitClaim = async (
   return {taken: true}
 }
 
-/** Logs the claim. A row that was never admitted is metered now, and the row's open question is closed. */
+/** Logs the claim and closes the row's open question. Meters a row that was never admitted. */
 const commitRecord = async (tx: Tx, run: ExternalRun, row: ExternalRowState, reservation: ClaimReservation, matchKey: Buffer | null) => {
   const {module, key, recordId} = reservation
   const place = await findRowState(tx, reservation)

@@ -4,8 +4,8 @@ import {matchKeyOf} from '../../mapping/flows/match-key.ts'
 export type Keys = Record<string, unknown>
 
 /**
- * Returns the match key by which later rows find the record. It uses the named fields that the module has. Returns null if there are none
- * or one is empty.
+ * Returns the match key by which later rows find the record, made of those `keys` that are fields of the module. Null if there are none or
+ * one is empty.
  */
 export const keyOf = (keys: Keys, {fields}: DiscoveredModule): Buffer | null => {
   const named = fields.filter(({apiName}) => Object.hasOwn(keys, apiName))
@@ -17,6 +17,6 @@ export const keyOf = (keys: Keys, {fields}: DiscoveredModule): Buffer | null => 
       )
 }
 
-/** Returns the part of a value that can be compared: the id of a lookup value. Other objects cannot be compared. */
+/** Returns the comparable part of a value: the id of a lookup value, null for any other object, else the value. */
 const comparable = (value: unknown) =>
   typeof value !== 'object' || (value && 'id' in value && typeof value.id === 'string') ? value : null

@@ -5,13 +5,13 @@ type OpenCreatesQuery = Parameters<typeof listOpenCreates>[1]
 type WaitOptions = {
   seconds: number
   maxPauseMs: number
-  /** Waits for a time. Rejects if the caller's request ends. */
+  /** Waits for `ms`. Rejects if the caller's request ends. */
   wait(ms: number): Promise<unknown>
 }
 
 /**
- * Waits until the creates that other runs have in flight at the CRM org are settled, because one of them may have made a record that was
- * just read. Returns false if a create is still open after `seconds`.
+ * Waits until other runs' creates that are now in flight at the CRM org are settled, because one may have made the record. Returns false if
+ * one is still open after `seconds`.
  */
 export const waitForOpenCreates = async (db: Db, query: OpenCreatesQuery, {seconds, maxPauseMs, wait}: WaitOptions): Promise<boolean> => {
   const until = performance.now() + seconds * 1000

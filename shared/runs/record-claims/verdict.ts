@@ -2,40 +2,40 @@ import {findChainStart} from '../../../sql/claim-reservations.ts'
 import type {Db} from '../../../sql/database.ts'
 
 /**
- * The decision on a record, and why it was not taken. `another`: another user created it. `earlier`: it was created before the chain began.
- * `gone`: it does not exist. `unread`: it does not show its creator or creation time. `unclear`: the CRM's clock was changed during the
- * chain, so the record may be older than the chain.
+ * Whether a record can be claimed, and if not, why. `another`: another user created it. `earlier`: it was created before the chain began.
+ * `gone`: it does not exist. `unread`: its creator, its creation time or the start of the chain is unknown. `unclear`: the CRM's clock was
+ * changed during the chain, so the record may be older than the chain.
  */
 export type RecordVerdict = {taken: true} | {taken: false; why: 'another' | 'earlier' | 'gone' | 'unread' | 'unclear'}
 
 type JudgeRecordInput = {
   /** The record as the CRM has it now, with `Created_By` and `Created_Time`. Null if it does not exist. */
   record: Record<string, unknown> | null
-  /** The connection's own user at the CRM. */
+  /** Id of the connection's own user at the CRM. */
   crmUser: string
   chainStartMs: number | null
   /**
-   * The CRM's clock minus this process's clock: now, and as the lowest and highest difference since the chain began. Null if the CRM sent
-   * no time.
+   * How far the CRM's clock is ahead of this process's clock, in ms. `clockOffsetMs`: now. `clockRange`: the lowest and highest offset
+   * since the chain began. Null if the CRM sent no time.
    */
   clockOffsetMs: number | null
   clockRange?: {lowMs: number; highMs: number} | null
   /**
-   * Whether the record's id is higher than that of an earlier record of the chain. If so, the record is younger, regardless of the CRM's clock
-   * showed.
+   * Whether the record's id is higher than that of an earlier record of the chain. If so, the record is younger than the chain, whatever
+   * the CRM's clock showed.
    */
   isYounger?: boolean
 }
 
 /**
- * Tolerance of clock comparisons, because creation times are whole seconds by the CRM's clock. Source: the specification's rules of a take,
+ * Tolerance of clock comparisons in ms, because the CRM's creation times are whole seconds. Source: the specification's rules of a take,
  * entry 2.
  */
 export const clockToleranceMs = 2_000
 
 /**
- * Decides whether an unanswered create may have made the record. The connection's own user must have created it, and not before the chain
- * began. Clock differences within the tolerance count as zero, so measurement noise never widens the window.
+ * Decides whether an unanswered create may have made the record: the connection's own user created it, and not before the chain began.
+ * Clock offsets within the tolerance count as zero, so that measurement noise does not change the decision.
  */
 export const judgeRecord = ({
   record,
@@ -58,21 +58,21 @@ export const judgeRecord = ({
 
 const readOffset = (offsetMs: number) => (Math.abs(offsetMs) > clockToleranceMs ? offsetMs : 0)
 
-/** Maximum of earlier runs in a chain. Source: the specification's limits, "take window". */
+/** Maximum number of retries of a chain that are followed back. Source: the specification's limits, "take window". */
 const mostRunsBefore = 1_000
 
 /**
- * Returns when the chain's first run was authorised, in ms by this process's clock, because the CRM's clock is compared with that clock.
- * The stored time is by the database's clock and is converted. Returns null if the chain is longer than 1,000 runs or does not lead to the
- * run it names.
+ * Returns when the chain's first run was authorised, in ms by this process's clock, with which the CRM's clock is compared. The stored time
+ * is by the database's clock and is converted. Null if the chain has more than 1,000 retries, or if its oldest run is not the one that
+ * names the chain.
  */
 export const readChainStart = async (db: Db, run: number): Promise<number | null> => {
   const askedAt = Date.now()
   const start = await findChainStart(db, {run, most: mostRunsBefore})
   if (!start) return null
   const databaseNow = Date.parse(start.now)
-  // The time is compared before and after the query. If the process is suspended during the query, its clock would otherwise appear to be
-  // fast.
+  // The clocks are compared before and after the query. Otherwise a process that is suspended during the query would appear to have a fast
+  // clock.
   const aheadMs = nearestToZero(askedAt - databaseNow, Date.now() - databaseNow)
   return Date.parse(start.at) + (Math.abs(aheadMs) > clockToleranceMs ? aheadMs : 0)
 }

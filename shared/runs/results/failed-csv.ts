@@ -9,14 +9,13 @@ import {mentionsMayExist, type OutcomeEntry, resultOf} from './row-result.ts'
 
 type FailedInput = Omit<ResultsInput, 'part' | 'onNext'> & {delimiter: string; origin?: FailedRowsOrigin | undefined}
 
-/** The delimiters that the sniffer can find. A file with another one becomes a file with commas. */
+/** The delimiters that the sniffer can find. For a file with another delimiter, commas are used. */
 const delimiters = [',', ';', '\t', '|']
 
 /**
- * Writes the failed rows with their cells as read or edited, in a CSV file that can be corrected and sent to the corrections of its run.
- * It has the delimiter of the file, and begins with the columns of reasons. `guardCell` puts an apostrophe before a cell that would start
- * a formula, and reading the file again removes it. If a create of a row was never answered in a run of the chain, the row is left out,
- * because a new import could create it twice.
+ * Writes failed.csv: the failed rows, with their cells as read or edited. A person corrects this file and uploads it to the corrections of
+ * its run. The first columns are the reason columns. `guardCell` protects cells that would start a formula, and reading failed.csv removes
+ * its apostrophes. Rows with an unanswered create in the chain are left out, because a new import could create them twice.
  */
 export const writeFailed = ({columns, rows, outcomes, modules, limit, delimiter: given, origin}: FailedInput) => {
   const delimiter = delimiters.includes(given) ? given : ','
@@ -41,7 +40,7 @@ async function* piecesOf(
   }
 }
 
-/** Returns the cells as read, with the edits of a person, so that a correction is not made twice. */
+/** Returns the cells as read, with the edits of a person, so that no person has to repeat an edit. */
 const correctedCells = ({cells, read = cells, edited = {}}: FileRow) => read.map((cell, at) => edited[at] ?? cell)
 
 const isFailed = ({outcome}: JoinedRow) =>
@@ -53,7 +52,7 @@ const lineOf = (cells: string[], delimiter: string) => `${cells.map(cell => cell
 
 const cellOf = (cell: string) => (/[",;|\t\r\n]|^\s|\s$/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)
 
-/** Adds a byte order mark, and a `sep=` line if the sniffer would choose another delimiter or not recognise the columns of reasons. */
+/** Adds a byte order mark. Adds a `sep=` line if the sniffer would otherwise choose another delimiter or not recognise the reason columns. */
 async function* sniffable(pieces: AsyncIterable<TextPiece>, delimiter: string): AsyncGenerator<TextPiece> {
   let head: TextPiece | null = {rows: 0, text: ''}
   const withMark = ({rows, text}: TextPiece): TextPiece => ({

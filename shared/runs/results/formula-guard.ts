@@ -2,15 +2,15 @@ import {plainNumber} from '../../files/csv/csv-line.ts'
 
 /**
  * Characters at which a spreadsheet may start a formula: the four signs, their full-width forms, and white space that the spreadsheet drops
- * before a sign.
+ * before a sign. For a regular expression.
  */
 const signs = '=+\\-@\\t\\r\\n\uff1d\uff0b\uff0d\uff20'
 const runs = new RegExp(`^[${signs}]`)
 const guarded = new RegExp(`^'+[${signs}]`)
 
 /**
- * Puts an apostrophe before a cell that a spreadsheet would run as a formula. It also guards a cell that `unguardCell` would mistake for a
- * guarded one.
+ * Puts an apostrophe before a cell that a spreadsheet would run as a formula, and before a cell that already looks guarded. Otherwise
+ * `unguardCell` would change that cell.
  */
 export const guardCell = (cell: string) => (guarded.test(cell) || (runs.test(cell) && !plainNumber.test(cell)) ? `'${cell}` : cell)
 

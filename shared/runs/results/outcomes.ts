@@ -8,20 +8,20 @@ import {itemsOf, readLines} from '../segment.ts'
 const rowsPerLook = 1_000
 const segmentsPerLook = 100
 
-/** The rows whose outcomes are read. Those from `from` to `to` must be included; by default all rows. */
+/** The rows whose outcomes are read, by default all. The result contains the rows `from` to `to`, and may contain others. */
 type OutcomeRange = {run: number; source: SnapshotSource; flows: Snapshot['flows']; from?: number; to?: number}
 
 /**
- * Thrown if the run's records moved to storage during a read from the database, which happens once per run. The caller starts again and
- * reads from storage.
+ * Thrown if the run's records moved to storage during a read from the database. Records move once, so the caller reads again, then from
+ * storage.
  */
 export class RecordsMoved extends Error {
   override name = 'RecordsMoved'
 }
 
 /**
- * Yields the final outcomes of a source's rows in row order, in groups. If the run is in progress, these are the outcomes at the start of
- * the read. The log only grows, so its entries up to the last sequence number at that time are a consistent state.
+ * Yields the final outcomes of a source's rows in row order, in groups. For a run in progress, these are the outcomes at the start of the
+ * read. The log only grows, so its entries up to the last seq of that time are consistent.
  */
 export async function* readOutcomes(place: {db: Db; hot: Hot; storage: Storage}, outcomeRange: OutcomeRange): AsyncGenerator<FinalEntry[]> {
   const {recordsAt, seq} = await findRecordsAt(place.db, outcomeRange.run)
@@ -29,7 +29,7 @@ export async function* readOutcomes(place: {db: Db; hot: Hot; storage: Storage},
   else yield* readMoved(place, outcomeRange)
 }
 
-/** Computes the outcomes from the log in the database. If the log is no longer there, throws `RecordsMoved`. */
+/** Computes the outcomes from the log in the database. Throws `RecordsMoved` if the log is no longer there. */
 export async function* computeOutcomes(
   hot: Hot,
   {run, source, flows, seq, from: first = 1, to: last = source.rows}: OutcomeRange & {seq: number},
@@ -45,7 +45,7 @@ export async function* computeOutcomes(
   }
 }
 
-/** Runs the steps in order and yields their results. Each step starts while the consumer processes the result of the previous one. */
+/** Runs the steps in order and yields their results. Each step starts while the consumer processes the previous result. */
 async function* oneAhead<T>(steps: Iterable<() => Promise<T>>): AsyncGenerator<T> {
   let next: Promise<T> | null = null
   for (const begin of steps) {

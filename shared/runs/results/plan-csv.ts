@@ -3,7 +3,7 @@ import {lineOf} from '../../files/csv/csv-line.ts'
 import type {PlannedValues} from './planned-values.ts'
 import {isLookupOutcome, type OutcomeEntry, type ResultModule, type RowOutcome} from './row-result.ts'
 
-/** A module of the plan. `fields` has the labels of its fields by API name. */
+/** A module of the plan. `fields`: the labels of its fields by API name. */
 type PlanModule = ResultModule & {fields?: ReadonlyMap<string, string>}
 
 type PlanCsvInput = {
@@ -16,9 +16,9 @@ type PlanCsvInput = {
 }
 
 /**
- * Writes the plan of a dry run. `create`, `update`, `replace` (subform rows) and `patch` have one line per field that would change; `Old`
- * is the value in the CRM. A record without changes has one line. `skip`, `ask` and `fail` have one line with the reason. Rows that the dry
- * run did not reach have no line. `delete` has one line; `restore`, of an undo, has one per field that gets its earlier value back.
+ * Writes the plan of a dry run as CSV. `create`, `update`, `replace` (subform rows), `patch` and `restore` (of an undo) have one line per
+ * field that would change; `Old` is the value in the CRM. A record without changes and a `delete` have one line. `skip`, `ask` and `fail`
+ * have one line with the reason. Rows that the dry run did not reach have no line.
  */
 export const writePlan = ({limit, ...planned}: PlanCsvInput): AsyncGenerator<Buffer, void, undefined> => bounded(piecesOf(planned), {limit})
 
@@ -98,7 +98,10 @@ const planOf = (entries: OutcomeEntry[], {rowNumber, source, modules, values}: P
 export const PLAN_ACTIONS = ['create', 'update', 'delete', 'restore', 'replace', 'patch', 'ask', 'skip', 'fail'] as const
 export type PlanAction = (typeof PLAN_ACTIONS)[number]
 
-/** Returns the action of a planned entry. The code says it for deletes and undos; otherwise the message begins with the action. */
+/**
+ * Returns the action of an entry of a dry run. The phase, the code or the beginning of the message shows the action of a planned entry; the
+ * default is `create`.
+ */
 export const stepOf = ({outcome, phase, code, message}: Pick<OutcomeEntry, 'outcome' | 'phase' | 'code' | 'message'>): PlanAction => {
   if (outcome === 'planned' && code === 'DELETED') return 'delete'
   if (outcome === 'planned' && code === 'RESTORED') return 'restore'

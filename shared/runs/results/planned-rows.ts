@@ -7,16 +7,16 @@ import type {PlannedValues} from './planned-values.ts'
 type PlannedRowsDeps = {db: Db; storage: Storage}
 type Span = {least: number; most: number}
 
-/** Limits on the segments that one reader keeps in memory, and on the row spans that the process caches. */
+/** `mostOpen`: how many segments one reader keeps in memory. `mostSpans`: how many row spans the process caches. */
 const mostOpen = 8
 const mostSpans = 20_000
 const readAtOnce = 8
 const segmentsPerLook = 500
 
-/** Row spans of segments by key. A segment never changes, so its span is computed once. */
+/** Row spans of segments by storage key. A segment never changes, so its span is computed once. */
 const spans = new Map<string, Span>()
 
-/** Reads the planned values of a dry run, for row ranges in any order. If a step was planned twice, returns the later values. */
+/** Opens the planned values of a dry run for reading row ranges in any order. If a step was planned twice, the later values are returned. */
 export const openPlannedRows = (deps: PlannedRowsDeps, run: number) => {
   const open = new Map<string, PlannedValues[]>()
   let listed: Promise<Segment[]> | null = null

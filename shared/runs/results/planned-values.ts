@@ -6,8 +6,8 @@ import {itemsOf, readLines} from '../segment.ts'
 import {openRowSort} from './row-sort.ts'
 
 /**
- * The fields of one record of one row that a dry run would change, each with the current and the new value. `step`: what a sealed plan holds
- * about the row.
+ * The fields of one record that a dry run would change for one row, each with the current and the new value. `step`: what a sealed plan
+ * stores about the row.
  */
 export type PlannedValues = {
   row: number
@@ -22,7 +22,7 @@ const segmentsPerLook = 100
 type StoredValues = PlannedValues & {piece: number}
 type PlannedValuesQuery = {run: number; flows: ReadonlySet<number>}
 
-/** Yields planned values in row order. If another owner planned a step again after a takeover, yields only the later values. */
+/** Yields planned values in row order. If a step was planned again after a takeover, yields only the later values. */
 export async function* readPlannedValues(
   {db, storage}: {db: Db; storage: Storage},
   {run, flows}: PlannedValuesQuery,

@@ -3,22 +3,21 @@ import {Refusal} from '../../errors.ts'
 import {type SpooledFile, spool} from './spool.ts'
 
 type Limits = {mostAtOnce?: number; mostKept?: number; keepMs?: number; directory?: string}
-/** Makes a file. It calls `onNext` with the first row of the next part of the file. */
+/** Makes a file. Calls `onNext` with the first row of the file's next part, if there is one. */
 type MakeResult = (onNext: (row: number) => void) => AsyncIterable<Uint8Array>
 type CachedResult = SpooledFile & {next: number | null}
 
-/** A complete file. `body` must be read to its end or destroyed. `next` is the first row of the next part. */
+/** A complete file. `body`: must be read to its end or destroyed. `next`: the first row of the next part; null if there is none. */
 export type ResultStream = {bytes: number; body: Readable; next: number | null}
 
 type ResultCache = {
-  /** Returns a file. If it has a `key`, it is cached and shared by all callers with that key, also while it is being made. */
+  /** Returns a file. A file with a `key` is cached, and shared with all callers of that key even while it is being made. */
   take(key: string | null, make: MakeResult): Promise<ResultStream>
 }
 
 /**
  * Makes and caches result files. A file takes up to 64 MB of disk and a CPU core for seconds, so at most `mostAtOnce` files are made at a
- * time. At most `mostKept` files are cached for `keepMs`. So the file is made once, even if a client downloads it in two parts or two users
- * download it.
+ * time. At most `mostKept` files are cached, each for `keepMs`, so that several downloads of one file make it once.
  */
 export const openResultCache = ({mostAtOnce = 4, mostKept = 8, keepMs = 600_000, ...place}: Limits = {}): ResultCache => {
   const kept = new Map<string, Promise<CachedResult>>()
@@ -69,7 +68,7 @@ export const openResultCache = ({mostAtOnce = 4, mostKept = 8, keepMs = 600_000,
       if (key === null) return takeOnce(make)
       const spooled = await (kept.get(key) ?? keep(key, make))
       const body = spooled.open()
-      // The cache may have dropped the file just after it was completed; then it is made again.
+      // The cache may have dropped the file just after it was complete. Then it is made again.
       return body ? {bytes: spooled.bytes, body, next: spooled.next} : takeOnce(make)
     },
   }

@@ -37,7 +37,10 @@ export async function* failedRows(
 
 type File = {columns: string[]; rows: Awaited<ReturnType<typeof openFile>>['rows']}
 
-/** Writes an output file while reading the source as the run read it, with the reader and the cleaning of the snapshot. */
+/**
+ * Writes an output file while reading the source as the run read it, with the reader and the cleaning of the snapshot. Throws FILE_GONE if
+ * the source is no longer in storage.
+ */
 async function* writeOverFile(deps: FileDeps, source: StoredFile, write: (file: File) => AsyncGenerator<Buffer>) {
   try {
     const {fileColumns, rows} = await openFile(deps, source)

@@ -18,17 +18,17 @@ export type ResultsInput = {
 }
 
 /**
- * A part of the results file: the rows with the numbers `from` to `to`. Without `to`, the part has as many rows as fit into one file.
- * `header: false`: the part continues the previous one.
+ * A part of the results file: the rows `from` to `to`. Without `to`, the part has as many rows as fit into one file. `header: false`: the
+ * part continues the previous one.
  */
 export type ResultsPart = {from?: number; to?: number; header?: boolean; byteOrderMark?: boolean}
 
 export const BYTE_ORDER_MARK = '\ufeff'
 
 /**
- * Writes the results file in chunks. Its columns are the file's own, `Result`, a record column per module, and `Error`. Line N below the
- * header is row N; in a part, row `from` + N - 1. If a row has no outcome, its result is empty. If a row has more cells than columns, the
- * further cells follow `Error`, so that no cell is lost or shifted.
+ * Writes the results file. The columns are the file's own, `Result`, a record column per module, and `Error`. Record N below the header is
+ * row N; in a part, row `from` + N - 1. The result of a row without an outcome is empty. If a row has more cells than columns, the further
+ * cells follow `Error`, so that no cell is lost or shifted.
  */
 export const writeResults = (results: ResultsInput): AsyncGenerator<Buffer, void, undefined> => {
   const {limit, part: {from, to} = {}, onNext} = results
@@ -62,10 +62,10 @@ async function* piecesOf({
   }
 }
 
-/** Maximum of text in a piece. It limits the memory when rows are long. */
+/** The number of characters after which a piece of text ends, to limit the memory for long rows. */
 const pieceLength = 1024 ** 2
 
-/** Yields the rows from `from` to `to`. It relies on row numbers without gaps. */
+/** Yields the rows `from` to `to`. The rows are in ascending order, so reading stops after `to`. */
 async function* within(chunks: AsyncIterable<FileRow[]>, from: number, to: number) {
   for await (const rows of chunks) {
     const chosen = from === 1 && to === Infinity ? rows : rows.filter(({rowNumber}) => rowNumber >= from && rowNumber <= to)
@@ -74,7 +74,7 @@ async function* within(chunks: AsyncIterable<FileRow[]>, from: number, to: numbe
   }
 }
 
-/** Returns the names of the results columns. If the file has a column of that name, the results column gets a prefix. */
+/** Returns the names of the columns that results.csv adds. A name that the file already uses gets the prefix `lading: `. */
 const ownColumns = (columns: string[], modules: ResultModule[]) => {
   const taken = new Set(columns)
   return ['Result', ...modules.map(({label}) => `${label} record`), 'Error'].map(name => {

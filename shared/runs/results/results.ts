@@ -33,7 +33,7 @@ const resultCache = openResultCache()
 
 /**
  * Makes a file of a run completely before its first byte is sent, so that every failure is answered as a refusal. The file of an ended run
- * never changes, so it is cached for a while.
+ * never changes, so it is cached.
  */
 export const makeRunFile = async (
   deps: RunFileDeps,
@@ -57,7 +57,7 @@ export const makeRunFile = async (
   }
 }
 
-/** Yields the file and then checks the run. If the run expired meanwhile, it fails, because rows may be missing from the file. */
+/** Yields the file, then throws FILE_GONE if the run expired meanwhile, because the file may then lack rows. */
 async function* whileKept({db}: RunFileDeps, run: number, file: AsyncGenerator<Uint8Array>) {
   yield* file
   await assertStillKept(db, run)
@@ -131,14 +131,14 @@ async function* outcomesOf(
   }
 }
 
-/** Returns a function that describes entries. Modules and fields get their labels from the connection. */
+/** Returns a function that describes entries, with the labels that modules and fields have in the CRM. */
 const describeIn = ({modules}: Snapshot) => {
   const known = new Map(
     modules.map(({no, apiName, fields}) => [no, {apiName, labels: new Map(fields.map(field => [field.apiName, field.label]))}]),
   )
   return ({module: no, flow, phase, target, outcome, recordId, code, message, disclosed}: FinalEntry): OutcomeEntry => {
     const module = known.get(no)
-    // If the message already names the field, as most messages about a value do, the field is left out.
+    // Most messages about a value name the field. If the message does, the field is left out.
     const field = phase === WRITE && target && message?.includes(target) ? null : target
     return {
       module: module?.apiName ?? '',

@@ -3,7 +3,7 @@ import type {RowOutcome} from './row-result.ts'
 
 export type JoinedRow = {row: FileRow; outcome: RowOutcome | undefined}
 
-/** Joins every row of a file with its outcome. Both inputs are in row order, so memory stays constant. */
+/** Joins every row of a file with its outcome. Both inputs must be in row order, so that memory stays bounded. */
 export async function* joinOutcomes(
   rows: AsyncIterable<FileRow[]>,
   outcomes: AsyncIterable<RowOutcome[]>,
@@ -19,7 +19,7 @@ export async function* joinOutcomes(
   }
 }
 
-/** Returns the outcome of a row. If cleaning excluded the row, the log has none. */
+/** Returns the outcome of a row. A row that cleaning excluded has no entry in the log, so its outcome is made here. */
 const outcomeOf = ({rowNumber, struck}: FileRow, found: Map<number, RowOutcome>): RowOutcome | undefined =>
   struck === undefined ? found.get(rowNumber) : {rowNumber, excluded: true, entries: []}
 

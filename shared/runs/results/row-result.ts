@@ -1,6 +1,6 @@
 import type {PHASES} from '../../../sql/run-log.ts'
 
-/** A module in result files. `label` is the module's name at the connection. */
+/** A module in result files. `label`: its name in the CRM. */
 export type ResultModule = {apiName: string; label: string}
 
 export type RowOutcomeName =
@@ -17,26 +17,26 @@ export type RowOutcomeName =
 
 export type OutcomeEntry = {
   module: string
-  /** The number of the flow. It distinguishes two flows that write one module. */
+  /** The number of the flow, to distinguish two flows that write one module. */
   flow?: number
   outcome: RowOutcomeName
   recordId: string | null
   code: string | null
   message: string | null
-  /** Whether an earlier send of this row's create was never answered, so that the record may exist twice. */
+  /** Whether an earlier create of this row was never answered, so that the record may exist twice. */
   disclosed?: boolean
-  /** The phase of the entry. Only `write`, the default, decides the result. Other phases are reported in `Error`. */
+  /** The phase of the entry, by default `write`. Only entries of this phase decide the result. All entries can add to `Error`. */
   phase?: (typeof PHASES)[number]
   /** Label of the field that the entry concerns: the field of a patch, a lookup or an edit, or the field whose value failed. */
   target?: string | null
 }
 
-/** The final outcome of one row, with one entry per record or lookup. `excluded`: cleaning removed the row. */
+/** The final outcome of one row, with one entry per record, lookup, patch or edit. `excluded`: cleaning removed the row. */
 export type RowOutcome = {rowNumber: number; excluded?: boolean; entries: OutcomeEntry[]}
 
 type RowResult = {result: string; records: string[]; error: string}
 
-/** The results, ordered from worst to best. The result of a row is the worst result among its modules. */
+/** The results, from worst to best. The result of a row is the worst result of its write entries. */
 const results = ['No answer', 'Failed', 'Written', 'Written before', 'Skipped', '']
 const ranks: Record<RowOutcomeName, number> = {
   unanswered: 0,
@@ -52,11 +52,11 @@ const ranks: Record<RowOutcomeName, number> = {
 }
 const noAnswer = 'The CRM did not answer, so this may or may not have been written'
 /**
- * The sentence that ends the message of a refused row with an unanswered earlier create. It is added if the row's log entries alone do not
- * show this.
+ * The sentence at the end of a refused row's message if an earlier create of the row was never answered. The sentence is added only if the
+ * row's log entries do not show this.
  */
 export const mayExist = 'An earlier create of this row was never answered, so the record may exist already'
-/** The same sentence as earlier builds wrote it into records. */
+/** The wording of `mayExist` in messages that earlier builds stored. */
 const mayExistBefore = 'A create of this row in an earlier run was never answered, so the record may exist already'
 
 export const mentionsMayExist = (message: string | null) =>
@@ -65,27 +65,27 @@ export const mentionsMayExist = (message: string | null) =>
 const twice = 'A create was sent and never answered, so the record may exist twice'
 
 /**
- * Returns the sentence that ends a row's message if its values were rounded. results.csv repeats it in `Error`. It names fields, never
- * values.
+ * Returns the sentence that ends a row's message if values were rounded. results.csv repeats the sentence in `Error`, so it names fields,
+ * never values.
  */
 export const describeRounded = (fields: string[]) =>
   `${fields.join(', ')} ${fields.length === 1 ? 'was' : 'were'} rounded from more decimal places`
 
-/** Returns the sentence about fields whose value has no entry in the value map, so that it counted as a blank cell. */
+/** Returns the sentence about fields that stayed empty, because their value map has no entry for the cell. */
 export const describeEmptied = (fields: string[]) =>
   `${fields.join(', ')} ${fields.length === 1 ? 'has' : 'have'} no value, because the value map has no entry for the cell`
 
 const REMARK =
   /^[^.]* (?:(?:was|were) rounded from more decimal places|(?:has|have) no value, because the value map has no entry for the cell)$/
 
-/** Returns the remarks about changed values in a message. */
+/** Returns the sentences of a message that say that values were rounded or left empty. */
 const remarksIn = (message: string) =>
   message
     .split('. ')
     .filter(sentence => REMARK.test(sentence))
     .join('. ')
 
-/** Computes the results columns of one row. Several records of one module are joined by `; `. */
+/** Computes the results columns of one row. The ids of several records of one module are joined by `; `. */
 export const resultOf = ({excluded, entries}: RowOutcome, modules: ResultModule[]): RowResult => {
   let worst = results.length - 1
   for (const {phase = 'write', outcome} of entries) if (phase === 'write') worst = Math.min(worst, ranks[outcome])
@@ -94,7 +94,7 @@ export const resultOf = ({excluded, entries}: RowOutcome, modules: ResultModule[
   return {result: excluded ? 'Excluded' : result, records, error: errorOf(entries, modules)}
 }
 
-/** Returns what was done to the records of a written row. */
+/** Returns the result of a written row: `Deleted`, `Restored` or `Written`. */
 const wordOf = (entries: OutcomeEntry[]) => {
   const codes = entries.flatMap(({phase = 'write', outcome, code}) => (phase === 'write' && isWritten.has(outcome) ? [code] : []))
   if (codes.every(code => code === 'DELETED')) return 'Deleted'
@@ -119,7 +119,7 @@ const errorOf = (entries: OutcomeEntry[], modules: ResultModule[]) => {
   return [...sentences].join('; ')
 }
 
-/** Whether a lookup entry of the row has the same message already. */
+/** Whether a lookup entry of the row has the same message, so that the message is not repeated. */
 export const isLookupOutcome = ({outcome, message}: OutcomeEntry, entries: OutcomeEntry[]) =>
   outcome !== 'lookup' && message !== null && entries.some(other => other.outcome === 'lookup' && other.message === message)
 

@@ -5,7 +5,7 @@ import {openUnlinkedFile} from '../../files/unlinked-file.ts'
 type Options<T> = {
   compare(a: T, b: T): number
   sizeOf(item: T): number
-  /** Bytes of items held in memory before they are written to disk. */
+  /** Bytes of items that are held in memory before they are written to disk. */
   chunkBytes?: number
   directory?: string
 }
@@ -20,14 +20,14 @@ export type RowSort<T> = {
 type SortedRun = {at: number; bytes: number}
 
 const usualChunk = 4 * 1024 ** 2
-/** Memory for reading all stretches together during the merge. */
+/** Bytes of memory for reading all sorted parts of the file during the merge. */
 const mergeBytes = 1024 ** 2
 const [smallestPiece, largestPiece] = [4 * 1024, 64 * 1024]
 const itemsTogether = 500
 
 /**
- * Sorts items by an external merge sort. Sorted stretches are written as lines of JSON to an unnamed temporary file and merged when read
- * back. A small number of items never reaches the disk. Memory is limited to the chunk and the read buffers, regardless of the number of items.
+ * Sorts items by an external merge sort. Sorted parts are written as lines of JSON to an unnamed temporary file, and are merged when they
+ * are read back. Items that fit into one chunk never reach the disk. Memory is limited to the chunk and the read buffers.
  */
 export const openRowSort = <T>({compare, sizeOf, chunkBytes = usualChunk, directory = tmpdir()}: Options<T>): RowSort<T> => {
   const stretches: SortedRun[] = []
@@ -79,7 +79,7 @@ async function* inMemory<T>(items: T[]): AsyncGenerator<T[]> {
 
 const lineFeed = 10
 
-/** Reads a stretch in pieces. An incomplete last line is carried over to the next piece. */
+/** Reads a sorted part of the file in pieces. An incomplete last line is carried over to the next piece. */
 async function* readSortedRun<T>(file: FileHandle, {at, bytes}: SortedRun, pieceBytes: number): AsyncGenerator<T[]> {
   let rest: Buffer = Buffer.alloc(0)
   for (let read = 0; read < bytes; ) {
@@ -98,7 +98,7 @@ async function* readSortedRun<T>(file: FileHandle, {at, bytes}: SortedRun, piece
 
 type MergeHead<T> = {items: T[]; at: number; source: AsyncGenerator<T[]>}
 
-/** Merges the sorted sources. Each step compares the first items of all sources, because there are few sources. */
+/** Merges the sorted sources. Each step compares the next item of every source, because there are few sources. */
 async function* merge<T>(sources: AsyncGenerator<T[]>[], compare: (a: T, b: T) => number): AsyncGenerator<T[], void, undefined> {
   const heads: MergeHead<T>[] = []
   for (const source of sources) {

@@ -10,15 +10,15 @@ const leftoverMs = 24 * 60 * 60 * 1000
 
 export type SpooledFile = {
   bytes: number
-  /** Streams the file from its beginning. It can be called several times; after `close` it returns null. */
+  /** Streams the file from its beginning. Can be called several times; returns null after `close`. */
   open(): Readable | null
   /** Frees the disk space once the last stream has ended. */
   close(): Promise<void>
 }
 
 /**
- * Writes all chunks to a temporary file before any is sent, so that a failure half-way can still be answered as an error. The file is
- * unlinked at once, so that it is not left behind if the process dies.
+ * Writes all chunks to a temporary file, so that a failure can still be answered as an error before a byte is sent. The file is unlinked at
+ * once, so that it is not left behind if the process dies.
  */
 export const spool = async (chunks: AsyncIterable<Uint8Array>, {directory = tmpdir()}: {directory?: string} = {}): Promise<SpooledFile> => {
   const path = join(directory, `lading-${randomUUID()}`)
@@ -57,8 +57,8 @@ export const spool = async (chunks: AsyncIterable<Uint8Array>, {directory = tmpd
 }
 
 /**
- * Yields the file from its beginning. `file.createReadStream` is not used, because destroying that stream would close the file under the
- * other readers.
+ * Yields the file from its beginning. `file.createReadStream` is not used, because destroying one of its streams would close the file for
+ * the other readers.
  */
 async function* readAll(file: FileHandle): AsyncGenerator<Buffer> {
   for (let at = 0; ; ) {
@@ -70,8 +70,8 @@ async function* readAll(file: FileHandle): AsyncGenerator<Buffer> {
 }
 
 /**
- * Deletes spool files older than a day and returns their number. Such files remain if a process died before it unlinked its file, or if the
- * system cannot unlink open files.
+ * Deletes temporary files of `spool` that are older than a day, and returns their number. A file remains if its process died before it
+ * unlinked it, or if the system cannot unlink open files.
  */
 export const sweepSpools = async ({directory = tmpdir()}: {directory?: string} = {}): Promise<number> => {
   let swept = 0

@@ -12,8 +12,8 @@ import {assertUnchanged, assertUnexpired} from './start-plan.ts'
 type Approval = PlanName & {person: string; digest: string}
 
 /**
- * Approves a sealed plan by its digest. The approver must not have sealed the plan or started its dry run. An approved plan stays
- * unchanged.
+ * Approves a sealed plan by its digest. Throws SELF_APPROVAL if the person sealed the plan or started its dry run. Does nothing if the plan
+ * is already approved.
  */
 export const approvePlanOf = async (tx: Tx, author: Author, {person, digest, ...name}: Approval): Promise<void> => {
   const {found, run, plan} = await lockPlanOf(tx, name)
@@ -35,15 +35,15 @@ export const approvePlanOf = async (tx: Tx, author: Author, {person, digest, ...
   await announce(tx, {org: name.org, kind: 'plan.approved', schedule: null, about})
 }
 
-/** Returns the org's row limit for runs without an approved plan. Null: runs need no approval. */
+/** Returns the number of rows above which a run needs an approved plan. Null: no run needs one. */
 export const findApprovalAbove = async (tx: Parameters<typeof findSettings>[0], org: string): Promise<number | null> =>
   (await findSettings(tx, org))?.approvalAbove ?? null
 
 type AssertApprovedInput = {org: string; rows: number; plan: SealedPlan | null; scheduled: Import | null}
 
 /**
- * Refuses a run that may write more rows than the org allows without approval. `rows`: the run's row limit. `plan`: the plan that it applies.
- * `scheduled`: the import, if a schedule starts the run, which needs the approved version of its template.
+ * Refuses a run that may write more rows than the org allows without approval. `rows`: the run's row limit. `plan`: the plan that the run
+ * applies. `scheduled`: the import, if a schedule starts the run; then its template version must be approved.
  */
 export const assertApproved = async (tx: Tx, {org, rows, plan, scheduled}: AssertApprovedInput): Promise<void> => {
   const above = await findApprovalAbove(tx, org)

@@ -3,8 +3,9 @@ import {createHash} from 'node:crypto'
 export type PlanKind = 'create' | 'update' | 'delete' | 'replace' | 'nested'
 
 /**
- * What a plan does with a row. `target`: the record, or the placeholder id of a record that the plan creates; null for a create. `valuesHash`: of
- * the values to write. `modifiedAt`: when the target was last changed, as the dry run read it; null if the plan creates the target.
+ * What a plan does with a row. `target`: the record, or the placeholder id of a record that the plan creates; null for a create.
+ * `valuesHash`: hash of the values to write. `modifiedAt`: when the target was last changed, as the dry run read it; null if the plan
+ * creates the target.
  */
 export type StepFacts = {kind: PlanKind; target: string | null; valuesHash: string; modifiedAt: string | null}
 
@@ -24,7 +25,7 @@ type StepLine = [
 
 export const stepsPerChunk = 1_000
 
-/** The initial hash of the chain. It covers the name of the line format. */
+/** The first value of the hash chain over a plan's chunks: the hash of the name of the line format. */
 export const firstHash = createHash('sha256').update('lading plan 1').digest('hex')
 
 export const lineOfStep = ({flow, row, phase, kind, target, valuesHash, modifiedAt}: PlanStep): StepLine => [
@@ -41,5 +42,5 @@ export const stepOfLine = ([flow, row, phase, kind, target, valuesHash, modified
   modifiedAt,
 })
 
-/** Returns the hash of a chunk. It covers the previous chunk's hash and this chunk's lines as stored. */
+/** Returns the hash of a chunk, over the previous chunk's hash and this chunk's stored lines. */
 export const hashChunk = (previous: string, lines: Buffer): string => createHash('sha256').update(previous).update(lines).digest('hex')

@@ -13,7 +13,7 @@ const sealDays = 7
 
 export type PlanName = {org: string; importId: string; runId: string}
 
-/** Finds the plan of an ended dry run and locks it. Locks the import first, so that no other request changes it meanwhile. */
+/** Finds and locks the plan of an ended dry run. Locks the import before, so that no other request changes the import meanwhile. */
 export const lockPlanOf = async (tx: Tx, {org, importId, runId}: PlanName) => {
   const found = await lockImport(tx, {org, id: importId})
   if (!found) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')
@@ -26,7 +26,7 @@ export const lockPlanOf = async (tx: Tx, {org, importId, runId}: PlanName) => {
   return {found, run, plan}
 }
 
-/** Seals the plan of a dry run that read every row, and announces a plan that needs approval. A plan that is sealed already stays as it is. */
+/** Seals the plan of a dry run that read every row. Announces the plan if it needs approval. Does nothing if the plan is already sealed. */
 export const sealPlanOf = async (tx: Tx, author: Author, person: string, name: PlanName): Promise<void> => {
   const {found, run, plan} = await lockPlanOf(tx, name)
   assertUnexpired(plan)

@@ -14,12 +14,12 @@ type PlanToApply = {
   retried: {no: number; planNo: number | null} | null
 }
 
-/** The plan that a run is to apply. `snapshotNo`: the snapshot that the plan was made of, which the run copies. */
+/** The plan that a run applies. `run`: its dry run. `snapshotNo`: the dry run's snapshot, which the run copies. */
 export type AppliedPlan = {run: Run; plan: SealedPlan; snapshot: Snapshot; snapshotNo: number}
 
 /**
- * Finds the plan that a run applies: the plan named in the request, else the plan of the run to retry. Null: neither has one. Throws unless
- * the plan is sealed, unexpired and made of the current import.
+ * Finds the plan that a run applies: the plan in the request, else the plan of the run to retry. Null if neither has one. Throws unless the
+ * plan is sealed, not expired and made of the current import.
  */
 export const findAppliedPlan = async (tx: Tx, {org, importNo, planOf, retryOf, retried}: PlanToApply): Promise<AppliedPlan | null> => {
   const inherited = planOf === undefined ? (retried?.planNo ?? null) : null
@@ -38,7 +38,7 @@ export const findAppliedPlan = async (tx: Tx, {org, importNo, planOf, retryOf, r
   return {run, plan, snapshot: snapshot!, snapshotNo: run.snapshotNo!}
 }
 
-/** Refuses a run that is no dry run of the import's rows, or whose records were deleted. */
+/** Refuses a run that is not a dry run of the import by the service's own engine, and a run that expired. */
 export const assertPlanned = (run: Run): void => {
   if (!run.dryRun || run.undoOf !== null || run.engine !== 'worker')
     throw new Refusal('NOT_A_DRY_RUN', 'Only a dry run of the import has a plan. Start a run with `dryRun`')

@@ -7,10 +7,11 @@ import type {ImageSeal} from './image-key.ts'
 export type FieldValues = Record<string, unknown>
 
 /**
- * The values of one record before a write, and the values that were sent. `key`: the row key. `module`: its number in the snapshot.
- * `sent`: null for a record that an undo deleted. `subform`: the field whose rows were replaced, and the rows of the file; both sides hold a
- * list of rows under that field then.
- * `marks`: the stored marks of the record before the write. `attempt`: only of an external engine, which may write a row several times: the attempt that was next. `isUnread`: the CRM refused to show the values, so `before` is empty.
+ * The values of one record before a write, and the values that were sent. `key`: the row key. `module`: its number in the snapshot. `sent`:
+ * null for a record that an undo deleted. `subform`: the field whose rows were replaced, and the rows of the file; `before` and `sent` then
+ * hold a list of rows under that field. `marks`: the stored marks of the record before the write. `attempt`: the row's next attempt at that
+ * time, only for an external engine, which may write a row several times. `isUnread`: the CRM refused to show the values, so `before` is
+ * empty.
  */
 export type BeforeImage = {
   row: number
@@ -29,7 +30,10 @@ export type BeforeImage = {
 
 const segmentsPerLook = 100
 
-/** Yields the before images of a run in the order in which they were stored, segment by segment. `at`: the number of the first one. */
+/**
+ * Yields the before images of a run in the order in which they were stored, segment by segment. `at`: the number of the first image of a
+ * segment.
+ */
 export async function* readImages(
   {db, storage}: {db: Db; storage: Storage},
   {run, seal}: {run: number; seal: ImageSeal},

@@ -28,10 +28,10 @@ type StartUndo = {
   force?: 'created' | undefined
 }
 
-/** The number of the only cursor of an undo, which counts records instead of rows. */
+/** The number of an undo's only run cursor, which counts records instead of rows. */
 export const UNDO_CURSOR = 0
 
-/** Enqueues the undo of an ended run, in the caller's transaction. It counts no rows of the plan. */
+/** Enqueues the undo of an ended run, in the caller's transaction. An undo is not metered. */
 export const startUndo = async (tx: Tx, queue: Queue, {org, person, admin, importId, runId, dryRun, force}: StartUndo) => {
   if (force && !admin)
     throw new Refusal('ADMIN_REQUIRED', 'Only admins can delete created records that were changed since. Leave force out')
@@ -63,7 +63,7 @@ export const startUndo = async (tx: Tx, queue: Queue, {org, person, admin, impor
   return {runId: id, job}
 }
 
-/** Stops the schedules of the template whose firing started the run, so that the next firing does not repeat what was undone. */
+/** If a schedule started the run, stops all schedules of its template, so that the next firing does not repeat what was undone. */
 const stopSchedules = async (tx: Tx, {no, org}: Run) => {
   const {schedule, template} = await findRunTies(tx, no)
   if (schedule === null || template === null) return
@@ -74,7 +74,7 @@ const stopSchedules = async (tx: Tx, {no, org}: Run) => {
 
 const mostSchedules = 1_000
 
-/** An import has at most one run that writes and one dry run at a time. */
+/** Refuses if the import already has a run of this kind in progress: one that writes, or a dry run. */
 const takeImport = async (tx: Tx, {org, importNo, dryRun}: {org: string; importNo: number; dryRun: boolean}) => {
   if (!dryRun) return freeImport(tx, {org, importNo})
   if ((await findDryRun(tx, {importNo})) !== null)

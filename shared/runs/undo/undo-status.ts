@@ -5,7 +5,7 @@ import {Refusal} from '../../errors.ts'
 
 type UndoBlock = 'RUN_ACTIVE' | 'DRY_RUN' | 'UNDO_NOT_KEPT' | 'UNDO_EXPIRED' | 'UNDO_DONE' | 'RUN_RETRIED'
 
-/** Returns whether and until when the run can be undone, and by which run it was. */
+/** Returns whether and until when the run can be undone, and which run undid it. */
 export const describeUndo = async (db: Db, run: Run) => {
   const {until, undoneBy, why} = await readUndo(db, run)
   return {available: why === null, until, why, undoneBy}

@@ -17,7 +17,7 @@ type Page = {limit: number; cursor?: string | undefined}
 
 const segmentsPerLook = 100
 
-/** Returns the counts of a run's verification, and one page of the values that differed, in the order in which they were found. */
+/** Returns the counts of a run's verification, and one page of the differing values in the order in which they were found. */
 export const readVerify = async (deps: DifferenceDeps, {run, names}: FoundRun, {limit, cursor}: Page) => {
   const keys = deps.config.SECRETS_KEYS
   const list = `verify ${run.id}`
@@ -42,7 +42,7 @@ export const readVerify = async (deps: DifferenceDeps, {run, names}: FoundRun, {
   }
 }
 
-/** Yields the values that differed after the line `after`. Yields nothing if their key was deleted. */
+/** Yields the differing values after the line number `after`. Yields nothing if the run's key was deleted. */
 export async function* readDifferences(
   {db, storage, config}: DifferenceDeps,
   run: FoundRun['run'],
@@ -73,7 +73,7 @@ const describeDifference = ({row, key, flow, module, recordId, phase, field, res
   read: textOf(read),
 })
 
-/** Returns a value as text: links by their id, lists by their items. Null for an empty value. */
+/** Returns a value as text: a link by its id, a list by its items. Null for an empty value. */
 export const textOf = (value: unknown): string | null => {
   if (value === null || value === undefined || value === '') return null
   if (Array.isArray(value)) return value.map(item => textOf(item) ?? '').join(';')

@@ -9,7 +9,7 @@ const header = ['Row', 'Flow', 'Module', 'Record', 'Field', 'Result', 'Sent', 'R
 
 const verifyCache = openResultCache()
 
-/** Makes the file with the values that differed, completely before its first byte is sent. The file of an ended run is cached for a while. */
+/** Makes the CSV file of the differing values completely before its first byte is sent. The file of an ended run is cached. */
 export const makeVerifyFile = (deps: DifferenceDeps, found: FoundRun): Promise<ResultStream> => {
   const {run} = found
   assertKept(run)

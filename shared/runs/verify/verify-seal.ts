@@ -1,5 +1,5 @@
 import {verifyKeys} from '../../../sql/verify-queue.ts'
 import {openRunSeals} from '../run-seal.ts'
 
-/** Seals and opens the values that are compared when a run is verified, and those that differ. */
+/** Seals and opens the values that verification compares, and the values that differ. */
 export const {make: makeVerifySeal, find: findVerifySeal, reseal: resealVerifyKeys} = openRunSeals(verifyKeys, 'verify')
