@@ -17,7 +17,7 @@ export const validateTemplate = tool({
   description: 'Validates an import template, also against the current fields of the connection. Nothing is saved.',
   input: z.strictObject({
     template: z.record(z.string(), z.unknown()).describe('The document, in the form of POST /orgs/{org}/templates'),
-    connector: z.string().max(100).optional().describe('The connection to check against, for a template without one'),
+    connector: z.string().max(100).optional().describe('The connection to check against, instead of the template’s own'),
   }),
   output: z.object({
     valid: z.boolean(),

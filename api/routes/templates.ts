@@ -220,12 +220,12 @@ export default [
     access: {role: 'operator'},
     summary: 'Check a template against the CRM',
     description:
-      'Compares the template with the latest discovery of its connection. A template for any connection is compared with `connector`, or with the only connection.',
+      'Compares the template with the latest discovery of `connector`. Without it, of the template’s own connection, or of the only connection.',
     answers: {200: TemplateCheck},
     refusals: ['NOT_FOUND', 'CONNECTION_NOT_FOUND', 'CONNECTION_REQUIRED', 'NO_DISCOVERY'],
     example: {answer: checkExample},
     params: OfTemplate,
-    query: z.object({connector: z.string().optional().describe('The connection to compare with, for a template without one')}),
+    query: z.object({connector: z.string().optional().describe('The connection to compare with, instead of the template’s own')}),
     async handle({db, caller, params: {id}, query: {connector}}) {
       return checkTemplate(db, await findVisible(db, {...templateAskerOf(caller), id}), connector)
     },

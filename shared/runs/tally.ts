@@ -42,9 +42,10 @@ export const tallyRows = async (deps: RunRowsDeps, foundRun: FoundRun, {source: 
 }
 
 const add = (groups: Map<string, Group>, entry: RunRowEntry, rowNumber: number) => {
-  const named = groups.size < mostGroups ? entry : {...entry, code: null, field: null, fieldLabel: null, message: null}
+  const hasRoom = groups.size < mostGroups || groups.has(keyOf(entry))
+  const named = hasRoom ? entry : {...entry, code: null, field: null, fieldLabel: null, message: null}
   const {module, moduleLabel, phase, outcome, action, code, field, fieldLabel, linkEmpty, message} = named
-  const key = JSON.stringify([module, phase, outcome, action, code, field, linkEmpty])
+  const key = keyOf(named)
   const known = groups.get(key)
   if (known) known.rows++
   else
@@ -63,3 +64,6 @@ const add = (groups: Map<string, Group>, entry: RunRowEntry, rowNumber: number) 
       message,
     })
 }
+
+const keyOf = ({module, phase, outcome, action, code, field, linkEmpty}: RunRowEntry) =>
+  JSON.stringify([module, phase, outcome, action, code, field, linkEmpty])

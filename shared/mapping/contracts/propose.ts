@@ -80,12 +80,12 @@ const proposeChange = (rows: readonly number[]): number | null => {
   return Math.min(100, Math.max(0.5, Math.ceil(largest * 20) / 10))
 }
 
-/** Lists the fields that columns of the slot fill without a value map, each with its column. */
+/** Lists the fields that columns of the slot fill without a value map or an expression, each with its column. */
 export const listPlainFields = (flows: readonly unknown[], slot: string): {column: string; module: string; field: string}[] =>
   Flows.parse(flows).flatMap(({sourceId, module, fields}) =>
     sourceId === slot
-      ? fields.flatMap(({mode, source, values, map, field}) =>
-          mode === 'column' && source && !values && !map ? [{column: source, module, field}] : [],
+      ? fields.flatMap(({mode, source, transform, values, map, field}) =>
+          mode === 'column' && source && !transform && !values && !map ? [{column: source, module, field}] : [],
         )
       : [],
   )

@@ -64,7 +64,8 @@ export const isRounded = (digits: string, places: number | null, value: number):
 
 const roundDouble = (number: number, places: number | null) => {
   const scale = 10 ** (places ?? 0)
-  const rounded = places === null ? number : Math.round(number * scale) / scale
+  // `Math.round` would round negative halves towards zero.
+  const rounded = places === null ? number : (Math.sign(number) * Math.round(Math.abs(number) * scale)) / scale
   // A number that overflows when it is scaled has no decimal places to round. `|| 0` avoids minus zero.
   return (Number.isFinite(rounded) ? rounded : number) || 0
 }
