@@ -39,7 +39,7 @@ const whoMay = (access: Route['access']) => {
   return 'operator' in access ? 'ADMIN_TOKEN' : 'staff'
 }
 
-/** A bearer as the gates see it. `refused` is the response of every route that reads a bearer. */
+/** A bearer and what the gates know about it. `refused`: the response of every route that reads a bearer. */
 type Bearer = {
   token: string | null
   org: string
@@ -96,7 +96,7 @@ const expectedAt = (row: Row, path: string, bearer: Bearer): ExpectedAnswer => {
   return ROLES.indexOf(bearer.role!) >= ROLES.indexOf(row.who) ? 'let in' : [403, 'ROLE_REQUIRED']
 }
 
-/** Returns the expected response of a backoffice route by rule 10: 403 for no bearer, a customer session and an API token; 401 for an unknown bearer. */
+/** Returns the expected response of a backoffice route. No bearer, a customer's session and an API token get 403; an unknown bearer gets 401. */
 const expectedInside = (row: Extract<Row, {who: 'staff' | 'operator with ADMIN_TOKEN'}>, bearer: Bearer): ExpectedAnswer => {
   if (bearer.operator) return 'session' in row ? [403, 'SESSION_REQUIRED'] : 'let in'
   if (bearer.token === null) return [403, 'ADMIN_REQUIRED']
@@ -105,7 +105,7 @@ const expectedInside = (row: Extract<Row, {who: 'staff' | 'operator with ADMIN_T
   return bearer.staff && row.who === 'staff' ? 'let in' : [403, 'ADMIN_REQUIRED']
 }
 
-/** Calls a route with a body that no schema accepts, so that even an admitted request is refused, by its schema. */
+/** Calls a route so that an admitted request changes nothing: with ids that do not exist and, except for GET, a body that is not JSON. */
 const knock = (route: Route, {token, org}: Bearer) =>
   house.as(token)(
     route.method.toUpperCase(),
@@ -114,14 +114,14 @@ const knock = (route: Route, {token, org}: Bearer) =>
     {'content-type': 'application/json'},
   )
 
-/** Whether the route is the sign-out, which the test calls last, because it ends the bearer. */
+/** Whether the route is the sign-out. The test calls it last, because it ends the bearer. */
 const isSignOut = (route: Route) => nameOf(route) === 'DELETE /auth/session'
 
 const walk = async (t: ExecutionContext, bearer: Bearer) => {
   const tell = async (route: Route) => {
     const {status, body} = await knock(route, bearer)
     const code = typeof body === 'object' ? (body?.code ?? null) : null
-    // Any other bearer passes the gates and gets this code from the handler.
+    // Only an embed token gets IMPORT_NOT_FOUND from a gate. Other bearers get this code from the handler, so they were let in.
     const isGate = GATES.has(code) || (bearer.embed && code === 'IMPORT_NOT_FOUND')
     return [nameOf(route), isGate ? [status, code] : 'let in'] as const
   }

@@ -5,7 +5,7 @@ import * as is from 'typescript/unstable/ast/is'
 import {createVirtualFileSystem} from 'typescript/unstable/fs'
 import {API} from 'typescript/unstable/sync'
 
-/** Rules on imports, on code with a single place, and on sizes. */
+/** A source file with its syntax tree and all nodes of the tree. */
 export type Source = {path: string; tree: SourceFile; nodes: Node[]}
 export type Rule = (source: Source) => {at: Node; says: string}[]
 
@@ -50,7 +50,10 @@ const importDirection: Rule = source => {
   return wrong.map(({at, target}) => ({at, says: `imports ${target}`}))
 }
 
-/** Finds groups of files that import each other at start, and returns them in path order. Type imports and `import()` do not count. */
+/**
+ * Finds groups of files that import each other in a cycle when they are loaded. The files of a group are in path order. Type imports and
+ * `import()` do not count.
+ */
 export const findCycles = (sources: Source[]): string[][] => {
   const imports = new Map(
     sources.map(source => {
@@ -74,7 +77,10 @@ export const findCycles = (sources: Source[]): string[][] => {
   ].map(key => key.split(','))
 }
 
-/** Lets clients import only types of the server, because they run in a browser or on a laptop without a database. */
+/**
+ * Finds imports of server code or server packages in clients, which run in a browser or on a computer without a database. Type imports are
+ * allowed.
+ */
 const clientsAlone: Rule = source => {
   if (!isUnder(source.path, 'api/clients/')) return []
   const wrong = importsOf(source).filter(
@@ -90,7 +96,10 @@ const serverPackages = ['koa', '@koa/router', 'pg', 'pg-boss', 'slonik', 'pino']
 const statement =
   /^\s*(insert\s+into\s|update\s+\S+(\s+as\s+\S+)?\s+set\s|delete\s+from\s|select\s+(.+\s)?from\s|select\s+\S+\(|with\s+\w+\s+as\s*\(|(create|alter|drop)\s+(or\s+replace\s+)?(unique\s+)?(table|index|type|extension|schema|database|view|function|sequence)\s|truncate\s+\w+\s*;?$|(listen|notify)\s+\w+\s*;?$)/is
 
-/** Finds SQL outside `sql/`. Queries of the CRM are exempt, although they begin with `select` too. */
+/**
+ * Finds SQL texts and imports of SQL drivers outside `sql/` and tests. Queries of the CRM in `shared/crm/` are exempt, although they begin with
+ * `select`.
+ */
 const sqlText: Rule = ({path, nodes, ...rest}) => {
   if (isUnder(path, 'sql/', 'test/')) return []
   const drivers = importsOf({path, nodes, ...rest}).filter(found => isPackage(found, 'pg', 'slonik') && !found.typeOnly)
@@ -103,8 +112,8 @@ const sqlText: Rule = ({path, nodes, ...rest}) => {
 }
 
 /**
- * Finds code that reads the environment outside the configuration. Tests may pass the whole environment to a child process. The command
- * line reads it in one separate file.
+ * Finds code that reads the environment outside the configuration and the settings file of the command line. Tests may pass the whole
+ * environment to a child process.
  */
 const environment: Rule = source => {
   if (isUnder(source.path, 'shared/config.ts', 'api/clients/cli/settings.ts', 'test/stack/')) return []
@@ -188,7 +197,10 @@ const excuse = /^test(\.serial)?\.(only|skip|todo|failing)$/
 const silenced = new RegExp(`(//|/\\*)\\s*@${'ts'}-(ignore|nocheck)`)
 const checkedTypes: Rule = ({tree}) => (silenced.test(tree.text) ? [{at: tree, says: 'switches the type checker off'}] : [])
 
-/** Finds patterns in which one repeated character takes more than linear time. The library scslre cannot judge repetitions of several characters. */
+/**
+ * Finds regular expressions whose time grows more than linearly with the number of one repeated character. The library scslre cannot judge
+ * repetitions of several characters.
+ */
 const slowPatterns: Rule = ({path, nodes}) =>
   nodes.flatMap(at => {
     if (isTest(path) || !is.isRegularExpressionLiteral(at) || at.getText() in shortTexts) return []
@@ -214,8 +226,8 @@ const shortTexts: Record<string, string> = {
 }
 
 /**
- * Finds comparisons of a secret, or of a value derived from one. Secrets must be compared in constant time or looked up by hash. A test for
- * presence is allowed.
+ * Finds `==` and `===` on a value whose name ends like a secret or a value derived from one. Such values must be compared in constant time or
+ * looked up by hash. Comparisons with a constant are allowed.
  */
 const secretComparisons: Rule = ({path, nodes}) =>
   isUnder(path, 'test/', ...comparesItsOwn)
@@ -226,7 +238,7 @@ const secretComparisons: Rule = ({path, nodes}) =>
           : [],
       )
 
-/** Files exempt from this rule. The grant compares with its own state; the clients run on the computer of the person who signs in. */
+/** Files exempt from `secretComparisons`. The grant compares with its own state. The clients run on the computer of the person who signs in. */
 const comparesItsOwn = ['shared/crm/grant.ts', 'api/clients/']
 const isOfSecrets = (left: Node, right: Node) =>
   [left, right].some(side => secret.test(side.getText())) && ![left, right].some(side => isNoSecret(side))
@@ -255,7 +267,7 @@ const nodesBelow = (node: Node): Node[] => {
   return found
 }
 
-/** Parses sources with the compiler's parser. Nothing is resolved or checked, so they need not exist on disk. */
+/** Parses texts with the compiler's parser. Nothing is resolved or checked, so the files need not exist on disk. */
 export const parse = (texts: [path: string, text: string][]): Source[] => {
   const files = Object.fromEntries(texts.map(([path, text], index) => [`/${index}/${path}`, text]))
   const config = JSON.stringify({files: Object.keys(files), compilerOptions: {noLib: true, noResolve: true, types: []}})

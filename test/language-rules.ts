@@ -4,7 +4,7 @@ import type {Source} from './boundary-rules.ts'
 
 export type Finding = {path: string; says: string}
 
-/** Metaphors this project used for standard terms. `docs/glossary.md` names the terms. */
+/** Metaphors that this project formerly used for standard terms. `docs/glossary.md` names the terms. */
 export const bannedWords = new Set([
   'bereft',
   'desk',

@@ -8,7 +8,9 @@ import {openOrg} from './support/importing.ts'
 import {leadsTemplate} from './support/templates.ts'
 import {startTestDeployment, type TestDeployment} from './support/test-deployment.ts'
 
-/** An id of another org gets exactly the same response as an unknown id, so that the response does not reveal whether the id exists. */
+/**
+ * Tests that an id of another org gets exactly the same response as an unknown id, so that the response does not reveal whether the id exists.
+ */
 let house: TestDeployment
 let mine: Ids
 let theirs: Ids
@@ -36,7 +38,10 @@ const pathWith = (route: Route, strange: string, id: string) =>
     .replace(':column', 'name')
     .replace(':offset', '0') + (QUERIES[route.path.split('/').at(-1)!] ?? '')
 
-/** Returns every part of a response that could reveal something: the status, the headers that do not vary by request, and the body. */
+/**
+ * Returns the parts of a response that could reveal something: the status, the headers except those that vary by request, and the body without
+ * the id.
+ */
 const seen = ({status, headers, text}: HttpAnswer, id: string) => {
   const own = ['date', 'x-request-id', 'connection', 'keep-alive']
   return {status, headers: [...headers].filter(([name]) => !own.includes(name)), text: text.replaceAll(id, 'THE ID')}

@@ -11,7 +11,7 @@ import {readConfig} from '../../shared/config.ts'
 import {openLog} from '../../shared/telemetry/log.ts'
 
 /**
- * The parameters of the measured route. It exists three times: in bare Koa, in our app without a bearer, and in our app with bearer, access
+ * Parameters of the measured route. The route exists three times: in bare Koa, in our app without a bearer, and in our app with bearer, access
  * checks and schema.
  */
 const Params = z.object({org: z.string()})

@@ -25,7 +25,10 @@ export const bodiesOf = (rows: number, prefix: string): string[] =>
     JSON.stringify({data: Array.from({length: rowsPerCall}, (_, at) => recordOf(prefix, call * rowsPerCall + at)), trigger: []}),
   )
 
-/** Posts the bodies, `atOnce` at a time, and returns the seconds. It reads the answers to their end and ignores them. */
+/**
+ * Posts the bodies, `atOnce` at a time, and returns the seconds. Reads the answers to their end and ignores them. Throws unless each has status
+ * 201.
+ */
 export const postAll = async (url: string, token: string, bodies: string[], atOnce: number): Promise<number> => {
   const dispatcher = new Agent({pipelining: 1})
   const headers = {authorization: `Zoho-oauthtoken ${token}`, 'content-type': 'application/json'}

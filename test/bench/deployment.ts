@@ -14,7 +14,7 @@ import {assertWhole, type BenchImport, type FlowOf, openPlace, prepareImport, st
 const readyWithinMs = 30_000
 const usualStandsStillMs = 60_000
 
-/** A run that has ended. Its times are seconds of a clock that this process shares. */
+/** A run that has ended. `startedAt` and `endedAt` are in seconds since the epoch, by the clock of this machine. */
 export type EndedRun = {id: string; no: number; seconds: number; startedAt: number; endedAt: number}
 
 /** A file to import. It is CSV unless `type` is another media type. */
@@ -35,8 +35,8 @@ export type Deployment = {
 }
 
 /**
- * How to start the service. `beside` names workers in the process of the discovery. `imports` is the number of imports processes. `people`
- * lists who signs in, each with a CRM org of their own. A run that adds no entry for `standsStillMs` is given up.
+ * How to start the service. `beside`: more workers in the process of the discovery. `imports`: number of imports processes. `people`: who signs
+ * in, each with a separate CRM org. `standsStillMs`: waiting for runs ends with an error if they add no log entry for so long.
  */
 type Options = {
   crm: string[]
@@ -136,7 +136,10 @@ const runImport = async (place: BenchImport, ended: Deployment['ended'], file: {
 
 type FoundRun = EndedRun & {state: string; entries: number; stop: object | null}
 
-/** Waits for the ends of runs. It polls rarely, so that polling does not affect the measurement. It gives up if no entry is added for `standsStillMs`. */
+/**
+ * Waits for the ends of runs. Throws if a run was stopped, or if no log entry is added for `standsStillMs`. Polls rarely, so that polling does
+ * not affect the measurement.
+ */
 const untilEnded = async (query: Query, standsStillMs: number, ids: string[], {cancelled} = {cancelled: false}): Promise<EndedRun[]> => {
   for (let last = -1, since = Date.now(); ; await sleep(200)) {
     const found = await query<FoundRun>(

@@ -28,7 +28,7 @@ export const measureEngineParts = async () => {
       const csv = fileOf(rows, `${round} `)
       const parts = await measureParts(csv, deployment.crmUrl)
       const {seconds} = await deployment.runImport({csv, flow: withExpressions})
-      // The first round compiles the code.
+      // The first round does not count, because it compiles the code.
       if (round === 0) continue
       measured.ratio.push((parts.parse + parts.evaluate + parts.post + parts.write) / seconds)
       measured.parts.push(parts)
@@ -82,7 +82,7 @@ const evaluateAll = async ([header, ...records]: string[][]) => {
   }
 }
 
-/** Executes both statements of every batch, one batch after another. It refreshes the statistics as the engine does. */
+/** Executes both statements of every batch, one batch after another, and refreshes the statistics as the engine does. Returns the seconds. */
 const writeAll = async () => {
   const ledger = await openLedger('bench_parts', {connections: 2})
   try {

@@ -37,9 +37,9 @@ const rowAt = (at: number) => ({
 })
 
 /**
- * Measures rows per second of `evaluate` ÷ those of the bare engine. That is the same WASM on this thread, without limits, checks, errors
- * by row or a second thread: JSON in, one loop, JSON out, one batch at a time. Rounds are interleaved. The result is the median of their
- * ratios.
+ * Measures rows per second of `evaluate` ÷ those of the bare engine. The bare engine is the same WASM on this thread, without limits, checks,
+ * errors by row or a second thread. It takes JSON, runs one loop and returns JSON, one batch at a time. Rounds are interleaved. The result is
+ * the median of their ratios.
  */
 export const measureExpressions = async () => {
   const rows = Array.from({length: batchRows}, (_, at) => rowAt(at))

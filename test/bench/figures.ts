@@ -25,7 +25,7 @@ import {measureVerifyCost} from './verify-cost.ts'
 export type Figure = {about: string; atLeast?: number; atMost?: number}
 /** Figures that are measured and printed together. */
 export type Measure = {subject: string; measure(options: MeasureOptions): Promise<Record<string, number>>; figures: Record<string, Figure>}
-/** `rows`: instead of the usual number of rows. Figures whose number of rows is part of what they say ignore it. */
+/** `rows`: replaces the usual number of rows. Figures that name their number of rows ignore this option. */
 export type MeasureOptions = {rows?: number}
 
 const requests: Measure = {

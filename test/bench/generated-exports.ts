@@ -10,7 +10,10 @@ const firstId = 4_400_000_000_000n
 
 type Job = {fields: string[]; page: number}
 
-/** Returns a handler of bulk reads for a module with `records` records. Their values equal the rows of `fileOf`. Pages are generated on download. */
+/**
+ * Returns a handler of bulk reads for a module with `records` records. Their values equal the rows of `fileOf`. Each page is generated when it
+ * is downloaded.
+ */
 export const serveGeneratedExports = (records: number) => {
   const jobs: Job[] = []
   const sourceOf = new Map((plain.fields as {field: string; source: string}[]).map(({field, source}) => [field, source]))

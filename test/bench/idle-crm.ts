@@ -7,9 +7,10 @@ import {createSimulator} from '../simulators/crm/simulator.ts'
 import {exportsPath, serveGeneratedExports} from './generated-exports.ts'
 
 /**
- * Starts a CRM that does nothing. It answers that every record of a write was made, at once or after `--latency` ms, and stores none. All
- * other answers (consent, tokens, metadata) come from the stand-in. Its first org exists `--orgs` times: bench1@example.org belongs to the
- * first copy, bench2@example.org to the second. With `--exports N`, a module has so many records for bulk reads, which are made when they are read.
+ * Starts a CRM that does nothing. It answers that every record of a write was made, at once or after `--latency` ms, and stores none. All other
+ * answers (consent, tokens, metadata) come from the stand-in.
+ * The first org of the stand-in exists `--orgs` times: bench1@example.org belongs to the first copy, bench2@example.org to the second.
+ * With `--exports N`, bulk reads find N records in a module; they are generated when they are read.
  */
 const text = (value: string) => ({type: 'string', default: value}) as const
 const {port, latency, orgs, exports} = parseArgs({

@@ -9,9 +9,9 @@ const rows = 50_000
 const callsAtOnce = 5
 
 /**
- * Measures rows per second of an import ÷ those of a bare loop. The loop posts ready-made calls of 100 of the same records to the same
- * stand-in, five at a time. Interleaved rounds have their own records; the result is the median of their ratios. It also measures the
- * stand-in's share of one core while the import runs.
+ * Measures rows per second of an import ÷ those of a bare loop. The loop posts ready-made calls to the same stand-in, 100 records each and five
+ * at a time. Rounds are interleaved, and each has other records. The result is the median of their ratios. Also measures the stand-in's share of
+ * one core while the import runs.
  */
 export const measureImportSpeed = async () => {
   const crm = ['test/simulators/crm.ts', '--control', '--journal', '0', '--switch', 'credits=false']
@@ -26,7 +26,7 @@ export const measureImportSpeed = async () => {
       const {seconds} = await deployment.runImport({csv: fileOf(rows, `import ${round} `), flow: plain})
       const standIn = (processorSecondsOf(deployment.pidOf('crm')) - before) / seconds
       await fetch(`${crmUrl}/__sim/clear`, {method: 'POST'})
-      // The first round compiles the code.
+      // The first round does not count, because it compiles the code.
       if (round === 0) continue
       measured.ratio.push(bare / seconds)
       measured.speed.push(rows / seconds)

@@ -13,10 +13,10 @@ const firstRows = 1_000
 const takenWithinMs = 30_000
 
 /**
- * Measures the gain from a second, third and fourth `imports` process: rows per second of four processes with one run in each of four orgs
- * ÷ those of one process with one run in one org. Each org has a separate CRM, three slots and 200 ms per call, so a single run reaches
- * at most 1,500 rows/s. It also measures one process that executes all four runs at once. Interleaved rounds have 10,000 rows per run. The
- * results are the medians of their ratios.
+ * Measures the gain from more `imports` processes: rows per second of four processes with one run in each of four orgs ÷ those of one process
+ * with one run in one org. Each org has a separate CRM, three slots and 200 ms per call, so a single run reaches at most 1,500 rows/s.
+ * Also measures one process that executes all four runs at once. Rounds are interleaved, with 10,000 rows per run. The results are the medians
+ * of their ratios.
  */
 export const measureImportWorkers = async () => {
   const four = await openOrgs('workers', {imports: orgs, runsEach: 1})
@@ -34,7 +34,7 @@ export const measureImportWorkers = async () => {
 
 const compare = async (four: Orgs, one: Orgs) => {
   const measured = {four: [] as number[], one: [] as number[], speed: [] as number[]}
-  // The first run of each process compiles the code.
+  // These runs do not count, because the first run of each process compiles the code.
   for (const orgs of [four, one]) await speedOf(orgs, orgs.imports, firstRows)
   for (let round = 0; round < rounds; round++) {
     const alone = await speedOf(four, four.imports.slice(0, 1))

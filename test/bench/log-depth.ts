@@ -7,7 +7,10 @@ const page = 1_000
 const rounds = 101
 const warmUps = 5
 
-/** Measures the time of a log page of 1,000 at the end of 1,000,000 entries ÷ the time of the first page: in Postgres, then after the move to storage. */
+/**
+ * Measures the time of a log page of 1,000 entries at the end of 1,000,000 ÷ the time of the first page. The log is first in Postgres, then in
+ * storage.
+ */
 export const measureLogDepth = async () => {
   const filled = await openFilledRun('bench_log', entries)
   try {

@@ -9,13 +9,13 @@ import {fileOf, plain} from './rows.ts'
 
 const usualRows = 200_000
 const fullRows = 1_000_000
-/** The records of one job of an export. */
+/** Number of records in one job of an export. */
 const rowsPerJob = 200_000
 const latencyMs = 400
 const crmOrg = 'example'
-/** One row in so many differs from its record. */
+/** One row of this many differs from its record. */
 const changedEvery = 5
-/** The values of a query of a CRM org that takes one list of values. Other orgs take ten lists. */
+/** Number of value lists in a query of a CRM org that accepts only one. Other orgs accept ten. */
 const fewestLists = 1
 
 /**
@@ -32,7 +32,8 @@ export const measureMatchedImport = async ({rows = usualRows}: MeasureOptions) =
     await setSwitches(deployment, {latencyMs, ...jobTimesOf(rows)})
     await deployment.query(`update connectors set capabilities = capabilities || jsonb_build_object('coqlInLists', $1::int)`, [fewestLists])
     const queried = await importChanged(deployment, csv, {rows, round: 0, unchanged: 'write'})
-    // The earlier rounds wrote every record. Without this pause, the run would read all of them as changes, which a user's run seldom does.
+    // The earlier imports wrote every record. Without this pause, the run would read all of them as changes, which seldom happens to a user's
+    // run.
     await sleep(exportMarginMs)
     const exported = await importChanged(deployment, csv, {rows, round: 1, unchanged: 'skip', start: {match: 'snapshot'}})
     await deployment.query(`update connectors set capabilities = capabilities - 'coqlInLists'`)
@@ -53,7 +54,7 @@ export const measureMatchedImport = async ({rows = usualRows}: MeasureOptions) =
 type Unchanged = 'skip' | 'write'
 const flowOf = (unchanged: Unchanged) => ({...plain, match: {by: ['Account_Number'], onOne: 'update', onMany: 'skip', unchanged}})
 
-/** Jobs take 60 s + 1 ms a row with all rows. With fewer rows, they take the same share of a run, so that ratios stay comparable. */
+/** With 1,000,000 rows, a job takes 60 s + 1 ms a row. With fewer rows, jobs take the same share of a run, so that ratios stay comparable. */
 const jobTimesOf = (rows: number) => ({
   bulkSeconds: (60 * rows) / fullRows,
   bulkRowMs: Math.ceil(rows / rowsPerJob) / Math.ceil(fullRows / rowsPerJob),
@@ -74,7 +75,7 @@ const importChanged = async (deployment: Deployment, base: Buffer, {rows, round,
   return {credits, seconds: ended!.seconds, digest}
 }
 
-/** Changes the city of every fifth row, beside those that earlier rounds changed. */
+/** Changes the city of every fifth row. Rows that earlier rounds changed stay changed. */
 const changeCities = (csv: Buffer, round: number): Buffer => {
   const [head, ...lines] = csv.toString().trimEnd().split('\n')
   const changed = lines.map((line, n) => (n % changedEvery <= round ? line.replace(',City ', ',Town ') : line))

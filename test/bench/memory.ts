@@ -7,10 +7,11 @@ const few = 100_000
 const many = 1_000_000
 
 /**
- * Measures the memory of an imports worker, sandbox included, and whether it becomes slower. It runs 100,000 rows in one deployment, then
- * 1,000,000 in another, once each, with ten expressions per row, against a CRM that does nothing. Speed is compared between the last and
- * the second tenth of the long run, because the first includes the start. A tenth lasts only a few seconds, so other load on this machine
- * matters; its speed is therefore the median of its ten pieces. The plain speed by the clock is given too.
+ * Measures the memory of an imports worker, sandbox included, and whether the worker becomes slower. One deployment runs 100,000 rows and
+ * another 1,000,000, once each. Each row has ten expressions, and the CRM does nothing.
+ * Speed is compared between the last and the second tenth of the long run, because the first includes the start. A tenth lasts only a few
+ * seconds, so other load on this machine matters. The speed of a tenth is therefore the median of its ten pieces. The plain speed by the clock
+ * is given too.
  */
 export const measureMemory = async () => {
   const small = await measureRun(few)

@@ -1,6 +1,6 @@
 import type {Figure, Measure} from './figures.ts'
 
-/** Formats the limit of a figure. */
+/** Formats the limit of a figure. Returns null if the figure has none. */
 export const limitOf = ({atLeast, atMost}: Figure): string | null => {
   if (atLeast !== undefined) return `>= ${atLeast.toFixed(2)}`
   return atMost === undefined ? null : `<= ${atMost.toFixed(atMost < 100 ? 2 : 0)}`
@@ -11,7 +11,7 @@ export const isMissed = ({atLeast, atMost}: Figure, value: number): boolean =>
 
 const [valueWidth, limitWidth] = [9, 8]
 
-/** Formats the line of a figure: its value, limit, a mark if it misses the limit, its name and what it divides. */
+/** Formats the line of a figure: its value, its limit, `MISSED` if it misses the limit, its name and what it divides. */
 export const lineOf = (name: string, figure: Figure, value: number, nameWidth: number): string =>
   [
     shown(value).padStart(valueWidth),

@@ -17,9 +17,10 @@ const connections = 10
 const underWayWithinMs = 60_000
 
 /**
- * Measures what 50 active runs cost other users of the API: time and rate of reading the progress of these runs and of authorising another
- * run ÷ those of the same requests to the same process without runs. The runs use two `imports` processes over one CRM org with ten slots
- * and 400 ms per call. Ten connections send requests as fast as they are answered. The results are the medians of five interleaved rounds.
+ * Measures what 50 active runs cost other users of the API. Two requests are measured: reading the progress of these runs, and authorising
+ * another run. Each figure is the time or rate during the runs ÷ that of the same requests to the same process without runs.
+ * The runs use two `imports` processes over one CRM org with ten slots and 400 ms per call. Ten connections send requests as fast as they are
+ * answered. The results are the medians of five interleaved rounds.
  */
 export const measureParallelRuns = async () => {
   const deployment = await startDeployment('parallel', {
@@ -47,7 +48,7 @@ type Load = {perSecond: number; p99: number}
 
 const compare = async (deployment: Deployment, imports: Imports) => {
   const measured: {quiet: CompareRunsInput; busy: CompareRunsInput}[] = []
-  // The first runs compile the code.
+  // The first round does not count, because its runs compile the code.
   for (let round = 0, ids = await Promise.all(imports.map(one => startRun(one, {rows: {to: 100}}))); round <= rounds; round++) {
     await deployment.ended(ids, {cancelled: true})
     const quiet = await ask(imports, ids)

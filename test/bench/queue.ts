@@ -15,15 +15,19 @@ import {bareJob, channel, nowMs, ourJob, type QueueJobsInput, type QueueJobsOpti
 const rounds = 5
 const samples = 150
 const backlog = 1_500
-/** Pause before the next job. After a job, a slot completes it and looks for another; then it waits, as it usually does between jobs. */
+/**
+ * Pause in ms before the next job. After a job, a slot completes the job and looks for another. Then the slot waits, as it usually does between
+ * jobs.
+ */
 const restMs = 5
 const warmUps = 50
 
 /**
- * Measures the time from the commit that enqueues a job to its handler's first line in a waiting worker process ÷ the time from the commit
- * of a bare NOTIFY to a bare listener in that process. One of each alternates; a round gives the ratio of their medians and of their 99th
- * percentiles. It also measures jobs per second of a backlog of 1,500 through our queue and `workers/worker.ts` ÷ through bare pg-boss with
- * the same policy, slots, batch size and polling; the handler does nothing. The results are the medians of five rounds.
+ * Measures the time from the commit that enqueues a job to the first line of its handler in a waiting worker process. This time is divided by
+ * the time from the commit of a bare NOTIFY to a bare listener in that process. The two alternate; a round gives the ratio of their medians and
+ * of their 99th percentiles.
+ * Also measures jobs per second of a backlog of 1,500 through our queue and `workers/worker.ts` ÷ through bare pg-boss. Both have the same
+ * policy, slots, batch size and polling, and a handler that does nothing. The results are the medians of five rounds.
  */
 export const measureQueue = async () => {
   const database = await createDatabase('bench_queue')
@@ -114,7 +118,10 @@ const drain = async ({queue, child, org}: Bench, of: 'ours' | 'bare') => {
   return ((backlog - 1) / (last - first)) * 1000
 }
 
-/** Asks the child to listen, and returns when it does. The returned function waits until the jobs have begun. */
+/**
+ * Sends the child a message with what to count, and waits until the child has confirmed it. The returned function waits until the jobs have
+ * begun.
+ */
 const ask = async (child: ChildProcess, asked: QueueJobsInput) => {
   const [heard] = [once(child, 'message'), child.send(asked)]
   await heard

@@ -11,7 +11,7 @@ type MappedField = {field: string; source: string}
 const recordColumn = 'Accounts record'
 const numbers = new Set(['Annual_Revenue', 'Employees'])
 
-/** Throws unless the module holds one record with the values of each row of the file, and no other. */
+/** Throws unless the module holds one record with the values of each row of the files, and no other record. */
 export const assertRecords = async ({crmUrl}: Deployment, {module, fields}: FlowOf, files: Buffer[]): Promise<void> => {
   const mapped = fields as MappedField[]
   const names = mapped.map(({field}) => field)
@@ -28,10 +28,10 @@ export const assertRecords = async ({crmUrl}: Deployment, {module, fields}: Flow
     throw new Error(`The records of ${module} are ${JSON.stringify(found)} instead of ${JSON.stringify(expected)}`)
 }
 
-/** How the rows of a run ended, by results.csv: `ends` counts results, and `digest` covers the record of each row. */
+/** How the rows of a run ended, by results.csv. `ends`: number of rows by result. `digest`: digest of the row numbers and their records. */
 export type RunEnds = {ends: Record<string, number>; digest: string}
 
-/** Reads how each row ended. Throws if a row has no record. */
+/** Reads how each row of a run ended. Throws if a row has no record. */
 export const readEnds = async ({place, path}: PreparedImport, run: string): Promise<RunEnds> => {
   const ends: Record<string, number> = {}
   const digest = createHash('sha1')

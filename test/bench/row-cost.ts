@@ -15,7 +15,7 @@ const archivedWithinMs = 120_000
 export const measureRowCost = async () => {
   const deployment = await startDeployment('cost', {crm: ['test/bench/idle-crm.ts'], beside: ['archive']})
   try {
-    // The first run compiles the code.
+    // The first run does not count, because it compiles the code.
     await untilArchived(deployment, (await deployment.runImport({csv: fileOf(5_000, 'first '), flow: withExpressions})).no)
     const csv = fileOf(rows, 'cost ')
     const before = await readCosts(deployment)
@@ -41,7 +41,7 @@ export const measureRowCost = async () => {
   }
 }
 
-/** Reads the sums of what the processes and the database have used so far. */
+/** Reads what has been used so far: the bytes of the database, the bytes of write-ahead log, and the processor seconds of each process. */
 export const readCosts = async ({query, pidOf}: Deployment) => {
   const [found] = await query<{bytes: number; wal: number; pid: number}>(
     `select pg_database_size(current_database())::float8 as bytes, pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::float8 as wal, pg_backend_pid() as pid`,
@@ -66,7 +66,10 @@ const childrenSecondsOf = (pid: number) => {
   return (Number(fields[13]) + Number(fields[14])) / 100
 }
 
-/** Returns the processor seconds of a process, or 0 if it has ended since it was listed. Its parent then has its time in the next measurement. */
+/**
+ * Returns the processor seconds of a process, or 0 if it has ended since it was listed. The next measurement then counts its time for its
+ * parent.
+ */
 const secondsOrNone = (pid: number) => {
   try {
     return processorSecondsOf(pid)

@@ -26,7 +26,7 @@ const lineAt = (prefix: string, n: number) =>
 const column = (field: string, source: string) => ({field, mode: 'column', source})
 const made = (field: string, transform: string) => ({field, mode: 'expression', transform})
 
-/** Ten expressions over the twelve columns, and two unchanged columns. */
+/** Ten expressions over the columns of `fileOf`. */
 export const expressions: Record<string, string> = {
   Account_Name: 'row.first.trim() + " " + row.last.trim()',
   Phone: "row.phone ? '+' + row.phone : null",
@@ -40,7 +40,7 @@ export const expressions: Record<string, string> = {
   Description: "row.zip.length > 4 ? 'long ' + row.zip : 'short'",
 }
 
-/** A flow with these expressions, which does the work of a usual import. */
+/** A flow with these expressions and two unchanged columns, which does the work of a usual import. */
 export const withExpressions: FlowOf = {
   module: 'Accounts',
   fields: [

@@ -11,8 +11,9 @@ const rows = 50
 const everyMs = 300
 
 /**
- * Measures what a run costs besides its rows: the processor time of each process and the write-ahead log of one run of 50 rows, from the request
- * to its end. The runs start one every 300 ms, so that none waits for another. The CRM does nothing.
+ * Measures what a run costs besides its rows: the processor time of each process and the write-ahead log of one run of 50 rows. Includes
+ * everything from the request for the run to the end of the run. One run starts every 300 ms, so that none waits for another. The CRM does
+ * nothing.
  */
 export const measureRunCost = async () => {
   const deployment = await startDeployment('runs', {

@@ -9,8 +9,9 @@ const rowsPerBatch = 100
 const batches = 300
 
 /**
- * Measures how much of its concurrency an import uses while it has rows to send: time in flight at the stand-in ÷ (10 slots × wall time),
- * from the arrival of the first full batch to that of the last, at 400 ms per call. The result is the median of five runs in one service.
+ * Measures how much of its concurrency an import uses while it has rows to send: time in flight at the stand-in ÷ (10 slots × wall time), at 400
+ * ms per call. The time counts from the arrival of the first full batch to that of the last. The result is the median of five runs in one
+ * service.
  */
 export const measureSlotUse = async () => {
   const crm = ['test/simulators/crm.ts', '--control', '--latency', `${latencyMs}`, '--no-bodies', '--journal', '10000']

@@ -19,11 +19,11 @@ const atFullSpeed = 2_000
 const underWayWithinMs = 60_000
 
 /**
- * Measures how long people wait for small imports while a large one is active in the same org: the 95th percentile of the time from the
- * request for a run of 50 rows to its end, with a run of 1,000,000 rows ÷ without it. 200 small runs start, one every 80 ms. One CRM org
- * has ten slots and 400 ms per call: the small runs alone need half of the slots. Two `imports` processes execute eight runs each: the
- * large run takes one of the sixteen places, and no small run waits for a place. The result is the median ratio of five interleaved rounds.
- * Each round starts a new large run and cancels it when the small runs have ended.
+ * Measures how long people wait for small imports while a large one is active in the same org. The figure is the 95th percentile of the time
+ * from the request for a run of 50 rows to its end, with a run of 1,000,000 rows ÷ without it.
+ * 200 small runs start, one every 80 ms. One CRM org has ten slots and 400 ms per call, so the small runs alone need half of the slots. Two
+ * `imports` processes execute eight runs each. So the large run takes one of sixteen places, and no small run waits for one.
+ * The result is the median ratio of five interleaved rounds. Each round starts a new large run and cancels it when the small runs have ended.
  */
 export const measureSmallRuns = async () => {
   const deployment = await startDeployment('small', {
@@ -65,7 +65,7 @@ const compare = async (deployment: Deployment, {small, large}: Imports) => {
   }
 }
 
-/** Returns the seconds from the request for each run to its end. */
+/** Returns the seconds from the request for each run to the end of the run. */
 const secondsOf = async ({ended}: Deployment, imports: PreparedImport[]) => {
   const from = performance.now()
   const asked = imports.map(async (one, at) => {
@@ -78,7 +78,7 @@ const secondsOf = async ({ended}: Deployment, imports: PreparedImport[]) => {
   return runs.map(({id, askedAt}) => endedAt.get(id)! - askedAt)
 }
 
-/** Executes `work` beside a large run, which has all slots at the beginning and is still active at the end. */
+/** Executes `work` while a large run is active. The large run has all slots at the beginning and is still active at the end. */
 const besideLarge = async <T>(deployment: Deployment, large: PreparedImport, work: () => Promise<T>): Promise<T> => {
   const id = await startRun(large)
   await untilWritten(deployment, id, atFullSpeed)

@@ -8,12 +8,12 @@ const [rounds, rowsWithImages] = [3, 20_000]
 const rowsToUndo = 100_000
 
 const flow = {...plain, match: {by: ['Account_Number'], onOne: 'update', onMany: 'skip', unchanged: 'write'}}
-/** A file of the same records with other values in one field. */
+/** Returns a file of the same records with other values in one field. */
 const changed = (rows: number, round: number) => Buffer.from(fileOf(rows, 'U-').toString().replaceAll('City ', `City ${round} `))
 
 /**
- * Measures what before images cost: an import of matched rows that all change, with undo on ÷ off (seconds). Then undoes an import of updates,
- * and measures the time in flight at the stand-in ÷ (slots × wall time), from the first restore to the last, reads included.
+ * Measures what before images cost: an import of matched rows that all change, with undo on ÷ off (seconds). Then undoes an import of updates.
+ * Measures the time in flight at the stand-in ÷ (slots × wall time), from the first restore to the last, reads included.
  */
 export const measureUndo = async () => {
   const crm = ['test/simulators/crm.ts', '--control', '--latency', `${latencyMs}`, '--no-bodies', '--journal', '10000']
@@ -43,7 +43,7 @@ const setUndo = ({places: [{client, org}]}: Deployment, undo: 'on' | 'off') =>
   client.call('PATCH', `/orgs/${org}/config/settings`, {body: {undo: undo === 'on' ? null : 'off'}})
 
 const update = async (deployment: Deployment, csv: Buffer) => {
-  // A run that follows another within the CRM's lag reads each record by id.
+  // Earlier runs count as ended an hour ago, because a run that follows another within the CRM's lag reads each record by id.
   await deployment.query(`update runs set ended_at = ended_at - interval '1 hour' where state = 'ended'`)
   const prepared = await prepareImport(deployment.places[0], {csv, flow})
   const run = await startRun(prepared)

@@ -5,7 +5,10 @@ import {fileOf} from './rows.ts'
 
 const [longRows, wideRows, mostColumns] = [1_000_000, 400, 16_384] as const
 
-/** Measures the API's peak memory: one upload of a long file, and one of a file with the most columns, each in its own deployment. */
+/**
+ * Measures the API's peak memory during one upload of a long file, and during one of a file with the most columns. Each upload has a separate
+ * deployment.
+ */
 export const measureUploadMemory = async () => ({
   uploadMemoryMb1m: await measurePeakMb(fileOf(longRows, 'm ')),
   uploadMemoryMbWide: await measurePeakMb(wideFile()),

@@ -8,8 +8,8 @@ const latencyMs = 400
 const flow = {...plain, match: {by: ['Account_Number'], onOne: 'update', onMany: 'skip', unchanged: 'write'}}
 
 /**
- * Measures an import of matched rows that all change, with every row read back ÷ without: credits, and seconds. One round each. The edition
- * of the CRM org is known, as it is a day after its connection at the latest, so reads have slots beside the large calls.
+ * Measures an import of matched rows that all change, with every row read back ÷ without: credits, and seconds. One round each. The edition of
+ * the CRM org is known, as it is at the latest a day after the connection. So reads have slots besides those of the large calls.
  */
 export const measureVerifyCost = async () => {
   const crm = ['test/simulators/crm.ts', '--control', '--latency', `${latencyMs}`, '--no-bodies', '--journal', '10']

@@ -7,10 +7,10 @@ import {installPackage} from '../support/installed-package.ts'
 
 const examples = fileURLToPath(new URL('../../examples', import.meta.url))
 
-/** An idle machine with two processors takes less than ten seconds. */
+/** Time limit of the import tests in seconds. An idle machine with two processors takes less than ten. */
 const longestSeconds = 15
 
-/** Returns how much longer a computation takes than the processor works on it, because other programs work too. */
+/** Returns the elapsed time ÷ the processor time of a computation, at least 1. Other programs on the machine increase it. */
 const slowdown = (): number => {
   const [started, before] = [performance.now(), process.cpuUsage()]
   let used = 0

@@ -18,7 +18,7 @@ const known: KnownWords = {
   ],
   libraries: [{namespace: 'names', functions: [{name: 'full', call: 'full(first, last)', description: 'Full name'}]}],
 }
-/** Completes at the mark `|`, and returns the texts with the first one inserted. */
+/** Completes at the character `|`, and returns the texts with the first one inserted. */
 const complete = (marked: string) => {
   const [caret, source] = [marked.indexOf('|'), marked.replace('|', '')]
   const {from, to, suggestions} = completeAt(source, caret, known)

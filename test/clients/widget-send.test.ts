@@ -9,7 +9,7 @@ import {startTestDeployment} from '../support/test-deployment.ts'
 import {MiB, rowsOf} from '../support/uploads.ts'
 import {writeWorkbook} from '../support/workbook.ts'
 
-/** Uploads as the widget does, with Node's fetch instead of XMLHttpRequest. Real parts go over real connections. */
+/** Opens an uploader like the widget's, with Node's fetch instead of XMLHttpRequest. The parts go to a real API. */
 const openSender = async (t: ExecutionContext) => {
   const here = await startTestDeployment(t, {workers: ['discovery']})
   const {org, connector, session} = await openOrg(here)

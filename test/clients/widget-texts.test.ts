@@ -33,7 +33,7 @@ const fill = (message: unknown): string => {
   return typeof text === 'string' ? text : JSON.stringify(text)
 }
 
-/** Returns which of its parts a message shows. */
+/** Returns the fillings that a message shows. */
 const partsOf = (message: unknown) => fillings.filter(part => fill(message).includes(String(part)))
 
 test('every area is translated, with the same messages and the same placeholders', async t => {

@@ -10,12 +10,13 @@ import {startProxy} from './proxy.ts'
 import {type Check, type Edition, isTicked, readRequired, type Walked, walk} from './referee.ts'
 
 /**
- * `npm run conformance`: runs both editions of the protocol's conformance suite against `/mcp`. First our own server, with the scenarios
- * that need none of the suite's tools; then a fixture with all of them, behind the same mount. Asserts named scenarios, never a count.
+ * `npm run conformance`: runs both editions of the protocol's conformance suite against `/mcp`. Our own server runs the scenarios that need none
+ * of the suite's tools. Then a fixture with all these tools runs every required scenario on the same mount. Asserts named scenarios, never a
+ * count.
  */
 const TOOLS = ['list_modules', 'get_fields', 'propose_mapping', 'test_expression', 'validate_template', 'forecast_import']
 
-/** Checks of the suite that need tools only the fixture has. */
+/** Checks of the suite that need tools which only the fixture has. */
 const needsTools = [
   'sep-2575-server-rejects-undeclared-capability',
   'sep-2575-missing-capability-http-400',
@@ -54,7 +55,7 @@ const needsSession = [
   'elicitation-sep1330-enums',
   'server-sse-multiple-streams',
 ]
-/** Scenarios without a score that are run as well. */
+/** Scenarios that the suite does not score. The fixture must pass them too. */
 const besides = ['http-header-validation', 'http-custom-header-server-validation', 'json-schema-2020-12']
 
 const say = (line: string) => process.stdout.write(`${line}\n`)

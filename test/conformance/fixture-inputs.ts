@@ -12,7 +12,7 @@ const ask = (message: string, requestedSchema: z.ZodObject) => inputRequired.eli
 const sample = (question: string, maxTokens: number) =>
   inputRequired.createMessage({messages: [{role: 'user', content: {type: 'text', text: question}}], maxTokens})
 
-/** Adds tools that need input from the client. Each asks again until it has all input. */
+/** Adds tools that need input from the client. Except for `capabilities`, each asks again until all input has arrived. */
 export const addInputTools = (server: McpServer, states: States): void => {
   const add = (name: string, answer: (context: ServerContext) => Promise<sdk.CallToolResult | sdk.InputRequiredResult>) =>
     server.registerTool(`test_input_required_result_${name}`, {description: `Asks the client: ${name}`}, answer)
@@ -45,7 +45,7 @@ export const addInputTools = (server: McpServer, states: States): void => {
 
 type Add = (name: string, answer: (context: ServerContext) => Promise<sdk.CallToolResult | sdk.InputRequiredResult>) => unknown
 
-/** Adds a tool whose state the client carries between two rounds. The state is signed, and the server's hook has verified it. */
+/** Adds tools whose state the client carries between two rounds. The state is signed, and the server has verified it before a tool runs. */
 const addStateful = (add: Add, states: States) => {
   add('request_state', async context => {
     const {inputResponses, requestState} = context.mcpReq

@@ -9,7 +9,7 @@ import {addPrompts} from './fixture-prompts.ts'
 import {addResources} from './fixture-resources.ts'
 
 /**
- * Returns the route of a server with the diagnostic tools, prompts and resources that the suite's scored scenarios need. It uses the same
+ * Returns the route of a server with the diagnostic tools, prompts and resources that the suite's scored scenarios need. The route uses the same
  * mount as our server, with the same checks, limits and responses.
  */
 export const mountFixture = (): Route => {
@@ -98,7 +98,10 @@ const addTalkingTools = (server: McpServer, bus: sdk.InMemoryServerEventBus) => 
 
 type Handlers = {_requestHandlers: Map<string, (request: sdk.CallToolRequest, context: ServerContext) => Promise<object>>}
 
-/** Refuses a call that needs sampling before its tool runs. The protocol must refuse the call, but the SDK turns an error of a tool into an answer. */
+/**
+ * Refuses a call that needs sampling before its tool runs. The protocol requires a refused call, but the SDK turns an error of a tool into a
+ * result.
+ */
 const refuseWithoutSampling = (server: McpServer) => {
   const handlers = (server.server as unknown as Handlers)._requestHandlers
   const call = handlers.get('tools/call')!

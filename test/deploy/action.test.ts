@@ -16,7 +16,7 @@ test.before(async t => {
   house = await startTestDeployment(t)
 })
 
-/** A stand-in for GitHub's API of comments, over HTTP. */
+/** Starts a stand-in for GitHub's API of comments. */
 const openGithub = async (t: ExecutionContext) => {
   const comments: {id: number; body: string}[] = []
   const requests: string[] = []
@@ -38,7 +38,7 @@ const openGithub = async (t: ExecutionContext) => {
   return {comments, requests, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`}
 }
 
-/** Runs the step of the action as a runner does, with our command line as `lading`. */
+/** Returns a function that runs the step of the action as a GitHub runner does. The command `lading` runs this repository's command line. */
 const openRunner = (home: ReturnType<typeof openHome>, {githubUrl = '', event = {}}: {githubUrl?: string; event?: object} = {}) => {
   const lading = home.put('lading', `#!/bin/sh\nexec '${process.execPath}' '${cliPath}' "$@"\n`)
   chmodSync(lading, 0o755)

@@ -18,7 +18,10 @@ type Service = {
 const compose = readYaml('compose.yaml') as {services: Record<string, Service>; volumes: object}
 const {postgres, ...ours} = compose.services
 
-/** Removes the ids of an old draft and the name of a newer one, which the validator refuses. References are JSON pointers. */
+/**
+ * Removes `id` and `$schema` texts from the schema, because the validator refuses ids of an old draft and the name of a newer draft. References
+ * still resolve, as they are JSON pointers.
+ */
 const withoutIds = (part: unknown): unknown => {
   if (Array.isArray(part)) return part.map(withoutIds)
   if (typeof part !== 'object' || part === null) return part

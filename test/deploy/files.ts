@@ -3,7 +3,6 @@ import {fileURLToPath} from 'node:url'
 import {parse} from 'yaml'
 import {readProcfile} from '../stack/procfile.ts'
 
-/** The files with which operators run Lading, read as their programs read them. */
 export const root = fileURLToPath(new URL('../..', import.meta.url))
 export const readText = (path: string) => readFileSync(`${root}/${path}`, 'utf8')
 export const readYaml = (path: string) => parse(readText(path), {merge: true})

@@ -4,10 +4,10 @@ export type LicenceRow = {name: string; version: string; licence: string}
 
 type Lock = {packages: Record<string, {version?: string; license?: string; dev?: true; name?: string}>}
 
-/** Packages whose licence is in a file only, which the lock file does not record. `test/security/s18-packages.test.ts` knows them too. */
+/** Licences of packages for which the lock file records none. `test/security/s18-packages.test.ts` knows the same packages. */
 const byFile: Record<string, string> = {buildcheck: 'MIT', 'cpu-features': 'MIT', ssh2: 'MIT'}
 
-/** Lists the packages that a user of the package gets, optional ones too, without those of development. */
+/** Lists the packages that an installation gets, sorted and each once: optional packages too, but none that only development uses. */
 export const listLicences = ({packages}: Lock): LicenceRow[] => {
   const rows = Object.entries(packages).flatMap(([path, {version = '', license, dev}]) => {
     const name = path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)
@@ -17,7 +17,7 @@ export const listLicences = ({packages}: Lock): LicenceRow[] => {
   return [...byText.keys()].toSorted().map(key => byText.get(key)!)
 }
 
-/** `npm run licences`: the packages of the service with their licences, as a Markdown table. */
+/** `npm run licences` prints the packages of the service with their licences, as a Markdown table. */
 if (import.meta.main) {
   const rows = listLicences(JSON.parse(readText('package-lock.json')))
   const lines = rows.map(({name, version, licence}) => `| ${name} | ${version} | ${licence} |`)

@@ -5,8 +5,8 @@ import {join, resolve} from 'node:path'
 import {readText, root} from './files.ts'
 
 /**
- * `npm run release -- FOLDER KEY`: writes what a release publishes into an empty folder: the package, its SBOM, its licences, `SHA256SUMS`, and an
- * Ed25519 signature of it. `KEY` is the file of the private key in PEM. `docs/install.md` says how users verify a release.
+ * `npm run release -- FOLDER KEY` writes what a release publishes into an empty folder: the package, its SBOM, its licences, `SHA256SUMS`, and
+ * an Ed25519 signature of `SHA256SUMS`. `KEY` is the file of the private key in PEM. `docs/install.md` says how users verify a release.
  */
 const [, , folder, keyFile] = process.argv
 if (folder === undefined || keyFile === undefined) {

@@ -2,8 +2,8 @@ import {globSync, readFileSync} from 'node:fs'
 import {parse, parseAllDocuments, stringify} from 'yaml'
 
 /**
- * Renders a Helm chart: the part of Go's templates and of Helm's functions that our chart uses. An unknown function or action throws, so
- * the chart cannot use more than what is rendered here as Helm renders it.
+ * Data and variables while a template is rendered. This file renders a Helm chart with only those parts of Go's templates and of Helm's
+ * functions that our chart uses. Anything else throws, so that the chart cannot use what this renderer does not know.
  */
 type Scope = {dot: any; variables: Map<string, any>}
 type Part =
@@ -21,7 +21,7 @@ export const renderChart = (folder: string, {values = {}, release = 'demo'}: {va
     Values: merge(parse(read('values.yaml')), values),
   }
   const defined = new Map<string, Part[]>()
-  // Helm reads all definitions before it renders a file.
+  // Helm reads all definitions before it renders a file. So the `.tpl` files with the definitions come first.
   const files = globSync('templates/*', {cwd: folder}).toSorted(
     (a, b) => Number(b.endsWith('.tpl')) - Number(a.endsWith('.tpl')) || (a < b ? -1 : 1),
   )
@@ -62,7 +62,7 @@ const tokensOf = (text: string): Token[] => {
   return [...tokens, {text: trims ? text.slice(from).trimStart() : text.slice(from)}]
 }
 
-/** Reads parts up to the `else` or `end` of the block around them, which it returns as `ending`. */
+/** Reads parts up to the `else` or `end` of the enclosing block. `ending` is that action, or empty at the end of the file. */
 const readParts = (tokens: Token[], defined: Map<string, Part[]>): {parts: Part[]; ending: string} => {
   const parts: Part[] = []
   for (let token = tokens.shift(); token; token = tokens.shift()) {
@@ -104,7 +104,7 @@ const renderBlock = (part: Part & {kind: 'block'}, scope: Scope, defined: Map<st
     renderParts(part.body, {dot, variables: new Map([...scope.variables, ...more])}, defined)
   if (part.action === 'if') return inside(scope.dot)
   if (part.action === 'with') return inside(value)
-  // Go ranges over the keys of a map in their order.
+  // Go ranges over a map in the sorted order of its keys.
   const entries = Object.entries(value).toSorted(([a], [b]) => (Array.isArray(value) ? 0 : a < b ? -1 : 1))
   return entries
     .map(([name, one]) =>

@@ -6,8 +6,8 @@ type Component = {'bom-ref': string; name: string; version: string}
 type Sbom = {components: Component[]; dependencies: {ref: string; dependsOn: string[]}[]}
 
 /**
- * `npm run sbom`: the packages of the service as CycloneDX. npm's own `--omit dev` also leaves out packages that the service shares with
- * packages of development, so this removes only what the service does not use.
+ * `npm run sbom` prints the packages of the service as CycloneDX. npm's `--omit dev` also leaves out packages that both the service and
+ * development use. So this script removes only what the service does not use.
  */
 const args = ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only']
 const sbom = JSON.parse(execFileSync('npm', args, {cwd: root, encoding: 'utf8', maxBuffer: 64 * 1024 ** 2})) as Sbom

@@ -23,7 +23,7 @@ const bestOf = (table: Table): {score: number; isRight: boolean}[] => {
     const row = scoreColumn({name: normalForm(name), column: {name}, neighbours}, readFingerprint({name}), fields)
     const open = row.map(({score}, at) => ({score, at})).filter(({at}) => !fields[at]!.isClosed)
     const best = open.reduce((a, b) => (b.score > a.score ? b : a))
-    // A column whose best field belongs to another column says nothing about the score.
+    // If the best field of a column is the right field of another column, this column says nothing about the score.
     const isTaken = names.some(other => other !== name && table.columns[other] === fields[best.at]!.field.apiName)
     return best.score > 0 && !isTaken ? [{score: best.score, isRight: table.columns[name] === fields[best.at]!.field.apiName}] : []
   })

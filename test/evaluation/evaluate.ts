@@ -1,7 +1,7 @@
 import {readFileSync} from 'node:fs'
 import {type LocalProposal, type MatchField, proposeMapping} from '../../shared/assistant/matcher/propose.ts'
 
-/** The header of a file: each column with the field that a person would choose, or null if the module has none. */
+/** The header of a file. `columns`: each column with the field that a person would choose, or null if the module has none. */
 export type Table = {
   name: string
   language: string
@@ -29,7 +29,7 @@ export const fieldsOf = (module: string): MatchField[] =>
 
 export type SummariseInput = {table: Table; proposal: LocalProposal; expected: string | null; isRight: boolean}
 
-/** Returns the proposals for the columns of each whole table: by names, and by values where the table has samples. */
+/** Proposes a field for each column, from names and from samples where the table has them, and compares each with the expected field. */
 export const judge = (tables: Table[]): SummariseInput[] =>
   tables.flatMap(table => {
     const columns = Object.entries(table.columns)
@@ -54,8 +54,8 @@ const isPersonsName = ({module}: Table, [name, expected]: [string, string | null
   expected === null && field === 'Last_Name' && (module === 'Leads' || module === 'Contacts') && PLAIN_NAME.test(name.trim())
 
 /**
- * Summarises the proposals. `top1` is the share of columns answered as a person would, including null. `precision` is the share of right
- * ones among proposals; `recall` among columns with a field.
+ * Summarises the proposals. `top1`: share of columns answered as a person would, including null. `precision`: share of right proposals among all
+ * proposals. `recall`: share of right answers among columns with a field.
  */
 export const summarise = (judged: SummariseInput[]) => {
   const proposed = judged.filter(({proposal}) => proposal.field !== null)

@@ -5,7 +5,7 @@ import {runSeed} from './seed.ts'
 
 const rows = 3_000
 
-/** Plays one seed of row R1 and asserts that it has no errors. `npm run faults` plays more seeds. */
+/** Runs one seed of scenario R1 with 3,000 rows and asserts that the judge finds no errors. `npm run faults` runs more seeds. */
 export const assertSeed = async (t: ExecutionContext, ground: Ground, seed: number) => {
   t.timeout(400_000)
   const {errors, says, rows: run} = await runSeed(ground, seed, {rows})

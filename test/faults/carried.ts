@@ -12,10 +12,10 @@ const longestSeconds = 240
 /** Short leases and CRM time-outs, so that a run under faults ends within seconds. */
 export const environment = {LEASE_SECONDS: '1', CRM_TIMEOUT_SECONDS: '0.5', CRM_SLOTS: '5', RATE_PER_ADDRESS: '0', RATE_PER_BEARER: '0'}
 
-/** An org connected to a deployment's CRM stand-in, and a function that advances the clocks while a run waits. */
+/** An org connected to a deployment's CRM stand-in. `pass` advances the clocks of the CRM and of Postgres by some seconds. */
 export type Ground = {here: Deployment; org: Org; pass(seconds: number): Promise<void>}
 
-/** Creates the org of a deployment. It requires the discovery worker. */
+/** Creates the org of a deployment. Requires the discovery worker. */
 export const openGround = async (here: Deployment): Promise<Ground> => {
   const org = await openOrg(here)
   let passed = 0
@@ -37,12 +37,12 @@ export const prepareCase = async ({here, org}: Ground, laid: Case): Promise<Prep
   return {laid, known, ...(await prepareFiles(org, laid.files, laid.flows))}
 }
 
-/** Identifies a run under way; `over` is aborted when the run has ended or the wait for it was abandoned. */
+/** A run under way. `path`: its API path. `over`: aborted when the run has ended or the wait for the run has failed. */
 export type Carried = {run: string; path: string; over: AbortSignal}
 
 /**
- * Runs the import to its end while `meanwhile` causes faults. The returned `judge` compares the result with the CRM. Time advances while
- * the run is paused. Responses with 503 and missing responses are retried.
+ * Starts a run of the import and waits for its end while `meanwhile` causes faults. The returned `judge` compares the result with the CRM. The
+ * clocks advance while the run is paused. A poll with status 503 or without a response is repeated.
  */
 export const carryCase = async (
   ground: Ground,
@@ -55,7 +55,7 @@ export const carryCase = async (
   const over = new AbortController()
   const {run} = await ok(org.call('POST', `${path}/runs`, laid.start), 202)
   const breaking = meanwhile({run: run.id, path: `${path}/runs/${run.id}`, over: over.signal})
-  // If one side fails, the test does not wait for the other.
+  // If the wait or `meanwhile` fails, the test does not wait for the other.
   const [ended] = await Promise.all([untilOver(ground, `${path}/runs/${run.id}`, seconds).finally(() => over.abort()), breaking])
   return {
     run: ended,
@@ -82,7 +82,7 @@ export const untilOver = async ({here, org, pass}: Ground, path: string, seconds
   }
 }
 
-/** Whether the run is paused until a later time. A run that a worker may have taken does not count, because advancing time would expire its new lease. */
+/** Whether the run is paused until a later time and has no lease, which advancing time would expire. Returns false if the query fails. */
 const isLying = async ({hot}: Deployment, run: string): Promise<boolean> => {
   const asked = hot.query(
     'select from runs join run_heads using (run_no) where id = $1 and resume_at > lading_now() and lease_until <= lading_now()',
@@ -94,13 +94,13 @@ const isLying = async ({hot}: Deployment, run: string): Promise<boolean> => {
   )
 }
 
-/** Returns everything that the service reports about an ended run. */
+/** Returns an ended run with its log, and with results.csv and failed.csv of each source. */
 export const reportEnded = async (org: Org, {path, ids, laid, run}: Omit<PreparedCase, 'known'> & {run: any}): Promise<EndedRunState> => {
   const files = async (name: string) => {
     const texts: Record<string, string> = {}
     for (const {source} of laid.parts) {
       const download = () => org.call('GET', `${path}/${name}.csv?run=${run.id}&source=${ids[source]}`)
-      // The API limits how many result files it makes at once.
+      // The API answers 503 while it makes too many result files.
       const answer = await until(download, ({status}) => status !== 503)
       if (answer.status !== 200) throw new Error(`No ${name}.csv: ${answer.status} ${answer.text}`)
       texts[source] = answer.text

@@ -2,8 +2,8 @@ import {column, companies} from '../support/lookups.ts'
 import type {Random} from './random.ts'
 
 /**
- * The rows of one flow. `tags` holds, by row, the value that identifies its record. Rows with the same tag are one record, or one record
- * per row if nothing identifies them.
+ * The rows of one flow. `tags`: for each row, the value of `field` that identifies its record. Rows with the same tag share one record if the
+ * field is unique or matched. Otherwise each row has its own record.
  */
 export type Part = {
   flow: string
@@ -17,9 +17,9 @@ export type Part = {
   column: string
   /** True if the flow matches by the tag and updates the match. Rows with the same tag are then one record. */
   matched?: boolean
-  /** A field that all rows with the same tag write, with its value by row. */
+  /** A field that every row writes, and its value for each row. */
   values?: {field: string; cells: string[]}
-  /** The field that links a row to its parent account, with the number of that account by row. */
+  /** The field that links a row to its parent account, and the number of that account for each row. */
   parents?: {field: string; tags: string[]}
 }
 
@@ -35,15 +35,15 @@ export type Case = {
 
 type Shape = {dice: Random; mark: string; rows: number}
 
-/** Returns the import of a seed: in turn with a unique field, without one, with linked rows, and with patched rows. */
+/** Returns the import of a seed. Consecutive seeds use the kinds of imports in turn. */
 export const writeCase = (seed: number, dice: Random, rows: number): Case => {
   const shape = {dice, mark: `s${seed}-`, rows}
   const laid = lays[seed % lays.length]!(shape)
-  // A run that stops at its limit leaves rows out, which only imports of one flow can account for.
+  // This run stops at its row limit. The judge can account for the rows that it leaves out only if the import has one flow.
   return laid.flows.length === 1 && dice.chance(0.2) ? {...laid, start: {declaredRows: Math.floor(rows * 0.8)}} : laid
 }
 
-/** Returns an import of accounts with a unique number. Some are in the file twice, some already in the CRM, and the CRM refuses a few. */
+/** Returns an import of accounts with a unique number. The file repeats some accounts, the CRM already holds some, and it refuses a few. */
 const layKnown = ({dice, mark, rows}: Shape): Case => {
   const tags = repeatSome(dice, mark, rows)
   const known = tags.filter(() => dice.chance(0.02)).map(tag => ({Account_Name: 'Theirs', Account_Number: tag}))
@@ -58,7 +58,7 @@ const layKnown = ({dice, mark, rows}: Shape): Case => {
   }
 }
 
-/** Returns an import of leads without a unique field. Some of them are equal. */
+/** Returns an import of leads without a unique field. Some leads are equal. */
 const layPlain = ({dice, mark, rows}: Shape): Case => {
   const tags = repeatSome(dice, mark, rows)
   return {
@@ -71,7 +71,7 @@ const layPlain = ({dice, mark, rows}: Shape): Case => {
   }
 }
 
-/** Returns an import of companies and their orders. The number of its company links each order. */
+/** Returns an import of companies and their orders. Each order names its company by number. */
 const layFamily = ({dice, mark, rows}: Shape): Case => {
   const [parents, children] = [Math.ceil(rows / 3), rows - Math.ceil(rows / 3)]
   const numbers = Array.from({length: parents}, (_, n) => `${mark}${n}`)
@@ -124,7 +124,7 @@ const layMatched = ({dice, mark, rows}: Shape): Case => {
   }
 }
 
-/** Returns an import of orders before their companies. A patch writes the link when both exist, and fills one more field. */
+/** Returns an import of orders and, after them, their companies. A later patch writes the link to the company and one more field. */
 const layPatched = ({dice, mark, rows}: Shape): Case => {
   const family = layFamily({dice, mark, rows})
   const [companiesPart, ordersPart] = family.parts
@@ -158,7 +158,7 @@ export const orders = () => ({
   parent: {field: 'Account', flow: 'companies', key: {parentColumn: 'number', childColumn: 'company'}},
 })
 
-/** Repeats some rows in the next row, and some a batch later. */
+/** Returns one tag for each row. About 4 % of the rows repeat the tag of the previous row or of the row 100 rows before. */
 const repeatSome = (dice: Random, mark: string, rows: number) => {
   const tags: string[] = []
   for (let n = 0; n < rows; n++) {

@@ -2,7 +2,7 @@ import type {FaultAction, FaultSpec} from '../simulators/crm/faults.ts'
 import type {Switches} from '../simulators/crm/switches.ts'
 import type {Random} from './random.ts'
 
-/** The org and modules in which faults occur. `second` is the time scale: a fault named `COQL lag 5 s` lasts 5 × `second` real seconds. */
+/** The org and modules in which faults occur. `second`: how many real seconds one second in the name of a fault lasts. */
 type Scene = {dice: Random; org: string; modules: string[]; second: number}
 export type ChaosFault = {name: string; switches?(second: number): Partial<Switches>; lay(scene: Scene): FaultSpec[]}
 
@@ -10,7 +10,7 @@ type Share = [share: number, times: number, action: FaultAction]
 
 const seedOf = (dice: Random) => dice.between(1, 2 ** 31)
 
-/** Applies each fault to a random share of the creates and updates of every module. */
+/** Returns the given faults for the creates and updates of every module. Each fault hits a random share of the requests. */
 const ofWrites = ({dice, org, modules}: Scene, shares: Share[]): FaultSpec[] =>
   modules.flatMap(module =>
     ['POST', 'PUT'].flatMap(method =>
@@ -18,7 +18,7 @@ const ofWrites = ({dice, org, modules}: Scene, shares: Share[]): FaultSpec[] =>
     ),
   )
 
-/** Returns faults that lose the answers to writes. The CRM carried out most of these writes. */
+/** Returns faults that lose the answers to writes. The CRM executes most of these writes. */
 const losses = (scene: Scene) =>
   ofWrites(scene, [
     [0.25, 2, {type: 'nonJson'}],
@@ -45,8 +45,8 @@ const delivered = (answer: 'first' | 'second'): ChaosFault => ({
 })
 
 /**
- * Every fault of the chaos row. Those that name seconds are scaled with the service's own time-outs. Answers with reordered items are left
- * out: only the order ties an item to its request, so no client can notice.
+ * All faults of the chaos scenario. Their seconds scale with the time-outs of the service. Answers with reordered items are left out: only the
+ * order ties an item to its request, so no client can notice.
  */
 export const CHAOS_FAULTS: readonly ChaosFault[] = [
   lagging(0),

@@ -8,7 +8,7 @@ export type ChaosFile = {name: string; lay(shape: Shape): Case; imports?: number
 const nothing = {before: [], start: {}}
 const number = (mark: string) => (_: unknown, n: number) => `${mark}${n + 1}`
 
-/** Returns accounts with unique numbers, and a town that a later row with the same number overwrites. */
+/** Returns the part of accounts with unique numbers. `cells`: the town for each row; a later row with the same number overwrites the town. */
 export const accountsPart = (tags: string[], cells: string[], more: Partial<Part> = {}): Part => ({
   flow: 'companies',
   source: 'companies',
@@ -56,7 +56,7 @@ const layUpdates = ({dice, mark, rows}: Shape): Case => {
   }
 }
 
-/** Returns a file of leads of a dozen companies. Most values repeat; only the email addresses differ. */
+/** Returns a file of leads of twelve companies. Companies and first names repeat; last names and email addresses differ between tags. */
 const leadsFile = (tags: string[]) => ({
   leads: csvOf(
     ['company', 'first', 'last', 'mail'],
@@ -125,7 +125,7 @@ export const writeFamily = ({dice, mark, rows}: Shape): Case => {
   }
 }
 
-/** The files of the chaos row. `imports` is the number of imports of equal files that run at once. */
+/** The kinds of files of the chaos scenario. `imports`: how many imports of equal files run at once; default 1. */
 export const CHAOS_FILES: readonly ChaosFile[] = [
   {name: 'unique field', lay: layUnique},
   {name: 'unique field, no match', lay: layUnmatched},

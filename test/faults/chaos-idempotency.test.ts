@@ -4,7 +4,7 @@ import {chaosEnvironment, openChaosRuns, playCell} from './chaos-lane.ts'
 import {nameOf} from './r19-chaos.ts'
 import {listIdempotencyCells} from './r20-idempotency.ts'
 
-/** Some cells of R20, so that each fault that loses an answer occurs. `npm run faults -- --only R20` plays every cell. */
+/** Cells of scenario R20 that cover each fault that loses an answer. `npm run faults -- --only R20` runs every cell. */
 const cells = [
   'COQL lag 30 s × nothing unique',
   'COQL empty × matched by e-mail',

@@ -13,8 +13,8 @@ import {type EndedRunState, judge, type Verdict} from './judge.ts'
 import {openRandom} from './random.ts'
 
 /**
- * Returns an environment with short time-outs. The seconds of the faults are scaled down by the same factor from those of the rig that
- * found these faults.
+ * Returns an environment with short time-outs. The lag scales with the CRM time-out, as the seconds of the faults do. An external test rig found
+ * these faults with a time-out of 3 s.
  */
 export const chaosEnvironment = (timeoutSeconds: number, imports: number) => ({
   LEASE_SECONDS: '5',
@@ -35,7 +35,10 @@ const longestSeconds = 300
 /** A separate org in the service and in the CRM, so that the faults of concurrent imports do not affect each other. */
 export type Lane = {here: Deployment; key: string; org: Org; other: string; isIdempotent: boolean}
 
-/** Opens lanes one after another, because the discovery worker reads each org. `isIdempotent`: leads have an idempotency field. */
+/**
+ * Returns a function that opens a lane. Lanes open one at a time, because the discovery worker reads each org. `isIdempotent`: leads have an
+ * idempotency field.
+ */
 export const openChaosRuns = (here: Deployment, {isIdempotent = false} = {}) => {
   let last: Promise<unknown> = Promise.resolve()
   let opened = 0
@@ -81,7 +84,10 @@ export type Cell = {file: ChaosFile; fault: ChaosFault; seed: number}
 
 type Under = {path: string; ids: Record<string, string>; run: any}
 
-/** Plays one cell with one seed. */
+/**
+ * Runs one cell, a kind of file under one fault, with one seed. Returns the verdict on the first runs, and the verdict on their retries if there
+ * were any.
+ */
 export const playCell = async (lane: Lane, {file, fault, seed}: Cell): Promise<Verdict[]> => {
   const dice = openRandom(seed + hashOf(`${file.name} ${fault.name}`))
   const laid = file.lay({dice, mark: `s${seed}${dice.between(1_000, 9_999)}-`, rows: dice.between(20, 120)})
@@ -93,7 +99,10 @@ export const playCell = async (lane: Lane, {file, fault, seed}: Cell): Promise<V
   return verdicts
 }
 
-/** Returns the log entries of creates that may have made a second record, or whose record may be another one. A lane with an idempotency field has none. */
+/**
+ * Returns a line for each log entry that reports a possible second record or an uncertain record. A lane with an idempotency field must have
+ * none.
+ */
 export const findDoubts = (chains: EndedRunState[][]): string[] =>
   chains
     .flat()
@@ -101,7 +110,7 @@ export const findDoubts = (chains: EndedRunState[][]): string[] =>
     .filter(({code, outcome}) => code === 'MAYBE_MADE' || code === 'SENT_BEFORE' || outcome === 'made_after_no_answer')
     .map(({rowKey, outcome, code}) => `${rowKey} is ${outcome} ${code}`)
 
-/** Returns the real seconds per second of the rig. */
+/** Returns how many real seconds one second of a fault lasts. */
 export const secondOf = ({here}: Lane) => here.config.CRM_TIMEOUT_SECONDS / rigTimeoutSeconds
 
 export type ChaosCase = {
@@ -110,7 +119,7 @@ export type ChaosCase = {
   switches?: Partial<Switches>
   /** Number of imports of these files that run at the same time. */
   imports?: number
-  /** Acts while the first runs are active, and before the retries. */
+  /** Runs at the same time as the first runs. */
   meanwhile?(): Promise<unknown>
   beforeRetry?(): void
   /** Retries the imports even if every run wrote all its rows. */
@@ -118,12 +127,15 @@ export type ChaosCase = {
 }
 
 /**
- * The result of a case. `verdicts` has one after the first runs, and one after the retries. `chains` holds the reports of the runs of each
- * import, in order.
+ * The result of a case. `verdicts`: one after the first runs, and one after the retries if there were any. `chains`: for each import, the
+ * reports of its runs in order.
  */
 export type ChaosPlayed = {verdicts: Verdict[]; chains: EndedRunState[][]}
 
-/** Runs imports at once under faults, then retries those with unwritten rows without faults. Judges after each step. */
+/**
+ * Runs imports at once under faults. If a row of any import was not written, or with `alwaysRetry`, retries all imports without faults. Judges
+ * after each step.
+ */
 export const playCase = async (lane: Lane, {laid, faults, switches = {}, imports: count = 1, ...more}: ChaosCase): Promise<ChaosPlayed> => {
   const {here, key, org} = lane
   const {crm} = here
@@ -147,7 +159,7 @@ export const playCase = async (lane: Lane, {laid, faults, switches = {}, imports
       const again = await runToEnd(lane, one, {retryOf: one.run.id})
       chains[at]!.push(await tell(lane, laid, again))
     }
-    // The retries of all imports have used rows of the same org.
+    // All imports use rows of one org, so each chain gets the sum after the last retry.
     const {used} = await useOf(org)
     for (const chain of chains) chain.at(-1)!.usedRows = used
     const retried = await judge(here, {...judged, chains})
@@ -166,11 +178,11 @@ const runToEnd = async ({here, org}: Lane, {path, ids}: Omit<Under, 'run'>, star
   return {path, ids, run: await untilOver(ground, `${path}/runs/${run.id}`, longestSeconds)}
 }
 
-/** Whether every row was written or had nothing to write. */
+/** Whether no row is unanswered, refused or failed. */
 const isWhole = ({counts}: any) =>
   Object.values<Record<string, number>>(counts).every(({unanswered = 0, refused = 0, failed = 0}) => unanswered + refused + failed === 0)
 
-/** Waits for requests that arrive after the run ended, and for the row count that follows. */
+/** Waits until the CRM has no late requests left and the org has no reserved rows, at most 60 s each. */
 const untilQuiet = async ({here, key, org}: Lane) => {
   await until(
     () => here.crm.late(key),
@@ -192,8 +204,8 @@ const tell = async (lane: Lane, laid: Case, one: Under): Promise<EndedRunState> 
 }
 
 /**
- * Returns the records that the second delivery of a request created. Only a client with an idempotency field can know about them, so for such
- * a lane there are none.
+ * Returns the ids of records that the second delivery of a request created. Without an idempotency field no client can prevent these records.
+ * With one, none may exist, so the set is empty.
  */
 const repeatedIn = ({here, key, isIdempotent}: Lane) => {
   const repeated = isIdempotent ? [] : here.crm.journal({org: key, method: 'POST', committed: true})

@@ -13,7 +13,7 @@ import {readResults} from './judge-files.ts'
 import {openRandom} from './random.ts'
 
 /**
- * CRM time-out of the tests, which reproduce findings of an external test rig in seconds. With half a second, the search for an unanswered
+ * CRM time-out of these tests in seconds. The tests reproduce findings of an external test rig. With half a second, the search for an unanswered
  * create starts after 1.5 s.
  */
 const timeoutSeconds = 0.5
@@ -31,7 +31,7 @@ test.before(async t => {
 
 type Play = (laid: ChaosCase) => Promise<ChaosPlayed>
 
-/** Declares a probe in a separate org. Besides its own checks, nothing may be lost, duplicated or outdated without a report. */
+/** Declares a test in a separate org. Each call of `play` also asserts that the judge finds no errors. */
 const probe = (title: string, body: (t: ExecutionContext, play: Play, lane: Lane) => Promise<void>) =>
   test(title, async t => {
     const lane = await nextLane()
@@ -52,7 +52,7 @@ const on = (method: string, module: string, action: FaultAction, {nth = 1, times
 
 type Lead = {company: string; first?: string; mail: string}
 
-/** Returns leads with the company before the name, as in real files. Only the email address identifies them. */
+/** Returns an import of leads with the company before the name, as in real files. The email address identifies a lead. */
 const leads = (rows: Lead[], more: object = {}, part: Partial<Part> = {}): Case => ({
   name: 'leads',
   files: {
@@ -128,7 +128,7 @@ probe('a row with two unanswered creates and one visible record reports that the
     switches: {coqlLagSeconds: 1_000},
     meanwhile: async () => {
       first = await until(made, ids => ids.length === 20)
-      // Either the search sends one row again as proof, or the run ends without it.
+      // Waits until the run sends a create again, or ends without doing so.
       await Promise.race([until(made, ids => ids.length > 20), isOver(lane)])
       here.crm.catchUp(lane.key, 'Leads', first)
     },
@@ -144,8 +144,8 @@ const isOver = ({org}: Lane) =>
   )
 
 /**
- * Plays a file whose row 11 has the key of row 1. Another user changes the record of row 1 before the run finds it. With `isUndone`, the
- * user reverts the change before the retry.
+ * Runs a file whose rows 1 and 11 have the same key. The create of row 1 loses its answer, and another user changes the record before the run
+ * finds it. `isUndone`: the user reverts the change before the retry.
  */
 const playRepeat = async (play: Play, lane: Lane, {isUndone}: {isUndone: boolean}) => {
   const rows = rowsOf(12)

@@ -3,7 +3,7 @@ import {startTestDeployment} from '../support/test-deployment.ts'
 import {chaosEnvironment, openChaosRuns, playCell} from './chaos-lane.ts'
 import {listCells, nameOf} from './r19-chaos.ts'
 
-/** Some of the cells, so that each fault and each kind of file occurs. `npm run faults` plays every cell with twenty seeds. */
+/** Cells that cover each fault and each kind of file. `npm run faults -- --only R19` runs every cell with twenty seeds. */
 const cells = [
   'COQL lag 0 s × two equal imports',
   'COQL lag 10 s × unique field, no match',

@@ -10,8 +10,8 @@ const theirs = 7
 const ours = 13
 
 /**
- * Plays an import without matching, so that the CRM refuses duplicates: a hundred rows, and the same hundred again. The first create of
- * each half is lost. One number has a record of another user, another an older record of our own user.
+ * Runs an import without matching, so that the CRM refuses duplicates. The file holds the same hundred rows twice, and the first create of each
+ * half is lost. One number exists in a record of another user, and one in an older record of our own user.
  */
 export const playClaimingImport = async (stage: Stage, {world, org}: Here) => {
   const ground = {here: world, org, pass: async () => {}}
@@ -25,7 +25,7 @@ export const playClaimingImport = async (stage: Stage, {world, org}: Here) => {
   for (const {details} of before) prepared.known.add(String(details.id))
   crm.clock.set(Date.now())
   crm.faults.add({match: creates, times: 1, action: 'dropAfter'})
-  // The second half waits for the outcomes of the first, so its first create is the third.
+  // The second half waits for the outcomes of the first half, so the second half begins with the third create.
   crm.faults.add({match: {...creates, nth: 2}, times: 2, action: 'dropBefore'})
   const carried = await carryCase(ground, prepared)
   stage.did('imports')

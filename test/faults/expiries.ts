@@ -11,7 +11,7 @@ const hour = 60 * minute
 const day = 24 * hour
 
 type MakeTokenInput = {here: Here; stage: Stage; nowMs: number}
-/** `at` is the URL of the API to call. `aheadHours` is how far Postgres's clock is already advanced. */
+/** `at`: URL of the API to call. `aheadHours`: how far Postgres's clock is already advanced. */
 type PlayExpiriesInput = {at: string; aheadHours: number}
 
 /** Checks that expiries and due times follow Postgres's clock, regardless of the clock of the process that reads them. */
@@ -31,7 +31,7 @@ export const playExpiries = async (stage: Stage, here: Here, {at, aheadHours}: P
   await pass(0)
 }
 
-/** Returns a token that expires in an hour. */
+/** Returns a token that expires in an hour. Checks that the API refuses a token that has already expired. */
 const makeToken = async ({here: {org}, stage, nowMs}: MakeTokenInput): Promise<string> => {
   const make = (ms: number) => org.call('POST', `/orgs/${org.org}/tokens`, {name: 'ci', expiresAt: new Date(nowMs + ms).toISOString()})
   const late = await make(-minute)
@@ -39,7 +39,7 @@ const makeToken = async ({here: {org}, stage, nowMs}: MakeTokenInput): Promise<s
   return (await ok(make(hour), 201)).secret
 }
 
-/** Begins an upload, which expires a day after its last part. */
+/** Begins an upload and checks that it expires a day after its last part. The returned function finishes the upload. */
 const beginUpload = async ({here: {org}, stage, nowMs}: MakeTokenInput) => {
   const {path} = await prepareImport(org, {csv: 'name,number,city\na,b,c\n', flow: accounts})
   const {upload, sendRest, finish} = await openUpload(org.call, path, {bytes: rowsOf(2_000)})
@@ -51,7 +51,7 @@ const beginUpload = async ({here: {org}, stage, nowMs}: MakeTokenInput) => {
   }
 }
 
-/** Creates a schedule for every five minutes. The returned function waits for its first firing. */
+/** Creates a schedule for every five minutes. The returned function waits for the first firing and deletes the schedule. */
 const makeDue = async ({here: {org}, stage, nowMs}: MakeTokenInput) => {
   const host = await startFileHost()
   stage.begun(host.stop)

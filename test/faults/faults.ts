@@ -6,9 +6,10 @@ import {type Played, playScenario} from './scenario.ts'
 import {printMatrix} from './table.ts'
 
 /**
- * `npm run faults [-- --only R1,R5 --seed 1 --seeds 20 --rows 3000 --points after_send:2 --json]`: causes faults and checks what must hold
- * during and after them. `seeds`, `rows` and `points` apply to R1, the first two to R21 (at most six seeds). R19 and R20 take `seeds`, and `--cells "COQL lag 30 s;updates only"`.
- * Exits with 1 if a row does not hold.
+ * Causes faults and checks what must hold during and after them. Exits with 1 if a scenario does not hold.
+ * `npm run faults [-- --only R1,R5 --seed 1 --seeds 20 --rows 3000 --points after_send:2 --json]`
+ * R1 takes `seeds`, `rows` and `points`. R21 takes `seeds` (at most six) and `rows`. R19 and R20 take `seeds` and `cells`:
+ * `--cells "COQL lag 30 s;updates only"`
  */
 const {values} = parseArgs({
   options: {
@@ -23,8 +24,8 @@ const {values} = parseArgs({
 })
 
 /**
- * Returns the time limit of a scenario. A scenario takes one or two minutes, or six on a busy machine. A seed takes ten seconds and is
- * abandoned after 90. R19 and R20 need a minute per seed.
+ * Returns the time limit of a scenario in seconds. Most scenarios take one or two minutes, or six on a busy machine. The limits of R1, R19, R20
+ * and R21 grow with the number of seeds.
  */
 const longestSeconds = ({row}: {row: string}) =>
   row === 'R21'

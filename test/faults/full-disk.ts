@@ -25,7 +25,7 @@ const openDisk = async (stage: Stage): Promise<string | null> => {
   return mounted ? directory : null
 }
 
-/** Fills the disk that holds the files. First an upload has no room, then the records of a run have none. */
+/** Fills the disk that holds the files. Checks an upload while the disk is full, then the move of a run's records to the full disk. */
 export const fillDisk = async (stage: Stage) => {
   const directory = await openDisk(stage)
   stage.figure('without a disk that can be filled', directory ? 0 : 1)

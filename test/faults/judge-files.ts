@@ -1,6 +1,6 @@
 import {parse} from 'csv-parse/sync'
 
-/** A line of results.csv. */
+/** A line of results.csv. `records`: ids in the column of records. */
 export type Line = {result: string; records: string[]; error: string}
 
 export const readResults = (text: string): Line[] => {
@@ -17,16 +17,16 @@ export const readResults = (text: string): Line[] => {
 export const readFailed = (text: string, column: string): string[] =>
   (parse(text, {columns: true, bom: true}) as Record<string, string>[]).map(cells => cells[column]!)
 
-/** Matches the error of a row without a record id whose record may exist, or may exist twice. */
+/** Matches an error which says that a record may exist, or may exist twice. */
 const mayExist = /may exist/
-/** Matches the error of a row that names another row of its file, or reports a possibly overwritten value. */
+/** Matches an error that names another row of the file, a record that may exist, or an older value that may remain. */
 const namesCause = /may (?:exist|remain)|older value|\brow \d+/i
 
 export const saysMayExist = ({result, error}: Line) => result === 'No answer' || mayExist.test(error)
 export const saysTwice = ({error}: Line) => /may exist twice/.test(error)
 export const saysCause = ({result, error}: Line) => result === 'No answer' || namesCause.test(error)
 
-/** Returns the record ids that a line names as possibly belonging to its row. */
+/** Returns the record ids in a MAYBE_MADE error: records that may belong to the row. */
 export const suspectedIn = ({error}: Line): string[] =>
   /MAYBE_MADE/.test(error) ? [...error.matchAll(/\b[Rr]ecord (\d{6,})/g)].map(([, id]) => id!) : []
 
@@ -40,7 +40,7 @@ const RESULT: Record<string, string> = {
   inherited: 'Written before',
 }
 
-/** Compares the outcome of a row with its line, and returns the differences. */
+/** Compares the final log entry of a row with the row's line of results.csv. Returns the differences. */
 export const compareLine = (final: any, line: Line | undefined): string[] => {
   const expected = final ? RESULT[final.outcome] : ''
   const ids = final?.recordId ? [final.recordId] : []

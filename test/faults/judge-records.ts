@@ -8,18 +8,21 @@ type Crm = Deployment['crm']
 type Find = (kind: keyof Errors, what: string) => void
 type CrmRecord = ReturnType<Crm['records']>[number]
 
-/** One import's report on the rows of a flow: the log of its runs and the files of the last run. `failed` holds the tags in failed.csv. */
+/**
+ * What one import reports about the rows of a flow. `own`: log entries of all its runs. `finals`: the final entry of each row in the last run.
+ * `lines`: results.csv. `failed`: tags in failed.csv, or null if failed.csv was not read.
+ */
 type View = {own: any[]; finals: Map<number, any>; lines: Line[]; failed: string[] | null; isStopped: boolean}
 
 export type PartCase = {
   crm: Crm
   crmOrg: string
   part: Part
-  /** The runs of each import's chain, the last one last. */
+  /** For each import, the runs of its retry chain in order. */
   chains: EndedRunState[][]
   /** Ids of records that existed before the import. */
   known: Set<string>
-  /** Ids of records from requests that were delivered twice and answered with the first answer. */
+  /** Ids of records that the second delivery of a request created. They do not count. */
   repeated: Set<string>
 }
 
@@ -96,7 +99,7 @@ const judgeRow = ({part: {flow, field}, view, all, tag, row}: RowCase, find: Fin
 
 const isWritten = ({outcome, recordId}: any) => ['created', 'updated', 'inherited'].includes(outcome) && recordId !== null
 
-/** Asserts that a row creates one record, and that a record is created by one row. */
+/** Reports a row that created several records, and a record that several rows created. */
 const judgeMade = ({flow}: Part, {own}: View, find: Find) => {
   const makers = new Map<string, number>()
   const made = own.filter(({phase, outcome}) => phase === 'write' && outcome === 'created')
@@ -110,7 +113,7 @@ const judgeMade = ({flow}: Part, {own}: View, find: Find) => {
   }
 }
 
-/** Asserts that a created record is linked to the account in the file, or that the log reports a failed link. */
+/** Reports a written record that is not linked to the account in the file, unless the log reports a failed link. */
 const judgeLinks = ({crm, crmOrg, part, view: {own, finals}}: {crm: Crm; crmOrg: string; part: Part; view: View}, find: Find) => {
   const {flow, module, parents} = part
   const {field, tags} = parents!
@@ -129,7 +132,7 @@ const judgeLinks = ({crm, crmOrg, part, view: {own, finals}}: {crm: Crm; crmOrg:
 
 type KeyCase = {part: Part; view: View; records: CrmRecord[]; known: Set<string>}
 
-/** Asserts that rows with the same match key create one record, unless the row with another record gives the cause. */
+/** Reports rows with the same match key that created different records, unless the later row gives the cause. */
 const judgeKeys = ({part: {flow, tags, field}, view: {finals, lines}, records, known}: KeyCase, find: Find) => {
   const made = Map.groupBy(
     records.filter(({id}) => !known.has(id)),
@@ -147,7 +150,7 @@ const judgeKeys = ({part: {flow, tags, field}, view: {finals, lines}, records, k
   }
 }
 
-/** Whether the earlier row of the key has no known record, or has another one. */
+/** Whether the earlier row was unanswered and has no record, or has another record than the later row. */
 const isOther = (before: any, {recordId}: any) =>
   before.outcome === 'unanswered' ? before.recordId === null : before.recordId !== null && before.recordId !== recordId
 
@@ -165,7 +168,7 @@ const judgeValues = (
   }
 }
 
-/** Asserts that failed.csv holds the failed rows except those whose record may exist. */
+/** Reports a failed.csv that does not hold exactly the failed rows of results.csv, without rows whose record may exist. */
 const judgeFailed = ({source, tags}: Part, {lines, failed}: View, find: Find) => {
   if (!failed) return
   const wanted = lines.flatMap((line, at) => (line.result === 'Failed' && !saysMayExist(line) ? [tags[at]!] : []))
@@ -173,7 +176,7 @@ const judgeFailed = ({source, tags}: Part, {lines, failed}: View, find: Find) =>
     find('failedErrors', `failed.csv of ${source} has ${failed.length} rows of ${wanted.length} that failed`)
 }
 
-/** Counts outcomes for the table: rows without an answer, and unnecessary warnings about a second record. */
+/** Adds to the report the number of rows, unanswered rows and failed rows, and of unnecessary warnings about a second record. */
 const count = ({tags, unique}: Part, {lines, failed}: View, told: JudgeReport) => {
   told.rows += tags.length
   told.unanswered += lines.filter(({result}) => result === 'No answer').length
@@ -182,8 +185,8 @@ const count = ({tags, unique}: Part, {lines, failed}: View, told: JudgeReport) =
 }
 
 /**
- * Returns, by row, the number of additional records that its results disclose. These are its unanswered creates, if the results report a
- * missing answer or a possible record.
+ * For each row, returns how many additional records its results disclose: its unanswered creates without a record. Rows whose line of
+ * results.csv does not say that a record may exist are left out.
  */
 const countDisclosed = ({own, lines}: View) => {
   const told = new Map<number, number>()

@@ -6,11 +6,13 @@ import {finalsOf} from '../support/oracle.ts'
 import type {Case} from './cases.ts'
 import {judgePart} from './judge-records.ts'
 
-/** Errors that must be zero after a run, whatever happened during it. */
+/** Kinds of errors. Each count must be zero after a run, whatever happened during the run. */
 export const ERRORS = [
   /** Rows without an outcome, and claimed records that do not exist. */
   'lost',
-  /** More than one record of a unique value, rows that created two records, and records that two rows created. */
+  /**
+   * Values of a unique field in more than one record, rows that created several records, and records that two rows created or two imports claim.
+   */
   'duplicated',
   /** Records that no row claims and that neither the log nor the results disclose. */
   'undisclosed',
@@ -18,11 +20,11 @@ export const ERRORS = [
   'wrongIds',
   /** Records linked to another parent than the file names. */
   'wrongParents',
-  /** Records with the value of an earlier row than the last that wrote them, without a report. */
+  /** Records that hold another value than the last row that wrote them, without a reported cause. */
   'oldValues',
-  /** Differences between the counted rows and the rows in the log and in Postgres. */
+  /** Differences between the rows counted by the run, its log and Postgres, counts beyond the limit, and admissions left over. */
   'meterErrors',
-  /** Batches and questions that outlive the run. */
+  /** Rows in flight, cursors and unresolved creates that outlive the run. */
   'openAttempts',
   /** Gaps in attempts or log numbers, and counts that differ from the log. */
   'logErrors',
@@ -36,7 +38,7 @@ export const ERRORS = [
   'ledgerErrors',
 ] as const
 export type Errors = Record<(typeof ERRORS)[number], number>
-/** Reported facts that are not errors. `needless` counts rows reported as possibly existing twice that cannot exist twice. */
+/** Reported facts that are not errors. `needless`: results that warn of a second record although the field is unique. */
 export type JudgeReport = {rows: number; unanswered: number; failed: number; twice: number; needless: number}
 export type Verdict = {errors: Errors; says: string[]; told?: JudgeReport}
 
@@ -54,12 +56,15 @@ export type EndedRunState = {
   usedRows?: number
 }
 
-/** The runs to judge. `chains` holds, for each import of these files, the runs of its chain, the last one last. Earlier runs were judged before. */
+/**
+ * The runs to judge. `chains`: for each import of these files, the runs of its retry chain in order. Only the last run is judged; earlier runs
+ * were judged before.
+ */
 export type JudgedRun = {laid: Case; chains: EndedRunState[][]; known: Set<string>; crmOrg?: string; repeated?: Set<string>}
 
 type Find = (kind: keyof Errors, what: string) => void
 
-/** Counts and describes the errors. `known` holds the ids of records that existed before the import. */
+/** Counts and describes the errors; `says` holds the first five of each kind. `known`: ids of records that existed before the import. */
 export const judge = async (
   here: Deployment,
   {laid, chains, known, crmOrg = 'example', repeated = new Set()}: JudgedRun,
@@ -127,7 +132,7 @@ const judgeBooks = async ({db}: Deployment, chain: EndedRunState[], find: Find) 
   const silent = new Set(all.filter(({outcome, recordId}) => outcome === 'unanswered' && recordId === null).map(({rowKey}) => rowKey))
   for (const {key} of books.open) {
     const {outcome, message} = finals.get(key) ?? {}
-    // A row that was refused after an unanswered create may have a record; its next run reports that.
+    // A row that was refused after an unanswered create may have a record. The next run of the chain reports it.
     const isRefusedAfter = outcome === 'refused' && (run.stop || silent.has(key) || /may exist/.test(message ?? ''))
     if (outcome !== 'unanswered' && !isRefusedAfter) find('openAttempts', `${key} has an open question and is ${outcome}`)
   }
@@ -142,7 +147,7 @@ const judgeUse = async ({db}: Deployment, {run, usedRows}: EndedRunState, find: 
   if (usedRows !== counted) find('usageErrors', `the org has used ${usedRows} rows, and its runs count ${counted}`)
 }
 
-/** Compares the AI credits of an org between account, entries and grants. An org without an account has none. */
+/** Compares the AI credits of an org between account, entries and grants. Skips an org without a credit account. */
 const judgeCredits = async ({db}: Deployment, {run}: EndedRunState, find: Find) => {
   const org = await db.oneFirst(sql.type(z.object({org: z.string()}))`select org_id as org from runs where id = ${run.id}`)
   if (!(await db.exists(sql.type(z.object({}))`select from credit_accounts where org_id = ${org}`))) return
@@ -154,7 +159,8 @@ const judgeCredits = async ({db}: Deployment, {run}: EndedRunState, find: Find) 
 }
 
 /**
- * Returns the number of rows that count: written, or sent without an answer. A row whose record was only claimed counted in an earlier run.
+ * Returns the number of rows in a log that count: written, or sent without an answer. A row whose record was only claimed counted in an earlier
+ * run.
  */
 const countKept = (log: any[]) => {
   const writes = log.filter(({phase}) => phase === 'write')

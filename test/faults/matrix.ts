@@ -23,7 +23,7 @@ import {pooler} from './r22-pooler.ts'
 import {promotion} from './r23-promotion.ts'
 import type {Scenario} from './scenario.ts'
 
-/** The fault matrix, in its order. */
+/** The scenarios of the fault matrix, R1 to R23. */
 export const MATRIX: readonly Scenario[] = [
   violence,
   crmNoAnswers,

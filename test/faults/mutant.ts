@@ -7,15 +7,15 @@ import {text} from 'node:stream/consumers'
 import {fileURLToPath} from 'node:url'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-/** Whether a directory is not source code, or too large to copy. */
+/** Whether a file or directory is left out of the copy: hidden ones and `node_modules`. */
 const isLeftOut = (name: string) => name.startsWith('.') || name === 'node_modules'
 
-/** One place of the source and its replacement. */
+/** A text in a source file, and its replacement. */
 export type Change = {file: string; from: string; to: string}
 
 /**
- * Counts the faults of row R1 in `npm run faults`, here or in a copy of the source with these changes. A text that is not in its file
- * exactly once is an error, as the mutant would be another one. Needs `DATABASE_URL`, like every test.
+ * Runs scenario R1 of `npm run faults` and returns its counts. With changes, the scenario runs in a copy of the source with these changes.
+ * Throws if a text to replace does not occur exactly once in its file. Needs `DATABASE_URL`.
  */
 export const countFaultsOf = async (changes: Change[], asked: string[]): Promise<Record<string, number>> => {
   if (!changes.length) return countIn(root, asked)

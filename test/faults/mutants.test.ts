@@ -4,15 +4,15 @@ import {type Change, countFaultsOf} from './mutant.ts'
 
 /** Proves that `npm run faults` notices faults: the safeguards that keep its counts at zero are removed one by one. */
 
-/** Options for rows without a unique field, of which the CRM does not notice a second record. */
+/** Options for an import of rows without a unique field. The CRM does not notice if such rows create a second record. */
 const seed = ['--seeds', '1', '--seed', '11', '--rows', '1500']
 
-/** Options with which the first of two workers sleeps past its lease with unsettled answers. It wakes up after a takeover. */
+/** Options with which the first of two workers sleeps past its lease with unsettled answers. That worker wakes up after a takeover. */
 const sleeping = [...seed, '--points', 'before_settle:2:SIGSTOP,before_settle:3:SIGSTOP']
-/** Options with which one worker dies with unsettled answers, and mostly the other too. */
+/** Options with which one worker dies with unsettled answers, and usually the second worker too. */
 const dying = [...seed, '--points', 'after_send:2,after_send:3']
 
-/** Removes the fence. A worker that wakes up then continues as if it still owned the run. */
+/** Removes the fence. A worker that wakes up after a takeover then continues as if it still owned the run. */
 const noFence: Change[] = [
   {
     file: 'sql/ledger.ts',
@@ -36,7 +36,10 @@ const noClose: Change[] = [
   {file: 'workers/engine/recover/settle-open-sends.ts', from: 'of await listSends(ctx.db, ctx.run.no)', to: 'of [] as Send[]'},
 ]
 
-/** Asserts that the counts show a mutant. The timing of two workers depends on the machine, so an unnoticed mutant is tried again, at most twice. */
+/**
+ * Returns the counts of a mutant. The timing of two workers depends on the machine: if some of these counts are zero, the mutant runs again, at
+ * most three times in all.
+ */
 const noticed = async (changes: Change[], asked: string[], counts: string[]) => {
   for (let look = 1; ; look++) {
     const mutant = await countFaultsOf(changes, asked)
@@ -60,7 +63,7 @@ test.serial('a worker that dies is noticed if its rows in flight are not settled
   t.timeout(400_000)
   const [whole, mutant] = await Promise.all([countFaultsOf([], dying), noticed(noClose, dying, ['kills', 'openAttempts', 'undisclosed'])])
   t.like(whole, {seeds: 1, ...NO_ERRORS})
-  // The second worker dies only if it reaches that point before the first is replaced and takes the run.
+  // The second worker dies only if it reaches the kill point before a replacement of the first worker takes the run.
   t.true(whole.kills! > 0 && mutant.kills! > 0)
   t.true(mutant.openAttempts! > 0)
   t.true(mutant.undisclosed! > 0)

@@ -1,6 +1,9 @@
 import {declined, done, type Expected, type Item, type Row, silent} from '../journeys/fault-table.ts'
 
-/** Returns a 200 answer for two records with JSON of an undocumented shape. `does` says whether the CRM has executed the request. */
+/**
+ * Returns a case in which the CRM answers 200 with JSON of an undocumented shape to a request for two records. `does`: whether the CRM executes
+ * the request; default true.
+ */
 const odd = (fault: string, body: unknown, more: Omit<Row, 'fault' | 'faults' | 'fresh'>): Row => ({
   fault,
   faults: [{action: {type: 'answer', status: 200, body, when: more.does === false ? 'before' : 'after'}}],

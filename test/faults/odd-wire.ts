@@ -3,7 +3,8 @@ import {done, type Expected, silent} from '../journeys/fault-table.ts'
 import type {Raw, RawCrmInput} from './raw-crm.ts'
 
 /**
- * An odd answer to a request that the CRM has executed. `told` is the expected report for both records; its status is null if none arrived.
+ * An odd answer to a request that the CRM has executed. `told` returns the expected result of both records; its status is null if the client can
+ * read no status.
  */
 export type OddWire = {fault: string; raw: Raw; told: (status: number) => Expected}
 
@@ -18,11 +19,11 @@ const sized = (status: number, text: string | Buffer, ...headers: string[]) =>
 const chunk = (text: string) => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`
 const chunked = (status: number) => head(status, 'transfer-encoding: chunked')
 const wire = (fault: string, bytes: Raw['bytes'], told: OddWire['told'], ends = true): OddWire => ({fault, raw: {bytes, ends}, told})
-/** Returns an answer whose body differs from what its headers say. */
+/** Returns an answer with a changed body. Its content-length is correct for the changed body. */
 const body = (fault: string, change: (text: string) => string | Buffer, told: OddWire['told'] = unread, ...headers: string[]) =>
   wire(fault, ({status, text}: RawCrmInput) => sized(status, change(text), ...headers), told, false)
 
-/** Answers that no HTTP server gives, or none that speaks JSON. */
+/** HTTP answers with a broken or unusual form, or with a body that is not plain JSON. */
 export const oddWires: OddWire[] = [
   wire('no HTTP at all', () => 'SSH-2.0-OpenSSH_9.2\r\n', unheard),
   wire('the JSON without a status line', ({text}) => text, unheard),

@@ -16,7 +16,7 @@ export type OwnClock = {
   set(hours: number): Promise<void>
 }
 
-/** Opens a wall clock that the test can move while a process runs. Timers and file times stay true. */
+/** Opens a wall clock that the test can move while a process runs. Timers and file times do not move. */
 export const openOwnClock = async (begun: StartedParts, hours = 0): Promise<OwnClock> => {
   const directory = await mkdtemp(join(tmpdir(), 'lading-clock-'))
   begun(() => rm(directory, {recursive: true}))

@@ -12,14 +12,14 @@ import type {Stage} from './scenario.ts'
 export type OwnPooler = {
   /** The URL of the database through the pooler. */
   url: string
-  /** Kills the pooler with SIGKILL and starts it again on the same port. */
+  /** Kills the pooler with SIGKILL and starts the pooler again on the same port. */
   restart(): Promise<void>
 }
 
 /** Few server connections, so that the processes must share them. */
 const serverConnections = 8
 
-/** Starts a PgBouncer in front of the database at `target`. It must be on the PATH; Debian's package is `pgbouncer`. */
+/** Starts a PgBouncer in front of the database at `target`. The program must be on the PATH; Debian's package is `pgbouncer`. */
 export const openOwnPooler = async (stage: Stage, target: string): Promise<OwnPooler> => {
   const directory = mkdtempSync(join(tmpdir(), 'lading-pooler-'))
   stage.begun(async () => rmSync(directory, {recursive: true, force: true}))

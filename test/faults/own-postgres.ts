@@ -7,14 +7,14 @@ import {createDatabase} from '../support/database.ts'
 import {openProxy, type Proxy as Wire} from '../support/tcp-proxy.ts'
 import type {Stage} from './scenario.ts'
 
-/** A separate Postgres for one scenario, with fsync as in production, behind a proxy that follows it when it restarts. */
+/** A separate Postgres for one scenario, with fsync as in production. The proxy in front of it keeps its address when Postgres restarts. */
 export type OwnPostgres = {
   wire: Wire
-  /** The URL of its database through the proxy. */
+  /** URL of the scenario's database through the proxy. */
   url: string
-  /** The URL of its database without the proxy. */
+  /** URL of the scenario's database without the proxy. */
   direct(): string
-  /** Stops and starts Postgres again. SIGINT ends its connections and stops it cleanly; SIGQUIT stops it like a power failure. */
+  /** Stops Postgres and starts it again. SIGINT ends connections and shuts down cleanly; SIGQUIT ends Postgres as a power failure does. */
   restart(how: 'SIGINT' | 'SIGQUIT'): Promise<void>
   /** Starts Postgres again if it has ended unexpectedly, as a supervisor would. */
   start(): Promise<void>
@@ -56,7 +56,7 @@ export const openOwnPostgres = async (
   }
 }
 
-/** Signals the postmaster. SIGINT ends its connections and stops it cleanly; SIGQUIT stops it like a power failure. */
+/** Signals the postmaster. SIGINT ends connections and shuts Postgres down cleanly; SIGQUIT ends Postgres as a power failure does. */
 export const endPostgres = ({directory}: Cluster, how: NodeJS.Signals) => {
   const [pid] = readFileSync(join(directory, 'data', 'postmaster.pid'), 'utf8').split('\n')
   process.kill(Number(pid), how)

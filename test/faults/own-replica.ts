@@ -10,15 +10,15 @@ import {until} from '../support/until.ts'
 import {endPostgres} from './own-postgres.ts'
 import type {Stage} from './scenario.ts'
 
-/** A Postgres with a synchronous streaming replica for one scenario, behind a proxy that follows the primary. */
+/** A Postgres with a synchronous streaming replica for one scenario. A proxy in front of both leads to the primary. */
 export type FailoverCluster = {
-  /** The URL of the database on the current primary. */
+  /** URL of the database on the current primary, through the proxy. */
   url: string
-  /** Crashes the primary (immediate shutdown), promotes the replica and points the proxy at it. The old primary stays down. */
+  /** Crashes the primary (immediate shutdown), promotes the replica and directs the proxy to the replica. The old primary stays stopped. */
   failOver(): Promise<void>
 }
 
-/** The replica starts from a copy of the stopped primary, because the packaged Postgres has no `pg_basebackup`. */
+/** Opens a primary with a replica. The replica starts from a copy of the stopped primary, as the packaged Postgres has no `pg_basebackup`. */
 export const openFailoverCluster = async (stage: Stage): Promise<FailoverCluster> => {
   const requested = mkdtempSync(join(tmpdir(), 'lading-pair-'))
   const prepared = await startPostgres({directory: requested, keep: true})
@@ -28,7 +28,7 @@ export const openFailoverCluster = async (stage: Stage): Promise<FailoverCluster
   })
   const database = await createDatabase(`faults ${stage.asked.seed}`, prepared.url)
   await prepared.stop()
-  // The files belong to the user of Postgres, so `cp` copies their owners too.
+  // `cp -a` keeps the owner of the files, who is the user of Postgres.
   execFileSync('cp', ['-a', first, second])
   execFileSync('cp', ['-a', join(second, 'data', 'PG_VERSION'), join(second, 'data', 'standby.signal')])
   const primary = await startPostgres({directory: first, keep: true, flags: ['synchronous_standby_names=*']})

@@ -6,10 +6,10 @@ import {standWorker} from './fleet.ts'
 import {openProbe} from './probe.ts'
 import type {Stage} from './scenario.ts'
 
-/** `faults`: one import runs for each of them. `recoveryMs` and `answerMs`: the longest recovery after a fault, and the longest answer. */
+/** `faults`: one import runs for each fault. `recoveryMs` and `answerMs`: limits for the recovery after a fault and for one answer. */
 type PlayImportsInput = {faults: (() => Promise<unknown>)[]; recoveryMs: number; answerMs: number}
 
-/** Runs imports of 300 rows on two workers, beside writes through the API. Each import meets its fault at a random time, and is judged. */
+/** Runs imports of 300 rows on two workers while a probe writes through the API. Each import meets its fault at a random time and is judged. */
 export const playImports = async (stage: Stage, here: Deployment, {faults, recoveryMs, answerMs}: PlayImportsInput): Promise<void> => {
   const ground = await openGround(here)
   here.crm.setSwitches({latencyMs: 60})

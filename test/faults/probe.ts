@@ -8,12 +8,12 @@ import type {Stage} from './scenario.ts'
 
 type Answer = {status: number; ms: number; id: string | null}
 
-/** A probe that writes all the time and remembers each answer. */
+/** A client that writes through the API continuously and records each answer. */
 export type Probe = {
   answers: Answer[]
   /** Waits until a write that starts from now on is acknowledged, and returns the time in ms. */
   recovers(): Promise<number>
-  /** Stops, and reports to the stage: only 201 and 503, none of them late, and no acknowledged write missing. */
+  /** Stops the probe. Reports answers other than 201 and 503, answers slower than `longestMs`, and acknowledged writes that are missing. */
   end(here: Deployment, stage: Stage, limits: {longestMs: number}): Promise<void>
 }
 
@@ -30,7 +30,7 @@ export const openProbe = ({call, org, connector}: Org, {everyMs = 50} = {}): Pro
     while (!over) {
       const one: Promise<void> = ask().finally(() => under.delete(one))
       under.add(one)
-      // Up to 40 requests wait at once, as with many users.
+      // Up to 40 requests are unanswered at once, as with many users.
       while (under.size >= 40) await Promise.race(under)
       await sleep(everyMs)
     }

@@ -3,7 +3,7 @@ import {ERRORS} from './judge.ts'
 import type {Scenario, Stage} from './scenario.ts'
 import {runSeed} from './seed.ts'
 
-/** Plays imports under faults that a seed decides. Takeovers are not timed here, because leases last one second. */
+/** Runs imports under faults that a seed decides. R13, not this scenario, times takeovers, because leases here last one second. */
 export const violence: Scenario = {
   row: 'R1',
   fault: 'workers die, sleep and lose their connections at named and random moments, while the CRM fails on every kind of call',
@@ -24,7 +24,7 @@ export const violence: Scenario = {
   },
 }
 
-/** Returns the number of rows imported, or null if the seed had errors. */
+/** Returns the number of rows imported, or null if the seed had errors or threw. */
 const playSeed = async (stage: Stage, run: () => ReturnType<typeof runSeed>, seed: number): Promise<number | null> => {
   try {
     const {name, rows, errors, says, done} = await run()

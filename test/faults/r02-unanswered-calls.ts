@@ -6,7 +6,7 @@ import {addShares, type Share} from './wire-faults.ts'
 
 const rows = 1_200
 
-/** Faults without a clear answer, each drawn separately: they meet 38 of a hundred writes, against 13 in R1. */
+/** Faults that leave the result of a write unclear. Each is drawn separately. Together they hit 38 % of the writes, against 13 % in R1. */
 const ofWrites: Share[] = [
   [0.1, {type: 'dropBefore'}],
   [0.12, {type: 'dropAfter'}],
@@ -29,7 +29,7 @@ const layShares = (dice: Random, modules: string[]) => [
   ...modules.flatMap(module => ['POST', 'PUT'].flatMap(method => addShares(dice, {method, path: `/crm/v8/${module}`}, ofWrites))),
 ]
 
-/** Every kind of import in `cases.ts` in turn, with undisturbed workers. */
+/** Runs every kind of import of `cases.ts` with workers that are not disturbed. */
 export const crmNoAnswers: Scenario = {
   row: 'R2',
   fault: 'the CRM drops calls before and after executing them, and answers 500, 502 and 503, on four writes of ten',

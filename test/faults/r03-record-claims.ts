@@ -9,8 +9,8 @@ const clocks = {'as ours': 0, 'two hours ahead': 2, 'two hours behind': -2}
 const rounds = 10
 
 /**
- * Loses creates that the CRM then refuses as duplicates, and checks whether the row may claim the record that the CRM names. Claims come
- * through the record routes for every `why` of the specification, from racing rows, and from an import of the service.
+ * Loses creates that the CRM then refuses as duplicates, and checks whether the row may claim the record that the refusal names. Claims go
+ * through the record routes, for each possible answer and from racing rows, and through an import of the service.
  */
 export const takes: Scenario = {
   row: 'R3',
@@ -33,7 +33,7 @@ export const takes: Scenario = {
   },
 }
 
-/** Lets fifty rows claim one record. The row that gets it claims it fifty times more. */
+/** Lets fifty rows claim one record at once. The row that gets the record then claims it fifty more times. */
 const raceOfFifty = async (stage: Stage, here: Here) => {
   const run = await authorise(here)
   const record = make(here)
@@ -52,7 +52,7 @@ const raceOfFifty = async (stage: Stage, here: Here) => {
   )
 }
 
-/** Sends two rows with one unique value. Both creates are lost, and both are refused for the one record that exists. */
+/** Sends two rows with the same unique value. Both creates are lost, and both refusals name the one record that exists. */
 const raceOfLost = async (stage: Stage, here: Here, round: number) => {
   const run = await authorise(here)
   const number = `race-${round}`

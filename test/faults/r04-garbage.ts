@@ -14,11 +14,11 @@ import {addShares, type Share} from './wire-faults.ts'
 
 type RawCrm = Awaited<ReturnType<typeof openRawCrm>>
 
-/** The routes played here; the tests in test/journeys play the others. */
+/** The routes that this scenario tests; tests in test/journeys cover the others. */
 const writing: Door[] = ['create', 'update', 'rows']
 const rows = 300
 
-/** Unintended answers, which meet 45 of a hundred writes of an import. */
+/** Malformed or incomplete answers. Together they hit about 44 % of an import's writes. */
 const garbage: Share[] = [
   [0.08, {type: 'nonJson'}],
   [0.08, {type: 'truncateAfter'}],
@@ -30,7 +30,7 @@ const garbage: Share[] = [
   [0.05, {type: 'answer', status: 200, body: {data: []}, when: 'after'}],
 ]
 
-/** Plays every answer of the tables on a write of the record routes, then imports under all of them. */
+/** Gives every answer of the tables to a write of the record routes, then runs imports under random faults of `garbage`. */
 export const crmGarbage: Scenario = {
   row: 'R4',
   fault: 'the CRM answers 200 with garbage, half bodies, wrong lengths, no ids, mixed entries, and reordered entries',

@@ -7,7 +7,7 @@ import type {Scenario} from './scenario.ts'
 
 const storms = 40
 
-/** Plays three imports with concurrent writes through the API. Each meets another kind of Postgres failure. */
+/** Runs three imports while a probe writes through the API. Each import meets another kind of Postgres failure. */
 export const postgres: Scenario = {
   row: 'R5',
   fault: 'Postgres restarts, cleanly and as after a power failure, and all its connections are terminated repeatedly',

@@ -10,7 +10,9 @@ import type {Scenario, Stage} from './scenario.ts'
 
 const keys = {bucket: 'records', accessKeyId: 'AKFAULTS', secretAccessKey: 'of-the-stand-in', region: 'us-east-1'}
 
-/** Cuts off each process alone, because each has its own proxies: two workers, the API, and all of them from storage. */
+/**
+ * Breaks the network of each process separately, as each has its own proxies: two workers, the API and, for all of them, storage and the CRM.
+ */
 export const partitions: Scenario = {
   row: 'R6',
   fault: 'wires from workers and the API to Postgres, to the CRM and to the storage are cut, fall silent, are half open, slow and narrow',
@@ -95,7 +97,7 @@ const openWired = async (stage: Stage) => {
     S3_ACCESS_KEY_ID: keys.accessKeyId,
     S3_SECRET_ACCESS_KEY: keys.secretAccessKey,
   }
-  // The stand-in's public URL is that of the proxy. So the proxy starts first, and gets its target later.
+  // The public URL of the stand-in is that of the proxy. So the proxy starts before the stand-in and gets its target later.
   const crm = await openWire('http://127.0.0.1:1')
   const publicUrl = crm.url.replace(/\/$/, '')
   const here = await stage.open({
@@ -110,7 +112,7 @@ const openWired = async (stage: Stage) => {
   return {here, ground, wires: {api, crm, storage, workers}}
 }
 
-/** Asserts that an upload without storage is answered with 503. */
+/** Checks that the API answers an upload with 503 while storage is away. */
 const expectRefusal = async ({org: {call, org, connector}}: Ground, stage: Stage) => {
   const made = await call('POST', `/orgs/${org}/imports`, {name: 'No storage', connectorId: connector})
   const answer = await call('POST', `/orgs/${org}/imports/${made.body.import.id}/sources?name=a.csv`, 'a\n1\n', {

@@ -11,7 +11,7 @@ const [deaths, mintsInTenMinutes] = [4, 10]
 const [adapters, callsEach] = [3, 10]
 const always = 1_000_000
 
-/** `test/shared/crm/outcome.test.ts` covers the `crm.*` fields of each answer. */
+/** Checks rate limits, the quota and renewals of tokens. `test/shared/crm/outcome.test.ts` covers the `crm.*` fields of each answer. */
 export const throttles: Scenario = {
   row: 'R7',
   fault: 'the CRM rate-limits, its daily quota is exhausted, and access tokens expire faster than renewals are allowed',
@@ -25,7 +25,7 @@ export const throttles: Scenario = {
   },
 }
 
-/** Answers 429 without the quota header, and with credits left. Neither means an exhausted quota. */
+/** Answers 429 once without the quota header and once with credits left. Neither means an exhausted quota. */
 const slowDown = async (stage: Stage, ground: Ground) => {
   const {crm, hot} = ground.here
   const prepared = await prepareCase(ground, writeCase(0, stage.dice, rows))
@@ -39,7 +39,7 @@ const slowDown = async (stage: Stage, ground: Ground) => {
   stage.judged(await carried.judge())
 }
 
-/** Exhausts the quota during a run, for six minutes. Time advances minute by minute, and calls are counted. */
+/** Exhausts the quota during a run, for six minutes of the advanced clock, and counts the calls to the CRM. */
 const spendDay = async (stage: Stage, ground: Ground) => {
   const {crm} = ground.here
   const prepared = await prepareCase(ground, writeCase(2, stage.dice, rows))
@@ -49,7 +49,7 @@ const spendDay = async (stage: Stage, ground: Ground) => {
   let [minutes, counted] = [0, 0]
   const calls = () => crm.journal({path: '/crm/'}).length
   const pass = async (seconds: number) => {
-    // Counts from the second minute on, when the calls in flight at the start are answered.
+    // Counts from the second minute on, when the calls that were in flight at the start are answered.
     if (minutes === 1) counted = calls()
     if (minutes === minutesSpent + 1) {
       stage.figure('calls a minute while spent', (calls() - counted) / minutesSpent, {most: 1})
@@ -66,7 +66,7 @@ const spendDay = async (stage: Stage, ground: Ground) => {
   stage.judged(await carried.judge())
 }
 
-/** Other processes use up ten renewals, then the run's tokens expire: it pauses until another renewal is allowed. */
+/** Uses up ten renewals by other processes, then lets the run's tokens expire. The run pauses until another renewal is allowed. */
 const killTokens = async (stage: Stage, ground: Ground) => {
   const {here, org} = ground
   const {crm, hot} = here
@@ -105,7 +105,7 @@ const killTokens = async (stage: Stage, ground: Ground) => {
   stage.judged(await carried.judge())
 }
 
-/** Opens the adapter of another process, which shares only the database. */
+/** Opens a CRM client as another process has it. The two share only the database. */
 const openAdapter = async ({here: {db, config, tools}, org}: Ground) => {
   const budget = openBudget(tools)
   const own = openCrm({db, config, log: tools.log, budget})
@@ -120,7 +120,7 @@ const openAdapter = async ({here: {db, config, tools}, org}: Ground) => {
 const renewals = ({here: {crm}}: Ground) => crm.journal({path: '/oauth/v2/token'}).length
 const used = ({here: {crm}}: Ground) => crm.faults.list().reduce((sum, {used}) => sum + used, 0)
 
-/** Lets the calls of three processes find the token expired at the same moment. */
+/** Lets the calls of three processes find an expired token at the same moment. One renewal must serve them all. */
 const renewAtOnce = async (stage: Stage, ground: Ground) => {
   const {crm, hot} = ground.here
   await hot.query('delete from grant_mints')

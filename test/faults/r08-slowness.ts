@@ -13,10 +13,10 @@ const [slowCalls, slowReaders, slowSenders] = [20, 30, 20]
 const [bigRows, cellBytes] = [250, 60_000]
 const phaseMs = 5_000
 const MiB = 1024 ** 2
-/** Smallest values whose ratios are judged. Below them, other load on the machine would distort the ratios. */
+/** Lower bounds for the values that are compared. With smaller values, other load on the machine would distort the comparison. */
 const [leastLagMs, leastP95Ms] = [100, 100]
 
-/** An API in a separate process: its answers to one org while it is slow for another, or while Postgres is slow for all. */
+/** Runs the API in a separate process. Measures answers to one org while calls of another org are slow, then while Postgres is slow for all. */
 export const slowness: Scenario = {
   row: 'R8',
   fault: 'a CRM that takes 30 s, clients that do not read, clients that hardly send, then a slow Postgres',
@@ -47,7 +47,7 @@ export const slowness: Scenario = {
     stage.figure('ms the event loop is late, p99, nothing slow', Math.round(quiet.lag))
     stage.figure('ms meanwhile', Math.round(busy.lag), {most: lag})
     stage.figure('ms with a slow Postgres', Math.round(slow.lag), {most: lag})
-    // Each reader has some rows of 60 KB waiting; without back pressure it would be all of them.
+    // Each reader has a few unread rows of 60 KB in memory. Without back pressure, all rows would be in memory.
     stage.figure('MiB that were asked for and not read', Math.round((slowReaders * bigRows * cellBytes) / MiB))
     stage.figure('MiB more at its peak', Math.round((peakMemory(api) - idle) / MiB), {most: 200})
     stage.expect(
@@ -81,7 +81,7 @@ const openSlow = async (stage: Stage) => {
   return {here, org, other, api, wire}
 }
 
-/** Makes results that are far larger than a connection's buffers. A column of long cells that is not mapped is copied to the results. */
+/** Makes results that are far larger than a connection's buffers: the results copy a column of long cells. Returns their path. */
 const makeBigResults = async (org: Org): Promise<string> => {
   const long = 'x'.repeat(cellBytes)
   const csv = `name,number,city,long\n${Array.from({length: bigRows}, (_, n) => `Company ${n},B-${n},Town,${long}`).join('\n')}\n`
@@ -91,7 +91,7 @@ const makeBigResults = async (org: Org): Promise<string> => {
 
 type SeenSpeed = {p95: number; lag: number; refused: number}
 
-/** Measures the latency of another org and the lag of the event loop for a while. */
+/** Measures the latency of another org (p95, ms) and the lag of the event loop (p99, ms) for five seconds. */
 const look = async (call: Call, {url}: ApiProcess, {adminToken}: Deployment): Promise<SeenSpeed> => {
   const scrape = () => openCalls(url)(adminToken)('GET', '/metrics')
   // Each scrape resets the lag.

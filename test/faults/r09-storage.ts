@@ -14,7 +14,7 @@ import type {Scenario, Stage} from './scenario.ts'
 const account = {bucket: 'lading', accessKeyId: 'AKIALADING', secretAccessKey: randomBytes(8).toString('hex'), region: 'us-east-1'}
 const rows = 600
 
-/** Plays imports with a bucket behind proxies that cut and stall, then with a directory on a full disk. */
+/** Runs uploads and an import with a bucket behind proxies that cut and stall, then with a directory on a full disk. */
 export const storageFails: Scenario = {
   row: 'R9',
   fault: 'storage refuses, resets in mid-upload, is slow, answers 503, and is full',
@@ -25,7 +25,7 @@ export const storageFails: Scenario = {
   },
 }
 
-/** `bucket` is the stand-in with its objects. `wire` is a proxy that refuses connections when cut. `slow` is a proxy that stalls the traffic. */
+/** `bucket`: the S3 stand-in with its objects. `wire`: a proxy that can cut connections. `slow`: a proxy that can stall the traffic. */
 type Site = {stage: Stage; ground: Ground; path: string; bucket: Awaited<ReturnType<typeof startS3>>} & Wires
 type Wires = {wire: Awaited<ReturnType<typeof openProxy>>; slow: Awaited<ReturnType<typeof openStallingProxy>>}
 
@@ -89,7 +89,7 @@ const breakUploads = async (site: Site) => {
   await expectWhole(site, 'after all uploads')
 }
 
-/** Interrupts an upload in parts. The part that storage rejected is sent again, and the upload continues from it. */
+/** Interrupts an upload in parts. The client sends the part that storage rejected again, and the upload continues. */
 const breakPart = async ({stage, ground, path, wire}: Site) => {
   const sent = await openUpload(ground.org.call, path, {bytes: rowsOf(3 * MiB)})
   await ok(sent.send(0), 200)
@@ -107,7 +107,7 @@ const expectTold = (stage: Stage, {status, body, headers}: HttpAnswer, what: str
   stage.expect(isTold, `${what} was answered ${status} ${body.code}, to come again after ${headers.get('retry-after')}`)
 }
 
-/** Asserts that every object is named by a row or listed for removal, and that every named file is complete. */
+/** Checks that a row names every object, also as one to remove, and that every named file is complete. */
 const expectWhole = async ({stage, ground, bucket}: Site, when: string) => {
   const {rows} = await ground.here.hot.query(
     'select file_key as key, bytes from sources union select key, bytes from upload_parts union select key, null from segments union select key, null from loose_objects',
@@ -119,7 +119,7 @@ const expectWhole = async ({stage, ground, bucket}: Site, when: string) => {
   stage.expect(short.length === 0, `${when} ${short.length} files that rows name are not whole in storage`)
 }
 
-/** Makes storage unavailable as the run begins, and again as it ends. */
+/** Cuts off storage before a run begins, and again after the run has written its first rows. */
 const breakRun = async (site: Site) => {
   const {stage, ground, wire} = site
   const {call} = ground.org
@@ -152,7 +152,7 @@ const breakRun = async (site: Site) => {
   await expectWhole(site, 'after a run')
 }
 
-/** Asserts that records are read from Postgres while they cannot be archived, and that archiving is retried. */
+/** Checks that records are read from Postgres while they cannot be archived, and that archiving was tried. */
 const expectKept = async ({stage, ground: {here, org}}: Pick<Site, 'stage' | 'ground'>, path: string, id: string) => {
   const standing = async () =>
     (await here.hot.query('select archive_tries as tries, records_at as at, archived from runs where id = $1', [id])).rows[0]
@@ -163,7 +163,7 @@ const expectKept = async ({stage, ground: {here, org}}: Pick<Site, 'stage' | 'gr
   stage.did('moves of records that failed')
 }
 
-/** Makes the archiving of the run due again. */
+/** Makes the archiving of the run due again and again until it succeeds. */
 export const moveRecords = async ({here}: Ground, id: string) => {
   const look = async () => {
     await here.hot.query('update runs set archive_after = null where id = $1 and not archived', [id])

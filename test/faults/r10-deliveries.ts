@@ -12,10 +12,13 @@ import type {Scenario, Stage} from './scenario.ts'
 
 const rows = 400
 const [again, late] = [12, 6]
-/** From `alerts.yml`: the age of a waiting job that raises an alert. */
+/** Age in seconds of a waiting job that raises an alert in `alerts.yml`. */
 const alarmSeconds = 60
 
-/** The run's job is held back while twelve copies are delivered and six arrive an hour late. No worker takes any for ten minutes. */
+/**
+ * Delivers the job of a run many times. The first job is held back while twelve copies are delivered, and six more arrive an hour late. No
+ * worker takes any for ten minutes.
+ */
 export const deliveries: Scenario = {
   row: 'R10',
   fault: 'a job is delivered many times, out of order, an hour late, and after all workers were stopped for ten minutes',
@@ -79,7 +82,7 @@ const deliver = async (stage: Stage, here: Deployment, {run: {run}, org, workers
 
 const of = {queue: runImport.name, state: 'waiting'}
 
-/** Asserts that all copies were delivered and none failed. */
+/** Checks that all copies of the job were delivered and none failed. */
 const expectTaken = async (stage: Stage, {hot}: Deployment, run: string) => {
   const read = async () =>
     (await hot.query(`select state from pgboss.job where name = $1 and data ->> 'run' = $2`, [runImport.name, run])).rows.map(

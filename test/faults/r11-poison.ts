@@ -10,21 +10,27 @@ import type {Scenario, Stage} from './scenario.ts'
 
 const rows = 60
 const [besides, processes] = [4, 2]
-/** Workers that a run may kill. From then on it executes in child processes, of which it may crash `mostCrashes`. */
+/** How many workers a run may kill. After that it executes in child processes, of which it may crash `mostCrashes`. */
 const mostDeaths = 2
-/** A process that hangs loses its lease, so each other process may have the run when the last crash is counted; one more stops it. */
+/**
+ * How often workers may take a run. A process that hangs loses its lease, so each other process may take the run before the last crash is
+ * counted. One more take stops the run.
+ */
 const mostTakes = mostDeaths + mostCrashes + (processes - 1) + 1
 
-/** A hanging process ends itself after this time: longer than a lease, and than a process takes to start on a busy machine. */
+/** Seconds after which a hanging process ends itself: longer than a lease, and than a process takes to start on a busy machine. */
 const hungAfterSeconds = 6
 
 /**
- * Faults at the point where a run's parent keys are read, which no other run reaches. V8 ends a process that is out of memory with SIGABRT;
- * one that loops is ended by its watchdog.
+ * Faults at the point where a run reads its parent keys, which the other org's runs do not reach. V8 ends a process that is out of memory with
+ * SIGABRT. The watchdog ends a process that loops.
  */
 const KINDS = {crashes: 'in_index:1', 'runs out of memory': 'in_index:1:SIGABRT', loops: 'in_index:1:LOOP', throws: null} as const
 
-/** Worker processes, each replaced when it dies, as a supervisor of the Procfile does. */
+/**
+ * Runs an import that each worker fails to execute, while another org's imports run. Each worker that dies is replaced, as by a supervisor of
+ * the Procfile.
+ */
 export const poison: Scenario = {
   row: 'R11',
   fault: 'one run crashes every worker that takes it, one exhausts its memory, one loops forever, one throws',
@@ -43,7 +49,7 @@ export const poison: Scenario = {
     const beside: number[] = []
     for (const [kind, point] of Object.entries(KINDS)) beside.push(...(await playKind(stage, ground, {kind, point, runBeside})))
     stage.figure('runs beside it', beside.length, {least: besides * Object.keys(KINDS).length})
-    // A run taken by the process that dies next is continued by another, two leases later.
+    // If the process that dies next has taken a run of the other org, another process continues that run two leases later.
     stage.figure('their median over that of quiet times', median(beside) / median(quiet), {most: 4})
     stage.figure('the longest of them in leases', Math.max(...beside) / ground.here.config.LEASE_SECONDS)
     const {text} = await ground.here.as(ground.here.adminToken)('GET', '/metrics')
@@ -78,7 +84,7 @@ const playKind = async (stage: Stage, ground: Ground, {kind, point, runBeside}: 
   })
 }
 
-/** Inserts of parent keys are refused, so every worker of the run throws. */
+/** Makes Postgres refuse inserts of parent keys, so that every worker of the run throws. */
 const refuseKeys = async ({here}: Ground) => {
   await here.hot.query(`create function poisoned() returns trigger language plpgsql as $$ begin raise exception 'poisoned'; end $$`)
   await here.hot.query('create trigger poisoned before insert on run_parent_keys for each row execute function poisoned()')

@@ -9,7 +9,10 @@ const atOnce = 10
 const forgeries = 100
 const now = () => Math.floor(Date.now() / 1000)
 
-/** Wrong deliveries of payment events: the events are those of the provider, the endpoint and the worker are real. */
+/**
+ * Sends events of the payment provider repeatedly, late, in any order and forged. The provider is a stand-in; the endpoint and the worker are
+ * real.
+ */
 export const webhooks: Scenario = {
   row: 'R12',
   fault: 'events of the payment provider come a thousand times, in every order, three days late, two at once, during a plan change, forged',
@@ -35,7 +38,7 @@ const openPayer = async (billing: Billing): Promise<Payer> => {
 const countRows = async ({house}: Billing, like: string): Promise<number> =>
   (await house.hot.query('select count(*)::int as count from payment_events where id like $1', [like])).rows[0].count
 
-/** One event over and over, several at once: the first ones race, the others find it applied. */
+/** Sends one event a thousand times, ten at once. The first ten race; the others find the event applied. */
 const replay = async (stage: Stage, billing: Billing) => {
   const {house} = billing
   const {org, about} = await openPayer(billing)
@@ -84,7 +87,7 @@ const forge = async (stage: Stage, billing: Billing) => {
   stage.expect((await planOf(house, org)).plan === 'free.2', 'a forged event changed a plan')
 }
 
-/** Events about a plan that changed since: they are three days old, so the provider is asked for the current state. */
+/** Sends events that are three days old about a plan that has changed since. The service must ask the provider for the current state. */
 const tellLate = async (stage: Stage, billing: Billing) => {
   const {house, payment, prices} = billing
   const {org, id, about} = await openPayer(billing)
@@ -104,7 +107,7 @@ const tellLate = async (stage: Stage, billing: Billing) => {
   stage.expect(plan === 'free.2' && subscription === 'canceled', `after late events of a plan that is over it is ${plan}, ${subscription}`)
 }
 
-/** A person changes the plan, the provider is slow, and an event of the org arrives: it is refused for now, and kept. */
+/** Sends events while a plan change waits for a slow provider. The endpoint refuses each event for now, and the event is applied later. */
 const tellDuringChange = async (stage: Stage, billing: Billing) => {
   const {house, payment} = billing
   const {org, token, about} = await openPayer(billing)
@@ -136,7 +139,7 @@ const tellDuringChange = async (stage: Stage, billing: Billing) => {
   stage.expect(plan === 'business.1' && status === 'active', `after the change the plan is ${plan}, ${status}`)
 }
 
-/** Events of a subscription, in their natural order. */
+/** Events of one subscription, in their natural order. */
 const FIVE = [
   'customer.subscription.created',
   'customer.subscription.updated',
@@ -146,8 +149,8 @@ const FIVE = [
 ]
 
 /**
- * Each order of five events, in a separate org. When they arrive, a third of the plans are unchanged, a third changed, and a third are
- * known and canceled.
+ * Sends each order of five events to a separate org. Before the events, a third of the plans stay unchanged, a third are changed, and a third
+ * are known to the service and then canceled.
  */
 const permute = async (stage: Stage, billing: Billing) => {
   const {house, payment, prices} = billing

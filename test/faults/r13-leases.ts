@@ -12,16 +12,19 @@ import {timeTakeovers} from './takeovers.ts'
 import {isAsleep} from './violence.ts'
 
 const rows = 700
-/** Time for which an owner sleeps, in leases. */
+/** How long an owner sleeps, in leases. */
 const leasesAsleep = 3
 
-/** By the kind of `cases.ts`, the points where its owners fall asleep, one after the other. One more worker then executes the run. */
+/**
+ * `lay`: the kind of import in `cases.ts`. `points`: where its owners fall asleep, one after another; then one more worker executes the run.
+ * `loses`: the CRM drops the answer to the first create.
+ */
 const plays: {lay: number; points: string[]; loses?: boolean}[] = [
   {lay: 0, points: ['after_intent:2', 'after_send:2', 'before_settle:1', 'in_close:1']},
   {lay: 1, points: ['after_search:1', 'after_search:1'], loses: true},
 ]
 
-/** Owners that sleep through their lease wake while another executes their run; nothing that they still try may take effect. */
+/** Owners of a run sleep past their lease and wake while another worker executes the run. No late statement of theirs may take effect. */
 export const leases: Scenario = {
   row: 'R13',
   fault: 'owners of a run sleep for three leases at named points, one after the other, and wake while another executes it; owners die',
@@ -57,7 +60,7 @@ const playSleepers = async (stage: Stage, ground: Ground, {lay, points, loses}: 
   }
 }
 
-/** The workers of one run. */
+/** Starts and ends the workers of one run. */
 const openCrew = (stage: Stage, {here}: Ground) => {
   const workers: ChildProcess[] = []
   const told = new Set<ChildProcess>()

@@ -11,18 +11,18 @@ import {everyMs} from './upgrade-locks.ts'
 import {judgeNext, writeNext} from './upgrade-next.ts'
 import {type Crew, openSite, type Site, startCrew} from './upgrade-site.ts'
 
-/** Kinds of `cases.ts` without existing records, with as many rows as a slow CRM writes in most of a minute. */
+/** Kinds of imports in `cases.ts` without existing records. A slow CRM needs most of a minute to write their rows. */
 const plays = [
   {lay: 1, rows: 6_000},
   {lay: 2, rows: 2_000},
   {lay: 4, rows: 2_000},
 ]
-/** The CRM's latency in ms: slow until another build has taken the run over, then quick. */
+/** The CRM's latency in ms: slow until another build has taken over the run, then quick. */
 const [slowMs, quickMs] = [1_500, 10]
 const quietMs = 3_000
 const longestLockMs = 200
 
-/** A release migrates the database while the previous build uses it; both serve, the old build stops, and comes back. */
+/** A release migrates the database while the previous build uses it. Both builds serve, the previous build stops, and later it serves again. */
 export const upgrade: Scenario = {
   row: 'R14',
   fault: 'the next build migrates a database in use and serves beside the one before, which leaves, killed, and comes back; three releases',
@@ -69,7 +69,7 @@ const openStory = (stage: Stage, site: Site) => {
   }
 
   return {
-    /** Switches from the current build to this one: a run that the first started is finished by the second. */
+    /** Switches from the current build to `build`. The current build starts a run, and `build` finishes it. */
     async handOver(build: Build, {release: releases = false, imports = true}: HandOver = {}) {
       const before = crew
       const beginning = imports ? beginRun(stage, site, passed) : null
@@ -94,13 +94,13 @@ const openStory = (stage: Stage, site: Site) => {
   }
 }
 
-/** Number of migrations that a log line of a release reports. */
+/** Returns the number of migrations that a log line of a release reports. */
 const appliedIn = (line: string): number => {
   const {applied = []} = line.startsWith('{') ? JSON.parse(line) : {}
   return applied.length
 }
 
-/** Starts a run in the current build, with a CRM so slow that another build must finish it. */
+/** Starts a run in the current build with a slow CRM, so that another build must finish the run. */
 const beginRun = async (stage: Stage, {ground, crm, db}: Site, turn: number) => {
   const {lay, rows} = plays[turn % plays.length]!
   const laid = {...writeCase(lay + 5 * turn, stage.dice, rows), start: {}}
@@ -138,21 +138,21 @@ const beginRun = async (stage: Stage, {ground, crm, db}: Site, turn: number) => 
   }
 }
 
-/** Asserts that a build is healthy on a database with newer migrations. */
+/** Checks that a build is healthy on a database with newer migrations. */
 const expectWell = async (stage: Stage, {api, build}: Crew) => {
   const answer = await fetch(`${api}/health?deep=1`)
   stage.expect(answer.ok, `the ${build.name} build on a newer database: ${answer.status} ${await answer.text()}`)
 }
 
 /**
- * Requests the files of one build's page from the other build, as happens behind a shared address. The answer must not be cached as the
- * other's file.
+ * Requests a file of one build's page from the other build, as happens behind a shared address. A successful answer must not be cacheable,
+ * because it is the other build's file.
  */
 const expectFiles = async (stage: Stage, ...crews: [Crew, Crew]) => {
   for (const [one, other] of [crews, crews.toReversed()] as [Crew, Crew][]) {
     const page = await (await fetch(`${one.api}/`)).text()
     const [, file] = /<script type="module" src="([^"]+)"/.exec(page) ?? []
-    // The first builds had no widget, and some have the same one.
+    // Skips early builds, which had no widget, and builds whose widget is equal.
     if (!file || (await (await fetch(`${other.api}/`)).text()).includes(file)) continue
     const answer = await fetch(`${other.api}${file}`)
     await answer.body?.cancel()
@@ -179,7 +179,7 @@ const tellFigures = (stage: Stage, {load, watch}: Site, {quiet, releasing, migra
   stage.figure('migrations', migrations, {least: 1})
   const [before, during] = [load.p99(quiet), load.p99(releasing)]
   stage.figure('p99 before, ms', before)
-  // On a machine without spare capacity, every program start doubles the latency.
+  // On a machine without spare capacity, every program start doubles the latency, so the ratio then has no limit.
   const hasRoom = watch.lookMs() < 5 * everyMs
   stage.figure('p99 while a release migrates ÷ before', during / before, hasRoom ? {most: 2} : undefined)
 }

@@ -15,14 +15,14 @@ import {playReasons, renewAccess} from './reasons.ts'
 import type {Scenario, Stage} from './scenario.ts'
 
 const rows = 1_200
-/** Long enough that a busy machine does not cost a living owner its lease. */
+/** Lease in seconds, long enough that a busy machine does not cost a living owner its lease. */
 const leaseSeconds = 4
 
 type Site = {at: string; ground: Ground; here: Here; api: OwnClock; first: OwnClock; second: OwnClock}
 
 /**
- * One Postgres with the true time; an API, two workers and the CRM, each with a separate clock. Where that is impossible, a figure says so,
- * and Postgres is two hours ahead of all of them, or behind.
+ * Runs Postgres with the true time, and an API, two workers and the CRM each with a separate clock. Where separate clocks are impossible, a
+ * figure says so, and Postgres is two hours ahead of or behind the others.
  */
 export const clocks: Scenario = {
   row: 'R15',
@@ -71,14 +71,17 @@ const startOwn = async (stage: Stage, {config}: Here['world'], clock: OwnClock, 
   await isWorking.promise
 }
 
-/** Moves the API and the second worker one way and the first worker the other. The CRM's clock is ahead or true. */
+/**
+ * Moves the API and the second worker by `hours`, and the first worker by as much in the other direction. The CRM's clock never moves back.
+ * Without separate clocks, moves Postgres by `-hours` instead.
+ */
 const setClocks = async ({api, first, second, here: {world}}: Site, hours: number) => {
   world.crm.clock.set(Date.now() + Math.max(0, hours) * 3_600_000)
   if (!hasOwnClocks) return void (await world.ahead(`${-hours} hours`))
   await Promise.all([api.set(hours), first.set(-hours), second.set(hours)])
 }
 
-/** Asserts from outside that the clock was moved: the API dates its answers. */
+/** Checks by the dates of the API's answers that its clock was moved. */
 const assertOff = async (stage: Stage, {here}: Site, hours: number) => {
   const off = async () => {
     const {headers} = await here.org.call('GET', '/auth/me')
@@ -87,7 +90,7 @@ const assertOff = async (stage: Stage, {here}: Site, hours: number) => {
   if (hasOwnClocks) stage.figure('hours off', Math.abs(await until(off, seen => seen === hours)), {least: 2})
 }
 
-/** A run longer than two leases whose first create is lost, and during which both workers' clocks swap their offsets. */
+/** Runs an import for longer than two leases. Its first create is lost, and during it the clocks of both workers swap their offsets. */
 const playJump = async (stage: Stage, {ground, here: {world}, first, second}: Site, hours: number) => {
   const laid = writeCase(0, stage.dice, rows)
   const prepared = await prepareCase(ground, {...laid, start: {}})

@@ -6,22 +6,24 @@ import {writeWorkbook} from '../support/workbook.ts'
 import type {Scenario, Stage} from './scenario.ts'
 
 const few = 50_000
-/** A million rows take most of a minute on a quiet machine and several on a busy one; `npm run bench` runs it. */
+/**
+ * Rows of the larger file. A million rows would take most of a minute on a quiet machine and several on a busy one; `npm run bench` runs them.
+ */
 const many = 200_000
-/** The limit for a process that executes imports, including its sandbox, and for the API that receives their files. */
+/** Limit in MiB for a process that executes imports, including its sandbox. The peaks of the API are only reported. */
 const mostMib = 256
 const MiB = 1024 ** 2
 
 const named = {module: 'Accounts', fields: ['Account_Name', 'Account_Number'].map(field => ({field, mode: 'column', source: field}))}
 
-/** Files of odd shapes, each of which creates as many records as it has rows. */
+/** Files with unusual shapes. Each creates as many records as it has rows. */
 const odd: Record<string, () => Promise<FileOf>> = {
   'rows of 16,384 columns': async () => ({flow: named, csv: wideFile(200, 16_384)}),
   'cells of 1 MiB': async () => ({flow: named, csv: tallFile(40)}),
   'a workbook of 120,000 shared strings': async () => ({flow: named, csv: await workbookOf(40_000), type: workbookType}),
 }
 
-/** The processes of the Procfile, with its flags, and a CRM without real work. The peak of each is VmHWM of proc(5). */
+/** Runs the processes of the Procfile with their flags, and a CRM that does little work. Reads the peak memory of each from VmHWM of proc(5). */
 export const memory: Scenario = {
   row: 'R16',
   fault: 'files with many rows, with 16,384 columns, with cells of a megabyte, and a workbook with many shared strings',
@@ -38,7 +40,7 @@ const open = async (stage: Stage) => {
   return deployment
 }
 
-/** Both peaks are from one run: when it passes the smaller number of rows, and at its end. */
+/** Compares two peaks of the same run: after the smaller number of rows, and at the end. */
 const overMany = async (stage: Stage, deployment: Deployment) => {
   const running = peakAfter(stage, deployment, {csv: fileOf(many, 'm '), flow: withExpressions})
   const [large, small] = await Promise.all([running, peakAt(deployment, few)])
@@ -65,7 +67,7 @@ const overOdd = async (stage: Stage, deployment: Deployment) => {
   }
 }
 
-/** One process imports all files of a deployment, one after the other, so its peak is the highest so far. */
+/** Imports a file and returns the peak memory in MiB. One process imports all files of a deployment, so the peak is the highest so far. */
 const peakAfter = async (stage: Stage, deployment: Deployment, file: FileOf): Promise<number> => {
   await deployment.runImport(file)
   stage.did('files imported')
@@ -86,14 +88,14 @@ const wideFile = (rows: number, columns: number) => {
 }
 
 const tallFile = (rows: number) => {
-  // The limit for the characters of a whole row, including its name and number.
+  // A row has a limit on its characters, including its name and number.
   const cell = 'x'.repeat(MiB - 64)
   return csvOf(['long'], rows, () => cell)
 }
 
 const workbookType = 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet'
 
-/** Three texts per row, all different. */
+/** Returns a workbook with three texts per row, all different. */
 const workbookOf = (rows: number) => {
   const texts = Array.from({length: rows}, (_, n) => [
     `Company of the number ${n} in a long name`,

@@ -15,7 +15,7 @@ const deaths = 8
 const flowsAtOnce = 12
 const drainWithinMs = 10_000
 
-/** An API in a separate process dies during requests, and the same requests are sent to its successor. */
+/** Kills an API process during requests, and sends the same requests to the next process. */
 export const apiDeaths: Scenario = {
   row: 'R17',
   fault: 'the API is killed during requests, and gets SIGTERM while others are active',
@@ -59,7 +59,7 @@ export const apiDeaths: Scenario = {
   },
 }
 
-/** Replaces all flows of an import at once, with ids that name the request. */
+/** Returns a request that replaces all flows of an import. The ids of the flows contain `n`. */
 const editOf = (path: string, sourceId: string, n: number) => (call: Call) =>
   call(
     'PUT',
@@ -73,7 +73,7 @@ const writeOf = (org: Org, runId: string, n: number) => (call: Call) =>
     items: [{rowKey: `row ${n}`, writeId: `write ${n}`, payload: {Account_Name: `Company ${n}`, Account_Number: `R17 ${n}`}}],
   })
 
-/** Repeats a write that is under way until it is done, as its answer advises. */
+/** Repeats a write while its answer is WRITE_UNDER_WAY, at most 100 times. */
 const untilTold = async (ask: () => Promise<HttpAnswer>): Promise<HttpAnswer> => {
   for (let times = 0; ; times++) {
     const answer = await ask()
@@ -102,13 +102,13 @@ const openApi = ({config}: Deployment, stage: Stage) => {
   }
 }
 
-/** Half a request has arrived when the API gets SIGTERM: the other half is accepted, and answered. */
+/** Sends half a request before the API gets SIGTERM and the other half after it. The API must answer the request. */
 const playDrain = async (api: ApiProcess, {org, session}: Org, stage: Stage) => {
   const body = '{"name": "slow"}'
   const half = openHalfRequest(api.url)
   half.send(`POST /orgs/${org}/tokens HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${session}\r\ncontent-type: application/json\r\n`)
   half.send(`content-length: ${body.length}\r\n\r\n${body.slice(0, 5)}`)
-  // A request on another connection shows that the first half has arrived.
+  // A request on another connection proves that the first half has arrived.
   await openCalls(api.url)(null)('GET', '/robots.txt')
   const began = performance.now()
   api.signal('SIGTERM')

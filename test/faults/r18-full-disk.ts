@@ -17,8 +17,8 @@ const diskMb = 400
 const slowSyncMs = 100
 
 /**
- * Postgres on a separate disk that is filled completely: first its tables have no room, then its log. Without root there is no such disk,
- * and only the syncs are slow. `commit_delay` delays every commit as a slow disk would, because a disk cannot be slowed down.
+ * Fills the disk of Postgres, first while it writes tables and then while it writes its log. Without root no small disk can be mounted, and only
+ * the syncs are slow. `commit_delay` delays every commit as a slow disk would, because a disk cannot be slowed down.
  */
 export const fullDisk: Scenario = {
   row: 'R18',
@@ -57,13 +57,13 @@ export const fullDisk: Scenario = {
         stage.figure('ms until it was well again', Math.round(await probe.recovers()), {most: 10_000})
       })
     } else stage.figure('without a small disk', 1)
-    // Postgres recovers from a crash before it accepts connections.
+    // Postgres recovers from a crash before it accepts connections, so a write may wait for 10 s.
     await probe.end(here, stage, {longestMs: 10_000})
     await expectSound(own.direct(), stage)
   },
 }
 
-/** A disk of this size, or null if this user may not mount one. */
+/** Mounts a disk of `diskMb` and returns its directory, or null if this user may not mount one. */
 const mountDisk = (stage: Stage): string | null => {
   const directory = mkdtempSync(join(tmpdir(), 'lading-disk-'))
   const {status} = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${diskMb}m,mode=755`, 'tmpfs', directory], {encoding: 'utf8'})
@@ -74,7 +74,7 @@ const mountDisk = (stage: Stage): string | null => {
   return status === 0 ? directory : null
 }
 
-/** Fills the remaining space, and returns a function that frees it. */
+/** Fills the remaining space of a disk. Returns a function that frees the space. */
 const fill = (directory: string) => {
   const ballast = join(directory, 'ballast')
   const file = openSync(ballast, 'w')
@@ -90,7 +90,7 @@ const fill = (directory: string) => {
   return () => rmSync(ballast)
 }
 
-/** Writes only to the log until Postgres fails, and returns the MB written. */
+/** Writes only to Postgres's log until Postgres fails. Returns the MB written. */
 const fillLog = async (db: Pool): Promise<number> => {
   for (let written = 0; written < 2 * diskMb; written++) {
     const failed = await db.query(sql.unsafe`select pg_logical_emit_message(false, 'faults', repeat('x', 1048576))`).then(
@@ -102,7 +102,7 @@ const fillLog = async (db: Pool): Promise<number> => {
   throw new Error('The log of Postgres is not full')
 }
 
-/** A server setting, so that it applies to every connection. */
+/** Makes each commit wait 100 ms, or with 0 no longer. The setting belongs to the server, so it applies to every connection. */
 const setSyncs = async (db: Pool, ms: number) => {
   await db.query(sql.unsafe`alter system set commit_siblings = 0`)
   await db.query(ms ? sql.unsafe`alter system set commit_delay = 100000` : sql.unsafe`alter system reset commit_delay`)
@@ -111,7 +111,7 @@ const setSyncs = async (db: Pool, ms: number) => {
 
 const Count = z.object({count: z.number()})
 
-/** Checks every index against its table and reads every page: Postgres refuses a page with a wrong checksum. */
+/** Checks every B-tree index against its table, if amcheck exists, and reads every table. Postgres refuses a page with a wrong checksum. */
 const expectSound = async (url: string, stage: Stage) => {
   const db = await openDatabase(url, {connections: 1})
   stage.begun(db.end)

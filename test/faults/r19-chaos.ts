@@ -8,7 +8,7 @@ import type {Scenario, Stage} from './scenario.ts'
 export const cellsAtOnce = 24
 export const timeoutSeconds = 1
 
-/** All faults of the CRM's wire × all kinds of files, each cell with every seed; the cells run in parallel. */
+/** Runs every fault of the CRM with every kind of file and every seed, several cells at once. */
 export const chaos: Scenario = {
   row: 'R19',
   fault: 'COQL lags or is empty, requests arrive late or twice, answers are short or name wrong ids, the clock of the CRM jumps',
@@ -21,7 +21,9 @@ export const chaos: Scenario = {
   },
 }
 
-/** `named`: names of faults, files, or `fault × file`; all cells if absent. Each seed plays every cell before the next seed. */
+/**
+ * Returns the cells to run: all cells with the first seed, then with the next. `cells`: names of faults, files or `fault × file`; default all.
+ */
 export const listCells = ({seed: first, seeds, cells: named}: {seed: number; seeds: number; cells?: string[] | undefined}): Cell[] => {
   const isNamed = (cell: Omit<Cell, 'seed'>) => !named || [cell.fault.name, cell.file.name, nameOf(cell)].some(name => named.includes(name))
   const cells = CHAOS_FAULTS.flatMap(fault => CHAOS_FILES.map(file => ({fault, file}))).filter(isNamed)
@@ -33,7 +35,7 @@ export const nameOf = ({fault, file}: Omit<Cell, 'seed'>) => `${fault.name} × $
 
 type PlayCells = {cells: Cell[]; nextLane: ReturnType<typeof openChaosRuns>}
 
-/** Plays the cells in parallel, and reports the cells with errors and what the service said about rows. */
+/** Runs up to `cellsAtOnce` cells at once. Reports the cells with errors and what the service reported about rows. */
 export const playCells = async (stage: Stage, {cells, nextLane}: PlayCells) => {
   const waiting = [...cells]
   const found = new Map<string, {seed: number; verdict: Verdict}[]>()
@@ -58,7 +60,7 @@ export const playCells = async (stage: Stage, {cells, nextLane}: PlayCells) => {
   for (const [name, verdicts] of found) for (const line of describeWrong(name, verdicts)) stage.expect(false, line)
 }
 
-/** One line per cell: its errors, the seeds with errors, and the first error. */
+/** Returns one line for a cell with errors: their counts, the seeds, and the first error. Returns nothing for a cell without errors. */
 const describeWrong = (name: string, verdicts: {seed: number; verdict: Verdict}[]): string[] => {
   const wrong = verdicts.filter(({verdict}) => verdict.says.length > 0)
   if (wrong.length === 0) return []

@@ -4,13 +4,13 @@ import {standWorker} from './fleet.ts'
 import {cellsAtOnce, listCells, playCells, timeoutSeconds} from './r19-chaos.ts'
 import type {Scenario} from './scenario.ts'
 
-/** The files without a unique field of their own. The idempotency field alone tells their records apart. */
+/** The files without a unique field. Only the idempotency field distinguishes their records. */
 const files = CHAOS_FILES.filter(({name}) => ['nothing unique', 'matched by e-mail', 'duplicate keys', 'two equal imports'].includes(name))
 
-/** Returns the cells of the chaos row whose file has no unique field. */
+/** Returns the cells of the chaos scenario whose file has no unique field. */
 export const listIdempotencyCells = (asked: Parameters<typeof listCells>[0]) => listCells(asked).filter(({file}) => files.includes(file))
 
-/** The chaos of R19 on leads with an idempotency field: all faults × the files without a unique field, each cell with every seed. */
+/** Runs the faults of R19 on leads with an idempotency field: every fault with every file without a unique field and every seed. */
 export const idempotency: Scenario = {
   row: 'R20',
   fault: 'the faults of R19, also requests that the network delivers twice, on files without a unique field',

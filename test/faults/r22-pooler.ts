@@ -4,7 +4,7 @@ import {openOwnPostgres} from './own-postgres.ts'
 import {playImports} from './play-imports.ts'
 import type {Scenario} from './scenario.ts'
 
-/** Runs three imports through a PgBouncer in transaction mode: undisturbed, with a killed pooler, and with a restarted Postgres behind it. */
+/** Runs three imports through a PgBouncer in transaction mode: undisturbed, with a killed pooler, and with a restarted Postgres. */
 export const pooler: Scenario = {
   row: 'R22',
   fault: 'all processes share eight connections of a PgBouncer in transaction mode, which is killed; Postgres restarts behind it',

@@ -1,9 +1,9 @@
-/** Random choices that are the same for the same seed (mulberry32), so that the faults of a seed can be repeated; timing still varies. */
+/** Random choices that are equal for equal seeds (mulberry32), so that the faults of a seed can be repeated. The timing still varies. */
 export type Random = {
-  /** From 0 up to, not including, 1. */
+  /** Returns a number from 0 up to but not including 1. */
   roll(): number
   chance(of: number): boolean
-  /** A whole number, both ends included. */
+  /** Returns a whole number from `from` to `to`, both included. */
   between(from: number, to: number): number
   pick<T>(from: readonly T[]): T
 }

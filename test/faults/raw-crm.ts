@@ -2,15 +2,15 @@ import {createServer, type IncomingMessage, request, type ServerResponse} from '
 import type {AddressInfo, Socket} from 'node:net'
 import type {StartedParts} from '../support/deployment.ts'
 
-/** The CRM's full answer. */
+/** The complete answer of the CRM. */
 export type RawCrmInput = {status: number; text: string}
-/** The bytes sent instead, and whether the connection ends with them. */
+/** `bytes`: returns what is sent instead of an answer. `ends`: whether the connection ends after these bytes. */
 export type Raw = {bytes(answer: RawCrmInput): string | Buffer; ends?: boolean}
 type Aim = {method: string; path: string}
 
 /**
- * A proxy in front of the CRM stand-in. The CRM executes the next call that matches an aim, and the proxy answers it with the given bytes,
- * valid HTTP or not.
+ * Starts a proxy in front of the CRM stand-in. The CRM executes the next call that matches an aim. The proxy then answers the given bytes, which
+ * need not be valid HTTP.
  */
 export const openRawCrm = async (begun: StartedParts) => {
   const armed: {aim: Aim; raw: Raw}[] = []
@@ -57,6 +57,6 @@ const textOf = async (answer: IncomingMessage): Promise<string> => {
 const answerRaw = async (socket: Socket, answer: IncomingMessage, {bytes, ends}: Raw) => {
   const sent = bytes({status: answer.statusCode!, text: await textOf(answer)})
   if (!ends) return void socket.write(sent)
-  // The caller may close the connection meanwhile.
+  // The caller may close the connection before the bytes are written.
   socket.on('error', () => {}).end(sent)
 }

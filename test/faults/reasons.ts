@@ -5,7 +5,7 @@ import type {Stage} from './scenario.ts'
 const creates = {method: 'POST', path: '/crm/v8/Accounts'}
 const ben = 'ben@example.org'
 
-/** Moving the clock expires the access token. One create renews it, so that the next lost request is a create. */
+/** Renews the access token, which moving the clock has expired, by one create. So the next request that a test loses is a create. */
 export const renewAccess = async (here: Here) => {
   const {call, org, connector} = here.org
   const items = [{rowKey: 'r', payload: {Account_Name: 'First'}}]
@@ -14,7 +14,10 @@ export const renewAccess = async (here: Here) => {
 
 type LostCreate = {run: string; row: string; number: string}
 
-/** Loses the answer of a create and repeats it; returns the record that the refusal names. `reaches`: whether the CRM executed the first. */
+/**
+ * Loses the answer of a create and repeats the create. Returns the record that the refusal names, or null. `reaches`: whether the CRM executed
+ * the first create.
+ */
 export const loseCreate = async ({world, org}: Here, {run, row, number}: LostCreate, {reaches = true} = {}): Promise<string | null> => {
   const path = `/orgs/${org.org}/connectors/${org.connector}/records/Accounts`
   const items = [{rowKey: row, payload: {Account_Name: 'Acme', Account_Number: number}}]
@@ -26,7 +29,7 @@ export const loseCreate = async ({world, org}: Here, {run, row, number}: LostCre
 }
 
 type ReasonInput = true | 'another' | 'earlier' | 'gone' | 'unread' | 'held' | 'reused' | 'ended'
-/** A way to cause one answer to a record claim. */
+/** A way to cause one answer to a record claim. `told`: the expected answer. `what`: the cause in words. */
 type LossKind = {told: ReasonInput; what: string; ask(here: Here, number: string): Promise<true | string>}
 
 const lostBy = async (here: Here, number: string, lose?: {reaches: boolean}) => {
@@ -36,7 +39,7 @@ const lostBy = async (here: Here, number: string, lose?: {reaches: boolean}) => 
   return {run, record}
 }
 
-/** An account created some seconds ago by the CRM's clock. */
+/** Calls `made` with the CRM's clock moved back by `seconds`, and returns the id of the record. */
 const makeAgo = ({world: {crm}}: Here, seconds: number, made: () => string) => {
   crm.clock.advance(-seconds * 1_000)
   const record = made()
@@ -44,7 +47,7 @@ const makeAgo = ({world: {crm}}: Here, seconds: number, made: () => string) => {
   return record
 }
 
-/** Makes the CRM answer without one field of the record. */
+/** Makes the CRM answer the next read of an account without one field. */
 const silence = ({world: {crm}}: Here, record: string, field: 'Created_By' | 'Created_Time') => {
   const {[field]: _, ...rest} = crm.record('example', 'Accounts', record)!
   crm.faults.add({match: {method: 'GET', path: '/crm/v8/Accounts/*'}, action: {type: 'answer', status: 200, body: {data: [rest]}}})
@@ -127,7 +130,7 @@ const ways: LossKind[] = [
   },
 ]
 
-/** Every answer that a record claim can get, each after a create that was really lost. */
+/** Causes every answer that a record claim can get, in each case after a create that was lost, and compares the answers. */
 export const playReasons = async (stage: Stage, here: Here, clock: string) => {
   for (const [n, {told, what, ask}] of ways.entries()) {
     const said = await ask(here, `why-${clock}-${n}`)

@@ -4,43 +4,43 @@ import {addAll, type Errors, NO_ERRORS, type Verdict} from './judge.ts'
 import {openRandom, type Random} from './random.ts'
 import {findSecrets} from './secrets.ts'
 
-/** One row of the fault matrix: its fault, what must hold during and after it, and a function that plays it. */
+/** One scenario of the fault matrix. */
 export type Scenario = {
   row: string
   /** The fault, in a few words. */
   fault: string
   /** What must hold, in a few words. */
   goal: string
-  /** A program that must be on the PATH. Without it, the matrix does not play the row and says so. */
+  /** A program that must be on the PATH. Without it, the matrix leaves the scenario out and says so. */
   program?: string
   play(stage: Stage): Promise<void>
 }
 
-/** Options of the command line. `seeds`, `rows` and `points` apply to rows with imports under seeds, `cells` to R19 and R20. */
+/** Options of the command line. `seeds`, `rows` and `points` apply to scenarios with seeded imports, `cells` to R19 and R20. */
 export type PlayScenarioInput = {seed: number; seeds: number; rows: number; points?: string[] | undefined; cells?: string[] | undefined}
 
-/** The tools of a scenario. What it reports here is shown in its line of the table. */
+/** What a scenario uses to act and to report. Its reports appear in the scenario's line of the table. */
 export type Stage = {
-  /** The same choices for the same seed. */
+  /** Random choices that are equal for equal seeds. */
   dice: Random
   asked: PlayScenarioInput
-  /** Opens a separate deployment, which ends with the scenario. */
+  /** Opens a separate deployment, which is stopped when the scenario ends. */
   open(options: Options): Promise<Deployment>
-  /** Registers a function that ends something with the scenario, in reverse order. */
+  /** Registers a function to call when the scenario ends. The last registered function is called first. */
   begun: StartedParts
-  /** Counts a fault that was caused: `did('kills')`. A scenario without any proves nothing, and fails. */
+  /** Counts a fault that was caused: `did('kills')`. A scenario that counts none proves nothing, and fails. */
   did(what: string, times?: number): void
-  /** Reports a figure, and its limit. */
+  /** Reports a figure. A figure beyond its limit is a violation. */
   figure(name: string, value: number, limit?: {most: number} | {least: number}): void
-  /** Reports a violation unless `holds`: `expect(status === 503, 'the API answered 500 while Postgres was away')`. */
+  /** Reports a violation if `holds` is false: `expect(status === 503, 'the API answered 500 while Postgres was away')`. */
   expect(holds: boolean, otherwise: string): void
   /** Adds the verdict on one or several runs. */
   judged(...verdicts: Verdict[]): void
-  /** Checks a log line of a process for secrets. */
+  /** Checks a log line of a process for secrets, and reports each as a violation. */
   logged(line: string): void
 }
 
-/** The result of a scenario, which holds when `says` is empty. */
+/** The result of a scenario. A scenario holds if `says` is empty. */
 export type Played = {
   row: string
   fault: string
@@ -54,7 +54,7 @@ export type Played = {
   says: string[]
 }
 
-/** A scenario that does not end in time has failed. */
+/** Runs a scenario and ends everything that it started. A scenario that does not end in time has failed. */
 export const playScenario = async (scenario: Scenario, asked: PlayScenarioInput, longestSeconds: number): Promise<Played> => {
   const began = performance.now()
   const ends: (() => Promise<unknown>)[] = []

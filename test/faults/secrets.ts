@@ -1,4 +1,4 @@
-/** Patterns of values that must never be logged: our secrets, those of the CRM and the payment provider, and cells of a scenario's rows. */
+/** Patterns of values that must never be logged: secrets of Lading, the CRM and the payment provider, and cells of a scenario's files. */
 const SECRETS: Record<string, RegExp> = {
   'an API token': /\blading_\w*[0-9A-Za-z]{49}\b/,
   "a CRM's token": /\b1000\.[0-9a-f]{32}\.[0-9a-f]{32}\b/,
@@ -9,6 +9,6 @@ const SECRETS: Record<string, RegExp> = {
   'a cell of a row': /\bs\d+-\d+\b/,
 }
 
-/** The names of the secrets in the line. */
+/** Returns the names of the secrets in the line. */
 export const findSecrets = (line: string): string[] =>
   Object.entries(SECRETS).flatMap(([name, pattern]) => (pattern.test(line) ? [name] : []))

@@ -9,10 +9,10 @@ import {addFaults} from './wire-faults.ts'
 
 export type SeedReport = {seed: number; name: string; rows: number; errors: Errors; says: string[]; seconds: number; done: WakeInTimeInput}
 
-/** `points`: where workers die or fall asleep, instead of all that the seed would do to them. */
+/** `points`: where workers die or fall asleep, instead of all faults of processes that the seed would choose. */
 type RunSeedInput = {rows: number; points?: string[] | undefined; logged?: (line: string) => void}
 
-/** One import under faults of every kind: two workers that die, sleep and lose their connections, and a CRM that fails on every kind of call. */
+/** Runs one import under random faults: two workers that die, sleep and lose their connections, and a CRM that fails on every kind of call. */
 export const runSeed = async (ground: Ground, seed: number, {rows: count, points, logged}: RunSeedInput): Promise<SeedReport> => {
   const {here, org} = ground
   const began = performance.now()
@@ -23,7 +23,7 @@ export const runSeed = async (ground: Ground, seed: number, {rows: count, points
   for (const fault of addFaults(dice, {parts: laid.parts, timeoutMs: here.config.CRM_TIMEOUT_SECONDS * 1_000})) here.crm.faults.add(fault)
   const violence = await openViolence(here, dice, {points, logged})
   const breaksStorage = dice.chance(0.3)
-  // A run with before images waits for storage, so it would not end while storage is broken.
+  // A run with before images waits for storage, so the run would not end while storage is broken.
   await setUndo(org, breaksStorage ? 'off' : null)
   const broken: {repair?: () => Promise<void>} = {}
   try {

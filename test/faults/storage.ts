@@ -6,8 +6,8 @@ import type {Deployment} from '../support/deployment.ts'
 import {until} from '../support/until.ts'
 
 /**
- * Puts a file in the place of the run's directory, so that its records cannot be archived. Returns a function that repairs storage and
- * archives them.
+ * Puts a file in the place of the run's directory, so that the run's records cannot be archived. Returns a function that repairs storage and
+ * waits until the records are archived.
  */
 export const breakStorage = async ({config, db}: Deployment, {org, run}: {org: string; run: string}) => {
   const folder = join(config.STORAGE_DIR, org, 'runs', run)

@@ -3,7 +3,7 @@ import type {Played} from './scenario.ts'
 
 const width = 100
 
-/** The matrix as text: for each row its fault, what was done and seen, and whether it held. */
+/** Returns the matrix as text: for each scenario its fault, its goal, what was done and seen, and whether the goal held. */
 export const printMatrix = (played: Played[]): string => {
   const lines = played.flatMap(({row, fault, goal, holds, seconds, runs, did, figures, errors, says}) => [
     `${row.padEnd(4)}${holds ? 'holds' : 'FAILS'}  ${fault}  (${seconds.toFixed(0)} s)`,

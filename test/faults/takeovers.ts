@@ -12,13 +12,13 @@ import type {Stage} from './scenario.ts'
 const imports = 5
 const rowsEach = 2_500
 const signals: NodeJS.Signals[] = ['SIGKILL', 'SIGSTOP', 'SIGKILL', 'SIGSTOP']
-/** A lease must be long compared to the delays of a busy machine. */
+/** Lease in seconds, long compared to the delays of a busy machine. */
 const leaseSeconds = 3
 const longestSeconds = 10 * leaseSeconds
 
 /**
- * Owners of five runs die or fall asleep while another process is ready; times each takeover from that moment. The CRM is slow, so that the
- * runs last. Each owner settles a row of each run, as crash isolation would otherwise take the runs.
+ * Kills or suspends the owner of five runs while another process is ready, and times each takeover. The CRM is slow, so that the runs last.
+ * Before that, each owner settles a row of each run; otherwise crash isolation would take the runs.
  */
 export const timeTakeovers = async (stage: Stage, {here, org}: Ground) => {
   const workers: ChildProcess[] = []
@@ -63,7 +63,7 @@ export const timeTakeovers = async (stage: Stage, {here, org}: Ground) => {
   stage.figure('takeover p99 over lease', byLease[Math.ceil(byLease.length * 0.99) - 1]!, {most: 2})
 }
 
-/** A slot for each run. */
+/** Settings of a worker with a slot for each run and a long CRM time-out. */
 const patient = {
   LEASE_SECONDS: String(leaseSeconds),
   CRM_TIMEOUT_SECONDS: '60',
@@ -86,7 +86,7 @@ const listOwned = ({db}: Ground['here'], ids: string[]) =>
   db.any(sql.type(Owned)`
     select id, owner, takeovers from runs join run_heads using (run_no) where id = any(${sql.array(ids, 'text')})`)
 
-/** Seconds until the next process owns each run. */
+/** Returns the seconds until the next process owns each run. */
 const timeEach = async (here: Ground['here'], ids: string[], {pid}: ChildProcess): Promise<number[]> => {
   const began = performance.now()
   const taken = new Map<string, number>()

@@ -2,7 +2,7 @@ import {existsSync, readFileSync} from 'node:fs'
 import {fileURLToPath} from 'node:url'
 import test from 'ava'
 
-/** The traps that such engines fall into, and the tests for each: by file, a title or its part as in the source. */
+/** Known traps of import engines, with the tests that cover each: a file, and a title or a part of it as in the source. */
 const traps: Record<string, [file: string, title: string][]> = {
   'a share lock, then an update of the same row': [
     ['test/sql/ledger.test.ts', 'eight batches in flight and a thousand settlements cause no deadlock, no gap and no wrong count'],

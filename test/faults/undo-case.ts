@@ -3,19 +3,19 @@ import {lines} from '../support/subforms.ts'
 import {csvOf, orders} from './cases.ts'
 import type {Random} from './random.ts'
 
-/** The shares of the rows of an import by file. */
+/** Shares of an import's rows by file; the subform rows are the rest. */
 const [ofCompanies, ofPeople, ofOrders] = [0.3, 0.25, 0.25]
 
 export type UndoCase = {
   files: Record<string, string>
   flows: ({source: string} & Record<string, unknown>)[]
-  /** Records that exist before the import, in an order in which links name earlier records by `link`. */
+  /** Records that exist before the import. A `link` names an account of an earlier entry by its number. */
   before: {module: string; records: (Record<string, unknown> & {link?: {field: string; number: string}})[]}[]
 }
 
 /**
- * Returns an import of companies, people linked to them, orders linked to them by a patch, and rows of the orders' subform. About half of the
- * records exist before.
+ * Returns an import of companies, people linked to companies, orders linked to companies by a patch, and rows of the orders' subform. About half
+ * of the companies, people and orders exist before the import.
  */
 export const writeUndoCase = (dice: Random, mark: string, rows: number): UndoCase => {
   const list = (share: number) => Array.from({length: Math.max(3, Math.round(rows * share))}, (_, n) => `${mark}${n}`)

@@ -6,7 +6,7 @@ import type {UndoCase} from './undo-case.ts'
 const modules = ['Accounts', 'Contacts', 'Orders'] as const
 type Module = (typeof modules)[number]
 
-/** The values of all records by id, without what the CRM itself sets. Links are ids, and subform rows are lists of values. */
+/** The values of all records by id, without fields that the CRM sets itself. Links are ids, and subform rows are lists of values. */
 export type CrmState = Map<string, {module: Module; values: Record<string, unknown>}>
 
 /** Fields that the CRM sets or computes itself. */
@@ -40,10 +40,10 @@ export const createBefore = (here: Deployment, {before}: UndoCase) => {
   }
 }
 
-/** The edits of one record by a person: the fields whose values an undo must keep. */
+/** The fields that a person edited, by record. An undo must keep their values. */
 type Edits = Map<string, string[]>
 
-/** Edits about a third of the records as another user: a mapped field, a link, another field, or a subform row. */
+/** Edits about a third of the records as another user: a mapped field, an unmapped field, a link or a subform row. */
 export const editThird = (here: Deployment, dice: Random): Edits => {
   const edits: Edits = new Map()
   for (const [id, {module, values}] of readState(here)) {
@@ -66,7 +66,7 @@ const editsOf = ({crm}: Deployment, {id, module, values}: Edited): Record<string
 }
 
 /**
- * Returns what the CRM must hold after the undo: what it held before the import, with the edits. A created record that was edited stays as
+ * Returns what the CRM must hold after the undo: the records from before the import, with the edits. A created record that was edited stays as
  * it is, without links to deleted records.
  */
 export const expectState = ({before, edited, edits}: {before: CrmState; edited: CrmState; edits: Edits}): CrmState => {
@@ -83,7 +83,7 @@ export const expectState = ({before, edited, edits}: {before: CrmState; edited: 
   return expected
 }
 
-/** Returns a line for each record and each field in which the two differ. */
+/** Returns a line for each difference between the two: a missing record, an additional record, or a field. */
 export const compareStates = (expected: CrmState, found: CrmState): string[] => {
   const says: string[] = []
   for (const id of new Set([...expected.keys(), ...found.keys()])) {

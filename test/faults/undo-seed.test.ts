@@ -3,7 +3,7 @@ import {startTestDeployment} from '../support/test-deployment.ts'
 import {environment, openGround} from './carried.ts'
 import {runUndoSeed} from './undo-seed.ts'
 
-/** A small seed of R21. `npm run faults -- --only R21` plays six larger ones. */
+/** Runs a small seed of R21. `npm run faults -- --only R21` runs six larger ones. */
 test('an undo under faults leaves what the CRM held before the import, with all edits of people', async t => {
   t.timeout(180_000)
   const ground = await openGround(await startTestDeployment(t, {workers: ['discovery'], environment}))

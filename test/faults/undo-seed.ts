@@ -14,13 +14,13 @@ export type UndoSeedReport = {says: string[]; did: {kills: number; faults: numbe
 
 /** The points at which workers die during the undo. */
 const points = ['after_intent', 'after_send', 'before_settle'] as const
-/** The seconds for each thousand rows after which an import or an undo counts as stuck. */
+/** Seconds per thousand rows after which an import or an undo counts as stuck. */
 const secondsPerThousand = 240
 const settings = {CRM_SLOTS: '5'}
 
 /**
- * Imports a file without faults, edits a third of the records by hand, and undoes the import under faults: two workers die, answers to
- * restores and deletes are lost, the token expires and is not renewed at once, and the quota is spent. Compares the CRM field by field.
+ * Imports a file without faults, edits a third of the records by hand, and undoes the import under faults. Up to two workers die, answers to
+ * restores and deletes are lost, the token expires and is not renewed at once, and the quota is exhausted. Compares the CRM field by field.
  */
 export const runUndoSeed = async (ground: Ground, seed: number, rows: number): Promise<UndoSeedReport> => {
   const {here, org} = ground
@@ -85,7 +85,10 @@ const lost: Share[] = [
   [0.1, {type: 'rateLimit'}],
 ]
 
-/** Losing three answers to one batch would leave its rows unanswered, so each fault occurs twice per module and method. */
+/**
+ * Returns the faults of an undo. Each fault of a write occurs at most twice per module and method, because three lost answers to one batch would
+ * leave its rows unanswered.
+ */
 const listFaults = (dice: Random) => [
   ...['Accounts', 'Contacts', 'Orders'].flatMap(module =>
     ['PUT', 'DELETE'].flatMap(method => addShares(dice, {method, path: `/crm/v8/${module}`}, lost).map(fault => ({...fault, times: 2}))),
@@ -95,7 +98,7 @@ const listFaults = (dice: Random) => [
   {match: {path: '/oauth/v2/token'}, times: 1, action: 'tokenThrottle' as const},
 ]
 
-/** Every row has one end, and none is refused or unanswered. */
+/** Returns a line for each module with refused or unanswered rows, and one if rows have two final log entries. */
 const countErrors = ({counts}: any, log: any[]): string[] => {
   const bad = Object.entries<any>(counts).flatMap(([module, {refused, unanswered}]) =>
     refused + unanswered > 0 ? [`${module}: ${refused} rows were refused and ${unanswered} got no answer`] : [],

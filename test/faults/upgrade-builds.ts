@@ -7,7 +7,7 @@ import {promisify} from 'node:util'
 import {listMigrations} from '../../sql/migration-files.ts'
 import type {StartedParts} from '../support/deployment.ts'
 
-/** A complete source tree of the service, started from `root`. */
+/** A complete source tree of the service in the directory `root`. */
 export type Build = {name: string; root: string}
 /** A replacement in a source file, or a new file. */
 export type Edit = {file: string; from: string; to: string} | {file: string; text: string}
@@ -16,12 +16,12 @@ const here = fileURLToPath(new URL('../..', import.meta.url))
 const isLeftOut = (name: string) => name.startsWith('.') || name === 'node_modules'
 const run = promisify(execFile)
 
-/** The repository before its newest migration; null with the reason if its history does not reach so far. */
+/** Copies the repository as it was before its newest migration. Returns the reason if the history does not reach so far or git fails. */
 export const checkOutOld = async (begun: StartedParts): Promise<{build: Build; commit: string} | {build: null; why: string}> => {
   const newest = `sql/migrations/${(await listMigrations()).at(-1)}.sql`
   try {
     const added = await git('log', '--diff-filter=A', '-1', '--format=%H %P', '--', newest)
-    // If the migration is not committed yet, everything committed is older.
+    // If the newest migration is not committed yet, HEAD is the build before it.
     const commit = added === '' ? 'HEAD' : added.split(' ')[1]
     if (!commit) return {build: null, why: `the commit that brought ${newest} has no parent here`}
     const root = await makeFolder(begun)
@@ -38,8 +38,8 @@ const git = async (...args: string[]) =>
   (await run('git', ['--no-optional-locks', ...args], {cwd: here, timeout: 20_000, maxBuffer: 1 << 20})).stdout.trim()
 
 /**
- * A copy of the current source or of another build, with these edits. A text that is not in its file exactly once is an error, as another
- * build was meant.
+ * Copies the current source or that of another build, and applies the edits. Throws if a text to replace does not occur exactly once in its
+ * file.
  */
 export const copyBuild = async (begun: StartedParts, name: string, from = here, edits: Edit[] = []): Promise<Build> => {
   const root = await makeFolder(begun)

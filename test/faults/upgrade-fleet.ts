@@ -10,16 +10,16 @@ import type {Build} from './upgrade-builds.ts'
 
 const readyWithinMs = 60_000
 const wordsKept = 10
-/** Lets requests arrive that were on their way when the API was taken out of the proxy. */
+/** Time in ms for requests to arrive that were on their way when the API was removed from the proxy. */
 const proxyLagMs = 200
 
 type Options = {environment: Record<string, string>; logged(line: string): void}
 export type Fleet = ReturnType<typeof openFleet>
 
-/** Processes of several builds in parallel, started as in the Procfile of each, and the proxy in front of their APIs. */
+/** Starts processes of several builds, with the commands of each build's Procfile, and picks the API for a request as a proxy does. */
 export const openFleet = ({environment, logged}: Options) => {
   const all = new Set<ChildProcess>()
-  /** APIs that take requests: one is removed before it gets SIGTERM. */
+  /** APIs that get requests. An API is removed from the list before it gets SIGTERM. */
   const open: {url: string; child: ChildProcess}[] = []
   let turn = 0
   const words = new WeakMap<ChildProcess, string[]>()
@@ -31,7 +31,7 @@ export const openFleet = ({environment, logged}: Options) => {
 
   const start = async ({root}: Build, line: string, more: Record<string, string> = {}) => {
     const {command} = readProcfile(await readFile(join(root, 'Procfile'), 'utf8')).find(({name}) => name === line)!
-    // `env` resolves programs by PATH, where another Node may be.
+    // The PATH may hold another Node, so the process starts with the current one.
     const [program, ...args] = command.map(word => (word === 'node' ? process.execPath : word))
     const child = spawn(program!, args, {
       cwd: root,
@@ -45,9 +45,9 @@ export const openFleet = ({environment, logged}: Options) => {
   }
 
   return {
-    /** The next API that takes requests, in turn. */
+    /** Returns the URL of the next API, in turn. */
     pick: () => open[turn++ % open.length]!.url,
-    /** Runs the release process of the build to its end, and returns its log lines. */
+    /** Runs the release process of the build to its end and returns its log lines. Throws if the process fails. */
     async release(build: Build): Promise<string[]> {
       const child = await start(build, 'release', {LOG_LEVEL: 'info'})
       const lines: string[] = []
@@ -56,7 +56,7 @@ export const openFleet = ({environment, logged}: Options) => {
       if (code === 0) return lines
       throw new Error(`The release of the ${build.name} build ended with ${code}: ${words.get(child)?.join('\n')}`)
     },
-    /** Starts an API on port `wanted`, or on a free one. */
+    /** Starts an API on port `wanted`, or on a free one, and returns its URL. Throws if the API does not become healthy. */
     async startApi(build: Build, wanted = 0): Promise<string> {
       const port = await freePort(wanted)
       const url = `http://127.0.0.1:${port}`
@@ -67,7 +67,7 @@ export const openFleet = ({environment, logged}: Options) => {
       return url
     },
     startWorker: (build: Build, line: 'imports' | 'worker') => start(build, line),
-    /** Ends an API like a rolling restart: out of the proxy, then SIGTERM. */
+    /** Ends an API as a rolling restart does: the API gets no new requests, then SIGTERM. */
     async endApi(url: string) {
       const one = open.find(api => api.url === url)!
       open.splice(open.indexOf(one), 1)
@@ -78,7 +78,7 @@ export const openFleet = ({environment, logged}: Options) => {
   }
 }
 
-/** Null once the API and its database are healthy, otherwise what failed. */
+/** Returns null once the API and its database are healthy, otherwise what failed. */
 const failureOf = async (child: ChildProcess, url: string): Promise<string | null> => {
   for (const end = Date.now() + readyWithinMs; Date.now() < end; await sleep(50)) {
     const answer = await fetch(`${url}/health?deep=1`, {signal: AbortSignal.timeout(5_000)}).catch(() => null)

@@ -3,24 +3,24 @@ import {openCalls} from '../support/client.ts'
 import type {StartedParts} from '../support/deployment.ts'
 import type {Random} from './random.ts'
 
-/** Requests per second, if the machine has room for them; with eight unanswered the next ones wait. */
+/** Requests per second, if the machine is fast enough. While `mostAtOnce` requests are unanswered, no new one starts. */
 const rate = 150
 const mostAtOnce = 8
 const longestMs = 15_000
 
 export type P99OfInput = {at: number; ms: number; status: number; what: string; by: string; text: string}
 type OpenLoadInput = {org: string; connector: string; token: string}
-/** `pick` returns the URL of an API that takes requests at this moment. */
+/** `pick`: returns the URL of an API that accepts requests at this moment. */
 type Ways = {pick(): string; dice: Random}
 
 export type Load = {
   asked: P99OfInput[]
-  /** The 99th percentile of the answer times, in ms, of requests within these spans of `performance.now()`. */
+  /** Returns the 99th percentile, in ms, of the answer times of requests that began within these spans of `performance.now()`. */
   p99(spans: [from: number, to: number][]): number
   stop(): Promise<void>
 }
 
-/** Typical requests to the API: the caller's account, lists, and now and then a change. */
+/** Sends typical requests until stopped: the caller's account, lists and, less often, changes. */
 export const openLoad = ({org, connector, token}: OpenLoadInput, {pick, dice}: Ways, begun: StartedParts): Load => {
   const asked: P99OfInput[] = []
   const under = new Set<Promise<void>>()

@@ -4,7 +4,7 @@ import type {StartedParts} from '../support/deployment.ts'
 
 export const everyMs = 10
 
-/** The locks of a release that block writers, on tables visible to them, and the sessions that wait for it. */
+/** Lists locks of a release that keep writers away from committed tables, and the sessions that wait for the release. */
 const LOOK = `
   with releasers as materialized (select pid from pg_stat_activity where application_name = 'lading-release' and datname = current_database())
   select 'held' as kind, l.pid, c.relname || ' ' || l.mode as what, 0::float8 as ms
@@ -19,7 +19,7 @@ const LOOK = `
 type SeenLocks = {kind: 'held' | 'waits'; pid: number; what: string; ms: number}
 
 export type Watch = {
-  /** By table and lock mode, the longest time it was held, in ms. `lookMs` is the 99th percentile of the interval between looks. */
+  /** The longest time in ms that each lock was held, by table and lock mode. `lookMs`: the 99th percentile of the time between looks, in ms. */
   held: Map<string, number>
   waited: {longestMs: number; what: string}
   looks: number
@@ -27,7 +27,7 @@ export type Watch = {
   stop(): Promise<void>
 }
 
-/** Watches on a separate connection how long releases block others. */
+/** Watches on a separate connection how long releases hold locks and block other sessions. */
 export const watchLocks = async (url: string, begun: StartedParts): Promise<Watch> => {
   const client = new pg.Client({connectionString: url, application_name: 'the watch'})
   client.on('error', () => {})

@@ -4,8 +4,9 @@ import type {StartedParts} from '../support/deployment.ts'
 import {type Build, copyBuild, type Edit} from './upgrade-builds.ts'
 
 /**
- * Two future releases: the name of an import moves to another column. The first expands: a trigger keeps both columns equal, and its code
- * knows only the new one. The second contracts: it drops what only the previous build read. Together they hold a migration of every kind.
+ * Two future releases, in which the name of an import moves to another column. The first release expands: a trigger keeps both columns equal,
+ * and its code reads only the new column. The second contracts: it drops what only the previous build reads. Together they contain every kind of
+ * migration.
  */
 const EXPAND = {
   '9001_title': `alter table imports add column title text, add column weight int not null default 0, alter column name drop not null;\n`,
@@ -48,7 +49,7 @@ const CONTRACT = {
 }
 
 const imports = 'sql/imports.ts'
-/** The widget differs too, so that each build is asked for files of the other. */
+/** Edits of the code for the new column. The widget changes too, so that each build is asked for a file of the other. */
 const CODE: Edit[] = [
   {file: imports, from: 'import_no as no, id, name, connector_id', to: 'import_no as no, id, title as name, connector_id'},
   {file: imports, from: 'connector_id, name, created_by, template_id', to: 'connector_id, title, created_by, template_id'},
@@ -59,7 +60,7 @@ const CODE: Edit[] = [
   {file: 'api/clients/widget/next.ts', text: "export const next = 'a file that the build before has not got'\n"},
 ]
 
-/** `expanding` and its successor `contracting`. The code of both knows only the new column. */
+/** Writes the build `expanding` and its successor `contracting`. The code of both knows only the new column. */
 export const writeNext = async (begun: StartedParts, now: Build): Promise<{expanding: Build; contracting: Build}> => {
   const expanding = await copyBuild(begun, 'next', now.root, [...CODE, ...filesOf(EXPAND)])
   return {expanding, contracting: await copyBuild(begun, 'after next', expanding.root, filesOf(CONTRACT))}
@@ -68,7 +69,7 @@ export const writeNext = async (begun: StartedParts, now: Build): Promise<{expan
 const filesOf = (texts: Record<string, string>): Edit[] =>
   Object.entries(texts).map(([name, text]) => ({file: `sql/migrations/${name}.sql`, text}))
 
-/** Violations of the migration rules by these migrations, all of which are of an allowed kind. */
+/** Returns the violations of the migration rules by these migrations. There must be none. */
 export const judgeNext = (): string[] => {
   const all = Object.entries({...EXPAND, ...CONTRACT}).map(([name, text]) => readMigration(name, text))
   return all.flatMap((migration, at) => judgeMigration(migration, all.slice(0, at)).map(say => `${migration.name}: ${say}`))

@@ -28,11 +28,11 @@ const environment = {
   RATE_PER_BEARER: '0',
 }
 
-/** The running processes of one build. */
+/** The processes of one build. */
 export type Crew = {build: Build; api: string; end(how: NodeJS.Signals): Promise<void>}
 export type Site = Awaited<ReturnType<typeof openSite>>
 
-/** A database migrated by the first build, its processes, an organisation with a connected CRM, and a constant load on the API. */
+/** Opens a migrated database, the processes of the first build, an org with a connected CRM, and a constant load on the API. */
 export const openSite = async ({begun, dice, logged}: Stage, first: Build) => {
   const url = await makeDatabase(begun)
   const crm = await startCrm()
@@ -41,7 +41,7 @@ export const openSite = async ({begun, dice, logged}: Stage, first: Build) => {
   begun(() => rm(storage, {recursive: true, force: true}))
   const db = await openDatabase(url)
   begun(() => db.end())
-  // Signing in redirects to PUBLIC_URL, which is the first API.
+  // Sign-in redirects to PUBLIC_URL, which is the URL of the first API.
   const port = await freePort()
   const places = {PUBLIC_URL: `http://127.0.0.1:${port}`, DATABASE_URL: url, STORAGE_DIR: storage, CRM_STANDIN_URL: crm.url}
   const fleet = openFleet({environment: {...environment, ...places}, logged})
@@ -57,7 +57,10 @@ export const openSite = async ({begun, dice, logged}: Stage, first: Build) => {
 
 type CrewOptions = {port?: number; after?: Promise<unknown> | null}
 
-/** Starts an API, a process of all small workers and, after `after`, one that executes imports. `how` applies to the last. */
+/**
+ * Starts an API, a process with all small workers and, once `after` is fulfilled, a process that executes imports. `end` sends its signal only
+ * to the last; the others get SIGTERM.
+ */
 export const startCrew = async (fleet: Fleet, build: Build, {port, after = null}: CrewOptions = {}): Promise<Crew> => {
   const startImports = async () => {
     await after
@@ -85,7 +88,7 @@ const makeDatabase = async (begun: StartedParts) => {
   return Object.assign(new URL(cluster), {pathname: `/${name}`}).href
 }
 
-/** An org whose session is created by one API and used with all of them. */
+/** Opens an org with a session that one API creates. Calls with the session go to all APIs in turn. */
 const openOrg = async (api: string, fleet: Fleet): Promise<Ground['org']> => {
   const session = await signIn(api, user)
   const client = openClient(api, session)

@@ -10,14 +10,14 @@ import {openProxy} from '../support/tcp-proxy.ts'
 import {endWorker, processesOf, startWorker, wakeWorker} from '../support/worker-spawn.ts'
 import type {Random} from './random.ts'
 
-/** What was done to the processes of a seed. */
+/** How many faults the processes of a seed met. */
 export type WakeInTimeInput = {kills: number; sleeps: number; cuts: number}
 
 export type Violence = {
-  /** Causes faults until `signal` reports the end of the run or all are done; the remaining workers then run undisturbed. */
+  /** Causes faults until `signal` aborts or all faults are done. The remaining workers then run undisturbed. */
   rage(signal: AbortSignal): Promise<void>
   done: WakeInTimeInput
-  /** Number of logged differences in the row count, each of which is an error of the service. */
+  /** Returns how often workers logged a difference in the row count. Each such difference is an error of the service. */
   meterAlarms(): number
   end(): Promise<void>
 }
@@ -25,8 +25,8 @@ export type Violence = {
 const deaths: FaultPoint[] = ['after_intent', 'after_send', 'before_settle', 'after_search', 'in_close', 'in_archive']
 
 /**
- * Two workers, each replaced when it dies. The first ones die at named points; then one is killed, suspended or cut off at a random moment.
- * `points` replaces all of these. `logged` gets every log line.
+ * Starts two workers, each replaced when it dies. The first workers die at named points. Later a worker is killed, suspended or cut off at
+ * random moments. `points` replaces all these faults. `logged` gets every log line.
  */
 export const openViolence = async (
   here: Deployment,
@@ -86,7 +86,7 @@ export const openViolence = async (
   }
 }
 
-/** A third of the workers at frequent points sleep past the lease instead of dying. */
+/** Returns a random point with the number of its visit. At frequent points, a third of the workers sleep past the lease instead of dying. */
 const pointOf = (dice: Random) => {
   const point = dice.pick(deaths)
   if (!isOften(point)) return `${point}:1`
@@ -114,7 +114,7 @@ const endBackEnds = async ({here, done}: Scene) => {
   )
 }
 
-/** Like a restart of Postgres: connections end, and new ones are refused. */
+/** Cuts off the workers as a restart of Postgres does: connections end, and new ones are refused. */
 const cutWire = async ({dice, done, wire}: Scene) => {
   done.cuts++
   wire.cut()
@@ -124,7 +124,7 @@ const cutWire = async ({dice, done, wire}: Scene) => {
 
 const longestSleepMs = 10_000
 
-/** Wakes a suspended worker half a second after its run was taken over. */
+/** Wakes a suspended worker half a second after its run was taken over, or after ten seconds. */
 const wakeInTime = async (here: Deployment, worker: ChildProcess, done: WakeInTimeInput) => {
   const isGone = () => worker.exitCode !== null || worker.signalCode !== null
   while (!isGone() && !(await isAsleep(worker))) await sleep(200)
@@ -138,7 +138,7 @@ const wakeInTime = async (here: Deployment, worker: ChildProcess, done: WakeInTi
   await wakeWorker(worker)
 }
 
-/** Number of times that runs were taken; 0 while Postgres is away. */
+/** Returns how often runs were taken, or 0 while Postgres does not answer. */
 const countTaken = ({db}: Deployment) =>
   db.oneFirst(sql.type(z.object({taken: z.number()}))`select coalesce(sum(fence), 0)::int as taken from run_heads`).catch(() => 0)
 

@@ -4,15 +4,15 @@ import type {Random} from './random.ts'
 
 const always = 1_000_000
 
-/** Delays the answer until the service has stopped waiting. `timeoutMs`: the service's timeout for the CRM. */
+/** Returns a delay in ms after which the service no longer waits for the answer. `timeoutMs`: the service's time-out for the CRM. */
 const lateMs = (timeoutMs: number) => timeoutMs + 300
 
-/** A random share of the calls that meet the fault. */
+/** A fault, and the random share of calls that it hits. */
 export type Share = [share: number, action: FaultAction]
 
 /**
- * About a quarter of all writes fail, in every possible way, and fewer of the other calls. Creates without a unique field meet fewer faults:
- * after a missing answer they are sent ten by ten, so there are ten times as many.
+ * Faults of writes, which hit about a quarter of them. Writes to modules without a unique field meet a third: after a missing answer their rows
+ * are sent ten by ten, so there are ten times as many calls.
  */
 const ofWrites = (timeoutMs: number): Share[] => [
   [0.03, {type: 'dropBefore'}],
@@ -40,16 +40,16 @@ const ofReads = (timeoutMs: number): Share[] => [
   [0.01, {type: 'slow', ms: lateMs(timeoutMs), when: 'before'}],
 ]
 
-/** Faults for these shares of the matching calls; the same for the same dice and order of calls. */
+/** Returns faults for these shares of the matching calls. The same dice and order of calls give the same faults. */
 export const addShares = (dice: Random, match: {method: string; path: string}, shares: Share[]): FaultSpec[] =>
   shares.map(([share, action]) => ({
     match: {...match, share, seed: dice.between(1, 2 ** 31)},
-    // Each rate limit cuts the slots of the CRM org, which grow back one in ten seconds.
+    // Each rate limit reduces the slots of the CRM org. Afterwards they grow by one every ten seconds.
     times: action.type === 'rateLimit' ? 1 : always,
     action,
   }))
 
-/** Random faults for every kind of call; the same for the same seed and order of calls. */
+/** Returns random faults for every kind of call. The same seed and order of calls give the same faults. */
 export const addFaults = (dice: Random, {parts, timeoutMs}: {parts: Part[]; timeoutMs: number}): FaultSpec[] => {
   const add = (method: string, path: string, shares: Share[]) => addShares(dice, {method, path}, shares)
   return [

@@ -1,6 +1,9 @@
 import type {DrawnRequest} from './requests.ts'
 
-/** The request as a shell command. The bearer is a variable named after it: `$OWNER`. */
+/**
+ * Returns the request as a curl command with long values cut. A shell variable that is named after the bearer, such as `$OWNER`, holds its
+ * token.
+ */
 export const curlOf = ({method, path, bearer, headers, body, chunked, cut}: DrawnRequest): string => {
   const given = {
     ...(bearer !== 'none' && {authorization: `Bearer $${bearer.toUpperCase()}`}),

@@ -2,14 +2,14 @@ import fc from 'fast-check'
 import {z} from 'zod'
 import {boundaries} from './odd-values.ts'
 
-/** The parts of a JSON schema that requests are drawn from. */
+/** A node of a JSON schema. */
 type Node = {[key: string]: any}
-/** Usual values in the tested org for a property of this name, or null. */
+/** Returns usual values in the tested org for a property of this name, or null. */
 type KnownValues = (name: string) => fc.Arbitrary<unknown> | null
 
 /**
- * Values for a zod schema. Most are valid; refinements that JSON schema cannot express are ignored, and about one value in twenty lies at a
- * limit or beyond it.
+ * Returns values for a zod schema. Most are valid, but refinements that JSON schema cannot express are ignored. About one number in twenty and
+ * one text in thirteen is at a limit or beyond it.
  */
 export const fromSchema = (schema: z.ZodType, known: KnownValues): fc.Arbitrary<unknown> => {
   const root: Node = z.toJSONSchema(schema, {io: 'input', unrepresentable: 'any'})
@@ -82,7 +82,7 @@ const strings = ({pattern, format, minLength = 0, maxLength = 40}: Node): fc.Arb
   return fc.oneof({weight: 12, arbitrary: usual}, {weight: 1, arbitrary: beyond})
 }
 
-/** fast-check cannot draw from every JavaScript pattern. */
+/** Returns texts that match the pattern. Returns null without a pattern, or if fast-check cannot draw from the pattern. */
 const matching = (pattern: string | undefined) => {
   if (pattern === undefined) return null
   try {

@@ -3,9 +3,9 @@ import {type Fuzzed, fuzz} from './run.ts'
 import {playUnchanged} from './unchanged.ts'
 
 /**
- * `npm run fuzz [-- --requests 50000 --seed 1 --seconds 3000 --only "post /orgs" --json]`: sends requests drawn from the route table to a
- * deployment of its own. Exits with 1 if any answer is wrong. Each failure is printed with its seed. With `--imports 500`, imports that many random
- * files instead.
+ * `npm run fuzz [-- --requests 50000 --seed 1 --seconds 3000 --only "post /orgs" --json]` sends random requests, drawn from the route table, to
+ * a separate deployment. Prints each failure with its seed and exits with 1 if there is any.
+ * With `--imports 500`, imports that many random files instead.
  */
 const main = async () => {
   const {values} = parseArgs({

@@ -2,7 +2,7 @@ import {type Ids, manifestOf, nightly} from '../support/filled-org.ts'
 import {accounts} from '../support/importing.ts'
 import {leadsTemplate} from '../support/templates.ts'
 
-/** Valid bodies for an org made by `fillOrg`, for routes whose schema and example do not give one. */
+/** Returns valid bodies for an org made by `fillOrg`, for routes whose schema and example do not give one. */
 export const goodBodies = (ids: Ids): Record<string, unknown> => ({
   'put /orgs/:org/imports/:id/flows': [{id: 'f', sourceId: ids.sources, ...accounts}],
   'put /orgs/:org/imports/:id/slots': {leads: ids.sources},

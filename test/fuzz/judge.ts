@@ -6,7 +6,7 @@ import type {Received} from './wire.ts'
 
 export type Judge = ReturnType<typeof openJudge>
 
-/** Checks each answer against what its route declares, seen by `look` inside the API, and against rules for every answer. */
+/** Checks each answer against what its route declares and against rules for every answer. The middleware `look` must run inside the API. */
 export const openJudge = () => {
   const declared = openDeclared()
   const verdicts = new Map<string, string[]>()
@@ -18,7 +18,7 @@ export const openJudge = () => {
         declared(ctx).map(one => `${ctx.status}: ${one}`),
       )
   }
-  /** Problems of the answer, the worst first. */
+  /** Returns the problems of the answer, the worst first. */
   const problems = (drawn: DrawnRequest, received: Received): string[] => {
     const found = verdicts.get(received.request) ?? []
     verdicts.delete(received.request)

@@ -31,7 +31,7 @@ const odd = [
 ]
 const numbers = [0, -0, -1, 1.5, 2 ** 31, -(2 ** 31) - 1, 2 ** 53, 2 ** 63, 1e308, 5e-324]
 
-/** `[[[…]]]` as text; the value itself is never built. */
+/** Returns `[[[…]]]` as text. The value itself is never built. */
 export const deepJson = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`
 
 const withKey = (key: string, value: unknown) => Object.fromEntries([[key, value]])
@@ -46,7 +46,7 @@ export const boundaries = {
   ),
 }
 
-/** Changes one place of a value: replaces it, removes a key or adds one. */
+/** Changes a value at one position: replaces the value there, removes it, or adds a key to it. */
 export const bend = (value: unknown, {at, how, put}: {at: number; how: 'replace' | 'remove' | 'add'; put: unknown}): unknown => {
   const places = placesOf(value)
   const path = places[at % places.length]!

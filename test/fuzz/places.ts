@@ -8,12 +8,12 @@ import type {TestDeployment} from '../support/test-deployment.ts'
 
 /** Bearer tokens by name. Failures are printed with the name, not the token. */
 export type Bearers = Record<string, string>
-/** What requests are drawn from: ids of the tested org, ids of an org that must stay unchanged, and the bearers. */
+/** Values for random requests: ids of the tested org, ids of an org that must stay unchanged, and the bearers. */
 export type RequestPlaces = {ids: Ids; foreign: Ids; bearers: Bearers}
 
 /**
- * Four orgs: one for most requests, one for requests that delete or end something, one with only a bearer, and one whose ids are known but
- * which must stay unchanged. People and orgs to ban, close or erase are made separately.
+ * Fills three orgs: one for most requests, one for requests that delete or end something, and one whose ids are known but which must stay
+ * unchanged. Makes another org for its bearer only, and four with a person each to ban, close or erase.
  */
 export const openPlaces = async (house: Deployment) => {
   const mine = await fill(house, 'ana@example.org')
@@ -38,7 +38,7 @@ export const openPlaces = async (house: Deployment) => {
   )
   return {
     org: mine.ids.org!,
-    /** A digest of each table's rows of the org that must stay unchanged. */
+    /** Returns a digest of each table's rows of the org that must stay unchanged. */
     untouched: () => digestsOf(house.db, untouched.ids.org!),
     of: (route: Route, at: number): RequestPlaces => {
       if (isInside(route)) return inside[at % inside.length]!
@@ -69,7 +69,7 @@ const fill = async (house: Deployment, user: string): Promise<{ids: Ids; bearers
 
 const isInside = ({access, path}: Route) => 'backoffice' in access || 'operator' in access || path.startsWith('/staff/')
 
-/** Needs a session of its own, because the session no longer works afterwards. */
+/** Whether the route signs out. It needs a separate session, because the session ends. */
 const isSignOut = ({method, path}: Route) => method === 'delete' && path === '/auth/session'
 
 const ENDS = [
@@ -83,7 +83,7 @@ const ENDS = [
 
 const ends = ({method, path}: Route) => method === 'delete' || ENDS.includes(`${method} ${path}`)
 
-/** Covers every table with a column `org` or `org_id`. */
+/** Returns a digest of the org's rows for every table with a column `org` or `org_id`. */
 const digestsOf = async (db: Pool, org: string): Promise<Record<string, string>> => {
   const tables = (await db.any(sql.unsafe`
     select c.table_name as name, c.column_name as column from information_schema.columns c

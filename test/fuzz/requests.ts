@@ -8,7 +8,7 @@ import {goodBodies} from './good-bodies.ts'
 import {bend, boundaries, deepJson} from './odd-values.ts'
 import type {RequestPlaces} from './places.ts'
 
-/** A request as sent. `bearer`: a name among the place's bearers. `cut`: after how many bytes of the body the connection is ended. */
+/** A request as sent. `bearer`: a name among the bearers of its place. `cut`: number of body bytes after which the connection ends, or null. */
 export type DrawnRequest = {
   method: string
   path: string
@@ -19,7 +19,7 @@ export type DrawnRequest = {
   cut: number | null
 }
 
-/** Requests for one route: most are good, the others are wrong in one or several ways. */
+/** Returns random requests for one route. Most are valid; the others are wrong in one or several ways. */
 export const requestsOf = (route: Route, place: RequestPlaces): fc.Arbitrary<DrawnRequest> =>
   fc
     .record({
@@ -74,14 +74,13 @@ const preferences = fc.oneof(
   },
 )
 
-/** Mostly a bearer that may use the route. */
+/** Returns the names of bearers, mostly of one that may use the route. */
 const bearersOf = ({access}: Route, {bearers}: RequestPlaces) => {
   const isInside = 'backoffice' in access || 'operator' in access
   const able = isInside ? ('backoffice' in access && access.sessionOnly ? 'staff' : 'admin') : 'owner'
   return fc.oneof({weight: 6, arbitrary: fc.constant(able)}, {weight: 1, arbitrary: fc.constantFrom(...Object.keys(bearers))})
 }
 
-/* The path */
 
 const pathsOf = (route: Route, {ids, foreign}: RequestPlaces): fc.Arbitrary<string> => {
   const collections = new Map(parametersOf(route).map(({name, collection}) => [name, collection]))
@@ -113,7 +112,6 @@ const USUAL: Record<string, fc.Arbitrary<string>> = {
   packs: fc.constantFrom('credits_500', 'nothing'),
 }
 
-/* The query and the body */
 
 const of = (schema: z.ZodType | undefined, example: unknown, place: RequestPlaces): fc.Arbitrary<unknown> => {
   const drawn = schema ? fromSchema(schema, name => known(name, place)) : fc.constant({})
@@ -186,7 +184,7 @@ const files = [
   'PK\u0003\u0004junk',
 ]
 
-/** Values of this name that exist in the org. */
+/** Returns values for a property of this name that mostly exist in the org, or null. */
 const known = (name: string, {ids, foreign}: RequestPlaces): fc.Arbitrary<unknown> | null => {
   const collection = COLLECTIONS[name]
   if (name === 'module' || name === 'modules') return modules
@@ -243,7 +241,7 @@ const PREFIXES: Record<string, string> = {
   mem: 'members',
 }
 
-/** Wrong ways of sending */
+/** Changes that make a request wrong or unusual. */
 
 const WAYS: ((one: DrawnRequest) => DrawnRequest)[] = [
   ...['HEAD', 'OPTIONS', 'TRACE', 'PUT', 'PATCH', 'DELETE', 'PROPFIND'].map(method => (one: DrawnRequest) => ({...one, method})),

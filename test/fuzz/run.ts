@@ -16,7 +16,7 @@ export type Fuzzed = {
   seed: number
   seconds: number
   byStatus: Record<string, number>
-  /** Routes that answered at least once with a success, of all `routes`. */
+  /** How many of all `routes` answered at least once with a success. */
   reached: number
   routes: number
   unreached: string[]
@@ -27,8 +27,8 @@ export type Fuzzed = {
 type Options = {requests: number; seed: number; lanes?: number; seconds?: number; only?: string}
 
 /**
- * Sends random requests to a deployment of its own until the requests or seconds are used up. One seed always gives the same requests, but
- * with different ids.
+ * Sends random requests to a separate deployment until the requests or seconds are used up. A seed always gives the same requests, except for
+ * ids.
  */
 export const fuzz = async (options: Options): Promise<Fuzzed> => {
   const begun: (() => Promise<unknown>)[] = []
@@ -69,7 +69,7 @@ const deaf = async (url: string): Promise<Failure[]> => {
   return status === 200 ? [] : [{route: '/health', problem: `It answers ${status} in the end`, seed: 0, curl: ''}]
 }
 
-/** Each round sends a few requests to one route after another, so that routes meet each other's data */
+/** Requests to a route in one round, approximately. A round goes through all routes, so that later requests meet data of other routes. */
 
 const perRound = 8
 
@@ -90,7 +90,7 @@ type Hunt = ReturnType<typeof openHunt>
 type Means = {wire: Wire; judge: Judge; tally: Tally; seed: number; until: number}
 
 const openHunt = ({wire, judge, tally, seed, until}: Means) => {
-  /** Each problem of a route is reported once, with the smallest request that causes it. */
+  /** Problems that were reported. Each problem of a route is reported once, with the smallest request that causes it. */
   const known = new Set<string>()
   const test = async (route: Route, place: RequestPlaces, drawn: DrawnRequest) => {
     const received = await wire.send(drawn, place.bearers).catch((error: Error) => error)
@@ -123,13 +123,12 @@ const openHunt = ({wire, judge, tally, seed, until}: Means) => {
 }
 
 /**
- * Errors that are no failure of the API: it may end a connection after refusing an unread body, node refuses to send some requests, and the
- * API may see no valid HTTP in a HEAD request.
+ * Codes of errors that are no failure of the API. The API may end a connection after it refused an unread body. Node refuses to send some
+ * requests. The API may see no valid HTTP in a HEAD request.
  */
 const isOfTheWire = (error: Error) => 'code' in error && OF_THE_WIRE.includes(String(error.code))
 const OF_THE_WIRE = ['ECONNRESET', 'EPIPE', 'ERR_INVALID_CHAR', 'HPE_INVALID_CONSTANT', 'HPE_CLOSED_CONNECTION']
 
-/** The result */
 
 type Tally = ReturnType<typeof openTally>
 

@@ -20,8 +20,8 @@ type Side = {house: House; crmOrg: 'example' | 'other'; org: Org}
 type Unchanged = 'skip' | 'write'
 
 /**
- * Imports random files with unchanged rows skipped into one CRM org, and with every row written into another. Then imports them again. Both
- * orgs must hold the same records after each import, and an import that skips must write exactly the rows that change their record.
+ * Imports random files twice into two CRM orgs. One org's imports skip unchanged rows, and the other's write every row. After each import both
+ * orgs must hold the same records, and the import that skips must have written exactly the rows that change their record.
  */
 export const fuzzUnchanged = async (house: House, {cases, seed}: {cases: number; seed: number}): Promise<void> => {
   const sides = {
@@ -35,7 +35,7 @@ export const fuzzUnchanged = async (house: House, {cases, seed}: {cases: number;
   if (failed) throw new Error(`Case ${numRuns} of seed ${seed}: ${describe(errorInstance, counterexample![0])}`, {cause: errorInstance})
 }
 
-/** Plays random files in a deployment of its own. Throws at the first failure. */
+/** Runs `fuzzUnchanged` in a separate deployment. Throws at the first failure. */
 export const playUnchanged = async (options: {cases: number; seed: number}): Promise<void> => {
   const begun: (() => Promise<unknown>)[] = []
   try {

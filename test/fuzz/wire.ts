@@ -4,14 +4,17 @@ import type {DrawnRequest} from './requests.ts'
 
 export type Received = {status: number; headers: IncomingMessage['headers']; text: string; ms: number; request: string}
 
-/** Longer than the longest default wait for a job. */
+/** Time-out of an answer in ms, longer than the longest default wait for a job. */
 const answeredWithinMs = 30_000
-/** Event streams are left after this time. */
+/** Time in ms after which the client closes an event stream. */
 const listenMs = 150
 
 export type Wire = ReturnType<typeof openWire>
 
-/** Sends requests that no client library would. Returns null where the request was cut; throws when no answer comes in time. */
+/**
+ * Opens a client for requests that no client library would send. `send` returns null if the request was cut and got no answer, and throws if no
+ * answer arrives in time.
+ */
 export const openWire = (base: string) => {
   const agent = new Agent({keepAlive: true, maxSockets: 50})
   const {hostname, port} = new URL(base)

@@ -1,8 +1,8 @@
 import {declined, type Expected, type Fault, type Row} from './fault-table.ts'
 
 /**
- * Reasons why a connection's access token is not renewed: 429 and 502 of the specification, and rows 9, 10, 18 and 19 of the wire
- * reference. `ended`: our copy of the token has expired, so the renewal comes before the call; otherwise the CRM refuses the call first.
+ * Reasons why a connection's access token is not renewed: 429 and 502 of the specification, and rows 9, 10, 18 and 19 of the wire reference.
+ * `ended`: whether our copy of the token has expired. If so, the renewal comes before the call; otherwise the CRM refuses the call first.
  */
 export type AccessRow = Omit<Row, 'faults' | 'fresh'> & {
   ended: boolean
@@ -14,7 +14,7 @@ export type AccessRow = Omit<Row, 'faults' | 'fresh'> & {
   renewals: number
 }
 
-/** The CRM's own 401 is passed on unchanged. The throttled renewal and its wait come from our side. */
+/** Expected if a renewal is throttled after a call. Lading passes on the CRM's 401 and adds the wait until a renewal is allowed. */
 const throttledLate: Expected = {
   relayed: declined('INVALID_TOKEN', 401, {rateLimited: true, retryable: true}),
   waits: {upTo: 600_000},

@@ -8,7 +8,7 @@ import {ask, connectAnew, type FaultDoorPlace, openFaultOperations, prepare, typ
 import {declined, done, type Expected, limited, type Row, silent, spent} from './fault-table.ts'
 import {expectedOf} from './fault-verdict.ts'
 
-/** Tokens that cannot be renewed, and an exhausted quota, through every door. */
+/** Tests tokens that cannot be renewed, and an exhausted quota, at every door. A door is one way to call the CRM. */
 const test = anyTest.serial as TestFn<{here: TestDeployment; places: FaultDoorPlace[]}>
 
 test.before(async t => {
@@ -40,7 +40,7 @@ const assertAccess = async (t: ExecutionContext<any>, {ended, there, minted = 0,
   await assertKept(t, request, !(row.all && 'refused' in row.all && row.all.ends))
 }
 
-/** Once the fault is over, the same request succeeds unless the grant was revoked. */
+/** Checks that the same request succeeds once the fault is over, unless the grant was revoked. */
 const assertKept = async (t: ExecutionContext<any>, request: Request, isKept: boolean) => {
   const {world, connector, door} = request
   world.crm.faults.clear()
@@ -49,7 +49,7 @@ const assertKept = async (t: ExecutionContext<any>, request: Request, isKept: bo
   t.deepEqual([status, body.code], isKept ? [200, undefined] : [502, 'CONNECTION_UNAVAILABLE'], `${door} afterwards`)
 }
 
-/** Lets the CRM report an exhausted quota to another call at each door, which is also the one call of the minute. */
+/** Exhausts the quota of each door's org by one call, which is also the one call of the minute. Returns a prepared request for each door. */
 const spendDay = async (places: FaultDoorPlace[]): Promise<Request[]> => {
   const requests = await Promise.all(places.map(place => prepare(place)))
   for (const {world, key, org} of requests) {
@@ -76,7 +76,7 @@ const slowed: Expected = {relayed: limited()}
 const lost: Expected = {relayed: silent(null)}
 const over: Expected = {relayed: spent()}
 
-/** Outcomes of the next minute's call. For a replacement this is the read of its first parent's rows. */
+/** Answers to the one call that a door may make in the next minute. For a replacement, this call reads the rows of the first parent. */
 const minutes: Row[] = [
   {fault: 'answered: it succeeds, and the quota counts as available again', faults: [], all: done},
   {

@@ -6,7 +6,7 @@ import {aimOf, ask, connectAnew, type FaultDoorPlace, letGo, observe, prepare, t
 import type {Row} from './fault-table.ts'
 import {expectedOf, verdictOf} from './fault-verdict.ts'
 
-/** Resets the stand-in and the quota; connections stay. */
+/** Resets the stand-in, the quota and the stored replacements. Connections stay. */
 export const clear = async ({world}: FaultDoorPlace) => {
   await letGo(world)
   world.crm.clear()
@@ -16,7 +16,7 @@ export const clear = async ({world}: FaultDoorPlace) => {
   await world.db.query(sql.unsafe`delete from replacements`)
 }
 
-/** Plays one row of the table at all its doors at once, and compares the results with the specification. */
+/** Runs one row of the table at all its doors at once, and compares the results with the specification. */
 export const assertRow = async (t: ExecutionContext<any>, row: Row, places: FaultDoorPlace[]) => {
   const mine = places.filter(({door}) => expectedOf(row, door))
   const [{world}] = mine as [FaultDoorPlace]
@@ -28,7 +28,7 @@ export const assertRow = async (t: ExecutionContext<any>, row: Row, places: Faul
   await assertSeen(t, row, requests, answers)
 }
 
-/** Arms each fault for the calls of this request alone. */
+/** Adds the faults of a row to the stand-in, for the calls of this request only. */
 export const arm = ({faults}: Row, request: Request) => {
   const given = {ids: request.ids, keys: request.keys, org: request.key}
   for (const {action, times = 1} of faults)
@@ -47,7 +47,7 @@ export const assertSeen = async (t: Pick<ExecutionContext, 'deepEqual'>, row: Ro
   t.deepEqual(seen, wanted)
 }
 
-/** Waits until the call has ended, possibly after its caller gave up, because the journal records it only then. */
+/** Waits until the call has ended, possibly after its caller gave up. The journal records a call only when it ends. */
 const untilNoted = ({world: {crm}, key}: Request) =>
   until(
     () => crm.inFlight(key),

@@ -39,7 +39,10 @@ const person = (email: string) => ({email, firstName: email.split('@')[0]!, last
 
 let made = 0
 
-/** Another connection of the place without a cached token, with a copy of the first connection's discovery. */
+/**
+ * Adds a connection to the org of the place: without a cached token, and with a copy of the first connection's discovery. Returns the
+ * connector's id.
+ */
 export const connectAnew = async ({world, key, org, session}: FaultDoorPlace): Promise<string> => {
   const email = `user-${++made}@${key}.example`
   world.crm.addUser(key, person(email))
@@ -53,7 +56,7 @@ export const connectAnew = async ({world, key, org, session}: FaultDoorPlace): P
   return id
 }
 
-/** Creates the records that exist before the request, and authorises the run. */
+/** Creates the records that must exist before the request, and authorises a run. */
 export const prepare = async (place: FaultDoorPlace, connector = place.org.connector): Promise<Request> => {
   const {world, door, key, org} = place
   const keys = ['a', 'b'].map(name => `${name}${++made}`)
@@ -66,7 +69,7 @@ export const prepare = async (place: FaultDoorPlace, connector = place.org.conne
   return {...place, connector, run, ids, keys}
 }
 
-/** The CRM calls that a fault of this door applies to. */
+/** Returns a match for the CRM calls to which a fault of this door applies. */
 export const aimOf = ({door, key, ids}: Pick<Request, 'door' | 'key' | 'ids'>) => ({org: key, ...aims[door](ids)})
 
 const aims: Record<Door, (ids: string[]) => {method: string; path: string}> = {
@@ -93,7 +96,7 @@ export const ask = (request: Request): Promise<HttpAnswer> => {
 const payloadOf = ({door, keys}: Request, n: number) =>
   door === 'create' ? {Account_Name: `Company ${keys[n]}`, Account_Number: keys[n]} : {Billing_City: 'After'}
 
-/** For each of the two records, whether the CRM executed the request; null for reads. */
+/** Returns for each of the two records whether the CRM executed the request, once no call is in flight. Returns null for reads. */
 const readStored = async ({world: {crm}, door, key, ids, keys}: Request): Promise<boolean[] | null> => {
   if (door === 'byIds' || door === 'one') return null
   await until(
@@ -111,7 +114,7 @@ const readStored = async ({world: {crm}, door, key, ids, keys}: Request): Promis
 
 const Standing = z.object({released: z.number(), state: z.string(), spent: z.boolean()})
 
-/** Everything visible after a request was answered and nothing of it is in flight. */
+/** Returns everything visible after a request was answered, once nothing of the request is in flight. */
 export const observe = async (request: Request, {status, headers, body}: HttpAnswer) => {
   const {world, key, org, connector, run} = request
   const stored = await readStored(request)
@@ -147,11 +150,11 @@ export const observe = async (request: Request, {status, headers, body}: HttpAns
 }
 export type SeenAnswer = Awaited<ReturnType<typeof observe>>
 
-/** Counts by outcome for the run's one module. */
+/** Returns the counts by outcome of the run's only module, without zeros. */
 const countsIn = (counts: Record<string, Record<string, number>>) =>
   Object.fromEntries(Object.values(counts).flatMap(outcomes => Object.entries(outcomes).filter(([, count]) => count > 0)))
 
-/** The error envelope, with its message reduced to whether there is one. */
+/** Returns the error envelope with its message reduced to whether there is one, or null if the body has no error. */
 const saidIn = (body: any) => (body.error === undefined ? null : envelopeOf(body))
 
 const envelopeOf = ({error, code, written, crm}: any) => ({
@@ -183,7 +186,7 @@ const isDone = ({outcome, recordId, deleted, added}: any, door: Door, id: string
   return deleted >= 1 && added === 1
 }
 
-/** Releases held calls, so that they are executed before the result is read. */
+/** Releases held calls, so that the CRM executes them before the result is read. */
 export const letGo = async ({crm}: TestDeployment) => {
   while (crm.held() > 0) {
     crm.release()

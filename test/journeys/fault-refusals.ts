@@ -1,6 +1,6 @@
 import {absent, declined, done, type Expected, type Fault, limited, type NoAnswerFault, type Row, silent, spent} from './fault-table.ts'
 
-/** The faults by which the CRM declines, and the rows of part 14 of the wire reference that need more than a fault of the stand-in. */
+/** This file lists the faults by which the CRM declines. Some rows of part 14 of the wire reference need more than such a fault. */
 const relayed = (said: NoAnswerFault): Expected => ({relayed: said})
 const one = (fault: string, action: Fault['action'], more: Omit<Row, 'fault' | 'faults'>): Row => ({fault, faults: [{action}], ...more})
 
@@ -14,7 +14,7 @@ const answer = (status: number, body: unknown, headers?: Record<string, string>)
 const duplicate = (id: string, more: object = {}) => ({api_name: 'Account_Number', duplicate_record: {id}, ...more})
 const twice = (one: object, other: object) => ({errors: [refusal('DUPLICATE_DATA', one), refusal('DUPLICATE_DATA', other)]})
 
-/** j: the CRM refuses single records. Reads have no single refusals. */
+/** Returns the expectation of fault j: the CRM refuses the first record only. Reads refuse no single record. */
 const ofFirst = (said: NoAnswerFault, more: {duplicate?: boolean} = {}): Partial<Row> => ({
   write: {items: [{said, ...more}, 'done']},
   read: done,
@@ -60,7 +60,10 @@ const declines = (fault: string, status: number, body: unknown, said: Partial<No
   one(fault, answer(status, body), {all: relayed(declined(code, status, said)), does: false})
 const codeIn = (body: unknown) => (body as {code?: string; data?: {code: string}[]}).code ?? (body as any).data[0].code
 
-/** The CRM declines the call as a whole: with a bare error, or in the list that some versions wrap it in. */
+/**
+ * Answers without data, and answers in which the CRM declines the whole call: with a bare error, or with the list in which some versions wrap
+ * it.
+ */
 export const wholes: Row[] = [
   declines('8: 400 INVALID_MODULE', 400, refusal('INVALID_MODULE', {resource_path_index: 0})),
   declines('8: 400 AUTHORIZATION_FAILED', 400, refusal('AUTHORIZATION_FAILED')),
@@ -87,7 +90,7 @@ export const wholes: Row[] = [
   one('15 and 16: 304', {type: 'answer', status: 304}, {write: relayed(silent(304, {retryable: false})), read: absent, does: false}),
 ]
 
-/** k and l: 429, and other answers with TOO_MANY_REQUESTS. */
+/** Faults k and l: 429, and other answers with TOO_MANY_REQUESTS. */
 export const limits: Row[] = [
   one('k: 429 without a wait', 'rateLimit', {all: relayed(limited()), does: false}),
   one('k: 429 with a wait in seconds', {type: 'rateLimit', retryAfter: 3}, {all: relayed(limited({retryAfterMs: 3_000})), does: false}),
@@ -113,14 +116,14 @@ export const limits: Row[] = [
     all: relayed(limited({status: 400, retryAfterMs: 2_000})),
     does: false,
   }),
-  // Reported as an exhausted quota, but recorded as such only for a 429.
+  // The answer reports an exhausted quota. The quota is recorded as exhausted only for a 429.
   one('14: TOO_MANY_REQUESTS on 400, no credits left', answer(400, refusal('TOO_MANY_REQUESTS'), {'x-api-credits-remaining': '0'}), {
     all: relayed(spent({status: 400})),
     does: false,
   }),
 ]
 
-/** m and n: the access token and the grant, found invalid by the call. */
+/** Faults m and n: the CRM finds the access token or the grant invalid. */
 export const tokens: Row[] = [
   one('m: the token has expired', 'expireToken', {all: done, calls: 2}),
   one('9: 401 AUTHENTICATION_FAILURE', answer(401, refusal('AUTHENTICATION_FAILURE')), {all: done, calls: 2}),

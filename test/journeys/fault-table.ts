@@ -2,17 +2,18 @@ import type {FaultAction, FaultType} from '../simulators/crm/faults.ts'
 import type {Switches} from '../simulators/crm/switches.ts'
 
 /**
- * The expected result of every fault at every door, from the specification, not from the code: "CRM error object" and Errors, entries 3 and
- * 4, and part 14 of the wire reference, whose rows are named in the titles of the second half.
+ * One way to call the CRM. This file holds the expected result of every fault at every door, from the specification and not from the code. The
+ * sources are "CRM error object" and Errors, entries 3 and 4, and part 14 of the wire reference. Titles of the second half name the rows of that
+ * part.
  */
 export type Door = 'create' | 'update' | 'rows' | 'rowsRead' | 'byIds' | 'one'
 export const faultOperations: Door[] = ['create', 'update', 'rows', 'rowsRead', 'byIds', 'one']
-/** A fault at `rowsRead` applies to the read of the first parent's rows, before anything is written. */
+/** Whether a fault at this door hits a write. At `rowsRead`, a fault hits the read of the first parent's rows, before anything is written. */
 export const isWrite = (door: Door) => door === 'create' || door === 'update' || door === 'rows'
 
 /**
- * The CRM error object. `part`: which part of the CRM's JSON is `response`, with its `details`: the whole body, the first error in it, the
- * record's own entry, or none. Times are in ms; `upTo`: up to ten seconds less than that.
+ * The CRM error object. `part`: the part of the CRM's JSON that `response` and `details` come from: the whole body, its first error, the entry
+ * of the record, or none. Times are in ms. `upTo`: the time may be up to ten seconds less.
  */
 export type NoAnswerFault = {
   code: string | null
@@ -26,13 +27,16 @@ export type NoAnswerFault = {
 }
 export type Time = number | {upTo: number}
 
-/** Result for one of two items. `duplicate`: the record that the refusal names is passed on. `absent`: the CRM has no such record. */
+/**
+ * Result for one of two items. `said`: the CRM's answer to it. `duplicate`: our answer names the duplicate record. `absent`: the CRM has no such
+ * record.
+ */
 export type Item = 'done' | 'absent' | {said: NoAnswerFault; duplicate?: boolean}
 
-/** Two separate results, one answer for both items, or a refusal before sending, which ends the connection or keeps it. */
+/** Two separate results, one answer of the CRM for both items, or a refusal before sending. `ends`: the refusal ends the connection. */
 export type Expected =
   | {items: [Item, Item]}
-  /** `waits`: the wait that our side adds to the CRM's answer. */
+  /** `waits`: the wait that Lading adds to the CRM's answer. */
   | {relayed: NoAnswerFault; waits?: Time}
   | {refused: 'CONNECTION_THROTTLED' | 'CONNECTION_UNAVAILABLE' | 'DAILY_ALLOWANCE_SPENT'; ends?: boolean; retryAfterMs?: Time}
 
@@ -40,13 +44,16 @@ export type FaultGiven = {ids: string[]; keys: string[]; org: string}
 type Action = FaultAction | FaultType
 export type Fault = {action: Action | ((given: FaultGiven) => Action); times?: number}
 
-/** Expected results by door, else by its kind, else `all`. `does`: whether the CRM executes the request. `calls`: number of calls. */
+/**
+ * One fault with its expected results. A result for one door takes precedence over `write` and `read`, and these over `all`. `does`: whether the
+ * CRM executes the request. `calls`: number of calls; default 1, or 0 for a refusal before sending.
+ */
 export type Row = Partial<Record<Door | 'write' | 'read' | 'all', Expected>> & {
   fault: string
   faults: Fault[]
   does?: boolean
   calls?: number
-  /** The read of the other parent's rows meets the same fault. */
+  /** Whether the read of the other parent's rows meets the same fault. */
   lasts?: boolean
   /** Whether the quota counts as exhausted afterwards; by default if this call reported it. */
   spent?: boolean
@@ -89,7 +96,7 @@ const fifth = {code: 'INTERNAL_ERROR', part: 'body'} as const
 
 const one = (fault: string, action: Fault['action'], more: Omit<Row, 'fault' | 'faults'>): Row => ({fault, faults: [{action}], ...more})
 
-/** a–i: the connection, the answer, and missing parts of it. */
+/** Faults a–i and q–s: failures of the connection, missing or malformed answers, and answers with missing parts. */
 export const missingAnswers: Row[] = [
   one('a: the call is dropped before the CRM acts', 'dropBefore', {all: relayed(silent(null)), does: false}),
   one('b: the call is dropped after the CRM acted', 'dropAfter', {all: relayed(silent(null)), does: true}),
@@ -141,7 +148,7 @@ export const missingAnswers: Row[] = [
     {type: 'shortData', by: 2},
     {write: each(silent(200, {part: 'body'})), create: each(silent(201, {part: 'body'})), read: absent, does: true},
   ),
-  // Reordered entries of a create cannot be noticed; those of an update name records that were not sent in this place.
+  // Nothing shows that entries of a create are reordered. Those of an update name other records than were sent at their position.
   one('i: an answer with reordered entries', 'shuffleData', {
     write: each(silent(200, {part: 'body'})),
     create: done,
@@ -181,7 +188,7 @@ const added = ({org, ids}: FaultGiven): FaultAction => ({
   record: {id: ids[0], Order_Lines: [{Product: 'Foreign'}]},
 })
 
-/** t and u: other users of the CRM, and its clock. */
+/** Faults t and u: changes by other users of the CRM, and a wrong clock of the CRM. */
 export const meanwhile: Row[] = [
   one('t: another user takes the unique value', taken, {
     all: done,

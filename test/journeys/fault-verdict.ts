@@ -1,17 +1,17 @@
 import type {Request, SeenAnswer} from './fault-operations.ts'
 import {type Door, type Expected, type Item, isWrite, type NoAnswerFault, type Row, type Time} from './fault-table.ts'
 
-/** The expectation of a row for one door; undefined if the row does not cover the door. */
+/** Returns the expected result of a row at a door, or undefined if the row does not cover the door. */
 export const expectedOf = (row: Row, door: Door): Expected | undefined => row[door] ?? (isWrite(door) ? row.write : row.read) ?? row.all
 
-/** Final state of one of two items: written, refused by the CRM, unanswered, or never sent. Only the last leaves no trace. */
+/** Final state of one of two items: written, refused by the CRM, unanswered, or never sent. An item that was never sent leaves no trace. */
 type End = {was: 'done'} | {was: 'refused' | 'unanswered'; code: string | null} | {was: 'unsent'}
 type ReportedFault = {item: unknown; end: End}
 type Verdict = Pick<SeenAnswer, 'status' | 'retryAfter' | 'said' | 'items'> & {ends: End[]}
 
 /**
- * The expected result of a request by the specification, given the CRM's answer. An unanswered write stays counted with an open question, a
- * declined one is released, and one that was not sent is recorded nowhere. Nothing stays in flight.
+ * Returns the expected result of a request by the specification, given the CRM's answer. An unanswered write stays counted with an open
+ * question, a refused one is released, and one that was not sent is recorded nowhere. Nothing stays in flight.
  */
 export const verdictOf = (row: Row, request: Request, seen: SeenAnswer): Omit<SeenAnswer, 'answer'> => {
   const expected = expectedOf(row, request.door)!
@@ -33,7 +33,7 @@ export const verdictOf = (row: Row, request: Request, seen: SeenAnswer): Omit<Se
     },
     stored: request.door === 'byIds' || request.door === 'one' ? null : ends.map(({was}) => was === 'done' || isDoneSilently(was, row)),
     connection: 'refused' in expected && expected.ends ? 'ended' : 'connected',
-    // Recorded only for a 429, and for requests refused because it was recorded before.
+    // The quota is recorded as exhausted by a 429, and before a request that is refused for it. A 400 does not record it.
     spent: row.spent ?? (isSpent(expected) && !('relayed' in expected && expected.relayed.status !== 429)),
     stoppedBy: request.door === 'byIds' && isSpent(expected) ? 'allowance' : null,
   }
@@ -67,7 +67,7 @@ const answerOf = (row: Row, {door}: Request, seen: SeenAnswer): Verdict => {
   return {...apart(told), ...relay(said, expected, seen)}
 }
 
-/** A request with several results is answered with 200 and without Retry-After. */
+/** Returns the answer to a request with a result for each item: 200 without Retry-After. */
 const apart = (told: ReportedFault[]): Verdict => ({
   status: 200,
   retryAfter: null,
@@ -78,7 +78,10 @@ const apart = (told: ReportedFault[]): Verdict => ({
 
 type Relayed = Extract<Expected, {relayed: NoAnswerFault}>
 
-/** Our answer to one refusal of the CRM: an exhausted quota is 429 without a time, everything else 502 with the CRM's wait or ours. */
+/**
+ * Returns Lading's answer to one refusal of the whole call: 429 without a time for an exhausted quota, 409 for a missing scope, otherwise 502
+ * with the CRM's wait or Lading's.
+ */
 const relay = (crm: Filled, {waits}: Relayed, seen: SeenAnswer): Pick<Verdict, 'status' | 'retryAfter' | 'said'> => {
   const waitMs = waits === undefined ? crm.retryAfterMs : near(waits, Number(seen.retryAfter) * 1000)
   return {
@@ -102,8 +105,8 @@ const tell = (item: Item, door: Door, n: number, seen: SeenAnswer): ReportedFaul
 const duplicateIn = (details: any): string => (details.errors?.[0].details ?? details).duplicate_record.id
 
 /**
- * Nothing is sent for rows that could not be read. The other parent is written unless the quota is exhausted, renewals are throttled, or it
- * meets the same fault.
+ * Returns the expected result if the rows of the first parent could not be read. Nothing is sent for that parent. The other parent is written
+ * unless the quota is exhausted, renewals are throttled, or its read meets the same fault.
  */
 const readRowsAt = (expected: Exclude<Expected, {refused: string}>, {lasts}: Row, seen: SeenAnswer): Verdict => {
   const other = tell('done', 'rows', 1, seen)
@@ -113,7 +116,7 @@ const readRowsAt = (expected: Exclude<Expected, {refused: string}>, {lasts}: Row
     return {item: {error: true, code: undefined, written: false, crm}, end: {was: 'unsent'}}
   }
   const {status, rateLimited} = expected.relayed
-  // The renewal was throttled, so the expired token is not sent again.
+  // The renewal is throttled, so Lading does not send the expired token for the other parent.
   if (status === 401 && rateLimited) return apart([unread(0), unsent('CONNECTION_THROTTLED')])
   if (lasts) return apart([unread(0), unread(1)])
   return apart([unread(0), isSpent(expected) && status === 429 ? unsent('DAILY_ALLOWANCE_SPENT') : other])
@@ -129,7 +132,10 @@ const readAt = (door: Door, expected: Exclude<Expected, {refused: string}>, seen
   return {status: 404, retryAfter: null, said: {error: true, code: 'NOT_FOUND'}, items: null, ends: []}
 }
 
-/** Refused before sending: no `crm`, and `written: false` for writes. A replacement reports an exhausted quota per parent, all else as a whole. */
+/**
+ * Returns the expected refusal before sending: without `crm`, and for writes with `written: false`. A replacement reports an exhausted quota for
+ * each parent, and every other refusal once.
+ */
 const refusedAt = (door: Door, {refused: code, retryAfterMs}: Extract<Expected, {refused: string}>, seen: SeenAnswer): Verdict => {
   const both = [unsent(code), unsent(code)]
   const isRows = door === 'rows' || door === 'rowsRead'
@@ -146,7 +152,7 @@ const refusedAt = (door: Door, {refused: code, retryAfterMs}: Extract<Expected, 
 
 type Filled = Omit<NoAnswerFault, 'part' | 'retryAfterMs'> & {retryAfterMs: number | null; details: unknown; response: unknown}
 
-/** Completes the error object with the CRM's own JSON from the stand-in's journal. */
+/** Adds the CRM's own JSON from the stand-in's journal to the expected error object. */
 const fill = ({part, retryAfterMs, ...said}: NoAnswerFault, {answer, said: told, items}: SeenAnswer, n: number): Filled => {
   const response = partOf(answer, part, n)
   const given = (told as any)?.crm ?? (items as any)?.[n]?.crm
@@ -164,7 +170,7 @@ const partOf = (answer: any, part: NoAnswerFault['part'], n: number) => {
   return part === 'item' ? answer.data[n] : null
 }
 
-/** The observed time if it is close enough, otherwise the expected one. */
+/** Returns the observed time if it is at most ten seconds below `upTo`, otherwise the expected one. A fixed time is returned as it is. */
 const near = (wanted: Time, given: number): number => {
   if (typeof wanted === 'number') return wanted
   return given > wanted.upTo - 10_000 && given <= wanted.upTo ? given : wanted.upTo

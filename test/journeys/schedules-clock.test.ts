@@ -31,10 +31,10 @@ test.after.always(async () => {
 const startClocks = () => {
   clocks = Array.from({length: 3}, () => startWorker(house.config, {}, ['clock']))
 }
-/** Kills all clock processes at once, at a random moment. */
+/** Ends all clock processes at once. */
 const killClocks = () => Promise.all(clocks.map(endWorker))
 
-/** The next change between standard and summer time after `from`, to the minute. */
+/** Returns the next change between standard and summer time after `from`, to the minute. */
 const changeAfter = (from: number): number => {
   const shown = new Intl.DateTimeFormat('en', {timeZone: berlin.timezone, timeZoneName: 'longOffset', hour: '2-digit'})
   const offsetAt = (at: number) => shown.formatToParts(at).find(({type}) => type === 'timeZoneName')!.value
@@ -47,7 +47,7 @@ const changeAfter = (from: number): number => {
 /** Sets the time of every process of this deployment. */
 const setClock = (at: number) => house.ahead(`${at - Date.now()} milliseconds`)
 
-/** Serves two new rows in each answer. */
+/** Serves two new rows in each answer. The returned function counts the answers. */
 const serveNewRows = () => {
   let served = 0
   host.answer(response => {
@@ -63,7 +63,7 @@ const make = async (template: string, name: string, cron: string) => {
 }
 type MadeRun = Awaited<ReturnType<typeof make>>
 
-/** The due times of a schedule within this period, by the cron library, whose own test covers every minute. */
+/** Returns the due times of a schedule within this period by the cron library, whose own test covers every minute. */
 const dueBetween = (schedule: MadeRun, from: number, to: number): string[] => {
   const due: string[] = []
   const end = new Date(to).toISOString()
@@ -79,7 +79,9 @@ const untilIdle = (all: MadeRun[], count: number) =>
     60,
   )
 
-/** Stops the clocks for three hours, and returns the newest due time, which alone is fired. */
+/**
+ * Moves the time by three hours without clock processes, then starts them. Only the newest of the missed due times is fired. Returns that time.
+ */
 const surviveOutage = async (t: ExecutionContext, hourly: MadeRun, from: number): Promise<string> => {
   const before = (await listFirings(org, hourly.path)).length
   await killClocks()

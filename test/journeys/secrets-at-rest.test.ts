@@ -11,7 +11,7 @@ test.before(async t => {
   here = await startTestDeployment(t, {workers: ['imports', 'discovery']})
 })
 
-/** Every row of every table, ours and the queue's, as text; bytes in hexadecimal. */
+/** Returns the number of tables, and every row of every table as text: Lading's tables and those of the queue. Bytes are in hexadecimal. */
 const dump = async () => {
   const tables = await here.db.any(sql.type(z.object({schema: z.string(), name: z.string()}))`
     select table_schema as schema, table_name as name from information_schema.tables
@@ -25,7 +25,7 @@ const dump = async () => {
   return {tables: tables.length, text: texts.join('\n\n')}
 }
 
-/** The tokens of the grants, opened with the key that is not in the database. */
+/** Returns the tokens of all grants, opened with the key that is not in the database. */
 const openGrants = async () => {
   const ring = here.config.SECRETS_KEYS
   const grants = await here.db.many(sql.type(z.object({connector: z.string(), refresh: z.string(), access: z.string()}))`

@@ -12,8 +12,8 @@ import {startTestDeployment} from '../support/test-deployment.ts'
 import {endWorker, startWorker} from '../support/worker-process.ts'
 
 /**
- * Two workers and the API share one grant whose access tokens keep expiring, for 22 minutes of both clocks. The stand-in issues any number
- * of tokens, so only our own ledger limits the renewals.
+ * Two workers and the API share one grant, whose access tokens expire again and again, while both clocks advance by 22 minutes. The stand-in
+ * allows 1,000 tokens in ten minutes, so only Lading's own ledger limits the renewals.
  */
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
@@ -21,7 +21,7 @@ const workers: ChildProcess[] = []
 const rows = 300
 const stepSeconds = 6
 const steps = (22 * 60) / stepSeconds
-/** The ledger records a renewal a moment before the CRM does, so two clocks may differ by a second. */
+/** Ten minutes less one second, because the ledger records a renewal a moment before the CRM does. */
 const windowMs = 600_000 - 1_000
 
 test.before(async t => {
@@ -34,7 +34,7 @@ test.before(async t => {
 })
 test.afterEach.always(() => Promise.all(workers.splice(0).map(endWorker)))
 
-/** Advances both clocks at once under the grant's lock, so that no renewal is in progress. */
+/** Advances the clocks of Postgres and the CRM together under the grant's lock, so that no renewal is in progress. */
 const pass = (seconds: number) =>
   here.db.transaction(async tx => {
     await lockGrant(tx, {connector: org.connector, waitSeconds: 10})
@@ -44,7 +44,7 @@ const pass = (seconds: number) =>
     here.crm.clock.advance(seconds * 1000)
   })
 
-/** Queues orphaned runs as the sweep does, by the moved clock. */
+/** Queues runs without an owner as the sweep does, by the advanced clock. */
 const wakePaused = () =>
   here.db.transaction(async tx => {
     for (const {id, org} of await listOrphans(tx, {limit: 100})) await enqueue(here.queue, runImport, {org, run: id}, {tx, track: false})
@@ -65,7 +65,7 @@ const read = async () => {
   return {code: status === 200 ? 'OK' : (body.code as string), retryAfter: Number(headers.get('retry-after'))}
 }
 
-/** Times of token requests, by the stand-in's clock. */
+/** Returns the times of token requests by the stand-in's clock. */
 const mints = () => here.crm.journal({path: '/oauth/v2/token'}).map(({at}) => Date.parse(at))
 const mostInWindow = (times: number[]) => Math.max(...times.map(end => times.filter(at => at > end - windowMs && at <= end).length))
 
@@ -80,7 +80,7 @@ test('a grant shared by three processes is not renewed too often, is never lost,
   const runs: Awaited<ReturnType<typeof begin>>[] = []
   const answers: Awaited<ReturnType<typeof read>>[] = []
   for (let step = 0; step < steps; step++) {
-    // First tokens that expire at every call; then tokens that live for minutes and are revoked every half minute.
+    // In the first half, tokens count as expired at every call. In the second half, they live for minutes, and one is revoked every half minute.
     here.crm.setSwitches({accessTokenSeconds: step < steps / 2 ? 60 : 420})
     if (step % 5 === 0 && step >= steps / 2) here.crm.faults.add({match: {module: 'Accounts'}, times: 1, action: 'expireToken'})
     if (step % 40 === 0) runs.push(await begin(step))

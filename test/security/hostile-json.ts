@@ -1,6 +1,9 @@
 const deep = (depth: number) => `{"name":"a","x":${'['.repeat(depth)}${']'.repeat(depth)}}`
 
-/** Based on JSONTestSuite: texts that must be accepted, that must be refused, and that each parser may decide, as decided here. */
+/**
+ * Texts based on JSONTestSuite. `taken`: valid requests. `refused`: texts that the API refuses as JSON. `wrong`: JSON that does not fit the
+ * schema.
+ */
 export const texts: Record<'taken' | 'refused' | 'wrong', (string | Buffer)[]> = {
   taken: [
     '{"name":"a"}',

@@ -13,7 +13,7 @@ import {openOrg} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {texts} from './hostile-json.ts'
 
-/** One org with one resource of every kind; each route is called by a caller who may use it. */
+/** An org with one resource of every kind. Each route is called with a bearer that may use it. */
 let house: TestDeployment
 let ids: Ids
 let bearers: {owner: string; staff: string; operator: string}
@@ -59,7 +59,7 @@ const watchStatements = () => {
 type Request = {path: string; query: Record<string, unknown>; body: unknown}
 type SentAnswer = {name: string; status: number; code: unknown; text: string; headers: Headers}
 
-/** The ids of a second org for routes of the backoffice, because some of them close or delete the org. */
+/** Returns the ids for a route. Routes of the backoffice get the ids of a second org, because some of them close or delete the org. */
 const idsOf = (route: Route): Ids => ('role' in route.access || 'public' in route.access ? ids : {...ids, org: ids.orgs!})
 
 const goodOf = (route: Route): Request => {
@@ -71,7 +71,7 @@ const goodOf = (route: Route): Request => {
 }
 const USUAL: Record<string, string> = {module: 'Accounts', apiName: 'Account_Name', version: '1', offset: '0'}
 
-/** The request once for each of its strings, with that string replaced by the probe. */
+/** Returns valid requests in which one string is replaced by the probe: each path parameter, each query parameter and each text of the body. */
 const bentOf = (route: Route): Request[] => {
   const good = goodOf(route)
   const names = [...route.path.matchAll(/[:*]\w+/g)].map(([name]) => name)

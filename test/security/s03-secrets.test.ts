@@ -14,8 +14,8 @@ import {beginVisit, comeBack, consent, messageOf, visitOf} from '../support/walk
 import {endWorker, startWorker} from '../support/worker-spawn.ts'
 
 /**
- * Issues every kind of secret once, through an API and a worker that log at level trace. Then no table contains any of them, and no log
- * line contains them or text that people wrote.
+ * Issues every kind of secret once, through an API and a worker that log at level trace. Then checks that no table contains a secret, and that
+ * no log line contains a secret or text that people wrote.
  */
 const keyring = `k1:${randomBytes(32).toString('base64')}`
 const workers = ['imports', 'discovery', 'notices', 'schedules']
@@ -36,7 +36,7 @@ test('secrets are stored in no table, and logs contain neither secrets nor text 
   findInLog(t, logs.lines(), told)
 })
 
-/** The webhook of the test points to a private address without a listener. */
+/** Settings with which the webhook of the test points to a private address without a listener. */
 const places = (url: string) => ({GENERIC_ORIGINS: url, PRIVATE_HOSTS: '127.0.0.1:1'})
 
 const destination = {auth: {header: 'Authorization', scheme: 'Bearer'}}
@@ -80,7 +80,7 @@ const secretsOf = (back: string) => ['state', 'code'].map(name => new URL(back, 
 
 type Home = {call: Call; org: string; connector: string}
 
-/** Secrets that the service stores sealed, because it must use or return them. */
+/** Creates an API token, a webhook with two secrets, a schedule with a bearer and a generic connection. Returns their secrets. */
 const keepSecrets = async ({call, org, connector}: Home, document: object) => {
   const token = (await ok(call('POST', `/orgs/${org}/tokens`, {name: 'canary-of-a-token'}), 201)).secret as string
   const hook = await ok(call('POST', `/orgs/${org}/webhooks`, {url: 'https://127.0.0.1:1/hook?canary-of-a-hook=1'}), 201)
@@ -94,7 +94,7 @@ const keepSecrets = async ({call, org, connector}: Home, document: object) => {
   return {token, webhook: hook.secret as string, next: turned.secret as string, source: source.bearer, destination: secret}
 }
 
-/** Refusals and failures, each with personal data in the request. */
+/** Sends requests that the API refuses, each with personal data. */
 const misuse = async (call: Call, org: string) => {
   await call('POST', `/orgs/${org}/tokens`, '{"name": canary-of-bad-json', {'content-type': 'application/json'})
   await call('GET', `/canary-of-a-path?canary-of-a-query=1`, undefined, {cookie: 'a=canary-of-a-cookie', 'x-api-key': 'canary-of-a-header'})
@@ -104,7 +104,7 @@ const misuse = async (call: Call, org: string) => {
 }
 
 const rows = 2_500
-/** Refused, failed and written rows, with four canaries each. */
+/** Imports rows with four canaries each. The CRM refuses a tenth of the rows. Returns the number of canaries. */
 const importCells = async (org: Home & {session: string}) => {
   await ok(org.call('POST', `/orgs/${org.org}/discovery/run`, {connectorId: org.connector}, {prefer: 'wait=30'}), 200)
   const lines = Array.from({length: rows}, (_, n) => {
@@ -129,7 +129,7 @@ const formsOf = (secret: string) => {
   return [secret, secret.slice(-20), bytes.toString('hex'), bytes.toString('base64url'), bytes.toString('base64').slice(0, -4)]
 }
 
-/** Every row of every table in every schema except Postgres's own, as text. */
+/** Returns every row of every table as text, except for Postgres's own schemas. */
 const dumpOf = async ({db}: TestDeployment): Promise<string> => {
   const tables = (await db.any(sql.unsafe`
     select table_schema as schema, table_name as name from information_schema.tables

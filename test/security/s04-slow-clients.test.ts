@@ -15,7 +15,7 @@ test.before(async t => {
 
 type Slow = {open: number; answered: number}
 
-/** Connections that send their request a few bytes per second, or send nothing more. */
+/** Opens connections that send their request a few bytes per second, or nothing more. Counts how many are open and how many got an answer. */
 const beSlow = async (t: ExecutionContext, url: string, {count, head, drip}: {count: number; head: string; drip: string}) => {
   const {hostname, port} = new URL(url)
   const seen: Slow = {open: count, answered: 0}
@@ -40,7 +40,7 @@ const dripInto = (sockets: Socket[], drip: string) => {
   if (drip) for (const socket of sockets) if (socket.writable) socket.write(drip)
 }
 
-/** The second slowest of twenty sequential requests, in ms. */
+/** Returns the second longest time in ms of twenty sequential requests. */
 const slowestOf = async (t: ExecutionContext, url: string) => {
   const took: number[] = []
   for (let n = 0; n < 20; n++) {
@@ -83,7 +83,7 @@ test.serial('eight hundred slow clients do not delay other clients, and are all 
   }
 })
 
-/** Requests the same long answer many times over one connection without reading it. */
+/** Requests the same long answer many times over one connection. `read` reads until the connection closes, and returns the number of bytes. */
 const askAndWait = async (url: string, times: number) => {
   const {hostname, port} = new URL(url)
   const socket = connect({host: hostname, port: Number(port)}).on('error', () => {})

@@ -4,11 +4,13 @@ import {openXlsx} from '../../shared/files/xlsx/xlsx-file.ts'
 import {read, refused, stored, usual} from '../shared/files/workbooks.ts'
 import {partsOf, writeWorkbook, zip} from '../support/workbook.ts'
 
-/** Workbooks that unpack to more than they seem; `test/shared/files/xlsx-refused.test.ts` has those that declare or hide their size. */
+/**
+ * Workbooks that unpack to more than their size suggests. `test/shared/files/xlsx-refused.test.ts` tests those that declare or hide their size.
+ */
 const parts = partsOf({sheets: [{name: 'One', rows: [['a'], [1], [2]]}]})
 const sheet = 'xl/worksheets/sheet1.xml'
 
-/** Memory growth of the process during `run`, in MB. */
+/** Returns the memory growth of the process during `run`, in MB. */
 const heldBy = async (run: () => Promise<unknown>) => {
   const before = process.memoryUsage().rss
   await run()
@@ -18,7 +20,7 @@ const heldBy = async (run: () => Promise<unknown>) => {
 const u16 = (value: number) => [value & 255, value >> 8]
 const u32 = (value: number) => [...u16(value & 0xffff), ...u16(value >>> 16)]
 
-/** Central directory entries without contents: 46 bytes and a name each. */
+/** Returns an archive of central directory entries without contents: 46 bytes and a name each. */
 const manyEntries = (count: number) => {
   const entries = Array.from({length: count}, (_, at) => {
     const name = Buffer.from(`e${at}`)
@@ -46,7 +48,7 @@ test.serial('a workbook with a hundred thousand entries is refused for their num
   t.regex((await refused(t, manyEntries(100_000), 'FILE_CORRUPT')).message, /100000 parts/)
 })
 
-/** The entries share their bytes, which each of them unpacks again. */
+/** Returns a workbook with `count` entries that share the compressed bytes of one entry. Each entry unpacks these bytes again. */
 const overlapping = async (count: number) => {
   const names = Array.from({length: count}, (_, at) => `xl/media/${at}.bin`)
   const whole = await zip({...parts, ...Object.fromEntries(names.map(name => [name, Buffer.alloc(at(name) === 0 ? 1_000_000 : 10)]))})
@@ -80,7 +82,7 @@ test.serial('archives inside a workbook are not unpacked', async t => {
 test.serial('entry names that are paths write no file, and their entries are ignored', async t => {
   const hostile = ['../../../tmp/x', '/etc/passwd', 'C:\\x', 'xl/../../x', 'xl/worksheets/../../../x']
   for (const name of hostile) {
-    // The zip library refuses such names, so they are patched into both places of the archive.
+    // The zip library refuses such names. So the test writes the archive with other names of the same length, and overwrites these.
     const written = name.replaceAll(/[^\w]/g, '_')
     const whole = await zip({...parts, [written]: 'x'})
     patch(whole, written, name)
@@ -102,7 +104,7 @@ const withEntities = (dtd: string, use: string) =>
     [sheet]: `<?xml version="1.0"?>${dtd}${parts[sheet]!.replace(/^<\?xml.*?\?>\s*/, '').replace('<v>1</v>', `<v>${use}</v>`)}`,
   })
 
-/** The billion laughs with nine levels of ten, a long entity used often, and entities from a file, a URL and a parameter. */
+/** Declarations of the billion laughs: nine levels of entities, each with ten references to the level before. */
 const laughs = Array.from({length: 9}, (_, n) => `<!ENTITY l${n + 1} "${`&l${n};`.repeat(10)}">`).join('')
 const entities: [string, string, string][] = [
   ['a billion laughs', `<!DOCTYPE x [<!ENTITY l0 "lol">${laughs}]>`, '&l9;'],

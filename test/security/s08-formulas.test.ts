@@ -6,10 +6,10 @@ import {writeResults} from '../../shared/runs/results/results-csv.ts'
 import type {RowOutcome} from '../../shared/runs/results/row-result.ts'
 import {collect} from '../shared/files/chunks.ts'
 
-/** Files for spreadsheets: no cell is a formula, regardless of its source. */
+/** The files tested here are opened in spreadsheet programs. No cell may start a formula, wherever its text comes from. */
 const module = {apiName: 'Contacts', label: '=Contacts'}
 
-/** From public lists of payloads: each starts a formula in some spreadsheet program. */
+/** Cells from public lists of attacks. Each starts a formula in some spreadsheet program. */
 const payloads = [
   '=1+1',
   '+1+1',
@@ -57,7 +57,10 @@ const isPlain = (cell: string) =>
 
 const read = (text: string) => parse(text, {relaxColumnCount: true}) as string[][]
 const bare = (cell: string) => (cell.startsWith("'") && isRun(cell.slice(1)) ? cell.slice(1) : cell)
-/** The rule, implemented a second time: the first character, except in plain numbers. */
+/**
+ * Whether a spreadsheet program runs the cell as a formula: by its first character, except in plain numbers. Repeats the rule of the service
+ * independently.
+ */
 const isRun = (cell: string) => '=+-@'.includes(cell.charAt(0)) && cell !== '' && !isPlain(cell)
 
 async function* inChunks<T>(items: readonly T[]) {

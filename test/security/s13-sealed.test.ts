@@ -38,7 +38,7 @@ test.before(async t => {
 
 type Opener = (ring: KeyRing, id: string, sealed: string) => string
 
-/** Every column with sealed values and how it opens. A new column belongs here, and into the key rotation. */
+/** Every column with sealed values, and the function that opens them. Add a new column here and to the key rotation. */
 const columns: Record<string, Opener> = {
   'bulk_jobs.sealed': bulkFileSeals.open,
   'grants.access_sealed': openAccess,
@@ -53,7 +53,7 @@ const columns: Record<string, Opener> = {
   'written_modules.key_sealed': (ring, id, sealed) => open(ring, sealed, keySealingOf({connector: id, module: 'Leads'})),
 }
 
-/** An org with two of each sealed value. */
+/** Creates an org with two values in each sealed column. */
 const fill = async () => {
   const home = await house.makeOrg()
   const call = house.as(home.token)
@@ -76,7 +76,7 @@ const fill = async () => {
   return {...home, connectors}
 }
 
-/** A run with a key of each kind, and the keys of two files. */
+/** Creates a run with a key of each kind, and the keys of two files. */
 const fillRun = async (org: string) => {
   const {db, config} = house
   const [id, ring] = [newId('run'), config.SECRETS_KEYS]
@@ -154,7 +154,7 @@ test.serial('ciphertexts exchanged between rows or columns cannot be opened', as
         }
 })
 
-/** An API with another key ring, on the same database and stand-in. */
+/** Starts an API with another key ring on the same database and stand-in. */
 const listenUnder = async (t: ExecutionContext, keys: string) => {
   const config = {...house.config, SECRETS_KEYS: readConfig({SECRETS_KEYS: keys}).SECRETS_KEYS}
   const tools = await openTools(config, openLog('test', 'silent'))

@@ -1,7 +1,10 @@
 import {readFileSync} from 'node:fs'
 import test from 'ava'
 
-/** Third-party packages: only from the registry, unchanged since they were locked, with known licences and listed install scripts. */
+/**
+ * A package in the lock file. The tests check that packages come only from the registry, are unchanged since they were locked, and have known
+ * licences. Packages with an install script must be listed.
+ */
 type Package = {
   version: string
   integrity?: string
@@ -47,7 +50,7 @@ test('install scripts are listed, and none runs in production, where optional pa
   for (const name of ['cpu-features', 'ssh2']) t.is(manifest.allowScripts[name], false)
 })
 
-/** Licences that require attribution at most. */
+/** Licences that require at most attribution. */
 const free = [
   'MIT',
   'MIT-0',
@@ -62,9 +65,9 @@ const free = [
   'CC0-1.0',
   'AFL-2.1',
 ]
-/** Licensed under MPL-2.0, which only requires publishing changes: the package is unchanged and used by tests only. */
+/** Packages under MPL-2.0, which only requires publishing changes. They are unchanged, and only tests use them. */
 const ofTests: Record<string, string> = {'axe-core': 'MPL-2.0'}
-/** Packages under MIT by their LICENSE file, which the lock file does not record. */
+/** Packages that are under MIT by their LICENSE file. The lock file records no licence for them. */
 const unsaid = ['buildcheck', 'cpu-features', 'ssh2']
 
 test('package licences are on a closed list', t => {

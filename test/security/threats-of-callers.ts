@@ -1,6 +1,9 @@
-/** The table that `matrix.test.ts` checks against the tests: S1 to S8. The rest is in `threats-of-surroundings.ts`. */
+/** A test: its file, and a title or a part of the title as in the source. */
 export type Proof = [file: string, title: string]
-/** A threat, the goal, and each claim with the tests that prove it: by file, a title or its part as in the source. */
+/**
+ * A threat, the goal, and the tests that prove each claim. `matrix.test.ts` checks that these tests exist. This file holds S1 to S8, and
+ * `threats-of-surroundings.ts` the others.
+ */
 export type Threat = {threat: string; goal: string; held: Record<string, Proof[]>}
 
 export const ofCallers: Record<string, Threat> = {

@@ -28,7 +28,7 @@ const readRules = async () => Rules.parse(parse(await read('shared/telemetry/met
 
 const WORDS = new Set(['by', 'on', 'and', 'or', 'unless', 'without', 'ignoring', 'bool', 'offset'])
 
-/** The metric names in a PromQL expression, without matchers, ranges, groupings, functions and numbers. */
+/** Returns the metric names in a PromQL expression: its words without matchers, ranges, groupings, functions and numbers. */
 const namesIn = (expr: string): string[] =>
   [
     ...expr

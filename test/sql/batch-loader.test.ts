@@ -25,7 +25,7 @@ test.after.always(async () => {
 })
 
 const hashOf = (n: number) => createHash('sha256').update(String(n)).digest()
-/** Each of 1 to 220 several times, out of order; those over 200 do not exist. */
+/** Numbers from 1 to 220, several times and out of order. Those over 200 do not exist. */
 const mixed = Array.from({length: 1_000}, (_, n) => 1 + ((n * 7_919) % 220))
 
 test('concurrent lookups each return their own row', async t => {

@@ -154,7 +154,7 @@ test.serial('a cut notifies every holder of the org, and a deleted share the oth
   const to = (holder: string) => `${holder} us.${org.crmOrgId}`
   for (const holder of ['a', 'b']) await renew(org, holder, [share(holder, 4)])
   await renew(foreign, 'c', [share('c', 4)])
-  /** Notifications arrive in the order of the commits. When the mark arrives, all earlier ones have arrived. */
+  /** Returns the notifications since the last call. They arrive in the order of the commits, so all earlier ones have arrived with `mark`. */
   const readSeen = async () => {
     await here.db.transaction(tx => notifyHolders(tx, org, ['mark']))
     await until(

@@ -26,7 +26,7 @@ const aJob = () => ({flow: 1, operation: 'update' as const, fileName: 'a.csv', r
 const stateOf = (run: number) =>
   ledger.db.any(sql.unsafe`select state, sent_at is not null as "isSent", job, key, left_at from bulk_jobs where run_no = ${run}`)
 
-/** A run with a requested job, and the fences of its first owner and of the next one. */
+/** Begins a run with a requested job, and lets a second owner take over the run. Returns the fences of both owners. */
 const replaceOwner = async () => {
   const {db} = ledger
   const {run, fence} = await beginRun(ledger)

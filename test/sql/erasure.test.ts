@@ -7,8 +7,8 @@ import {beginRun, created, intent, openLedger, settlement} from '../support/runn
 import {until} from '../support/until.ts'
 
 /**
- * All data of an org is deleted with its row, also from tables added later: every table has a cascading foreign key path to `orgs`, or is
- * listed here with its owner.
+ * Tables whose rows are not deleted with an org, each with the reason. Every other table, also one that is added later, must have a cascading
+ * foreign key path to `orgs`.
  */
 const nobodys: Record<string, string> = {
   orgs: 'the org itself',
@@ -35,7 +35,7 @@ const nobodys: Record<string, string> = {
   oauth_clients: 'clients belong to no org; their grants are deleted with the member',
 }
 
-/** Tables written for every row of a batch have no foreign keys: a trigger deletes their rows with the run (`leave_no_rows`). */
+/** Tables with rows for each batch. They have no foreign keys: the trigger `leave_no_rows` deletes their rows with the run. */
 const ofBatches = ['run_log', 'log_batches', 'admissions', 'admitted_blocks', 'sends', 'unsettled', 'chain_rows']
 
 test('every table is deleted with its org, or is listed with its owner', async t => {
@@ -137,7 +137,7 @@ test('a batch that is committed while its run is deleted leaves nothing, whichev
     const run = await beginHot(here)
     const held = await here.hot.connect()
     await held.query('begin')
-    // The first has written but not committed; the other waits for the run head.
+    // The statement on `held` has written but not committed. The other statement waits for the run head.
     if (isBatchFirst) await admit(held as never, intent(run, 2, 10, 5))
     else await held.query('delete from runs where run_no = $1', [run.run])
     const other = isBatchFirst ? here.hot.query('delete from runs where run_no = $1', [run.run]) : admit(here.hot, intent(run, 2, 10, 5))

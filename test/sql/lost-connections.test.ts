@@ -13,7 +13,7 @@ import {createDatabase} from '../support/database.ts'
 import {openProxy} from '../support/tcp-proxy.ts'
 import {until} from '../support/until.ts'
 
-/** Each of these once ended the process or blocked its caller forever. AVA fails a file with an uncaught error. */
+/** Each test causes a fault that once ended the process or blocked its caller forever. AVA fails a file with an uncaught error. */
 let database: Awaited<ReturnType<typeof createDatabase>>
 let admin: Pool
 test.before(async () => {
@@ -140,7 +140,10 @@ const countAsleep = () =>
     )`select count(*) from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`,
   )
 
-/** A proxy whose next connections are terminated just as Postgres accepts them, so that both messages arrive in one piece. */
+/**
+ * Starts a proxy that terminates its next `count` connections when Postgres accepts them. The client gets the acceptance and the error in one
+ * piece.
+ */
 const openGlue = async (t: ExecutionContext, count: number) => {
   const {hostname, port} = new URL(database.url)
   let left = count
@@ -153,10 +156,10 @@ const openGlue = async (t: ExecutionContext, count: number) => {
     if (isDoomed) left--
     let kept = Buffer.alloc(0)
     behind.on('data', async piece => {
-      // The password exchange passes, up to the message that it succeeded.
+      // Passes everything before the message AuthenticationOk unchanged.
       if (!isDoomed || (!kept.length && !piece.includes('R\0\0\0\x08\0\0\0\0'))) return void client.write(piece)
       kept = Buffer.concat([kept, piece])
-      // Backend process id and readiness message.
+      // `K` is the message BackendKeyData with the process id, and `Z` is ReadyForQuery.
       const at = kept.indexOf('K\0\0\0\x0c', 0, 'latin1')
       if (at >= 0 && piece.includes('Z\0\0\0\x05I')) await admin.query(sql.unsafe`select pg_terminate_backend(${kept.readInt32BE(at + 5)})`)
     })

@@ -106,7 +106,7 @@ test.serial('an index that could not be built is removed, and built by the next 
   const files = {d1: '-- concurrently\ncreate unique index concurrently if not exists twins_no on twins (no);\n'}
   await t.throwsAsync(release({files}), {message: 'Migration d1 failed'})
   t.is(await one(`select to_regclass('twins_no')`), null)
-  // A killed process would leave the index like this.
+  // This statement leaves an invalid index, as a killed process would.
   await t.throwsAsync(db.query('create unique index concurrently twins_no on twins (no)'), {message: /could not create unique index/})
   await db.query('delete from twins where ctid = (select min(ctid) from twins)')
   t.like(await release({files}), [{name: 'd1'}])

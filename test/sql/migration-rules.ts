@@ -1,6 +1,9 @@
 import type {Migration} from '../../sql/migration-files.ts'
 
-/** Faults of a migration that runs while old and new processes use the database. `before`: the migrations applied earlier, in order. */
+/**
+ * Returns the rules that a migration violates. It runs while old and new processes use the database. `before`: the migrations applied earlier,
+ * in order.
+ */
 export const judgeMigration = (migration: Migration, before: Migration[] = []): string[] => {
   const statements = statementsOf(migration.text)
   const here: Here = {migration, made: new Set(statements.flatMap(madeBy)), earlier: before.flatMap(({text}) => statementsOf(text))}
@@ -15,7 +18,7 @@ export const judgeMigration = (migration: Migration, before: Migration[] = []): 
 
 type Here = {migration: Migration; made: Set<string>; earlier: string[]}
 
-/** In lower case with single blanks; function bodies, strings and comments are emptied. */
+/** Returns the statements of a text in lower case with single blanks, without comments, and with empty function bodies and strings. */
 const statementsOf = (text: string): string[] =>
   text
     .replace(/\$(\w*)\$.*?\$\1\$/gs, "''")
@@ -86,7 +89,7 @@ const judgeTable = (statement: string, here: Here) => {
   })
 }
 
-/** Splits at commas outside parentheses. */
+/** Splits the actions of an `alter table` at commas outside parentheses. */
 const splitActions = (actions: string): string[] => {
   const parts = ['']
   let depth = 0
@@ -108,7 +111,7 @@ const ACTIONS: ActionRule[] = [
   {is: /^alter (?:column )?\w+ (?:set default|drop default|drop not null|set statistics|set storage|set \()/, judge: fine},
   {is: /^alter (?:column )?\w+ set not null$/, judge: (action, on) => judgeNotNull(action, on)},
   {is: /^(?:set|reset) \(/, judge: fine},
-  // A wider constraint replaces it in the same statement.
+  // Allowed if the same statement adds a constraint in its place.
   {is: /^drop constraint /, judge: (action, on) => (/\badd constraint \w+ (?:check|foreign)/.test(on.all) ? [] : onlyContract(action, on))},
   {is: /^drop (?:column )?\w+/, judge: onlyContract},
 ]
@@ -119,7 +122,7 @@ const judgeConstraint = (action: string) => {
   return / not valid$/.test(action) ? [] : ["all rows are read under a lock: 'not valid' here, 'validate constraint' in the next file"]
 }
 
-/** Defaults that are equal for all rows, so that no row is rewritten. */
+/** Matches defaults that are equal for all rows, so that no row is rewritten. */
 const sameForAll = /^(?:''|-?\d[\d.]*|true|false|null|array\[\]|now\(\)|lading_now\(\)|current_(?:timestamp|date))(?:::[\w[\]]+)?$/
 
 const judgeColumn = (action: string): string[] => {
@@ -136,7 +139,7 @@ const judgeColumn = (action: string): string[] => {
   return says
 }
 
-/** An earlier validated check avoids reading all rows under a lock, and old processes must have stopped writing nulls. */
+/** Requires an earlier validated check, so that not all rows are read under a lock. Old processes must also have stopped writing nulls. */
 const judgeNotNull = (action: string, on: OnTable) => {
   const [, column] = /^alter (?:column )?(\w+)/.exec(action)!
   const adds = new RegExp(`^alter table ${on.table} .*add constraint (\\w+) check \\(\\(?${column} is not null\\)?\\) not valid`)

@@ -2,7 +2,7 @@ import test from 'ava'
 import {readMigration, readMigrations} from '../../sql/migration-files.ts'
 import {judgeMigration} from './migration-rules.ts'
 
-/** Migrations up to this one were applied to databases without users. */
+/** The last migration that is not judged. Migrations up to this one were applied to databases without users. */
 const lastUnjudged = '0044_uploads'
 
 test('new migrations block no other process and break no running build', async t => {

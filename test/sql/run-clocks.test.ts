@@ -8,7 +8,7 @@ test.before(async () => {
 })
 test.after.always(() => here?.close())
 
-/** Two runs of one chain, and a run of another chain. */
+/** Begins two runs of one chain, and a run of another chain. */
 const beginChain = async () => {
   const [first, second, other] = [await beginRun(here), await beginRun(here), await beginRun(here)]
   await here.hot.query('update runs set chain_no = $1 where run_no = $2', [first.run, second.run])

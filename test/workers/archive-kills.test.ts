@@ -28,7 +28,7 @@ const standingOf = (id: string) =>
   )`select run_no as no, records_at as "recordsAt", archived, (select count(*) from log_entries l where l.run_no = r.run_no) as here
     from runs r where id = ${id}`)
 
-/** Outcomes of every row, read from the database or from storage, wherever the run's records are. */
+/** Returns the outcomes of every row, from the database or from storage, wherever the records of the run are. */
 const outcomesOf = async (runId: string) => {
   const {run, snapshot} = await findOrgRun(here.db, {org: org.org, runId})
   const all = []
@@ -36,7 +36,7 @@ const outcomesOf = async (runId: string) => {
   return all
 }
 
-/** Each step of archiving one log segment and one outcome segment. */
+/** The steps of archiving one log segment and one outcome segment, in order. */
 for (const [at, step] of ['log stored', 'outcomes stored', 'before the flip', 'after the flip', 'entries deleted'].entries()) {
   test.serial(
     `a run whose archiving worker is killed at "${step}" is archived by the next worker, with nothing missing or double`,

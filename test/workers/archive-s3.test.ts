@@ -41,7 +41,7 @@ test('files and run records are stored in a configured S3 bucket and read from i
   const answer = await org.call('GET', `${path}/runs/${run.id}/records`)
   t.deepEqual([answer.status, answer.body.code, answer.headers.get('retry-after')], [503, 'RECORDS_MOVING', '60'])
 
-  // If its file cannot be read, a run does not count as one that kills workers: it pauses and resumes by itself.
+  // A run whose file cannot be read does not count as one that kills workers. The run pauses and resumes automatically.
   s3.faults.length = 0
   const later = await prepareImport(org, {csv: accountRows(20, 'L-'), flow: accounts})
   s3.faults.push({method: 'HEAD', times: 100, action: {status: 503}}, {method: 'GET', times: 100, action: {status: 503}})

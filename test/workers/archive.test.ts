@@ -16,7 +16,7 @@ import {beginRun, created, openLedger, settlement} from '../support/running.ts'
 const log = openLog('test', 'silent')
 const drain = new AbortController().signal
 
-/** A separate database and storage with one ended run of `entries` log entries. */
+/** Opens a separate database and storage with one ended run of `entries` log entries. */
 const open = async (t: ExecutionContext, {entries}: {entries: number}) => {
   const ledger = await openLedger(t.title)
   const directory = await mkdtemp(join(tmpdir(), 'lading-archive-'))

@@ -28,7 +28,7 @@ test('updates store the replaced values once, sealed; creates store none', async
   const {here, org} = place
   const made = await runImport(org, {csv: accountRows(3), flow: accounts})
   t.deepEqual(await imagesOf(place, made.run.id), [])
-  // A query may not show recent writes, so records would be read by id.
+  // Without this wait, the records would be read by id, because a query may not show recent writes.
   await here.ahead('10 minutes')
   here.crm.clearJournal()
   const csv = 'name,number,city\nSecret Name,A-1,Secret City\nCompany 2,A-2,Bern\n'

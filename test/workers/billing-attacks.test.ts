@@ -13,7 +13,7 @@ import {ok} from '../support/importing.ts'
 import {makeEvent, planOf, sendWebhook} from '../support/payment-webhook.ts'
 import {until} from '../support/until.ts'
 
-/** Hostile billing sequences. Only a test delivers or applies events, and the tests run one after the other. */
+/** Tests of hostile billing sequences. Only the tests deliver and apply events, and they run one after another. */
 let billing: Billing
 test.before(async t => {
   billing = await openBilling(t, {workers: [], webhook: false})
@@ -22,7 +22,7 @@ test.afterEach.always(() => billing.payment.faults.clear())
 
 const settle = (session: string) => settleCheckout(billing.house.tools, null, session)
 
-/** Delivers an event and applies it, as the worker would. */
+/** Number of events delivered so far. `hear` delivers an event and applies it, as the worker would. */
 let told = 0
 const hear = async (type: string, object: {id: string; customer?: unknown; object: string}) => {
   const {house} = billing
@@ -31,7 +31,10 @@ const hear = async (type: string, object: {id: string; customer?: unknown; objec
   return applyEvents({...house.tools, drain: new AbortController().signal} as never, id)
 }
 
-/** One of our checkout pages is open while its customer gets another plan by hand; the other plan is the one we know. */
+/**
+ * Opens one of our checkout pages for a new customer. `other` gives the customer another plan without us, and applies its event. `pay` then pays
+ * the page.
+ */
 const bought = async () => {
   const {payment, stripe, prices} = billing
   const buyer = await newBuyer(billing)

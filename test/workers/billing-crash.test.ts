@@ -11,7 +11,7 @@ import {statusOf} from '../support/payment-webhook.ts'
 import {until} from '../support/until.ts'
 import {endWorker, startWorker} from '../support/worker-process.ts'
 
-/** A worker is killed while it applies a purchase. No clock is moved here, and every setting is the default. */
+/** Tests of a worker that is killed while it applies a purchase. No clock is moved, and every setting is the default. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {
@@ -35,7 +35,10 @@ const work = (t: ExecutionContext<any>, environment: Record<string, string> = {}
 
 const withinMs = 60_000
 
-/** Buys, lets a worker die applying it, and returns the milliseconds until a successor made `isThere` true. */
+/**
+ * Buys something and lets a worker die while it applies the purchase. Returns the ms from the death until a second worker has made `isThere`
+ * true.
+ */
 const timeSuccessor = async (t: ExecutionContext<any>, body: object, {org, token}: {org: string; token: string}, isThere: Check) => {
   const point: FaultPoint = 'in_event'
   const dying = work(t, {FAULT_POINT: `${point}:1:SIGKILL`})

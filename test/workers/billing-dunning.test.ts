@@ -12,7 +12,7 @@ test.before(async t => {
 
 const openInvoices = (customer: unknown) => billing.payment.all('invoice').filter(one => one.status === 'open' && one.customer === customer)
 
-/** A token that stays valid for the months that the test covers. */
+/** Returns calls with an API token that stays valid for the months that the test covers. */
 const lasting = async (house: TestDeployment, {org, token}: {org: string; token: string}) =>
   house.as((await ok(house.as(token)('POST', `/orgs/${org}/tokens`, {name: 'lasting'}), 201)).secret)
 
@@ -45,7 +45,7 @@ test.serial('an unpaid renewal leads from past due to suspended and back once pa
   const notices = (await noticesOf(house, org)).filter(kind => kind === 'billing.payment_failed')
   const customer = await customerOf(billing, org)
   const tries = openInvoices(customer)[0]!.attempt_count
-  // Payment attempts between two reads of the provider give one notice.
+  // Payment attempts between two reads of the provider give one notice together.
   t.true(notices.length > 1 && notices.length <= tries && tries === 4, `${notices.length} notices of ${tries} tries`)
 
   payment.setCard(card!, 'ok')

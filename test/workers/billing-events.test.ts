@@ -14,7 +14,7 @@ test.before(async t => {
   endAfterTests((await startWorkers(['billing'], billing.house.config)).stop)
 })
 
-/** All events that the provider has created for one customer. */
+/** Returns all events that the provider has created for one customer. */
 const eventsOf = (customer: string) =>
   billing.payment.all('event').filter(({data}) => data.object.customer === customer || data.object.id === customer)
 

@@ -12,7 +12,7 @@ type Name = (typeof names)[number]
 const ordersOf = <T>(all: readonly T[]): T[][] =>
   all.length < 2 ? [[...all]] : all.flatMap((one, at) => ordersOf(all.toSpliced(at, 1)).map(rest => [one, ...rest]))
 
-/** A subscription that was started, upgraded and set to cancel, with the events about it and a function that ends it. */
+/** Creates a subscription that is started, upgraded and set to cancel. Returns the events about it and a function that ends it. */
 const live = async (billing: Billing, org: string) => {
   const {payment, stripe, prices} = billing
   const {id, items} = await seedSubscription(billing, {org, planKey: 'team'})
@@ -53,7 +53,7 @@ test('in all 120 orders of five subscription events, the org ends up on the plan
       const isOver = order.indexOf('deleted') <= at
       const event = name === 'deleted' ? await life.end() : life[name]
       t.truthy(event, name)
-      // Calls what the webhook and the worker call, which saves 600 requests and jobs.
+      // Calls the functions of the webhook and the worker directly, which saves 600 requests and jobs.
       await receiveEvent(house.tools, event as never)
       t.regex(await applyEvents(work, event.id), /^(processed|ignored)$/)
       const first = order[0] === 'deleted'

@@ -59,7 +59,7 @@ test.serial('an event whose worker is killed before its commit leaves no trace, 
     )
     await endWorker(killed)
     const other = start()
-    // The dead worker's billing lock and the wait for it expire.
+    // The dead worker's billing lock expires, and so does the wait for this lock.
     await house.ahead(`${(kill + 1) * 10} minutes`)
     await until(
       () => planOf(house, org),

@@ -55,7 +55,7 @@ const readHeld = () =>
   here.db.one(sql.type(Held)`
     select count(distinct holder) as holders, count(*) as shares, coalesce(sum(got), 0) as got from crm_shares where until > lading_now()`)
 
-/** Polls the shares; the returned function stops polling and returns the most slots held at once. */
+/** Polls the shares. The returned function stops polling and returns the most slots held at once. */
 const watchHeld = () => {
   let most = 0
   let going = true
@@ -142,14 +142,14 @@ test.serial('a CRM that allows fewer concurrent calls than configured slows the 
 const never = new AbortController().signal
 const place = {dc: 'us', crmOrgId: '900'}
 
-/** A holder with a separate budget, like another process. */
+/** Opens a holder with a separate budget, like another process. */
 const openHolder = (t: {teardown(end: () => Promise<void>): void}, cap = slots) => {
   const budget = openBudget({...here.tools, config: {...here.config, CRM_SLOTS: cap}})
   t.teardown(budget.close)
   return budget
 }
 
-/** Takes `count` large slots and never gives them back; the returned function counts those granted so far. */
+/** Takes `count` large slots and never gives them back. The returned function returns how many were granted so far. */
 const occupy = (share: SlotShare, count: number, signal = never) => {
   let has = 0
   for (let n = 0; n < count; n++)
@@ -216,7 +216,7 @@ test.serial('a run that ends gives its slots back at once', async t => {
   t.is((await readHeld()).shares, 1)
 })
 
-/** Makes calls of 20 ms on all slots; `inFlight` counts the current ones and `end` stops them. */
+/** Makes calls of 20 ms on all slots. `inFlight` returns the number of current calls, and `end` stops all of them. */
 const churn = (share: SlotShare) => {
   const gone = new AbortController()
   let inFlight = 0

@@ -76,12 +76,12 @@ test.serial('creates and updates have a canary each, which is read back before o
 test.serial('a fault after the canary holds the run within what is in flight, and resuming ends with correct totals', async t => {
   const index = Array.from({length: 10}, (_, n) => n * 10)
   here.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts', nth: 11}, times: 1_000, action: {type: 'refuse', index}})
-  // Slower than a settlement, so that no batch is sent between an answer and its settlement.
+  // An answer takes longer than a settlement, so that no batch is sent between an answer and its settlement.
   here.crm.setSwitches({latencyMs: 500})
   const {path, runPath} = await begin(accountRows(5_000, 'F-'), {guard: {refused: 0.03, canary: 200}})
   const held = await untilHeld(runPath)
   t.is(held.held.outcome, 'refused')
-  // The share is exceeded after five bad batches of ten. Then the slots have their next batches, and two more have stored their intents.
+  // Five bad batches of ten exceed the share. By then each slot has its next batch, and two more batches have stored their intents.
   t.true(sentRows('POST') <= 1_000 + 500 + (2 * slots + 2) * 100, `${sentRows('POST')} rows`)
   here.crm.faults.clear()
   here.crm.setSwitches({latencyMs: 0})

@@ -22,7 +22,10 @@ const flow = {
     column('Status', 'status'),
   ],
 }
-/** One row in seven has an invalid quantity. Codes and references are unique, except that the last row repeats those of the second. */
+/**
+ * Returns a file in which one row in seven has an invalid quantity. Codes and references are unique, but the last row repeats those of the
+ * second.
+ */
 const csvOf = (rows: number, prefix: string) => {
   const lines = Array.from({length: rows}, (_, n) => {
     const last = n === rows - 1 ? 1 : n
@@ -33,7 +36,7 @@ const csvOf = (rows: number, prefix: string) => {
 
 const peakMb = async (pid: number) => Number(/VmHWM:\s+(\d+)/.exec(await readFile(`/proc/${pid}/status`, 'utf8'))![1]) / 1024
 
-/** The peaks include memory that is not returned yet, so they level off only beyond 250,000 rows. */
+/** The measured peaks include memory that is not returned yet, so they level off only beyond 250,000 rows. */
 test('a check of a file three times as long takes at most half as much memory again, and counts every row', async t => {
   const here = await startTestDeployment(t, {workers: ['discovery'], environment: {RATE_PER_BEARER: '0'}})
   const org = await openOrg(here)

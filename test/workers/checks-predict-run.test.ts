@@ -4,7 +4,7 @@ import {checkImport} from '../support/import-checks.ts'
 import {ok, openOrg, prepareImport, readLog, untilEnded} from '../support/importing.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
 
-/** A check predicts the outcome of a run row by row, over files with all kinds of cells. */
+/** Tests that a check predicts the outcome of a run row by row, over files with all kinds of cells. */
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 
@@ -31,7 +31,7 @@ const fields = [
 ]
 const names = ['name', 'ref', 'short', 'status', 'channels', 'qty', 'amount', 'serial', 'day', 'due', 'paid', 'mail']
 
-/** Cells by column: GOOD ones are accepted in any row, most of the BAD ones are not. */
+/** Cells by column. GOOD cells are accepted in any row; most BAD cells are not. */
 const GOOD: Record<string, string[]> = {
   name: ['Ana', 'Übersee', 'a; b', '  Bo  '],
   short: ['', 'ten chars.', 'ok'],
@@ -75,7 +75,7 @@ const files = (isBad: boolean, [fewest, most]: [number, number]) =>
 
 const quoted = (cell: string) => `"${cell.replaceAll('"', '""')}"`
 let files_ = 0
-/** References are unique except where a row is to repeat one; one row in fifteen is ragged. */
+/** Returns a file with unique references, except where a row repeats one. One row in fifteen is ragged. */
 const csvOf = (rows: [Record<string, string>, number, number][], isBad: boolean) => {
   const prefix = `f${files_++}`
   const lines = rows.map(([row, ref, sort], at) => {

@@ -24,7 +24,7 @@ const findIn = async (given: FindInInput[], expected: number, options = {}) => {
   }
 }
 
-/** The expected result, found with a map that holds everything. */
+/** Returns the expected result, found with a map that holds everything. */
 const expectedOf = (given: FindInInput[]): Repeat[] => {
   const firsts = new Map<string, {row: number; slot: number; identity: number}>()
   return given.flatMap(({group, text, identity}, at) => {

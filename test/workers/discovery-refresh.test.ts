@@ -21,7 +21,7 @@ test.beforeEach(async t => {
 })
 
 type Environment = Partial<TestDeployment['config']>
-/** Runs the discovery workers while `during` runs. They look for stale connections as they start. */
+/** Runs the discovery workers while `during` runs. The workers look for stale connections when they start. */
 const withWorkers = async <R>({world}: Here, during: () => Promise<R>, more: Environment = {}): Promise<R> => {
   const {stop} = await startWorkers(['discovery'], {...world.config, ...more}, openLog('test', 'silent'))
   try {
@@ -30,7 +30,7 @@ const withWorkers = async <R>({world}: Here, during: () => Promise<R>, more: Env
     await stop()
   }
 }
-/** Uses an API token, because a session would expire within a day. */
+/** Opens an org with a discovery. Its calls use an API token, because a session would expire within a day. */
 const openDiscovered = async (here: Here, user = 'ana@example.org') => {
   const org = await withWorkers(here, () => openOrg(here.world, user))
   const {secret} = await ok(org.call('POST', `/orgs/${org.org}/tokens`, {name: 'Refreshing'}), 201)
@@ -112,7 +112,7 @@ test('ended, closed or never read connections are not refreshed, and none is whe
   await withWorkers(t.context, asked, {DISCOVERY_REFRESH_HOURS: 0})
   t.is(await count(org.connector), before)
 
-  // The refresh of the control org shows that the workers looked.
+  // The refresh of the control org proves that the workers have looked for stale connections.
   await operator('POST', `/staff/orgs/${org.org}/close`, {reason: 'unpaid'})
   await world.ahead('800 hours')
   await withWorkers(t.context, () => untilDone(t.context, control.connector, others + 1))

@@ -3,7 +3,7 @@ import type {Call} from '../support/client.ts'
 import {openOrg} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
-/** The tests change the schema of one stand-in org, so they run one after the other. */
+/** The tests change the schema of one stand-in org, so they run serially. */
 const test = anyTest.serial as TestFn<{world: TestDeployment; org: string; connector: string; call: Call}>
 
 anyTest.before(async t => {

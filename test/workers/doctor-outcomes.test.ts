@@ -3,7 +3,7 @@ import type {FaultSpec} from '../simulators/crm/faults.ts'
 import {ok, openOrg} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
-/** All tests add faults to one stand-in, so they run one after the other. */
+/** The tests add faults to one stand-in, so they run serially. */
 type Org = Awaited<ReturnType<typeof openOrg>>
 type Here = {world: TestDeployment; production: Org; sandbox: Org}
 const test = anyTest.serial as TestFn<Here>
@@ -20,7 +20,7 @@ test.beforeEach(t => {
 
 const answer = (status: number, body?: object) => ({type: 'answer' as const, status, ...(body && {body})})
 const refusal = answer(400, {code: 'INVALID_DATA', details: {}, message: 'no', status: 'error'})
-/** A fault that answers every matching call of the path the same way. */
+/** Returns a fault that answers every matching call of the path in the same way. */
 const always = (path: string, action: FaultSpec['action'], match: FaultSpec['match'] = {}): FaultSpec => ({
   match: {method: path === 'coql' ? 'POST' : 'GET', path: `/crm/v8/${path}`, ...match},
   times: 1_000,

@@ -4,7 +4,7 @@ import {ok, openOrg} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
 
-/** One sandbox org, so the tests run one after the other. */
+/** The tests share one sandbox org, so they run serially. */
 type Here = {world: TestDeployment; org: string; connector: string; call: Awaited<ReturnType<typeof openOrg>>['call']; usual: Switches}
 const test = anyTest.serial as TestFn<Here>
 

@@ -5,7 +5,7 @@ import {openHome} from '../support/cli-process.ts'
 import {ok, openOrg} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
-/** All tests set the switches of one stand-in, so they run one after the other. */
+/** The tests set the switches of one stand-in, so they run serially. */
 type Here = {
   world: TestDeployment
   org: string

@@ -3,7 +3,7 @@ import {checkImport} from '../support/import-checks.ts'
 import {accountRows, accounts, ok, openOrg, prepareImport, untilEnded} from '../support/importing.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
 
-/** Changes that are also tried against a check, and whether they make it out of date. */
+/** Changes that are tried against a check too, and whether they make the check out of date. */
 const checked = new Map([
   ['date format', true],
   ['edited values of the module', false],

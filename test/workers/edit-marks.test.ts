@@ -8,8 +8,8 @@ import {startTestDeployment} from '../support/test-deployment.ts'
 const keeping = {...writing, match: {...writing.match, unchanged: 'skip', onEdited: 'keep'}}
 
 /**
- * A type with the cell of the base, another cell, and what a person enters, as the CRM shows it. `spelled`: the base in another spelling of the
- * same value.
+ * A field type with three values. `base` and `other`: cells. `edited`: what a person enters, as the CRM shows it. `spelled`: the value of `base`
+ * in another spelling. `more`: further options of the field.
  */
 const types: {type: string; more?: object; base: string; spelled?: string; other: string; edited: unknown}[] = [
   {type: 'text', base: 'Soria', spelled: ' Soria ', other: 'Toledo', edited: 'Burgos'},
@@ -67,7 +67,7 @@ test('values of every type are compared with what was written last, in whatever 
   enter('cleared', ({type}) => (type === 'boolean' ? false : null))
   const edited = heldBy('person')
   const cleared = heldBy('cleared')
-  // The person of this case enters what the file says next.
+  // In the case `agreed`, the person enters the next value of the file.
   await runImport(org, {csv: csvOf(({base, other}, is) => (is === 'file' ? other : base)), flow})
   const other = heldBy('file')
   enter('agreed', ({type}) => other[type])
@@ -90,7 +90,7 @@ test('values of every type are compared with what was written last, in whatever 
       ['cleared', cleared],
     ],
   )
-  // What was agreed is the base now, so the next value of the file is written.
+  // In the case `agreed`, that value is now the base, so the next value of the file is written.
   t.like((await runImport(org, {csv: csvOf(({base}) => base), flow})).run, {counts: {Accounts: {updated: 2}}})
   t.deepEqual(heldBy('agreed'), base)
 })

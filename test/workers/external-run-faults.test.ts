@@ -4,7 +4,7 @@ import {ok} from '../support/importing.ts'
 import {openPostgresProxy} from '../support/postgres-proxy.ts'
 import {assertLedger, type ExternalEngine, openExternalEngine, row} from '../support/record-writes.ts'
 
-/** A connection between worker and Postgres that breaks. One CRM, so the tests run one after the other. */
+/** Tests of a broken connection between a worker and Postgres. The tests share one CRM, so they run serially. */
 const test = anyTest.serial as TestFn<ExternalEngine>
 
 test.before(async t => {
@@ -15,7 +15,7 @@ test.before(async t => {
 })
 test.beforeEach(t => t.context.house.crm.clear())
 
-/** A worker behind a separate proxy. */
+/** Starts a worker behind a separate proxy, and returns the proxy. */
 const work = async (t: ExecutionContext<ExternalEngine>) => {
   const {config} = t.context.house
   const proxy = await openPostgresProxy(config.DATABASE_URL!)

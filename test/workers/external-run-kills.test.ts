@@ -9,7 +9,7 @@ import {assertLedger, type ExternalEngine, nameless, openExternalEngine, row, ro
 import {until} from '../support/until.ts'
 import {endWorker, startWorker} from '../support/worker-process.ts'
 
-/** Worker processes that die, sleep and stop. One clock, so the tests run one after the other. */
+/** Tests of worker processes that die, sleep and stop. The tests share one clock, so they run serially. */
 const test = anyTest.serial as TestFn<ExternalEngine>
 const started: ChildProcess[] = []
 
@@ -36,7 +36,7 @@ const start = ({house}: ExternalEngine, environment: Record<string, string> = {}
 
 const creates = {method: 'POST', path: '/crm/v8/Accounts'}
 
-/** Submits rows without waiting, and returns functions to read their results. */
+/** Submits rows without waiting. Returns functions that read the results. */
 const handIn = async (here: ExternalEngine, run: string, items: object[]) => {
   const {write} = await ok(here.create(run, items, {}, {prefer: 'respond-async'}), 202)
   const look = async () => (await ok(here.org.call('GET', `/orgs/${here.org.org}/writes/${write.id}`), 200)) as any

@@ -5,7 +5,7 @@ import {ok} from '../support/importing.ts'
 import {callsOf, type ExternalEngine, nameless, openExternalEngine, row, rowsOf} from '../support/record-writes.ts'
 import {until} from '../support/until.ts'
 
-/** Leftovers of external runs that the sweep removes. One clock, so the tests run one after the other. */
+/** Tests of the sweep, which removes leftovers of external runs. The tests share one clock, so they run serially. */
 const test = anyTest.serial as TestFn<ExternalEngine>
 
 test.before(async t => {
@@ -92,7 +92,7 @@ test('a run that cannot be swept does not stop the sweep of other runs', async t
   const write = await db.oneFirst(
     sql.type(z.object({id: z.string()}))`select w.id from writes w join runs r using (run_no) where r.id = ${sound}`,
   )
-  // A batch of an external run always belongs to a write request; this one does not, so the sweep fails on it.
+  // A batch of an external run always belongs to a write request. This batch does not, so the sweep fails on it.
   await leave(broken, null)
   await leave(sound, write)
   await until(

@@ -17,7 +17,7 @@ test.before(async t => {
   org = await openOrg(here)
 })
 test.after.always(() => host.stop())
-// Earlier runs no longer count as recent writes.
+// Advances the clock, so that earlier runs no longer count as recent writes.
 test.beforeEach(() => here.ahead(`${++minutes} minutes`))
 
 const routed = {...accounts, automations: true, matchBy: 'snapshot', writeBy: 'bulk'}

@@ -18,7 +18,7 @@ test.before(async t => {
   org = await openOrg(here)
 })
 
-/** The most by which a forecast may differ from the ledger of the CRM. */
+/** Largest share by which a forecast may differ from what the CRM charges. */
 const margin = 0.03
 const [many, rows] = [9_000, 3_000]
 
@@ -29,7 +29,7 @@ type AccuracyCase = {
   files: Record<string, string>
   flows: Parameters<typeof prepareFiles>[2]
   start?: object
-  /** Returns the credits that the forecast gives for such a run. By default, those of the usual route. */
+  /** Returns the credits of a forecast that apply to this run. By default, those of the usual route. */
   creditsOf?: (forecast: any) => Span
 }
 
@@ -208,9 +208,9 @@ const runIt = async (path: string, body: object) => {
   return untilEnded(org.call, `${path}/runs/${run.id}`)
 }
 
-/** Forecasts an import of which a dry run has ended, and runs it. */
+/** Executes a dry run, forecasts the import and runs it. Asserts that the forecast is within the margin of the credits spent. */
 const assertAccurate = async (t: ExecutionContext, {name, before, files, flows, start = {}, creditsOf}: AccuracyCase) => {
-  // Earlier runs no longer count as recent writes.
+  // Advances the clock, so that earlier runs no longer count as recent writes.
   await here.ahead(`${++minutes} minutes`)
   await before?.()
   const {path} = await prepareFiles(org, files, flows)

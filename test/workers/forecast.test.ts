@@ -40,7 +40,7 @@ const run = async (path: string, body: object = {}) => {
   return untilEnded(org.call, `${path}/runs/${begun.id}`)
 }
 
-/** `isExact`: the file alone decides the cost, so the forecast is one number; after a dry run, a narrow range. */
+/** `isExact`: the file alone decides the cost. The forecast is then one number or, after a dry run, a narrow range. */
 type ForecastCase = {
   name: string
   before?: () => void
@@ -203,11 +203,11 @@ const cases: ForecastCase[] = [
 ]
 
 let minutes = 0
-/** The share by which an exact forecast may differ from the ledger. */
+/** Largest share by which a forecast may differ from what the CRM charges. */
 const margin = 0.03
 
 const assertForecast = async (t: ExecutionContext, one: ForecastCase) => {
-  // Earlier runs no longer count as recent writes.
+  // Advances the clock, so that earlier runs no longer count as recent writes.
   await here.ahead(`${++minutes} minutes`)
   one.before?.()
   const {path} = await prepareFiles(org, one.files, one.flows)
@@ -222,7 +222,7 @@ const assertForecast = async (t: ExecutionContext, one: ForecastCase) => {
   t.is(ended.stop, null, says)
   t.is(ended.cost.credits, spent, says)
   t.deepEqual(ended.forecast.credits, {min: credits.min, max: credits.max}, says)
-  // A dry run does not tell creates from updates, and its queries may have needed a control that those of the run do not need.
+  // A dry run does not distinguish creates from updates. Its queries may also have needed a control value that those of the run do not need.
   if (one.isExact) t.true(credits.max - credits.min <= (one.dryRun ? 10 : 0), says)
   t.true(spent >= credits.min * (1 - margin) && spent <= credits.max * (1 + margin), says)
   t.log(`${one.name}: ${credits.min}..${credits.max}, spent ${spent}`)

@@ -45,12 +45,12 @@ const noticesOf = async (run: string) =>
 
 test.serial('a run is held within the batches in flight once too many rows are refused, and goes on when it is resumed', async t => {
   refuseSome()
-  // Slower than a settlement, so that no batch is sent between an answer and its settlement.
+  // An answer takes longer than a settlement, so that no batch is sent between an answer and its settlement.
   here.crm.setSwitches({latencyMs: 500})
   here.crm.clearJournal()
   const {path, runPath, id} = await begin('G-', 5_000, {guard})
   const held = await untilHeld(runPath)
-  // The first batches of all slots end at once. Meanwhile the slots have their next batches, and two more have stored their intents.
+  // The first batches of all slots end at once. By then each slot has its next batch, and two more batches have stored their intents.
   t.true(creates() <= 2 * slots + 2, `${creates()} calls`)
   t.like(held, {pause: {code: 'GUARD'}, held: {outcome: 'refused', limit: 0.05}, stop: null})
   t.is(held.held.rows / held.held.settled, 0.1)
@@ -63,7 +63,7 @@ test.serial('a run is held within the batches in flight once too many rows are r
   t.like(notice, {run: id, held: held.held})
   t.deepEqual(others, [])
 
-  // Neither the sweep nor another delivery of its job continues it.
+  // Neither the sweep nor another delivery of the job continues the run.
   await here.ahead('10 minutes')
   const orphans = await here.db.transaction(tx => listOrphans(tx, {limit: 100}))
   t.false(orphans.some(({id: orphan}) => orphan === id))
@@ -94,7 +94,7 @@ test.serial(
     const {path, runPath} = await begin('K-', 6_000, {guard})
     const held = await untilHeld(runPath)
     t.is(held.held.outcome, 'refused')
-    // Two refused batches exceed the share. Their slots and the others have their next batches then, and two more have stored their intents.
+    // Two refused batches exceed the share. By then all slots have their next batches, and two more batches have stored their intents.
     t.true(creates() > 20 && creates() <= 20 + 3 * slots + 2, `${creates()} calls`)
     here.crm.faults.clear()
     here.crm.setSwitches({latencyMs: 0})

@@ -54,13 +54,13 @@ const untilStarted = async (started: StartedRun) => {
   )
   return key as string
 }
-/** Makes the open job of a run older. */
+/** Moves the time at which the open job of a run was sent into the past. */
 const age = (started: StartedRun, interval: string) =>
   here.db.query(sql.unsafe`
     update bulk_jobs set sent_at = sent_at - ${interval}::text::interval
     where state <> 'done' and run_no = (select run_no from runs where id = ${idOf(started)})`)
 const cancel = ({path}: StartedRun) => ok(org.call('POST', `${path}/cancel`, {}), 200)
-/** Ends the pauses of runs. */
+/** Makes all paused runs due. */
 const wake = () => here.db.query(sql.unsafe`update runs set resume_at = lading_now() where state = 'paused'`)
 const untilPaused = ({path}: StartedRun, code: string) => untilRun(org.call, path, ({pause}) => pause?.code === code, 60)
 

@@ -29,7 +29,7 @@ const valuesOf = (prefix: string) =>
     .map(({Account_Name, Account_Number, Billing_City}) => [Account_Name, String(Account_Number).slice(prefix.length), Billing_City])
     .sort()
 
-/** Rows that are created, updated, refused (a row without a name), and written twice. */
+/** Returns a file with rows that are created, updated, refused (a name of 300 characters), and written twice. */
 const mixed = (prefix: string) =>
   `${accountRows(40, prefix)}${'Again,'}${prefix}7,Again\n${'x'.repeat(300)},${prefix}90,Town\nFoe,${prefix}3,Last\n`
 

@@ -11,7 +11,7 @@ test.before(async t => {
   org = await openOrg(here)
 })
 
-/** Three leads. The numbers of employees of the last two cannot be read. */
+/** Returns a file of three leads. The last two have a number of employees that cannot be read. */
 const fileOf = (name: string) =>
   `name,company,mail,staff\nOne,First,one@${name}.example,10\nTwo,Second,two@${name}.example,many\nThree,Third,three@${name}.example,few\n`
 

@@ -21,7 +21,7 @@ const rows = 800
 const begin = async (path: string, asked: object) => (await ok(org.call('POST', `${path}/runs`, asked), 202)).run.id as string
 const ended = (path: string, id: string) => untilEnded(org.call, `${path}/runs/${id}`)
 
-/** A chain of mixed outcomes: some rows unanswered, some refused, some created, and most not reached. */
+/** Begins a retry chain with two ended runs: some rows are unanswered, some refused, some created, and most were not reached. */
 const beginChain = async (prefix: string) => {
   const {path} = await prepareImport(org, {csv: accountRows(rows, prefix), flow: accounts})
   const worker = start()

@@ -287,7 +287,7 @@ test.serial('a run of a row range skips the other rows, which the results list w
 
 test.serial('a lost create without a unique field is found again, even if another row is equal', async t => {
   here.crm.faults.add({match: {...creates, nth: 1}, times: 1, action: 'dropAfter'})
-  // Row 101, which is created, equals row 1, which is lost.
+  // Row 101 equals row 1. Row 101 is created, and the create of row 1 is lost.
   const csv = accountRows(150, 'Wi-').replace('Wi-101,', 'Wi-1,')
   const {path, run: first} = await runImport(org, {csv, flow: named})
   here.crm.faults.clear()

@@ -11,7 +11,7 @@ test.before(async t => {
   org = await openOrg(here)
 })
 
-/** Writes a file of ten leads. The numbers of employees of `wrong` rows cannot be read. */
+/** Returns a file of ten leads. The rows in `wrong` have a number of employees that cannot be read. */
 const fileOf = (wrong: number[], staff = 10) =>
   `name,company,mail,staff\n${Array.from({length: 10}, (_, n) => `Person ${n},Company ${n},p${n}@corrected.example,${wrong.includes(n) ? 'many' : staff}`).join('\n')}\n`
 
@@ -21,7 +21,7 @@ const idsOf = () =>
     .map(({id, Email}) => [Email, id])
     .toSorted()
 
-/** Uploads a file, and lets the flow read it instead of the earlier one. */
+/** Uploads a file, lets the flow read it instead of the earlier one, and deletes the earlier one. Returns the new source's id. */
 const replaceFile = async (path: string, before: string, csv: string, flow: object) => {
   const {source} = await ok(org.call('POST', `${path}/sources?name=corrected.csv`, csv, {'content-type': 'text/csv'}), 201)
   await ok(org.call('PUT', `${path}/flows`, [{id: 'f', sourceId: source.id, ...flow}]), 200)

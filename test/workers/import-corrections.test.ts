@@ -11,7 +11,7 @@ test.before(async t => {
 })
 
 const heads = 'name,company,mail,staff'
-/** Writes a file of ten leads. The numbers of employees of `wrong` rows cannot be read. */
+/** Returns the lines of ten leads. The rows in `wrong` have a number of employees that cannot be read. */
 const linesOf = (prefix: string, wrong: number[]) =>
   Array.from({length: 10}, (_, n) => `Person ${n},Company ${n},${prefix}${n}@fix.example,${wrong.includes(n) ? 'many' : 10 + n}`)
 const fileOf = (lines: string[]) => `${heads}\n${lines.join('\n')}\n`

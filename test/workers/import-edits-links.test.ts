@@ -21,9 +21,9 @@ const matchWith = (more: object = {}) => ({
   ...more,
 })
 const parent = {field: 'Parent_Account', flow: 'companies', key: {parentColumn: 'number', childColumn: 'of'}, onMissing: 'leave'}
-/** Accounts that may be linked to a parent further down the file, so that the link is written after all rows. */
+/** Returns a flow of accounts whose parent may be further down the file, so that the link is written after all rows. */
 const linked = (match: object = {}) => companies({match: matchWith(match), parent})
-/** Accounts with a link to an account that is found by its name. */
+/** Returns a flow of accounts with a link to an account that is found by its name. */
 const searching = (match: object = {}) =>
   companies({
     match: matchWith(match),

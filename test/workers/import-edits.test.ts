@@ -189,7 +189,7 @@ test.serial('a question asks about each edited value, and a retry applies the an
   t.like(second, {questions: 1, keptEdits: 1, counts: {Accounts: {inherited: 1, updated: 1, skipped: 2}}})
   t.is(recordOf('I-1').Billing_City, 'City 0')
   t.is(recordOf('I-2').Billing_City, 'Mine I-2')
-  // A value that is edited again is asked about again. A rule answers all questions about the field.
+  // If a value is edited again, the run asks again. A rule answers all questions about the field.
   edit('I-2', {Billing_City: 'Mine again'})
   const third = await start({retryOf: second.id})
   t.is(third.questions, 2)
@@ -213,7 +213,7 @@ test.serial('if the CRM refuses to show the records, every value counts as unkno
   edit('Z-1', {Billing_City: 'Basel'})
   const denied = {code: 'NO_PERMISSION', details: {}, message: 'permission denied', status: 'error'}
   here.crm.faults.add({match: {method: 'GET', path: '/crm/v8/Accounts'}, times: 50, action: {type: 'answer', status: 403, body: denied}})
-  // A second flow lets the run read the records by id.
+  // Because of a second flow, the run reads the records by id.
   const second = {...keeping, id: 'second', match: {...keeping.match, onUnknown: 'write'}}
   const kept = await runImport(org, {
     csv: csvOf('Z-1', 'Genf'),

@@ -29,9 +29,9 @@ test.afterEach.always(() => {
 
 const creates = {method: 'POST', path: '/crm/v8/Accounts'}
 const queries = {method: 'POST', path: '/crm/v8/coql'}
-/** Every record read but the first, which reads the newest record of the module. */
+/** Matches every read of a record except the first, which reads the newest record of the module. */
 const reads = {method: 'GET', path: '/crm/v8/Accounts', nth: 2}
-/** Without matching, a run queries nothing before it writes. */
+/** A flow without matching, so that a run queries nothing before it writes. */
 const unmatched = {...accounts, match: undefined}
 
 const fail = (...faults: object[]) => {
@@ -64,7 +64,7 @@ const headOf = (id: string) =>
 
 const untilPaused = (runPath: string) => untilRun(org.call, runPath, run => run.state === 'paused')
 
-/** Advances the clocks of the service and of the CRM by a minute. */
+/** Minutes by which `passMinute` has advanced the clocks of the service and of the CRM. */
 let minutes = 0
 const passMinute = async () => {
   here.crm.clock.advance(61_000)

@@ -146,7 +146,7 @@ const changing = {
 }
 const numbered = (prefix: string) => `number,n\n${Array.from({length: rows}, (_, n) => `${prefix}${n},${n}`).join('\n')}\n`
 
-/** Every payload sent for each account, over all requests. */
+/** Returns every payload sent for each account, over all requests. */
 const sentPayloads = (prefix: string) => {
   const sent = new Map<string, Set<string>>()
   for (const {method, path, body} of here.crm.journal()) {

@@ -5,13 +5,13 @@ import {assertAccounted, countBy} from '../support/oracle.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 type TestSetup = {here: TestDeployment; org: Org}
-/** Tests run serially because they share one CRM org. */
+/** The tests share one CRM org, so they run serially. */
 const test = anyTest.serial as TestFn<TestSetup>
 
 const name = 'Import_Key'
 const unique = {name, type: 'text' as const, length: 26, unique: true}
 
-/** A flow of leads in which nothing is unique. */
+/** A flow of leads without a unique field. */
 const flow = {
   module: 'Leads',
   fields: [
@@ -105,7 +105,7 @@ test('a retry repeats the values of its chain, and a new import has values of it
 
 test('a retry claims the records of the creates that the earlier run lost', async t => {
   const place = t.context
-  // The first request is carried out, and all later ones of the run get no answer.
+  // The CRM executes the first request. No later request of the run is executed or answered.
   lose(place, 'dropAfter')
   const fault = lose(place, 'dropBefore', {times: 1_000})
   const first = await importRows(place, rowsOf(5))

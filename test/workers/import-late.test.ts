@@ -9,7 +9,7 @@ import {startTestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
 import {endWorker, startWorker} from '../support/worker-process.ts'
 
-/** Requests that would be sent too late, and a CRM clock that differs from ours. */
+/** Tests of requests that would be sent too late, and of a CRM clock that differs from ours. */
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 const started: ChildProcess[] = []
@@ -25,7 +25,7 @@ test.afterEach.always(async () => {
 
 const creates = {method: 'POST', path: '/crm/v8/Accounts'}
 const tokens = {path: '/oauth/v2/token'}
-/** Longer than a request may be sent after its intent. */
+/** Time in ms, longer than a request may be sent after its intent. */
 const slowMs = 5_500
 
 const plain = {...accounts, match: undefined}
@@ -44,7 +44,7 @@ const intentsOf = (id: string) =>
   here.db.oneFirst(sql.type(z.object({intents: z.number()}))`
     select next_batch - 1 as intents from run_heads join runs using (run_no) where id = ${id}`)
 
-/** Without a unique field, the run reads nothing before its first create, so the create itself renews the access. */
+/** A flow without a unique field. The run reads nothing before its first create, so this create renews the access token. */
 const numberAsName = {...plain, fields: [{field: 'Account_Name', mode: 'column', source: 'number'}]}
 
 test.serial('a batch whose access token arrives too late is put back, and sent once', async t => {
@@ -98,7 +98,7 @@ for (const [name, hours] of [
 }
 
 const hours = 2
-/** Preloaded in a worker: on SIGUSR2 its clock is set back, as a time server would do. */
+/** Code that is preloaded in a worker. On SIGUSR2, it sets the worker's clock back, as a time server would do. */
 const settable = `const now = Date.now; process.on('SIGUSR2', () => { Date.now = () => now() - ${hours * 3_600_000}; console.log('set') })`
 
 test.serial("a lost create is claimed when the worker's clock is set back during the run", async t => {

@@ -34,7 +34,7 @@ const contactsNamed = (prefix: string) =>
   here.crm.records('example', 'Contacts').filter(({Last_Name}) => String(Last_Name).startsWith(prefix)) as any[]
 const linkOf = (name: string) => contactsNamed(name)[0]?.Account_Name?.id ?? contactsNamed(name)[0]?.Account_Name ?? null
 
-/** The values in each lookup query. A query that found nothing and was repeated with a control value counts once. */
+/** Returns the values in each lookup query. A query that found nothing and was repeated with a control value counts once. */
 const asked = (module = 'Accounts') => {
   const lists = here.crm
     .journal()

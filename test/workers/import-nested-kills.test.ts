@@ -22,7 +22,7 @@ const startWorker = openWorkers(() => here.config)
 const [parents, each] = [250, 3]
 const creates = {method: 'POST', path: '/crm/v8/Quotes'}
 
-/** If quotes are matched, every fifth quote exists already. No two items of one quote are adjacent. */
+/** Starts a run of quotes with items. If quotes are matched, every fifth quote exists already. No two items of one quote are adjacent. */
 const begin = async (mark: string, flow: typeof quotes | typeof plainQuotes) => {
   const codes = Array.from({length: parents}, (_, n) => `${mark}-${n}`)
   const old = flow === quotes ? codes.filter((_, n) => n % 5 === 0) : []

@@ -75,7 +75,7 @@ test.serial('the items of an unanswered quote are unanswered too, and a retry fi
   assertQuotes(here, of)
 })
 
-/** Replaces the lookup of an item by a fixed value, so that items need no search. */
+/** Replaces the lookup of a product by a fixed record, so that items need no search. */
 const asStatic = (mapping: any) =>
   mapping.field === 'Product_Name'
     ? {field: 'Product_Name', mode: 'static', staticValue: here.crm.records('example', 'Products')[0]!.id}

@@ -13,7 +13,7 @@ import {startTestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
 import {startWorker} from '../support/worker-process.ts'
 
-/** Runs that fail with every worker that executes them. Only the test itself executes them here. */
+/** Tests of runs that fail with every worker that executes them. Only the tests execute runs. */
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 
@@ -34,7 +34,7 @@ const beginDying = async (prefix: string) => {
   return {id: run.id as string, path: `${path}/runs/${run.id as string}`}
 }
 
-/** Executes runs as a worker does, in the process of the test. */
+/** Opens a function that executes a run as a worker does, in the process of the test. */
 const openCarrying = () => {
   const drain = new AbortController().signal
   const budget = openBudget(here.tools)
@@ -49,7 +49,7 @@ const openCarrying = () => {
   }
 }
 
-/** Executes the run until it ends, and returns the result of each attempt. */
+/** Executes the run until it ends, at most twenty times. Returns the result of each execution. */
 const carryOn = async (id: string) => {
   const {carry, close} = openCarrying()
   const tries: (RunState | 'failed')[] = []
@@ -127,7 +127,7 @@ test.serial('a run with a row that cannot be settled stops too, and settles all 
   t.is((await openSends(id)).length, 1, 'the ledger still has what could not be told')
 })
 
-/** Starts runs whose head counts two workers lost so far. */
+/** Starts runs and sets their heads as if two workers had lost each run. */
 const beginLost = async (csvs: string[]) => {
   const ids: string[] = []
   for (const csv of csvs) {

@@ -31,7 +31,7 @@ const named = (name: string) => found(record => record.Account_Name === name)
 const byNumber = (onOne: string, onMany = 'skip') => ({by: ['Account_Number'], onOne, onMany, unchanged: 'write'})
 const byName = (onOne: string, onMany = 'skip') => ({by: ['Account_Name'], onOne, onMany, unchanged: 'write'})
 
-/** `count` rows with unique numbers, except that the last row repeats the first. */
+/** Returns `count` rows with unique numbers, except that the last row repeats the first. */
 const spread = (prefix: string, count: number) => [
   row('First', `${prefix}0`, 'Early'),
   ...Array.from({length: count - 2}, (_, n) => row(`Filler ${n}`, `${prefix}${n + 1}`, 'Town')),

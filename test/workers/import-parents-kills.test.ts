@@ -18,7 +18,7 @@ test.afterEach.always(() => here.crm.faults.clear())
 const startWorker = openWorkers(() => here.config)
 
 const [parents, children] = [400, 2_000]
-/** Every parent has five children, and no two of them are adjacent. */
+/** Returns the parent of a child. No two children of one parent are adjacent. */
 const parentOf = (child: number) => ((child * 7) % parents) + 1
 
 const orders = {
@@ -79,7 +79,7 @@ test.serial('children are linked to the right parents when workers are killed at
 test.serial('rows that wait for parents in their own flow are linked when workers are killed', async t => {
   const mark = 'Own-'
   const rows = 600
-  // A heap: row n is a child of row n / 2.
+  // Rows form a binary tree: row n is a child of row n / 2.
   const lines = Array.from({length: rows}, (_, n) => `Company ${n + 1},${mark}${n + 1},${n ? `${mark}${Math.floor((n + 1) / 2)}` : ''}`)
   const parent = {field: 'Parent_Account', flow: 'companies', key: {parentColumn: 'number', childColumn: 'of'}}
   const runPath = await begin({companies: `name,number,of\n${lines.join('\n')}\n`}, [companies({parent})])

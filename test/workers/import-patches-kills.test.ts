@@ -22,7 +22,7 @@ const startWorker = openWorkers(() => here.config)
 const rows = 600
 const puts = {method: 'PUT', path: '/crm/v8/Orders'}
 
-/** Orders before the accounts they belong to, with one field that is patched under the given overwrite rule. */
+/** Returns a flow of orders, and after it one of their accounts. One field of the orders is patched under the given overwrite rule. */
 const flows = (overwrite: string) => [
   {
     id: 'orders',

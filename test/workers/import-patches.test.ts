@@ -22,7 +22,7 @@ const resultsOf = async (path: string, run: {id: string}, source: string) =>
 const byNumber = {key: {parentColumn: 'number', childColumn: 'company'}}
 const puts = {method: 'PUT', path: '/crm/v8/Accounts'}
 
-/** Accounts whose city is patched after all rows are written. */
+/** Returns a flow of accounts whose city is patched after all rows are written. */
 const later = (patch: object, more: object = {}) =>
   companies({
     fields: [column('Account_Name', 'name'), column('Account_Number', 'number'), column('Billing_City', 'city', {patch})],

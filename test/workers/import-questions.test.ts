@@ -24,7 +24,7 @@ const make = (name: string, count: number): {id: string}[] =>
     .map(({details}) => ({id: String((details as {id: unknown}).id)}))
 const record = (id: string) => here.crm.records('example', 'Accounts').find(one => one.id === id)
 
-/** Runs an import once whose rows have these names. */
+/** Runs an import of rows with these names. Returns the run, the final entries and the questions. */
 const begin = async (prefix: string, names: string[], onOne = 'update') => {
   const {path, run} = await runImport(org, {csv: csvOf(prefix, names), flow: {...accounts, match: byName(onOne)}})
   const {finals} = await assertAccounted(here, {org, path, run, rows: names.length})

@@ -7,7 +7,7 @@ import {assertAccounted, assertOnce, countBy} from '../support/oracle.ts'
 import {assertSheets, lineSheet, lines, orderSheet, orders} from '../support/subforms.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
 
-/** The CRM refuses a request as a whole: its token, a permission, its size, or all of it because of one record. */
+/** Tests of requests that the CRM refuses as a whole: for the token, a permission, the size or one record. */
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 
@@ -190,7 +190,7 @@ test.serial('updates pause the run if their token is refused, and are halved if 
   t.deepEqual([outcomes, log.length], [{updated: 100}, 100])
 })
 
-/** Accounts whose city is patched after all rows are written. */
+/** A flow of accounts whose city is patched after all rows are written. */
 const later = companies({
   fields: [column('Account_Name', 'name'), column('Account_Number', 'number'), column('Billing_City', 'city', {patch: {}})],
 })

@@ -9,7 +9,7 @@ import {startTestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
 import {endWorker, openWorkers} from '../support/worker-process.ts'
 
-/** Workers that operators kill or stop, and workers that a run crashes. */
+/** Tests of workers that operators kill or stop, and of workers that a run crashes. */
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 
@@ -53,7 +53,7 @@ const releaseQueries = () => {
   here.crm.release()
 }
 
-/** Kills workers until the run was taken over `kills` times, then starts one more. */
+/** Kills `kills` workers, each after it has taken the run. Returns one more worker. */
 const killWorkers = async (id: string, kills: number) => {
   let worker = start()
   for (let fence = 1; fence <= kills; fence++) {
@@ -64,14 +64,14 @@ const killWorkers = async (id: string, kills: number) => {
   return worker
 }
 
-/** A run in a child process, because its two previous workers were killed. */
+/** Starts a run that executes in a child process, because its two previous workers were killed. */
 const beginIsolated = async (prefix: string) => {
   holdQueries()
   const begun = await begin(prefix)
   const worker = await killWorkers(begun.id, 2)
   const heldBefore = here.crm.held()
   const {owner} = await untilFence(begun.id, 3)
-  // The child process reports that it took the run before it sends a query.
+  // The child process takes the run before its first query. So the test also waits for a query.
   await until(here.crm.held, held => held > heldBefore)
   const child = Number(owner!.split(':').at(-1))
   return {...begun, worker, child}

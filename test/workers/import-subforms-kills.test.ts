@@ -21,7 +21,7 @@ const startWorker = openWorkers(() => here.config)
 const [parents, each] = [80, 4]
 const replaces = {method: 'PUT', path: '/crm/v8/Orders'}
 
-/** Half of the orders exist already and have rows; no two lines of one order are adjacent. */
+/** Starts a run of orders with lines. Half of the orders exist already and have rows. No two lines of one order are adjacent. */
 const begin = async (mark: string) => {
   const codes = Array.from({length: parents}, (_, n) => `${mark}-${n}`)
   for (const Code of codes.filter((_, n) => n % 2))

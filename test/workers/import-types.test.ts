@@ -2,7 +2,7 @@ import test from 'ava'
 import {openOrg, prepareImport, runImport} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
-/** The field types that the vendor's SDK names, as the CRM's metadata describes them, and why a column cannot fill each. */
+/** Tests of the field types that the vendor's SDK names, as the CRM's metadata describes them, and why a column cannot fill each. */
 let here: TestDeployment
 let org: Awaited<ReturnType<typeof openOrg>>
 

@@ -99,7 +99,7 @@ test.serial('results report each row that may exist twice after repeated kills a
   for (const [seed, action] of faults.entries())
     here.crm.faults.add({match: {...creates, share: 0.15, seed}, times: 3, action: action as never})
   here.crm.faults.add({match: creates, times: 1_000, action: {type: 'slow', ms: 100, when: 'after'}})
-  // A short timeout also covers a CRM that is only slow.
+  // With a short time-out, answers that are only slow are lost too.
   const hasty = {CRM_TIMEOUT_SECONDS: '0.4'}
   const {runPath, path, end} = await begin(accountRows(200, 'J-'))
   for (let kill = 1; kill <= 2; kill++) {

@@ -22,7 +22,7 @@ const creates = {method: 'POST', path: '/crm/v8/Accounts'}
 
 type Lane = {user: string; company: string; org: Awaited<ReturnType<typeof openOrg>>; last: Promise<unknown>}
 const laneOf = (user: string, company: string): Lane => ({user, company, org: null!, last: Promise.resolve()})
-/** These tests mostly wait, so those of different users run in parallel; each fault applies to one user. */
+/** These tests mostly wait, so tests of different users run in parallel. Each fault applies to one user. */
 const lanes = {
   ana: laneOf('ana@example.org', 'example'),
   eva: laneOf('eva@example.org', 'example'),
@@ -41,9 +41,9 @@ const openLane = ({user, company, org}: Lane) => {
     user,
     org,
     importRows,
-    /** `nth` counts the create requests of this user. */
+    /** `nth`: counts the create requests of this user. */
     lose: (action: unknown, {nth = 1, times = 1} = {}) => here.crm.faults.add({match: {...match, nth}, times, action: action as never}),
-    /** Blocks all queries for lost records until the returned function is called. */
+    /** Blocks all queries of this user until the returned function is called. */
     holdQueries: () => {
       const action = {type: 'hold', when: 'before'} as const
       const fault = here.crm.faults.add({match: {...match, path: '/crm/v8/coql'}, times: 1_000, action})
@@ -67,7 +67,7 @@ const inLane = (lane: Lane, title: string, body: (t: ExecutionContext, lane: Ret
     return done
   })
 
-/** Number of records in each create request for rows of this prefix. */
+/** Returns the number of records in each create request for rows of this prefix. */
 const sizesOf = (prefix: string) =>
   here.crm.journal(creates).flatMap(({body}) => (String(body.data[0].Account_Name).startsWith(prefix) ? [body.data.length as number] : []))
 const entriesOf = (log: any[], number: number) =>
@@ -153,7 +153,7 @@ inLane(lanes.ana, 'a later row with the same match value waits for the lost crea
   t.is(log.find(({code}) => code === 'MADE_EARLIER').rowNumber, 1)
 })
 
-// Changes the behaviour of the whole CRM, so it runs first and alone.
+// This test changes the behaviour of the whole CRM, so it runs first and alone.
 test.serial('lost creates are found although the CRM refuses the user and the field as conditions and its clock differs', async t => {
   const {lose, importRows} = openLane(lanes.ana)
   here.crm.clock.advance(90_000)

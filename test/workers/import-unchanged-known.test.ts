@@ -3,7 +3,10 @@ import {checkImport} from '../support/import-checks.ts'
 import {accountRows, accounts, type Org, ok, openOrg, prepareImport, readLog, runImport, untilEnded} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
-/** Unchanged rows whose record is known, or whose values do not fit into one query. The tests share one deployment and run serially. */
+/**
+ * Tests of unchanged rows whose record is known, or whose values do not fit into one query. The tests share one deployment, so they run
+ * serially.
+ */
 const test = anyTest.serial as TestFn<{here: TestDeployment; org: Org}>
 
 test.before(async t => {
@@ -24,7 +27,7 @@ const surveys = {
   match: {by: ['Name'], onOne: 'update', onMany: 'skip', unchanged: 'skip'},
   fields: ['Name', ...names].map(field => ({field, mode: 'column', source: field, empty: 'clear'})),
 }
-/** Returns a file of surveys. `answers`: the last answer of each, by name. */
+/** Returns a file of surveys. `answers`: the last answer of each survey, by name. */
 const surveyFile = (answers: Record<string, string>) => {
   const lines = Object.entries(answers).map(([name, last]) => [name, ...names.map((_, n) => (n === 79 ? last : `${name} ${n}`))])
   return `${[['Name', ...names], ...lines].map(cells => cells.join(',')).join('\n')}\n`

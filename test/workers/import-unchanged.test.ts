@@ -3,7 +3,7 @@ import {accountRows, ok, openOrg, prepareImport, readLog, runImport, untilEnded,
 import {companies, people, runFiles} from '../support/lookups.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
-/** As a client sets the flow that does not state the option. */
+/** A flow as a client sets it without the option `unchanged`. */
 const accounts = {...writing, match: {...writing.match, unchanged: undefined}}
 const peopleMatch = {by: ['Email'], onOne: 'update', onMany: 'skip'}
 const creates = {method: 'POST', path: '/crm/v8/Accounts'}
@@ -128,7 +128,7 @@ test('the credits that a run reports as saved are those that its updates cost ot
     return {run, credits: here.crm.credits('example').used - before}
   }
   const written = await spend(writing)
-  // Within the lag, unchanged records are read by id too.
+  // Without this wait, unchanged records would be read by id too, because of the lag.
   await here.ahead('1 minute')
   const skipped = await spend(accounts)
   t.is(skipped.run.unchanged, 100)

@@ -16,7 +16,7 @@ test.afterEach.always(() => here.crm.faults.clear())
 const startWorker = openWorkers(() => here.config)
 
 const rows = 700
-/** Every third city has no entry. */
+/** Entries of the value map. Every third city has none. */
 const values = [0, 1].map(n => ({from: `town ${n}`, to: `City ${n}`}))
 const flow = {
   ...accounts,
@@ -49,7 +49,7 @@ test.serial('unmapped cells are counted once if the worker dies while batches se
   const posts = {method: 'POST', path: '/crm/v8/Accounts'}
   here.crm.faults.add({match: posts, times: 1, action: {type: 'slow', ms: 3_000, when: 'after'}})
   const worker = startWorker()
-  // The first batch is still in flight, so these rows lie above the low-water mark.
+  // The first batch is still in flight, so these rows are above the low-water mark.
   await untilRun(org.call, runPath, ({progress}) => progress.done >= 200)
   await endWorker(worker)
   startWorker()

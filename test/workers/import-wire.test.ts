@@ -8,7 +8,7 @@ import {openPostgresProxy} from '../support/postgres-proxy.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
 
-/** The workers reach Postgres through a proxy that loses statements, or only their answers. */
+/** In these tests, workers reach Postgres through a proxy that loses statements, or only their answers. */
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 
@@ -23,7 +23,7 @@ test.before(async t => {
 const rows = 600
 const slots = 5
 
-/** Queues a run with unique row numbers; `work` starts workers behind a separate proxy. */
+/** Queues a run of rows with unique numbers. `work` starts workers behind a separate proxy. */
 const begin = async (t: ExecutionContext, prefix: string, {flow = accounts as object, count = rows} = {}) => {
   const proxy = await openPostgresProxy(here.config.DATABASE_URL!)
   const {path} = await prepareImport(org, {csv: accountRows(count, prefix), flow})
@@ -105,7 +105,7 @@ test.serial('an intent that is committed while its statement is repeated is kept
   here.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, times: slots, action: {type: 'hold', when: 'after'}})
   await work()
   await until(here.crm.held, held => held === slots)
-  // The two batches that are next for a slot store their intents ahead.
+  // The two batches that are next to get a slot store their intents ahead.
   await until(
     () => intentsStored(id),
     stored => stored === slots + 2,
@@ -115,7 +115,7 @@ test.serial('an intent that is committed while its statement is repeated is kept
   await lock.query('select from run_heads join runs using (run_no) where id = $1 for update of run_heads', [id])
   here.crm.release(1)
   await until(intentsWaiting, count => count === 1)
-  // The client connection is cut; the statement keeps waiting on the server.
+  // The connection of the client is cut, while the statement still waits on the server.
   proxy.sever('admit')
   await until(intentsWaiting, count => count === 2)
   await lock.query('commit')

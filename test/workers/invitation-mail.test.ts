@@ -42,7 +42,7 @@ test.serial('an invited person gets one e-mail with the place to sign in, althou
   t.is(lettersTo('zoe@other.example').length, 1)
 })
 
-/** Invites an address while the mail server refuses it for now, and waits until its job waits for the next try. */
+/** Invites an address while the mail server refuses it for now. Waits until the job waits for its next try. */
 const inviteLate = async (email: string) => {
   const {org, token} = await house.makeOrg()
   const call = house.as(token)

@@ -19,9 +19,9 @@ test.before(async t => {
 })
 test.beforeEach(async () => {
   await usual.start()
-  // Earlier runs no longer count as recent writes.
+  // Advances the clock, so that earlier runs no longer count as recent writes.
   await here.ahead(`${++minutes} minutes`)
-  // The CRM allows ten downloads a minute.
+  // The CRM allows ten downloads a minute, so its clock advances by more than a minute.
   here.crm.clock.advance(61_000)
   here.crm.clearJournal()
 })
@@ -65,7 +65,7 @@ const finish = async (csv: string, body?: object, flow?: object) => {
   const log = await readLog(org.call, path)
   return {run, ends: log.map(({rowNumber, outcome, code}) => [rowNumber, outcome, code]).sort(([a], [b]) => a - b)}
 }
-/** Starts a run and lets `change` happen after the CRM made the export, before the run reads it. */
+/** Starts a run. `change` happens after the CRM made the export and before the run reads it. */
 const changedMeanwhile = async (csv: string, change: () => unknown) => {
   here.crm.faults.add({match: download, times: 1, action: {type: 'hold', when: 'after'}})
   const {path, end} = await begin(csv)

@@ -13,7 +13,7 @@ test.before(async t => {
   house = await startTestDeployment(t)
 })
 
-/** The line with this message in a worker's log. */
+/** Returns the line with this message in a worker's log. Throws if the worker ends without it. */
 const lineOf = async (worker: ReturnType<typeof startWorker>, msg: string) => {
   for await (const line of createInterface({input: worker.stdout!})) {
     const said = JSON.parse(line)

@@ -28,13 +28,13 @@ const hostile =
 const hostileNotice = {about: {code: hostile, error: '<'.repeat(9_000), reason: '\u{1f600}'.repeat(4_000)}}
 const many = Object.fromEntries(Array.from({length: 60}, (_, n) => [`value${n}`, '"漢'.repeat(400)]))
 
-/** Every string of a JSON value. */
+/** Returns every string of a JSON value. */
 const stringsOf = (value: unknown): string[] => {
   if (typeof value === 'string') return [value]
   return value !== null && typeof value === 'object' ? Object.values(value).flatMap(stringsOf) : []
 }
 
-/** The limits and the markup of Slack: what its documents refuse, or read as more than text. */
+/** Returns the problems of a Slack message by Slack's documents: what Slack refuses, or reads as more than text. */
 const assertSlackMessage = (body: string) => {
   const {text, blocks, ...rest} = JSON.parse(body)
   const problems: string[] = []

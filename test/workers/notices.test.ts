@@ -101,7 +101,7 @@ test("notices about a schedule's runs are delivered where that schedule is follo
   t.is(await readNotify(house.db, {org: org.org, schedule: mine.id}), null, 'leaves with its schedule')
 })
 
-/** A schedule, and a function that lets it start a run that ends, as the clock and the engine would. */
+/** Creates a schedule. `fire` lets it start a run that ends, as the clock and the engine would. */
 const makeSchedule = async (org: string) => {
   const [template, id] = [`tpl_${randomUUID()}`, `sch_${randomUUID()}`]
   await house.db.query(sql.unsafe`insert into templates (id, org_id, name, sources, flows) values (${template}, ${org}, 'T', '[]', '[]')`)
@@ -269,7 +269,7 @@ test('an endpoint is switched off after five days of failures only, and not afte
   )
 })
 
-/** Number of due deliveries to endpoints that are enabled and not resting. */
+/** Returns the number of due deliveries to endpoints that are enabled and not resting. */
 const readDue = () =>
   house.db.oneFirst(sql.type(z.object({count: z.number()}))`
     select count(*) from deliveries d join webhook_endpoints e on e.id = endpoint_id

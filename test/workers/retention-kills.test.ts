@@ -5,7 +5,7 @@ import {startTestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
 import {endWorker, startWorker} from '../support/worker-process.ts'
 
-/** The tables that hold an org's content; they must end empty, and no stored object may remain. */
+/** Tables that hold an org's content. They must end empty, and no stored object may remain. */
 const tables = ['log_batches', 'chain_rows', 'run_snapshots', 'segments', 'sources', 'decisions', 'checks', 'run_cursors', 'loose_objects']
 
 test('a nightly purge that is killed at one step after another completes without losing track of an object', async t => {

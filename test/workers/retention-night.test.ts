@@ -29,7 +29,7 @@ test('a storage failure is recorded, and the removal is tried again the next nig
 
 test('a night is purged once however many processes try, and resumed if its process died', async t => {
   const {here, org, night, nights} = await openRetaining(t)
-  // Twelve hours away, so that no night begins in the minutes that this test advances.
+  // The hour of the night is twelve hours away, so that no night begins in the minutes that this test advances.
   here.config.RETENTION_HOUR_UTC = (new Date().getUTCHours() + 12) % 24
   await prepareImport(org, {csv: accountRows(2), flow: accounts})
   await here.ahead('31 days')

@@ -16,7 +16,7 @@ import {until} from '../support/until.ts'
 
 const drain = new AbortController().signal
 
-/** Runs `theirs` in a transaction, starts `act` meanwhile, and commits once `act` waits for a lock or has ended. */
+/** Runs `theirs` in a transaction and starts `act` during it. Commits once `act` waits for a lock or has ended. */
 const meanwhile = async ({db, hot}: TestDeployment, theirs: (tx: Tx) => Promise<unknown>, act: () => Promise<unknown>) => {
   const begun = Promise.withResolvers<void>()
   const state = {over: false}
@@ -110,7 +110,7 @@ test('records whose stored object was swept during archiving are archived again'
   const org = await openLasting(here)
   const {path, run} = await runImport(org, {csv: accountRows(20), flow: accounts})
   const before = await readLog(org.call, `${path}/runs/${run.id}`)
-  // The object was read back and is about to be recorded when a jump of the clock makes it two days old.
+  // Storage has read the object back. Before the object is recorded, the clock jumps and makes it two days old.
   const read: typeof here.storage.read = async key => {
     const bytes = await (await here.storage.read(key)).toArray()
     await here.ahead('2 days')

@@ -108,7 +108,7 @@ test('an import in use loses the records of its old runs, and no row is written 
   t.is(made(), calls + 1)
   await archived(here)
 
-  // The import is kept alive by another file; everything of the chain is past the window.
+  // Another file keeps the import. All runs of the chain and their file are past the history window.
   await here.ahead('75 days')
   await ok(org.call('POST', `${path}/sources?name=other.csv`, accountRows(2, 'other-'), {'content-type': 'text/csv'}), 201)
   await night()

@@ -11,7 +11,7 @@ import {startTestDeployment, type TestDeployment} from '../support/test-deployme
 import {until} from '../support/until.ts'
 import {endWorker, startWorker} from '../support/worker-process.ts'
 
-/** Workers that are killed or stopped during a request. One CRM and one clock, so the tests run one after the other. */
+/** Tests of workers that are killed or stopped during a request. The tests share one CRM and one clock, so they run serially. */
 type Here = {world: TestDeployment; orders: Orders}
 const test = anyTest.serial as TestFn<Here>
 const started: ChildProcess[] = []
@@ -98,7 +98,7 @@ test('a request that no worker takes is abandoned, and can be sent again', async
   const {world, orders} = t.context
   const [run, parentId] = [await orders.authorise(), orders.makeOrder(1)]
   const item = {parentId, writeId: 'nobody', rows: sheet('A')}
-  // An API whose wait is two seconds: the CRM timeout of -28 plus 30.
+  // Opens an API that waits for a job for two seconds: 30 s plus the CRM time-out of -28 s.
   const impatient = await listen({...world.tools, config: {...world.config, CRM_TIMEOUT_SECONDS: -28}}, world)
   t.teardown(impatient.drain)
   const {body} = await openCalls(impatient.url)(orders.session)('PUT', orders.path(), orders.bodyOf(run, [item]))

@@ -4,7 +4,7 @@ import {sql} from '../../sql/database.ts'
 import {logOf, meterOf, type Orders, openOrders, sheet} from '../support/subform-rows.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
-/** Failures before rows are read or sent. One CRM org and one clock, so the tests run one after the other. */
+/** Tests of failures before rows are read or sent. The tests share one CRM org and one clock, so they run serially. */
 type Here = {world: TestDeployment; orders: Orders}
 const test = anyTest.serial as TestFn<Here>
 
@@ -94,7 +94,7 @@ test('parents written before the quota is exhausted stay written, and the rest i
   t.deepEqual(await meterOf(world, run), {...nothing, counted: 2, admissions: 2, state: 'writing'})
 })
 
-/** A connection without a cached access token, with a copy of the first connection's discovery. */
+/** Adds a connection without a cached access token, with a copy of the first connection's discovery. */
 const connectAnew = async ({world, orders}: Here) => {
   const [id, discovery] = [await world.connect(await world.signIn(), {user: 'eva@example.org', name: 'Eva’s'}), newId('dis')]
   await world.db.query(sql.unsafe`

@@ -5,7 +5,7 @@ import {logOf, meterOf, type Orders, openOrders, sheet} from '../support/subform
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
 
-/** Unanswered writes of subform rows. One CRM, so the tests run one after the other. */
+/** Tests of unanswered writes of subform rows. The tests share one CRM, so they run serially. */
 type Here = {world: TestDeployment; orders: Orders}
 const test = anyTest.serial as TestFn<Here>
 
@@ -21,7 +21,7 @@ test.beforeEach(async ({context: {world}}) => {
   await world.ahead('0 seconds')
 })
 
-/** Waits for abandoned calls. The stand-in records a call when the call ends. */
+/** Waits until abandoned calls have ended, because the stand-in records a call when the call ends. */
 const untilRecorded = ({crm}: TestDeployment) =>
   until(
     () => crm.inFlight(),
@@ -30,7 +30,10 @@ const untilRecorded = ({crm}: TestDeployment) =>
 
 const PUT = {method: 'PUT', module: 'Orders'}
 
-/** Asserts that these parents are not read or sent before the first call's deadline, unlike others. Advances the clock past it. */
+/**
+ * Asserts that these parents are neither read nor sent before the deadline of the first call, unlike other parents. Then advances the clock past
+ * that deadline.
+ */
 const assertWaits = async (t: ExecutionContext<Here>, {run, items}: {run: string; items: {parentId: string}[]}) => {
   const {world, orders} = t.context
   const about = () =>
@@ -49,7 +52,7 @@ const assertWaits = async (t: ExecutionContext<Here>, {run, items}: {run: string
   await world.ahead(`${seconds} seconds`)
 }
 
-/** `mayGoOn`: no status arrived, so the CRM may still process the call. */
+/** `mayGoOn`: the CRM may still process the call, because no answer arrived or a gateway timed out. */
 for (const [what, action, {isDone = true, mayGoOn = false}] of [
   ['before the CRM acted', 'dropBefore', {isDone: false, mayGoOn: true}],
   ['after the CRM acted', 'dropAfter', {mayGoOn: true}],

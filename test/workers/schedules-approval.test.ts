@@ -80,7 +80,7 @@ test.serial('an approval covers neither a person who starts the import, nor flow
   const imported = `/orgs/${org.org}/imports/${done.importId}`
   t.like(await org.call('POST', `${imported}/runs`, {}), isRefused(409, 'APPROVAL_REQUIRED'))
 
-  // A template whose content changed without a new version, such as by a restored backup, differs from what was approved.
+  // The content of a template may change without a new version, for example by a restored backup. That template differs from what was approved.
   await house.hot.query(`update templates set flows = jsonb_set(flows, '{0,fields}', (flows #> '{0,fields}') - -1) where id = $1`, [
     template.split('/').at(-1),
   ])

@@ -43,7 +43,7 @@ const add = async (template: string, more: object) => {
   const {schedule} = await ok(org.call('POST', `${template}/schedules`, {name: 'Nightly', ...seldom, source: host.source, ...more}), 201)
   return `${template}/schedules/${schedule.id}`
 }
-/** The database of the test, without its encryption. */
+/** Returns the database of the test as a source, without encryption of the connection. */
 const database = () => {
   const {hostname: host, port, username: user, password, pathname} = new URL(databaseUrlOf(house.config))
   return {kind: 'postgres', host, port: Number(port), user, password, database: pathname.slice(1), tls: false}
@@ -164,7 +164,7 @@ test('a web page, XML or JSON instead of the file counts as a failure, sends a n
   t.is(await countImports(), before)
 })
 
-/** Fires the schedule and returns once its file is requested; `end` completes the response. */
+/** Fires the schedule and returns once its file is requested. `end` completes the response. */
 const fireSlowly = async (path: string, prefix: string) => {
   let end = () => {}
   host.answer(response => {

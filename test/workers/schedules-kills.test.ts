@@ -131,7 +131,7 @@ test.serial('a schedule that is removed while its import is created leaves no im
     return (await org.call('GET', `/orgs/${org.org}/imports/${rows[0].id}`)).status
   }
   await until(gone, status => status === 404)
-  // The rows are deleted first, so that no run can start without a file.
+  // The rows are deleted before the object, so that no run can start without a file.
   await until(
     () => house.storage.exists(rows[0].key),
     isThere => !isThere,

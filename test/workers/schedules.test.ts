@@ -16,14 +16,14 @@ test.before(async t => {
 })
 test.after.always(() => host.stop())
 
-/** Makes a schedule, with all earlier ones disabled to stay within the plan. */
+/** Creates a schedule. Disables all earlier ones, to stay within the plan. */
 const make = async (more: object = {}, by: Org = org) => {
   await house.hot.query(`update schedules set enabled = false, next_due_at = null where created_by is not null`)
   return makeSchedule(by, host, more)
 }
 const idOf = (path: string) => path.split('/').at(-1)!
 const read = async (path: string) => (await ok(org.call('GET', path), 200)).schedule
-/** Sets the next due time to now; later times stay unchanged. */
+/** Sets the next due time to now. Later due times stay unchanged. */
 const makeDue = (path: string) =>
   house.hot.query(`update schedules set next_due_at = date_trunc('milliseconds', lading_now()) where id = $1`, [idOf(path)])
 const importsOf = async () => (await ok(org.call('GET', `/orgs/${org.org}/imports?limit=200`), 200)).imports
@@ -210,7 +210,7 @@ test.serial('schedules of a closed org wait, and catch up with one firing when i
     `update schedules set next_due_at = to_timestamp(floor(extract(epoch from lading_now()) / 300) * 300) - interval '15 minutes' where id = $1`,
     [idOf(path)],
   )
-  // A due schedule of another org shows that the clock looked.
+  // A due schedule of another org proves that the clock worker has looked for due schedules.
   const other = await openOrg(house, 'zoe@other.example')
   const theirs = await makeSchedule(other, host)
   await makeDue(theirs.path)

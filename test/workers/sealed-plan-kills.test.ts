@@ -31,7 +31,7 @@ const list = (prefix: string) =>
 const make = (records: object[]) => here.crm.create('example', 'Accounts', records as any, {as: 'ben@example.org'})
 const edit = (id: unknown, values: object) => here.crm.update('example', 'Accounts', [{id: String(id), ...values}], {as: 'ben@example.org'})
 
-/** Makes a plan of which every second row updates a record, and then changes records of every fifth row. */
+/** Makes a plan in which every second row updates a record. Then changes or creates the record of every fifth row. */
 const planAndEdit = async (prefix: string, count = rows) => {
   make(Array.from({length: count / 2}, (_, n) => ({Account_Name: 'Old', Account_Number: `${prefix}${2 * n + 1}`, Billing_City: 'Old'})))
   const {path} = await prepareImport(org, {csv: accountRows(count, prefix), flow: accounts})

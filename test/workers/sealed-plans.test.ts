@@ -19,7 +19,7 @@ const valuesOf = (prefix: string) =>
 const make = (records: object[]) => here.crm.create('example', 'Accounts', records as any, {as: 'ben@example.org'})
 const edit = (id: unknown, values: object) => here.crm.update('example', 'Accounts', [{id: String(id), ...values}], {as: 'ben@example.org'})
 
-/** Matching options, a different one for each seed. */
+/** Matching options, one for each seed. */
 const matches = [
   {unchanged: 'write'},
   {unchanged: 'skip'},

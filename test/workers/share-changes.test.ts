@@ -10,7 +10,7 @@ import {freePort} from '../stack/port.ts'
 import {createDatabase, type Database} from '../support/database.ts'
 import {until} from '../support/until.ts'
 
-// Each budget stands for one process.
+// In this file, each budget represents one process.
 const slots = 6
 let database: Database
 let db: Pool
@@ -27,7 +27,7 @@ test.after.always(async () => {
 type Context = ExecutionContext<unknown>
 type ConnectionConfig = Partial<Pick<Config, 'DATABASE_URL' | 'DATABASE_DIRECT_URL'>>
 
-/** Opens the budget of a process, which counts its transactions and keeps the messages that it logs. */
+/** Opens the budget of a process. `seen` counts its transactions and keeps the messages that it logs. */
 const openProcess = (t: Context, connection: ConnectionConfig = {}) => {
   const seen = {renewals: 0, logged: [] as string[]}
   const counted = Object.assign(Object.create(db) as Pool, {
@@ -59,15 +59,15 @@ const killListeners = () =>
 type Process = ReturnType<typeof openProcess>
 
 /**
- * One process uses all slots, and another wants them. Returns the milliseconds from the end of each of three calls in the first process to the grant
- * in the second.
+ * Lets one process use all slots while another wants them. Ends three calls of the first process, and returns the ms from the end of each to the
+ * grant in the second.
  */
 const handOver = async ([one, other]: [Process, Process]) => {
   const org = newOrg()
   const [using, waiting] = [one.open(org, 1), other.open(org, 2)]
   await Promise.all(take(using, slots))
   const grants = take(waiting, slots)
-  // The first process knows that it must return three slots.
+  // Waits until both shares are stored, so that the first process knows that it must return three slots.
   await until(
     () => db.anyFirst(sql.type(z.object({want: z.number()}))`select want from crm_shares where crm_org_id = ${org.crmOrgId}`),
     wants => wants.length === 2 && wants.every(want => want >= slots),
@@ -148,7 +148,7 @@ test.serial('unused shares send no notifications and are renewed every two secon
   const idle = processes.map(({open}, at) => open(org, at + 1))
   const read = () => ({messages, renewals: processes.map(({seen}) => seen.renewals)})
   let settled = read()
-  /** Whether each process renewed its share as often as `times` since the last notification. */
+  /** Whether each process has renewed its share `times` times since the last notification. */
   const isQuietFor = (times: number) => {
     if (settled.messages !== messages) settled = read()
     return processes.every(({seen}, at) => seen.renewals >= settled.renewals[at]! + times)

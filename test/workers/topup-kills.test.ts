@@ -6,7 +6,7 @@ import {openTopping, type Topping} from '../support/topups.ts'
 import {until} from '../support/until.ts'
 import {endWorker, startWorker} from '../support/worker-process.ts'
 
-/** The worker dies or freezes before or after the charge: credits are charged and granted once. */
+/** Tests of a worker that dies or freezes before or after the charge. Credits must be charged and granted once. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {
@@ -14,7 +14,7 @@ test.before(async t => {
 })
 test.afterEach(t => settleMoney(t, billing))
 
-/** A separate process, which finds the org's job by itself. */
+/** Starts a separate process, which finds the org's job by itself. */
 const work = (t: any, point: `${FaultPoint}:1:${'SIGKILL' | 'SIGSTOP'}`) => {
   const {PAYMENT_API_KEY, PAYMENT_API_URL, PAYMENT_WEBHOOK_SECRETS} = billing.house.config
   const payment = {
@@ -48,7 +48,7 @@ for (const point of ['before_topup', 'after_topup'] as const)
 
 test('a top-up that is settled while its worker is frozen before the charge is charged and granted once', async t => {
   const org = await openTopping(billing, {threshold: 30, monthlyCap: 500})
-  // Only the periodic task reaches the top-up. With the job beside it, the frozen worker would hold a lock for ten seconds.
+  // Without the job, only the periodic task reaches the top-up. With the job, the frozen worker would hold a lock for ten seconds.
   await billing.house.hot.query(`delete from pgboss.job where name = 'billing.topup'`)
   const worker = work(t, 'before_topup:1:SIGSTOP')
   await until(org.attempts, ([attempt]) => attempt?.state === 'unknown')

@@ -22,7 +22,7 @@ const make = (number: string) => {
   return String(recordOf(number).id)
 }
 
-/** Authorises a run of a new import, which an external engine writes. */
+/** Authorises a run of a new import. An external engine writes the rows of the run. */
 const begin = async () => {
   const {path} = await engine.makeImport()
   return {path, run: await engine.authorise(1_000, {importId: path.split('/').at(-1)})}

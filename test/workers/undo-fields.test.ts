@@ -3,8 +3,8 @@ import {accounts, type Org, ok, openOrg, readLog, runImport, untilEnded} from '.
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 /**
- * One type of field: the values that a record has before the import, that the file has (as a cell), and that a person gives it later.
- * `isFilled`: the CRM never shows the field empty.
+ * A type of field with three values: `before` the import, in the file (`cell`), and `edited` by a person later. `isFilled`: the CRM never shows
+ * the field empty.
  */
 type TypedField = {
   field: string
@@ -53,7 +53,7 @@ let here: TestDeployment
 let org: Org
 let fields: TypedField[]
 
-/** Adds a link field of each kind, with three records or users to name. */
+/** Returns all fields to test. Creates three accounts and three users as targets of the link fields. */
 const listFields = (): TypedField[] => {
   const accountIds = [1, 2, 3].map(n => here.crm.create('example', 'Accounts', [{Account_Name: `Parent ${n}`}])[0]!.details.id as string)
   const users = [1, 2, 3].map(n => here.crm.addUser('example', {email: `user${n}@example.org`, name: `User ${n}`} as never).id)
@@ -109,7 +109,7 @@ const undo = async ({path, run}: Awaited<ReturnType<typeof runImport>>) => {
   return {run: ended, log, codes}
 }
 
-/** The rows of the design's table that change a record, each with the record that the undo must leave. */
+/** Checks for each way to change a record what the undo must leave. */
 test.serial('for each type of field: replaced values return, unchanged ones are left, and edited ones are kept', async t => {
   const filled = ['F-untouched', 'F-back', 'F-edited', ...fields.map(({field}) => `F-${field}`)]
   for (const number of filled) make(number, olds())
@@ -128,7 +128,7 @@ test.serial('for each type of field: replaced values return, unchanged ones are 
   const {run, log, codes} = await undo(imported)
   t.like(run, {stop: null, counts: {Accounts: {refused: 0, unanswered: 0}}})
   for (const number of ['F-untouched', 'F-back', 'F-empty']) t.deepEqual(valuesOf(number), before.get(number), number)
-  // A checkbox has two values only, so the edit made it what it was before.
+  // A checkbox has only two values, so the edit restored the value from before the import.
   t.deepEqual(valuesOf('F-edited'), {...mine, A_Flag: before.get('F-edited')!.A_Flag})
   for (const {field} of fields)
     t.deepEqual(

@@ -20,7 +20,10 @@ const start = async (path: string, at: string, body: object = {}) => {
   return {run: ended, log: await readLog(org.call, `${path}/runs/${ended.id}`)}
 }
 
-/** A run creates a record from row 1, the CRM refuses the update of row 2, and a retry updates the record. Both rows name it in an undo of the run. */
+/**
+ * Lets a run create a record from row 1 while the CRM refuses the update by row 2. A retry then updates the record. In an undo of the run, both
+ * rows name the record.
+ */
 const createThenRetry = async (number: string) => {
   here.crm.faults.add({
     match: {method: 'PUT', path: '/crm/v8/Accounts'},

@@ -16,7 +16,7 @@ const list = (prefix: string) =>
   here.crm.records('example', 'Accounts').filter(({Account_Number: number}) => String(number).startsWith(prefix))
 const recordOf = (number: string) => list(number)[0]!
 
-/** Undoes updates of three records, one of which a person edits after the undo has read it and before the CRM writes it. */
+/** Undoes updates of three records. A person edits one of them after the undo has read it and before the CRM writes it. */
 const undoUnderEdit = async (prefix: string, found: 'whole' | 'record' | 'ignored') => {
   const refuses = found === 'ignored' ? 'whole' : found
   here.crm.setSwitches({unmodifiedSince: refuses})

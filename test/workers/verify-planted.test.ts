@@ -22,7 +22,7 @@ const flow = {
 }
 const fields = ['Account_Name', 'Account_Number', 'Billing_City', 'Phone', 'Industry']
 
-/** What the CRM may do to a value of a row, with the share of the rows to which it does this. */
+/** What the CRM does to a value of a row, with the share of the rows that it affects and the expected result of the verification. */
 const plants = [
   {name: 'cut', share: 0.04, rewrite: {how: 'cut', field: 'Account_Name', length: 9}, result: 'truncated'},
   {name: 'fold', share: 0.03, rewrite: {how: 'fold', field: 'Billing_City'}, result: 'coerced'},
@@ -51,7 +51,7 @@ for (const seed of [1, 2, 3, 4, 5, 6])
     const has = (name: string, n: number) => planted.find(plant => plant.name === name)!.rows.has(n)
     const expected = numbers.flatMap(n => {
       if (has('delete', n)) return fields.map(field => `${n} ${field} missing`)
-      // A value that the CRM replaced counts as changed if a workflow changed the record after the write, because the workflow may have done it.
+      // A value that the CRM replaced counts as changed if a workflow changed the record later, because the workflow may have replaced it.
       const resultOf = (name: string, result: string) => (name === 'replace' && has('workflow', n) ? 'changed' : result)
       return planted.flatMap(({name, rewrite, result, rows: of}) =>
         of.has(n) && 'field' in rewrite ? [`${n} ${rewrite.field} ${resultOf(name, result)}`] : [],

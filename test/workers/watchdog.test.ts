@@ -6,7 +6,7 @@ import test, {type ExecutionContext} from 'ava'
 
 const watchdog = new URL('../../workers/watchdog.ts', import.meta.url).href
 
-/** A program that blocks its main thread for as many ms as each input line says, and ends with its input. */
+/** A program that blocks its main thread for the ms in each input line, and ends when its input ends. */
 const program = `
   import {createInterface} from 'node:readline'
   import {openLog} from '${new URL('../../shared/telemetry/log.ts', import.meta.url).href}'
@@ -20,7 +20,7 @@ const program = `
   process.exit(0)
 `
 
-/** A separate process that considers itself hung after `seconds`. */
+/** Starts a separate process that considers itself hung after `seconds`. */
 const watched = async (t: ExecutionContext, seconds: number) => {
   const child = spawn(process.execPath, ['--input-type=module', '-e', program, String(seconds)], {stdio: ['pipe', 'pipe', 'inherit']})
   t.teardown(() => void child.kill('SIGKILL'))

@@ -6,7 +6,10 @@ import {assertAccounted, assertOnce} from '../support/oracle.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
 
-/** Faults of the stand-in apply to every run, so the tests run one after the other. The long lease leaves the stop to the gate. */
+/**
+ * Faults of the stand-in apply to every run, so the tests run serially. The lease is long, so that only the check before a batch notices a
+ * pause.
+ */
 type Here = {world: TestDeployment; org: Org}
 const test = anyTest.serial as TestFn<Here>
 const rows = 1_200

@@ -4,7 +4,7 @@ import {assign} from '../../../shared/assistant/matcher/assign.ts'
 
 const sumOf = (worth: number[][], found: number[]) => found.reduce((sum, column, row) => sum + (column < 0 ? 0 : worth[row]![column]!), 0)
 
-/** The best sum of all assignments. */
+/** Returns the best sum of all assignments of rows to columns by trying each of them. */
 const bestSum = (worth: number[][], row = 0, taken: number[] = []): number => {
   if (row === worth.length) return 0
   let best = bestSum(worth, row + 1, taken)

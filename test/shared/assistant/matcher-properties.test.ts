@@ -82,7 +82,7 @@ test('column names of 100 kB and of any characters are matched in bounded time',
   const begun = performance.now()
   const found = proposeMapping({columns: long, fields: fieldsOf('Accounts')})
   t.is(found.length, columns.length)
-  // Generous, for a busy machine: linear time takes some tens of milliseconds, quadratic time takes minutes.
+  // A generous limit for a busy machine: linear time takes some tens of milliseconds, quadratic time takes minutes.
   t.true(performance.now() - begun < 15_000)
 })
 

@@ -39,7 +39,7 @@ test('the kind of an address decides its fields, and only its first line is mapp
 
 test('neighbouring columns decide the meaning of a column', t => {
   t.deepEqual(mapped(['Nom', 'Prénom'], contacts), {Nom: 'Last_Name', Prénom: 'First_Name'})
-  // Alone, the column holds the whole name, which only the last name can take.
+  // Without the column of first names, `Nom` holds the whole name, which only the last name can take.
   t.deepEqual(mapped(['Nom', 'Téléphone'], contacts), {Nom: 'Last_Name', Téléphone: 'Phone'})
   t.deepEqual(mapped(['Estado', 'Ciudad', 'Calle'], leads), {Estado: 'State', Ciudad: 'City', Calle: 'Street'})
   t.deepEqual(mapped(['Name', 'Vorname'], contacts), {Name: 'Last_Name', Vorname: 'First_Name'})

@@ -38,7 +38,10 @@ test('a shape of only one value is replaced, and equal values count once', async
   t.deepEqual(shapesOf([]), [])
 })
 
-/** For each policy and reason why a column is personal: the samples left, and the resulting sample level. */
+/**
+ * Columns that are or are not personal, by reason. `TABLE` holds for each column and policy the samples that remain, and the resulting sample
+ * level.
+ */
 const plain = {name: 'Color', samples: ['Blue', 'Red', 'Blue'], pii: false}
 const annotated = {name: 'Color', samples: ['Blue', 'Red', 'Pink Rose'], pii: true}
 const looking = {name: 'Info', samples: ['anna@example.org', 'bo@example.org'], pii: false}

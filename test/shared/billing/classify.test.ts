@@ -2,7 +2,10 @@ import test from 'ava'
 import {classify, type PlanPlace} from '../../../shared/billing/classify.ts'
 import type {Pending} from '../../../shared/billing/subscription.ts'
 
-/** Every plan and interval against every other, written by hand. `N` now, `W` at the renewal, `.` no change. */
+/**
+ * When a change of plan takes effect, written by hand. Rows: the current plan and interval. Columns: the new ones. `N`: now. `W`: at the
+ * renewal. `.`: no change.
+ */
 const table: Record<string, string> = {
   //                 tm  ty  bm  by  em  ey
   'team.month': '     .   N   N   N   N   N',

@@ -11,7 +11,7 @@ import {openOverage} from '../../support/overage.ts'
 import {openTopping} from '../../support/topups.ts'
 import {until} from '../../support/until.ts'
 
-/** All operations on the money of an org at once: no deadlock, and the ledger equals the balance at every commit. */
+/** Runs all operations on the money of an org at once. There must be no deadlock, and the ledger must equal the balance at every commit. */
 test('concurrent reservations, settlements, runs, grants, plan changes, top-ups and switches keep the books right', async t => {
   const billing = await openBilling(t, {workers: [], webhook: false})
   const {house} = billing

@@ -7,7 +7,10 @@ import {openHome} from '../../support/cli-process.ts'
 import {ok} from '../../support/importing.ts'
 import {endAfterTests, startTestDeployment, type TestDeployment} from '../../support/test-deployment.ts'
 
-/** A setup interrupted halfway, and one repeated within a day, while the provider still repeats answers for the same keys. */
+/**
+ * Tests of a setup that was interrupted, and of one that is repeated within a day. Within a day, the provider repeats answers for equal
+ * idempotency keys.
+ */
 const test = anyTest.serial as TestFn
 const SECRET = 'whsec_of_the_setup'
 const key = 'sk_test_stand_in'

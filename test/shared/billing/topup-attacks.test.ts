@@ -5,7 +5,7 @@ import {type Billing, openBilling, pass, settleMoney} from '../../support/billin
 import {ok} from '../../support/importing.ts'
 import {openTopping, type Topping} from '../../support/topups.ts'
 
-/** Conditions that change between the decision for a top-up and its charge. Tests share one provider and run serially. */
+/** Tests of conditions that change between the decision for a top-up and its charge. The tests share one provider, so they run serially. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {

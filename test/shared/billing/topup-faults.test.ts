@@ -4,7 +4,7 @@ import {type Billing, openBilling, pass, settleMoney} from '../../support/billin
 import {ok} from '../../support/importing.ts'
 import {openTopping} from '../../support/topups.ts'
 
-/** Top-ups that fail or are no longer wanted. Tests share one provider and run serially. */
+/** Tests of top-ups that fail or are no longer wanted. The tests share one provider, so they run serially. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {
@@ -14,7 +14,7 @@ test.afterEach.always(() => billing.payment.faults.clear())
 test.afterEach(t => settleMoney(t, billing))
 
 const charge = '/v1/payment_intents'
-/** The SDK does not retry these answers. */
+/** Faults with answers that the SDK does not retry. */
 const lost = {type: 'status', status: 500, when: 'after', shouldRetry: false} as const
 const undone = {type: 'status', status: 500, when: 'before', shouldRetry: false} as const
 

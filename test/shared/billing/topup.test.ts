@@ -5,7 +5,9 @@ import {type Billing, openBilling, pass, settleMoney} from '../../support/billin
 import {ok} from '../../support/importing.ts'
 import {openTopping} from '../../support/topups.ts'
 
-/** Cards charged without a user present, by direct calls without a worker. Tests share one provider and run serially. */
+/**
+ * Tests of cards that are charged without a user present, by direct calls without a worker. The tests share one provider, so they run serially.
+ */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {

@@ -18,7 +18,7 @@ const leads = {
 }
 const good = {settings, writing: {}, modules: [leads], fields: {leads: [{apiName: 'Email', pii: true}]}}
 
-/** Each invalid document with the one path of its issues. */
+/** Invalid documents, each with the one path that its issues have. */
 const bad: [string, unknown, (string | number)[]][] = [
   ['no object', 7, []],
   ['null', null, []],
@@ -84,7 +84,7 @@ test('a valid registry is accepted unchanged, with or without a version', t => {
   t.deepEqual(RegistryDocument.parse({...good, version: 3}), {...good, version: 3} as never)
 })
 
-/** Breaks one value in a valid registry. Returns its path. */
+/** Breaks one value in a valid registry. Returns the path of the value, or null if the registry has none. */
 const spoil = (registry: any, pick: number, junk: unknown): (string | number)[] | null => {
   const places: [any, string | number, (string | number)[]][] = []
   const walk = (value: any, path: (string | number)[]) => {
@@ -109,7 +109,7 @@ test('every broken value has an issue at or below its path', t => {
       const broken = structuredClone(registry)
       const place = spoil(broken, pick, value)!
       const issues = findIssues(broken)
-      // A number may be a valid order, which can then only contradict the next order.
+      // A whole number may be a valid order, so the registry may still be valid.
       if (place.at(-1) === 'order' && typeof value === 'number' && Number.isInteger(value) && issues.length === 0) return
       t.true(issues.length > 0, JSON.stringify(place))
       const isThere = ({path}: {path: (string | number)[]}) => place.every((step, at) => at >= path.length || path[at] === step)

@@ -23,13 +23,13 @@ test.after.always('the place is left', async () => {
 
 export type CrmPlace = Awaited<ReturnType<typeof place>>
 
-/** The least that the adapter needs: a database, the stand-in and connections to it. One per test file. */
+/** Opens the least that the adapter needs: a database, the stand-in and connections to it. Called once per test file. */
 export const place = async (t: ExecutionContext<any>, {environment = {}, crm: options}: Options = {}) => {
   const [database, standIn] = await Promise.all([createDatabase(t.title), startCrm(options)])
   const config = readConfig({DATABASE_URL: database.url, CRM_STANDIN_URL: standIn.url, ...environment})
   const db = await openDatabase(database.url)
   const log = openLog('test', 'silent')
-  /** The adapter of another process, which shares only the database. */
+  /** Opens the adapter of another process, which shares only the database. */
   const openAnother = async ({config: changed = {}}: {config?: Partial<Config>} = {}) => {
     const own = await openDatabase(database.url, {connections: 4})
     const budget = openBudget({db: own, config, log})
@@ -54,7 +54,7 @@ const leave = async (crm: Crm, budget: Budget, db: Pool) => {
   await db.end()
 }
 
-/** A connection as the consent page makes it; `accessSeconds: 0` gives an expired access token. */
+/** Stores a connection as the consent page does. `accessSeconds: 0` gives an expired access token. */
 const keepConnector = async (
   db: Pool,
   {SECRETS_KEYS}: Config,

@@ -5,7 +5,7 @@ import {sql} from '../../../sql/database.ts'
 import type {FaultSpec} from '../../simulators/crm/faults.ts'
 import {type CrmPlace, place} from './crm-fixture.ts'
 
-/** Part 14 of the wire reference over a real socket; titles name its rows. Tests share one stand-in with faults and run serially. */
+/** Tests of part 14 of the wire reference, whose rows are in the titles. The tests share one stand-in with faults, so they run serially. */
 const test = anyTest.serial as TestFn<{place: CrmPlace; connection: Connection}>
 
 anyTest.before(async t => {
@@ -25,7 +25,7 @@ const problemOf = (result: RecordAnswer | undefined): CrmProblem => {
   if (!result || result.ok || !result.sent) throw new Error(`Not a refusal of the CRM: ${JSON.stringify(result)}`)
   return result.crm
 }
-/** The stand-in may still be working on a call that has ended here. */
+/** Waits until the journal has `length` calls. The stand-in may still be working on a call that has ended here. */
 const journalOf = async ({standIn}: CrmPlace, length: number) => {
   while (standIn.journal().length < length) await new Promise(setImmediate)
   return standIn.journal()

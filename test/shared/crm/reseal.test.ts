@@ -18,7 +18,7 @@ test.before(async t => {
 })
 test.beforeEach(t => t.context.place.db.query(sql.unsafe`delete from grants`))
 
-/** The command as an operator runs it. */
+/** Runs the command as a deployment operator does. Returns its exit code and output. */
 const reseal = async ({config}: CrmPlace, keys: string) => {
   const child = spawn(process.execPath, [entry], {
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -8,7 +8,7 @@ import {bombs} from './bombs.ts'
 
 /** A separate sandbox for the corpus, so that each bomb is timed alone and damage by the previous one is seen. */
 let sandbox: Sandbox
-/** The faults of the last bomb: one, or two if it was retried in fresh memory. */
+/** The faults of the last bomb: one, or two if the bomb was retried in fresh memory. */
 let faults: Fault[] = []
 test.before(() => {
   sandbox = openSandbox({onFault: fault => faults.push(fault)})
@@ -43,15 +43,20 @@ const explode = async (source: string, library: string | undefined) => {
 
 const batch = {rows: [{n: 41}], clock: 0, seed: 'bombs'}
 
-/** A row is ended, or its end is requested, within twice its time. */
+/** Longest time in ms until a row is ended, or its end is requested: twice the limit of a row. */
 const longest = LIMITS.rowMilliseconds * 2
-/** Time beside the row itself: ending a thread, starting the next, loading the program; as much as a start may take on a busy machine. */
+/**
+ * Time in ms besides the row itself, for ending a thread, starting the next and loading the program. A start may take as long on a busy machine.
+ */
 const around = LIMITS.startMilliseconds
 
-/** The resolution of a timer, which is no lateness. */
+/** Resolution of a timer in ms. A delay up to this does not count as lateness. */
 const timerMilliseconds = 2
 
-/** How long this thread was blocked. Its watch over a row is as late as that. Measured by the delay of timers of a few milliseconds. */
+/**
+ * Measures how long this thread is blocked, by the delay of timers of 4 ms. The returned function returns the sum in ms. The watch over a row
+ * may be as late.
+ */
 const watchLateness = () => {
   let late = 0
   let due = performance.now()

@@ -1,6 +1,6 @@
 import type {EvaluationCode} from '../../../shared/expressions/sandbox.ts'
 
-/** Harmful expressions and libraries by kind. `ends` lists the right answers: memory or time may run out first, depending on the machine. */
+/** A harmful expression, if needed with a library. `ends`: the allowed results. Whether memory or time runs out first depends on the machine. */
 export type Bomb = {name: string; source: string; ends: (EvaluationCode | 'value' | 'LIBRARY_LOAD')[]; library?: string}
 
 const spent: EvaluationCode[] = ['EXPRESSION_TIMEOUT', 'EXPRESSION_MEMORY', 'EXPRESSION_STACK', 'EXPRESSION_THROWN']
@@ -9,14 +9,14 @@ const refused: EvaluationCode[] = ['EXPRESSION_REFUSED']
 const syntax: EvaluationCode[] = ['EXPRESSION_SYNTAX']
 const unloaded: Bomb['ends'] = ['LIBRARY_LOAD']
 
-/** A bomb that needs statements is the function of a library. */
+/** Returns a bomb that needs statements, as the function of a library. */
 const inLibrary = (name: string, body: string, ends: Bomb['ends']): Bomb => ({
   name,
   source: 'bomb.go(row)',
   library: `export function go(row) {\n${body}\n}`,
   ends,
 })
-/** A bomb in the library itself. */
+/** Returns a bomb in the library itself. */
 const whole = (name: string, library: string, ends: Bomb['ends']): Bomb => ({name, source: 'bomb.go(row)', library, ends})
 const plain = (name: string, source: string, ends: Bomb['ends']): Bomb => ({name, source, ends})
 

@@ -1,6 +1,6 @@
 import {createHash} from 'node:crypto'
 
-/** An expression and its value; a regular expression matches its error message. */
+/** An expression with its value, or with a regular expression that matches its error message. */
 type Row = [expression: string, expected: unknown]
 
 export const tables: Record<string, Row[]> = {

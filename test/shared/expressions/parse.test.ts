@@ -40,7 +40,7 @@ test('the libraries that an expression calls are found', t => {
   t.like(parseExpression('row.crm', {namespaces}), {ok: true, parsed: {namespaces: []}})
 })
 
-/** Source, line, column and message. */
+/** Sources that are refused, each with the line, the column and the message of the error. */
 const refusals: [source: string, line: number, column: number, says: RegExp][] = [
   ['let a = 1', 1, 1, /no statements/],
   ['  if (row.a) 1', 1, 3, /no statements/],

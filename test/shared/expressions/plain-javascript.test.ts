@@ -90,7 +90,10 @@ const {expression} = fc.letrec<Kinds>(tie => {
   }
 })
 
-/** The JavaScript value as it would leave the sandbox. The realm has no more of this process than the sandbox has. */
+/**
+ * Evaluates an expression as plain JavaScript, and returns its value as it would leave the sandbox. The realm has no more of this process than
+ * the sandbox has.
+ */
 const realm = createContext({})
 const plainly = (source: string, given: object): {value: unknown} | 'error' => {
   try {

@@ -6,7 +6,7 @@ import {setTimeout as pass} from 'node:timers/promises'
 import {promisify} from 'node:util'
 import test from 'ava'
 
-/** Rows of some 20 ms each, one per call, so that a row is running whenever the process is stopped. */
+/** A program that evaluates rows of some 20 ms, one per call, so that a row is running whenever the process is stopped. */
 const script = `
   import {openSandbox} from '${new URL('../../../shared/expressions/sandbox.ts', import.meta.url)}'
   const sandbox = openSandbox()
@@ -38,7 +38,7 @@ test('a row is not blamed for time in which the whole process was stopped', asyn
   t.deepEqual(JSON.parse(await said), [])
 })
 
-/** An endless row in a thread of the lowest priority. */
+/** A program that evaluates an endless row in a thread of the lowest priority. */
 const starving = `
   import {readdirSync} from 'node:fs'
   import {constants, setPriority} from 'node:os'

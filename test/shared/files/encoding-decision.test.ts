@@ -14,7 +14,7 @@ import {encoded, marked, markedText} from './encoded-files.ts'
 
 const key = 'imports/imp_1/src_1'
 
-/** Ingests a file as an upload does, and reads its rows back from storage. */
+/** Returns functions that ingest a file as an upload does, and that read its rows back from storage. */
 const open = async (t: ExecutionContext) => {
   const directory = await mkdtemp(join(tmpdir(), 'lading-encoding-'))
   t.teardown(() => rm(directory, {recursive: true, force: true}))

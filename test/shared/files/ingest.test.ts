@@ -150,7 +150,7 @@ test('a storage failure fails the upload and leaves nothing', async t => {
   t.deepEqual(await files(), [])
 })
 
-/** A server that ingests one upload and answers with the result. */
+/** Starts a server that ingests each upload and answers with the result. */
 const serve = async (t: ExecutionContext, take: (body: Readable) => Promise<unknown>) => {
   const ended: Promise<unknown>[] = []
   const server = createServer((incoming, outgoing) => {

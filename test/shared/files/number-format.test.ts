@@ -5,7 +5,7 @@ import {displayNumber, parseFormat} from '../../../shared/files/xlsx/number-form
 
 const display = (code: string, digits: string) => displayNumber(parseFormat(code), digits)
 
-/** The display by an independent formatter with the same Excel rules. */
+/** Returns the display by an independent formatter with the same Excel rules. */
 const independent = (code: string, digits: string) => formatBy(code, Number(digits)).trim()
 const decimalsIn = (text: string) => /\.(\d+)/.exec(text)?.[1]?.length ?? 0
 const numberIn = (text: string) => Number(text.replace(/[^\d.-]/g, ''))
@@ -54,7 +54,7 @@ for (const [code, stored, kind, text] of numbers)
   test(`${stored} in the format ${code} is read as ${text}`, t => {
     t.deepEqual(display(code, stored), {kind, text})
     if (kind === 'number') return
-    // Rounded to the displayed places, it equals the display of the other program.
+    // Rounded to the displayed places, the text equals the display of the other formatter.
     const displayed = independent(code, stored)
     t.is(Number(Number(text).toFixed(decimalsIn(displayed))), numberIn(displayed))
   })

@@ -4,7 +4,7 @@ import {openCsv} from '../../../shared/files/csv/csv-file.ts'
 import type {CsvOptions} from '../../../shared/files/reader.ts'
 import {csvReader, inPieces, readAll} from './chunks.ts'
 
-/** Memory of this thread alone, because the process runs other test files, too. */
+/** Returns the bytes of memory of this thread alone, because the process runs other test files too. */
 const ownMemory = () => process.memoryUsage().heapUsed + process.memoryUsage().arrayBuffers
 
 const refused = async (

@@ -14,7 +14,7 @@ test('a workbook that declares too large a size is refused before it is unpacked
   t.true((extra.unpacked as number) > 3_000_000)
 })
 
-/** Overwrites the size of a part in the central directory. */
+/** Returns a copy of a workbook with another size for one part in the central directory. */
 const lie = (workbook: Buffer, part: string, size: number) => {
   const changed = Buffer.from(workbook)
   for (let at = changed.indexOf('PK\u0001\u0002'); at >= 0; at = changed.indexOf('PK\u0001\u0002', at + 4))
@@ -114,7 +114,7 @@ test('a changed byte in the packed data is detected', async t => {
   }
 })
 
-/** A workbook whose cells all refer to one shared string. */
+/** Writes a workbook whose cells all refer to one shared string. */
 const sharedOften = (text: string, cells: number) =>
   writeWorkbook({sheets: [{name: 'One', rows: [['a'], ...Array.from({length: cells}, () => [text])]}], shared: true})
 
@@ -133,7 +133,7 @@ test('shared strings are counted in bytes, not in characters', async t => {
   t.is((await read(t, workbook, {limits: {unpacked: 30_000_000}})).all.length, 100)
 })
 
-/** The longest time in ms for which reading the workbook delayed a timer of 1 ms. */
+/** Returns the longest time in ms for which reading the workbook delayed a timer of 1 ms. */
 const longestBlock = async (t: ExecutionContext, workbook: Buffer, cells: number) => {
   let [longest, last] = [0, performance.now()]
   const timer = setInterval(() => {

@@ -20,7 +20,7 @@ test.after.always(async () => {
   await receiver.stop()
 })
 
-/** Treats the receiver as a public host, because it has no public address. */
+/** Returns an outbound client that treats the receiver as a public host, because the receiver has no public address. */
 const asPublic = (): Outbound => ({
   ...outbound,
   request: async (url, asked) => ({...(await outbound.request(url, asked)), isPrivate: false}),

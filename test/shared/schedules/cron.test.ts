@@ -3,9 +3,8 @@ import fc from 'fast-check'
 import {assertTimes, catchUp, isFrequent, mostMissed, nextAfter, preview} from '../../../shared/schedules/cron.ts'
 
 /**
- * A reference implementation that walks every minute of the wall clock. Fields with a star or step in minute or hour fire in
- * every matching minute. Others fire once per named time: in its first matching minute or, if a clock change skips it, in the
- * first minute after the gap.
+ * Reference implementation that goes through every minute of the wall clock. Fields with a star or step in minute or hour fire in every matching
+ * minute. Others fire once per named time: in its first matching minute or, if a clock change skips it, in the first minute after the gap.
  */
 const walk = ({cron, timezone}: {cron: string; timezone: string}, {from, days}: {from: string; days: number}): string[] => {
   const [minutes, hours, ...rest] = cron.split(' ')
@@ -42,7 +41,7 @@ const wall = (timeZone: string) => {
   }
 }
 
-/** Every minute that the wall clock skipped. */
+/** Returns every minute that the wall clock skipped. */
 const leftOut = (last: Wall, now: Wall): Wall[] =>
   Array.from({length: Math.max(0, (now.ms - last.ms) / minuteMs - 1)}, (_, n) => wall('UTC')(last.ms + (n + 1) * minuteMs))
 
@@ -60,7 +59,7 @@ const reads = (field: string, value: number, least: number, most: number): boole
     return value >= low! && value <= high! && (value - low!) % Number(step) === 0
   })
 
-/** All times of the library in the same span. */
+/** Returns all times of the library in the same span. */
 const listed = (times: {cron: string; timezone: string}, {from, days}: {from: string; days: number}): string[] => {
   const end = new Date(Date.parse(from) + days * 24 * hourMs).toISOString()
   const found: string[] = []
@@ -68,7 +67,10 @@ const listed = (times: {cron: string; timezone: string}, {from, days}: {from: st
   return found
 }
 
-/** Clock changes: spring and autumn, north and south, by an hour and by half an hour, at midnight, and none. */
+/**
+ * Time zones with the beginning of a span: clock changes in spring and autumn, north and south, by an hour and by half an hour, at midnight, and
+ * none.
+ */
 const changes = [
   ['Europe/Berlin', '2026-03-28T12:00:00.000Z'],
   ['Europe/Berlin', '2026-10-24T12:00:00.000Z'],

@@ -19,7 +19,7 @@ type Span = {
   status: {code: number}
 }
 
-/** A collector over OTLP/HTTP: it keeps what is posted to `/v1/traces`. */
+/** Starts a collector over OTLP/HTTP that keeps what is posted to `/v1/traces`. */
 const startCollector = async () => {
   const spans: Span[] = []
   const posts: string[] = []

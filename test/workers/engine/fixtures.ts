@@ -14,7 +14,7 @@ export const field = (apiName: string, more: Partial<FieldShape & {unique: boole
   ...more,
 })
 
-/** A row that has been read and composed, without matches or outcome. */
+/** Returns a row that has been read and composed, without matches or outcome. */
 export const row = (number: number, more: Partial<ImportRow> = {}): ImportRow => ({
   number,
   key: `f.${number}`,
@@ -32,7 +32,7 @@ export const row = (number: number, more: Partial<ImportRow> = {}): ImportRow =>
   ...more,
 })
 
-/** A compiled flow whose file has one column per field, in order. */
+/** Returns a compiled flow whose file has one column per field, in order. */
 export const compiledFlow = (fields: Field[], more: Partial<CompiledFlow> = {}): CompiledFlow => ({
   no: 1,
   id: 'f',

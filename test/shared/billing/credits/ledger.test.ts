@@ -71,7 +71,7 @@ const refusedOrUnknown = (error: unknown) => {
   if (!(error instanceof Refusal) && !/No credits were reserved/.test(String(error))) throw error
 }
 
-/** Returns the new time, and checks that no reservation is settled at two prices. */
+/** Performs one operation and returns the new offset of the clock in seconds. Throws if a reservation is settled at two prices. */
 const perform = async (org: string, op: Operation, {n, ahead, spent}: {n: number; ahead: number; spent: Map<number, number>}) => {
   if (op.kind === 'wait') {
     await setAhead(db, ahead + op.seconds)

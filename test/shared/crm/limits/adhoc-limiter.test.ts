@@ -7,7 +7,7 @@ import {sql} from '../../../../sql/database.ts'
 import {until} from '../../../support/until.ts'
 import {type CrmPlace, place} from '../crm-fixture.ts'
 
-/** Ad-hoc calls beside those of runs. Tests share one stand-in and one budget and run serially. */
+/** Tests of ad-hoc calls beside those of runs. The tests share one stand-in and one budget, so they run serially. */
 const test = anyTest.serial as TestFn<{place: CrmPlace; id: string; connection: Connection}>
 const slots = 4
 const crmOrg = {dc: 'local', crmOrgId: 'example'}
@@ -27,7 +27,7 @@ anyTest.afterEach.always(t => {
 
 const never = new AbortController().signal
 
-/** A run that uses every slot. Returns functions to give one back and to end the run. */
+/** Starts a run that uses every slot. Returns functions to give one slot back and to end the run. */
 const fill = async ({budget}: CrmPlace, run: number) => {
   const share = budget.open(crmOrg, run)
   let held = 0
@@ -132,7 +132,7 @@ test('queries and writes of more than ten records are large calls, limited to te
     insert into crm_allowances (dc, crm_org_id, edition) values ('local', 'example', 'enterprise')
     on conflict (dc, crm_org_id) do update set edition = excluded.edition`)
   const twenty = await place.openAnother({config: {CRM_SLOTS: 20}})
-  // Other processes keep their recent demand for a moment.
+  // Other processes keep their recent demand for a moment, so the test waits until no process wants a slot.
   await until(
     () => readShares(place),
     ({want}) => want === 0,
@@ -156,7 +156,7 @@ test('queries and writes of more than ten records are large calls, limited to te
   t.is(refused(place), 0)
   const small = place.standIn.inFlightPeak('example')
   t.true(small > 10 && small <= 20, `${small} calls at once`)
-  // The other process would go on raising the budget to its own cap.
+  // Otherwise the other process would keep raising the budget to its own cap.
   await twenty.close()
   await place.db.query(sql.unsafe`delete from crm_allowances`)
 })

@@ -47,7 +47,7 @@ test('if more runs want slots than there are, each gets one in turn', t => {
   t.pass()
 })
 
-/** A share in its process, and its row in Postgres. */
+/** A share. `claim`: its row in Postgres. `limit` and `inUse`: its state in the process. */
 type Share = {claim: SlotClaim; limit: SlotClaim['held']; inUse: {large: number; small: number}}
 
 const step = fc.record({

@@ -6,7 +6,7 @@ import {sql} from '../../../../sql/database.ts'
 import type {FaultSpec} from '../../../simulators/crm/faults.ts'
 import {type CrmPlace, place} from '../crm-fixture.ts'
 
-/** The quota gate before every call, over the real wire. Tests share one CRM org and run serially. */
+/** Tests of the quota gate before every call, over real sockets. The tests share one CRM org, so they run serially. */
 type Here = {place: CrmPlace; crm: Crm; connection: Connection; id: string}
 const test = anyTest.serial as TestFn<Here>
 
@@ -15,7 +15,7 @@ test.before(async t => {
   const id = await here.connect()
   Object.assign(t.context, {place: here, id})
 })
-/** A new process for each test, without cached state. */
+/** Each test gets a new adapter without cached state, as a new process has it. */
 test.beforeEach(async t => {
   const {place, id} = t.context
   place.standIn.clear()

@@ -47,7 +47,7 @@ test('notifications end, and then no further renewal changes an allocation', t =
     fc.property(pool, processes, fc.infiniteStream(fc.nat()), (budget, all, choices) => {
       let claims: Claim[] = []
       const wants = new Map(all.map((demands, at) => [`p${at}`, demands]))
-      /** As a process does: it returns slots above its target in the renewal after the one that lowered its limit. */
+      /** The limit of each share after its last renewal. As in a process, slots above a lowered limit are returned in the next renewal. */
       const limits = new Map<string, {total: number; large: number}>()
       const renew = (holder: string) => {
         const mine = wants.get(holder)!.map((demand, at): Claim => {

@@ -11,7 +11,7 @@ const open = (total: number, large = total) => {
   return {...slots, shut: (to = true) => (isOpen = !to), changes: () => changes}
 }
 
-/** Takes a slot, and notes its name in `log` once it has it. */
+/** Returns a function that takes a slot, and adds its name to `log` once the slot is granted. */
 const taker = (slots: Slots, log: string[]) => (name: string, signal: AbortSignal) => slots.take(signal).then(() => void log.push(name))
 
 test('the number of slots is limited, and waiters get them in order', async t => {

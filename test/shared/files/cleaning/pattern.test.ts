@@ -15,7 +15,7 @@ test('the time of a pattern is bounded for any cell', async t => {
   t.true(performance.now() - began < 30_000)
   const error = await t.throwsAsync(one('a'.repeat(65_537), {find: 'a', with: ''}), {instanceOf: Refusal})
   t.is(error?.code, 'UNREADABLE')
-  // A longer pattern may search only shorter cells: their product bounds the search.
+  // A longer pattern may search only shorter cells, because the product of both lengths bounds the search.
   const long = (length: number) => one('ab'.repeat(length / 2), {find: '[ab]{0,900}[cd]', with: ''})
   t.is((await long(1_000))!.length, 1_000)
   t.like(await t.throwsAsync(long(10_000), {instanceOf: Refusal}), {code: 'UNREADABLE', extra: {row: 1}})

@@ -29,7 +29,7 @@ const said = (outcome: OutcomeName, {phase = 'write', ...more}: LoggedOutcome = 
 const source = {no: 1, id: 's', label: 'S', fileKey: 'k', sha256: '', reader: {}, columns: [], rows: 2_500}
 const flows = [{no: 1, sourceNo: 1, moduleNo: 1, flow: {} as never, searches: {}}]
 
-/** The outcomes read from a run with this log. */
+/** Returns the outcomes that are read from a run with this log. */
 const outcomesOf = async (log: LogRow[]) => {
   const begun = await beginRun(here)
   await settle(here.hot, settlement(begun, 1, {log}))
@@ -107,7 +107,7 @@ test('a reading is consistent, and restarts from storage when the records are ar
   t.true(((await reading.next()).value as FinalEntry[]).every(entry => OUTCOMES[entry.outcome] === 'unanswered'))
   await here.db.query(sql.unsafe`update runs set state = 'ended', archived = run_no <> ${begun.run}`)
   await archiveAll({...place, log: openLog('test', 'silent'), drain: new AbortController().signal})
-  // One poll may have been in progress.
+  // The first page may have been read before the records moved.
   await t.throwsAsync(async () => t.false((await reading.next()).done) && (await reading.next()), {instanceOf: RecordsMoved})
   const again: FinalEntry[] = []
   // A run of an external engine: its snapshot names no sources, so only the log exists.

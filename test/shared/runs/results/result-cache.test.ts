@@ -4,7 +4,7 @@ import {openResultCache} from '../../../../shared/runs/results/result-cache.ts'
 import {until} from '../../../support/until.ts'
 import {collect} from '../../files/chunks.ts'
 
-/** A file of one piece, made once it is released; `made` counts the starts. */
+/** Opens a file of one piece that is made once it is released. `made`: how often making started. */
 const openMaking = (text = 'a,b\r\n') => {
   const gate = Promise.withResolvers<void>()
   const making = {

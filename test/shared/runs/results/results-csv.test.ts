@@ -29,7 +29,7 @@ type WriteInput = Partial<Omit<ResultsInput, 'rows' | 'outcomes'>> & {rows?: Fil
 const write = async ({columns = ['name'], rows = [], outcomes = [], modules = [contacts], ...more}: WriteInput) =>
   String(await collect(writeResults({columns, modules, rows: inChunks(rows), outcomes: inChunks(outcomes, 3), ...more})))
 
-/** The result cells of one row with these log entries. */
+/** Returns the result cells of one row with these log entries. */
 const resultFor = async (entries: OutcomeEntry[], modules = [contacts], excluded = false) => {
   const text = await write({rows: rowsOf(['Anna']), outcomes: [{rowNumber: 1, excluded, entries}], modules})
   return (await readAll(inPieces(text))).cells[0]!.slice(1)

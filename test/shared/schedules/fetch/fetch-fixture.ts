@@ -6,7 +6,7 @@ import {collect} from '../../files/chunks.ts'
 
 type Options = {privateHosts?: string; sourceHosts?: string; ca?: string}
 
-/** An outbound client that may reach the stand-ins of the test. */
+/** Opens an outbound client that may reach the stand-ins of the test. */
 export const openDoor = (t: ExecutionContext<any>, {privateHosts = '', sourceHosts = '*', ca}: Options) => {
   const config = readConfig({PRIVATE_HOSTS: privateHosts, SOURCE_HOSTS: sourceHosts})
   const outbound = openOutbound(config, {resolve: async () => ['127.0.0.1'], ...(ca !== undefined && {ca})})
@@ -18,7 +18,7 @@ export const openDoor = (t: ExecutionContext<any>, {privateHosts = '', sourceHos
     const {name, stream} = await fetchSource(outbound, source, {limitBytes: 100_000_000, ...bounds})
     return {name, content: await collect(stream)}
   }
-  /** The failure with code and message, or `null`. */
+  /** Returns the failure with code and message, or null if the source was fetched. */
   const failure = async (source: FileSource, bounds: Parameters<typeof fetch>[1] = {}) => {
     try {
       await fetch(source, bounds)

@@ -18,7 +18,7 @@ const open = async (t: ExecutionContext, answer: (sql: string) => MysqlAnswer | 
   return {server, ...door, source: (query: string, more: object = {}) => FileSource.parse({...given, port, query, ...more})}
 }
 
-/** What MariaDB 10.11 answered to these statements, through mysql2 without conversion. */
+/** Columns as MariaDB 10.11 described them, through mysql2 without conversion. `row` is the row that it returned. */
 const columns: MysqlColumn[] = [
   ['b', 3, binary],
   ['n', 6, binary],

@@ -191,7 +191,7 @@ test('a server that is no database, or is not there, fails with its own code', a
 })
 
 test('a malformed answer fails, and does not end the process', async t => {
-  // A description of 16,384 columns, which ends within the first name.
+  // The answer announces 16,384 columns, but ends within the first name.
   const server = createServer(socket =>
     socket.on('error', () => {}).once('data', () => socket.write(Buffer.from([0x54, 0, 0, 0, 8, 0x40, 0, 0x41, 0]))),
   )

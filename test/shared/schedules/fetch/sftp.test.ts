@@ -36,7 +36,7 @@ test('a file of any size is fetched completely, even if the server returns less 
   }
 })
 
-/** The number follows the names of the cipher and the function, and the salt. */
+/** Returns the key with another number of rounds. The number follows the names of the cipher and the function, and the salt. */
 const withRounds = (privateKey: string, rounds: number) => {
   const bytes = Buffer.from(privateKey.replaceAll(/-----.*-----|\s/g, ''), 'base64')
   bytes.writeUInt32BE(rounds, 63)

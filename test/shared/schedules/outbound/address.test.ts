@@ -3,7 +3,7 @@ import {readConfig} from '../../../../shared/config.ts'
 import {isPublic} from '../../../../shared/schedules/outbound/address.ts'
 import {fits, readHost, readPattern, readPlace} from '../../../../shared/schedules/outbound/hosts.ts'
 
-/** One address of each special-purpose registry of IANA. */
+/** Addresses that no request may reach: those of the special-purpose registries of IANA, and unallocated ones. */
 const setAside = [
   '0.0.0.0',
   '0.1.2.3',

@@ -113,7 +113,7 @@ test('an invalid address, one with a password and another scheme are refused', a
     t.is(await codeOf(outbound.request(url)), 'HOST_REFUSED', url)
 })
 
-/** Unassigned since 2006 (RFC 3701), and public by its form. */
+/** An address that is unassigned since 2006 (RFC 3701) but has the form of a public one. */
 const nobodys = '3ffe::1'
 
 test('a name is resolved once per connection, so DNS rebinding reaches nothing', async t => {

@@ -1,7 +1,7 @@
 import test from 'ava'
 import {openRefreshAhead} from '../../../../workers/engine/match-snapshot/refresh-ahead.ts'
 
-/** Opens data whose updates end when the test ends them, at the test's time. */
+/** Opens data with a clock and updates that only the test moves and ends. */
 const openData = () => {
   const updates: PromiseWithResolvers<void>[] = []
   const clock = {seconds: 0}

@@ -5,7 +5,7 @@ import {planStep as planRow} from '../../../../workers/engine/match/plan-rows.ts
 import type {ImportRow} from '../../../../workers/engine/model.ts'
 import {field, row} from '../fixtures.ts'
 
-/** `ours`: ids of records that rows of the retry chain wrote under the row's key. */
+/** Plans one row. `ours`: ids of records that rows of the retry chain wrote under the row's key. */
 const plan = (one: ImportRow, compiled: Parameters<typeof planRow>[1], ours: string[], decision?: Decision) =>
   planRow(one, compiled, {records: ours, unanswered: []}, decision)
 

@@ -13,7 +13,7 @@ test.after.always(() => here?.close())
 
 type AskInput = {number: number; kind?: number; witness?: boolean; flow?: number; digest?: Buffer; ended?: boolean}
 
-/** A run with an open question about each of these rows. */
+/** Begins a run with an open question about each of these rows. */
 const ask = async (rows: AskInput[]) => {
   const begun = await beginRun(here)
   const opened = rows.map(({number, kind = STEP_CODES.update, witness = true, flow = 1, ...more}) => ({

@@ -27,7 +27,7 @@ test('a row that is sent again from below the low-water mark lowers it until the
   t.is(window.lowWater(), 100)
 })
 
-/** Rows are read in order, some are passed over, and they finish in any order. */
+/** A random order of events: rows are read in order, some are passed over, and they finish in any order. */
 const course = fc.record({
   start: fc.nat({max: 20}),
   passed: fc.array(fc.boolean(), {maxLength: 60}),

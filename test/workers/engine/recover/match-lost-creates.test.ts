@@ -14,7 +14,7 @@ const sent = (number: number, Name: string, City: string | null = null) => row(n
 const keysOf = (rows: ImportRow[]) => rows.map(({key}) => key)
 
 const always = {fromMs: 0, toMs: 0}
-/** Results by row number: the record ids, or the kind of match. */
+/** Matches lost creates. Returns the results by row number: record ids, or the kind of match. */
 const judge = (groups: (Pick<Group, 'rows'> & Partial<Group>)[], candidates: LostCreateCandidate[]) => {
   const matches = matchLostCreates({
     fields,

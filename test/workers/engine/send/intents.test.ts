@@ -16,7 +16,7 @@ const intent = (batch: number): Intent => ({
 
 const failing = (code: string) => Object.assign(new Error(code), {code})
 
-/** Records which batches share a statement, and fails as `fails` decides. */
+/** Opens an intent writer that records which batches share a statement. A statement fails with what `fails` returns. */
 const open = (fails: (batches: number[]) => Error | null = () => null) => {
   const said: number[][] = []
   const intend = openIntents(async intents => {

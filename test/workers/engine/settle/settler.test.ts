@@ -24,7 +24,7 @@ test.after.always(async () => {
 
 const log = openLog('test', 'silent')
 
-/** The owner of a separate run, whose statements pass through the proxy. */
+/** Opens the owner of a separate run. Its settlements pass through the proxy. */
 const own = async (t: ExecutionContext) => {
   const begun = await beginRun(here)
   const {run, head} = begun
@@ -38,7 +38,7 @@ const own = async (t: ExecutionContext) => {
   const settler = openSettler({db, hot, run, chain: run, lease, leaseSeconds: 60, answerSeconds: 10, log})
   let read = 0
   settler.follow(() => ({flow: 1, lowWater: read}))
-  /** Settles rows that leave the window once they are settled. */
+  /** Settles rows that leave the window when they are settled. */
   const settle = (more: Partial<SettlementParts>, number = 0) =>
     settler.settle({...emptySettlement(), leave: () => (read = Math.max(read, number)), ...more})
   return {...begun, hot, settle}
@@ -59,7 +59,7 @@ test('a slow ANALYZE delays no settlement', async t => {
   const {run, settle} = await own(t)
   const other = await here.hot.connect()
   await other.query('begin')
-  // The lock that one ANALYZE takes against another; it blocks no row.
+  // An ANALYZE takes this lock against other ANALYZE statements; it blocks no row.
   await other.query('lock table log_batches in share update exclusive mode')
   const log = Array.from({length: 2_000}, (_, n) => created(n + 1))
   await settle({log, counts: new Map([[countAt(1, 'created'), 2_000]])})

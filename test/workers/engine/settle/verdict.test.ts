@@ -35,7 +35,7 @@ const duplicate = (id: string, name = 'Code') => refused({code: 'DUPLICATE_DATA'
 
 const lateUpdates = openLateUpdates(0)
 
-/** Judges the answers to one row in sequence, as the batches of one run. */
+/** Judges the answers to one row in sequence, as answers to batches of one run. */
 const judge = (
   one: ImportRow,
   kind: StepKind,
