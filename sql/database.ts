@@ -27,14 +27,17 @@ const parseRows: Interceptor = {
  */
 export const openDatabase = (url: string, {connections = 10}: {connections?: number} = {}): Promise<Pool> =>
   createPool(url, {
-    driverFactory: openDriver({
-      connectionString: url,
-      connectionTimeoutMillis: 5_000,
-      ...(!isPooled(url) && {statement_timeout: 30_000, idle_in_transaction_session_timeout: 10_000}),
-      // This timeout is for a server that does not answer at all. Postgres itself answers within `statement_timeout`.
-      query_timeout: 35_000,
-      types: {getTypeParser: (oid: number, format?: unknown) => PARSERS.get(oid) ?? pg.types.getTypeParser(oid, format as 'text')},
-    }),
+    driverFactory: openDriver(
+      {
+        connectionString: url,
+        connectionTimeoutMillis: 5_000,
+        ...(!isPooled(url) && {statement_timeout: 30_000, idle_in_transaction_session_timeout: 10_000}),
+        // This timeout is for a server that does not answer at all. Postgres itself answers within `statement_timeout`.
+        query_timeout: 35_000,
+        types: {getTypeParser: (oid: number, format?: unknown) => PARSERS.get(oid) ?? pg.types.getTypeParser(oid, format as 'text')},
+      },
+      {prepares: !isPooled(url)},
+    ),
     interceptors: [parseRows],
     maxPoolSize: connections,
     resetConnection: async () => {},

@@ -11,13 +11,15 @@ import {
  * Opens a slonik driver over `pg` in which a lost connection affects only its own queries. With slonik's own driver, a lost connection can end
  * the process or block its caller for ever. That driver also reads the types over an extra connection. Each client keeps an error listener until
  * it ends. A connection that cannot be opened still enters the pool and fails its first query. The pool needs this, because it serves waiting
- * callers only when a connection leaves. A connection whose query gets no answer counts as lost.
+ * callers only when a connection leaves. A connection whose query gets no answer counts as lost. `prepares`: each connection prepares the long
+ * statements that it repeats, see `openNames`.
  */
-export const openDriver = (config: pg.ClientConfig): DriverFactory =>
-  createDriverFactory(async () => ({createPoolClient: async ({clientEventEmitter}) => openClient(config, clientEventEmitter)}))
+export const openDriver = (config: pg.ClientConfig, {prepares}: {prepares: boolean}): DriverFactory =>
+  createDriverFactory(async () => ({createPoolClient: async ({clientEventEmitter}) => openClient(config, prepares, clientEventEmitter)}))
 
-const openClient = (config: pg.ClientConfig, driverClientEventEmitter: DriverClientEventEmitter) => {
+const openClient = (config: pg.ClientConfig, prepares: boolean, driverClientEventEmitter: DriverClientEventEmitter) => {
   const client = new pg.Client(config)
+  const names = prepares ? openNames() : null
   let lost: Error | null = null
   let isIn = false
   const lose = (error: Error) => {
@@ -40,8 +42,10 @@ const openClient = (config: pg.ClientConfig, driverClientEventEmitter: DriverCli
     async query(text: string, values?: unknown[]): Promise<DriverQueryResult> {
       if (lost) throw new BackendTerminatedError(lost)
       try {
-        return readResult(await client.query(text, values))
+        const name = names?.nameOf(text)
+        return readResult(await client.query({text, ...(values && {values}), ...(name && {name})}))
       } catch (error) {
+        if (isOutdated(error)) names?.drop(text)
         // Any later query on this connection would wait behind the unanswered one.
         if (isUnanswered(error)) lose(error)
         throw lost || isFatal(error) ? new BackendTerminatedError(error as Error) : error
@@ -52,6 +56,31 @@ const openClient = (config: pg.ClientConfig, driverClientEventEmitter: DriverCli
     },
   }
 }
+
+/** The least characters of a statement that is prepared. Postgres parses and plans a shorter one in a fraction of a millisecond. */
+const leastCharacters = 400
+/** The most prepared statements of a connection. Each takes up to some hundred kilobytes of memory in Postgres. */
+const mostNames = 60
+
+/**
+ * Names the long statements of a connection from their second use on, so that Postgres parses and plans each only a few times. A statement
+ * without a name yet has '', one that must have no name has null.
+ */
+const openNames = () => {
+  const names = new Map<string, string | null>()
+  return {
+    nameOf(text: string): string | undefined {
+      const name = names.get(text)
+      if (name === undefined && text.length >= leastCharacters && names.size < mostNames) names.set(text, '')
+      if (name === '') names.set(text, `long ${[...names.keys()].indexOf(text)}`)
+      return name === undefined ? undefined : (names.get(text) ?? undefined)
+    },
+    drop: (text: string) => void names.set(text, null),
+  }
+}
+
+/** Whether a migration changed the columns of a prepared statement. The next use of the statement succeeds without a name. */
+const isOutdated = (error: unknown) => error instanceof pg.DatabaseError && error.code === '0A000' && /cached plan/.test(error.message)
 
 const readResult = (result: pg.QueryResult): DriverQueryResult => {
   if (Array.isArray(result)) throw new Error('Send one statement at a time')

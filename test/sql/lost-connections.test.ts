@@ -94,7 +94,7 @@ test.serial('connections terminated when idle, in a transaction, in a statement 
 test.serial('a query without an answer times out, and late data on its connection does no harm', async t => {
   const wire = await openProxy(database.url)
   const db = await createPool(wire.url, {
-    driverFactory: openDriver({connectionString: wire.url, connectionTimeoutMillis: 1_000, query_timeout: 500}),
+    driverFactory: openDriver({connectionString: wire.url, connectionTimeoutMillis: 1_000, query_timeout: 500}, {prepares: true}),
     gracefulTerminationTimeout: 50,
     maxPoolSize: 2,
   })

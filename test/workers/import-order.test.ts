@@ -186,3 +186,16 @@ for (const [onMany, outcomes] of [
 test.serial('a file of one row is imported', async t => {
   t.deepEqual((await importRows([row('Single', 'One-1', 'Town')])).outcomes, {created: 1})
 })
+
+test.serial('the only update among many creates is sent long before the end of the file', async t => {
+  here.crm.create('example', 'Accounts', [{Account_Name: 'Old', Account_Number: 'LATE-0'}], {as: 'ana@example.org'})
+  here.crm.setSwitches({latencyMs: 100})
+  t.teardown(() => here.crm.setSwitches({latencyMs: 0}))
+  here.crm.clearJournal()
+  const rows = [row('New', 'LATE-0', 'Town'), ...Array.from({length: 11_999}, (_, n) => row(`Filler ${n}`, `LATE-${n + 1}`, 'Town'))]
+  const {outcomes} = await importRows(rows, byNumber('update'))
+  t.deepEqual(outcomes, {created: 11_999, updated: 1})
+  const writes = here.crm.journal().filter(({method, path}) => ['POST', 'PUT'].includes(method) && path.endsWith('/Accounts'))
+  const update = writes.findIndex(({method}) => method === 'PUT')
+  t.true(update >= 0 && update < 90, `the update is call ${update} of ${writes.length}`)
+})

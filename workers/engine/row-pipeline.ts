@@ -20,7 +20,7 @@ import {remarkOlderValues} from './recover/older-values.ts'
 import {openUnansweredCreates} from './recover/unanswered-creates.ts'
 import {chooseOps} from './sealed-plan/choose-planned.ts'
 import {keepToPlan} from './sealed-plan/keep-to-plan.ts'
-import {batchesAfterLoss, isBatchFull, takeBatch} from './send/batch-size.ts'
+import {batchesAfterLoss, isBatchFull, listLateKinds, stepKinds, takeBatch} from './send/batch-size.ts'
 import {backOffMs} from './send/crm-retry.ts'
 import {forgetNested, nestRows} from './send/nested-rows.ts'
 import {type BatchResult, sendBatch} from './send/send-batch.ts'
@@ -71,6 +71,7 @@ export const planChunk = async (pipeline: RowPipeline, {rows, failures, unmatche
 }
 
 export const waitForRoom = async (pipeline: RowPipeline) => {
+  flushPartFilled(pipeline, listLateKinds(pipeline))
   while (isFull(pipeline))
     await waitForChange(
       pipeline,
@@ -92,8 +93,6 @@ export const drainPipeline = async ({underWay, closing}: RowPipeline) => {
   while (underWay.size) await Promise.allSettled(underWay)
 }
 
-const kinds = ['create', 'update', 'delete'] as const
-
 /** Waits for a change. `goPartFilled`: sends part-filled batches first, so that slots do not idle. Otherwise they wait for further rows. */
 const waitForChange = async (pipeline: RowPipeline, goPartFilled = true) => {
   assertRunning(pipeline)
@@ -106,8 +105,8 @@ const waitForChange = async (pipeline: RowPipeline, goPartFilled = true) => {
   await changed
 }
 
-const flushPartFilled = (pipeline: RowPipeline) => {
-  for (const kind of kinds) while (pipeline.partBatches[kind].length) flushBatch(pipeline, kind)
+const flushPartFilled = (pipeline: RowPipeline, some: readonly StepKind[] = stepKinds) => {
+  for (const kind of some) while (pipeline.partBatches[kind].length) flushBatch(pipeline, kind)
 }
 
 /** Plans rows that hold their locks. Looks up the chain's own writes while the locks are held, so that the result cannot change. */

@@ -24,6 +24,8 @@ export type RowWindow = {
    * rows.
    */
   hasRoomAhead(): boolean
+  /** Whether an open row is as far behind the last row read as the window has rows. A new owner of the run reads all of them again. */
+  isStretched(): boolean
 }
 
 /** `moreRows`: rows beyond the usual limit, for files of bulk jobs. */
@@ -32,6 +34,10 @@ export const openRowWindow = (lowWater: number, moreRows = 0): RowWindow => {
   const open = new Map<number, number>()
   let read = lowWater
   let total = 0
+  const lowWaterOf = () => {
+    const [first] = open.keys()
+    return first === undefined ? read : first - 1
+  }
   return {
     enter(number, size) {
       total += size - (open.get(number) ?? 0)
@@ -45,13 +51,11 @@ export const openRowWindow = (lowWater: number, moreRows = 0): RowWindow => {
       total -= open.get(number) ?? 0
       open.delete(number)
     },
-    lowWater: () => {
-      const [first] = open.keys()
-      return first === undefined ? read : first - 1
-    },
+    lowWater: lowWaterOf,
     count: () => open.size,
     size: () => total,
     isFull: others => open.size + others.rows >= mostRows || total + others.size >= windowSize,
+    isStretched: () => read - lowWaterOf() > mostRows,
     hasRoomAhead: () => open.size <= mostRows - 2 * chunkRows && total <= windowSize / 2,
   }
 }

@@ -1,9 +1,10 @@
 import {elementsAtOnce} from '../../../shared/crm/subforms.ts'
 import type {CompiledFlow, StepKind} from '../model.ts'
-
+import type {RowWindow} from '../read/window.ts'
 import type {Op} from '../settle/verdict.ts'
 import {countNested} from './nested-rows.ts'
 
+export const stepKinds = ['create', 'update', 'delete'] as const satisfies StepKind[]
 const rowsPerBatch = 100
 /**
  * The most rows per batch of creates after a batch without an answer. Each unanswered create without a unique key takes many calls to settle,
@@ -26,6 +27,16 @@ export const takeBatch = (waiting: PartBatches, kind: StepKind): Op[] => {
   const ops = waiting.partBatches[kind].splice(0, Math.min(most, countFitting(waiting, kind)))
   if (most < rowsPerBatch) waiting.smallBatchesLeft--
   return ops
+}
+
+/**
+ * Lists the kind of the part-filled batch that holds the oldest open row, if this row is far behind the last row read. A rare kind of step would
+ * otherwise wait for the end of the file.
+ */
+export const listLateKinds = ({window, partBatches}: Pick<PartBatches, 'partBatches'> & {window: RowWindow}): StepKind[] => {
+  if (!window.isStretched()) return []
+  const oldest = window.lowWater() + 1
+  return stepKinds.filter(kind => partBatches[kind].some(({row}) => row.number === oldest))
 }
 
 const mostRows = ({smallBatchesLeft, partBatches}: PartBatches, kind: StepKind) =>

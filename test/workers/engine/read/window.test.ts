@@ -27,6 +27,17 @@ test('a row that is sent again from below the low-water mark lowers it until the
   t.is(window.lowWater(), 100)
 })
 
+test('a window is stretched while its oldest row is thousands of rows behind', t => {
+  const window = openRowWindow(0)
+  for (let number = 1; number <= 5_002; number++) {
+    window.enter(number, 1)
+    if (number > 1) window.leave(number)
+    t.is(window.isStretched(), number > 5_000)
+  }
+  window.leave(1)
+  t.false(window.isStretched())
+})
+
 /** A random order of events: rows are read in order, some are passed over, and they finish in any order. */
 const course = fc.record({
   start: fc.nat({max: 20}),
