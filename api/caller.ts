@@ -27,7 +27,10 @@ export type NoteBearer = (bearer: Pick<Caller, 'via' | 'org' | 'session' | 'toke
 
 const ignore = () => {}
 
-/** Loads the caller and the account status in one query. Throws AUTH_REQUIRED (401) for a missing, unknown or expired bearer token. */
+/**
+ * Loads the caller and the account status in one query. Throws a refusal with status 401 if the bearer token is missing, unknown, expired or
+ * revoked, or if its org or membership is gone.
+ */
 export const readCaller = async (deps: CallerDeps, authorization: string | undefined, note: NoteBearer = ignore): Promise<AuthContext> => {
   const bearer = bearerOf(authorization)
   if (bearer === null) throw new Refusal('AUTH_REQUIRED', 'Send `Authorization: Bearer <session or API token>`')
@@ -97,8 +100,8 @@ const readAccess = async ({hot, log}: Pick<CallerDeps, 'hot' | 'log'>, bearer: s
 }
 
 /**
- * Loads the caller of an embed token. The token acts with the lowest role for the person who created it. Changes count as made by the API token
- * that created it.
+ * Loads the caller of an embed token. The embed token acts with the lowest role, for the person who created it. Its changes count as made by the
+ * API token with which it was created.
  */
 const readEmbed = async ({hot}: Pick<CallerDeps, 'hot'>, bearer: string, note: NoteBearer): Promise<AuthContext> => {
   const found = await readEmbedCaller(hot, hashSecret(bearer))

@@ -61,7 +61,7 @@ export const streamChat = ({log, config, request}: ChatStreamDeps, org: string, 
   })
 }
 
-/** Ends the stream with the error. An aborted stream has no reader left, so the error is only logged. */
+/** Ends the stream with the error. After an abort, destroys the stream and logs any error except the abort itself. */
 const fail = (body: PassThrough, signal: AbortSignal, error: unknown, log: Log) => {
   if (signal.aborted) {
     if (error !== signal.reason && !isAbort(error)) log.warn({err: error}, 'could not settle an aborted conversation')

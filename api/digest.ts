@@ -1,7 +1,10 @@
 import type {IncomingHttpHeaders} from 'node:http'
 import {Refusal} from '../shared/errors.ts'
 
-/** Reads the SHA-256 digest of `Content-Digest` (RFC 9530). Returns null if the header is missing or has only other algorithms. */
+/**
+ * Reads the SHA-256 digest of `Content-Digest` (RFC 9530). Returns null if the header is missing or has only other algorithms. Throws if the
+ * digest is malformed.
+ */
 export const readDigest = ({'content-digest': header}: IncomingHttpHeaders): Buffer | null => {
   const said = [header ?? []]
     .flat()

@@ -51,8 +51,8 @@ const unavailable = (message: string, retryAfterMs: number) => new Refusal('UNAV
 export const invalid = ({issues}: z.ZodError) => new Refusal('INVALID', 'The request does not match its schema', {issues})
 
 /**
- * Describes a CRM error. An exhausted daily quota is 429, without Retry-After if the CRM uses a rolling day. Every other error is 502,
- * including the CRM's rate limit.
+ * Describes a CRM error. An exhausted daily quota is 429, without Retry-After if the CRM uses a rolling day. A missing scope is 409. Every other
+ * error is 502, including the CRM's rate limit.
  */
 const describeCrm = (error: CrmError): Envelope => {
   const {crm, renews, extra} = error

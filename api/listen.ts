@@ -11,7 +11,7 @@ export type ListeningServer = {url: string; drain(): Promise<void>}
 
 const headersWithinMs = 10_000
 const idleConnectionMs = 65_000
-/** The time after which an idle socket is closed, in ms. It exceeds every wait that a request may ask for. */
+/** The time after which an idle socket is closed, in ms. It exceeds every wait that the header `Prefer` may ask for. */
 const stalledMs = 300_000
 
 /** Options for tests. `witness`: a middleware that sees every response. `stalledMs`: the time after which an idle socket is closed. */

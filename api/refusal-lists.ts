@@ -15,7 +15,7 @@ export const ofReading = [
   ...ofReadingAgain,
 ] as const satisfies readonly Code[]
 
-/** Refusals of routes that read a run's records from the database or the archive. */
+/** Refusals of routes that read a run's records from the database or storage. */
 export const ofRecords = ['FILE_GONE', 'FROM_FUTURE', 'NOT_CONFIGURED', 'RECORDS_MOVING'] as const satisfies readonly Code[]
 
 /** Refusals of routes that start work which counts against the plan. */
@@ -42,7 +42,7 @@ export const ofModel = [
   ...(['MODEL_ANSWER_INVALID', 'MODEL_UNAVAILABLE'] as const),
 ] as const satisfies readonly Code[]
 
-/** Refusals of routes that accept a place in an import. */
+/** Refusals of routes that accept `place`: the part of an import to which a conversation belongs. */
 export const ofPlace = ['INVALID_PLACE', 'IMPORT_NOT_FOUND', 'FILE_GONE'] as const satisfies readonly Code[]
 
 /** Refusals of routes that load a library and run its examples. */

@@ -14,7 +14,7 @@ const mostStreams = 1_000
 const mostOfOrg = 50
 /** The longest duration of a stream, in ms. Clients then reconnect. */
 const longestMs = 600_000
-/** The time in which a slow client can read the rest after the stream ended, in ms. */
+/** How long the body of an aborted stream stays open, in ms, so that a slow client can read the rest. */
 const lingerMs = 10_000
 /** The interval of keep-alive comments and of repeated access checks, in ms. */
 const beatMs = 15_000

@@ -14,8 +14,8 @@ type ViewWrite = {
 }
 
 /**
- * Records a write in a staff view before the handler runs, so that a crash cannot hide it. A refusal changes nothing, so its record is removed.
- * An unexpected failure may have changed something, so its record stays.
+ * Records a write in a staff view before the handler runs, so that a crash cannot hide it. A refusal with a status below 500 changes nothing, so
+ * its record is removed. Any other failure may have changed something, so its record stays.
  */
 export const recordViewWrite = async <A>(
   {db}: Pick<ApiDeps, 'db'>,

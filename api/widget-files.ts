@@ -28,7 +28,7 @@ export const importMapOf = ({name}: Pick<WidgetBuild, 'name'>): string => {
   return JSON.stringify({imports: Object.fromEntries(addresses)})
 }
 
-/** Reads the widget, the code it shares with other clients, and its packages: about 100 files. Call it once per process. */
+/** Reads the widget, the code that it shares with other clients, and its packages: about 300 files. In production, call it once per process. */
 export const buildWidget = async (): Promise<WidgetBuild> => {
   const own = (await readdir(new URL('widget/', root), {recursive: true})).map(path => `widget/${path}`)
   const shared = (await readdir(root)).filter(path => path.endsWith('.ts') && path !== 'cli.ts')

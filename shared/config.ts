@@ -174,8 +174,8 @@ export type Config = ReturnType<typeof readConfig>
 export type ParsedEnvironment = z.output<typeof Environment>
 
 /**
- * Parses the environment, once per process. Throws one error that names every variable that does not parse, or else the first broken rule of
- * `setting-rules.ts`.
+ * Parses the environment. Call it once per process. Throws one error that names every variable that does not parse, or else the first broken
+ * rule of `setting-rules.ts`.
  */
 export const readConfig = (environment: Record<string, string | undefined> = process.env) => {
   const parsed = Environment.safeParse(givenOf(environment))

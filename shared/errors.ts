@@ -202,8 +202,7 @@ export class Refusal extends Error {
   readonly status: number
 
   /**
-   * Creates a refusal. Pass `status` only if the specification has two for one code: `ORG_CLOSED` is 403 for access to a closed org and 409 for
-   * joining it.
+   * Creates a refusal. Pass `status` only for a code with two statuses: `ORG_CLOSED` is 403 for access to a closed org and 409 for joining it.
    */
   constructor(code: Code, message: string, extra: Record<string, unknown> = {}, status: number = STATUS[code]) {
     super(message)

@@ -44,7 +44,10 @@ const PREFIXES = [
 /** Creates an opaque id such as `imp_01k9…`: a UUIDv7 in base32, so that ids of one kind sort by creation. */
 export const newId = (prefix: (typeof PREFIXES)[number]) => `${prefix}_${base32(uuidV7())}`
 
-/** Creates an id that sorts after `last`, even if `last` comes from a process whose clock is ahead. Use it only to create ids one at a time. */
+/**
+ * Creates an id that sorts after `last`, even if `last` comes from a process whose clock is ahead. Call it under a lock, so that no two callers
+ * have the same `last`.
+ */
 export const newIdAfter = (prefix: (typeof PREFIXES)[number], last: string | null): string => {
   const id = newId(prefix)
   if (last === null || id > last) return id

@@ -109,7 +109,7 @@ export const testSchedule = job({
   key: ({schedule}) => schedule,
 })
 
-/** Sends an invitation by e-mail, at most once an hour for the same invitation. */
+/** Sends an invitation by e-mail. Sends nothing if it was mailed within the last hour, or the org mailed a hundred within the last day. */
 export const mailInvitation = job({
   name: 'invitation.mail',
   payload: z.object({org: z.string(), invitation: z.string()}),
@@ -126,7 +126,7 @@ export const mailInvitation = job({
   key: ({invitation}) => invitation,
 })
 
-/** Erases an org step by step, the org itself last. After a failure, the next attempt continues with the failed step. */
+/** Erases an org step by step, the org itself last. After a failure, the next attempt begins again and works on what is left. */
 export const eraseOrg = job({
   name: 'org.erase',
   payload: z.object({org: z.string()}),

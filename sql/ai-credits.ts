@@ -69,7 +69,7 @@ export const postEntry = (tx: Tx, {org, kind, ref, feature = null, included = 0,
 
 type NewGrant = {org: string; ref: string; pool: CreditPool; credits: number; basis: number | null; expiresAt: string | null}
 
-/** Gives the org a grant. Returns false if a grant with this ref exists. */
+/** Gives the org a grant of AI credits. Returns false if a grant with this ref exists. */
 export const insertGrant = async (tx: Tx, {org, ref, pool, credits, basis, expiresAt}: NewGrant) => {
   const {rowCount} = await tx.query(sql.type(Empty)`
     insert into credit_grants (org_id, ref, pool, credits, credits_fraction, remaining, remaining_fraction, basis, expires_at)

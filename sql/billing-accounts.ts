@@ -73,7 +73,7 @@ export const keepCustomer = (db: Db, {org, customer, email}: {org: string; custo
 
 /**
  * Stores the e-mail address for the customer to be created, unless an address is stored or the customer exists. The returned `email` is null if
- * the customer exists and the person of its address was erased.
+ * the customer exists and the person with the stored address was erased.
  */
 export const keepBillingEmail = (db: Db, {org, email}: {org: string; email: string}) =>
   db.one(sql.type(z.object({customer: z.string().nullable(), email: z.string().nullable(), seq: z.number()}))`

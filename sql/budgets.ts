@@ -36,8 +36,8 @@ export const lockBudget = (tx: Tx, {dc, crmOrgId}: CrmOrg, cap: number) =>
       ceil(1000 * (${turnSeconds} - mod(extract(epoch from lading_now()), ${turnSeconds})))::int as "turnMs"`)
 
 /**
- * Cuts the slot budget by 30 % and notifies all holders. Returns the new budget. Returns null if there is none, or if it was cut less than two
- * seconds ago: calls that are refused together count once.
+ * Cuts the slot budget by 30 % and notifies all holders. Returns the new budget. Returns null if the CRM org has no budget, or if the budget was
+ * cut less than two seconds ago: calls that are refused together count once.
  */
 export const cutBudget = async (db: Db, org: CrmOrg) => {
   const cut = await db.maybeOne(sql.type(Budget.pick({total: true}))`
@@ -99,7 +99,7 @@ export const insertShares = (tx: Tx, {dc, crmOrgId}: CrmOrg, shares: (ShareRow &
       ['text', 'int8', 'int8', 'int2', 'int2', 'int2', 'int2', 'int2'],
     )} as t`)
 
-/** Deletes one share and notifies the other holders. Needs no lock, because any holder may use the freed slots. */
+/** Deletes one share and notifies the other holders. Needs no lock of the budget, because the deletion only frees slots. */
 export const deleteShare = (db: Db, org: CrmOrg, {holder, share}: {holder: string; share: number}) =>
   db.query(sql.type(Empty)`
     with gone as (delete from crm_shares where ${here(org)} and holder = ${holder} and share_no = ${share} returning holder)

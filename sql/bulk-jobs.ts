@@ -77,7 +77,7 @@ export const setUploaded = (db: Db, {fileId, ...job}: OwnedJob & {fileId: string
 /** Notes that the job is about to be requested. */
 export const setSent = (db: Db, job: OwnedJob) => changeJob(db, job, sql.fragment`sent_at = lading_now()`)
 
-/** Notes that the CRM refused the request, so that nothing was sent. */
+/** Notes that the CRM did not start the job: the CRM refused the request, or the request was not sent. */
 export const setUnsent = (db: Db, job: OwnedJob) => changeJob(db, job, sql.fragment`sent_at = null`)
 
 export const setStarted = (db: Db, {job, ...owned}: OwnedJob & {job: string}) =>
@@ -98,7 +98,7 @@ export const listOpenBulkJobs = (db: Db, run: number) =>
 
 /**
  * Marks jobs without rows in flight as done. Such jobs remain if an owner died before the intent or after the settlement of the rows, or if the
- * run ended first. A job with an id counts as abandoned, because the CRM may still execute it.
+ * run ended before the job. A job with an id counts as abandoned, because the CRM may still execute it.
  */
 export const endEmptyBulkJobs = (db: Db, {run, fence}: Omit<OwnedJob, 'no'>) =>
   db.query(sql.type(Empty)`

@@ -30,7 +30,7 @@ const standing = `k.n, b.id, p.id as "personId", p.email, p.name as "personName"
 const joined = `left join people p on p.id = b.person_id left join orgs o on o.id = b.org_id
   left join members m on m.org_id = b.org_id and m.person_id = b.person_id`
 
-/** Reads the caller of a session by its id. Authenticating a request makes no other query. Returns undefined for an unknown session. */
+/** Reads the caller of a session by its id. Authenticating a request reads nothing else. Returns undefined for an unknown session. */
 export const readSessionCaller = openBatchLoader<string, SessionCaller>(
   'session-caller',
   `select ${standing}, b.role as "sessionRole", p.staff, b.staff_view as "staffView",
@@ -39,8 +39,8 @@ export const readSessionCaller = openBatchLoader<string, SessionCaller>(
 )
 
 /**
- * Reads the caller of an API token by the hash of its secret. Authenticating a request makes no other query. `stale`: the stored time of the
- * last use is older than a minute.
+ * Reads the caller of an API token by the hash of its secret. Authenticating a request reads nothing else. `stale`: the stored time of the last
+ * use is older than a minute.
  */
 export const readTokenCaller = openBatchLoader<Buffer, TokenCaller>(
   'token-caller',
@@ -60,8 +60,8 @@ export const readGrantCaller = openBatchLoader<Buffer, TokenCaller>(
 export type EmbedCaller = Omit<TokenCaller, 'stale'> & {apiToken: string | null; template: string; origin: string; rowsLimit: number}
 
 /**
- * Reads the caller of an embed token. `revoked`: the API token that created it was revoked or has expired, or the org removed the origin
- * from its settings.
+ * Reads the caller of an embed token. `revoked`: the API token that created the embed token was revoked or has expired, or the org removed the
+ * origin from its settings.
  */
 export const readEmbedCaller = openBatchLoader<Buffer, EmbedCaller>(
   'embed-caller',

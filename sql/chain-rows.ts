@@ -58,7 +58,7 @@ const findPatchableStatement = prepare<{key: string; recordId: string; how: numb
    order by row_key, chain_no = $1 desc`,
 )
 
-/** Finds rows that wrote a record in any run of the chain, if the record does not have the tags of its flow yet. */
+/** Finds rows that created, claimed or updated a record in any run of the chain, and whose record does not have the tags of their flow yet. */
 export const findTaggable = (hot: Hot, {chain, module, keys}: {chain: number; module: number; keys: string[]}) =>
   findTaggableStatement(hot, [chain, module, keys])
 

@@ -19,7 +19,10 @@ const Check = z.object({
   moved: z.boolean(),
 })
 
-/** Finds the import's last finished check, or null. `moved`: a discovery of the connection after the check's found changed modules or fields. */
+/**
+ * Finds the import's last finished check, or null. `moved`: after the discovery that the check used, another discovery found added, removed or
+ * changed modules.
+ */
 export const findCheck = (db: Db, {importNo, connector}: {importNo: number; connector: string}) =>
   db.maybeOne(sql.type(Check)`
     select check_no as no, started_at as "startedAt", ended_at as "endedAt", rows, ground, exists (

@@ -4,7 +4,7 @@ import {Capabilities} from './doctor-reports.ts'
 
 const Warning = z.object({code: z.enum(['noApiAccess', 'notAdmin', 'limitedView']), modules: z.array(z.string())})
 export type ConnectorWarning = z.output<typeof Warning>
-/** Warnings of a connection. Unknown ones are left out, because a newer build may store them during a rolling upgrade. */
+/** Warnings of a connection. Unknown warnings are left out, because a newer build may store some during a rolling upgrade. */
 const Warnings = z.array(z.unknown()).transform(warnings => warnings.flatMap(one => Warning.safeParse(one).data ?? []))
 
 export const Connector = z.object({
@@ -58,8 +58,8 @@ export const insertConnector = (tx: Tx, connector: NewConnector) =>
     returning id`)
 
 /**
- * Reconnects the user's newest connection under its old id, after the same CRM user consented to the same CRM org again. Imports and schedules
- * that name the connection then work again. Returns null if the org has no such connection.
+ * Reconnects the org's newest connection of this CRM user to this CRM org, under its old id, after the user consented again. Imports and
+ * schedules that name the connection then work again. Returns null if the org has no such connection.
  */
 export const reconnect = (
   tx: Tx,

@@ -103,8 +103,8 @@ const Failures = z.object({
 })
 
 /**
- * Counts failed, refused and unanswered rows by module, outcome and code, most frequent first, in the newest `most` entries of a run's log.
- * Returns an empty list once the log is in storage.
+ * Counts log entries of the write phase with the outcome failed, refused or unanswered, by module, outcome and code, most frequent first. Reads
+ * the newest `most` entries of the run. Returns an empty list once the log is in storage.
  */
 export const countFailures = (db: Db, {run, most, limit}: {run: number; most: number; limit: number}) =>
   db.any(sql.type(Failures)`

@@ -5,8 +5,8 @@ const Empty = z.object({})
 const Org = z.object({org: z.string()})
 
 /**
- * The interval after which an org with unsettled billing is compared with the provider again. For an open Checkout page and for the daily
- * comparison, it is `hourly`.
+ * The interval after which an org with unsettled billing is compared with the provider again. The interval is `hourly` for an open Checkout
+ * page, a plan change that waits for a payment confirmation, and the daily comparison.
  */
 const soon = sql.fragment`interval '5 minutes'`
 const hourly = sql.fragment`interval '1 hour'`

@@ -9,5 +9,5 @@ export const countEmptyLinks = ({kept, emptyLinks = []}: LinkedRows): (EmptyLink
   return [...Map.groupBy(links, ({flow, field}) => `${flow} ${field}`).values()].map(group => ({...group[0]!, rows: group.length}))
 }
 
-/** Joins the distinct API names with commas; the names contain none. Returns null for an empty list. */
+/** Joins the distinct API names with commas; the names contain no comma. Returns null for an empty list. */
 export const joinFields = (fields: readonly string[]): string | null => (fields.length ? [...new Set(fields)].join() : null)

@@ -105,8 +105,8 @@ export const freeEndpoint = (tx: Tx, {id, failed, restSeconds, days}: EndedDeliv
 const Sealed = z.object({id: z.string(), secret: z.string(), old: z.string().nullable()})
 
 /**
- * Lists endpoints with a secret that is not sealed under the key with the prefix `start`, ordered by id. `after`: the last id of the page
- * before.
+ * Lists endpoints with a secret whose sealed text does not begin with `start`, ordered by id. `start` names the current master key. `after`: the
+ * last id of the page before.
  */
 export const listSealedElse = (db: Db, {start, after, limit}: {start: string; after: string; limit: number}) =>
   db.any(sql.type(Sealed)`

@@ -31,7 +31,7 @@ export const ofRuns = Object.keys(OF_RUNS) as OfRuns[]
 /** The tables of `OF_RUNS`, except those that later runs of a chain need. */
 export const ofRunsAlone = ofRuns.filter(table => table !== 'chain_rows' && table !== 'unsettled')
 
-/** Large tables with the data of an org itself. Deleting the org's row deletes the other tables by cascade. */
+/** Large tables with the data of an org itself. Deleting the org's row deletes the org's rows in all other tables by cascade. */
 export const OF_ORG = [
   'credit_entries',
   'row_usage',

@@ -26,8 +26,9 @@ export const isStillOld = (tx: Tx, {no, days}: {no: number; days: number}) =>
   tx.exists(sql.type(Empty)`select from imports i where import_no = ${no} and ${isOld(days)}`)
 
 /**
- * Expires the import and its runs. Only a summary of each run stays. This transaction deletes the files and conversations; other data is deleted
- * later. The caller has locked the import, and none of its runs is open. Returns the number of expired runs.
+ * Expires the import and its runs. Only a summary of each run stays. This transaction deletes the rows of the sources, uploads and
+ * conversations. The stored files and other data are deleted later. The caller has locked the import, and none of its runs is open. Returns the
+ * number of expired runs.
  */
 export const expireImport = async (tx: Tx, {no, deleted}: {no: number; deleted: boolean}): Promise<number> => {
   await tx.query(sql.type(Empty)`
@@ -51,8 +52,8 @@ export const listOldRuns = (db: Db, {org, days, after, limit}: Old) =>
     order by run_no limit ${limit}`)
 
 /**
- * Expires an ended run, unless a run that retries it is in progress. A dry run that retries it still reads the chain. If the run has an import,
- * the caller has locked the import, so that no retry starts meanwhile. Returns whether the run expired.
+ * Expires an ended run, unless a run that retries it is in progress. A dry run counts as a retry here, because it reads the chain. If the run
+ * has an import, the caller has locked the import, so that no retry starts meanwhile. Returns whether the run expired.
  */
 export const expireRun = async (tx: Tx, no: number): Promise<boolean> => {
   const {rowCount} = await tx.query(sql.type(Empty)`

@@ -22,7 +22,7 @@ const ExternalRowState = z.object({
   sending: z.boolean(),
   recordId: z.string().nullable(),
   how: z.number().nullable(),
-  /** Whether an earlier run of the chain wrote the record. */
+  /** Whether the row got its record in another run of the chain. */
   inherited: z.boolean(),
   /** Whether the row is counted as unchanged. */
   unchanged: z.boolean(),
@@ -55,7 +55,7 @@ export type AdmittedRow = {
   patch: boolean
 }
 
-/** Admits rows. Rows that are already admitted stay admitted. */
+/** Admits rows with their attempt number. A row that is admitted already gets the new number. */
 export const putAdmissions = (tx: Tx, {run, module, rows}: {run: number; module: number; rows: AdmittedRow[]}) =>
   tx.query(sql.type(Empty)`
     insert into admissions (run_no, module_no, row_key, last_attempt, parent_key)

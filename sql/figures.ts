@@ -5,7 +5,7 @@ const Figure = z.object({figure: z.string(), a: z.string(), b: z.string(), value
 
 /** The number of the newest ended runs that are examined. */
 const newest = 2_000
-/** The limit at which row counts stop, because a higher number only means "many". */
+/** The limit at which counts stop, because a higher number only means "many". */
 const most = 10_000
 
 /**
@@ -19,7 +19,10 @@ const queues = sql.fragment`
         else greatest(created_on, start_after) end)), 0) as oldest
     from pgboss.job where state in ('created', 'retry', 'active', 'failed') group by 1, 2)`
 
-/** SQL for the open runs. Each part of the union uses a partial index that contains only open runs. */
+/**
+ * SQL for the open runs, those of them that wait for a worker, and the newest ended runs. Each part of the union uses a partial index that
+ * contains only open runs.
+ */
 const underWay = sql.fragment`
   live as (
     select run_no, engine, state, pause, resume_at, connector_id, dry_run, org_id, authorised_at, started_at from runs
@@ -53,8 +56,8 @@ const runs = sql.fragment`
   union all select 'rows_unsettled', '', '', count(*) from (select from unsettled join runs using (run_no) where state = 'ended' limit ${most}) u`
 
 /**
- * SQL that is true for an exhausted quota that was probed within the hour or has its renewal ahead. Others are left out: without a call, a
- * renewed quota still counts as exhausted.
+ * SQL that is true for an exhausted quota that was probed within the hour or has its renewal ahead. Other quotas may have renewed: without a
+ * call, a renewed quota still counts as exhausted.
  */
 const isWaitedFor = sql.fragment`spent_at is not null and greatest(probe_at + interval '1 hour', renews_at) > lading_now()`
 

@@ -9,7 +9,10 @@ export type FileKeys = ReturnType<typeof openFileKeys>
 export const openFileKeys = (name: 'bulk_jobs' | 'match_exports') => {
   const table = sql.identifier([name])
   return {
-    /** Lists files whose encryption key is not sealed by the master key with the prefix `start`. `after`: the last storage key of the page before. */
+    /**
+     * Lists files whose sealed encryption key does not begin with `start`, which names the current master key. `after`: the last storage key of
+     * the page before.
+     */
     listSealedElse: (db: Db, {start, after, limit}: {start: string; after: string; limit: number}) =>
       db.any(sql.type(z.object({key: z.string(), run: z.string(), sealed: z.string()}))`
         select key, runs.id as run, sealed from ${table} join runs using (run_no)

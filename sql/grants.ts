@@ -97,7 +97,7 @@ export const takeGrant = (tx: Tx, connector: string) =>
 export const keepSecret = (tx: Tx, {connector, refreshSealed}: {connector: string; refreshSealed: string}) =>
   tx.query(sql.type(Empty)`insert into grants (connector_id, refresh_sealed) values (${connector}, ${refreshSealed})`)
 
-/** Lists connections with a token that is not sealed under the key with the prefix `start`. Ordered by id. */
+/** Lists connections with a token whose sealed text does not begin with `start`, ordered by id. `start` names the current master key. */
 export const listSealedElse = (db: Db, {start, after, limit}: {start: string; after: string; limit: number}) =>
   db.anyFirst(sql.type(z.object({connector: z.string()}))`
     select connector_id as connector from grants

@@ -41,7 +41,7 @@ export const keepIdempotencyKey = async (db: Pool, {org, sealed}: z.infer<typeof
 export const findIdempotencyKey = (db: Db, org: string) =>
   db.maybeOneFirst(sql.type(z.object({sealed: z.string()}))`select sealed from idempotency_keys where org_id = ${org}`)
 
-/** Lists orgs whose key is not sealed under the key with the prefix `start`. */
+/** Lists orgs whose sealed key does not begin with `start`, which names the current master key. */
 export const listKeysSealedElse = (db: Db, {start, after, limit}: {start: string; after: string; limit: number}) =>
   db.any(sql.type(Key)`
     select org_id as org, sealed from idempotency_keys where org_id > ${after} and not starts_with(sealed, ${start}) order by org_id limit ${limit}`)

@@ -52,7 +52,7 @@ export const listImportNames = (db: Db, numbers: number[]) =>
 export const lockImport = (tx: Tx, {org, id}: {org: string; id: string}) =>
   tx.maybeOne(sql.type(Import)`select ${columns} from imports where org_id = ${org} and id = ${id} and not deleted for update`)
 
-/** `name` is a part of the name, in any case. `archived` null lists both archived imports and others. */
+/** `name`: a part of the name, in upper or lower case. `archived`: null lists both archived imports and others. */
 type ListImportsInput = {org: string; before: string | null; limit: number; name: string | null; archived: boolean | null}
 
 export const listImports = (db: Db, {org, before, limit, name, archived}: ListImportsInput) =>

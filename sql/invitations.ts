@@ -46,8 +46,8 @@ export const withdrawInvitation = (db: Db, {org, id}: {org: string; id: string})
 const Mailable = z.object({email: z.string(), role: Role, orgName: z.string(), expiresAt: z.string()})
 
 /**
- * Finds the invitation if it may be mailed. It is pending, was not mailed within `againAfterSeconds`, and its open org mailed fewer than
- * `mostPerDay` in the last day.
+ * Finds the invitation if it may be mailed. The invitation must be pending and not mailed within `againAfterSeconds`. Its org must be open and
+ * have mailed fewer than `mostPerDay` invitations in the last day.
  */
 export const findMailable = (
   db: Db,

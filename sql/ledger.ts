@@ -10,8 +10,8 @@ import type {UnmappedCells} from './unmapped-cells.ts'
 import type {QueuedRows} from './verify-queue.ts'
 
 /**
- * The SQLSTATE that the intent (T1) and the settlement (T2) raise if the caller no longer owns the run or another condition forbids them. They
- * then change nothing. Each is one statement for several batches: one round trip, and no open transaction.
+ * The SQLSTATE that the intent (T1) and the settlement (T2) raise if the caller no longer owns the run or another condition forbids them. The
+ * intent or settlement then changes nothing. Each of the two is one statement for several batches: one round trip, and no open transaction.
  */
 export const GATE_SHUT = 'LD001'
 
@@ -175,7 +175,8 @@ export type Settlement = {
   chain: number
   fence: number
   /**
-   * The number of the fence's last settlement, plus one. If an answer is lost and the statement is repeated, the repeat changes nothing.
+   * The number of this settlement among those with the same fence, from 1. If an answer is lost and the statement is repeated, the repeat
+   * changes nothing.
    */
   settleNo: number
   batches: number[]

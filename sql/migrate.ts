@@ -98,8 +98,8 @@ const note = (client: pg.Client, {name, sha256}: Migration) =>
   client.query('insert into migrations (name, sha256) values ($1, $2)', [name, sha256])
 
 /**
- * Builds an index concurrently. First drops the invalid index that a failed build leaves, because it blocks the next try, and writers if it
- * is unique.
+ * Builds an index concurrently. First drops the invalid index that a failed build leaves. That index would block the next try, and also writers
+ * if it is unique.
  */
 const applyConcurrently = async (client: pg.Client, migration: Migration): Promise<number> => {
   const [, index] = /\bcreate\s+(?:unique\s+)?index\s+concurrently\s+(?:if\s+not\s+exists\s+)?(\w+)\s+on\b/i.exec(migration.text) ?? []

@@ -5,7 +5,7 @@ import {mysqlCellsOf} from './mysql-values.ts'
 import type {QueryInput, QueryRows} from './query-cursor.ts'
 import type {QueryCell} from './query-values.ts'
 
-/** The text is not one statement that returns rows. */
+/** Thrown if the text is not one statement that returns rows. */
 export class NotRowQuery extends Error {
   override name = 'NotRowQuery'
 }
@@ -38,7 +38,8 @@ export const openMysqlQuery = async ({query, statementSeconds, ...input}: QueryI
   await runStatement(connection, 'start transaction read only')
   const command = connection.query({sql: query, rowsAsArray: true, typeCast: false})
   const rows = command.stream({highWaterMark: waitingRows})
-  // mysql2 emits query errors on the rows and lost connections on the connection, but it destroys neither. A later reader fails with the error of `destroy`.
+  // mysql2 emits a query error on `rows` and a lost connection on `connection`, but it does not destroy `rows`. After `destroy`, a later reader
+  // fails with the error too.
   rows.on('error', error => rows.destroy(error))
   connection.on('error', error => rows.destroy(error))
   const fields = await firstFields(rows)

@@ -77,7 +77,7 @@ const listed = sql.fragment`g.id, jsonb_build_object('id', c.id, 'name', c.name)
 
 type GrantHolderRef = {org: string; person: string}
 
-/** Lists a person's grants in an org that still have a usable token, newest first. */
+/** Lists at most 500 of a person's grants in an org that still have a usable token, newest first. */
 export const listGrants = (db: Db, {org, person}: GrantHolderRef) =>
   db.any(sql.type(Listed)`
     select ${listed} from oauth_grants g join oauth_clients c on c.id = client_id

@@ -107,9 +107,9 @@ type WaitingEventsQuery = {
 }
 
 /**
- * Lists events whose job was lost, whose worker died, or that failed. A failed event waits longer after each attempt. Skips orgs whose billing
- * lock is held, because its release enqueues their events. An event with an org is processed under this lock. If it is `processing` while the
- * lock is free, its worker has died.
+ * Lists events whose job was lost, whose worker died, or that failed. A failed event waits longer after each attempt beyond `usualAttempts`.
+ * Skips orgs whose billing lock is held, because its release enqueues their events. An event with an org is processed under this lock. If it is
+ * `processing` while the lock is free, its worker has died.
  */
 export const listWaitingEvents = (
   db: Db,

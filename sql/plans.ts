@@ -110,8 +110,8 @@ export const setPlanPayment = (tx: Tx, id: string, payment: PlanPayment & {amoun
 type OrgPlanMove = {org: string; plan: string; status: Status; anchor: string}
 
 /**
- * Moves the org to a plan. An org that is past due keeps the time since when. If the plan has no overage price, overage is disabled. The caller
- * has locked the org's row.
+ * Moves the org to a plan. An org that stays past due keeps the time at which it became past due. If the plan has no overage price, overage is
+ * disabled. The caller has locked the org's row.
  */
 export const setOrgPlan = (tx: Tx, {org, plan, status, anchor}: OrgPlanMove) =>
   tx.query(sql.type(z.object({}))`

@@ -84,8 +84,9 @@ export const deletePendingOf = (tx: Tx, org: string) =>
 const Standing = z.object({key: z.string(), known: z.boolean()})
 
 /**
- * Returns the keys that no source, upload part, segment, snapshot or pending delete names. `known`: the org in the key exists or existed in
- * this database. Other keys may belong to other deployments in the same storage, and their objects must not be removed.
+ * Returns the keys that no source, upload part, segment, module export, bulk job, snapshot or row of `loose_objects` names. `known`: the org in
+ * the key exists or existed in this database. Other keys may belong to other deployments in the same storage, and their objects must not be
+ * removed.
  */
 export const listNameless = (db: Db, keys: readonly string[]) =>
   db.any(sql.type(Standing)`

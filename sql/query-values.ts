@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import {types} from 'pg'
 
-/** The types of elements by the object id of their array type. */
+/** The object id of the element type, by the object id of the array type. */
 export type ArrayTypes = ReadonlyMap<number, number>
 export type QueryCell = string | null
 

@@ -7,8 +7,8 @@ type CrmOrg = {dc: string; crmOrgId: string}
 const inCrmOrg = ({dc, crmOrgId}: CrmOrg) => sql.fragment`c.dc = ${dc} and c.crm_org_id = ${crmOrgId}`
 
 /**
- * SQL that is true for runs that were open after the chain began. Only these can have made a record that the chain may claim. The tolerance
- * of two seconds is the same as for claims. Source: specification, entry 2, rule 2.
+ * SQL that is true for runs that are open, or that ended after the chain began or at most two seconds before. Only these can have made a record
+ * that the chain may claim.
  */
 const isConcurrent = (chain: number) => sql.fragment`(r.ended_at is null or r.ended_at >=
   (select min(authorised_at) - interval '2 seconds' from runs where run_no = ${chain} or chain_no = ${chain}))`

@@ -13,8 +13,8 @@ type HoldParentsInput = {holder: Holder; parents: string[]; seconds: number}
 
 /**
  * Reserves parents for this holder for `seconds`, so that no other run reads or replaces their subform rows. Returns one row per parent.
- * `isHeld`: false if another holder has the parent. `leftMs`: how many ms an unanswered call of that holder may still change the rows; null
- * while the holder is at work.
+ * `isHeld`: false if another holder has the parent, or an unanswered call may still change its rows. `leftMs`: how many ms such a call may still
+ * do so; null if there is none.
  */
 export const holdParents = (
   db: Db,

@@ -8,7 +8,7 @@ const NightClaim = z.object({day: z.string(), tries: z.number()})
 export type NightClaim = z.infer<typeof NightClaim>
 
 /**
- * Claims the night that last began at `hour` (UTC). Returns null if the night has ended, has a live owner, or was tried `mostTries` times.
+ * Claims the newest night, which began at `hour` (UTC). Returns null if the night has ended, has a live owner, or was tried `mostTries` times.
  * The claim lasts `seconds`; `noteNight` renews it.
  */
 export const claimNight = (db: Db, {hour, seconds, mostTries}: {hour: number; seconds: number; mostTries: number}) =>
@@ -65,8 +65,9 @@ export const listNights = (db: Db, {limit, mostFailures}: {limit: number; mostFa
 const Kept = z.object({id: z.string(), days: z.number()})
 
 /**
- * Lists all orgs except those being erased, with the days of their plan's history window, by id. Orgs with a window of less than a day are
- * omitted. `graceDays`: how long an org keeps all data after a plan change, the end of a trial, or a link to or unlink from another org.
+ * Lists orgs in the order of their ids, with the days of their plan's history window. Leaves out orgs that are being erased, have a window of
+ * less than a day, or are in a grace period. `graceDays`: how long an org keeps all data after a plan change, the end of a trial, or a link to
+ * or unlink from another org.
  */
 export const listKeepers = (db: Db, {after, graceDays, limit}: {after: string; graceDays: number; limit: number}) =>
   db.any(sql.type(Kept)`

@@ -22,7 +22,7 @@ export const keepNewestId = (db: Db, {run, module, id}: {run: number; module: nu
   db.query(sql.type(z.object({}))`
     update run_heads set newest_ids = jsonb_build_object(${module}::text, ${id}::text) || coalesce(newest_ids, '{}') where run_no = ${run}`)
 
-/** Finds the id that the earliest run of the chain with an id for the module stored, or null. */
+/** Returns the highest record id that the module had before the chain's first create in it. Null if no run of the chain stored such an id. */
 export const findNewestId = (db: Db, {run, chain, module}: {run: number; chain: number; module: number}) =>
   db.maybeOneFirst(sql.type(z.object({id: z.string()}))`
     select newest_ids ->> ${module}::text as id from run_heads join runs using (run_no)

@@ -18,7 +18,9 @@ export const openRunKeys = (name: 'image_keys' | 'verify_keys') => {
 
     find: (db: Db, run: number) => db.maybeOneFirst(sql.type(Key)`select sealed from ${table} where run_no = ${run}`),
 
-    /** Lists runs whose key is not sealed under the key with the prefix `start`. `after`: the last run id of the page before. */
+    /**
+     * Lists runs whose sealed key does not begin with `start`, which names the current master key. `after`: the last run id of the page before.
+     */
     listSealedElse: (db: Db, {start, after, limit}: {start: string; after: string; limit: number}) =>
       db.any(sql.type(z.object({id: z.string(), run: z.number(), sealed: z.string()}))`
         select id, run_no as run, sealed from ${table} join runs using (run_no)

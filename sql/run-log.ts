@@ -151,8 +151,8 @@ const readPageStatement = prepare<Omit<LogEntry, 'at'> & {at: Date; recordsAt: '
 )
 
 /**
- * Lists log entries as `listLog` does. Returns null if the records of the run are in storage. One statement reads both, so a page never lacks
- * entries that are being deleted.
+ * Lists log entries as `listLog` does. Returns null if the records of the run are in storage. One statement reads the entries and where the
+ * records are, so a page never lacks entries that are being deleted.
  */
 export const readLogPage = async (
   hot: Hot,

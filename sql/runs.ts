@@ -265,9 +265,9 @@ export const pauseRun = (db: Db, {no, fence, pause, seconds}: {no: number; fence
 type QuotaNote = {org: string; connector: string; id: string; isWrite?: boolean}
 
 /**
- * Notes an exhausted quota on this open run, if the run belongs to this org and connection. A live lease of an external run is extended past the
- * CRM's day, because the engine may send no request until then. `isWrite`: a write was refused, which does not mark the run. Source: the
- * specification's states, "read by ids refused 429".
+ * Notes an exhausted quota on this open run, if the run belongs to this org and connection. `isWrite`: a write was refused, which does not mark
+ * the run. Extends a live lease of an external run to 24 hours and 2 minutes from now, because the engine may send no request until the quota
+ * renews.
  */
 export const noteQuota = (db: Db, {org, connector, id, isWrite = false}: QuotaNote) =>
   db.query(sql.type(z.object({}))`

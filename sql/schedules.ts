@@ -129,7 +129,7 @@ export const keepLastFile = (tx: Tx, {id, sha256, templateVersion, connectorId}:
     update schedules set last_sha256 = decode(${sha256}, 'hex'), last_template_version = ${templateVersion}
     where id = ${id} and (connector_id is null or connector_id = ${connectorId})`)
 
-/** Lists schedules whose credentials are not sealed under the key with the prefix `start`. */
+/** Lists schedules whose sealed credentials do not begin with `start`, which names the current master key. */
 export const listSealedElse = (db: Db, {start, after, limit}: {start: string; after: string; limit: number}) =>
   db.any(sql.type(z.object({id: z.string(), credentials: z.string()}))`
     select id, credentials from schedules where id > ${after} and not starts_with(credentials, ${start}) order by id limit ${limit}`)

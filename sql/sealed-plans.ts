@@ -37,7 +37,7 @@ export const insertPlan = (db: Db, {run, digest, chunks, steps, rows}: NewPlan) 
 const chunkColumns = sql.fragment`c.chunk, c.flow_no as flow, c.first_row as "firstRow", c.last_row as "lastRow", c.first_line as "firstLine",
   encode(c.hash, 'hex') as hash, (select encode(p.hash, 'hex') from plan_chunks p where p.run_no = c.run_no and p.chunk = c.chunk - 1) as previous`
 
-/** Lists chunks in order. */
+/** Lists the chunks of a plan after the chunk `after`, in order. */
 export const listPlanChunks = (db: Db, {run, after, limit}: {run: number; after: number; limit: number}) =>
   db.any(sql.type(PlanChunk)`
     select ${chunkColumns} from plan_chunks c where run_no = ${run} and chunk > ${after} order by chunk limit ${limit}`)

@@ -22,7 +22,7 @@ type NewSession = {
   staffView?: 'read' | 'write'
 }
 
-/** SQL for the sign-in of a session, which is the first session of its chain. Sessions of older builds have no `root_id`. */
+/** SQL for the id of a session's sign-in: the id of the first session of the sign-in. Sessions of older builds have no `root_id`. */
 const root = sql.fragment`coalesce(root_id, id)`
 const signedInAt = sql.fragment`coalesce(signed_in_at, created_at)`
 

@@ -1,8 +1,8 @@
 import {nameStatement} from './named-statement.ts'
 
 /**
- * The settlement (T2) in one statement. Its parameters are the columns of a `Settlement`. The `gate` part locks the run's head first, so that
- * intents and settlements that change the same admissions cannot deadlock.
+ * The settlement (T2) in one statement. Its parameters are the columns of a `Settlement`. The `gate` part locks the run's head before any
+ * admission changes, so that intents and settlements that change the same admissions cannot deadlock.
  */
 export const settleNamed =
   nameStatement(`with gone as (delete from sends where run_no = @run::bigint and batch_no = any(@batches::bigint[]) and fence <= @fence::bigint returning 1),

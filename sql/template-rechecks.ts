@@ -59,7 +59,8 @@ export const listChangesSince = (db: Db, {connector, since}: {connector: string;
 type NewRecheck = {template: {id: string; version: number}; discovery: string; importId: string; rows: number; problems: RecheckProblem[]}
 
 /**
- * Replaces the re-check of a template. Returns whether its problems differ from those before. Returns false if the template no longer exists.
+ * Replaces the re-check of a template. Returns whether its problems differ from those of the previous re-check; true if there was none. Returns
+ * false if the template no longer exists.
  */
 export const replaceRecheck = async (
   tx: Tx,

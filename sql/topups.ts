@@ -91,8 +91,8 @@ export const setMonth = (tx: Tx, {id, month: of}: {id: string; month: string}) =
 type EndedTopup = {id: string; state: 'succeeded' | 'declined' | 'failed'; intent?: string | null; paidIn?: string | null}
 
 /**
- * Ends an attempt. Returns false if it had ended before. A charge always counts as succeeded, even after another end. It counts in the month in
- * which the provider charged it, if that month is later.
+ * Ends an attempt. Returns false if the attempt has ended already. A charge still turns an attempt that ended otherwise into a success. The
+ * charge counts in the month in which the provider made it, if that month is later.
  */
 export const endAttempt = async (tx: Tx, {id, state, intent = null, paidIn = null}: EndedTopup) => {
   const {rowCount} = await tx.query(sql.type(Empty)`

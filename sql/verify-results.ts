@@ -25,7 +25,7 @@ export type FieldCounts = z.infer<typeof FieldCounts>
  */
 export type RowCounts = {rows: number; coerced: number; changed: number; missing: number; unread: number}
 
-/** The marks of records with the values that were read. They replace marks that are not newer than `readAt`. */
+/** Marks of the values that were read back, by record. They replace stored marks that are not newer than `readAt`. */
 export type ReadMarks = {module: string; recordId: string; marks: Buffer}
 
 export type VerifiedRows = {

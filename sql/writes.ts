@@ -4,8 +4,8 @@ import {type Db, sql, type Tx} from './database.ts'
 const Empty = z.object({})
 
 /**
- * A refusal by the CRM, in the format of the specification. `renews`: the answer names when the CRM's quota renews. `retryAfterMs`: the wait in
- * ms that this service knows.
+ * The refusal of a write by the CRM. `crm`: the refusal as the API's `CrmProblem`. `renews`: the CRM's answer names the time at which its quota
+ * renews. `retryAfterMs`: the wait in ms, if this service knows it.
  */
 const Problem = z.object({crm: z.looseObject({}), renews: z.boolean(), retryAfterMs: z.number().optional()})
 type Problem = z.infer<typeof Problem>
@@ -73,13 +73,15 @@ export const keepProblem = (db: Db, {id, problem}: {id: string; problem: Problem
 
 const Named = z.object({writeId: z.string(), digest: z.instanceof(Buffer), result: z.unknown()})
 
-/** Lists the run's items that were sent under these names before. The caller has locked the run. */
+/** Lists the run's items that reserve one of these idempotency keys (`names`). The caller has locked the run. */
 export const listNamedItems = (tx: Tx, {run, names}: {run: number; names: string[]}) =>
   tx.any(sql.type(Named)`
     select write_id as "writeId", digest, result from write_items
     where run_no = ${run} and write_id = any(${sql.array(names, 'text')}) and not freed`)
 
-/** An item to insert. `freed`: the item does not reserve its name. `rowKey`: the row's key in the item's answer. */
+/**
+ * An item to insert. `writeId`: its idempotency key. `freed`: the item does not reserve this key. `rowKey`: the row's key in the item's answer.
+ */
 type NewItem = {at: number; rowKey: string | null; writeId: string | null; freed: boolean; digest: Buffer | null; result: unknown}
 
 export const insertItems = (tx: Tx, {write, run, items}: {write: string; run: number; items: NewItem[]}) =>
@@ -98,8 +100,8 @@ export const insertItems = (tx: Tx, {write, run, items}: {write: string; run: nu
 export type ItemResult = {at: number; result: object; again: boolean}
 
 /**
- * Stores results of items. `again`: nothing was done and the item may be sent again, so its name is freed. `late`: also replaces results that
- * are stored already.
+ * Stores results of items. `again`: nothing was done and the item may be sent again, so its idempotency key is freed. `late`: also replaces
+ * results that are stored already.
  */
 export const keepResults = (db: Db, {write, results, late = false}: {write: string; results: ItemResult[]; late?: boolean}) =>
   db.query(sql.type(Empty)`
@@ -110,7 +112,7 @@ export const keepResults = (db: Db, {write, results, late = false}: {write: stri
     )}, ${column(results, 'again', 'bool')}) as r(at, result, again)
     where i.write = ${write} and i.at = r.at and (i.result is null or ${late})`)
 
-/** Stores a result for items without one that are not in flight. They were not sent and will not be. */
+/** Stores a result for items that have none and are not in flight. These items were not sent and will not be. Frees their idempotency keys. */
 export const keepUnsent = (tx: Tx, {write, result}: {write: string; result: object}) =>
   tx.query(sql.type(Empty)`
     update write_items i set result = ${sql.jsonb(result as never)}, freed = true

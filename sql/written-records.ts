@@ -39,7 +39,7 @@ export const deleteOldMarks = async (db: Db, {org, days, limit}: {org: string; d
   return rowCount
 }
 
-/** Lists modules whose key is not sealed under the key with the prefix `start`. `after`: the last `id` of the page before. */
+/** Lists modules whose sealed key does not begin with `start`, which names the current master key. `after`: the last `id` of the page before. */
 export const listSealedElse = (db: Db, {start, after, limit}: {start: string; after: string; limit: number}) =>
   db.any(sql.type(z.object({id: z.string(), org: z.string(), connector: z.string(), module: z.string(), keySealed: z.string()}))`
     select connector_id || ' ' || module as id, org_id as org, connector_id as connector, module, key_sealed as "keySealed" from written_modules

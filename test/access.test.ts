@@ -14,7 +14,6 @@ import {embedBearers} from './support/embed.ts'
 import {register} from './support/oauth-client.ts'
 import {startTestDeployment, type TestDeployment} from './support/test-deployment.ts'
 
-/** Calls every route with every kind of bearer. Status and code must be those of the specification, in its order of checks. */
 let house: TestDeployment
 test.before(async t => {
   house = await startTestDeployment(t)
@@ -76,7 +75,7 @@ const GATES = new Set([
 ])
 type ExpectedAnswer = [number, string] | 'let in'
 
-/** Returns the expected response, by the order of refusals in the specification. */
+/** Returns the expected response. The order of the checks is the order in which the gates must refuse. */
 const expectedAt = (row: Row, path: string, bearer: Bearer): ExpectedAnswer => {
   if (row.who === 'everybody') return 'let in'
   if (row.who === 'staff' || row.who === 'operator with ADMIN_TOKEN') return expectedInside(row, bearer)

@@ -8,9 +8,6 @@ import {openOrg} from './support/importing.ts'
 import {leadsTemplate} from './support/templates.ts'
 import {startTestDeployment, type TestDeployment} from './support/test-deployment.ts'
 
-/**
- * Tests that an id of another org gets exactly the same response as an unknown id, so that the response does not reveal whether the id exists.
- */
 let house: TestDeployment
 let mine: Ids
 let theirs: Ids

@@ -31,7 +31,10 @@ const fireNext = async (tx: Tx, queue: Queue): Promise<boolean> => {
   return true
 }
 
-/** Returns the schedule's due times, or why the schedule must stop. An update of the system's tables may remove its time zone. */
+/**
+ * Returns the schedule's due times, or why the schedule must stop. An update of the system's time zone data may remove the schedule's time
+ * zone.
+ */
 const readDue = (schedule: Schedule): Due | Reason => {
   try {
     return catchUp(schedule, {due: schedule.nextDueAt!, now: schedule.now})

@@ -22,7 +22,7 @@ const upkeepMs = 600_000
 
 /**
  * Delivers notices: finds the recipients, posts and mails what is due, and deletes old notices. Rows say what is due, and any number of
- * processes may poll. Invitations are mailed by a job. On shutdown, deliveries in progress are completed first.
+ * processes may poll. Invitations are mailed by a job. On shutdown, waits up to DRAIN_SECONDS for deliveries in progress.
  */
 const notices: Worker = {
   name: 'notices',

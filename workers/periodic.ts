@@ -36,5 +36,5 @@ const runRound = async ({name, everyMs, steps}: PeriodicTask, queue: Queue, deps
   }
 }
 
-/** Returns an interval of a third of a lease, which is soon enough to continue work that a dead owner left. */
+/** Returns a third of a lease in ms. This interval is short enough to continue work that a dead owner left. */
 export const aboutEachLease = ({config}: WorkerDeps) => (config.LEASE_SECONDS * 1000) / 3

@@ -28,8 +28,8 @@ export default periodicTask({
 let comparedAt = 0
 
 /**
- * Compares with the provider once a day in each process. A failed comparison is repeated the next day. Repeating a step has no further
- * effect, and each step looks back more than a day.
+ * Compares overage with the provider once a day in each process. A failed comparison is repeated the next day. A repeated step has no further
+ * effect.
  */
 const compareDaily = async (deps: WorkerDeps) => {
   if (Date.now() - comparedAt < dayMs) return

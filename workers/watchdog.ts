@@ -3,10 +3,10 @@ import type {Log} from '../shared/telemetry/log.ts'
 
 /**
  * The seconds after which a blocked process is ended. By then it has lost all its leases: every job's heartbeat (`shared/jobs.ts`) is 60 s, a
- * run's lease 15 s. Normal work blocks for less than a second, for these reasons. A sort takes 4 MB (`shared/runs/results/row-sort.ts`). A
- * search of one cell takes a tenth of a second at worst (`shared/files/cleaning/pattern.ts`), with a turn for other work after each row.
- * Expressions run in threads with limits of their own. A row of 1 MiB that is built to be slow for patterns takes half a minute per step. Its
- * run loses the lease, but the process lives.
+ * run's lease 15 s. Normal work blocks for less than a second, for these reasons. A sort takes 4 MB at a time
+ * (`shared/runs/results/row-sort.ts`). A search of one cell takes a tenth of a second at worst (`shared/files/cleaning/pattern.ts`), with a
+ * turn for other work after each row. Expressions run in threads with limits of their own. A row of 1 MiB that is built to be slow for
+ * patterns takes half a minute per step. Its run loses the lease, but the process lives.
  */
 export const hungAfterSeconds = 60
 
@@ -20,9 +20,9 @@ export const hungAfter = () => watchedSeconds
 type WatchedProcess = {name: string; seconds: number; log: Log}
 
 /**
- * Ends this process by SIGKILL, after one log line, if its main thread is blocked for this long. A blocked thread can handle no signal, and
- * a takeover does not end it. The watchdog thread counts its own ticks instead of time. So a process that slept with its machine is not
- * ended when it wakes. Takes 8 MB of memory.
+ * Ends this process by SIGKILL, after one log line, if its main thread is blocked for `seconds`. A blocked thread can handle no other signal,
+ * and a takeover of its work does not end the process. The watchdog thread counts its own ticks instead of time. So a process that slept with
+ * its machine is not ended when it wakes. Takes 8 MB of memory.
  */
 export const watchOver = ({name, seconds, log}: WatchedProcess) => {
   watchedSeconds = seconds

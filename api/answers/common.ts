@@ -81,7 +81,7 @@ const jobFields = <R extends z.ZodType>(result: R) => ({
   endedAt: Moment('When it ended').nullable().describe('When it ended. Null: not yet'),
 })
 
-/** Creates the schema of a job that no longer belongs to an org, such as its erasure, with the schema of its result. */
+/** Creates the schema of a job that no longer belongs to an org, such as the erasure of an org, with the schema of its result. */
 export const JobOf = <R extends z.ZodType>(result: R) => z.strictObject(jobFields(result)).describe('The job')
 
 /** Creates the schema of an org's job, with the schema of its result. */

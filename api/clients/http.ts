@@ -55,8 +55,8 @@ type Access = {base: string; bearer?: () => string | null; headers?: Headers_; r
 
 /**
  * Opens an API client. `bearer` is called for every request, because the token may change; without `bearer`, a cookie of the browser
- * authenticates. Every request carries `headers`. The default time-out of 100 seconds is longer than the server's. With `redirect: 'manual'`, a
- * redirect is an error, because a followed POST would become a GET.
+ * authenticates. Every request carries `headers`. The default time-out is 100 seconds, longer than the server's default time-out for a CRM call.
+ * With `redirect: 'manual'`, a redirect is an error, because a followed POST would become a GET.
  */
 export const openClient = ({base, bearer = () => null, headers: always, redirect = 'follow'}: Access): Client => {
   const open = async (method: string, path: string, {query, body, headers, signal, timeoutMs = usualTimeoutMs}: RequestOptions = {}) => {

@@ -8,8 +8,8 @@ const longestWaitMs = 60_000
 export const openRetryingClient = (base: string, bearer: () => string | null) => withRetry(openClient({base, bearer, redirect: 'manual'}))
 
 /**
- * Adds retries to a client where they are safe: for reads without an answer, and for requests that the rate limit refused. A refused connection
- * is retried only if the server has responded before, because it may be restarting.
+ * Adds retries to a client where they are safe: for requests that the rate limit refused, and for reads without an answer or with a temporary
+ * error. If the server has responded before, any request is retried after a refused connection, because the server may be restarting.
  */
 const withRetry = (client: Client, waitMs = 300): Client => {
   let wasThere = false

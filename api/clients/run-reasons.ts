@@ -38,8 +38,8 @@ export const missingTagsOf = (groups: readonly Group[]): number =>
   groups.reduce((sum, {phase, outcome, rows}) => sum + (phase === 'tag' && problems.has(outcome) ? rows : 0), 0)
 
 /**
- * Returns the reasons why rows were not written, most frequent first. Includes skipped rows with a code, which wait for an answer or were
- * refused by a rule. Leaves out unchanged rows.
+ * Returns the reasons why rows were not written, most frequent first. Includes skipped rows with a code, such as rows that wait for an answer.
+ * Leaves out unchanged rows.
  */
 export const reasonsOf = (groups: Group[]): Group[] =>
   groups
@@ -50,7 +50,7 @@ export type RunSource = {id: string; label: string; rows: number}
 type TallyPage = {sources: RunSource[]; source: string; groups: Omit<Group, 'source'>[]; nextCursor: string | null}
 export type CountedRows = {groups: Group[]; sources: RunSource[]; isWhole: boolean}
 
-/** Counts the rows of a run by outcome, over all files. `path`: the path of the run. `tell` receives the counts after each page. */
+/** Counts the rows of a run by outcome and reason, over all files. `path`: the path of the run. `tell` receives the counts after each page. */
 export const countRows = async (client: Client, path: string, signal: AbortSignal, tell: (counted: CountedRows) => void = () => {}) => {
   let counted: CountedRows = {groups: [], sources: [], isWhole: false}
   for (let at = 0; at === 0 || at < counted.sources.length; at++) {

@@ -9,7 +9,10 @@ const mostColumns = 500
 const longestName = 500
 const mostCharacters = 500_000
 
-/** Builds a sample of whole rows within the limits. Columns whose name is too long are omitted, so they get no suggestions. */
+/**
+ * Builds a sample within the limits. Leaves out excluded rows and rows with too few or too many cells. Columns whose name is too long are
+ * omitted, so they get no suggestions.
+ */
 export const sampleOf = (columns: readonly string[], rows: readonly FileRow[]): Sample => {
   const sent = [...columns.keys()].filter(at => columns[at]!.length <= longestName).slice(0, mostColumns)
   const whole = rows.filter(({struck, ragged}) => struck === null && !ragged).slice(0, mostRows)

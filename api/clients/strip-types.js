@@ -4,7 +4,7 @@ import {fileURLToPath} from 'node:url'
 import amaro from 'amaro'
 
 /**
- * The root of the package. The hook below strips the types of its own files when they are loaded, because Node does not strip types in
+ * The root of the package. The hook below strips the types of the package's own files when they are loaded, because Node does not strip types in
  * `node_modules`.
  */
 const home = new URL('../..', import.meta.url).href

@@ -42,7 +42,7 @@ export const authorise = async (
 export const answerTo = (config: Pick<Config, 'PUBLIC_URL'>, redirectUri: string, parameters: Record<string, string | null>): string =>
   withParameters(redirectUri, {...parameters, iss: issuerOf(config)})
 
-/** Returns the URL of the consent page. */
+/** Returns the URL of the consent page. The URL names the request by a signed id, which expires with the request. */
 export const consentUrl = async (config: Pick<Config, 'PUBLIC_URL' | 'SESSION_KEYS'>, request: {id: string; expiresAt: string}) =>
   `${issuerOf(config)}/oauth/consent?request=${await signId(config.SESSION_KEYS, 'consent', request)}`
 

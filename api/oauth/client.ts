@@ -12,7 +12,7 @@ import {findDocumentClient, findRegisteredClient, keepClient, type OAuthClientRo
 import {isRedirectUri} from './redirect.ts'
 import {OAuthRefusal} from './refusal.ts'
 
-/** Limit on registered clients without a grant. Anyone can register a client. */
+/** Limit on stored clients without a grant. Anyone can register a client. */
 const mostUnused = 5_000
 const documentMinutes = 60
 const documentBytes = 16 * 1024

@@ -29,7 +29,10 @@ const answersOf = (code: Code): PossibleRefusal[] => {
   return code === 'CRM_REFUSED' ? [usual, {code, status: 429}, {code: 'SCOPE_MISSING', status: statusOf('SCOPE_MISSING')}] : [usual]
 }
 
-/** Returns the refusals that every route may have. INVALID is among them, because any URL may be malformed. */
+/**
+ * Returns the refusals of a route that come from the API itself, not from its gates, its body or its handler. INVALID is always among them,
+ * because any URL may be malformed.
+ */
 const ofTheApi = ({path, access}: Route): Code[] => [
   'INVALID',
   'INTERNAL',

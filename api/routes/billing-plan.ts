@@ -48,8 +48,8 @@ const PlanPreview = Answer({
 }).meta({id: 'PlanPreview', description: 'A plan change and its cost'})
 
 /**
- * The access that all routes of this file share. By the specification, only the plan change requires a session. The preview and the withdrawal
- * of a pending change do not.
+ * The access that all routes of this file share. Only the plan change also requires a session; the preview and the withdrawal of a pending
+ * change do not.
  */
 const access = {role: 'admin'} as const
 const Wanted = {

@@ -148,8 +148,8 @@ type Entry = Awaited<ReturnType<typeof readRunRows>>['rows'][number]['entries'][
 type UrlOf = Awaited<ReturnType<typeof openRunRecordUrls>>
 
 /**
- * Adds the URL of the record. Leaves out this URL and the current values of the record for an embed token. The author of the file may not read
- * the CRM.
+ * Adds the URL of the record to an entry. For an embed token, leaves out this URL and the current values of the record, because the holder of
+ * the token may not read the CRM.
  */
 const describeEntry = (entry: Entry, urlOf: UrlOf, {embed}: Pick<Caller, 'embed'>) => ({
   ...entry,

@@ -9,8 +9,8 @@ const CHECKSUM_LENGTH = 6
 const SHAPE = new RegExp(`^${PREFIX}[0-9A-Za-z]{${SECRET_LENGTH + CHECKSUM_LENGTH}}$`)
 
 /**
- * Creates a secret. Only `hash` is stored, so the caller shows the secret once. Users recognise the secret in lists by `prefix`. `start` is the
- * first part of the secret and depends on its kind.
+ * Creates a secret. Only `hash` and `prefix` are stored, so the caller shows the secret once. Users recognise the secret in lists by `prefix`.
+ * `start` is the first part of the secret; each kind of token has its own.
  */
 export const mintSecret = (start = PREFIX, bits = randomBytes(32)) => {
   const body = base62(BigInt(`0x${bits.toString('hex')}`), SECRET_LENGTH)

@@ -14,7 +14,10 @@ import {enqueue, type Queue} from '../queue.ts'
 import {normaliseAddress} from './address.ts'
 import {recordStaffAction} from './staff-action.ts'
 
-/** Closes an org for good and enqueues its erasure. A repeated call returns the running job, or enqueues another one. */
+/**
+ * Closes an org for good and enqueues its erasure. Returns the id of the job. A repeated call returns that of the running job, or enqueues
+ * another one.
+ */
 export const beginOrgErasure = (db: Pool, queue: Queue, {org, reason}: {org: string; reason: string}): Promise<string | null> =>
   db.transaction(async tx => {
     const found = await lockClosing(tx, org)

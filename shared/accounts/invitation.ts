@@ -93,7 +93,8 @@ const refusals = {
 }
 
 /**
- * Makes the person a member and uses up the invitation. Returns false and writes nothing if the org or the membership changed since the read.
+ * Makes the person a member and uses up the invitation. Returns false and writes nothing if the org, the membership or the invitation changed
+ * since the caller read them.
  */
 const joinOrg = async (tx: Tx, {person, session}: InvitedPerson, {id, org, role, membership}: InvitationStatus & {id: string}) => {
   const place = await lockOrg(tx, org)

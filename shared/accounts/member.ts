@@ -31,7 +31,7 @@ export const changeRole = (
     return {member: {...member, role, roleSource}, activeTokens: await countActiveTokens(tx, creator)}
   })
 
-/** Revokes all API tokens of a member. API tokens and staff views may not call this. */
+/** Revokes all API tokens of a member. Only a session that is no staff view may do this. */
 const revokeTokensFor = async (tx: Tx, actor: Actor, {person}: {org: string; person: string}) => {
   const {via, staffView} = actor
   if (via !== 'session') throw new Refusal('SESSION_REQUIRED', 'An API token cannot revoke API tokens. Sign in')

@@ -63,7 +63,7 @@ export const endReplaced = async (db: Pool, {SESSION_KEYS}: Pick<Config, 'SESSIO
 export const endOtherSignIns = (db: Pool, own: SessionOwner): Promise<number> =>
   withSignIns(db, own.person, tx => deleteOtherSignIns(tx, own))
 
-/** Serialises refreshes and sign-outs of one person, so that no refresh survives a sign-out. */
+/** Serialises refreshes and sign-outs of one person, so that no refresh can create a session after a sign-out. */
 const withSignIns = <T>(db: Pool, person: string, work: (tx: Tx) => Promise<T>): Promise<T> =>
   db.transaction(async tx => {
     await lockPerson(tx, person)

@@ -69,7 +69,8 @@ const awaitSignIn = async (tx: Tx, subject: string) => {
 }
 
 /**
- * Removes a staff member. The person's staff sessions end with the next request. `id` names a person, or an account that has not signed in yet.
+ * Removes a staff member. The API refuses the person's staff views and backoffice requests from the next request. `id` names a person, or an
+ * account that has not signed in yet.
  */
 export const removeStaff = (db: Pool, id: string): Promise<StaffMember> =>
   db.transaction(async tx => {

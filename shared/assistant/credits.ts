@@ -27,7 +27,7 @@ const priceOf = (feature: AiFeature, {inputTokens, outputTokens}: Usage): number
 type HeldCredits = {
   org: string
   feature: AiFeature
-  /** The usage reserved at the start. Usage beyond the reservation is not charged. */
+  /** The usage reserved at the start. `mayCost` can raise the reservation; usage beyond it is not charged. */
   hold: Usage
   /** The caller's signal. If it aborts, the usage reported to `spent` is charged. */
   signal: AbortSignal
@@ -44,7 +44,8 @@ type ChargedWork<T> = {value: T; usage: Usage; credits: number; balance: Balance
 /**
  * Runs work of a model in three steps: reserves and commits credits, runs the work, settles the actual cost. Work with several steps calls
  * `mayCost` before each further step and stops if it returns false. Failed work costs nothing, unless the caller aborted it. After a crash, the
- * reservation expires once no answer can arrive any more. Throws CREDITS_EXHAUSTED before the model is called.
+ * reservation expires once no answer can arrive any more. If the credits do not suffice or the plan status forbids the use, throws before the
+ * model is called.
  */
 export const withCredits = async <T>(
   deps: CreditsDeps,
@@ -79,7 +80,7 @@ export const withCredits = async <T>(
 /** Returns the lifetime of a reservation in seconds: the maximum time of a conversation plus a minute. */
 const longest = ({config}: CreditsDeps) => Math.ceil(config.MODEL_TIMEOUT_SECONDS * 5) + 60
 
-/** An open reservation. It counts as used in the period of its start. */
+/** An open reservation. Its usage is counted in the period in which the reservation was made. */
 type Open = HeldCredits & {ref: string; periodStart: string}
 type SettledUse = {usage: Usage; credits: number; failed: boolean}
 

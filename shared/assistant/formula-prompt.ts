@@ -42,7 +42,7 @@ type FormulaPromptInput = {
   text(text: string): string
 }
 
-/** Writes the prompt for a formula. The prompt contains only the names of the org's context, not the values. */
+/** Writes the prompt for a formula. Of the org's context, the prompt contains the property names but no values. */
 export const formulaPrompt = ({
   question,
   target: {field, annotation, module},

@@ -39,7 +39,10 @@ export const modelNotConfigured = () =>
     'This deployment has no model. Its operator can set MODEL_KIND, MODEL_URL, MODEL_API_KEY and MODEL_NAME. Columns are still mapped without a model',
   )
 
-/** Logs kind, status and usage of a failure and returns the refusal for the caller. Neither contains text of the prompt or the answer. */
+/**
+ * Logs kind, status and usage of a failure and returns the refusal for the caller. Neither the log entry nor the refusal contains text of the
+ * prompt or the answer.
+ */
 export const refusalOfModel = (log: Log, failure: ModelFailure, what: string): Refusal => {
   const {kind, status, usage} = failure
   log.warn({err: failure, model: {kind, status, ...usage}}, `the model: ${what}`)
@@ -53,7 +56,10 @@ export const refusalOfModel = (log: Log, failure: ModelFailure, what: string): R
   })
 }
 
-/** Converts model failures into refusals and rethrows other errors. If the caller disconnected, throws REQUEST_TIMEOUT and logs nothing. */
+/**
+ * Returns an error handler. It throws the refusal for a model failure, and any other error unchanged. If the caller disconnected, it throws
+ * REQUEST_TIMEOUT and logs nothing.
+ */
 export const refuseModelFailure = (log: Log, what: string, signal: AbortSignal) => (error: unknown) => {
   if (signal.aborted) throw new Refusal('REQUEST_TIMEOUT', 'The client disconnected before the answer was complete')
   throw error instanceof ModelFailure ? refusalOfModel(log, error, what) : error

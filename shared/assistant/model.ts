@@ -30,7 +30,7 @@ type Conversation = {
   maxSteps: number
   maxTokens: number
   signal: AbortSignal
-  /** Called with the usage so far whenever it grows. If the conversation is interrupted, no other record of the usage exists. */
+  /** Called with the usage so far whenever it grows. If the caller aborts the conversation, no other record of the usage exists. */
   spent?: (usage: Usage) => void
   /** Called before each further step with the usage so far plus the maximum of that step. If it returns false, the conversation ends. */
   mayCost?: (total: Usage) => Promise<boolean>

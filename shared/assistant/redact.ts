@@ -16,8 +16,8 @@ const longestSought = 48
 type Column = {samples: readonly string[]; personal: boolean}
 
 /**
- * Returns a function that redacts the values of personal columns in a text, ignoring case, accents, width, blanks and invisible characters.
- * It takes linear time, regardless of the number and similarity of the values.
+ * Returns a function that redacts the values of personal columns in a text, ignoring case, accents, width, blanks and invisible characters. The
+ * function takes linear time, regardless of the number and similarity of the values.
  */
 export const openRedaction = async (columns: readonly Column[]): Promise<(text: string) => string> => {
   const values = columns.flatMap(({samples, personal}) => (personal ? [...samples] : []))
@@ -45,7 +45,7 @@ export const openRedaction = async (columns: readonly Column[]): Promise<(text: 
 /** Matches a capitalised value of two letters. It is redacted only as a separate word with the same capitals. */
 const SHORT_NAME = /^\p{Lu}\p{L}$/u
 
-/** Returns a function that finds values: it returns the length of the longest value at a position of a folded text, or 0. */
+/** Returns a function that finds values. It returns how many characters from a position of a folded text on belong to a value, or 0. */
 const openSoughtValue = async (values: readonly string[]) => {
   const byStart = new Map<string, {lengths: number[]; wholes: Map<string, string>}>()
   await mapYielding(values, one => {

@@ -20,7 +20,7 @@ export type MaskedColumn = {name: string; samples: string[]; personal: boolean}
 export type SentSamples = 'allow' | 'values' | 'masked' | 'none'
 
 const Policy = z.enum(AI_SAMPLE_POLICIES)
-/** Parses the part of an annotation that decides what may be sent. */
+/** Parses the parts of annotations that decide what may be sent. */
 const Readable = z.array(z.looseObject({apiName: z.string(), pii: z.boolean().optional()}))
 
 /** Reads the org's sample policy. If the org's privacy annotations cannot be read, the policy is to send nothing. */

@@ -18,8 +18,8 @@ import {readSamplePolicy} from './sample-masking.ts'
 export type MappingTarget = {module: string; connectorId: string; field: DiscoveredField; annotation: Annotation | null}
 
 /**
- * The fields that columns may fill. `closed` has the other fields of these modules. `personal` has the fields of all modules that are
- * annotated as personal, writable or not.
+ * `targets`: the fields of the chosen modules that columns may fill. `closed` has the other fields of these modules. `personal` has the fields
+ * of all modules that are annotated as personal, writable or not.
  */
 export type Targets = {
   targets: MappingTarget[]
@@ -31,7 +31,10 @@ export type Targets = {
 
 type TargetsQuery = {org: string; connectorId?: string | undefined; modules: readonly string[]}
 
-/** Reads the fields that may be proposed and the sample policy in one snapshot. Refuses in the same cases as the configuration routes. */
+/**
+ * Reads the fields that may be proposed and the sample policy in one snapshot. Throws a Refusal for an unknown or ambiguous module or
+ * connection, and NO_DISCOVERY.
+ */
 export const readTargets = (db: Pool, {org, connectorId: connector, modules}: TargetsQuery): Promise<Targets> =>
   readAtOnce(db, async tx => {
     const registry = await loadRegistry(tx, org)

@@ -26,7 +26,7 @@ export type TryExpressionInput = {
   signal: AbortSignal
 }
 
-/** Time limit for all rows together, because a slow expression would occupy a CPU core for a minute. */
+/** Time limit for all rows together. Without it, a slow expression could occupy a CPU core for a minute. */
 const longestMs = 5_000
 
 /** Limits concurrent tries, because each try occupies a thread. */

@@ -4,7 +4,7 @@ import type {TurnTarget} from './conversations/turn.ts'
 import type {Formula} from './formula.ts'
 import {isGood} from './try-expression.ts'
 
-/** Summarises a mapping for users. It is not replayed to a model (`sent: null`), because its question is only a list of columns. */
+/** Summarises a mapping for users. The turn is not replayed to a model (`sent: null`), because its question is only a list of columns. */
 export const summariseMapping = ({proposals, model, samples}: Pick<AutoMap, 'proposals' | 'model' | 'samples'>): TurnToKeep => {
   const targets = proposals.flatMap(({column, module, field, confidence}): TurnTarget[] =>
     field === null ? [] : [{kind: 'mapping', column, module, field, confidence}],

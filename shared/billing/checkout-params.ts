@@ -28,8 +28,8 @@ const common = ({config, org, customer, successUrl, cancelUrl}: CheckoutParamsIn
   }) satisfies Params
 
 /**
- * The trial of an org that buys a plan which begins after the trial, in seconds since 1970. `end`: when the trial ends. `expiresAt`: when
- * the page can no longer be paid.
+ * The trial after whose end a bought plan begins. `end`: when the trial ends. `expiresAt`: when the page can no longer be paid. Both in
+ * seconds since 1970.
  */
 export type Trial = {end: number; expiresAt: number}
 type OfPlan = CheckoutParamsInput & {seq: number; plan: PricedPlan; price: string; interval: Interval; trial: Trial | null}
@@ -58,7 +58,7 @@ export const planParams = (of: OfPlan): Params => {
 type OfPack = CheckoutParamsInput & {pack: CreditPack & {paymentPriceId: string}; quantity: number}
 
 /**
- * Returns the parameters of a page for AI credits. The page accepts every payment method, including methods that take days. A card is
+ * Returns the parameters of a page for AI credits. The page does not limit the methods of payment, so a payment may take days. A card is
  * stored for top-ups.
  */
 export const packParams = (of: OfPack): Params => {

@@ -28,8 +28,8 @@ export const openSession = async (
 }
 
 /**
- * Creates the session of a stored Checkout; repeated calls create only one. If the call certainly failed, marks the Checkout as failed. If
- * the outcome is unknown, the Checkout stays unchanged, and `stale-checkouts.ts` resolves it later.
+ * Creates the session of a stored Checkout; repeated calls create only one. If the provider refuses the call, marks the Checkout as failed. If
+ * the outcome is unknown or the provider is busy, the Checkout stays unchanged, and `stale-checkouts.ts` resolves it later.
  */
 export const createSession = async (
   {db, payment}: Pick<CheckoutDeps, 'db' | 'payment'>,

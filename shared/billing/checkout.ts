@@ -63,7 +63,10 @@ const findPlan = async (deps: CheckoutDeps, {planKey, interval, afterTrial}: Che
     openPlanCheckout(deps, by, {...sold, ...at, interval, afterTrial, standing: planStatus})
 }
 
-/** Finds a pack for sale. An org may have any number of open pages for packs. */
+/**
+ * Finds a pack for sale. Returns a function that opens a Checkout page for it. Unlike for plans, an org may have any number of open pages for
+ * packs.
+ */
 const findPack = async (deps: CheckoutDeps, {packKey, quantity}: CheckoutOf<'credit_pack'>) => {
   const pack = await findPackForSale(deps.db, packKey)
   return async ({org, person, email}: CheckoutCaller, at: ReturnUrls): Promise<string> => {

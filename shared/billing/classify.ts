@@ -12,8 +12,8 @@ export type WantedPlace = PlanPlace | 'free'
 export type ChangeKind = 'now' | 'at_renewal' | 'cancel' | 'take_back'
 
 /**
- * Classifies a change from one paid plan to another. Null if nothing would change. A change to a lower plan or a shorter interval waits for
- * the renewal, so that the org keeps the paid period.
+ * Classifies a change of a paid plan. Null if the org already has the wanted plan and no change is pending. A change to a lower plan or a
+ * shorter interval waits for the renewal, so that the org keeps the paid period.
  */
 export const classify = (current: PlanPlace, pending: Pending | null, wantedPlace: WantedPlace): ChangeKind | null => {
   if (wantedPlace === 'free') return 'cancel'

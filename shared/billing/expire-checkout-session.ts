@@ -30,7 +30,7 @@ const closeOrRead = async ({payment}: ExpireSessionDeps, session: string): Promi
   }
 }
 
-/** Marks a stored Checkout as expired, unless it is complete. */
+/** Marks a stored Checkout as expired, unless it has ended already, and forgets it as the org's open page for a plan. */
 export const noteExpired = ({db}: ExpireSessionDeps, named: {session: string; id: string | null}): Promise<void> =>
   db.transaction(async tx => {
     const row = await findCheckout(tx, named)

@@ -83,16 +83,18 @@ const sendToMeter = (
     })
 }
 
-/** Returns whether the provider refused a report because an equal identifier arrived before, so that the report has arrived. */
+/**
+ * Returns whether the provider refused a report because a report with the same identifier arrived before. The report then counts as delivered.
+ */
 const isThereAlready = (error: unknown) =>
   error instanceof PaymentFailure &&
   error.kind === 'refused' &&
   (error.code === 'duplicate_meter_event' || /already exists/.test(error.message))
 
 /**
- * Returns whether the meter counted a report whose identifier the provider may have forgotten. The meter returns only sums, so all
- * unconfirmed reports of the customer in that minute are checked together. Returns null while the meter may still be counting. Returns null
- * too if no set of reports explains the sum; staff must check that.
+ * Returns whether the meter counted a report whose identifier the provider may have forgotten. The meter returns only sums, so all unconfirmed
+ * reports of the org in that minute are checked together. Returns null while one of them may be sent again or the meter may still be counting.
+ * Returns null too if no set of reports explains the sum; staff must check that.
  */
 const hasArrived = async ({db, payment, log}: OverageDeps, report: Report, meter: Meter): Promise<boolean | null> => {
   const {org, customer, at, identifier} = report

@@ -8,8 +8,8 @@ export type PaymentProvider = {
   /** Whether a key is configured. Without one, every call throws NOT_CONFIGURED and sends nothing. */
   isConfigured: boolean
   /**
-   * Sends one call. Returns or throws within 45 seconds; the SDK tries twice, under one idempotency key. `object`: the expected type of the
-   * answer, in the provider's terms. Throws a PaymentFailure, or the Refusal NOT_CONFIGURED.
+   * Sends one call. Returns or throws within 45 seconds. The SDK sends the call at most twice, under one idempotency key. `object`: the
+   * expected type of the answer, in the provider's terms. Throws a PaymentFailure, or the Refusal NOT_CONFIGURED.
    */
   ask<T extends {object: string}>(object: T['object'], call: (stripe: Stripe) => Promise<T>): Promise<T>
   /**

@@ -53,7 +53,10 @@ const waitsUntil = (kind: PlanChange['kind'], terms: Terms) => {
   return kind === 'at_renewal' || kind === 'cancel' ? (terms.read.pending?.at ?? terms.read.periodEndsAt) : null
 }
 
-/** Returns when a plan takes effect that was bought to follow the org's trial: when the trial ends. Null for any other plan. */
+/**
+ * For a plan that was bought to follow the org's trial, returns when the plan takes effect: at the end of the trial. Null for any other plan
+ * and after the trial.
+ */
 export const waitsForTrialUntil = ({read}: Pick<Terms, 'read'>): string | null =>
   read.status === 'trialing' && read.metadata.after_trial === 'true' ? read.trialEndsAt : null
 

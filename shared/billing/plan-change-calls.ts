@@ -73,7 +73,7 @@ const upgrade = (settings: Settings, asked: PlanChangeInput, terms: Terms): Next
 
 /**
  * Returns the next call of a change at the renewal. The first call creates a schedule, the second sets its phases, because the provider
- * accepts no phases at creation. In between, the schedule of an ending subscription still ends with it.
+ * accepts no phases at creation. If the subscription was cancelled, it keeps its end until the second call.
  */
 const moveAtRenewal = (settings: Settings, asked: PlanChangeInput, terms: Terms): NextCall | null => {
   const {found, read, schedule, item} = terms
@@ -97,8 +97,8 @@ const moveAtRenewal = (settings: Settings, asked: PlanChangeInput, terms: Terms)
 }
 
 /**
- * Returns the next call of a cancellation. If there is a schedule, its last phase gets the end, because the provider refuses an end date on
- * a subscription with a schedule.
+ * Returns the next call of a cancellation. If there is a schedule, the subscription is set to end after the current phase of the schedule. The
+ * provider refuses an end date on a subscription with a schedule.
  */
 const cancel = (settings: Settings, asked: PlanChangeInput, terms: Terms): NextCall | null => {
   const {found, schedule, read} = terms
@@ -121,7 +121,10 @@ const release = ({found}: Terms): NextCall | null => {
 
 const isEnding = ({cancel_at, cancel_at_period_end}: Stripe.Subscription) => cancel_at !== null || cancel_at_period_end
 
-/** Returns the parameters that remove a cancellation. Earlier releases and the dashboard set the flag; we and the portal set a date. */
+/**
+ * Returns the parameters that remove a cancellation. Earlier releases and the dashboard set the flag `cancel_at_period_end`; we and the portal
+ * set a date.
+ */
 const withoutEnd = ({cancel_at_period_end: flag}: Stripe.Subscription) => (flag ? {cancel_at_period_end: false} : {cancel_at: '' as const})
 
 const update = ({id}: Stripe.Subscription, params: Stripe.SubscriptionUpdateParams): NextCall => ({

@@ -21,7 +21,7 @@ export const settleChanges = async (deps: PlanChangeDeps, billingLease: BillingL
   await settleLandedChanges(deps.db, billingLease)
 }
 
-/** Throws if a change of the org is open, because a preview of another change would be wrong meanwhile. */
+/** Throws if a change of the org is in progress or its outcome is unknown, because a preview of another change would then be wrong. */
 export const assertNoneOpen = async (db: Pool, org: string): Promise<void> => {
   const state = (await findUnsettledChange(db, org))?.state
   if (state === 'unknown') throw unconfirmed()
@@ -43,8 +43,8 @@ export const settleUnsettled = async (deps: PlanChangeDeps, billingLease: Billin
 }
 
 /**
- * Marks the newest accepted change as landed if a later read of the subscription shows it, otherwise as superseded. Marks older accepted
- * changes as superseded.
+ * Marks older accepted changes as superseded. The newest one waits until the subscription was read after the change. It is then marked as
+ * landed if the read shows it, otherwise as superseded.
  */
 const settleLandedChanges = (db: Pool, billingLease: BillingLease): Promise<void> =>
   db.transaction(async tx => {

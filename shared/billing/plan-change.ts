@@ -67,8 +67,8 @@ const isGone = ({state, failure}: PlanChangeOutcome) =>
   ['declined', 'refused', 'superseded'].includes(state) || (state === 'partial' && failure === null)
 
 /**
- * Returns whether an earlier change is the requested one: same plan, same interval and, for the preview of an immediate change, the same
- * price.
+ * Returns whether an earlier change is the requested one: same plan and same interval. If both are immediate and a preview was shown, its
+ * price must also be computed for the same second.
  */
 const isSame = ({target, kind, params}: PlanChange, changeTarget: ChangeTarget, shown: ShownPreview | null) =>
   target.planKey === changeTarget.planKey &&

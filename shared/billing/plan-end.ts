@@ -24,8 +24,9 @@ export const planEndOf = ({cancelsAt, periodEndsAt, endsEarly}: ReadSubscription
 type PlanEndDeps = {db: Pool; payment: PaymentProvider; log: Log}
 
 /**
- * If the subscription would end with a shorter item, moves its end to the end of the plan's period. Returns the updated subscription. The
- * portal, the dashboard and earlier releases set such early dates. The call is safe to repeat.
+ * If the subscription would end with a shorter item, moves its end to the end of the plan's period, and returns it as read afterwards; null if
+ * it is gone by then. Otherwise returns `read`. The portal, the dashboard and earlier releases set such early dates. The call is safe to
+ * repeat.
  */
 export const correctEarlyEnd = async (deps: PlanEndDeps, read: ReadSubscription): Promise<ReadSubscription | null> => {
   const {id, cancelsAt, periodEndsAt} = read

@@ -41,8 +41,8 @@ export const readSubscription = async (deps: SubscriptionDeps, id: string): Prom
 }
 
 /**
- * Finds the customer's subscription that has not ended. Of several, returns the newest that is paid, otherwise the newest. Null if there is
- * none.
+ * Finds the customer's subscription that has not ended. Of several, returns the newest whose first payment was made, otherwise the newest.
+ * Null if there is none.
  */
 export const findLiveSubscription = async (deps: SubscriptionDeps, {customer}: {customer: string}): Promise<ReadSubscription | null> => {
   const expand = EXPAND.map(path => `data.${path}`)
@@ -82,7 +82,10 @@ export const describeSubscription = (found: Stripe.Subscription, plans: readonly
 
 type SoldPlan = {plan: PricedPlan; interval: Interval}
 
-/** Finds the item of the plan. If none of our plans has its price, the price was agreed with this customer, and the metadata name the plan. */
+/**
+ * Finds the item of the plan. If none of our plans has the price of an item, the price was agreed with this customer, and the subscription's
+ * metadata name the plan.
+ */
 const findPlanItem = (
   items: readonly Stripe.SubscriptionItem[],
   metadata: Record<string, string>,
@@ -125,8 +128,8 @@ const cancelsAtOf = (found: Stripe.Subscription, item: Stripe.SubscriptionItem |
   isOver(found) ? null : isoOf(found.cancel_at ?? (found.cancel_at_period_end ? item?.current_period_end : null))
 
 /**
- * Returns whether the subscription ends with a shorter item than the plan's. Dates that are no item's period end were chosen by staff and
- * do not count. A schedule ends with the plan's period.
+ * Returns whether the subscription ends with the period of another item, before the plan's period ends. An end date that is no item's period
+ * end was chosen by staff and does not count. A subscription with a schedule ends with the plan's period.
  */
 const endsEarly = (found: Stripe.Subscription, item: Stripe.SubscriptionItem | null): boolean => {
   const {cancel_at: at, schedule, items} = found

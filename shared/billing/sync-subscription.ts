@@ -24,7 +24,7 @@ export const syncSubscription = async (
   const {org} = billingLease
   const known = await findSubscription(tx, org)
   if (known === null && read === null) return
-  // A late event of an ended subscription is no news about its successor.
+  // A late event of an ended subscription says nothing about the newer subscription.
   if (known && read && known.id !== read.id && isOver(read) && !isOver(known)) return
   const was = known?.id === (read?.id ?? known?.id) ? known : null
   // If the price is unknown, the org keeps the plan version that the subscription had.
@@ -36,8 +36,8 @@ export const syncSubscription = async (
 }
 
 /**
- * Returns whether the schedule has applied the pending plan change. A phase of ours sets the metadata; a phase by staff shows by a new
- * period. If staff changed the price before the pending date, returns false.
+ * Returns whether the schedule has applied the pending plan change. A phase of our own sets the metadata. A phase that staff made is
+ * recognised by a period that begins at the pending date or later. Returns false if staff changed the price before the pending date.
  */
 const hasTakenEffect = (was: Subscription | null, read: ReadSubscription | null): boolean => {
   const pending = was?.pending
@@ -111,8 +111,8 @@ const waitsForTrial = ({trialEndsAt}: OrgPlan, {status, metadata}: ReadSubscript
   status === 'trialing' && metadata.after_trial === 'true' && trialEndsAt !== null
 
 /**
- * Returns the new start of the org's periods, or null if the start stays. It stays if one of the org's periods already begins where the
- * provider's does, as after an upgrade in mid-period. A new plan or interval moves the start to the provider's period.
+ * Returns the start of the provider's period as the new start of the org's periods, or null if the start stays. It stays if one of the org's
+ * periods begins at the same time, as after an upgrade in mid-period. It also stays if the provider names no period.
  */
 const anchorOf = ({anchor}: OrgPlan, {periodStartsAt}: ReadSubscription): string | null =>
   periodStartsAt === null || windowAt(anchor, periodStartsAt).startsAt === periodStartsAt ? null : periodStartsAt

@@ -27,7 +27,7 @@ type StartedTopup = Attempt & {at: number}
 
 /**
  * Begins a top-up: stores all parameters before the charge, so that a repeated call is identical to the byte. Returns null if the top-up
- * cannot be charged or is no longer wanted. The transaction that permits the charge checks whether it is still wanted.
+ * cannot be charged or is no longer wanted. The transaction that permits the charge checks whether the top-up is still wanted.
  */
 export const beginTopup = async (deps: TopupDeps, attempt: Attempt): Promise<StartedTopup | null> => {
   const {db} = deps
@@ -62,8 +62,9 @@ export const rebookTopup = ({db}: TopupDeps, attempt: Attempt): Promise<StartedT
 }
 
 /**
- * Locks the org's accounts and checks whether the top-up is still wanted. The org must be open and not blocked. Pack, quantity and customer
- * must be unchanged, and the monthly cap must have room. Settings, credits and plans may have changed since the top-up was created.
+ * Locks the org's accounts and checks whether the top-up is still wanted. The org must be open and not blocked. Pack and customer must be
+ * unchanged. The threshold must still require the quantity, and the monthly cap must allow it. Settings, credits and plans may have changed
+ * since the top-up was created.
  */
 const readAgain = async (tx: Tx, {id, org, packKey, quantity, credits}: Attempt, {customer}: Stripe.PaymentIntentCreateParams) => {
   const account = await lockBillingAccount(tx, org)
@@ -112,7 +113,7 @@ type TotalInput = {customer: string; price: PricedPack; quantity: number}
 
 /**
  * Returns the total in the currency's smallest unit, including tax if the deployment collects tax. Null if the provider cannot compute the
- * tax, as for an unknown address.
+ * tax, for example because the address is unknown.
  */
 const totalOf = async ({config, payment, log}: TopupDeps, {customer, price, quantity}: TotalInput): Promise<number | null> => {
   if (!config.PAYMENT_AUTOMATIC_TAX) return price.amount * quantity

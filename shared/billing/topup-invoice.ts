@@ -19,8 +19,8 @@ export const issueTopupInvoices = async (deps: TopupDeps, {most}: {most: number}
 }
 
 /**
- * Returns a handler for a failed invoice. After a refusal, support issues the invoice by hand. After any other failure, the next run of the
- * task tries again.
+ * Returns a handler for a failed invoice. If the provider refused the invoice itself, support issues it by hand. After any other failure, such
+ * as an invalid key, the next run of the task tries again.
  */
 const noteFailure =
   ({db, log}: TopupDeps, {id, org}: Attempt) =>

@@ -20,8 +20,8 @@ type SettleTopupDeps = {db: Pool; payment: PaymentProvider}
 const confirmingMs = 120_000
 
 /**
- * Settles a top-up by the state of its payment at the provider. Cancels an unpaid payment, so that it cannot be paid later. Until it is
- * cancelled, it counts towards the monthly cap.
+ * Settles a top-up by the state of its payment at the provider. Cancels a payment that failed or was abandoned, so that it cannot be paid
+ * later. Until the payment is cancelled, the top-up counts towards the monthly cap.
  */
 export const settleByIntent = async (deps: SettleTopupDeps, attempt: Attempt, intent: Stripe.PaymentIntent): Promise<TopupState> => {
   const {status, last_payment_error: error} = intent
@@ -36,8 +36,8 @@ export const settleByIntent = async (deps: SettleTopupDeps, attempt: Attempt, in
 }
 
 /**
- * Cancels a payment and returns its state afterwards, because it may have ended otherwise. The call is safe to repeat and has no
- * idempotency key.
+ * Cancels a payment and returns its state afterwards, because the payment may have ended in another way meanwhile. The call is safe to repeat
+ * and has no idempotency key.
  */
 const cancelIntent = ({payment}: SettleTopupDeps, id: string) =>
   payment

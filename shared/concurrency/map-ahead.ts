@@ -1,7 +1,7 @@
 type MapAheadOptions = {
   /** Maximum number of items in progress while the caller handles a result. */
   count: number
-  /** Whether another item may start. Without it, only `count` is the limit. One item is in progress in any case. */
+  /** Whether another item may start. Left out: only `count` is the limit. If no item is in progress, the next one starts in any case. */
   hasRoom?(): boolean
 }
 

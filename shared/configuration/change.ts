@@ -6,8 +6,8 @@ import {newId} from '../ids.ts'
 export type Author = {org: string; via: Via; person?: string | null; token?: string | null}
 
 /**
- * A change. `before` is null if the earlier value is unknown. `target` and `targetPerson` are absent for a setting of the org. Changes of
- * members and connections create no version of the registry and have no `registryVersion`.
+ * A change. `before` is null if there was no earlier value, or if it is unknown. `target` and `targetPerson` are absent for a setting of the
+ * org. Changes of members and connections create no version of the registry and have no `registryVersion`.
  */
 export type Change = Pick<NewConfigurationChange, 'page' | 'subject' | 'before' | 'after'> &
   Partial<Pick<NewConfigurationChange, 'target' | 'targetPerson' | 'proposedBy' | 'registryVersion' | 'connectorId'>>

@@ -3,7 +3,9 @@ import type {Change} from './change.ts'
 import {type ModuleValue, moduleValues, type Registry, type RegistryModule} from './document.ts'
 import {type Settings, usualSettings} from './settings.ts'
 
-/** One changed value. `target` is null for the write pause of a connection; `nameConnections` sets it to the connection's name later. */
+/**
+ * One changed value. `target` is null for a setting of the org and for the write pause of a connection, whose name `nameConnections` adds later.
+ */
 export type ValueChange = Pick<Change, 'page' | 'subject' | 'before' | 'after'> & {target: string | null; connectorId: string | null}
 
 export const usualModule = {

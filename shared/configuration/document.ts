@@ -73,7 +73,7 @@ const Pause = z.strictObject({
  * in which their records are created. `fields`: the annotations by module key; modules without annotations are absent.
  */
 export type Registry = {
-  /** The version at the time of reading. Requests ignore it, because their condition is in `If-Match`. */
+  /** The version at the time of reading. It is ignored in requests, whose condition is in `If-Match`. */
   version?: number | undefined
   settings: Settings
   writing: Record<string, {paused: true}>

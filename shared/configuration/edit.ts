@@ -18,7 +18,7 @@ type EditResult = {
   registry: Registry
   /** Further changes already made in this transaction, which are recorded together with the registry. */
   also?: Change[]
-  /** True if a document replaces the whole registry. Its author may not know the earlier registry, so the changes have `before: null`. */
+  /** True if a document replaces the whole registry. The author may not know the earlier registry, so the changes have `before: null`. */
   whole?: boolean
 }
 

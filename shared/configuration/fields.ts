@@ -78,7 +78,7 @@ export const replaceAnnotations = (db: Pool, author: Author, input: RegistryEdit
     return {registry: isSame(set, after) ? registry : withSet(held, key, after), counts}
   })
 
-/** Finds a module and its annotations. `held`: the registry with this module, to which an annotation can be added. */
+/** Finds a module and its annotations. `held`: the registry with an entry for this module, so that annotations can be added. */
 const openSet = async (tx: Tx, org: string, registry: Registry, {module: name, connector}: FieldRef) => {
   const everything = await findModules(tx, org, registry)
   const knownModule = chooseModule(everything, {name, connector})

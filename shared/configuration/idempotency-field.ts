@@ -20,7 +20,7 @@ type WritingFlow = {module: string; layout?: string | null | undefined}
 
 /**
  * Returns why the field cannot hold idempotency values, or null if it can. `module` comes from the newest discovery; null if the discovery lacks
- * the module. `flows` are those that may write the module: the CRM drops fields outside a flow's layout.
+ * the module. The layouts of `flows` into the module must have the field, because the CRM drops fields that a flow's layout lacks.
  */
 export const findUnfit = (module: DiscoveredModule | null, name: string, flows: readonly WritingFlow[] = []): string | null => {
   const field = module?.fields.find(({apiName}) => apiName === name)
@@ -56,7 +56,7 @@ export const assertUnmapped = (flows: readonly MappedFlow[], fields: Idempotency
   if (mapped) throw new Refusal('FIELD_MAPPED', describeMapped(mapped.module, fields))
 }
 
-/** Lists the flows that `assertUnmapped` or `assertFit` would refuse. */
+/** Returns one issue for each flow that `assertUnmapped` or `assertFit` would refuse. */
 export const listIdempotencyIssues = (
   flows: readonly (MappedFlow & WritingFlow)[],
   modules: ReadonlyMap<string, DiscoveredModule>,

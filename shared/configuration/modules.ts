@@ -70,7 +70,7 @@ export const orderModules = (db: Pool, author: Author, input: RegistryEditInput 
     return {registry: isAsItWas ? held : {...held, modules: sequence.map((module, at) => ({...module, order: at + 1}))}}
   })
 
-/** Returns the registry that contains the module, and the module itself. A new module is appended. */
+/** Returns the registry that contains the module, and the module itself. A module without an entry gets one at the end. */
 export const curate = (
   registry: Registry,
   knownModule: KnownModule,

@@ -11,8 +11,8 @@ import {tagOfRevision} from './version.ts'
 export const readRegistry = (db: Pool, org: string): Promise<NumberedRegistry> => readAtOnce(db, tx => loadNumbered(tx, org))
 
 /**
- * Returns everything that a client needs to prepare an import: the registry, the annotated fields of every connection's modules, and the
- * libraries.
+ * Returns everything that a client needs to prepare an import: the registry, the fields of every connection's modules with their annotations,
+ * and the libraries.
  */
 export const resolve = (db: Pool, org: string) =>
   readAtOnce(db, async tx => {

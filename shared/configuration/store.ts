@@ -14,7 +14,7 @@ import {annotationsOf, isOneModule, isSame} from './diff.ts'
 import type {Registry, RegistryModule} from './document.ts'
 import {usualSettings} from './settings.ts'
 
-/** Returns the org's current registry, without the version, which every caller has already read. */
+/** Returns the org's current registry without its version. */
 export const loadRegistry = async (db: Db, org: string): Promise<Registry> => {
   const {onEdited: orgChoice, undo, guard, approvalAbove = null, embedOrigins, ...settings} = (await findSettings(db, org)) ?? usualSettings
   const paused = await listPausedConnectors(db, org)

@@ -61,13 +61,17 @@ export const raiseVersion = (tx: Tx, org: string): Promise<number> => raiseRegis
 /** The version in the answer to a write. `tag`: whether the answer has an ETag. */
 export type VersionReply = {version: number; tag: boolean} | null
 
-/** Returns the version for the answer to a write. `made` is null if nothing changed; the version of the condition is then repeated. */
+/**
+ * Returns the version for the answer to a write. Returns null without a condition. `made` is null if nothing changed; the version of the
+ * condition is then repeated.
+ */
 export const logVersion = (condition: Condition, made: number | null): VersionReply =>
   condition === null ? null : {version: made ?? condition, tag: true}
 
 /**
  * Returns the version for the answer to several transactions, of which only the first checked the condition. `made` has their versions, `now`
- * the present version. If another write came between them, returns null. If another write came after them, the answer has no ETag.
+ * the present version. Without a condition, or if another write came between them, returns null. If another write came after them, the answer
+ * has no ETag.
  */
 export const logVersions = (condition: Condition, {made, now}: {made: readonly number[]; now: number}): VersionReply => {
   if (condition === null || made.some((version, at) => version !== condition + at + 1)) return null

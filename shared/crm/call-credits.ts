@@ -1,6 +1,6 @@
 /**
- * Returns the API credits of one COQL query with this `limit`. Writes and tags have the prices below, and any other call costs one credit.
- * Sources: zoho.com/crm/developer/docs/api/v8/api-limits.html; for tags, notes of API users.
+ * Returns the API credits of one COQL query with this `limit`. Creates, updates and tags have the prices below, and jobs those in `bulk/`. Any
+ * other call costs one credit. Sources: zoho.com/crm/developer/docs/api/v8/api-limits.html; for tags, notes of API users.
  */
 export const creditsOfQuery = (limit: number): number => (limit <= 200 ? 1 : limit <= 1_000 ? 2 : 3)
 

@@ -38,8 +38,8 @@ export type CrmResponse = {
   isReceived?: true
 }
 /**
- * A call without a complete answer: DNS, the connection or TLS failed, the socket was reset, or the time ran out. `lost`: the code or name of
- * the error. `status` is set if headers arrived.
+ * A call without a complete answer: DNS, the connection or TLS failed, the socket was reset, the time ran out, or the caller aborted the call.
+ * `lost`: the code or name of the error. `status` is set if headers arrived.
  */
 export type NoResponse = {lost: string; status: number | null}
 
@@ -57,7 +57,7 @@ const longestFileBytes = 1024 ** 3
 const fileIdleSeconds = 60
 
 /**
- * Opens a client that sends each call over HTTP/1.1 exactly once: undici's `request` follows no redirect, and this agent never retries. One
+ * Opens a client that sends each call over HTTP/1.1 at most once: undici's `request` follows no redirect, and this agent never retries. One
  * time-out limits connecting, headers and body together. Network failures are returned, never thrown; errors of `receive` are thrown.
  */
 export const openClient = ({config, log}: {config: Pick<Config, 'CRM_TIMEOUT_SECONDS'>; log: Log}): Client => {
@@ -202,7 +202,7 @@ const readHeaders = (headers: Headers, sentAt: number) => {
 
 /**
  * Returns the CRM's clock minus ours in milliseconds. The CRM read its clock at an unknown time between request and answer. So the offset is 0
- * if the CRM's time lies between the two.
+ * if the CRM's time, in whole seconds, lies between the two.
  */
 const offsetOf = (date: number, sentAt: number) => {
   const now = Date.now()

@@ -10,14 +10,17 @@ import type {SendCrmRequest} from './request.ts'
  */
 export type Controls = {
   known: Map<string, Control>
-  /** The search for a control, by module and field. It resolves to null if no control exists; an empty answer then counts as proof. */
+  /**
+   * The search for a control, by module and field. It resolves to null if no control exists; an empty answer to a query then proves that the
+   * values do not exist.
+   */
   searches: Map<string, Promise<Control | null>>
 }
 type Control = Literal & {id: string}
 
 export const openControls = (): Controls => ({known: new Map(), searches: new Map()})
 
-/** The number of times that a query is sent if it finds nothing. */
+/** The most times that a query is sent while it finds nothing. */
 export const mostEmptyResults = 6
 /** The highest number of records that may hold a control's value, because these records lengthen every answer. */
 export const mostHolders = 10
@@ -84,7 +87,10 @@ const comparedOf = (json: unknown) => (typeof json === 'object' && json !== null
 const isSameText = (one: unknown, other: unknown) => fold(one) === fold(other)
 const fold = (value: unknown) => String(value).normalize('NFC').trim().toLowerCase()
 
-/** Finds a record with a value in the field. Null if there is none, or if a query by the value finds no record or more than ten. */
+/**
+ * Finds a record with a value in the field. Null if there is none, if the CRM refuses the query, or if a query by the value finds no record or
+ * more than ten.
+ */
 const readControl = (sendCrmRequest: SendCrmRequest, query: Query): Promise<Control | null> =>
   readHolder(sendCrmRequest, query).catch(error => {
     if (isQueryRefused(error)) return null

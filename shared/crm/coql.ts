@@ -18,14 +18,14 @@ import {splitRead} from './read-in-parts.ts'
 import {readRecords} from './record-calls.ts'
 import type {SendCrmRequest} from './request.ts'
 
-/** The most values of one query, equal to the rows of one chunk of a file. */
+/** The most values of one query with several lists, equal to the rows of one chunk of a file. */
 const mostValues = 500
 /** The most records of one page for queries with many values. A page of this size costs two credits; the usual page of 200 costs one. */
 const recordsPerLongPage = 1_000
 
 /**
- * The most values of one query. The limit falls to one list of values if the CRM refuses a query with several lists, or leaves three of them
- * unanswered. `unanswered`: the number of consecutive unanswered queries.
+ * `valuesPerQuery`: the most values of one query. It falls to one list of values if the CRM refuses a query with several lists but accepts each
+ * list. It also falls if three queries with several lists in a row get no answer. `unanswered`: the number of unanswered ones in a row.
  */
 export type QueryLimits = {valuesPerQuery: number; unanswered: number}
 

@@ -37,7 +37,7 @@ export type Crm = {
  */
 type OpenOptions = {upkeep?: boolean; slots?: 'own'; onCall?: (call: PricedCall) => void}
 
-/** The adapter of one kind of CRM. Operations that the CRM does not support throw NOT_OFFERED. */
+/** The adapter of one kind of CRM. Operations that the CRM does not support throw NOT_OFFERED or are null. */
 export type Adapter = {
   open(connector: ConnectorRow, options: OpenOptions & Required<Pick<OpenOptions, 'onCall'>>): Promise<Verbs>
   /** Revokes the grant. Returns the reason of a failure; null on success. */
@@ -110,7 +110,7 @@ export type Connection = {
   countRecords: ((module: string, options?: ReadOptions) => Promise<number>) | null
   /** Reads records by id, with these fields. Absent ids are left out; the order is the CRM's. */
   readRecords(query: {module: string; ids: string[]; fields: string[]}, options?: ReadOptions): Promise<CrmRecord[]>
-  /** One page of the CRM's free-text search, which lags behind writes. */
+  /** Returns one page of the CRM's free-text search, which lags behind writes. */
   searchWord(query: {module: string; word: string; page: number; perPage: number}, options?: ReadOptions): Promise<CrmRecord[]>
   /** Finds records that the CRM's search calls equal. The search also finds unequal values, so the caller must compare. */
   searchValue(query: {module: string; field: string; value: string}, options?: ReadOptions): Promise<CrmRecord[]>
@@ -164,7 +164,7 @@ export type MadeQuery = {
 export type MadeControl = {id: string; createdMs: number; values: Record<string, string>; lagMs: number}
 /** The records found. `isProven`: every query found the control, so no other record of the window exists. */
 export type MadeAnswer = {ids: string[]; clockOffsetMs: number; isProven: boolean}
-/** Options of the doctor. When `timeUp` aborts, by default after four minutes, the remaining probes find nothing. */
+/** Options of the doctor. When `timeUp` aborts, by default after four minutes, the remaining probes have no result. */
 export type ProbeOptions = ReadOptions & {write: boolean; timeUp?: AbortSignal; onProgress?(done: number, total: number): Promise<void>}
 export type ReadOptions = {signal?: AbortSignal}
 /** Options of a licence call. `onlyAsProbe`: while the quota is exhausted, the call is the one probe call a minute or is not made. */

@@ -5,7 +5,7 @@ type FieldChange = {what: string; before: unknown; after: unknown}
 type ModuleChange = DiscoveryDiff['changed'][number]
 type Snapshot = {id: string; modules: readonly DiscoveredModule[]}
 
-/** Returns the changes in the CRM between two discoveries, by API name, in the order of the newer one. */
+/** Returns the changes in the CRM between two discoveries, compared by API name. Without an earlier discovery, there are no changes. */
 export const diffModules = (before: Snapshot | null, modules: readonly DiscoveredModule[]): DiscoveryDiff => {
   if (!before) return {since: null, added: [], removed: [], changed: []}
   const {added, removed, both} = pair(before.modules, modules)

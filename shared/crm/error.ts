@@ -26,8 +26,8 @@ export const noAnswer: CrmProblem = {
 }
 
 /**
- * The error of a read that the CRM refused or did not answer. A write returns the problems per record instead. `extra` is added to the error
- * envelope.
+ * The error of a call that the CRM refused or did not answer. A read throws it; a write returns it as `whole`, besides the problems per record.
+ * `extra` is added to the error envelope.
  */
 export class CrmError extends Error {
   override name = 'CrmError'

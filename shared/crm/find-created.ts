@@ -15,13 +15,13 @@ type Options = ReadOptions & {capabilities: Capabilities}
 
 /**
  * Finds the records that a user created in a time window. The vendor does not document whether a query can filter by creator, or by which value.
- * So a refused query is repeated without the field, and then without the user. The window is by our clock. If the first answer shows another
- * clock, the query is repeated with the CRM's time. A query that misses the control, although the lag has passed, is sent up to six times.
- * Returns null if the CRM refuses every form of the query.
+ * So a refused query is repeated without the conditions on fields, and then without the user. The window is by our clock. If the first answer
+ * shows another clock, the query is repeated with the CRM's time. A query that misses the control, although the lag has passed, is sent up to
+ * six times. Returns null if the CRM refuses every form of the query.
  */
 export const searchMade = async (sendCrmRequest: SendCrmRequest, query: MadeQuery, options: Options): Promise<MadeSearchResult | null> => {
   const found = await searchInForms(sendCrmRequest, query, options)
-  // The window that reaches back to the control may hold too many records, so the search is repeated without it.
+  // The window that reaches back to the control may hold too many records, so the search is repeated without the control.
   return found === 'many' && query.control ? searchInForms(sendCrmRequest, {...query, control: null}, options) : found
 }
 
@@ -32,7 +32,7 @@ const searchInForms = async (sendCrmRequest: SendCrmRequest, query: MadeQuery, o
   const oneField = byFields(1)
   for (const conditions of [...(oneField.length ? [oneField] : []), [by], [[]]]) {
     const found = await queryAll(sendCrmRequest, query, conditions, options).catch(orUndefined)
-    // The other fields may have changed since the create. So they narrow the search only if it finds too many records.
+    // The other fields may have changed since the create. So they narrow the search only if one field finds too many records.
     if (found !== 'many' || conditions !== oneField) {
       if (found) return found
       continue
@@ -60,7 +60,10 @@ const orUndefined = (error: unknown) => {
   if (!isRefusedForGood(error)) throw error
 }
 
-/** Sends one query for each element of `asked`, its conditions besides the time window, and combines the ids. Returns `many` above 2,000 ids. */
+/**
+ * Sends one query for each element of `asked` and combines the ids. An element has the conditions of its query besides the time window. Returns
+ * `many` above 2,000 ids.
+ */
 const queryAll = async (
   sendCrmRequest: SendCrmRequest,
   query: MadeQuery,
@@ -97,8 +100,8 @@ const isImplausible = (toldMs: number | null, assumedMs: number) => toldMs !== n
 type MadeConditions = Options & {conditions: string[]; offsetMs: number}
 
 /**
- * Returns the ids that one query finds. The default form is `between` with offsets. Public programs use it against live orgs, and some report a
- * SYNTAX_ERROR for a pair of comparisons.
+ * Returns the ids that one query finds. The default form of its time window is `between` with times such as `2026-01-31T00:00:00+00:00`. Public
+ * programs use this form against live orgs, and some report a SYNTAX_ERROR for a pair of comparisons.
  */
 const readIds = async (
   sendCrmRequest: SendCrmRequest,
@@ -123,7 +126,9 @@ const readIds = async (
   return {ids, more: true, clockOffsetMs}
 }
 
-/** Returns the COQL conditions that limit a time of the records, by default `Created_Time`, to a range. `from`, `to`: seconds since 1970. */
+/**
+ * Returns the COQL conditions that limit a time field of the records, by default `Created_Time`, to a range. `from`, `to`: seconds since 1970.
+ */
 export const windowOf = (form: Capabilities['coqlWindow'], from: number, to: number, field = 'Created_Time'): string[] => {
   const [first, last] = [from, to].map(seconds => writeMoment(seconds, form.endsWith('z') ? 'Z' : '+00:00'))
   return form.startsWith('between') ? [`${field} between '${first}' and '${last}'`] : [`${field} >= '${first}'`, `${field} <= '${last}'`]

@@ -3,7 +3,10 @@ import type {Pool} from '../../sql/database.ts'
 import {findRenewalWait, keepRenewal} from '../../sql/renewals.ts'
 import {Refusal} from '../errors.ts'
 
-/** The time for which this process does not read the stored state again. Meanwhile only the destination itself refuses calls. */
+/**
+ * The time for which this process does not read the stored state again after it found the quota free. Meanwhile only the destination itself
+ * refuses calls.
+ */
 const lookAgainMs = 5_000
 
 /** Blocks calls to a destination whose quota is exhausted, until the time at which the quota renews. */

@@ -19,7 +19,7 @@ import {openSecret} from './sealed.ts'
 /**
  * Dependencies of the adapter for generic REST destinations, which a document describes. POST and PATCH of an array of records to a module's
  * path return `{results: [{id} | {error: {code, message, details?}}]}` in order. GET `?ids=a,b` and GET `?field=value` return `{records: […]}`.
- * Operations that such a destination does not support throw NOT_OFFERED.
+ * Operations that such a destination does not support throw NOT_OFFERED or are null.
  */
 type GenericDeps = {
   db: Pool

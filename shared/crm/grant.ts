@@ -33,8 +33,8 @@ const waitSeconds = 12
 /** The wait after a renewal that failed while the old token was still valid. */
 const tryAgainMs = 30_000
 /**
- * The renewals in flight per data centre. Each one holds a connection of the pool while it calls the CRM. With only one, a hanging accounts host
- * neither drains the pool nor delays other data centres.
+ * The renewals in flight per data centre. Each one holds a connection of the database pool while it calls the CRM. With only one, a hanging
+ * accounts host neither drains the pool nor delays other data centres.
  */
 const renewalsAtOnce = 1
 
@@ -138,8 +138,8 @@ const cacheAccess = (token: string, leftMs: number, minted = false): CachedAcces
 const isFresh = ({renewAt}: CachedAccess) => renewAt > performance.now()
 
 /**
- * Returns a token that another process has just stored, or requests one from the CRM. The caller holds the grant's lock. If the grant has ended,
- * the end is committed before it is reported.
+ * Locks the grant, then returns a token that another process has just stored, or requests one from the CRM. If the grant has ended, the end is
+ * committed before it is reported.
  */
 const mintToken = async (deps: GrantDeps, granted: GrantHolder, dead: string | undefined): Promise<CachedAccess> => {
   // The count of renewals must outlive this transaction. Slonik allows another connection only outside its async context.

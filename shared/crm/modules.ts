@@ -9,13 +9,17 @@ import {listOf, type SendCrmRequest} from './request.ts'
 const modulesAtOnce = 4
 const tries = 4
 const longestWaitMs = 10_000
-/** The most modules that may fail without a refusal. If more modules or all modules fail, the discovery fails. */
+/**
+ * The most modules that may fail for another reason than a refusal of the module. If more modules or all modules fail in this way, the discovery
+ * fails.
+ */
 const mostFailed = 5
 
 /**
  * Reads every module of the API that people write or look up, with its fields and subforms. A read that may succeed later is tried up to four
- * times. If the CRM refuses a module or does not answer for it, the module is marked `unread` with the reason. Throws CrmError if the refusal
- * concerns every module, or if more than five modules or all modules fail.
+ * times. If the CRM refuses a module or does not answer for it, the module is marked `unread` with the reason. Throws CrmError for a refused
+ * token, a rate limit and an exhausted quota. Throws CrmError too if more than five modules or all modules fail for another reason than a
+ * refusal.
  */
 export const readModules = async (
   sendCrmRequest: SendCrmRequest,

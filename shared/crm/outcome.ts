@@ -30,7 +30,7 @@ export const readWrite = (outcome: CrmCallOutcome, sentRecords: SentRecords): Re
   })
 }
 
-/** Returns the problem of a read. Null if the answer holds the requested data, or says that there is none (204, 304). */
+/** Returns the problem of a read. Null if the answer is JSON without a refusal or a received file, or says that there is no data (204, 304). */
 export const readProblem = (outcome: CrmCallOutcome): CrmProblem | null => {
   if ('problem' in outcome) return outcome.problem
   if ('lost' in outcome) return unanswered({status: outcome.status})
@@ -52,7 +52,9 @@ export const listIn = ({status, json}: CrmResponse, key: string) => (status === 
 /** Returns the problem of an answer whose status is a success and whose body has an unexpected form. */
 export const unanswered204 = ({status, json}: CrmResponse) => unanswered({status, response: json})
 
-/** Returns the problem that applies to every record: the call was refused, or its answer names no record. Null if there is none. */
+/**
+ * Returns the problem that applies to every record: the call was refused or not answered, or its answer names no record. Null if there is none.
+ */
 export const wholeProblem = (outcome: CrmCallOutcome, count: number): CrmProblem | null => {
   if ('problem' in outcome) return outcome.problem
   if ('lost' in outcome) return unanswered({status: outcome.status})

@@ -31,10 +31,7 @@ export const readRecordWithClock = async (
   return {record: asObject(record) as CrmRecord | null, clockOffsetMs: answerOf(outcome).clockOffsetMs}
 }
 
-/**
- * Reads the record with the highest id that this user sees, converted leads included. The id is null if there is no record. The CRM's lists
- * begin with the highest id (wire reference 5.1).
- */
+/** Reads the record with the highest id that this user sees, converted leads included. The id is null if there is no record. */
 export const readNewest = async (sendCrmRequest: SendCrmRequest, module: string, {signal}: ReadOptions = {}): Promise<NewestRecord> => {
   const query = {fields: 'id', sort_by: 'id', sort_order: 'desc', per_page: '1', ...converted(module)}
   const outcome = await sendCrmRequest({operation: 'read', method: 'GET', path: pathOf(module), query, signal})

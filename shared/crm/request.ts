@@ -20,7 +20,7 @@ type CrmRequest = Pick<
   large?: boolean
   /** The API credits that the call costs. Default 1. */
   credits?: number
-  /** The remaining credits in the answer are stored immediately, even if the interval has not passed. */
+  /** The remaining credits in the answer are stored immediately, even if others were stored less than ten seconds ago. */
   exact?: boolean
   /** While the quota is exhausted, the call is sent only if it is the probe call. */
   onlyAsProbe?: boolean
@@ -28,7 +28,7 @@ type CrmRequest = Pick<
 /** Sends one call with the connection's access token. Throws Refusal if the call cannot be sent. */
 export type SendCrmRequest = (crmRequest: CrmRequest) => Promise<CrmCallOutcome>
 
-/** A call that the CRM answered, or may have executed. `credits`: the credits that it cost, by the vendor's price list. */
+/** A call that the CRM executed or may have executed. `credits`: the credits that it cost, by the vendor's price list. */
 export type PricedCall = {operation: CrmOperation; credits: number; ms: number}
 
 type RequestContext = GrantHolder & {
@@ -48,9 +48,9 @@ const deadTokenCodes = ['INVALID_TOKEN', 'AUTHENTICATION_FAILURE']
 const mostTokens = 3
 
 /**
- * Returns the function that sends every call of a connection. It checks the quota after it has the token and a slot, so that a call without them
- * never uses up the probe call. A 401 means that the CRM did nothing, so the call is repeated with another token. A token that another process
- * stored is tried before a renewal.
+ * Returns the function that sends every call of a connection. The function checks the quota after it has the token and a slot, so that a call
+ * without them never uses up the probe call. A 401 for a dead token means that the CRM did nothing, so the call is repeated with another token.
+ * A token that another process stored is tried before a renewal.
  */
 export const openCrmRequest = (
   {client, grants, allowances}: {client: Client; grants: Grants; allowances: CrmQuotas},
@@ -143,7 +143,7 @@ export const answerOf = (outcome: CrmCallOutcome): CrmResponse => {
   return outcome as CrmResponse
 }
 
-/** Returns the list under `key` in the answer to a read; empty for 204. Throws CrmError. */
+/** Returns the list under `key` in the answer to a read; empty for 204 and 304. Throws CrmError if there is a problem or no list. */
 export const listOf = (outcome: CrmCallOutcome, key: string): unknown[] => {
   const answer = answerOf(outcome)
   const list = listIn(answer, key)

@@ -10,7 +10,7 @@ export const sealAccess = (ring: KeyRing, connector: string, token: string) => s
 export const openRefresh = (ring: KeyRing, connector: string, sealed: string) => open(ring, sealed, placeOf(connector, 'refresh_sealed'))
 export const openAccess = (ring: KeyRing, connector: string, sealed: string) => open(ring, sealed, placeOf(connector, 'access_sealed'))
 
-/** Decrypts the secret of a connection without tokens, which is stored in place of the refresh token. Null if it cannot be decrypted. */
+/** Decrypts the secret of a connection without tokens. The secret is stored in place of the refresh token. Null if it cannot be decrypted. */
 export const openSecret = (ring: KeyRing, connector: string, sealed: string): string | null => {
   try {
     return openRefresh(ring, connector, sealed)

@@ -5,10 +5,10 @@ import {unanswered204} from './outcome.ts'
 import {pathOf, updateRecords} from './record-calls.ts'
 import {answerOf, listOf, type SendCrmRequest} from './request.ts'
 
-/** The most rows in one request, removed ones included. The CRM drops further rows. Source: the specification's limits. */
+/** The most rows in one request, removed ones included. The CRM drops further rows. */
 export const elementsAtOnce = 2_000
 
-/** The change of a parent's rows: ids to delete, and new rows. `field`: the parent's field that holds them. */
+/** The change of a parent's rows: ids to delete, and new rows. `field`: the parent's field that holds the rows. */
 export type Replacement = {id: string; field: string; deletes: string[]; adds: Record<string, unknown>[]}
 
 /** A parent's subform field. `child`: the module of its rows. `fields`: the row fields to read; a row may hold others too. */

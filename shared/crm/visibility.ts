@@ -66,8 +66,8 @@ const readPrivateModules = async (read: ReadJson): Promise<string[] | null> => {
 }
 
 /**
- * Returns whether the CRM refuses users their own record or org because the profile has no API access. Users with API access may read both. So a
- * refusal that names no permission means the same, unless `isNamed` is set.
+ * Returns whether the CRM refused to return the own user or org because the profile has no API access. Users with API access may read both. So a
+ * 403 that names no permission means the same, unless `isNamed` requires a named permission.
  */
 export const isApiAccessRefused = ({status, json}: {status: number; json: unknown}, {isNamed = false} = {}): boolean => {
   const refusal = asObject(listAt(json, 'data')?.[0]) ?? asObject(json)

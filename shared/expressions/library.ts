@@ -24,7 +24,7 @@ export type Library = {namespace: string; functions: string[]; compiled: Compile
 
 type LibraryCode = 'NAMESPACE_MISMATCH' | 'NAMESPACE_RESERVED' | 'LIBRARY_SCOPE' | 'LIBRARY_LOAD' | 'LIBRARY_EXPORTS' | 'LIBRARY_EXAMPLE'
 
-/** A problem of a library. `line` and `column` count from 1 in the library's source; they are null if the problem is in the manifest. */
+/** A problem of a library. `line` and `column` count from 1 in the library's source; they are null if the problem has no position there. */
 type LibraryProblem = {ok: false; code: LibraryCode; message: string} & NullablePosition
 export type LibraryCheck = {ok: true; library: Library} | LibraryProblem
 

@@ -45,7 +45,7 @@ const ManifestFunction = z.strictObject({
     .describe('Calls with their expected results, which every publish checks'),
 })
 
-/** The manifest of a library. `scope` is accepted here, because `checkLibrary` refuses it with a specific message. */
+/** The manifest of a library. The scope `global` is accepted here, because `checkLibrary` refuses it with a specific message. */
 export const Manifest = z
   .strictObject({
     namespace: identifier.describe('The name in expressions: `namespace.function(…)`'),

@@ -19,7 +19,10 @@ export type SandboxProgram = {
 export type RefusedProgram = {index: number; message: string} & NullablePosition
 export type NullablePosition = Position | {line: null; column: null}
 
-/** The header of a transfer. `alone`: each expression is reported before it runs, so that its name is known if the thread must be ended. */
+/**
+ * The header of a transfer. `alone`: the transfer has only one row. Each expression is then noted before it runs, so that a fault names the
+ * expression.
+ */
 export type ProgramHead = {first: number; width: number; numbers: readonly number[]; clock: number; seed: string; alone: boolean}
 
 export type Example = {name: string; arguments: string}
@@ -32,8 +35,8 @@ export type Request =
 export type FaultCode = 'EXPRESSION_TIMEOUT' | 'EXPRESSION_MEMORY' | 'EXPRESSION_STACK' | 'SANDBOX_UNAVAILABLE'
 
 /**
- * An error that destroys the runtime. `row` and `expression` are the position, -1 if unknown. `certain`: neither leftovers of earlier rows
- * nor a lack of CPU time can be the cause. `after` is the time in milliseconds for which the row had been running.
+ * An error that destroys the runtime. `row` and `expression` are the position, -1 if unknown. `certain`: the row itself is the likely cause, so
+ * it is not tried again. `after` is the time in milliseconds for which the row had been running.
  */
 export type Fault = {fault: FaultCode; row: number; expression: number; certain: boolean; after: number}
 
@@ -47,9 +50,9 @@ export type SandboxAnswers = {define: RefusedProgram[]; run: string; check: Chec
 export type SandboxAnswer = {answer: SandboxAnswers[keyof SandboxAnswers]} | Fault
 
 /**
- * Layout of an array that both threads share. The array shows the caller how long a row has been running, even if the thread cannot answer.
- * `since` is the start in milliseconds of `process.hrtime`, a clock common to all threads; 0 means idle. `row` and `expression` are the numbers
- * of the current row and expression.
+ * Layout of an array that the sandbox thread shares with its caller. The array shows the caller how long a row has been running, even if the
+ * thread cannot answer. `since` is the start in milliseconds of `process.hrtime`, a clock common to all threads; 0 means idle. `row` and
+ * `expression` are the numbers of the current row and expression.
  */
 export const WATCH = {since: 0, row: 1, expression: 2, length: 3} as const
 

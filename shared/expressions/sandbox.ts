@@ -55,7 +55,7 @@ export type Sandbox = {
   close(): Promise<void>
 }
 
-/** Options of a sandbox. `onFault` is called for every fault: once for the transfer, and once for the row when it is repeated. */
+/** Options of a sandbox. `onFault` is called for every fault: for the transfer, and then for each failed attempt at the row alone. */
 type Options = {rowMilliseconds?: number; onFault?: (fault: Fault) => void}
 
 export const openSandbox = (options: Options = {}): Sandbox => {
@@ -79,7 +79,7 @@ export const openSandbox = (options: Options = {}): Sandbox => {
 
 type Inside = ReturnType<typeof openInside>
 
-/** Opens the thread of a sandbox and remembers the program that it has loaded. A dead thread is replaced. */
+/** Manages the thread of a sandbox: starts it on first use, replaces a dead one, and remembers the program that the thread has loaded. */
 const openInside = ({rowMilliseconds = LIMITS.rowMilliseconds, onFault}: Options) => {
   let thread: SandboxThread | null = null
   let held: PreparedProgram | null = null

@@ -23,8 +23,8 @@ const began = (row: number, expression: number) => {
 }
 
 /**
- * Sets the deadline. `since` is set to one row limit before the deadline, so that the caller does not end the thread while it loads longer than
- * a row.
+ * Sets the deadline. Loading may take longer than a row's time limit. So `since` is set to one such limit before the deadline, and the caller
+ * does not end the thread too early.
  */
 const allow = (time: number) => {
   deadline = monotonicMilliseconds() + time

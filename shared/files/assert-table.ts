@@ -3,8 +3,8 @@ import {sampleBytes} from './text/sniff.ts'
 
 /**
  * Throws NOT_A_TABLE for a web page, XML or JSON, by the structure of the file's first bytes. JSON with records is accepted. If the content type
- * is HTML, XML or JSON, broken markup and a single JSON string are refused too. The content type alone decides nothing, because servers also
- * label CSV as HTML.
+ * is HTML or XML, broken markup is refused too. If it is JSON, a single JSON string is refused too. The content type alone decides nothing,
+ * because servers also label CSV as HTML.
  */
 export const assertTable = (sample: Uint8Array, contentType = ''): void => {
   const text = asciiOf(sample)
@@ -36,13 +36,14 @@ const markupOf = (text: string) => {
 }
 
 const LABELLED_MARKUP = /^<([!?]|[a-z][^<>]*>\s*[^,;|\s])/i
-/** Matches what may precede the first element: comments, declarations, and void elements. */
+/** Matches one item that may precede the first element: a comment, a declaration, a processing instruction or a void element. */
 const PROLOGUE = /^\s*<(!--[\s\S]*?-->|!doctype[^<>]*>|\?[a-z][^<>]*>|(meta|link|base|br|hr|img|input)\b[^<>]*>)/i
 const ELEMENT = /^\s*<([a-z_][^\s<>/=,;|"']*)((\s[^<>]*)?\/?)>/i
 
 /**
- * Whether a text is markup, in which all text is inside elements. A cell such as `<b>Name</b>` or `<a@example.org>` is not markup, because
- * a delimiter or text follows it. In a page that is cut off, the first element has no end tag.
+ * Whether a text is markup: elements contain all of its characters. A cell such as `<b>Name</b>` or `<a@example.org>` is not markup, because a
+ * delimiter or text follows its first element. An element without an end tag counts as markup if it is `html`, `head` or `body`. In a sample
+ * that is cut off, it also counts if it contains elements.
  */
 const isMarkup = (text: string, isCut: boolean): boolean => {
   if (!text.startsWith('<')) return false
@@ -78,7 +79,7 @@ const isUnclosed = (inside: string, name: string, isCut: boolean) => {
 }
 
 /**
- * Whether a file is JSON with records: an array of objects, or one object per line. A single object is refused, because it may be an error
+ * Whether a file is JSON with records: an array of objects, or one object per line. A single object does not count, because it may be an error
  * message.
  */
 export const isJsonRecords = (sample: Uint8Array): boolean => {
@@ -94,8 +95,8 @@ const JSON_STRING = /^"[^"\\]*(\\.[^"\\]*)*"$/
 const JSON_TOKEN = /\s*("[^"\\]*(?:\\[\s\S][^"\\]*)*"|-?\d[\d.eE+-]*|true|false|null|[[\]{}:,])/y
 
 /**
- * Whether a text is one JSON document, or one object per line (JSON Lines). If a document is cut off at 64 KiB, the part before the cut
- * must be JSON.
+ * Whether a text has the tokens of one JSON object or array, or of one object per line (JSON Lines). `isCut`: the last object or array may be
+ * incomplete.
  */
 const isJson = (text: string, isCut: boolean): boolean => {
   if (!JSON_START.test(text)) return false
@@ -116,5 +117,5 @@ const isJson = (text: string, isCut: boolean): boolean => {
   }
 }
 
-/** Whether the sample ends inside a JSON token: an open string, or the start of a literal such as `true`. */
+/** Whether the text after the last token may begin a token: it is empty, an open string, or the start of a literal such as `true`. */
 const isCutToken = (rest: string) => /^"[^"\\]*(\\.[^"\\]*)*\\?$/.test(rest) || /^[a-z-]{0,4}$/.test(rest)

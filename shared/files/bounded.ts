@@ -9,14 +9,14 @@ export type TextPiece = {
 }
 
 /**
- * Options of `bounded`. `limit`: bytes. If `onCut` is given, the file ends before a later piece that exceeds the limit, and `onCut` gets the
- * number of rows in the file. `otherwise`: the advice at the end of the refusal.
+ * Options of `bounded`. `limit`: bytes. If `onCut` is given, the file ends before a piece that would exceed the limit, and `onCut` gets the
+ * number of rows so far. The first piece with rows is never cut off. `otherwise`: the advice at the end of the refusal.
  */
 type Options = {limit?: number | undefined; onCut?: ((rows: number) => void) | undefined; otherwise?: string | undefined}
 
 /**
- * Encodes the pieces of a file. If the file exceeds the limit, the generator yields nothing more, counts the remaining rows and bytes, and
- * finally throws `RESULTS_TOO_LARGE` with both counts.
+ * Encodes the pieces of a file. Without `onCut`, a file beyond the limit yields nothing more. The generator counts the remaining rows and bytes,
+ * then throws `RESULTS_TOO_LARGE` with both counts.
  */
 export async function* bounded(
   pieces: AsyncIterable<TextPiece>,

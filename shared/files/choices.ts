@@ -26,7 +26,7 @@ export type Choice = z.infer<typeof Choice>
  */
 export type ColumnReading = Omit<Choice, 'numbers'> & {
   numbers?: Numbers | undefined
-  /** The org's date format, if neither a person nor the values decide the order of the dates. */
+  /** The org's date format, if it is not the default and neither a person nor the values decide the order of the dates. */
   dateFormat?: string | undefined
 }
 
@@ -71,8 +71,8 @@ export const dateOrderOf = ({dates}: Dates, choice?: Choice): DateOrder | null =
 }
 
 /**
- * Returns the chosen decimal mark of a column's numbers, or the only mark that the values prove; else null. Ambiguous numbers of a workbook
- * without text cells have a point, because numbers are stored with a point.
+ * Returns the chosen decimal mark of a column's numbers, or the only mark that the values prove; else null. In a workbook column without text
+ * cells and decimal commas, ambiguous numbers have a point, because a workbook stores numbers with a point.
  */
 export const decimalMarkOf = ({marks, stored}: Pick<Column, 'marks' | 'stored'>, choice?: Choice): 'point' | 'comma' | null => {
   if (choice?.decimalMark) return choice.decimalMark
@@ -85,8 +85,9 @@ export const decimalMarkOf = ({marks, stored}: Pick<Column, 'marks' | 'stored'>,
 const isFormatted = ({stored}: Pick<Column, 'stored'>) => Boolean(stored?.percent || stored?.padded || stored?.scaled)
 
 /**
- * Returns whether displayed or stored numbers are read; null if they do not differ. Without a choice, percentages are read as displayed, as are
- * padded numbers unless the column is read as numbers. Numbers displayed in thousands are read as stored.
+ * Returns whether the displayed or the stored numbers of a column are read; null if they do not differ. Without a choice, a column with
+ * percentages is read as displayed. So is a column with padded numbers, unless it is read as numbers. Otherwise, as for numbers displayed in
+ * thousands, the stored numbers are read.
  */
 export const numbersOf = (column: Pick<Column, 'stored'>, choice?: Choice): 'displayed' | 'stored' | null => {
   if (!isFormatted(column)) return null
@@ -94,7 +95,7 @@ export const numbersOf = (column: Pick<Column, 'stored'>, choice?: Choice): 'dis
   return choice?.numbers ?? (percent || (padded && choice?.as !== 'number') ? 'displayed' : 'stored')
 }
 
-/** Returns a function that returns how the numbers of a column are read, from the choices alone. For a file that is read again. */
+/** Returns a function that returns how the numbers of a column are read, by the choices alone. Use it to read a file again. */
 export const numbersChosen = (choices: Choices) => (column: string) => {
   const {numbers = 'auto', as} = choices[column] ?? {}
   return {numbers, as} as const

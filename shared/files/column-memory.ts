@@ -6,8 +6,8 @@ const sampleCount = 5
 const sampleCharacters = 200
 
 /**
- * Remembers up to `limit` distinct values of one column with their looks. If the column has more values, the memory forgets them and estimates
- * their number.
+ * Remembers up to `limit` distinct values of one column with their looks. If the column has more distinct values, the memory drops all of them
+ * and only estimates their number.
  */
 export const openColumnMemory = (limit: number) => {
   let known: Map<string, number> | undefined = new Map()

@@ -7,7 +7,9 @@ const words = 4
  */
 const mostKeys = 2_000_000
 
-/** A hash table of 128-bit key digests, with the first row of each key. Two keys collide with a probability of about 10^-26. */
+/**
+ * A hash table of 128-bit key digests, with the first row of each key. In a full map, any two keys collide with a probability of about 10^-26.
+ */
 export const openDigestMap = () => {
   let places = 1024
   let [digests, rows] = [new Uint32Array(places * words), new Uint32Array(places)]

@@ -4,7 +4,7 @@ const correction = 0.7213 / (1 + 1.079 / registers)
 
 export type Estimate = ReturnType<typeof openEstimate>
 
-/** Estimates the number of distinct values in 1 KiB of memory: HyperLogLog with 1,024 registers, standard error 3.3 %. */
+/** Estimates the number of distinct values by HyperLogLog: 1,024 registers in 1 KiB of memory, standard error 3.3 %. */
 export const openEstimate = (values: string[] = []) => {
   const highest = new Uint8Array(registers)
   const add = (value: string) => {
@@ -30,7 +30,7 @@ export const openEstimate = (values: string[] = []) => {
   }
 }
 
-/** Hashes a value: FNV-1a over the characters, then the finalizer of MurmurHash3, so that every bit counts. */
+/** Hashes a value: FNV-1a over the characters, then the finalizer of MurmurHash3, so that each bit of the value affects all bits of the hash. */
 const hashOf = (value: string) => {
   let hash = 0x811c9dc5
   for (let index = 0; index < value.length; index++) hash = Math.imul(hash ^ value.charCodeAt(index), 0x01000193)

@@ -17,8 +17,8 @@ export type ColumnEvidence = {
   distinct: {count: number; more: boolean; about?: number}
   longest: number
   /**
-   * Number of dates by order. Dates that are valid in one order prove it; dates that are valid in several are `ambiguous`. If dates are
-   * ambiguous and none proves the order, a user must choose it.
+   * Number of dates by order. Dates that are valid in one order prove it; dates that are valid in several are `ambiguous`. A user must choose
+   * the order if the dates prove several orders, or if they are ambiguous and prove none.
    */
   dates: Record<DateOrder | 'ambiguous', number>
   /** Number of numbers by decimal mark. Numbers such as `1,234`, which have two readings, are `ambiguous`. */
@@ -26,9 +26,9 @@ export type ColumnEvidence = {
   /** Values with leading zeros, such as `007`, which a number would lose. `beyond53`: integers beyond 2^53, which a number would round. */
   leadingZeros: FoundEvidence | null
   beyond53: FoundEvidence | null
-  /** Cells with U+FFFD, whose text was lost before the file was uploaded. */
+  /** Cells with U+FFFD: characters that were lost before the upload, or bytes that are invalid in the encoding. */
   replaced: FoundEvidence | null
-  /** The first distinct values, cut at 200 characters. */
+  /** The first five distinct values, cut at 200 characters. */
   samples: string[]
 }
 

@@ -15,7 +15,10 @@ const startBytes = 65_536
 const mostCells = 100
 const longestCell = 100
 
-/** Returns the first non-empty rows of a file, including the rows above the header. Cells are cut at 100 characters. */
+/**
+ * Returns the first non-empty rows of a file, at most 30, including rows above the header. At most 100 cells of a row and 100 characters of a
+ * cell are kept.
+ */
 export const listHeaderCandidates = async (
   deps: FileDeps,
   {fileKey, reader: stored}: Pick<Source, 'fileKey' | 'reader'>,

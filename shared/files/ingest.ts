@@ -10,10 +10,7 @@ import {formatOf} from './text/magic.ts'
 import type {NamedEncodings} from './text/sniff.ts'
 
 export type IncomingUpload = {
-  /**
-   * The bytes to store. On a refusal, a Readable is drained and not destroyed, so that the HTTP response can still be sent on its
-   * connection.
-   */
+  /** The bytes to store. After a failure, a Readable is drained and not destroyed, because the HTTP response is sent on the same connection. */
   body: Readable | AsyncIterable<Uint8Array>
   /** Options that the caller stated. The other options are sniffed from the file. */
   reader?: ReaderOptions

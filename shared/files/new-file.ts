@@ -40,7 +40,7 @@ export type FileFindings = ExaminedFile & {reader: Reader; sniffed: SniffedFile;
 
 type NewFileDeps = {storage: Storage; limits: WorkbookLimits}
 
-/** Reads the file to its end. A CSV file whose encoding is uncertain is read again to find candidate encodings. */
+/** Reads the file to its end. A CSV file is read again to find candidate encodings if its encoding is uncertain or has invalid bytes. */
 export const readNewFile = async (deps: NewFileDeps, file: NewFile): Promise<FileFindings> => {
   if (file.format === 'xlsx') return readWorkbook(deps, file)
   if (!file.json) return readText(deps, file)
@@ -62,8 +62,8 @@ const csvOnly = ['encoding', 'badBytes', 'delimiter', 'quote', 'strictQuotes', '
 const xlsxOnly = ['sheet', 'range']
 
 /**
- * Reads a workbook. If cells have the apostrophes of failed.csv and the option is not set, the sheet is read again with the apostrophes removed.
- * If the sheet begins with the columns of reasons of failed.csv, it is read again without these columns.
+ * Reads a workbook. If cells have the apostrophes of failed.csv and `apostrophes` is not set, the sheet is read again with the apostrophes
+ * removed. If the sheet begins with the columns of reasons of failed.csv, it is read again without these columns.
  */
 const readWorkbook = async ({storage, limits}: NewFileDeps, {key, reader: options}: NewFile): Promise<FileFindings> => {
   const stated = (options ?? {}) as XlsxOptions

@@ -6,9 +6,9 @@ import type {ReaderOptions} from './reader.ts'
 import {type TextFacts, type TextProblem, textProblems} from './text/text-problems.ts'
 
 /**
- * The kinds of problems. `ambiguous`: a user must choose. `lost`: characters were lost before the upload. `ragged`: rows do not fit the
- * header. `merged`, `uncalculated`, `undated`: the workbook stores other values than it displays. `header`: another row looks like the
- * header. `sheet`: the first sheet has no rows, so another sheet is read.
+ * The kinds of problems. `ambiguous`: a user must choose. `lost`: characters were lost before the upload. `ragged`: rows do not fit the header.
+ * `merged`: only the first cell of a merged range has its value. `uncalculated`: formulas have no saved value. `undated`: cells formatted as
+ * dates hold invalid numbers. `header`: another row looks like the header. `sheet`: the first sheet has no rows, so another sheet is read.
  */
 type ProblemKind = 'ambiguous' | 'lost' | 'ragged' | 'merged' | 'uncalculated' | 'undated' | 'header' | 'sheet'
 /** A problem of a source. `reader` has the reader options that solve the problem, if they are known. */
@@ -65,8 +65,8 @@ const sheetProblem = ({sheet, sheets}: XlsxSniffed, passed: string): Problem => 
 }
 
 /**
- * Returns the problem of a later row that looks like the header. The message contains no cell values, because they may be personal data and
- * messages are sent to the AI model.
+ * Returns the problem that a row below the first row looks like the header. The message contains no cell values, because they may be personal
+ * data and messages are sent to the AI model.
  */
 const headerProblem = ({reader}: HeaderProposal): Problem => ({
   kind: 'header',

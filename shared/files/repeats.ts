@@ -10,7 +10,7 @@ export type Repeat = {row: number; slot: number; earlier: {row: number; slot: nu
 
 const words = 10
 const keyBytes = words * 4
-/** The limit on keys whose first occurrences are in memory at the same time, which take 10 MB. */
+/** The intended number of keys in one part. The first occurrences of the keys of one part are in memory together and take up to 10 MB. */
 const keysTogether = 100_000
 const [fewestBuffered, mostBuffered] = [100, 6_000]
 /** The bytes of all buffers together, which hold keys until they are written to disk. */
@@ -22,9 +22,9 @@ type KeyBuffer = {buffer: Uint32Array; used: number; extents: {at: number; bytes
 
 /**
  * Finds keys that occur twice among at most 50,000,000. The result is exact except for collisions of 128-bit digests. Keys are partitioned by
- * digest and written to an unnamed temporary file, 40 bytes each. `find` then reads one part after another. So memory stays below 20 MB for any
- * number of rows: 8 MB while keys are added, then the distinct keys of one part. `left` counts the keys beyond the limit, which are not
- * compared.
+ * digest and written to an unnamed temporary file, 40 bytes each. `find` then reads one part after another. So memory stays below 20 MB if
+ * `expected` is at least the number of keys: 8 MB while keys are added, then the distinct keys of one part. `left` counts the keys beyond the
+ * limit, which are not compared.
  */
 export const openRepeats = (expected: number, {limit = mostKeys, directory = tmpdir()} = {}) => {
   const count = Math.max(1, Math.ceil(Math.min(expected, limit) / keysTogether))
@@ -102,7 +102,7 @@ const openFirsts = () => {
   let places = new Uint32Array(1024)
   let [kept, count] = [new Uint32Array(words * 512), 0]
 
-  /** Returns the position in `kept` of the key's first occurrence. If this is the first, keeps it and returns -1. */
+  /** Returns the position in `kept` of the key's first occurrence. If the key is new, stores the key and returns -1. */
   const seen = (piece: Uint32Array, at: number): number => {
     const place = find(piece, at)
     if (places[place]) return (places[place] - 1) * words
@@ -115,7 +115,7 @@ const openFirsts = () => {
   const find = (piece: Uint32Array, at: number) => {
     // The first words of the digests in a part share a remainder, so the second word is used.
     let place = piece[at + 1]! & (places.length - 1)
-    // Half of the places are free, so the loop ends.
+    // At least half of the places are free, so the loop ends.
     for (; places[place]; place = (place + 1) & (places.length - 1)) if (isLike(kept, (places[place]! - 1) * words, piece, at)) break
     return place
   }

@@ -11,7 +11,7 @@ export type FileRow = {
   ragged: boolean
   /** The stored texts of the cells, such as the number behind a date. Absent if all are equal to `cells`. */
   stored?: string[]
-  /** Why cells cannot be imported, by index of the cell. A cell that a cleaning step changed can be imported. */
+  /** Why cells cannot be imported, by index of the cell. A cell that a cleaning step changed can be imported nevertheless. */
   faults?: Record<number, string>
   /** The cells before cleaning. Absent if no cleaning step was applied. */
   read?: string[]

@@ -5,7 +5,7 @@ const toMail = [300, 1_800, 7_200, 18_000]
 
 /** The longest wait that a receiver can request. */
 const longestWaitSeconds = 86_400
-/** A random share added to each wait, so that deliveries that failed together are not repeated together. */
+/** The largest random share that is added to a wait, so that deliveries that failed together are not repeated together. */
 const jitter = 0.1
 /** The pause for an overloaded receiver that names no time. */
 const restSeconds = 30

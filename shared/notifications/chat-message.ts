@@ -2,9 +2,9 @@ import type {Body} from './compose.ts'
 import {countsOf, detailsOf, linksOf, sentenceOf, wordsOf} from './notice-text.ts'
 
 /**
- * Limits on the parts of a message, in characters as they are sent. They keep every message within the limits of both products. Slack: 3,000
- * characters a section, 2,000 a field, ten fields a section (docs.slack.dev/reference/block-kit/blocks/section-block). Teams: 28 KB a message
- * (learn.microsoft.com/connectors/teams).
+ * Limits on the parts of a message. Lengths are in characters as they are sent. The limits keep every message within the limits of both
+ * products. Slack: 3,000 characters a section, 2,000 a field, ten fields a section (docs.slack.dev/reference/block-kit/blocks/section-block).
+ * Teams: 28 KB a message (learn.microsoft.com/connectors/teams).
  */
 const maxSentenceLength = 1_000
 const maxFactLength = 500

@@ -23,7 +23,7 @@ export const compose = async (db: Db, {PUBLIC_URL}: Pick<Config, 'PUBLIC_URL'>, 
   return {schedule, body: {type: kind, timestamp: at, data: {...data, links: linksOf(PUBLIC_URL, data)}}}
 }
 
-/** Reads the result of a run. Null if the run was deleted meanwhile. */
+/** Reads the result of a run. Null if the run was deleted after the announcement. */
 const readEnd = async (db: Db, {org, run: runId}: {org: string; run: string}) => {
   const found = await findOrgRun(db, {org, runId}).catch(nullIfGone)
   if (!found) return null

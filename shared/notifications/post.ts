@@ -13,8 +13,8 @@ const answerBytes = 1024
 export type PostResult = {status: number | null; error: string | null; answer: string | null; retryAfterSeconds: number}
 
 /**
- * Makes one attempt: a notice with a signature and its time, or a chat message. Chat messages are unsigned, because chat products check no
- * signature. If the receiver fails, hangs, redirects or must not be called, returns a result and does not throw.
+ * Makes one attempt: sends a signed notice with the time of the attempt, or a chat message. Chat messages are unsigned, because chat products
+ * check no signature. If the receiver fails, hangs, redirects or must not be called, returns a result and does not throw.
  */
 export const post = async (outbound: Outbound, ring: KeyRing, posting: ClaimedPost, timeoutSeconds = usualSeconds): Promise<PostResult> => {
   const {org, url, endpointKind: kind} = posting

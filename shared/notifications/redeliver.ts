@@ -10,7 +10,7 @@ type DeliveryOf = {org: string; endpoint: string}
 
 const kind = 'webhook.test'
 
-/** Sends a test before all other pending deliveries of the endpoint. If a test is already pending, that one is sent instead of a second. */
+/** Puts a test before all other pending deliveries of the endpoint. If a test is already pending, moves it there and adds none. */
 export const sendTest = (db: Pool, {org, endpoint}: DeliveryOf): Promise<Delivery> =>
   db.transaction(async tx => {
     assertOn(await lockOwn(tx, {org, id: endpoint}))

@@ -3,7 +3,7 @@ import {resealEach} from '../security/reseal.ts'
 import {isOutdated} from '../security/secrets.ts'
 import {openSecret, sealSecret} from './signature.ts'
 
-/** Reseals every webhook secret, and the previous secret while it is valid. */
+/** Reseals the secret of every webhook endpoint, and the previous secret if one is stored. */
 export const resealWebhooks = resealEach({
   what: 'endpoint',
   list: listSealedElse,

@@ -5,7 +5,7 @@ import {announce} from './announce.ts'
 
 /**
  * Announces the end of a run of any engine, in the transaction that ends the run. An undo that writes is announced as `run.undone`. The other
- * data of the notice is read when the notice is sent: an ended run no longer changes, and its end must not wait.
+ * data of the notice is read when the notice is sent. The run no longer changes by then, and ending it must not wait for these reads.
  */
 export const announceEnd = (
   tx: Tx,

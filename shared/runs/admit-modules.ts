@@ -15,8 +15,9 @@ export const listWrittenModules = (flows: readonly Pick<Flow, 'module' | 'subfor
 ]
 
 /**
- * Admits a run that writes these modules, in the transaction that starts it. Refuses disabled modules. Except in a dry run, each module
- * that is neither enabled nor was written before uses one of the plan's modules. Throws LIMIT_MODULES if the plan allows too few.
+ * Admits a run that writes these modules, in the transaction that starts it. Refuses disabled modules. Except in a dry run, each module that
+ * is neither enabled nor was imported into before now counts towards the plan's number of modules. Throws LIMIT_MODULES if the plan allows too
+ * few.
  */
 export const admitModules = async (tx: Tx, {dryRun, ...of}: ModulesOfConnector & {dryRun: boolean}): Promise<void> => {
   const fresh = (await assertModulesEnabled(tx, of)).filter(({enabled, imported}) => !enabled && !imported)
@@ -32,7 +33,10 @@ export const admitModules = async (tx: Tx, {dryRun, ...of}: ModulesOfConnector &
   await keepImportedModules(tx, {...of, modules: fresh.map(({apiName}) => apiName)})
 }
 
-/** Refuses modules that an administrator disabled, and returns the states of these modules. A module without a decision is allowed. */
+/**
+ * Refuses modules that an administrator disabled, and returns the states of all given modules. A module that no administrator enabled or
+ * disabled is allowed.
+ */
 export const assertModulesEnabled = async (db: Db, of: ModulesOfConnector) => {
   const states = await listModuleStates(db, of)
   const disabled = states.filter(one => one.disabled).map(({apiName}) => apiName)

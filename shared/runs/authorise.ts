@@ -16,21 +16,21 @@ type AuthoriseInput = {
   connector: string | null
   importNo: number | null
   template?: {id: string; version: number | null} | null
-  /** The earlier run of the retry chain that this run continues. */
+  /** The run that this run retries. */
   previous?: {no: number; chainNo: number | null} | null
   /** Whether the run is a dry run, which writes nothing and is not metered. */
   dryRun?: boolean
   /**
-   * Whether to reserve the rows that are left in the period if they are fewer than `declaredRows`. Otherwise the run is refused, unless
-   * overage is enabled. For row counts that no client declared.
+   * Whether to reserve fewer rows than `declaredRows` if the period has fewer left. If false, such a run is refused, unless overage is
+   * enabled. Set for a number of rows that no client declared.
    */
   fewer?: boolean
 }
 
 /**
- * Authorises a run for the smaller of the declared rows and the plan's rows per run, and reserves those rows in the org's billing period. A
- * dry run reserves nothing. A later change of the plan does not change the limit, so the run can complete. `stoppedBy`: `plan` if fewer
- * rows than declared were authorised.
+ * Authorises a run and reserves its rows in the org's billing period; a dry run reserves nothing. The number of rows is the smaller of the
+ * declared rows and the plan's rows per run, with `fewer` also limited by the period. A later change of the plan does not change the number.
+ * `stoppedBy`: `plan` if fewer rows than declared were authorised, otherwise `declaration`.
  */
 export const authorise = async (tx: Tx, input: AuthoriseInput): Promise<AuthorisedRun> => {
   const {org, person, declaredRows, connector, importNo, template = null, previous = null, dryRun = false, fewer = false} = input

@@ -30,9 +30,9 @@ export const assertMayDelete = (flows: readonly Pick<Flow, 'action'>[], role: Ro
 }
 
 /**
- * Checks that the caller confirmed the number of records that the newest dry run would delete. Returns that number, which is the most
- * records that the run may delete; null if no flow deletes. The dry run must be complete, newer than each run that wrote, and of the same
- * rows, retry and inputs. Otherwise throws DELETES_UNCONFIRMED.
+ * Checks that the caller confirmed the number of records that the newest dry run would delete. Returns that number, which is the most records
+ * that the run may delete; null if no flow deletes. The dry run must be complete, be of the same rows, retry and inputs, and be the import's
+ * newest run. Throws DELETES_UNCONFIRMED if it is not, if the number differs, or if there is nothing to delete.
  */
 export const confirmDeletes = async (
   tx: Tx,

@@ -21,8 +21,8 @@ import {Forecast} from './forecast/forecast.ts'
 const FINAL: OutcomeName[] = ['created', 'updated', 'refused', 'unanswered', 'inherited', 'failed', 'skipped', 'planned']
 
 /**
- * Returns a run in the form of the API. `counts`: rows per module and current outcome. `progress`: null without a snapshot, as for an
- * external run, because only its engine knows how many rows there are.
+ * Returns a run in the form of the API. `counts`: rows per module and current outcome. `progress`: null for a run without a snapshot, such as
+ * an external run, whose number of rows only its engine knows.
  */
 export const describeRun = ({run, importId, snapshot, names}: FoundRun) => {
   const counts = Object.fromEntries(names.modules.map(({no, apiName}) => [apiName, countsOf(run, no)]))
@@ -86,7 +86,10 @@ const TWICE = outcomeNo('made_after_no_answer')
 /** Counts the rows whose record may exist twice, because a create got no answer and a later create was answered. */
 const mayExistTwiceOf = ({counts}: Run) => counts.reduce((sum, count, at) => sum + (outcomeNoAt(at) === TWICE ? count : 0), 0)
 
-/** Returns how many rows an undo restored, deleted or left. A row counts as restored if its record was written and not deleted. */
+/**
+ * Returns how many rows an undo restored, deleted, or left because their record was changed since. For a dry run, returns how many it would. A
+ * row counts as restored if its record was written and not deleted.
+ */
 const undoOf = (run: Run) => {
   const deleted = sumOf(run, isDeletedAt)
   const written = sumOf(run, place => [outcomeNo('updated'), outcomeNo('planned')].includes(outcomeNoAt(place)))
@@ -121,7 +124,10 @@ const recordsPerCredit = 10
 const sumOf = ({counts}: Run, isCounted: (place: number) => boolean) =>
   counts.reduce((sum, count, at) => sum + (isCounted(at) ? count : 0), 0)
 
-/** Returns the progress over the rows of all flows. `etaSeconds`: by the average rate since the start; null unless the run is writing. */
+/**
+ * Returns the progress over the rows of all flows. `etaSeconds`: the remaining time by the average rate since the start. Null unless the run
+ * is writing and has done a row.
+ */
 const progressOf = ({state, counts, startedAt, endedAt}: Run, {flows, sources, rows}: Pick<Snapshot, 'flows' | 'sources' | 'rows'>) => {
   const done = counts.reduce((sum, count, at) => sum + (isCountedElsewhere(at) ? 0 : count), 0)
   const total = flows.reduce((sum, {sourceNo}) => sum + rowsToRead(sources.find(({no}) => no === sourceNo)!, rows), 0)

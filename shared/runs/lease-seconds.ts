@@ -1,2 +1,2 @@
-/** Lifetime of an external engine's lease, in seconds. If the engine makes no call for longer, its run loses the import. */
+/** Lifetime of an external engine's lease, in seconds. If the engine makes no request for longer, another run may take the import. */
 export const leaseSeconds = 120

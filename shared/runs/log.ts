@@ -48,7 +48,7 @@ const readMoved = async ({db, storage}: LogDeps, {run, after, limit}: ReadAfter)
   return (await Promise.all(parts)).flat()
 }
 
-/** Returns a log entry with the field names of the specification. */
+/** Returns a log entry in the form of the API. */
 export const describeEntry = (entry: LogEntry, {flows, modules}: RunNames) => ({
   seq: entry.seq,
   rowKey: entry.rowKey,

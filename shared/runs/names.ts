@@ -32,8 +32,8 @@ const Named = z.object({
 })
 
 /**
- * Returns the names in a snapshot that this build cannot parse. Returns no names if they are stored in another form than in this build's
- * format.
+ * Returns the names in a snapshot that this build cannot parse. Returns no names if the snapshot does not store them as this build's format
+ * does.
  */
 const namesIn = (document: unknown): RunNames => {
   const {success, data} = Named.safeParse(document)

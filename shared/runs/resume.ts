@@ -7,8 +7,8 @@ import {runImport} from '../jobs.ts'
 import {enqueue, type Queue} from '../queue.ts'
 
 /**
- * Ends the hold of a run and enqueues the run. From then on, the guard counts from zero. Throws RUN_NOT_HELD if the guard does not hold the
- * run.
+ * Ends the hold of a run and enqueues the run. From then on, the guard counts from zero and there is no canary. Throws RUN_NOT_HELD if the
+ * guard does not hold the run.
  */
 export const resumeRun = (db: Pool, queue: Queue, actor: AuditActor, {no, org, id}: Pick<Run, 'no' | 'org' | 'id'>): Promise<void> =>
   db.transaction(async tx => {

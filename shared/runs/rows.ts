@@ -48,7 +48,7 @@ type Page = {limit: number; cursor?: string | undefined}
 
 const rowsPerLook = 1_000
 const segmentsPerLook = 10
-/** Maximum number of rows that one call searches, even if few of them match. */
+/** The number of searched rows after which one call ends, even if few of them match. */
 const mostLooked = 50_000
 
 /**
@@ -230,7 +230,7 @@ const isLinkEmpty = ({flow, phase, outcome, recordId, code, target}: FinalEntry,
   return row.some(other => other.flow === flow && PHASES[other.phase] === 'write' && isWritten(other))
 }
 
-/** Whether `final` is a skipped write entry in whose place the row has a `would_ask` entry. */
+/** Whether `final` is a skipped write entry of a flow that also has a `would_ask` entry for the row. The `would_ask` entry is shown instead. */
 const hasQuestion = (final: FinalEntry, row: FinalEntry[]) =>
   PHASES[final.phase] === 'write' &&
   OUTCOMES[final.outcome] === 'skipped' &&

@@ -43,7 +43,7 @@ import {type AppliedPlan, findAppliedPlan} from './sealed-plan/start-plan.ts'
 import type {StartBody} from './start-body.ts'
 import {findUndoDays} from './undo/window.ts'
 
-/** `role`: null for a schedule. */
+/** The caller that starts a run. `role`: null for a schedule. */
 type StartCaller = {org: string; person: string; role: Role | null}
 /** `isScheduled`: a schedule starts the run. Such a run keeps values that people edited, unless a setting says otherwise. */
 type Start = StartCaller &
@@ -54,9 +54,9 @@ type Start = StartCaller &
   }
 
 /**
- * Starts a run in the caller's transaction: freezes the import into a snapshot, assigns the import to the run and enqueues the run. Without
- * `runId`, authorises a run for the confirmed deletes, else for `declaredRows`, else for every row of every flow. An `embed` scope limits
- * these rows.
+ * Starts a run in the caller's transaction: freezes the import into a snapshot and enqueues the run. A run that writes also takes the import.
+ * Without `runId`, authorises a run for the confirmed deletes, else for `declaredRows`, else for every row of every flow. An `embed` scope
+ * limits this number.
  */
 export const startRun = async (tx: Tx, queue: Queue, start: Start): Promise<{runId: string; job: string | null}> => {
   const {org, person, importId, runId, retryOf, planOf, dryRun, rows: range} = start
@@ -255,8 +255,8 @@ const shapeSource = ({no, id, label, fileKey, sha256, reader, cleaning, choices,
     fileKey,
     sha256,
     rows,
-    // Bytes that cannot be decoded are replaced in dry runs and checks, until a user accepts them. A run that writes does not start before
-    // that.
+    // Bytes that cannot be decoded are replaced. A dry run or a check does not wait until a user accepts this. A run that writes does not
+    // start before.
     reader: text?.bad ? {...(reader as object), badBytes: 'replace'} : reader,
     cleaning: Cleaning.parse(cleaning),
     columns: columns.map(({name}) => name),

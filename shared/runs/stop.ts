@@ -2,8 +2,8 @@ import type {RunStop} from '../../sql/run-heads.ts'
 import type {Run} from '../../sql/runs.ts'
 
 /**
- * Returns the advice for a stopped run. A run of the service's own engine should be retried: a new run of a flow without match fields would
- * write its first rows again.
+ * Returns the advice for a stopped run. A run of the service's own engine should be retried. A new run would write the first rows again if a
+ * flow has no match fields.
  */
 export const canContinue = ({dryRun, engine}: Pick<Run, 'dryRun' | 'engine'>): string => {
   if (dryRun) return 'Nothing was written. Start another dry run, or start the run'

@@ -7,8 +7,8 @@ type TallyQuery = {source?: string | undefined; cursor?: string | undefined}
 
 const mostLooked = 50_000
 /**
- * Maximum number of groups with code and field in one call; a CRM has a few dozen codes. From then on, entries are counted without code,
- * field and message.
+ * Maximum number of groups in one call that are distinguished by code and field; a CRM has a few dozen codes. Entries that would make a
+ * further group are counted without code, field and message.
  */
 const mostGroups = 500
 
@@ -16,8 +16,8 @@ type TallyName = 'module' | 'moduleLabel' | 'phase' | 'outcome' | 'action' | 'co
 type Group = Pick<RunRowEntry, TallyName> & {rows: number; firstRow: number; message: string | null}
 
 /**
- * Counts the entries of a file's rows by outcome. Returns each group with its first row and message. One call searches about 50,000 rows;
- * for a larger file, the caller adds up the pages.
+ * Counts the entries of a file's rows by module, phase, outcome, action, code and field. Returns each group with its first row and that row's
+ * message. One call searches about 50,000 rows; for a larger file, the caller adds up the pages.
  */
 export const tallyRows = async (deps: RunRowsDeps, foundRun: FoundRun, {source: id, cursor}: TallyQuery) => {
   const {snapshot, source} = frozenOf(foundRun, id)

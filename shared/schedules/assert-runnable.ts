@@ -13,7 +13,10 @@ import {assertPrivate, readUrl} from './outbound/outbound.ts'
 
 type Hosts = Pick<Config, 'PRIVATE_HOSTS' | 'SOURCE_HOSTS'>
 
-/** Refuses a source whose address every fetch would refuse: http to a public host, or a host that the operator does not list. */
+/**
+ * Refuses a source whose address every fetch would refuse: an unencrypted connection to a host that PRIVATE_HOSTS does not list, or a host that
+ * SOURCE_HOSTS does not allow.
+ */
 export const assertSourceAllowed = ({PRIVATE_HOSTS, SOURCE_HOSTS}: Hosts, org: string, source: FileSource): void => {
   const {field, host, url} = addressOf(source)
   const guard = {privateHosts: PRIVATE_HOSTS, org}

@@ -14,7 +14,9 @@ export const recordSchedule = (
   change: Pick<Change, 'subject' | 'before' | 'after'>,
 ): Promise<void> => recordChanges(tx, author, [{page: 'templates', target: template.shared ? name : id, connectorId, ...change}])
 
-/** Returns the parts of a schedule for the history. Its address and credentials are left out, because only builders may read them. */
+/**
+ * Returns the parts of a schedule for the history. The address and credentials of the source are left out, because only builders may read them.
+ */
 export const contentOf = ({id, templateId, version, cron, timezone, verify, enabled}: Schedule) => ({
   scheduleId: id,
   templateId,

@@ -10,7 +10,7 @@ import {noSchedule, type ScheduleCaller} from './schedule.ts'
 
 type FireInput = ScheduleCaller & {template: string; id: string; again: boolean}
 
-/** Fires a schedule immediately, enabled or not, as its creator. `again`: even if the file is the one of the last run. */
+/** Fires a schedule immediately, enabled or not, as its creator. `again`: runs the file even if it equals that of the last run. */
 export const fireNow = async (tx: Tx, queue: Queue, input: FireInput): Promise<{firing: Firing; job: string | null}> => {
   const {org, person, template, id, again} = input
   await findVisible(tx, {...input, id: template})

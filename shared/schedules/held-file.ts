@@ -38,7 +38,8 @@ export const acceptHeldFile = async (
   const {org} = input.editor
   const {importId, held} = await deps.db.transaction(async tx => (await lockHeld(tx, input)).file)
   const found = await findImport(deps.db, {org, id: importId})
-  // A file that lacks columns was not read as its slot defines. Reading the file takes long, so no lock is held meanwhile.
+  // An import whose file lacked columns is still a draft, because the file was not read as its slot defines. Filling the slots reads the file,
+  // which takes long, so no lock is held meanwhile.
   if (found?.state === 'draft') await fillSlots(deps, {org, importId}, held.files)
   return deps.db.transaction(async tx => {
     const {schedule, file} = await lockHeld(tx, input)

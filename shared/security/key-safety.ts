@@ -15,7 +15,7 @@ type ExposureConfig = {
   CRM_STANDIN_URL?: string | undefined
 }
 
-/** Throws if other machines can reach this process and a key is public or easily guessed. */
+/** Throws if other machines can reach this process and a secret is public or easily guessed: a key, or the CRM client secret. */
 export const assertKeysAreSafe = (config: ExposureConfig): void => {
   const reason = exposureOf(config)
   if (!reason) return
@@ -29,7 +29,7 @@ export const assertKeysAreSafe = (config: ExposureConfig): void => {
     )
 }
 
-/** Throws if production is reached without https. */
+/** Throws in production unless PUBLIC_URL begins with https. */
 export const assertHttps = ({NODE_ENV, PUBLIC_URL}: Pick<ExposureConfig, 'NODE_ENV' | 'PUBLIC_URL'>): void => {
   if (NODE_ENV === 'production' && !PUBLIC_URL?.startsWith('https://'))
     throw new Error(

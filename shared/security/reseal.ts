@@ -7,7 +7,7 @@ const perLook = 200
 export type ResealDeps = {db: Pool; ring: KeyRing; log: Log}
 type ResealResult = {resealed: number; remaining: number}
 
-/** The sealed rows of one table. `list`: the rows with a value that is not sealed under `start`, in the order of their ids. */
+/** The sealed rows of one table. `list`: the rows with a sealed value that does not begin with `start`, in the order of their ids. */
 type SealedRow<Row> = {
   what: string
   list(db: Pool, asked: {start: string; after: string; limit: number}): Promise<readonly Row[]>

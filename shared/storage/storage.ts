@@ -163,7 +163,7 @@ const openFile = (path: string, key: string, range: {start?: number; end?: numbe
     return stream
   })
 
-/** Reads one folder into memory at a time. Skips incomplete objects. */
+/** Lists files folder by folder. Skips the folder of incomplete objects. */
 async function* listFiles(root: string, folder: string): AsyncGenerator<StorageObject> {
   const entries = await readdir(folder, {withFileTypes: true}).catch(noneIfMissing)
   for (const entry of entries) {

@@ -4,8 +4,9 @@ import type {Config} from '../config.ts'
 import type {Log} from './log.ts'
 
 /**
- * A span of one request, from the API over its job to each CRM call, if OTEL_EXPORTER_OTLP_ENDPOINT is set. Otherwise the SDK is not loaded and
- * a traced step costs one comparison. Spans contain our own names, codes and counts: no rows, no addresses, no names of customers or modules.
+ * Changes the span of a traced step. The spans of a request lead from the API over its job to each CRM call. Without
+ * OTEL_EXPORTER_OTLP_ENDPOINT, the SDK is not loaded and a step costs one comparison. Spans contain our own names, codes and counts: no rows, no
+ * addresses, no names of customers or modules.
  */
 export type TraceAttribute = {set(attributes: Attributes): void; rename(name: string): void; fail(code: string): void}
 

@@ -4,10 +4,7 @@ import {usageOf} from '../support/ai.ts'
 import {chat, keep, openImport, openTalking, type Talk, type Talking} from '../support/conversations.ts'
 import {ok} from '../support/importing.ts'
 
-/**
- * The tests run serially, because they share one model. A mapping or formula that a person requests inside an import is a turn of its
- * conversation (specification, entry 15).
- */
+/** The tests run serially, because they share one model. */
 const test = anyTest.serial as TestFn<Talking>
 test.before(async t => void Object.assign(t.context, await openTalking(t)))
 test.beforeEach(t => t.context.model.clear())

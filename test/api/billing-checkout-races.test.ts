@@ -7,7 +7,7 @@ import {type Billing, customerOf, openBilling, sessionOf, settleMoney} from '../
 import {newBuyer, refusedWith, typeCard} from '../support/checkouts.ts'
 import {until} from '../support/until.ts'
 
-/** The tests run serially. They check that at most one plan page of an org can be paid, whatever requests and failures coincide. */
+/** The tests run serially, because they share one payment provider. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {

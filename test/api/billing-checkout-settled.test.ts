@@ -8,7 +8,7 @@ import {type Billing, customerOf, openBilling, pass, settleMoney} from '../suppo
 import {type Buyer, newBuyer, refusedWith, typeCard} from '../support/checkouts.ts'
 import {ok} from '../support/importing.ts'
 
-/** The tests run serially. Lading settles a Checkout by reading the provider: repeatedly, concurrently, late or in parts. */
+/** The tests run serially, because they share one payment provider. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {

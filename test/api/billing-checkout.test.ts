@@ -6,10 +6,7 @@ import {place} from '../support/entitlements.ts'
 import {ok} from '../support/importing.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
 
-/**
- * The tests run serially, because they share one provider with injected faults. They check the requests of Checkout and the provider's
- * refusals.
- */
+/** The tests run serially, because they share one provider with injected faults. */
 const test = anyTest.serial as TestFn
 const app = 'https://app.example'
 let billing: Billing

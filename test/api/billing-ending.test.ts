@@ -6,7 +6,7 @@ import {startTestDeployment} from '../support/test-deployment.ts'
 import {openTopping} from '../support/topups.ts'
 import {until} from '../support/until.ts'
 
-/** The tests run serially. They check that an org that is closed or erased pays nothing more. */
+/** The tests run serially, because they share one payment provider. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {

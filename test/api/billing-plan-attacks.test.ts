@@ -8,10 +8,7 @@ import {ok} from '../support/importing.ts'
 import {callsOf, frozen, openPayer, openWaiting, type Payer, refused, type WaitingPayer, waitsAt} from '../support/plan-changing.ts'
 import {until} from '../support/until.ts'
 
-/**
- * The tests run serially. They try to get an unpaid plan, a second charge, terms other than those shown, or an org that cannot change its
- * plan.
- */
+/** The tests run serially, because they share one payment provider. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {

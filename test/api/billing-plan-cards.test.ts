@@ -3,7 +3,7 @@ import {type Billing, openBilling, settleMoney} from '../support/billing.ts'
 import {ok} from '../support/importing.ts'
 import {callsOf, frozen, openPayer, openWaiting, refused, waitsAt} from '../support/plan-changing.ts'
 
-/** The tests run serially. They check that an upgrade without a payment does not happen. */
+/** The tests run serially, because they share one payment provider. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {

@@ -6,10 +6,7 @@ import {type Billing, openBilling, settleMoney} from '../support/billing.ts'
 import {ok} from '../support/importing.ts'
 import {openWaiting, type Payer, refused, type WaitingPayer, waitsAt} from '../support/plan-changing.ts'
 
-/**
- * The tests run serially. The bank requires a confirmation of the upgrade, and the plan changes once the customer confirms on the
- * provider's page.
- */
+/** The tests run serially, because they share one payment provider. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {

@@ -7,10 +7,7 @@ import {ok} from '../support/importing.ts'
 import {callsOf, frozen, openPayer, openWaiting, type Payer, refused, waitsAt} from '../support/plan-changing.ts'
 import {until} from '../support/until.ts'
 
-/**
- * The tests run serially. The provider fails before or after an effect. They check the answer, our row, and that there is exactly one
- * charge.
- */
+/** The tests run serially, because they share one payment provider. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {

@@ -11,10 +11,7 @@ import {ok} from '../support/importing.ts'
 import {frozen, openWaiting, type Payer, refused, type WaitingPayer, waitsAt} from '../support/plan-changing.ts'
 import {until} from '../support/until.ts'
 
-/**
- * The tests run serially. They interrupt each change at each step, and kill the process at the most important steps. The next attempt must
- * finish the change.
- */
+/** The tests run serially, because they share one payment provider. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {

@@ -4,7 +4,7 @@ import {openBilling} from '../support/billing.ts'
 import {refused} from '../support/plan-changing.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
 
-/** Requests about the plan. Each is refused for every plan. */
+/** Requests about the plan. */
 const planCalls = [
   ['POST', 'plan', {planKey: 'business'}],
   ['POST', 'plan/preview', {planKey: 'business'}],

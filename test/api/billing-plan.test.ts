@@ -15,7 +15,7 @@ import {
   waitsAt,
 } from '../support/plan-changing.ts'
 
-/** The tests run serially, because they count calls. They check the calls and the cost of every transition between plan states. */
+/** The tests run serially, because they count calls. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {

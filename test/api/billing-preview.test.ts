@@ -4,7 +4,7 @@ import {type Billing, openBilling, pass, settleMoney} from '../support/billing.t
 import {ok} from '../support/importing.ts'
 import {callsOf, frozen, openPayer, openWaiting, type Payer, refused, waitsAt} from '../support/plan-changing.ts'
 
-/** The tests run serially. A preview changes nothing, and binds the change to the amount shown. */
+/** The tests run serially, because they share one payment provider. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {

@@ -6,7 +6,7 @@ import {type Billing, openBilling, settleMoney} from '../support/billing.ts'
 import {newBuyer} from '../support/checkouts.ts'
 import {ok} from '../support/importing.ts'
 
-/** The tests run serially. They check that the billing summary needs no call to the provider. */
+/** The tests run serially, because they share one payment provider. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {

@@ -6,11 +6,11 @@ import {ok} from '../support/importing.ts'
 import {untilApplied} from '../support/payment-webhook.ts'
 import {openTopping} from '../support/topups.ts'
 
-/** The tests run serially. The prices and taxes that we show equal what the provider charges. The German tax rate is 19 %. */
 const test = anyTest.serial as TestFn
 const environment = {PAYMENT_AUTOMATIC_TAX: '1'}
 
 type Amounts = {charged: number; tax: number}
+/** Expected amounts in cents. The German tax rate is 19 %. */
 const cases = {
   exclusive: {team: {charged: 3570, tax: 570}, pack: {charged: 1190, tax: 190}},
   inclusive: {team: {charged: 3000, tax: 479}, pack: {charged: 1000, tax: 160}},

@@ -9,7 +9,7 @@ import {startTestDeployment} from '../support/test-deployment.ts'
 import {openTopping} from '../support/topups.ts'
 import {until} from '../support/until.ts'
 
-/** The tests run serially. They check the top-up settings of admins, and a whole top-up: API, worker, provider, webhook. */
+/** The tests run serially, because they share one payment provider. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {

@@ -9,8 +9,8 @@ import {openPayer, type Payer, waitsAt} from '../support/plan-changing.ts'
 import {until} from '../support/until.ts'
 
 /**
- * The tests run serially. A yearly plan with monthly overage has two period ends. Every way to cancel ends the plan at the later one, up to
- * which it is paid.
+ * The tests run serially, because they share one payment provider. A yearly plan with monthly overage has two period ends. The plan is paid up
+ * to the later one.
  */
 const test = anyTest.serial as TestFn
 let billing: Billing

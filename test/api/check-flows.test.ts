@@ -2,7 +2,6 @@ import test from 'ava'
 import {type Org, ok, openOrg} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
-/** The deployment in which flows are checked before a file exists. */
 let here: TestDeployment
 let org: Org
 

@@ -8,10 +8,7 @@ import {ok} from '../support/importing.ts'
 import {setWindow} from '../support/retention.ts'
 import {until} from '../support/until.ts'
 
-/**
- * The tests run serially, because they share one model. They check what of a conversation is stored, for how long, and what is replayed
- * (specification, entry 15).
- */
+/** The tests run serially, because they share one model. */
 const test = anyTest.serial as TestFn<Talking>
 test.before(async t => void Object.assign(t.context, await openTalking(t)))
 test.beforeEach(t => t.context.model.clear())

@@ -4,7 +4,7 @@ import {sql} from '../../sql/database.ts'
 import {chat, keep, key, openImport, openTalking, type Talking, walk} from '../support/conversations.ts'
 import {ok} from '../support/importing.ts'
 
-/** The tests run serially, because they share one model. They check how conversations are read (specification, entry 15). */
+/** The tests run serially, because they share one model. */
 const test = anyTest.serial as TestFn<Talking>
 test.before(async t => void Object.assign(t.context, await openTalking(t)))
 test.beforeEach(t => t.context.model.clear())

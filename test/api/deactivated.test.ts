@@ -3,7 +3,6 @@ import {askToken, letIn} from '../support/oauth-client.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {beginVisit, comeBack, consent, messageOf} from '../support/walk.ts'
 
-/** The deployment of orgs that follow the CRM's roles. The CRM users of some people are deactivated. */
 let house: TestDeployment
 test.before(async t => {
   house = await startTestDeployment(t)

@@ -8,7 +8,7 @@ import {addConnector, discover} from '../support/registry.ts'
 import {makeTemplate, seldom} from '../support/schedules.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
-/** The tests run serially, because they share one clock. They check the limits of plans wherever the service enforces them. */
+/** The tests run serially, because they share one clock. */
 const test = anyTest.serial as TestFn
 let house: TestDeployment
 test.before(async t => {

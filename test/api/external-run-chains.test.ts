@@ -3,7 +3,7 @@ import {sql} from '../../sql/database.ts'
 import {ok} from '../support/importing.ts'
 import {assertLedger, type ExternalEngine, openExternalEngine, row} from '../support/record-writes.ts'
 
-/** The tests run serially, because they share one CRM. They check that later external runs of an import continue its chain. */
+/** The tests run serially, because they share one CRM. */
 const test = anyTest.serial as TestFn<ExternalEngine>
 
 test.before(async t => {

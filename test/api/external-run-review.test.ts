@@ -2,7 +2,7 @@ import anyTest, {type TestFn} from 'ava'
 import {accounts, ok, openOrg} from '../support/importing.ts'
 import {assertLedger, callsOf, type ExternalEngine, openExternalEngine, row, rowsOf} from '../support/record-writes.ts'
 
-/** The tests run serially, because they share one CRM and one clock. They cover findings of a review of the routes for external engines. */
+/** The tests run serially, because they share one CRM and one clock. */
 const test = anyTest.serial as TestFn<ExternalEngine>
 
 test.before(async t => {

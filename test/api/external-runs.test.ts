@@ -3,7 +3,7 @@ import {sql} from '../../sql/database.ts'
 import {ok, openOrg, readLog, untilEnded} from '../support/importing.ts'
 import {assertLedger, callsOf, type ExternalEngine, nameless, openExternalEngine, row, rowsOf} from '../support/record-writes.ts'
 
-/** The tests run serially, because they share one clock. They check runs that an external engine executes. */
+/** The tests run serially, because they share one clock. */
 const test = anyTest.serial as TestFn<ExternalEngine>
 
 test.before(async t => {

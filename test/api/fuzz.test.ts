@@ -2,7 +2,7 @@ import test from 'ava'
 import {GenericDocument} from '../../shared/crm/generic-document.ts'
 import {fuzz} from '../fuzz/run.ts'
 
-/** Runs `npm run fuzz` with few requests and a fixed seed. A finding of a longer run has its test where its code was corrected. */
+/** Runs `npm run fuzz` with few requests and a fixed seed. Findings of longer runs have tests of their own. */
 test('requests drawn from the route table are answered as declared', async t => {
   const {failures, requests, reached, byStatus} = await fuzz({requests: 1500, seed: 1, seconds: 60})
   t.deepEqual(failures, [])

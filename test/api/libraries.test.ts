@@ -29,7 +29,7 @@ const quiet = (namespace: string, version = '1.1.0') => {
   return {...one, functions: [{...one.functions[0]!, examples: [{arguments: ['a'], result: 'A!!'}]}]}
 }
 
-/** Creates an org and calls to it: as its owner, and as its repository by an API token. */
+/** Creates an org with calls as its owner and, by an API token, as its repository. */
 const newOrg = async () => {
   const {org, token, person} = await house.makeOrg()
   const owner = house.as(token)

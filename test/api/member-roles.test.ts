@@ -1,10 +1,6 @@
 import test from 'ava'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
-/**
- * The deployment. The tests check roles that a person set although the org follows the CRM's roles, and tokens that remain after a
- * demotion.
- */
 let house: TestDeployment
 test.before(async t => {
   house = await startTestDeployment(t)

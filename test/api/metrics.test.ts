@@ -11,7 +11,7 @@ import {until} from '../support/until.ts'
 
 const METRICS_TOKEN = 'the-one-who-scrapes-the-test-world-and-nothing-else'
 
-/** The deployment. The tests run serially, because all tests of a process share its metrics. */
+/** The deployment. All deployments of a process share its metrics, so the tests run serially. */
 let house: TestDeployment
 test.before(async t => {
   house = await startTestDeployment(t, {workers: ['discovery', 'imports'], environment: {METRICS_TOKEN}})

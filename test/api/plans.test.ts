@@ -6,7 +6,7 @@ import {ok} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
 
-/** The tests run serially, because they share one clock. Owners, staff and time change plans, trials and AI credits. */
+/** The tests run serially, because they share one clock. */
 const test = anyTest.serial as TestFn
 let house: TestDeployment
 test.before(async t => {

@@ -12,7 +12,7 @@ import {authorise, calls, endRun, type Here, lose, make, see, send, settleDown, 
 import {openHere} from '../support/record-claims-fixture.ts'
 import {until} from '../support/until.ts'
 
-/** The tests run serially. They check record claims in later runs of a chain and at a generic destination. */
+/** The tests run serially, because they share one CRM and its clock. */
 const test = anyTest.serial as TestFn<Here & {there: GenericSimulator}>
 
 test.before(async t => {

@@ -21,7 +21,7 @@ import {
 import {openHere} from '../support/record-claims-fixture.ts'
 import {until} from '../support/until.ts'
 
-/** The tests run serially. They check races during the CRM call of a claim: the stand-in holds its answer until the other action has ended. */
+/** The tests run serially, because they share one CRM and its clock. */
 const test = anyTest.serial as TestFn<Here>
 
 test.before(async t => void Object.assign(t.context, await openHere(t)))

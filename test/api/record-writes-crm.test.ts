@@ -4,7 +4,7 @@ import type {FaultSpec} from '../simulators/crm/faults.ts'
 import {ok} from '../support/importing.ts'
 import {assertLedger, callsOf, type ExternalEngine, openExternalEngine, row} from '../support/record-writes.ts'
 
-/** The tests run serially, because they share one CRM org. The CRM refuses records, limits the rate or does not answer. */
+/** The tests run serially, because they share one CRM org. */
 const test = anyTest.serial as TestFn<ExternalEngine>
 
 test.before(async t => {

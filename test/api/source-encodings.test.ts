@@ -4,7 +4,7 @@ import {checkImport} from '../support/import-checks.ts'
 import {accounts, ok, openOrg, readLog, untilEnded} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
-/** The tests run serially, because each reads files and runs imports. */
+/** The tests run serially, because they share one CRM org. */
 const test = anyTest.serial as TestFn
 
 let here: TestDeployment

@@ -67,7 +67,7 @@ const knock = (bearer: string, {method, path}: Route, org: string) =>
   )
 const GATES = ['STAFF_VIEW', 'IMPERSONATION_READ_ONLY', 'IMPERSONATION_REFUSED', 'ROLE_REQUIRED', 'AUTH_REQUIRED', 'ORG_CLOSED', 'INTERNAL']
 
-/** Returns the refusal that the specification demands for a staff view, or undefined. It follows from the declaration of the route. */
+/** Returns the refusal that a staff view must get, or undefined. The refusal follows from the declaration of the route. */
 const refusalOf = (one: Route, write: boolean): string | undefined => {
   const {access} = one
   if (!('role' in access)) return undefined

@@ -149,7 +149,7 @@ test('a test notice is sent at once, whatever failed before or waits', async t =
     t.true(Date.parse(again.delivery.nextAt) <= Date.now() + 1_000)
     await failedTimes(times)
   }
-  // Notices wait for the endpoint, and the oldest is long overdue.
+  // The endpoint rests for a day, so these notices wait. All of them are due before the test.
   await house.hot.query("update webhook_endpoints set rest_until = lading_now() + interval '1 day' where id = $1", [webhook.id])
   for (let n = 0; n < 5; n++) await org.say()
   await org.untilHandedOut()

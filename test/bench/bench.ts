@@ -3,9 +3,9 @@ import {type Figure, MEASURES} from './figures.ts'
 import {isMissed, limitOf, linesOf} from './page.ts'
 
 /**
- * `npm run bench [-- --json] [--only name,name] [--rows N]`: measures ratios, each against a baseline of the same run, and prints them with
- * their limits. `--rows` is for figures that take another number of rows. Absolute figures are valid for this machine only. A missed limit is
- * only printed; a measure that throws makes the exit code 1.
+ * The options of `npm run bench [-- --json] [--only name,name] [--rows N]`. It measures ratios, each against a baseline of the same run, and
+ * prints them with their limits. `--rows` is for figures that take another number of rows. Absolute figures are valid for this machine only. A
+ * missed limit is only printed; a measure that throws makes the exit code 1.
  */
 const {json, only, rows} = parseArgs({
   options: {json: {type: 'boolean', default: false}, only: {type: 'string'}, rows: {type: 'string'}},

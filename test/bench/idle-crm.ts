@@ -6,13 +6,13 @@ import {openServer} from '../simulators/crm/server.ts'
 import {createSimulator} from '../simulators/crm/simulator.ts'
 import {exportsPath, serveGeneratedExports} from './generated-exports.ts'
 
+const text = (value: string) => ({type: 'string', default: value}) as const
 /**
- * Starts a CRM that does nothing. It answers that every record of a write was made, at once or after `--latency` ms, and stores none. All other
- * answers (consent, tokens, metadata) come from the stand-in.
+ * The options of a CRM that does nothing. It answers that every record of a write was made, at once or after `--latency` ms, and stores none.
+ * All other answers (consent, tokens, metadata) come from the stand-in.
  * The first org of the stand-in exists `--orgs` times: bench1@example.org belongs to the first copy, bench2@example.org to the second.
  * With `--exports N`, bulk reads find N records in a module; they are generated when they are read.
  */
-const text = (value: string) => ({type: 'string', default: value}) as const
 const {port, latency, orgs, exports} = parseArgs({
   options: {port: text('0'), latency: text('0'), orgs: text('0'), exports: text('0')},
 }).values

@@ -7,13 +7,12 @@ import type {WorkerDeps} from '../../workers/deps.ts'
 import {worker} from '../../workers/worker.ts'
 import {bareJob, channel, nowMs, ourJob, type QueueJobsInput, slots} from './queue-jobs.ts'
 
-/**
- * The last message of the bench. This process has three listeners: our worker, bare pg-boss with the same settings, and a bare NOTIFY
- * listener. After a message with a count, it reports when the first and the last of these jobs began.
- */
+/** The last message of the bench, or null. */
 let asked: QueueJobsInput | null = null
 let begun: number[] = []
 
+// This process has three listeners: our worker, bare pg-boss with the same settings, and a bare NOTIFY listener. After a message with a count,
+// it reports when the first and the last of these jobs began.
 process.on('message', (to: QueueJobsInput) => {
   ;[asked, begun] = [to, []]
   process.send!('asked')

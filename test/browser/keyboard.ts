@@ -5,7 +5,7 @@ import type {Locator, Page} from 'playwright-core'
 export const keysOf = (page: Page) => {
   const {keyboard} = page
 
-  /** Presses Tab until `wanted` has the focus. Fails if the focus is not visible on an element before it. */
+  /** Presses Tab until `wanted` has the focus. Fails if the focus is not visible on an element on the way. */
   const tabTo = async (wanted: Locator, {back = false, most = 90} = {}): Promise<void> => {
     await wanted.waitFor()
     const passed: string[] = []

@@ -49,7 +49,10 @@ export const countries: Record<string, string> = {
   NL: 'Netherlands',
 }
 
-/** Returns up to 1,200 different people. No birthday is after the twelfth of its month, so that day and month are ambiguous. */
+/**
+ * Returns `count` people, of whom the first 1,200 are different. No birthday is after the twelfth of its month, so that day and month are
+ * ambiguous.
+ */
 export const peopleOf = (count: number): Person[] =>
   Array.from({length: count}, (_, n) => {
     const [first, last] = [firsts[n % firsts.length]!, lasts[(n + Math.floor(n / 60)) % lasts.length]!]

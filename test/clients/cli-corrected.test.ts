@@ -7,7 +7,6 @@ import {accountRows, type Org, ok} from '../support/importing.ts'
 import {type FileHost, makeSchedule, startFileHost} from '../support/schedules.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
-/** Tests of corrected files and test fetches from the command line. */
 let house: TestDeployment
 let host: FileHost
 let org: Org

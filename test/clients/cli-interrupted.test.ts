@@ -6,7 +6,6 @@ import {openStallingProxy, type StallingProxy} from '../support/stalling-proxy.t
 import {endAfterTests, startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
 
-/** Tests of long commands that people and networks interrupt. The tests run one after another, because each holds a proxy and a CRM. */
 let house: TestDeployment
 let org: Org
 let wire: StallingProxy

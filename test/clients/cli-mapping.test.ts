@@ -6,7 +6,6 @@ import {type Org, ok} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
 
-/** Tests of imports without a template, for which the command line uses the proposals of the matcher. */
 let house: TestDeployment
 let org: Org
 let home: ReturnType<typeof openHome>

@@ -19,7 +19,7 @@ import {nouns} from '../../api/clients/commands/nouns.ts'
 import {ApiError, Unreachable} from '../../api/clients/http.ts'
 import {pauseBefore} from '../../api/clients/retry.ts'
 
-/** Columns of a table. The tests of this file cover the parts of the command line that need no server. */
+/** Columns of a table. */
 const columns = [{head: 'ID', keep: true}, {head: 'NAME'}, {head: 'ROWS', right: true}]
 
 test('a table fits its width, shortens the longest column, and is printed as a list where nothing fits', t => {

@@ -4,7 +4,6 @@ import {companies, openCompanies} from '../support/companies.ts'
 import {accountRows, type Org, ok} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
-/** Tests of plans that the command line seals and applies. */
 let house: TestDeployment
 let org: Org
 let home: ReturnType<typeof openHome>

@@ -5,7 +5,6 @@ import {companies, openCompanies} from '../support/companies.ts'
 import {accountRows, type Org, ok} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
-/** Tests of runs and imports after they began: their names, their lists, and why rows were not written. */
 let house: TestDeployment
 let org: Org
 let home: ReturnType<typeof openHome>

@@ -6,7 +6,6 @@ import {ok, openOrg} from '../support/importing.ts'
 import {leadsTemplate, makeTemplate, openTemplates} from '../support/templates.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
-/** Tests of setup from a terminal: each noun once, as a script would use it, and the configuration as files. */
 let house: TestDeployment
 let org: Awaited<ReturnType<typeof openOrg>>
 let home: ReturnType<typeof openHome>

@@ -12,7 +12,6 @@ import {routes} from '../../api/routes.ts'
 import {accountRows, accounts, type Org, openOrg} from '../support/importing.ts'
 import {endAfterTests, startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
-/** The package `@lading/client`, built from the routes and used as another program would use it. */
 const root = fileURLToPath(new URL('../..', import.meta.url))
 let house: TestDeployment
 let org: Org

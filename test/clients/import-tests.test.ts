@@ -11,7 +11,6 @@ import {readSuites} from '../../api/clients/cli/import-tests/suite.ts'
 import {openHome} from '../support/cli-process.ts'
 import {endAfterTests} from '../support/test-deployment.ts'
 
-/** Tests that the examples of import tests pass, and that they name every change of the CRM that breaks them. */
 const examples = fileURLToPath(new URL('../../examples', import.meta.url))
 const folder = join(examples, 'import-tests')
 type Change = (find: (module: string, field?: string) => any, modules: any[]) => void

@@ -9,11 +9,7 @@ import {mountFixture} from './fixture.ts'
 import {startProxy} from './proxy.ts'
 import {type Check, type Edition, isTicked, readRequired, type Walked, walk} from './referee.ts'
 
-/**
- * `npm run conformance`: runs both editions of the protocol's conformance suite against `/mcp`. Our own server runs the scenarios that need none
- * of the suite's tools. Then a fixture with all these tools runs every required scenario on the same mount. Asserts named scenarios, never a
- * count.
- */
+/** The tools that our own server must list. */
 const TOOLS = ['list_modules', 'get_fields', 'propose_mapping', 'test_expression', 'validate_template', 'forecast_import']
 
 /** Checks of the suite that need tools which only the fixture has. */
@@ -109,6 +105,11 @@ const openFixture = async ({tools}: Deployment) => {
   return {url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, stop: async () => void server.close().closeAllConnections()}
 }
 
+/**
+ * The functions that end what `npm run conformance` has started. This command runs both editions of the protocol's conformance suite against
+ * `/mcp`. Our own server runs the scenarios that need none of the suite's tools. Then a fixture with all these tools runs every required
+ * scenario on the same mount. The command asserts named scenarios, never a count.
+ */
 const begun: (() => Promise<unknown>)[] = []
 try {
   const house = await openDeployment('conformance', {environment: {RATE_PER_ADDRESS: '0', RATE_PER_BEARER: '0'}}, end => begun.push(end))

@@ -14,9 +14,9 @@ import {readDocuments} from './openapi.ts'
 import {probeRequests} from './probe-requests.ts'
 
 /**
- * The tests whose exchanges are checked. `npm run contract` runs them; their CRM simulators record every exchange. It checks each exchange
- * against the vendor's OpenAPI documents in the folder CRM_OAS_DIR. It ends with 1 if something differs, if a test fails, or if no test
- * made one of the adapter's calls.
+ * The tests whose exchanges `npm run contract` checks. The command runs them, and their CRM simulators record every exchange. It checks each
+ * exchange against the vendor's OpenAPI documents in the folder CRM_OAS_DIR. It ends with 1 if something differs, if a test fails, or if no
+ * test made one of the adapter's calls.
  */
 const traffic = [
   'test/simulators/crm-*.test.ts',

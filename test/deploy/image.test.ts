@@ -3,7 +3,7 @@ import test from 'ava'
 import {settingNames} from '../../shared/config.ts'
 import {processes, readText, root} from './files.ts'
 
-/** Checks the Dockerfile without building the image. `npm run image` builds and runs the image. */
+/** The Dockerfile with joined lines. `npm run image` builds and runs the image. */
 const dockerfile = readText('Dockerfile').replaceAll('\\\n', ' ')
 const instructions = dockerfile.split('\n').flatMap(line => {
   const [, name, rest] = /^([A-Z]+) (.+)$/.exec(line) ?? []

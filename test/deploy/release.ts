@@ -5,8 +5,9 @@ import {join, resolve} from 'node:path'
 import {readText, root} from './files.ts'
 
 /**
- * `npm run release -- FOLDER KEY` writes what a release publishes into an empty folder: the package, its SBOM, its licences, `SHA256SUMS`, and
- * an Ed25519 signature of `SHA256SUMS`. `KEY` is the file of the private key in PEM. `docs/install.md` says how users verify a release.
+ * The arguments of `npm run release -- FOLDER KEY`, which writes what a release publishes into an empty folder. These files are the package,
+ * its SBOM, its licences, `SHA256SUMS`, and an Ed25519 signature of `SHA256SUMS`. `KEY` is the file of the private key in PEM.
+ * `docs/install.md` says how users verify a release.
  */
 const [, , folder, keyFile] = process.argv
 if (folder === undefined || keyFile === undefined) {

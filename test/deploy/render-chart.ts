@@ -1,10 +1,7 @@
 import {globSync, readFileSync} from 'node:fs'
 import {parse, parseAllDocuments, stringify} from 'yaml'
 
-/**
- * Data and variables while a template is rendered. This file renders a Helm chart with only those parts of Go's templates and of Helm's
- * functions that our chart uses. Anything else throws, so that the chart cannot use what this renderer does not know.
- */
+/** The data and variables while a template is rendered. */
 type Scope = {dot: any; variables: Map<string, any>}
 type Part =
   | {kind: 'text'; text: string}
@@ -12,6 +9,10 @@ type Part =
   | {kind: 'assign'; name: string; code: string}
   | {kind: 'block'; action: 'if' | 'with' | 'range'; code: string; body: Part[]; otherwise: Part[]}
 
+/**
+ * Renders a Helm chart with only those parts of Go's templates and of Helm's functions that our chart uses. Anything else throws, so that the
+ * chart cannot use what this renderer does not know.
+ */
 export const renderChart = (folder: string, {values = {}, release = 'demo'}: {values?: object; release?: string} = {}): any[] => {
   const read = (path: string) => readFileSync(`${folder}/${path}`, 'utf8')
   const chart = parse(read('Chart.yaml'))

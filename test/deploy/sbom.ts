@@ -6,8 +6,8 @@ type Component = {'bom-ref': string; name: string; version: string}
 type Sbom = {components: Component[]; dependencies: {ref: string; dependsOn: string[]}[]}
 
 /**
- * `npm run sbom` prints the packages of the service as CycloneDX. npm's `--omit dev` also leaves out packages that both the service and
- * development use. So this script removes only what the service does not use.
+ * The arguments of npm's command, whose result `npm run sbom` prints as CycloneDX with only the packages of the service. npm's `--omit dev`
+ * would also leave out packages that both the service and development use. So this script removes only what the service does not use.
  */
 const args = ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only']
 const sbom = JSON.parse(execFileSync('npm', args, {cwd: root, encoding: 'utf8', maxBuffer: 64 * 1024 ** 2})) as Sbom

@@ -5,11 +5,7 @@ import {scoreColumn} from '../../shared/assistant/matcher/score.ts'
 import {normalForm} from '../../shared/assistant/matcher/words.ts'
 import {fieldsOf, readTables, type Table} from './evaluate.ts'
 
-/**
- * `node test/evaluation/calibrate.ts` prints how often the best field for a column of the development set is right, by score, as an
- * isotonic fit (pool adjacent violators). Shares are smoothed towards one half by one column, so that ten right of ten are not certain. The
- * table in shared/assistant/matcher/confidence.ts holds the printed values at round scores.
- */
+/** Adjacent scores with one share of right columns. */
 type Pool = {from: number; to: number; right: number; all: number}
 
 const shareOf = ({right, all}: Pool) => (right + 0.5) / (all + 1)
@@ -29,6 +25,11 @@ const bestOf = (table: Table): {score: number; isRight: boolean}[] => {
   })
 }
 
+/**
+ * The pools that `node test/evaluation/calibrate.ts` prints: how often the best field for a column of the development set is right, by score.
+ * They are an isotonic fit (pool adjacent violators). Shares are smoothed towards one half by one column, so that ten right of ten are not
+ * certain. The table in shared/assistant/matcher/confidence.ts holds the printed values at round scores.
+ */
 const pools: Pool[] = []
 const pairs = readTables('development.json').flatMap(bestOf)
 for (const {score, isRight} of pairs.toSorted((a, b) => a.score - b.score)) {

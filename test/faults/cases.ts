@@ -39,11 +39,13 @@ type Shape = {dice: Random; mark: string; rows: number}
 export const writeCase = (seed: number, dice: Random, rows: number): Case => {
   const shape = {dice, mark: `s${seed}-`, rows}
   const laid = lays[seed % lays.length]!(shape)
-  // This run stops at its row limit. The judge can account for the rows that it leaves out only if the import has one flow.
+  // This run stops at its row limit. The judge can account for the rows beyond the limit only if the import has one flow.
   return laid.flows.length === 1 && dice.chance(0.2) ? {...laid, start: {declaredRows: Math.floor(rows * 0.8)}} : laid
 }
 
-/** Returns an import of accounts with a unique number. The file repeats some accounts, the CRM already holds some, and it refuses a few. */
+/**
+ * Returns an import of accounts with a unique number. The file repeats some accounts. The CRM already holds some accounts, and refuses a few.
+ */
 const layKnown = ({dice, mark, rows}: Shape): Case => {
   const tags = repeatSome(dice, mark, rows)
   const known = tags.filter(() => dice.chance(0.02)).map(tag => ({Account_Name: 'Theirs', Account_Number: tag}))

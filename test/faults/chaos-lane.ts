@@ -13,8 +13,8 @@ import {type EndedRunState, judge, type Verdict} from './judge.ts'
 import {openRandom} from './random.ts'
 
 /**
- * Returns an environment with short time-outs. The lag scales with the CRM time-out, as the seconds of the faults do. An external test rig found
- * these faults with a time-out of 3 s.
+ * Returns an environment with a short CRM time-out. `CRM_LAG_SECONDS` and the seconds of the faults are scaled to this time-out, because they
+ * were chosen for a time-out of `rigTimeoutSeconds`.
  */
 export const chaosEnvironment = (timeoutSeconds: number, imports: number) => ({
   LEASE_SECONDS: '5',

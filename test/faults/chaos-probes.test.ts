@@ -12,10 +12,7 @@ import {NO_ERRORS} from './judge.ts'
 import {readResults} from './judge-files.ts'
 import {openRandom} from './random.ts'
 
-/**
- * CRM time-out of these tests in seconds. The tests reproduce findings of an external test rig. With half a second, the search for an unanswered
- * create starts after 1.5 s.
- */
+/** The CRM time-out in seconds. With half a second, the search for an unanswered create starts after 1.5 s. */
 const timeoutSeconds = 0.5
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let nextLane: ReturnType<typeof openChaosRuns>

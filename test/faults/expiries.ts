@@ -39,7 +39,7 @@ const makeToken = async ({here: {org}, stage, nowMs}: MakeTokenInput): Promise<s
   return (await ok(make(hour), 201)).secret
 }
 
-/** Begins an upload and checks that it expires a day after its last part. The returned function finishes the upload. */
+/** Begins an upload and checks that it expires in a day. The returned function finishes the upload. */
 const beginUpload = async ({here: {org}, stage, nowMs}: MakeTokenInput) => {
   const {path} = await prepareImport(org, {csv: 'name,number,city\na,b,c\n', flow: accounts})
   const {upload, sendRest, finish} = await openUpload(org.call, path, {bytes: rowsOf(2_000)})

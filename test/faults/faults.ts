@@ -6,10 +6,9 @@ import {type Played, playScenario} from './scenario.ts'
 import {printMatrix} from './table.ts'
 
 /**
- * Causes faults and checks what must hold during and after them. Exits with 1 if a scenario does not hold.
- * `npm run faults [-- --only R1,R5 --seed 1 --seeds 20 --rows 3000 --points after_send:2 --json]`
- * R1 takes `seeds`, `rows` and `points`. R21 takes `seeds` (at most six) and `rows`. R19 and R20 take `seeds` and `cells`:
- * `--cells "COQL lag 30 s;updates only"`
+ * The options of `npm run faults [-- --only R1,R5 --seed 1 --seeds 20 --rows 3000 --points after_send:2 --json]`. The command causes faults and
+ * checks what must hold during and after them. It exits with 1 if a scenario does not hold. R1 takes `seeds`, `rows` and `points`. R21 takes
+ * `seeds` (at most six) and `rows`. R19 and R20 take `seeds` and `cells`: `--cells "COQL lag 30 s;updates only"`
  */
 const {values} = parseArgs({
   options: {

@@ -4,7 +4,7 @@ import type {Deployment} from '../support/deployment.ts'
 import {endWorker, startWorker} from '../support/worker-spawn.ts'
 import type {Stage} from './scenario.ts'
 
-/** Starts a worker process for imports and the archive. The scenario fails if the process exits before the scenario stops it. */
+/** Starts a worker process for imports and the archive. A violation is reported if the process exits before the scenario stops it. */
 export const standWorker = async ({config}: Deployment, stage: Stage, environment: Record<string, string> = {}): Promise<ChildProcess> => {
   const worker = startWorker(config, {LOG_LEVEL: 'info', CRM_SLOTS: String(config.CRM_SLOTS), ...environment}, ['imports', 'archive'])
   const working = Promise.withResolvers<void>()

@@ -3,8 +3,8 @@ import {done, type Expected, silent} from '../journeys/fault-table.ts'
 import type {Raw, RawCrmInput} from './raw-crm.ts'
 
 /**
- * An odd answer to a request that the CRM has executed. `told` returns the expected result of both records; its status is null if the client can
- * read no status.
+ * An odd answer to a request that the CRM has executed. `told` returns the expected result of both records. The result has the status null if
+ * the client can read no status.
  */
 export type OddWire = {fault: string; raw: Raw; told: (status: number) => Expected}
 

@@ -7,7 +7,10 @@ import {createDatabase} from '../support/database.ts'
 import {openProxy, type Proxy as Wire} from '../support/tcp-proxy.ts'
 import type {Stage} from './scenario.ts'
 
-/** A separate Postgres for one scenario, with fsync as in production. The proxy in front of it keeps its address when Postgres restarts. */
+/**
+ * A separate Postgres for one scenario, with fsync as in production. Clients reach it through a proxy, whose address stays the same when
+ * Postgres restarts.
+ */
 export type OwnPostgres = {
   wire: Wire
   /** URL of the scenario's database through the proxy. */

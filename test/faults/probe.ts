@@ -11,7 +11,7 @@ type Answer = {status: number; ms: number; id: string | null}
 /** A client that writes through the API continuously and records each answer. */
 export type Probe = {
   answers: Answer[]
-  /** Waits until a write that starts from now on is acknowledged, and returns the time in ms. */
+  /** Waits until the next write is acknowledged, and returns the time in ms. */
   recovers(): Promise<number>
   /** Stops the probe. Reports answers other than 201 and 503, answers slower than `longestMs`, and acknowledged writes that are missing. */
   end(here: Deployment, stage: Stage, limits: {longestMs: number}): Promise<void>

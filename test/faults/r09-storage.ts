@@ -89,7 +89,10 @@ const breakUploads = async (site: Site) => {
   await expectWhole(site, 'after all uploads')
 }
 
-/** Interrupts an upload in parts. The client sends the part that storage rejected again, and the upload continues. */
+/**
+ * Cuts off storage during an upload in parts. The rejected part does not move the offset, and after the repair the client sends this part and
+ * the rest.
+ */
 const breakPart = async ({stage, ground, path, wire}: Site) => {
   const sent = await openUpload(ground.org.call, path, {bytes: rowsOf(3 * MiB)})
   await ok(sent.send(0), 200)
@@ -107,7 +110,7 @@ const expectTold = (stage: Stage, {status, body, headers}: HttpAnswer, what: str
   stage.expect(isTold, `${what} was answered ${status} ${body.code}, to come again after ${headers.get('retry-after')}`)
 }
 
-/** Checks that a row names every object, also as one to remove, and that every named file is complete. */
+/** Checks that the database names every object in storage, as a file or as an object to remove, and that every named file is complete. */
 const expectWhole = async ({stage, ground, bucket}: Site, when: string) => {
   const {rows} = await ground.here.hot.query(
     'select file_key as key, bytes from sources union select key, bytes from upload_parts union select key, null from segments union select key, null from loose_objects',

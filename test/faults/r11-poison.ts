@@ -10,7 +10,7 @@ import type {Scenario, Stage} from './scenario.ts'
 
 const rows = 60
 const [besides, processes] = [4, 2]
-/** How many workers a run may kill. After that it executes in child processes, of which it may crash `mostCrashes`. */
+/** How many workers a run may kill. After that, the run executes in child processes and may crash `mostCrashes` of them. */
 const mostDeaths = 2
 /**
  * How often workers may take a run. A process that hangs loses its lease, so each other process may take the run before the last crash is

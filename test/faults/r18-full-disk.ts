@@ -17,8 +17,8 @@ const diskMb = 400
 const slowSyncMs = 100
 
 /**
- * Fills the disk of Postgres, first while it writes tables and then while it writes its log. Without root no small disk can be mounted, and only
- * the syncs are slow. `commit_delay` delays every commit as a slow disk would, because a disk cannot be slowed down.
+ * Fills the disk of Postgres, first while it writes tables and then while it writes its write-ahead log. Without root no small disk can be
+ * mounted, and only the syncs are slow. `commit_delay` delays every commit as a slow disk would, because a disk cannot be slowed down.
  */
 export const fullDisk: Scenario = {
   row: 'R18',
@@ -90,7 +90,7 @@ const fill = (directory: string) => {
   return () => rmSync(ballast)
 }
 
-/** Writes only to Postgres's log until Postgres fails. Returns the MB written. */
+/** Writes only to the write-ahead log until Postgres fails. Returns the MB written. */
 const fillLog = async (db: Pool): Promise<number> => {
   for (let written = 0; written < 2 * diskMb; written++) {
     const failed = await db.query(sql.unsafe`select pg_logical_emit_message(false, 'faults', repeat('x', 1048576))`).then(
@@ -102,7 +102,7 @@ const fillLog = async (db: Pool): Promise<number> => {
   throw new Error('The log of Postgres is not full')
 }
 
-/** Makes each commit wait 100 ms, or with 0 no longer. The setting belongs to the server, so it applies to every connection. */
+/** Delays each commit by 100 ms, or ends the delay if `ms` is 0. The setting belongs to the server, so it applies to every connection. */
 const setSyncs = async (db: Pool, ms: number) => {
   await db.query(sql.unsafe`alter system set commit_siblings = 0`)
   await db.query(ms ? sql.unsafe`alter system set commit_delay = 100000` : sql.unsafe`alter system reset commit_delay`)

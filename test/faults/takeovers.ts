@@ -86,7 +86,7 @@ const listOwned = ({db}: Ground['here'], ids: string[]) =>
   db.any(sql.type(Owned)`
     select id, owner, takeovers from runs join run_heads using (run_no) where id = any(${sql.array(ids, 'text')})`)
 
-/** Returns the seconds until the next process owns each run. */
+/** Waits until the given process owns every run. Returns one number of seconds per run. */
 const timeEach = async (here: Ground['here'], ids: string[], {pid}: ChildProcess): Promise<number[]> => {
   const began = performance.now()
   const taken = new Map<string, number>()

@@ -4,9 +4,9 @@ import type {StartedParts} from '../support/deployment.ts'
 import {type Build, copyBuild, type Edit} from './upgrade-builds.ts'
 
 /**
- * Two future releases, in which the name of an import moves to another column. The first release expands: a trigger keeps both columns equal,
- * and its code reads only the new column. The second contracts: it drops what only the previous build reads. Together they contain every kind of
- * migration.
+ * The migrations of the first of two future releases, in which the name of an import moves to another column. The first release expands: a
+ * trigger keeps both columns equal, and the code reads only the new column. The second release, `CONTRACT`, drops what only the previous build
+ * reads. Together they contain every kind of migration.
  */
 const EXPAND = {
   '9001_title': `alter table imports add column title text, add column weight int not null default 0, alter column name drop not null;\n`,

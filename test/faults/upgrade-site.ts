@@ -59,7 +59,7 @@ type CrewOptions = {port?: number; after?: Promise<unknown> | null}
 
 /**
  * Starts an API, a process with all small workers and, once `after` is fulfilled, a process that executes imports. `end` sends its signal only
- * to the last; the others get SIGTERM.
+ * to the process that executes imports; the others get SIGTERM.
  */
 export const startCrew = async (fleet: Fleet, build: Build, {port, after = null}: CrewOptions = {}): Promise<Crew> => {
   const startImports = async () => {

@@ -11,8 +11,8 @@ const lateMs = (timeoutMs: number) => timeoutMs + 300
 export type Share = [share: number, action: FaultAction]
 
 /**
- * Faults of writes, which hit about a quarter of them. Writes to modules without a unique field meet a third: after a missing answer their rows
- * are sent ten by ten, so there are ten times as many calls.
+ * Faults of writes, which hit about a quarter of them. In modules without a unique field, each share is a third: after a missing answer their
+ * rows are sent ten by ten, so there are ten times as many calls.
  */
 const ofWrites = (timeoutMs: number): Share[] => [
   [0.03, {type: 'dropBefore'}],
@@ -44,7 +44,7 @@ const ofReads = (timeoutMs: number): Share[] => [
 export const addShares = (dice: Random, match: {method: string; path: string}, shares: Share[]): FaultSpec[] =>
   shares.map(([share, action]) => ({
     match: {...match, share, seed: dice.between(1, 2 ** 31)},
-    // Each rate limit reduces the slots of the CRM org. Afterwards they grow by one every ten seconds.
+    // A rate limit occurs once, because it reduces the slots of the CRM org. Afterwards, the slots grow by only one every ten seconds.
     times: action.type === 'rateLimit' ? 1 : always,
     action,
   }))

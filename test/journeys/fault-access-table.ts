@@ -1,8 +1,8 @@
 import {declined, type Expected, type Fault, type Row} from './fault-table.ts'
 
 /**
- * Reasons why a connection's access token is not renewed: 429 and 502 of the specification, and rows 9, 10, 18 and 19 of the wire reference.
- * `ended`: whether our copy of the token has expired. If so, the renewal comes before the call; otherwise the CRM refuses the call first.
+ * One reason why a connection's access token is not renewed. `ended`: whether our copy of the token has expired. If so, the renewal comes
+ * before the call; otherwise the CRM refuses the call first.
  */
 export type AccessRow = Omit<Row, 'faults' | 'fresh'> & {
   ended: boolean

@@ -8,7 +8,7 @@ import {ask, connectAnew, type FaultDoorPlace, openFaultOperations, prepare, typ
 import {declined, done, type Expected, limited, type Row, silent, spent} from './fault-table.ts'
 import {expectedOf} from './fault-verdict.ts'
 
-/** Tests tokens that cannot be renewed, and an exhausted quota, at every door. A door is one way to call the CRM. */
+/** The tests run serially, because they share one stand-in. A door is one way to call the CRM. */
 const test = anyTest.serial as TestFn<{here: TestDeployment; places: FaultDoorPlace[]}>
 
 test.before(async t => {

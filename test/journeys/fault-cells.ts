@@ -16,7 +16,7 @@ export const clear = async ({world}: FaultDoorPlace) => {
   await world.db.query(sql.unsafe`delete from replacements`)
 }
 
-/** Runs one row of the table at all its doors at once, and compares the results with the specification. */
+/** Runs one row of the table at all its doors at once, and compares the results with the expected ones. */
 export const assertRow = async (t: ExecutionContext<any>, row: Row, places: FaultDoorPlace[]) => {
   const mine = places.filter(({door}) => expectedOf(row, door))
   const [{world}] = mine as [FaultDoorPlace]

@@ -1,6 +1,5 @@
 import {absent, declined, done, type Expected, type Fault, limited, type NoAnswerFault, type Row, silent, spent} from './fault-table.ts'
 
-/** This file lists the faults by which the CRM declines. Some rows of part 14 of the wire reference need more than such a fault. */
 const relayed = (said: NoAnswerFault): Expected => ({relayed: said})
 const one = (fault: string, action: Fault['action'], more: Omit<Row, 'fault' | 'faults'>): Row => ({fault, faults: [{action}], ...more})
 

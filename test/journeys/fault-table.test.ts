@@ -7,7 +7,7 @@ import {limits, refusals, tokens, wholes} from './fault-refusals.ts'
 import {type Door, faultOperations, meanwhile, missingAnswers, type Row} from './fault-table.ts'
 import {expectedOf} from './fault-verdict.ts'
 
-/** Runs every fault of the stand-in through every door that it reaches: row after row, and all doors of a row at once. */
+/** The tests run serially: row after row, and all doors of a row at once. */
 const test = anyTest.serial as TestFn<{places: FaultDoorPlace[]}>
 
 test.before(async t => {

@@ -2,9 +2,8 @@ import type {FaultAction, FaultType} from '../simulators/crm/faults.ts'
 import type {Switches} from '../simulators/crm/switches.ts'
 
 /**
- * One way to call the CRM. This file holds the expected result of every fault at every door, from the specification and not from the code. The
- * sources are "CRM error object" and Errors, entries 3 and 4, and part 14 of the wire reference. Titles of the second half name the rows of that
- * part.
+ * One way to call the CRM. This file holds the expected result of every fault at every door. It is written by hand and not derived from the
+ * code.
  */
 export type Door = 'create' | 'update' | 'rows' | 'rowsRead' | 'byIds' | 'one'
 export const faultOperations: Door[] = ['create', 'update', 'rows', 'rowsRead', 'byIds', 'one']

@@ -10,8 +10,8 @@ type ReportedFault = {item: unknown; end: End}
 type Verdict = Pick<SeenAnswer, 'status' | 'retryAfter' | 'said' | 'items'> & {ends: End[]}
 
 /**
- * Returns the expected result of a request by the specification, given the CRM's answer. An unanswered write stays counted with an open
- * question, a refused one is released, and one that was not sent is recorded nowhere. Nothing stays in flight.
+ * Returns the expected result of a request, given the CRM's answer. An unanswered write stays counted with an open question, a refused one is
+ * released, and one that was not sent is recorded nowhere. Nothing stays in flight.
  */
 export const verdictOf = (row: Row, request: Request, seen: SeenAnswer): Omit<SeenAnswer, 'answer'> => {
   const expected = expectedOf(row, request.door)!

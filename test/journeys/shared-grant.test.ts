@@ -12,8 +12,8 @@ import {startTestDeployment} from '../support/test-deployment.ts'
 import {endWorker, startWorker} from '../support/worker-process.ts'
 
 /**
- * Two workers and the API share one grant, whose access tokens expire again and again, while both clocks advance by 22 minutes. The stand-in
- * allows 1,000 tokens in ten minutes, so only Lading's own ledger limits the renewals.
+ * A deployment whose two workers and API share one grant with short-lived access tokens. The stand-in allows 1,000 tokens in ten minutes, so
+ * only Lading's own ledger limits the renewals.
  */
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>

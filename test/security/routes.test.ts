@@ -13,7 +13,7 @@ import {openOrg} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {texts} from './hostile-json.ts'
 
-/** An org with one resource of every kind. Each route is called with a bearer that may use it. */
+/** A deployment whose org has one resource of every kind. */
 let house: TestDeployment
 let ids: Ids
 let bearers: {owner: string; staff: string; operator: string}
@@ -31,6 +31,7 @@ test.before(async t => {
 })
 
 const nameOf = ({method, path}: Route) => `${method.toUpperCase()} ${path}`
+/** Returns a bearer that may use the route, or null for a public one. */
 const bearerOf = ({access}: Route) =>
   'public' in access
     ? null

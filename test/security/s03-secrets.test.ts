@@ -13,10 +13,6 @@ import {startTestDeployment, type TestDeployment} from '../support/test-deployme
 import {beginVisit, comeBack, consent, messageOf, visitOf} from '../support/walk.ts'
 import {endWorker, startWorker} from '../support/worker-spawn.ts'
 
-/**
- * Issues every kind of secret once, through an API and a worker that log at level trace. Then checks that no table contains a secret, and that
- * no log line contains a secret or text that people wrote.
- */
 const keyring = `k1:${randomBytes(32).toString('base64')}`
 const workers = ['imports', 'discovery', 'notices', 'schedules']
 

@@ -4,7 +4,6 @@ import {parseFormat} from '../../shared/files/xlsx/number-format.ts'
 import {keepsDigits} from '../../shared/mapping/flows/numbers.ts'
 import {isEqual} from '../../workers/engine/match/compare-values.ts'
 
-/** Tests that text from a file or a CRM is read in time linear to its length, by comparing hostile and harmless text of the same length. */
 const plainCell = (text: string) =>
   readCell(
     {column: 0, type: 'n', style: 0, text, formula: false, valued: true},

@@ -6,7 +6,7 @@ import {writeResults} from '../../shared/runs/results/results-csv.ts'
 import type {RowOutcome} from '../../shared/runs/results/row-result.ts'
 import {collect} from '../shared/files/chunks.ts'
 
-/** The files tested here are opened in spreadsheet programs. No cell may start a formula, wherever its text comes from. */
+/** A module whose label looks like a formula. */
 const module = {apiName: 'Contacts', label: '=Contacts'}
 
 /** Cells from public lists of attacks. Each starts a formula in some spreadsheet program. */

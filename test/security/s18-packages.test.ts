@@ -1,10 +1,7 @@
 import {readFileSync} from 'node:fs'
 import test from 'ava'
 
-/**
- * A package in the lock file. The tests check that packages come only from the registry, are unchanged since they were locked, and have known
- * licences. Packages with an install script must be listed.
- */
+/** A package in the lock file. */
 type Package = {
   version: string
   integrity?: string

@@ -4,8 +4,8 @@ import {once} from 'node:events'
 import {isIPv4} from 'node:net'
 
 /**
- * Starts a name server on the loopback interface. The queries of a record type get the addresses of one round after the other; the last
- * round repeats. Source: RFC 1035, 4; RFC 3596.
+ * Starts a name server on the loopback interface. Each query of a record type gets the addresses of the next round. After the last round, every
+ * query gets the last round. Source: RFC 1035, 4; RFC 3596.
  */
 export const startDns = async (rounds: string[][]) => {
   const asked = {A: 0, AAAA: 0}

@@ -7,7 +7,7 @@ import {type PaymentOptions, type PaymentSimulator, startPayment} from './paymen
 
 export type Payment = {payment: PaymentSimulator; stripe: Stripe}
 
-/** Starts a stand-in for one test, which checks every answer against the provider's types, and the provider's SDK. */
+/** Starts a stand-in for one test, and the provider's SDK. The stand-in checks every answer against the provider's types. */
 export const openPayment = async (t: ExecutionContext, options: PaymentOptions = {}): Promise<Payment> => {
   const payment = await startPayment({check: checkAnswer, ...options})
   t.teardown(payment.stop)

@@ -90,7 +90,7 @@ const acts = {
 
 const planItem = (sub: Stripe.Subscription) => sub.items.data.find(item => item.price.recurring!.usage_type === 'licensed')!
 
-/** Changes the plan. Throws if the invoice differs from its preview. */
+/** Changes the plan. Throws if the total of the invoice differs from the total of its preview. */
 const changePlan = async ({stripe, shop, sub, step}: About, more: Stripe.SubscriptionUpdateParams) => {
   const items = [{id: planItem(sub).id, price: shop[step.plan]}]
   const details = {items, proration_behavior: step.proration as 'none'}
@@ -118,7 +118,7 @@ const schedule = async ({stripe, shop, sub, step}: About) => {
   return stripe.subscriptionSchedules.update(made.id, {end_behavior: 'release', phases})
 }
 
-/** Throws if an invariant does not hold. They hold at any time. */
+/** Throws if an invariant is violated. The invariants hold at any time. */
 const checkBooks = ({payment}: Payment) => {
   const now = payment.now()
   for (const sub of payment.all('subscription')) {

@@ -13,7 +13,7 @@ import {createDatabase} from '../support/database.ts'
 import {openProxy} from '../support/tcp-proxy.ts'
 import {until} from '../support/until.ts'
 
-/** Each test causes a fault that once ended the process or blocked its caller forever. AVA fails a file with an uncaught error. */
+/** The database of all tests. AVA fails a file with an uncaught error, so each test also shows that its fault does not end the process. */
 let database: Awaited<ReturnType<typeof createDatabase>>
 let admin: Pool
 test.before(async () => {

@@ -9,13 +9,13 @@ import {openProgress} from './progress.ts'
 import {root, type Stack, startStack} from './stack.ts'
 import {paint} from './terminal.ts'
 
-/** The user who signs in. `npm run demo` imports a file into a CRM twice, and checks that every row was written exactly once. */
 const email = 'ana@example.org'
 const file = fileURLToPath(new URL('../data/airports.csv', import.meta.resolve('vega-datasets')))
 const directory = join(root, '.data', `demo-${process.pid}`)
 const number = new Intl.NumberFormat('en')
 const say = (text: string) => console.log(`  ${text}`)
 
+/** Imports a file into a CRM twice, and checks that every row was written exactly once. `npm run demo` calls it. */
 const run = async () => {
   const startedAt = performance.now()
   const elapsed = () => ((performance.now() - startedAt) / 1000).toFixed(1)

@@ -8,11 +8,7 @@ import type {OpenOrgRequest} from './import-tests-service.ts'
 import {openKeeper} from './keeper.ts'
 import {roomInMemory} from './shared-memory.ts'
 
-/**
- * The folder of the compile cache; undefined without one. This process is the stack of `lading test`: API, workers and CRM stand-in in this
- * process, and Postgres in a thread. The parent sends a message to open an org whose CRM is built from a discovery, or to stop. The process
- * also stops when its parent ends.
- */
+/** The folder of the compile cache, or undefined. */
 const [, , compiled] = process.argv
 const directory = fs.mkdtempSync(join(roomInMemory() ?? os.tmpdir(), 'lading-import-tests-'))
 const keeper = openKeeper()
@@ -32,6 +28,10 @@ database.once('exit', async () => {
   process.exit(0)
 })
 process.once('disconnect', stop)
+/**
+ * Starts the stack of `lading test`: the API, the workers and the CRM stand-in in this process, and Postgres in a thread. Each later message of
+ * the parent opens an org, whose CRM is built from a discovery, or stops this process. The process also stops when its parent ends.
+ */
 const start = async () => {
   const migrated = once(database, 'message') as Promise<[databaseUrl: string]>
   const [[databaseUrl], {startService, openOrg}] = await Promise.all([migrated, import('./import-tests-service.ts')])

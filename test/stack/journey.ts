@@ -1,7 +1,7 @@
 import {setTimeout as sleep} from 'node:timers/promises'
 import {type Client, cookiesOf} from './client.ts'
 
-/** The progress of a run. This file takes the steps of an import over HTTP only, as a client would. */
+/** The progress of a run, as the API returns it. */
 export type Progress = {done: number; total: number | null; unit?: string; rowsPerSecond: number | null; etaSeconds: number | null}
 type Outcomes = Partial<Record<string, number>>
 export type Run = {id: string; state: string; progress: Progress | null; counts: Record<string, Outcomes>; stop: unknown}

@@ -67,7 +67,10 @@ const isPrivate = (path: string, {uid}: Account) => {
   return found.isDirectory() && (found.uid === process.getuid?.() || found.uid === uid)
 }
 
-/** Returns the directory of `initdb` and `postgres`. If the user cannot run them in node_modules, it is a copy, made once per version. */
+/**
+ * Returns the directory of `initdb` and `postgres`: in node_modules if the user can run them there, otherwise a copy, which is made once per
+ * version.
+ */
 const usableBinaries = (account: Account) => {
   const native = packagedBinaries()
   const isRunnable = (folder: string) =>

@@ -14,7 +14,7 @@ import {openClient} from './client.ts'
 import {connect} from './journey.ts'
 import {isRunning} from './running.ts'
 
-/** The checkout. The tests run `npm start` with real processes: npm, its shell, the stack and everything it starts. */
+/** The folder of this checkout, in which the tests run `npm start`. */
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const email = 'ana@example.org'
 

@@ -6,10 +6,7 @@ import {signIn} from './journey.ts'
 import {root, type Stack, startStack} from './stack.ts'
 import {openOutput, paint, printTable} from './terminal.ts'
 
-/**
- * The preferred ports. `npm start` runs the whole service until Ctrl-C or SIGTERM. It keeps its data in `.data/start`, or in `--directory`,
- * and prints warnings and errors; with LOG_LEVEL=info also every request and job.
- */
+/** The preferred ports. */
 const wanted = {api: Number(process.env.PORT) || 4000, crm: 4010, payment: 4020}
 const {values} = parseArgs({options: {directory: {type: 'string', default: join(root, '.data', 'start')}}})
 const directory = resolve(values.directory)
@@ -19,6 +16,10 @@ const sessionFile = join(directory, 'session')
 const databaseFile = join(directory, 'database')
 const email = 'ana@example.org'
 
+/**
+ * Starts the whole service for `npm start`, with data in `.data/start` or `--directory`. It prints warnings and errors; with LOG_LEVEL=info also
+ * every request and job.
+ */
 const start = () =>
   startStack({directory, keep: true, ports: wanted, sells: true, env: {LOG_LEVEL: process.env.LOG_LEVEL ?? 'warn'}, output: openOutput()})
 

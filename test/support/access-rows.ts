@@ -1,7 +1,7 @@
 import type {Role} from '../../shared/accounts/roles.ts'
 
 /**
- * The permissions of one route, from the specification and not from the routes. `test/access.test.ts` compares every route with its row; a
+ * The permissions of one route, written by hand and not derived from the routes. `test/access.test.ts` compares every route with its row; a
  * route without a row fails. `person`: the route acts for the person who signed in. `session`: it admits only sessions. `anyOrg`: it also
  * admits sessions in no org, and members of a closed org. `client`: it also admits MCP clients. `embed`: it also admits embed tokens; `own`
  * only for an import that the token created.
@@ -22,7 +22,7 @@ export type Row =
 
 const read = (who: Role): Row => ({who, effect: 'read'})
 const write = (who: Role): Row => ({who, effect: 'write'})
-/** What an embed token needs to create an import of its template, run it and read its results. */
+/** Returns the row of a route that embed tokens may call for the imports that they created. */
 const embedded = (effect: 'read' | 'write'): Row => ({who: 'operator', effect, embed: 'own'})
 const access = (who: Role): Row => ({who, effect: 'access'})
 const everybody: Row = {who: 'everybody'}
@@ -260,7 +260,7 @@ export const rows: Record<string, Row> = {
   'POST /billing/checkout': {who: 'admin', effect: 'money', session: true},
   'POST /orgs/:org/billing/checkout': {who: 'admin', effect: 'money', session: true},
   'POST /orgs/:org/billing/plan': {who: 'admin', effect: 'money', session: true},
-  // The specification's list of session-only routes names only the plan change: "billing checkout, plan change".
+  // Of the routes of billing, only the checkout and the plan change require a session.
   'POST /orgs/:org/billing/plan/preview': {who: 'admin', effect: 'money'},
   'DELETE /orgs/:org/billing/plan/pending': {who: 'admin', effect: 'money'},
   'POST /billing/portal': {who: 'admin', effect: 'money'},

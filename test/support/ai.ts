@@ -41,7 +41,7 @@ export const people: DiscoveredModule = {
 
 export type Home = Awaited<ReturnType<typeof openHome>>
 
-/** Creates an org whose CRM has this module. With `credits`, its plan includes that many AI credits per period. */
+/** Creates an org whose CRM has the module People. With `credits`, its plan includes that many AI credits per period. */
 export const openHome = async (
   house: TestDeployment,
   {credits, policy, pii = []}: {credits?: number; policy?: string; pii?: string[]} = {},

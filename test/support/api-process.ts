@@ -16,7 +16,10 @@ export type ApiProcess = {
   exit: Promise<number | null>
 }
 
-/** Starts the API as an operator does, with `node api/server.ts`. The process gets only these variables, and uses the compile cache of this test run. */
+/**
+ * Starts the API as an operator does, with `node api/server.ts`. The process gets only `environment`, a free port and the compile cache of this
+ * test run.
+ */
 export const startApiProcess = async (environment: Record<string, string>): Promise<ApiProcess> => {
   const compiled = getCompileCacheDir()
   const env = {PORT: '0', ...(compiled && {NODE_COMPILE_CACHE: dirname(compiled)}), ...environment}

@@ -46,8 +46,8 @@ export const pass = async ({house, payment}: Billing, days: number): Promise<voi
 }
 
 /**
- * Asserts that the money is right: every charge has a counterpart, each customer has at most one active subscription, each change is
- * charged once, and bought credits equal paid ones.
+ * Asserts that charges equal paid invoices and purchases, and bought credits equal paid ones. A customer has at most one subscription that is
+ * neither incomplete nor ended, and each plan change has at most one paid invoice.
  */
 export const settleMoney = async (t: ExecutionContext<any>, {house, payment}: Billing): Promise<void> => {
   await payment.settle()

@@ -14,8 +14,8 @@ const alphabet = 'bcdfghjkmpqvwxz'
 export const withoutIds = (log: string): string => log.replaceAll(/\b[a-z]{3}_[0-9a-z]{26}\b/g, 'an id')
 
 /**
- * Lists the forms in which a secret occurs in sent text: any five of its letters in a row, also reversed, or the whole secret in hex or
- * base64.
+ * Lists the forms in which a secret occurs in sent text: any five of its letters in a row, also reversed; the whole secret in hex; or part of
+ * its base64 form.
  */
 export const traces = (secret: string, sent: string): string[] => {
   const {folded, runs} = readSent(sent)

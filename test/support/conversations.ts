@@ -85,7 +85,7 @@ export type Talk = Awaited<ReturnType<typeof openImport>>
 
 const usualCsv = 'Last Name,Favourite Color,City\nBerg,teal,Ulm\nWolf,pink,Bonn\n'
 
-/** A turn that needed no model request. */
+/** The content of a turn without notes, targets and samples. */
 const plain: TurnContent = {
   route: 'chat',
   question: 'Why?',

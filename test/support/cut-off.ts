@@ -6,7 +6,7 @@ import {openLog} from '../../shared/telemetry/log.ts'
 import {createDatabase} from './database.ts'
 import {openProxy} from './tcp-proxy.ts'
 
-/** Starts an API for one test, behind a proxy that can disconnect its Postgres. */
+/** Starts an API for one test. A proxy between the API and its Postgres can cut the connections. */
 export const openCutOff = async (t: ExecutionContext, environment: Record<string, string> = {}) => {
   const database = await createDatabase(t.title)
   const proxy = await openProxy(database.url)

@@ -53,7 +53,10 @@ const fill = async (url: string) => {
   await queue.stop({graceful: false})
 }
 
-/** Returns the version of the template, which depends on the schema, the job catalogue and the queue's version. */
+/**
+ * Returns the version of the template: a digest of the migrations, of the job catalogue and queue, and of `package.json`, which names the
+ * queue's version.
+ */
 const versionOf = () => {
   const hash = createHash('sha256')
   const migrations = readdirSync(`${root}/sql/migrations`).filter(name => name.endsWith('.sql'))

@@ -77,7 +77,7 @@ export const openDeployment = async (label: string, {workers = [], environment =
   return {...made, ...people(db, config, as), ...insiders(db, config, as), ahead: setAhead(db)}
 }
 
-/** The operator's bearer in every test deployment. */
+/** The deployment operator's bearer in every test deployment. */
 const adminToken = 'the-operator-of-the-test-world-and-nobody-else'
 
 type PeopleConfig = {role?: Role; org?: string; email?: string}
@@ -129,7 +129,10 @@ const insiders = (db: Pool, config: Config, as: ReturnType<typeof openCalls>) =>
   return {makeStaff, openView}
 }
 
-/** Moves the clock of the database ahead by an interval such as `9 hours`. Leases, sessions and tokens use this clock. */
+/**
+ * Sets how far the clock of the database is ahead of the real time, as an interval such as `9 hours`. Leases, sessions and tokens use this
+ * clock.
+ */
 const setAhead = (db: Pool) => (interval: string) =>
   db.query(sql.unsafe`
     insert into clock_offset (ahead) values (${interval}::text::interval) on conflict (only_row) do update set ahead = excluded.ahead`)

@@ -6,7 +6,7 @@ import {makeTemplate, seldom} from './schedules.ts'
 import type {TestDeployment} from './test-deployment.ts'
 import {openUpload} from './uploads.ts'
 
-/** Fills an org with data besides imports. Returns the names of the items, by which the test searches for them later. */
+/** Fills an org with data besides imports. Returns the ids of the new items, which must not be found after the erasure. */
 export const fillMore = async (house: TestDeployment, filled: Org, run: string): Promise<string[]> => {
   const {call, org} = filled
   const of = await makeTemplate(filled)

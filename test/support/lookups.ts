@@ -9,7 +9,10 @@ export const column = (field: string, source: string, more: object = {}) => ({fi
 
 type Files = Record<string, string>
 
-/** Creates an import of several files. The `source` of a flow is the name of its file. Returns its path and the source ids by name. */
+/**
+ * Creates an import of several files. The `source` of a flow is the name of a file. Returns the path of the import and the source ids by file
+ * name.
+ */
 export const prepareFiles = async ({call, org, connector}: Org, files: Files, flows: ({source: string} & Record<string, unknown>)[]) => {
   const {import: made} = await ok(call('POST', `/orgs/${org}/imports`, {name: 'Linked', connectorId: connector}), 201)
   const path = `/orgs/${org}/imports/${made.id}`
@@ -58,8 +61,8 @@ export const people = (parent: object, more: object = {}) => ({
 type EndedImport = {run: any; log: any[]; rows: Record<string, number>}
 
 /**
- * Asserts the invariants after a run of several flows. The log numbers and the attempts of a row have no gap. Every row has an outcome, the
- * run's counts equal the log, and the row pipeline is empty.
+ * Asserts the invariants after a run of several flows. The log numbers and the attempts of a row have no gap. Every row has an outcome, and the
+ * run's counts equal the log. The run leaves no batches in flight, admissions, cursors and parent keys.
  */
 export const assertLinked = async ({db}: TestDeployment, {run, log, rows}: EndedImport) => {
   assert.deepEqual(

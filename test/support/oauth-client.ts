@@ -3,10 +3,7 @@ import type {HttpAnswer} from './client.ts'
 import type {TestDeployment} from './test-deployment.ts'
 import {comeBack, consent, cookieOf} from './walk.ts'
 
-/**
- * The redirect URI of the test's MCP client. The functions of this file obtain a token step by step over HTTP; `more` changes what a step
- * sends.
- */
+/** The redirect URI of the test's MCP client. */
 export const redirectUri = 'http://127.0.0.1:33418/callback'
 
 export const newVerifier = () => randomBytes(32).toString('base64url')

@@ -29,8 +29,8 @@ export const assertAccounted = async ({db}: TestDeployment, {org, path, run, row
 }
 
 /**
- * Returns the final entry of each row by the rules of the specification: the entry of the highest attempt; within an attempt, an answer
- * before `unanswered`, and the later answer.
+ * Returns the final entry of each row: an entry of the highest attempt. Within an attempt, an answer replaces `unanswered`, and a later answer
+ * replaces an earlier one. Outcomes that do not end a row, such as `lookup`, are ignored.
  */
 export const finalsOf = (log: any[]) => {
   const finals = new Map<number, any>()
@@ -92,8 +92,9 @@ const assertResults = async (org: Org, path: string, run: any, finals: Map<numbe
 }
 
 /**
- * Asserts the invariants of a retry chain, given in order. Each run satisfies its own invariants. Each row has a final outcome and one
- * record, and each record one row. Returns the final entries and the number of rows by outcome.
+ * Asserts the invariants of a retry chain. `runs`: the runs in order, each of which satisfies its own invariants. Each row has a final outcome,
+ * unless the last run was stopped. A row has at most one created record, and a record has one row. Returns the final entries and the number of
+ * rows by outcome.
  */
 export const assertChain = async (here: TestDeployment, {org, path, runs, rows}: Omit<EndedImport, 'run'> & {runs: any[]}) => {
   const finals = new Map<number, any>()

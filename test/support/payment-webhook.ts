@@ -51,7 +51,7 @@ export const untilApplied = ({hot}: Pick<TestDeployment, 'hot'>, seconds?: numbe
 export const statusOf = async ({hot}: Pick<TestDeployment, 'hot'>, id: string): Promise<string | undefined> =>
   (await hot.query('select status from payment_events where id = $1', [id])).rows[0]?.status
 
-/** Reads what events change about an org's plan from our database. */
+/** Reads the values of an org's plan that provider events change, from our database. */
 export const planOf = async ({hot}: Pick<TestDeployment, 'hot'>, org: string) =>
   (
     await hot.query(

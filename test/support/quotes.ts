@@ -15,7 +15,7 @@ export const quotes = (more: object = {}) => ({
 /** Returns a flow of quotes without a unique field, so a lost create can be found only by a search. */
 export const plainQuotes = () => ({id: 'quotes', source: 'quotes', module: 'Quotes', fields: [column('Subject', 'subject')]})
 
-/** Returns a flow of quote lines. `quote` maps each line to its quote. */
+/** Returns a flow of quote lines. The column `quote` of the file holds the code of the line's quote. */
 export const items = (more: object = {}) => ({
   id: 'items',
   source: 'items',

@@ -97,7 +97,7 @@ const replayModule = (registry: any, name: string, key: string, after: any) => {
   }
 }
 
-/** Sets a value. Null removes one that documents omit if it is unset. */
+/** Sets a value. Null removes a value that documents omit if it is unset. */
 const replayValue = (target: any, name: string, after: any) => {
   if (after === null && ['onEdited', 'idempotencyField'].includes(name)) delete target[name]
   else target[name] = after

@@ -43,7 +43,7 @@ export const template = (connector: string | null, more: object = {}) => ({
   ...more,
 })
 
-/** A cron time that does not occur during a test: 29 February. */
+/** A schedule that fires only on 29 February, so practically never during a test. */
 export const seldom = {cron: '0 0 29 2 *', timezone: 'UTC'}
 
 export const makeTemplate = async ({call, org, connector}: Org, more: object = {}) => {

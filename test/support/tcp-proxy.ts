@@ -70,7 +70,7 @@ export const openProxy = async (target: string): Promise<Proxy> => {
   }
 }
 
-/** The most bytes per direction that the proxy stores. It pauses a faster sender. */
+/** The proxy pauses a sender while it holds more bytes than this in one direction. */
 const mostHeld = 256 * 1024
 
 /** Forwards data from one socket to the other, in order and with delay. */

@@ -19,8 +19,8 @@ const slowness = () => {
 export const turnLimitMs = () => mostMs * slowness()
 
 /**
- * Measures the longest block of the event loop in ms, in up to five tries, until one is within the limit. A garbage collection may lengthen
- * a try.
+ * Returns the longest block of the event loop during `act`, in ms, for up to five tries. The first try within `mostMs` is the last one. Tries
+ * are repeated because a garbage collection may lengthen one.
  */
 export const measureTurns = async (api: WatchedApi, act: () => Promise<unknown>) => {
   const turns: number[] = []

@@ -21,7 +21,7 @@ export type UnchangedCase = {
 
 const long = 'All of it. '.repeat(60)
 
-/** Texts of cells, and the values that the CRM stores for them. */
+/** Texts of cells by field, each with the value that a write sends for the text. */
 const POOLS: Record<string, [string, unknown][]> = {
   Name: [
     ['Ana', 'Ana'],
@@ -185,8 +185,8 @@ export const contentOf = (records: HeldRecord[], numberOf: (id: string) => strin
 export type ExpectedWrites = {creates: number; updates: number; patches: number}
 
 /**
- * Computes which rows an import that skips unchanged rows must write. `held`: the records before the import. After a row wrote a record,
- * every later row of the record is written.
+ * Computes how many writes an import makes if it skips unchanged rows. `held`: the records before the import. After a row wrote a record, every
+ * later row of the record is written.
  */
 export const expectWrites = (
   {by, onMany, rows, patched}: UnchangedCase,

@@ -13,7 +13,7 @@ import {ok} from '../support/importing.ts'
 import {makeEvent, planOf, sendWebhook} from '../support/payment-webhook.ts'
 import {until} from '../support/until.ts'
 
-/** Tests of hostile billing sequences. Only the tests deliver and apply events, and they run one after another. */
+/** A deployment without webhook and worker: only the tests deliver and apply events. */
 let billing: Billing
 test.before(async t => {
   billing = await openBilling(t, {workers: [], webhook: false})

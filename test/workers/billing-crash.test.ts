@@ -11,7 +11,7 @@ import {statusOf} from '../support/payment-webhook.ts'
 import {until} from '../support/until.ts'
 import {endWorker, startWorker} from '../support/worker-process.ts'
 
-/** Tests of a worker that is killed while it applies a purchase. No clock is moved, and every setting is the default. */
+/** The tests run serially, because they share one deployment. They move no clock, so the measured times are real. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {

@@ -7,7 +7,6 @@ import {makeEvent, sendWebhook, statusOf, untilApplied} from '../support/payment
 import {openPayer} from '../support/plan-changing.ts'
 import {until} from '../support/until.ts'
 
-/** Tests of the effects of a purchase and of the end of a period on our rows, and of the actor recorded for each change. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {

@@ -3,7 +3,6 @@ import {assertLike, checkFile, checkImport, column, kindsOf, orders, readChecks}
 import {ok, openOrg, prepareImport} from '../support/importing.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
 
-/** Tests of flows that were once valid: the CRM, the files or the reader settings have changed since. */
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 

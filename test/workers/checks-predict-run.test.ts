@@ -4,7 +4,6 @@ import {checkImport} from '../support/import-checks.ts'
 import {ok, openOrg, prepareImport, readLog, untilEnded} from '../support/importing.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
 
-/** Tests that a check predicts the outcome of a run row by row, over files with all kinds of cells. */
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 

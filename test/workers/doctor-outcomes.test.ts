@@ -3,9 +3,9 @@ import type {FaultSpec} from '../simulators/crm/faults.ts'
 import {ok, openOrg} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
-/** The tests add faults to one stand-in, so they run serially. */
 type Org = Awaited<ReturnType<typeof openOrg>>
 type Here = {world: TestDeployment; production: Org; sandbox: Org}
+/** The tests run serially, because they add faults to one stand-in. */
 const test = anyTest.serial as TestFn<Here>
 
 test.before(async t => {

@@ -4,8 +4,8 @@ import {ok, openOrg} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
 
-/** The tests share one sandbox org, so they run serially. */
 type Here = {world: TestDeployment; org: string; connector: string; call: Awaited<ReturnType<typeof openOrg>>['call']; usual: Switches}
+/** The tests run serially, because they share one sandbox org. */
 const test = anyTest.serial as TestFn<Here>
 
 test.before(async t => {

@@ -5,7 +5,6 @@ import {openHome} from '../support/cli-process.ts'
 import {ok, openOrg} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
-/** The tests set the switches of one stand-in, so they run serially. */
 type Here = {
   world: TestDeployment
   org: string
@@ -14,6 +13,7 @@ type Here = {
   call: Awaited<ReturnType<typeof openOrg>>['call']
   usual: Switches
 }
+/** The tests run serially, because they set the switches of one stand-in. */
 const test = anyTest.serial as TestFn<Here>
 
 test.before(async t => {

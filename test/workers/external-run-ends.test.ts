@@ -3,7 +3,7 @@ import {ok} from '../support/importing.ts'
 import {assertLedger, callsOf, type ExternalEngine, openExternalEngine, row} from '../support/record-writes.ts'
 import {until} from '../support/until.ts'
 
-/** Tests how external runs end, and what an exhausted CRM quota does. The tests share one CRM and one clock, so they run serially. */
+/** The tests run serially, because they share one CRM and one clock. */
 const test = anyTest.serial as TestFn<ExternalEngine>
 
 test.before(async t => {

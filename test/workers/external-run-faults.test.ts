@@ -4,7 +4,7 @@ import {ok} from '../support/importing.ts'
 import {openPostgresProxy} from '../support/postgres-proxy.ts'
 import {assertLedger, type ExternalEngine, openExternalEngine, row} from '../support/record-writes.ts'
 
-/** Tests of a broken connection between a worker and Postgres. The tests share one CRM, so they run serially. */
+/** The tests run serially, because they share one CRM. */
 const test = anyTest.serial as TestFn<ExternalEngine>
 
 test.before(async t => {

@@ -9,7 +9,7 @@ import {assertLedger, type ExternalEngine, nameless, openExternalEngine, row, ro
 import {until} from '../support/until.ts'
 import {endWorker, startWorker} from '../support/worker-process.ts'
 
-/** Tests of worker processes that die, sleep and stop. The tests share one clock, so they run serially. */
+/** The tests run serially, because they share one clock. */
 const test = anyTest.serial as TestFn<ExternalEngine>
 const started: ChildProcess[] = []
 

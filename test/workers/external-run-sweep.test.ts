@@ -5,7 +5,7 @@ import {ok} from '../support/importing.ts'
 import {callsOf, type ExternalEngine, nameless, openExternalEngine, row, rowsOf} from '../support/record-writes.ts'
 import {until} from '../support/until.ts'
 
-/** Tests of the sweep, which removes leftovers of external runs. The tests share one clock, so they run serially. */
+/** The tests run serially, because they share one clock. */
 const test = anyTest.serial as TestFn<ExternalEngine>
 
 test.before(async t => {

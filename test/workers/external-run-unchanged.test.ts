@@ -2,7 +2,7 @@ import anyTest, {type TestFn} from 'ava'
 import {ok} from '../support/importing.ts'
 import {assertLedger, type ExternalEngine, openExternalEngine, row} from '../support/record-writes.ts'
 
-/** Tests of rows of an external engine whose record already holds every value. The tests share one stand-in, so they run serially. */
+/** The tests run serially, because they share one stand-in. */
 const test = anyTest.serial as TestFn<ExternalEngine>
 
 test.before(async t => {

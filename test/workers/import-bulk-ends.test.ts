@@ -34,7 +34,7 @@ const worker = openLongLivedWorker(() => ({...here.config, PUBLIC_URL: here.url}
 const updates = {method: 'PUT', path: '/crm/v8/Accounts'}
 const changed = (prefix: string) => imports.list(prefix).filter(({Account_Name}) => String(Account_Name).startsWith('Company'))
 
-/** Starts a run and waits until the CRM has its first job, which it does not execute yet. */
+/** Starts a run and waits until the CRM has its first job, which the CRM does not execute yet. */
 const startRunWithHeldJob = async (prefix: string, start: object = {write: 'bulk'}, csv = accountRows(rows, prefix)) => {
   here.crm.setSwitches({bulkHold: true})
   const started = await imports.begin(csv, start)

@@ -64,7 +64,7 @@ const headOf = (id: string) =>
 
 const untilPaused = (runPath: string) => untilRun(org.call, runPath, run => run.state === 'paused')
 
-/** Minutes by which `passMinute` has advanced the clocks of the service and of the CRM. */
+/** How often `passMinute` has advanced the clocks of the service and of the CRM, each time by 61 seconds. */
 let minutes = 0
 const passMinute = async () => {
   here.crm.clock.advance(61_000)

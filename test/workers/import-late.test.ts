@@ -9,7 +9,6 @@ import {startTestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
 import {endWorker, startWorker} from '../support/worker-process.ts'
 
-/** Tests of requests that would be sent too late, and of a CRM clock that differs from ours. */
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 const started: ChildProcess[] = []
@@ -25,7 +24,7 @@ test.afterEach.always(async () => {
 
 const creates = {method: 'POST', path: '/crm/v8/Accounts'}
 const tokens = {path: '/oauth/v2/token'}
-/** Time in ms, longer than a request may be sent after its intent. */
+/** A delay in ms that exceeds the time within which a request must leave after its intent. */
 const slowMs = 5_500
 
 const plain = {...accounts, match: undefined}

@@ -13,7 +13,7 @@ import {startTestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
 import {startWorker} from '../support/worker-process.ts'
 
-/** Tests of runs that fail with every worker that executes them. Only the tests execute runs. */
+/** A deployment without a worker for imports, because only the tests execute runs. */
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 

@@ -5,7 +5,6 @@ import {assertAccounted} from '../support/oracle.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
 import {endWorker, openWorkers} from '../support/worker-process.ts'
 
-/** Tests of runs that one worker cannot execute and another can, now or later. */
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 

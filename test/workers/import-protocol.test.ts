@@ -2,7 +2,6 @@ import test from 'ava'
 import {accounts, ok, openOrg, prepareImport, runImport, untilEnded, untilRun} from '../support/importing.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
 
-/** Tests of behaviour of the real CRM that differs from what its documentation suggests. */
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 

@@ -7,7 +7,6 @@ import {assertAccounted, assertOnce, countBy} from '../support/oracle.ts'
 import {assertSheets, lineSheet, lines, orderSheet, orders} from '../support/subforms.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
 
-/** Tests of requests that the CRM refuses as a whole: for the token, a permission, the size or one record. */
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 

@@ -9,7 +9,6 @@ import {startTestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
 import {endWorker, openWorkers} from '../support/worker-process.ts'
 
-/** Tests of workers that operators kill or stop, and of workers that a run crashes. */
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 

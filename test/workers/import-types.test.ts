@@ -2,10 +2,10 @@ import test from 'ava'
 import {openOrg, prepareImport, runImport} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
-/** Tests of the field types that the vendor's SDK names, as the CRM's metadata describes them, and why a column cannot fill each. */
 let here: TestDeployment
 let org: Awaited<ReturnType<typeof openOrg>>
 
+/** Field types that the vendor's SDK names, as the CRM's metadata describes them, and the reason why a column cannot fill each. */
 const described: [name: string, describedAs: {data_type: string; json_type: string; lookup?: object}, why: RegExp][] = [
   ['Repeats', {data_type: 'RRULE', json_type: 'jsonobject'}, /rule of the calendar/],
   ['Alarm', {data_type: 'ALARM', json_type: 'jsonobject'}, /rule of the calendar/],

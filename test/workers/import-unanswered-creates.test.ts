@@ -41,7 +41,7 @@ const openLane = ({user, company, org}: Lane) => {
     user,
     org,
     importRows,
-    /** `nth`: counts the create requests of this user. */
+    /** `nth`: the number of the first affected create request of this user. */
     lose: (action: unknown, {nth = 1, times = 1} = {}) => here.crm.faults.add({match: {...match, nth}, times, action: action as never}),
     /** Blocks all queries of this user until the returned function is called. */
     holdQueries: () => {

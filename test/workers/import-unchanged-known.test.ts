@@ -3,10 +3,7 @@ import {checkImport} from '../support/import-checks.ts'
 import {accountRows, accounts, type Org, ok, openOrg, prepareImport, readLog, runImport, untilEnded} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
-/**
- * Tests of unchanged rows whose record is known, or whose values do not fit into one query. The tests share one deployment, so they run
- * serially.
- */
+/** The tests run serially, because they share one deployment. */
 const test = anyTest.serial as TestFn<{here: TestDeployment; org: Org}>
 
 test.before(async t => {

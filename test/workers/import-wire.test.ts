@@ -8,7 +8,6 @@ import {openPostgresProxy} from '../support/postgres-proxy.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
 
-/** In these tests, workers reach Postgres through a proxy that loses statements, or only their answers. */
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 

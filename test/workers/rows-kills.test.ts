@@ -11,7 +11,7 @@ import {startTestDeployment, type TestDeployment} from '../support/test-deployme
 import {until} from '../support/until.ts'
 import {endWorker, startWorker} from '../support/worker-process.ts'
 
-/** Tests of workers that are killed or stopped during a request. The tests share one CRM and one clock, so they run serially. */
+/** What the tests share: one CRM and one clock. So they run serially. */
 type Here = {world: TestDeployment; orders: Orders}
 const test = anyTest.serial as TestFn<Here>
 const started: ChildProcess[] = []

@@ -5,7 +5,6 @@ import {logOf, meterOf, type Orders, openOrders, sheet} from '../support/subform
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
 
-/** Tests of a run's row limit that is reached between two parents, and of concurrent requests. The tests run serially. */
 type Here = {world: TestDeployment; orders: Orders}
 const test = anyTest.serial as TestFn<Here>
 

@@ -2,7 +2,7 @@ import anyTest, {type TestFn} from 'ava'
 import {logOf, meterOf, type Orders, openOrders, sheet} from '../support/subform-rows.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
-/** Tests how parents share CRM calls, and what exceeds one call. The tests share one CRM and one journal, so they run serially. */
+/** What the tests share: one CRM and its journal. So they run serially. */
 type Here = {world: TestDeployment; orders: Orders}
 const test = anyTest.serial as TestFn<Here>
 

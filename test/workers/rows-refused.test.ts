@@ -4,7 +4,7 @@ import {sql} from '../../sql/database.ts'
 import {logOf, meterOf, type Orders, openOrders, sheet} from '../support/subform-rows.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
-/** Tests of failures before rows are read or sent. The tests share one CRM org and one clock, so they run serially. */
+/** What the tests share: one CRM org and one clock. So they run serially. */
 type Here = {world: TestDeployment; orders: Orders}
 const test = anyTest.serial as TestFn<Here>
 

@@ -5,7 +5,7 @@ import {logOf, meterOf, type Orders, openOrders, sheet} from '../support/subform
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
 
-/** Tests of unanswered writes of subform rows. The tests share one CRM, so they run serially. */
+/** What the tests share: one CRM. So they run serially. */
 type Here = {world: TestDeployment; orders: Orders}
 const test = anyTest.serial as TestFn<Here>
 

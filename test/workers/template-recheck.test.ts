@@ -3,7 +3,6 @@ import {type Org, ok, openOrg} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
 
-/** Tests that a discovery with changes checks the newest import of each template again, and reports what a changed field breaks. */
 let house: TestDeployment
 let org: Org
 

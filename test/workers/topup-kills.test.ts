@@ -6,7 +6,6 @@ import {openTopping, type Topping} from '../support/topups.ts'
 import {until} from '../support/until.ts'
 import {endWorker, startWorker} from '../support/worker-process.ts'
 
-/** Tests of a worker that dies or freezes before or after the charge. Credits must be charged and granted once. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {

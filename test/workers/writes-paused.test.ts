@@ -6,15 +6,13 @@ import {assertAccounted, assertOnce} from '../support/oracle.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
 
-/**
- * Faults of the stand-in apply to every run, so the tests run serially. The lease is long, so that only the check before a batch notices a
- * pause.
- */
 type Here = {world: TestDeployment; org: Org}
+/** The tests run serially, because faults of the stand-in apply to every run. */
 const test = anyTest.serial as TestFn<Here>
 const rows = 1_200
 
 test.before(async t => {
+  // The lease is long, so that only the check before a batch notices a pause.
   const here = await startTestDeployment(t, {workers: ['imports', 'discovery'], environment: {LEASE_SECONDS: '9', CRM_SLOTS: '2'}})
   Object.assign(t.context, {world: here, org: await openOrg(here)})
 })

@@ -12,7 +12,10 @@ import {applyCustomerGone} from './customer-gone.ts'
 import {notifyActionRequired, notifyDispute, notifyPaymentFailed, notifyRefund, notifyTrialEnding} from './notify.ts'
 import type {SubscriptionReading} from './subscription-reading.ts'
 
-/** The effect of an event: what to write, or the code for why the event is ignored. `done` is called after the commit. */
+/**
+ * The effect of an event: what to write, or the code for why the event is ignored (null: the event needs no action). `done` is called after
+ * the commit.
+ */
 export type EventEffect = {ignoredFor: string | null} | {write(tx: Tx): Promise<void>; done?(): void}
 
 export type ApplyEventInput = {tools: WorkerDeps; held: BillingLease; reading: SubscriptionReading; event: PaymentEvent}

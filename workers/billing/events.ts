@@ -30,8 +30,8 @@ const perLook = 100
 const longestMs = 20_000
 
 /**
- * Applies the event and all other open events of its org under one billing lock. One read of the subscription serves all events that arrived
- * before it. Returns the status of the named event; `deferred` if another process holds the lock.
+ * Applies the event, and then the org's other open events until `longestMs`, under one billing lock. One read of the subscription serves all
+ * events that arrived before it. Returns the status of the named event; `deferred` if another process holds the lock.
  */
 export const applyEvents = async (deps: WorkerDeps, id: string): Promise<EventStatus> => {
   const event = await findEvent(deps.db, id)
@@ -71,8 +71,8 @@ const applyOne = async (deps: WorkerDeps, {held, reading, id}: One, again: 'rece
 type FailedEvent = {event: PaymentEvent; error: unknown; again: 'received' | 'deferred'}
 
 /**
- * Records a failed attempt and rethrows the error, so that the event is retried. After too many failures, the event counts as failed and
- * nothing is thrown. The retry comes from the event's job, or from the release of the billing lock.
+ * Records a failed attempt and rethrows the error, so that the event is retried. The retry comes from the event's job, or from the release of
+ * the billing lock. After `usualAttempts` failures, the event counts as failed and nothing is thrown. `sendWaiting` then retries the event.
  */
 const noteFailure = async ({db, log}: WorkerDeps, {event, error, again}: FailedEvent): Promise<EventStatus> => {
   const {id, type, org, attempts} = event

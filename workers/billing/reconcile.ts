@@ -14,9 +14,9 @@ import {openSubscriptionReading} from './subscription-reading.ts'
 const orgsPerRound = 20
 const eventsPerRound = 100
 /**
- * The delays after which an event is enqueued again. `pickupSeconds` counts without an attempt, because the worker that took the job may have
- * died; a queued job is not queued twice. `patienceSeconds` counts after an attempt. This delay doubles with each failure up to six hours,
- * for about a week.
+ * The delays after which an event is enqueued again. `pickupSeconds`: before the first attempt, because the worker that took the job may have
+ * died; a queued job is not queued twice. `patienceSeconds`: after an attempt. From `usualAttempts` on, this delay doubles with each failure
+ * up to six hours, for about a week.
  */
 const patience = {pickupSeconds: 15, patienceSeconds: 300, usualAttempts, mostAttempts: 40, mostSeconds: 6 * 3600, limit: eventsPerRound}
 
@@ -28,7 +28,7 @@ export const sendWaiting = async ({db, payment}: WorkerDeps, queue: Queue): Prom
 }
 
 /**
- * Compares due orgs with the provider. If the provider does not answer, the round ends, and the remaining orgs are due again in the next
+ * Compares due orgs with the provider. If a call to the provider fails, the round ends, and the remaining orgs are due again in the next
  * round.
  */
 export const reconcileDue = async (deps: WorkerDeps): Promise<void> => {
@@ -49,8 +49,8 @@ export const reconcileDue = async (deps: WorkerDeps): Promise<void> => {
 const isOfProvider = (error: unknown) => error instanceof PaymentFailure || error instanceof Refusal
 
 /**
- * Settles everything of the org that may be open at the provider, then writes the org's plan as the provider has it. Skips an org whose
- * billing lock is held.
+ * Settles the org's stale Checkouts. Then, unless the billing lock is held, settles open plan changes and writes the org's plan as the
+ * provider has it.
  */
 export const reconcileOrg = async (deps: WorkerDeps, org: string): Promise<void> => {
   await settleStaleCheckouts(deps, org)

@@ -15,7 +15,7 @@ export type SubscriptionReading = {
   write(tx: Tx): Promise<void>
   /** Notes that the write was committed. Call it after the commit. */
   isWritten(): void
-  /** Drops the subscription that was read, because the provider was changed or more events have arrived. */
+  /** Drops the subscription that was read, because it may have changed at the provider or more events have arrived. */
   forget(): void
 }
 

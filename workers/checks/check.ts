@@ -47,7 +47,7 @@ export const checkImport = async (work: Work, checkRef: CheckRef) => {
   return {rows, errors: countOf(problems, 'error'), warnings: countOf(problems, 'warning')}
 }
 
-/** Reads every row of every flow as a run would, and replaces the findings of the previous check. */
+/** Reads the rows of all flows that a run could execute, as the run would. Replaces the findings of the previous check. */
 export const runCheck = async (work: Work, checkRef: CheckRef): Promise<{rows: number; problems: CheckProblem[]}> => {
   const findings = openFindings()
   const taken = await work.db.transaction(tx => takeCheckSnapshot(tx, checkRef, findings))
@@ -71,11 +71,15 @@ const gone = () => new Refusal('IMPORT_NOT_FOUND', 'This import no longer exists
 const countOf = (problems: CheckProblem[], severity: CheckProblem['severity']) =>
   problems.filter(problem => problem.severity === severity).length
 
-/** Freezes the import as it is now, as for a run. A problem that would prevent a run is noted, and the other flows are still checked. */
+/**
+ * Freezes the import as it is now, as for a run. A problem of a flow that would prevent a run is noted, and the flows without such a problem
+ * are still checked.
+ */
 const takeCheckSnapshot = async (tx: Tx, {org, importId}: CheckRef, findings: CheckFindings): Promise<CheckSnapshot> => {
   const found = await findImport(tx, {org, id: importId})
   if (!found || found.state === 'expired') throw gone()
-  // The inputs are read before anything else, so a later change can only make the check look outdated, never current by mistake.
+  // The digest of the inputs (`ground`) is read before the flows' data. So a change in between can only make the check look outdated, never
+  // current by mistake.
   const {ground, at: startedAt} = await findGround(tx, found.no)
   const known = await findFlowData(tx, {org, importNo: found.no, connector: found.connectorId})
   const flows = Flows.parse(found.flows)

@@ -6,7 +6,7 @@ import {fixOf} from './fixes.ts'
 export type Spot = Pick<CheckProblem, 'severity' | 'kind'> &
   Partial<Pick<CheckProblem, 'flow' | 'module' | 'field' | 'column' | 'place'>> & {source?: Pick<SnapshotSource, 'no' | 'id'> | null}
 
-/** A finding to note. `cell`: as in the file. `fix`: given if the kind alone does not determine it. */
+/** A finding to note. `cell`: the cell as in the file. `fix`: what a person can do, if the kind alone does not determine that. */
 type NewFinding = {message: string; row?: number; cell?: string | undefined; fix?: string; count?: number}
 type Group = {order: number; problem: CheckProblem}
 
@@ -44,7 +44,7 @@ export type CheckFindings = ReturnType<typeof openFindings>
 
 const more = `There are more than ${mostProblems.toLocaleString('en')} problems. The others are counted here and not listed`
 
-/** Adds a row to a problem, which keeps the smallest row numbers in any order of arrival. The first row's message is the problem's message. */
+/** Adds a row to a problem. The problem keeps the smallest row numbers, in any order of arrival, and the message of the smallest. */
 const addRow = (problem: CheckProblem, row: number, message: string) => {
   const {rows} = problem
   if (rows.length === mostRows && row >= rows.at(-1)!) return

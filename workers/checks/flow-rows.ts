@@ -29,7 +29,7 @@ type FlowCheck = {
   onRead(rows: number): Promise<void>
 }
 
-/** Reads the flow's file and composes its rows as a run does. Returns the number of rows without a problem. */
+/** Reads the flow's file and composes its rows as a run does. Returns the number of rows without an error. Warnings do not count. */
 export const checkRows = async (check: FlowCheck): Promise<number> => {
   const {place, flow, late, findings, signal, tellsStruck, onRead} = check
   const source = flow.source

@@ -15,8 +15,8 @@ import {runCheck} from './check.ts'
 const [mostTemplates, mostRows, mostProblems] = [20, 500_000, 50]
 
 /**
- * Checks the newest import of each template of the connection again. Stores the problems in fields that changed since that import was made.
- * Leaves out imports without a changed module, and large ones.
+ * Checks the newest import of each of the 20 most recently used templates of the connection again. Stores the errors and warnings that changes
+ * of modules or fields since that import may have caused. Leaves out imports without a changed module, and large ones.
  */
 export const recheckTemplates = async (work: Work, {org, connector}: {org: string; connector: string}) => {
   const answer = {templates: 0, broken: 0}
@@ -79,7 +79,7 @@ type KeepInput = {
   problems: RecheckProblem[]
 }
 
-/** Stores the result and announces it in one transaction. The same problems are announced once. */
+/** Stores the result, and announces its problems in the same transaction unless they are those of the previous result. */
 const keep = ({db}: Work, {org, connector, template, rows, problems}: KeepInput) =>
   db.transaction(async tx => {
     const discovery = (await findLatestDiscovery(tx, connector))!.id

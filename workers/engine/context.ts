@@ -30,7 +30,7 @@ export type Context = OfflineContext & {
   images: ImageStore | null
   /** Null: the run applies no sealed plan. */
   plan: OpenPlan | null
-  /** Null: the run has no canary, so no row is verified before other rows are sent. */
+  /** Null: the run has no canary, or none is left to pass. Rows then do not wait for a verification. */
   canary: Canary | null
   lateUpdates: LateUpdates
   crmClock: CrmClock

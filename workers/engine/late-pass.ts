@@ -31,8 +31,8 @@ type LatePass<Chunk> = {
 }
 
 /**
- * Runs a patch or tag pass of a flow, in row order. Returns at once if the pass is finished. A new owner begins at the low-water mark. It
- * may repeat calls, because a repeated patch or tag has no further effect.
+ * Runs a patch or tag pass of a flow, and plans its rows in row order. Returns at once if the pass is finished. A new owner begins at the
+ * low-water mark and may repeat calls, because a repeated patch or tag has no further effect.
  */
 export const runLatePass = async <Chunk>(ctx: Context, flow: CompiledFlow, {pass, phase, listChunks, prepare}: LatePass<Chunk>) => {
   const {db, run} = ctx

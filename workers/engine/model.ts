@@ -46,7 +46,7 @@ export type ImportRow = {
    * waited for a lock loses these records when it gets the lock.
    */
   known?: CrmRecord[] | undefined
-  /** Whether `known` was read by id when the row was planned, and not by an earlier query. */
+  /** Whether `known` was read by id. Unlike the result of a query, such a read shows all recent writes. */
   isKnownById?: boolean
   /** Values that the record held already. They were left out of the payload. */
   confirmed?: Record<string, unknown>
@@ -77,7 +77,10 @@ export type ImportRow = {
   unansweredCreates: number
   /** The digest of the payload of an unanswered create without a unique key, which an earlier owner or an earlier run sent. */
   sentDigest?: Buffer
-  /** The operation that was sent earlier, which planning does not change. Null: nothing was sent, or the row is planned again. */
+  /**
+   * The operation that planning must keep: one that was sent earlier, or the update of a patch or a tag. Null: planning chooses the
+   * operation.
+   */
   decided: {kind: StepKind; target: string | null} | null
   /** The outcome under which the row is counted now. */
   counted: OutcomeName | null
@@ -94,8 +97,8 @@ export type ImportRow = {
   /** Fields whose value in the file had too many decimal places and was rounded. */
   rounded?: string[]
   /**
-   * `unmapped`: fields whose value map has no entry for the value of the row. `emptied`: those of them that treat the value as a blank
-   * cell.
+   * `unmapped`: fields whose value map has no entry for the value of the row. `emptied`: the unmapped fields whose value map treats the
+   * value as a blank cell.
    */
   unmapped?: string[]
   emptied?: string[]
@@ -144,8 +147,8 @@ export const isRow = (composed: ImportRow | RowFailure): composed is ImportRow =
 export type FlowField = SnapshotModule['fields'][number]
 
 /**
- * How the value of a link field finds a record. `always`: every value is searched for. Otherwise only user fields are searched for, and
- * only values with `@`.
+ * How the value of a link field finds a record. `always`: every value is searched for. Otherwise, only a value of a user field that
+ * contains `@` is searched for.
  */
 export type Link = {
   lookup: SnapshotLookup
@@ -183,12 +186,13 @@ export type CompiledFlow = {
   onOne: 'update' | 'skip' | 'create'
   onMany: 'ask' | 'first' | 'skip'
   /**
-   * The fields that are read with each matched record to find unchanged records and edited values. Null: no row is skipped as unchanged.
+   * The fields that are read with each matched record to find unchanged records and edited values. Null: matching reads no values, so it
+   * finds no unchanged records.
    */
   comparedFields: FlowField[] | null
   /** Whether the flow deletes the records that its rows match. */
   deletes?: boolean
-  /** The fields that a run with before images reads too with each matched record. */
+  /** Further fields that are read with each matched record if the run stores before images. */
   imageFields?: FlowField[]
   parent?: ParentLink | null
   /** What happens to values that people edited. Null: they are overwritten. */
@@ -210,7 +214,7 @@ export type CompiledFlow = {
   patchPlan?: PatchPlan
   /** The tags that a tag pass adds. Only the compiled flow of a tag pass has them. */
   tags?: string[]
-  /** `undo`: the flow is an undo. `judgeUndo` then settles the answers to its writes. */
+  /** `undo`: the writes belong to an undo, so `judgeUndo` settles their answers. */
   judge?: 'undo'
   /** Updates are refused for records that changed after this time, in ms by the CRM's clock. Only restores of an undo have it. */
   unmodifiedSince?: number | null

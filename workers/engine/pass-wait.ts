@@ -5,7 +5,7 @@ const longestSleepMs = 1_000
 
 type PassWait = {signal: AbortSignal; over: AbortSignal; assertGoing(): void}
 
-/** Waits `ms`. Rejects early with the error of `assertGoing` if the pass ends, or with an AbortError if a signal aborts. */
+/** Waits `ms`. Rejects early with the error that `assertGoing` throws, or with an AbortError if `signal` or `over` aborts. */
 export const waitInPass = async (ms: number, {signal, over, assertGoing}: PassWait): Promise<void> => {
   const either = AbortSignal.any([signal, over])
   const end = performance.now() + ms

@@ -21,7 +21,10 @@ import {drainPipeline, finishRows, openRowPipeline, planChunk, waitForRoom} from
 import {addSteps} from './sealed-plan/keep-to-plan.ts'
 import {emptySettlement} from './settle/settler.ts'
 
-/** The most chunks in preparation at once: enough for their queries to use all slots for queries. The window limits their number too. */
+/**
+ * The most chunks that are prepared while another chunk is planned: enough for their queries to use all slots for queries. The window
+ * limits the number too.
+ */
 const chunksAhead = 10
 
 /**
@@ -70,8 +73,8 @@ type ReadChunk = NestedChunk & {questions: Map<number, Question>}
 type IsDone = (number: number) => boolean
 
 /**
- * Yields the chunks of the file up to the last row of the run. Each has its nested rows, and the unsettled entries that earlier owners and
- * earlier runs left.
+ * Yields the chunks of the file, up to the chunk with the last row of the run. Each has its nested rows, and the unsettled entries that
+ * earlier owners and earlier runs left.
  */
 async function* chunksOf(ctx: Context, flow: CompiledFlow, reader: NestedReader | null): AsyncGenerator<ReadChunk> {
   const questions = openQuestions(ctx, flow)
@@ -85,8 +88,8 @@ async function* chunksOf(ctx: Context, flow: CompiledFlow, reader: NestedReader 
 }
 
 /**
- * Returns a test whether a row is at or below the low-water mark, or has a log entry of this run. Only logged rows above the mark are held
- * in memory. The window bounds their number.
+ * Returns a test whether a row is at or below the low-water mark, or has a log entry of the write phase of this run. Only logged rows above
+ * the mark are held in memory.
  */
 const findDone = async ({db, run}: Context, flow: CompiledFlow, lowWater: number): Promise<IsDone> => {
   const logged = new Set(await listLoggedRows(db, {run: run.no, flow: flow.no, after: lowWater}))

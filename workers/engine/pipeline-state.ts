@@ -19,7 +19,7 @@ export type RowPipeline = {
   /** The rows that wait for a file of a bulk job. Null: rows are written by record calls. */
   bulk: BulkBatches | null
   underWay: Set<Promise<void>>
-  /** Rows that are already counted and wait to be sent again. */
+  /** Rows that wait to be sent again. They are already counted towards the row limit. */
   resending: Set<ImportRow>
   unanswered: UnansweredCreates
   /** Batches that were sent, until each is settled. */

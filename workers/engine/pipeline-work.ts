@@ -5,7 +5,7 @@ import {assertWritable, crmUnavailable} from './send/crm-retry.ts'
 
 /**
  * Throws if work of the pass has failed or the run must not write. Pauses the run if more than `CRM_SLOTS` consecutive batches got no
- * answer.
+ * answer and the window still has rows.
  */
 export const assertRunning = ({failure, ctx, silentBatches, window}: RowPipeline) => {
   if (failure) throw failure.error

@@ -5,7 +5,7 @@ import type {LedgerContext} from './context.ts'
 /** Counts the CRM calls of a run. `close` stores the rest of the counts. */
 export type RunCost = {note(call: PricedCall): void; close(): Promise<void>}
 
-/** The interval at which counts are stored. A killed process loses the counts of at most one interval. */
+/** The interval in ms at which counts are stored. A killed process loses the counts since the last interval. */
 const everyMs = 2_000
 
 export const openRunCost = ({db, run, log}: Pick<LedgerContext, 'db' | 'run' | 'log'>): RunCost => {

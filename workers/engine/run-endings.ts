@@ -20,7 +20,10 @@ export class RunStopped extends Error {
   }
 }
 
-/** The run cannot write for now. It pauses for `seconds`, and then the sweep resumes it. */
+/**
+ * The run cannot write for now. It pauses for at least `seconds`. The sweep then resumes the run, unless a person must act first, for
+ * example on a held run.
+ */
 export class RunPaused extends Error {
   override name = 'RunPaused'
   readonly code: string

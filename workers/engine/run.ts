@@ -128,7 +128,10 @@ const countPlanned = ({counts}: RunHead) =>
 
 type CrmDeps = Pick<WorkerDeps, 'crm' | 'budget'>
 
-/** Executes the run, and pauses or releases it if the execution ended early. This includes errors while the run stops or closes. */
+/**
+ * Executes the run to its end. A pause, a drain or a lost lease ends the execution early, even while the run stops or closes. A pause is
+ * stored. Any other error is thrown.
+ */
 const execute = (ctx: LedgerContext, reach: CrmDeps, head: RunHead): Promise<RunState> =>
   executeToEnd(ctx, reach, head).catch(error => pauseOrRelease(ctx, findEnding(ctx, error)))
 
@@ -161,8 +164,8 @@ const settleAbandonedBatches = async (ctx: LedgerContext, how: {piecewise?: bool
 }
 
 /**
- * Executes the flows of the run, or its undo. Throws a stop or a pause if the run must not write. Does nothing if the run is already
- * closing.
+ * Executes the flows of the run, or the undo if the run is one. Throws a stop or a pause if the run must not write. Does nothing if the run
+ * is already closing.
  */
 const writeRows = async (ledgerContext: LedgerContext, {crm, budget}: CrmDeps, head: RunHead) => {
   const {db, run, lease} = ledgerContext

@@ -13,7 +13,10 @@ export type SegmentWriter<T> = {
   keep(items: T[]): Promise<void>
 }
 
-/** `list`: the number of the list of segments. `what`: the noun for log and pause. `seal`: encrypts an object. */
+/**
+ * `list`: the number of the list of segments. `what`: the plural noun for the values in log entries and in the message of a pause. `seal`:
+ * encrypts an object.
+ */
 export type SegmentOptions = {
   list: number
   what: string
@@ -55,9 +58,9 @@ export const openSegmentWriter = <T extends object>(
 }
 
 /**
- * Stores the items as one object and names it in a transaction. `within`: statements of that transaction. If it returns false, the object
- * is not named. A try with an unknown result is repeated, so `within` must notice an earlier commit. Pauses the run after three failed
- * tries.
+ * Stores the items as one object, and adds the object to the list of segments in a transaction. `within`: further statements of that
+ * transaction; if `within` returns false, the object is not added. A try with an unknown result is repeated, so `within` must notice an
+ * earlier commit. Pauses the run after three failed tries.
  */
 export const storeSegment = async (
   {db, storage, run, log}: SegmentContext,

@@ -38,7 +38,7 @@ export const writeFlows = async (ctx: Context, flows: CompiledFlow[], head: RunH
 }
 
 /**
- * `stop`: why the run was stopped before this process became its owner. Such a run only finishes the bulk jobs that the CRM may execute.
+ * `stop`: why the run was stopped before this process became its owner. A stopped run only finishes the bulk jobs that the CRM may execute.
  */
 const runPasses = async (ctx: Context, flows: CompiledFlow[], patches: CompiledPatchFlow[], stop: RunHead['stop']) => {
   const {db, run} = ctx
@@ -64,8 +64,8 @@ const tagRecords = async (ctx: Context) => {
 }
 
 /**
- * Settles the bulk jobs whose wait ended early, because the CRM may execute them. Then verifies the written rows, if the CRM answers. A
- * failed verification does not keep the run open. The run counts the rows that were not read back.
+ * Settles the bulk jobs whose wait ended early, because the CRM may execute them. Then verifies the written rows. If the verification
+ * fails, the run ends nevertheless and counts the rows that were not read back.
  */
 const endStopped = async (ctx: Context, flows: CompiledFlow[], verifier: Verifier | null) => {
   const {log, lease} = ctx

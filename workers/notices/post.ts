@@ -15,7 +15,10 @@ const claimSeconds = 60
 /** The limit on endpoints of one org to which notices are posted at the same time. */
 const perOrg = 4
 const deadDays = 5
-/** An endpoint is disabled only after this many failed attempts of one notice. So a first failure after a quiet week disables nothing. */
+/**
+ * An endpoint that fails for `deadDays` is disabled only after this many failed attempts of one notice. So a first failure after a quiet week
+ * disables nothing.
+ */
 const deadAttempts = 5
 
 export const claimNext = ({db}: WorkerDeps): Promise<ClaimedPost | null> => claimPosting(db, {seconds: claimSeconds, perOrg})

@@ -27,8 +27,8 @@ export const expireImports = async ({db, drain, tally}: RetentionDeps, {id: org,
 }
 
 /**
- * Expires runs that ended before the history window, in imports that stay. Their `chain_rows` are deleted only after all runs of the chain
- * have expired, because a retry would otherwise write rows a second time.
+ * Expires runs that ended longer ago than the history window, even if their import stays. Their `chain_rows` are deleted only after all runs
+ * of the chain have expired, because a retry would otherwise write rows a second time.
  */
 export const expireRuns = async ({db, drain, tally}: RetentionDeps, {id: org, days}: Keeper) => {
   for (let after = 0; ; ) {

@@ -2,8 +2,8 @@ import {insertFailure, type NightClaim, noteNight} from '../../sql/retention.ts'
 import type {WorkerDeps} from '../deps.ts'
 
 /**
- * The counts of a night. `rows`: rows deleted from Postgres. `objects`: objects that were removed because the row that named them was
- * deleted. `orphans`: objects that were removed because no row names them.
+ * The counts of one nightly retention. `rows`: rows deleted from Postgres. `objects`: objects that were removed because the row that named
+ * them was deleted. `orphans`: objects that were removed because no row names them.
  */
 type Counts = Partial<
   Record<
@@ -38,7 +38,7 @@ type Tally = {
 
 export type RetentionDeps = Pick<WorkerDeps, 'db' | 'storage' | 'log' | 'drain'> & {tally: Tally}
 
-/** The lease of a night in seconds, longer than any single step takes. */
+/** The lease of a night in seconds. It is longer than the work between two calls of `add`, each of which renews the lease. */
 export const leaseSeconds = 300
 
 /** Another process took over the night and continues it. */

@@ -7,7 +7,7 @@ import {attempt, type RetentionDeps} from './tally.ts'
 /** The limit on uploads per statement. Each is deleted with its parts, which may be thousands. */
 const uploadsPerDelete = 5
 
-/** Deletes abandoned uploads, and the stored parts of completed or cancelled ones. */
+/** Deletes abandoned uploads, then the objects that are pending delete, such as the parts of completed or cancelled uploads. */
 export const removeUploads = async (retaining: RetentionDeps) => {
   const {db, drain, tally} = retaining
   const expire = () =>

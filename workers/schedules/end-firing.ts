@@ -29,7 +29,7 @@ export const endDiscarded = async (tx: Tx, {firing}: FiringOf, sha256: string) =
   await end(tx, firing, {outcome: 'unchanged', reason: {code: 'DISCARDED', message}, sha256})
 }
 
-/** Ends a firing because of an obstacle. A permanent obstacle disables the schedule. A temporary one skips this firing. */
+/** Ends a firing because of an obstacle. A permanent obstacle fails the firing and disables the schedule. A temporary one skips the firing. */
 export const endBlocked = async (tx: Tx, {firing, schedule}: FiringOf, {stops, reason}: Obstacle) => {
   await end(tx, firing, {outcome: stops ? 'failed' : 'skipped', reason})
   if (stops) await stop(tx, schedule, reason)

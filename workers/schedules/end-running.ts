@@ -19,8 +19,8 @@ const read = async (tx: Tx, of: {org: string; runId: string}) => {
 
 /**
  * Ends a firing whose run has ended or was deleted. Stores the file as the last file, unless the run was stopped before a row may have been
- * written. If the file comes again, only the rest is run. A cancelled run also stores the file, so that no later firing runs the same file
- * automatically.
+ * written. If the last file comes again after a stop, only the rest of the file is run. A cancelled run also stores the file, so that no later
+ * firing runs the same file automatically.
  */
 const end = async (tx: Tx, firing: Firing) => {
   const {id, org, runId, scheduleId, sha256, templateVersion} = firing

@@ -25,7 +25,7 @@ type FiringInput = {firing: Firing; schedule: Schedule}
 export type ReadyFiring = FiringInput & {ground: ScheduleStatus; contract: StoredContract; fetched: FetchedFile}
 type FilledImport = {made: Import; filled: FilledSource}
 
-/** The delays in seconds after which a fetch with a temporary failure is retried. */
+/** The delays in seconds after which a firing with a temporary or internal failure is retried. */
 const retrySeconds = [30, 120]
 /** The most owners of one firing. After so many, the firing itself may be what kills its workers. */
 const mostTakes = 8

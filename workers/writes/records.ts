@@ -101,7 +101,7 @@ type Idempotency = {field: string; deriveValue(rowKey: string): string}
 
 /**
  * Opens the idempotency values of a create's module. Returns null for updates, and for a module without an idempotency field. Refuses the
- * write if the field no longer fits by the newest discovery.
+ * write if the newest discovery shows that the field has become unfit, for example because it accepts duplicates.
  */
 const openIdempotency = async ({db, config}: Work, {org, runId: run, connectorId: connector, kind}: Write, module: string) => {
   const field = kind === 'create' ? (await readIdempotencyFields(db, {org, connector})).get(module) : undefined
@@ -112,7 +112,10 @@ const openIdempotency = async ({db, config}: Work, {org, runId: run, connectorId
   return {field, deriveValue: (rowKey: string) => derive(module, rowKey)}
 }
 
-/** Makes the CRM call of a write. If the process is asked to stop, a write in progress is completed first. */
+/**
+ * Returns the function that sends a write to the CRM. If the process is asked to stop, a request that was sent is still completed; no other is
+ * sent.
+ */
 const callOf = (connection: Connection, write: Write, {module, automations, items}: RecordsRequest, idempotency: Idempotency | null) => {
   const itemOf = new Map(items.map(item => [item.at, item]))
   return (units: AdmittedUnit[], {signal, mayLeave}: Parameters<SendInput['transmit']>[1]): Promise<WriteAnswer> => {

@@ -54,7 +54,8 @@ const readForMs = 2_000
 
 /**
  * Reserves the parents and reads the rows that they hold, in order. Ends at the limit of one request, at the run's row limit, or after two
- * seconds. If the first parent has no room in the row limit, all parents are returned unread, and the admission decides.
+ * seconds. If the run was stopped or the first parent has no room in the row limit, all parents are returned unread, and the admission
+ * decides.
  */
 export const gatherPack = async (pipeline: PackContext, parents: ParentItem[]): Promise<RowPack> => {
   const pack: RowPack = {units: [], held: new Map(), readAt: performance.now(), results: [], shut: null}

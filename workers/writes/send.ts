@@ -27,8 +27,8 @@ import {acquireBatchSlot, type BatchSlot} from '../engine/send/batch-slot.ts'
 import type {Work} from '../worker.ts'
 
 /**
- * The CRM's answer to a batch: one end per row, in order, and one result per item. `problem`: an answer of the CRM that applies to every
- * row.
+ * The outcome of a batch: one end per row, in order, and at most one result per item. An unsent item without a result may be tried again.
+ * `problem`: an answer of the CRM that applies to every row.
  */
 export type SentUnits = {ends: WriteEnd[]; results: ItemResult[]; problem?: CrmError | null}
 
@@ -50,9 +50,9 @@ export type SendInput = {
 const sendWithinMs = 5_000
 
 /**
- * Executes one request of an external engine: slot, intent, request, slot back, settlement. Items for which the row limit has no room are
- * tried again, and end as BUSY after the time of one call. Every item then has a result, or its batch is in flight. A batch that was sent is
- * always settled, here or as unanswered by the sweep.
+ * Executes one request of an external engine: takes a slot, stores the intent, sends the request, gives the slot back, and settles. Items for
+ * which the row limit has no room are tried again, and end as BUSY after the time of one call. Every item then has a result, or its batch is
+ * in flight. A batch that was sent is always settled, here or as unanswered by the sweep.
  */
 export const sendUnits = async (work: Work, sending: SendInput): Promise<void> => {
   const {write, slots, isLarge, transmit} = sending

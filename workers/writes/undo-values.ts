@@ -92,7 +92,10 @@ export const keepOrRefuse = (images: ImageStore, list: BeforeImage[]): Promise<v
 
 type ChainRef = {write: Write; run: Run}
 
-/** Returns the attempt that the next send of each row makes. An image of the same attempt replaces an earlier one that was not sent. */
+/**
+ * Returns the attempt that the next send of each row makes. If an earlier send of this attempt did not take place, the new image replaces the
+ * image that was stored for it.
+ */
 const findNextAttempts = async ({db}: Work, {write, run, request}: ChainRef & {request: RecordsRequest}, items: RecordItem[]) => {
   const place = {run: write.runNo, chain: run.chainNo ?? run.no, module: request.moduleNo}
   const states = await db.transaction(tx => listExternalRowStates(tx, {...place, keys: items.map(({rowKey}) => rowKey)}))

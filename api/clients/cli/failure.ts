@@ -22,7 +22,7 @@ export class Failure extends Error {
 
 export const usage = (message: string, next = 'See: lading help') => new Failure(message, {exit: EXIT.usage, code: 'USAGE', next})
 
-/** Returns the failure for a local file that is missing or unreadable. */
+/** Returns the failure for a local file that cannot be used: it is missing, unreadable, or has wrong contents. */
 export const badFile = (message: string, next = 'Check the path and the read permission') =>
   new Failure(message, {exit: EXIT.usage, code: 'FILE', next})
 

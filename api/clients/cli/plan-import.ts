@@ -8,7 +8,7 @@ import {bindFlows, fillSlots, type LocalFile, readFlows, readInputs} from './inp
 import {clean} from './phrases.ts'
 import type {Cli, Session} from './session.ts'
 
-/** What to import and where, as the options say it. */
+/** The options that say what to import and where. */
 export type PlanInput = Existing & {
   files: string[]
   template?: string

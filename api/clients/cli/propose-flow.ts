@@ -11,7 +11,7 @@ type ProposeFlowInput = {importId: string; connectorId: string; source: Json; mo
 /** A flow made of proposals. `fields` are the fields of its module. */
 export type ProposedFlow = {flow: Json; fields: Json[]}
 
-/** The least confidence of a proposal that is used. The widget starts with the same value. */
+/** The least confidence of a proposal that is used. The widget also uses less confident proposals. */
 const leastConfidence = 0.8
 const sampleRows = 50
 

@@ -12,7 +12,7 @@ type CallOptions = Pick<RequestOptions, 'headers' | 'signal' | 'timeoutMs'>
 
 type Arguments<I extends object> = Record<never, never> extends I ? [input?: I, options?: CallOptions] : [input: I, options?: CallOptions]
 
-/** Each operation by its name. It throws `ApiError` for a refusal, and `Unreachable` without an answer. */
+/** Each operation as a function, by its name. A call throws `ApiError` for a refusal, and `Unreachable` without an answer. */
 export type Operations<T extends Record<keyof T, OperationTypes>> = {
   [name in keyof T]: (...args: Arguments<T[name]['input']>) => Promise<T[name]['answer']>
 }

@@ -49,8 +49,8 @@ const guessDataCentre = (): string | undefined => {
 }
 
 /**
- * Returns the preselected data centre: the last one used, a developer's local test CRM, or the likely one. If none is configured, it is the
- * first configured one.
+ * Returns the preselected data centre: the last one used, else a developer's local test CRM, else the likely one. A data centre that this server
+ * does not offer is skipped. If none is left, returns the first one that the server offers.
  */
 export const usualDataCentre = (): string => {
   const wanted = [localStorage.getItem(key), 'local', guessDataCentre()]

@@ -8,7 +8,10 @@ type Range = {from?: string | undefined; to?: string | undefined}
 
 const entriesPerPage = 1000
 
-/** Returns the audit entries of the actor's org as NDJSON, oldest first. The export records itself as an entry, which later exports contain. */
+/**
+ * Returns the audit entries of the actor's org as NDJSON, oldest first. Before it reads, the export records itself as an audit event, which
+ * later exports contain.
+ */
 export const exportAudit = async (db: Pool, actor: AuditActor, {from, to}: Range): Promise<Readable> => {
   const until = to ?? (await readClock(db))
   await recordAuditEvent(db, actor, {kind: 'audit.exported', detail: {from: from ?? null, to: until}})

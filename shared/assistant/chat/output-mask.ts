@@ -8,7 +8,7 @@ export type OutputMask = {
   /** Masked columns of the file that the question is about. */
   columns: MaskedColumn[]
   text(text: string): string
-  /** Masks a user's text. Unlike in other texts, single words of personal values are redacted too. */
+  /** Masks a question or an earlier turn. Unlike in other texts, single words of personal values are redacted too. */
   said(text: string): string
   value(value: unknown): unknown
   /** Masks further columns and records that their data is sent. */
@@ -50,7 +50,9 @@ export const openOutputMask = async (
   return {policy, columns: own, text, said, value, sample, sent: () => sent}
 }
 
-/** Minimum length of a redacted word. Shorter words occur by chance, except in scripts whose words are short. */
+/**
+ * Minimum length of a redacted word. Shorter words occur by chance. Words of scripts without capitals have no minimum, because they are short.
+ */
 const fewestShared = 4
 
 /** Returns the words of personal values, without words that are sent anyway in headers and values of other columns. */

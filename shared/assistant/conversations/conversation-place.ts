@@ -3,7 +3,7 @@ import {Refusal} from '../../errors.ts'
 
 /**
  * The places of an import that a question can be about. The key of a place is a JSON array: the kind, then the parts listed here in order.
- * `source` is a source id; a part listed in `optional` may be empty. `api/README.md` documents the kinds and parts.
+ * `source` is a source id; a part listed in `optional` may be empty. `docs/assistant.md` documents the kinds and parts.
  */
 const KINDS = {
   source: {parts: ['source'], optional: []},

@@ -16,7 +16,7 @@ export type TurnQuestion = {
 }
 type Draft = Pick<TurnBody, 'draft' | 'draftId' | 'draftScope'>
 export type TurnContent = Omit<TurnBody, keyof Draft>
-/** The fields of a turn that the answer supplies. */
+/** The content of a turn without the digest of the privacy settings, which `openTurnStore` adds. */
 export type TurnToKeep = Omit<TurnContent, 'ground'>
 
 const VIA: Record<TurnQuestion['via'], AskedVia> = {session: 'session', token: 'api_token', oauth: 'mcp'}
@@ -24,8 +24,8 @@ const [longestQuestion, longestAnswer, mostTargets, mostNotes] = [10_000, 40_000
 
 /**
  * Stores a question and its answer as the last turn of the conversation place, in the transaction that charges for the answer. Returns id and
- * position, or null if the import or the file was deleted in the meantime. Ids are assigned under the import's lock, so a reader who sees one id
- * has seen all lower ids.
+ * position, or null if the import or the file was deleted in the meantime. Ids are assigned under the import's lock. So if a reader sees a turn,
+ * all turns with lower ids are visible too.
  */
 export const keepTurn = async (
   tx: Tx,

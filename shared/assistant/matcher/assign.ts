@@ -1,6 +1,6 @@
 /**
- * Assigns rows to columns one-to-one so that the sum of `worth` is largest (Hungarian algorithm, O(rows² × columns)). Returns the column of
- * each row, or -1. Pairs worth 0 or less are not assigned. Deterministic.
+ * Assigns rows to columns one-to-one so that the sum of `worth` is largest (Hungarian algorithm, O(rows² × (rows + columns))). Returns the
+ * column of each row, or -1. Pairs worth 0 or less are not assigned. Deterministic.
  */
 export const assign = (worth: readonly (readonly number[])[]): number[] => {
   const rows = worth.length

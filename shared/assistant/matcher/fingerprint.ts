@@ -15,7 +15,7 @@ export type Fingerprint = {
   digits: number
   /** Share of links to profiles on social networks, which are not company websites. */
   profile: number
-  /** Shares of numbers with a percent sign, and of amounts with a currency. */
+  /** `percent`: share of numbers with a percent sign. `money`: share of amounts with a currency. */
   percent: number
   money: number
   /** Share of values marked as telephone numbers by a plus, a leading zero or brackets. Dates do not count. */
@@ -91,8 +91,8 @@ const isMoney = (value: string) => isNumber(value) && /\p{Sc}|\b[A-Z]{3}\b|zł|k
 const isDate = (value: string) => looks[lookOf(value)]!.kind === 'date'
 
 /**
- * What the values say about a field. `factor` multiplies the score of the names; it is 0 if at least `fewest` values show that the field cannot
- * hold them. `speaks`: the values support the field.
+ * What the values say about a field. `factor` multiplies the score of the names. A factor of 0 excludes the field; fewer than `fewest` values
+ * never give 0. `speaks`: the values support the field.
  */
 type Evidence = {factor: number; speaks: boolean}
 
@@ -136,12 +136,15 @@ const weighText = (values: Fingerprint, {length}: MatchField): Evidence => {
   return length && values.longest > length ? against(0.9) : silent
 }
 
-/** The position of a field in its module: the first of its kind (`isMain`), or the only one of its type (`isOnly`). */
+/**
+ * How a field stands out in its module. `isMain`: its name means a plain email or phone, without a qualifier or a number above 1. `isOnly`: no
+ * other writable field has its type.
+ */
 type FieldPosition = {isMain: boolean; isOnly: boolean}
 
 /**
- * Scores a field by values alone, for a column whose name has no meaning. `isOpaque`: the name is only a number or a generic word for a
- * column, so weaker evidence counts too.
+ * Scores a field by values alone, for a column whose name has no meaning. `isOpaque`: the name is one or two letters, a number or a generic word
+ * for a column, so weaker evidence counts too.
  */
 export const isDistinctive = (
   values: Fingerprint,

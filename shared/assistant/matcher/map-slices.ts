@@ -2,7 +2,10 @@ import {type Accepted, type LocalProposal, type MatchColumn, type MatchField, pr
 
 export type MapRequest = {columns: readonly MatchColumn[]; fields: readonly MatchField[]; accepted: readonly Accepted[]}
 
-/** Maximum number of column-field pairs per slice. The time of an assignment grows faster than the number of pairs. */
+/**
+ * Maximum number of column-field pairs per slice; a slice of ten columns may have more. The time of an assignment grows faster than the number
+ * of pairs.
+ */
 const mostPairs = 15_000
 
 /** Maps a wide file in slices of columns. A field that an earlier slice uses is read-only in later ones. */

@@ -12,8 +12,8 @@ type Meaning = {about: string; kinds: string[]; of: string[]; nth: number; rest:
 export type NameReading = Meaning & {weight: number}
 
 /**
- * Facts about the other names of the file or module, which decide ambiguous words such as `Nom` or `Estado`. `languages` has bits of the
- * languages with the most unambiguous words, or 0. `spoken` has bits of all likely languages and English, or 0 if there are too few words.
+ * Facts from all names of the file or module, which decide ambiguous words such as `Nom` or `Estado`. `languages` has bits of the languages with
+ * the most unambiguous words, or 0. `spoken` has bits of all likely languages and English, or 0 if there are too few words.
  */
 export type Neighbours = {
   firstname: boolean
@@ -35,7 +35,7 @@ const otherLanguage = 0.9
  */
 const foreignWord = 0.6
 const english = 1 << LANGUAGES.indexOf('en')
-/** Minimum number of unambiguous words in one language. With fewer, the languages of the file are unknown. */
+/** Minimum number of unambiguous words in one language. With fewer, `spoken` is 0. */
 const fewestWords = 4
 
 /** Meanings that another meaning of the same name implies: in `mobile phone`, `phone` is dropped. */

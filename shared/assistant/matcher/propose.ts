@@ -6,7 +6,7 @@ import {readNeighbours} from './meaning.ts'
 import {type Match, scoreColumn} from './score.ts'
 import {normalForm} from './words.ts'
 
-/** A column of a file. `samples` has some of its values. If there are no samples, `type` is its kind (`ColumnEvidence.kinds`). */
+/** A column of a file. `samples` has some of its values. `type`: its kind (`ColumnEvidence.kinds`), which is used only without samples. */
 export type MatchColumn = {name: string; samples?: readonly string[]; type?: string}
 
 /**
@@ -83,7 +83,7 @@ const assignFields = (matches: Match[][], fields: number): number[] => {
 }
 
 /**
- * Returns the worth of a match for the assignment: its score above the minimum. So two good matches are worth more than one very good
+ * Returns the worth of a match for the assignment: its score above `leastScore`, plus 0.1. So two good matches are worth more than one very good
  * match.
  */
 const worthOf = ({score}: Match) => Math.max(0, score - leastScore + 0.1)

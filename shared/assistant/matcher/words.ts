@@ -1,4 +1,4 @@
-/** Maximum length of a name that is read, because a file may have names of any length and the meaning is at the beginning. */
+/** Number of characters of a name that are read. A file may have names of any length, and the meaning is at the beginning. */
 const longestName = 200
 
 /** The words of a name, and the words in brackets, which are only hints. */

@@ -15,8 +15,8 @@ import {type PlanStatus, readPlanStatus} from '../entitlements/plan-status.ts'
 export type Balance = CreditAccount & {periodStart: string; periodEnd: string}
 
 /**
- * Locks the org's credit account and brings it up to date: releases expired reservations, ends expired grants, and adds the period's
- * included credits. The result depends only on the time, not on earlier calls.
+ * Locks the org's credit account and brings it up to date: releases expired reservations, ends expired grants, and adds the period's included
+ * credits. The result is the same however often this was called before.
  */
 export const holdCurrent = async (tx: Tx, org: string): Promise<{standing: PlanStatus; balance: Balance}> => {
   await holdAccount(tx, org)

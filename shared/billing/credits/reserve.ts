@@ -28,8 +28,8 @@ type ReservedCredits = {reservation: CreditReservation; balance: Balance}
 
 /**
  * Reserves `amount` credits for an action. The caller commits this transaction before the action begins. `ref` names the reservation; a
- * repeated call returns its present state. Throws CREDITS_EXHAUSTED, or refuses an org that is suspended or past due. If the balance falls
- * below the org's threshold, enqueues a top-up.
+ * repeated call returns the present state of the reservation. Throws CREDITS_EXHAUSTED. Refuses an org that is suspended, or past due for
+ * longer than the grace period. If the balance falls below the org's threshold, enqueues a top-up.
  */
 export const reserveCredits = async (
   tx: Tx,
@@ -50,7 +50,10 @@ export const reserveCredits = async (
   return {reservation: (await findReservation(tx, {org, ref}))!, balance: after}
 }
 
-/** Raises the reservation to `amount`. Returns false and changes nothing if the balance is too low. */
+/**
+ * Raises the reservation to `amount`, if it is lower. Returns false and changes nothing if the balance is too low or the reservation has
+ * ended.
+ */
 export const raiseReservation = async (tx: Tx, queue: Queue, {org, ref, amount}: SettleCreditsInput): Promise<boolean> => {
   assertWhole(amount, 0)
   const {standing: planStatus, balance} = await holdCurrent(tx, org)
@@ -81,7 +84,7 @@ type SettleCreditsInput = {org: string; ref: string; amount: number}
 
 /**
  * Settles a reservation: spends `amount`, at most the reserved credits, and releases the rest. A repeated call changes nothing. If the
- * reservation expired, takes the credits from the current balance. Returns the spent credits.
+ * reservation expired, takes the credits from the current balance, as far as they are available. Returns the spent credits and the balance.
  */
 export const settleCredits = async (
   tx: Tx,
@@ -125,7 +128,7 @@ const reserveMore = async (
   return held
 }
 
-/** Releases a reservation without cost. Does nothing if the reservation was settled. */
+/** Releases a reservation without cost, and returns the balance. Does nothing if the reservation was settled or released or has expired. */
 export const releaseCredits = async (tx: Tx, {org, ref}: Omit<SettleCreditsInput, 'amount'>): Promise<Balance> => {
   const {standing: planStatus, balance} = await holdCurrent(tx, org)
   const {state, amount, feature} = await openReservation(tx, {org, ref})

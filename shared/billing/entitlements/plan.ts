@@ -41,7 +41,10 @@ const moveRows = async (tx: Tx, {org, plan, window, now}: PlanStatus, to: PlanVe
   await setRowsLimit(tx, {org, startsAt: window.startsAt, rowsLimit: Math.min(next, to.limits.rowsPerPeriod)})
 }
 
-/** Grants the credits of an upgrade, compared with the highest plan of the period. So an upgrade after a downgrade grants no credits twice. */
+/**
+ * Grants the credits of an upgrade: the difference to the plan with the most credits in this period, for the rest of the period. So an upgrade
+ * after a downgrade grants no credits twice.
+ */
 const addCredits = async (tx: Tx, {org, window, now}: PlanStatus, to: PlanVersion) => {
   const level = to.limits.aiCredits
   const more = level - (await findBasis(tx, {org, expiresAt: window.endsAt}))

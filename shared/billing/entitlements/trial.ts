@@ -32,8 +32,8 @@ export const startTrial = (db: Pool, author: Author): Promise<PlanStatus> =>
   })
 
 /**
- * Periodic task: moves orgs with an expired trial back to their former plan, whose first period began when the trial ended. The trial
- * itself ends by time, before this task runs. Returns the number of trials.
+ * Periodic task: stores that orgs with an expired trial are back on their former plan, with a period that began when the trial ended. Reads of
+ * the plan status already see this before the task runs. Returns the number of trials.
  */
 export const endTrials = async (db: Pool, {most}: {most: number}): Promise<number> => {
   for (let done = 0; done < most; done++) {

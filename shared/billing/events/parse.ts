@@ -41,7 +41,10 @@ export const assertEvent = (event: unknown): void => {
     throw new Refusal('INVALID', 'The body is signed, but it is not an event of the payment provider. Send the event unchanged')
 }
 
-/** Returns the parts of an event that are stored: the ids of its subject. The subject's state is read from the provider later. */
+/**
+ * Returns the parts of an event that are stored: the ids that it names, its metadata and its time. The present state of these objects is read
+ * from the provider later.
+ */
 export const parseHint = (event: Stripe.Event): EventHint => {
   const thing = Thing.parse(event.data.object)
   const {object, id = null} = thing

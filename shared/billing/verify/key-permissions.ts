@@ -7,8 +7,8 @@ const page = {limit: 1}
 const daysAgo = (days: number) => Math.floor(Date.now() / 1000) - days * 86_400
 
 /**
- * One call for each permission that the service needs. Reads list or retrieve objects. Writes name a missing object or a report that is too
- * old, so even a permitted call changes nothing.
+ * One call for each permission that the service needs. A call for a read permission lists or retrieves objects. A call for a write permission
+ * names a missing object or a report that is too old, so even a permitted call changes nothing.
  */
 const CALLS: Record<string, (stripe: Stripe) => Promise<unknown>> = {
   'read products': stripe => stripe.products.list(page),

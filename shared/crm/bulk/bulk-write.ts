@@ -8,8 +8,8 @@ import {answerOf, listOf, type SendCrmRequest} from '../request.ts'
 import {type BulkColumn, mapBulkColumn} from './bulk-columns.ts'
 
 /**
- * Jobs of the CRM that write the rows of a file. The CRM lists no jobs: if the answer of `start` is lost, only the callback of the job names it.
- * A repeated job is safe for updates, and for inserts with `findBy`, but costs the credits again.
+ * Jobs of the CRM that write the rows of a file. The CRM lists no jobs: if the answer of `start` is lost, only the callback of the job gives the
+ * id of the job. A repeated job is safe for updates, and for inserts with `findBy`, but costs the credits again.
  */
 export type BulkWrite = {
   creditsPerJob: number
@@ -40,7 +40,9 @@ export type BulkWriteRequest = {
   findBy: string
   columns: BulkColumn[]
   layout?: string | null
-  /** If true, empty cells leave fields unchanged; otherwise they clear fields. Set only for inserts, because the effect is unverified. */
+  /**
+   * If true, empty cells leave fields unchanged; otherwise they clear fields. Set only for inserts, because the effect on updates is unverified.
+   */
   ignoresEmpty?: boolean
   callbackUrl?: string | null
 }

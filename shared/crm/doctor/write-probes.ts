@@ -46,7 +46,7 @@ const madeBy = (answer: ProbeAnswer): string | null => {
   return typeof id === 'string' ? id : null
 }
 
-/** Finds the first of Leads, Contacts and Accounts whose mandatory fields are all texts. Null if there is none. */
+/** Finds the first of Leads, Contacts and Accounts that is creatable and has mandatory fields, all of them texts. Null if there is none. */
 export const findTestModule = async ({ask, modules}: ProbeContext): Promise<TestModule | null> => {
   const preferred = ['Leads', 'Contacts', 'Accounts']
   const known = preferred.filter(name => modules.some(({api_name, creatable}) => api_name === name && creatable === true))

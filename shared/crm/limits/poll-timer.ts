@@ -1,7 +1,7 @@
 /** Repeats a step, never two at once. `soon` starts the next step as early as the limits below allow. `idle` waits for the step in progress. */
 type PollTimer = {soon(): void; idle(): Promise<void>; stop(): Promise<void>}
 
-/** At most five steps begin in 250 ms. Thus a few changes in a row cause immediate steps, and the average stays at 20 steps a second. */
+/** At most five steps begin in 250 ms. Thus a few changes in a row cause immediate steps, and the average is at most 20 steps a second. */
 const [mostSteps, inMs] = [5, 250]
 const minGapMs = 10
 

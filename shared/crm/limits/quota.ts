@@ -13,9 +13,12 @@ import type {CrmDeps} from '../crm.ts'
 import type {CrmProblem} from '../error.ts'
 import {type CrmCallOutcome, listIn, readProblem} from '../outcome.ts'
 
-/** While the quota of a CRM org is exhausted, one probe call a minute is sent. Source: the specification's States and Limits. */
+/** While the quota of a CRM org is exhausted, one probe call a minute is sent. */
 const probeSeconds = 60
-/** The interval at which this process reads the state that other processes stored. Between two reads, only the CRM itself refuses calls. */
+/**
+ * The shortest time between two reads of the state that other processes stored. Until the next read, this process does not know of their
+ * changes.
+ */
 const lookAgainMs = 5_000
 /** The shortest time between two writes of the remaining credits, which change with every call. */
 const countAgainMs = 10_000
@@ -25,7 +28,7 @@ const waitForProbeMs = 5_000
 type QuotaRequest = {
   /** A background call, which never becomes the probe call. */
   upkeep: boolean
-  /** The remaining credits in the answer are stored immediately, even if the interval has not passed. */
+  /** The remaining credits in the answer are stored immediately, even if `countAgainMs` has not passed. */
   exact: boolean
   /** The call is sent only if it is the probe call. */
   onlyAsProbe: boolean
@@ -53,8 +56,8 @@ type QuotaDeps = Pick<CrmDeps, 'db' | 'log'>
 
 /**
  * Opens the quotas of all CRM orgs; each quota is a rolling window of 24 hours. Connections to one org share the state of the org, which
- * Postgres stores and this process caches. A 429 whose header is zero or below marks the quota as exhausted. Only a probe call that the CRM
- * accepts clears the mark. A call that was already in flight proves nothing.
+ * Postgres stores and this process caches. After a 429 with `X-API-CREDITS-REMAINING` of zero or below, the quota counts as exhausted until the
+ * CRM accepts a probe call. Another call proves nothing, because it may have been in flight before.
  */
 export const openCrmQuotas = (deps: QuotaDeps): CrmQuotas => {
   const orgs = new Map<string, CachedQuota>()
@@ -89,8 +92,8 @@ type Probe = PromiseWithResolvers<void>
 
 /**
  * Makes the caller the probe if the last probe is a minute old. Returns null if the quota is no longer exhausted, or if `onlyAsProbe` is set and
- * another call is the probe. Other callers wait for the probe of this process. Throws if the quota is then still exhausted, and for background
- * calls.
+ * another call is the probe. Other callers wait for the probe of this process. Throws if the quota is then still exhausted. Background calls do
+ * not wait: if the quota is exhausted, they throw immediately.
  */
 const probeOrRefuse = async (
   {db}: QuotaDeps,
@@ -150,8 +153,8 @@ const recordOutcome = async (db: QuotaDeps['db'], org: CrmOrg, cachedQuota: Cach
 }
 
 /**
- * Returns whether the CRM accepted the call but refused its records one by one. This answer clears the exhausted quota too. Otherwise a run that
- * always begins with a refused batch would never clear it.
+ * Returns whether the CRM accepted the call but refused its records one by one. After such an answer to the probe call, the quota no longer
+ * counts as exhausted. Otherwise a run that always begins with a refused batch would wait forever.
  */
 const isJudged = (answer: CrmResponse, {rateLimited}: CrmProblem) =>
   answer.status === 400 && !rateLimited && !!listIn(answer, 'data')?.length

@@ -48,8 +48,8 @@ export const renewShares = (db: Pool, {org, holder, cap, reports}: RenewInput): 
 type HeldClaim = SlotClaim & {holder: string}
 
 /**
- * Lists the holders whose next renewal has a different result because of the change. Only these holders are notified, so notifications stop once
- * the allocation is stable.
+ * Lists the holders whose next renewal has another result with the claims `after` than with the claims `before`. Only these holders are
+ * notified, so notifications stop once the allocation is stable.
  */
 export const listAffected = (budget: SlotBudget, before: HeldClaim[], after: HeldClaim[]): string[] => {
   const holders = [...new Set([...before, ...after].map(({holder}) => holder))]

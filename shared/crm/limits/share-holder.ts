@@ -22,7 +22,10 @@ type Member = {run: number | null; slots: LiveSlots; reported: SlotDemand | null
 /** The demand of a run before its first call: one batch. A share without a run has no demand before its first call. */
 const oneLargeSlot = {large: 1, small: 0}
 const noSlots = {large: 0, small: 0}
-/** The interval of renewals while the process is notified. A lost notification or an expired share is noticed after at most this time. */
+/**
+ * The interval of renewals while this process receives notifications. A lost notification or an expired share is noticed after at most this
+ * time.
+ */
 const quietMs = 2_000
 /** The interval of renewals without notifications. A new share then waits at most this long until other shares make room. */
 const everyMs = 250

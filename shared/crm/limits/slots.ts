@@ -3,7 +3,8 @@ import type {SlotCounts, SlotDemand} from './fair-share.ts'
 
 /**
  * A limit on calls in flight at the CRM. Waiters are served in order, but a small call passes large calls that lack a large slot. A waiter whose
- * signal aborts leaves the queue. `onNear` is called, maybe repeatedly, while the waiter is among the first two, so that it prepares its call.
+ * signal aborts leaves the queue. `onNear` is called, maybe repeatedly, while the waiter is among the first two, so that the waiter can prepare
+ * its call.
  */
 export type Slots = {take(signal: AbortSignal, onNear?: () => void): Promise<void>; give(): void}
 
@@ -123,7 +124,8 @@ const waitInQueue = (line: Waiter[], call: Call, signal: AbortSignal) =>
 const mostWanted = 25
 
 /**
- * Measures demand: the highest number of calls in flight or waiting in this window or the last. A run between two batches thus keeps its share.
+ * Measures demand: the highest number of calls in flight or waiting in this window or the previous one. A run between two batches thus keeps its
+ * share.
  */
 const openDemand = (first: SlotDemand) => {
   const asked = {large: 0, small: 0}

@@ -9,8 +9,8 @@ import {notFound} from './library.ts'
 type LibraryMove = {namespace: string; managedBy: 'sdk' | null; libraryId?: string | undefined}
 
 /**
- * Hands a library to the configuration repository or to members. It publishes nothing and creates no registry version; only the entity tag of
- * `config/resolved` changes. `libraryId`: the id that the caller saw. If another library has the namespace now, the change is refused.
+ * Hands a library to the configuration repository or to members. The change publishes nothing and creates no registry version; only the entity
+ * tag of `config/resolved` changes. `libraryId`: the id that the caller saw. If another library has the namespace now, the change is refused.
  */
 export const moveLibrary = (
   db: Pool,

@@ -47,7 +47,8 @@ async function* cleanRows(rows: Table['rows'], steps: Step[], strikings: RowFilt
 }
 
 /**
- * Applies the steps to a chunk of rows. A step that makes the text of a chunk longer yields the chunk in parts, so that memory stays limited.
+ * Applies the steps to a chunk of rows. A step yields a chunk in parts if the text of the chunk has become too long, so that memory stays
+ * limited.
  */
 async function* applySteps(rows: FileRow[], [step, ...later]: Step[]): AsyncGenerator<FileRow[], void, undefined> {
   if (!step) yield rows

@@ -2,11 +2,13 @@ import {RE2JS} from 're2js'
 import {Refusal} from '../../errors.ts'
 import {maxRowCharacters} from '../row.ts'
 
-/** Maximum length of a cell that is searched. Longer cells are refused. */
+/** Maximum length of a cell that a pattern can search. Longer cells are refused. */
 const longestSearched = 65_536
-/** The longest pattern, with all repetitions written out. RE2 limits only each single repetition to 1,000. */
+/** The most characters of a pattern with all repetitions written out. RE2 limits only each single repetition to 1,000. */
 const mostInstructions = 1_000
-/** The most instructions of the compiled pattern times characters of the cell. One search with this product takes at most about 0.1 s. */
+/**
+ * The limit on the instructions of the compiled pattern multiplied by the characters of the cell. At the limit, one search takes about 0.1 s.
+ */
 const mostSteps = 2_000_000
 /** Time limit for all searches in a cell. Each search may scan to the end of the cell to match one character, so the total time is quadratic. */
 const longestMs = 2_000
@@ -15,7 +17,7 @@ type ReplaceInput = {find: string; with: string; regex: boolean; ignoreCase: boo
 
 /**
  * Returns a function that replaces every match in a cell. RE2 does not backtrack, so one search takes linear time. Throws `tooLong` if the
- * result exceeds the row limit, and a Refusal if the cell is too long to be searched.
+ * result exceeds the row limit, and a Refusal if the cell is too long or its search takes too long.
  */
 export const replacing = (
   {find, with: replacement, regex, ignoreCase}: ReplaceInput,
@@ -58,10 +60,7 @@ const replaceMatches = (matcher: Matcher, text: string, tooLong: () => Refusal) 
   return made + matcher.appendTail()
 }
 
-/**
- * Refuses a cell if the search alone takes longer than `longestMs`, because the replacement repeats the search. Short cells are not
- * checked.
- */
+/** Searches a cell without replacing, and refuses the cell if this takes longer than `longestMs`. Short cells are not checked. */
 const assertSoon = (pattern: RE2JS, cell: string, row: number) => {
   if (cell.length ** 2 * pattern.programSize() <= mostSteps * 10) return
   const matcher = pattern.matcher(cell)
@@ -81,7 +80,7 @@ export const patternFault = ({find, with: replacement, regex, ignoreCase}: Repla
     const pattern = compile({find, regex, ignoreCase})
     for (const [, group] of replacement.matchAll(/(?<!\\)\$(\d+)/g))
       if (Number(group) > pattern.groupCount()) return `The pattern has no group ${group}`
-    // Applies the replacement to a match on an empty text, to find its other errors.
+    // Applies the replacement to a match on an empty text, to find other errors of the replacement.
     RE2JS.compile('')
       .matcher('')
       .replaceAll(replacement.replace(/(?<!\\)\$\d+/g, ''))

@@ -84,8 +84,8 @@ const nothingIn = ({skipRows}: CsvReader) =>
     : new Refusal('FILE_EMPTY', 'The file is empty. Export it again and send the new file')
 
 /**
- * Returns a function that fits rows to the width. Extra empty cells at the end are cut. Missing cells are filled in blank rows and below
- * trailing unnamed columns, because a delimiter at the end of a line means nothing. If `named` is 0, missing cells are always filled.
+ * Returns a function that fits rows to the width. Extra empty cells at the end are cut. Missing cells are filled in blank rows and in unnamed
+ * columns at the end. Such columns come from a delimiter at the end of the header line. If `named` is 0, missing cells are always filled.
  */
 const fitTo = (width: number, named: number) => {
   let filled = 0

@@ -12,8 +12,8 @@ const lineFeed = 10
 const carriageReturn = 13
 
 /**
- * Yields the file's records, including the header, as each piece of 64 KiB completes them. Refusals name row and line. For `onBad`, see
- * `utf8Of`. `onPiece` gets each piece of text as UTF-8, without the skipped lines.
+ * Yields the file's records, including the header. After each piece of at most 64 KiB, yields the records that the piece completed. Refusals
+ * name the row, and the line if it is known. For `onBad`, see `utf8Of`. `onPiece` gets each piece of text as UTF-8, without the skipped lines.
  */
 export async function* recordsOf(
   bytes: AsyncIterable<Uint8Array>,
@@ -82,8 +82,8 @@ const positionIn = (parser: Parser, {quote, headerRow, skipRows}: CsvReader) => 
     line: 1 + skipRows + record + blanks + cellLines,
   })
   /**
-   * Returns the position of a record within a chunk. The line is left out if the chunk has blank lines, because their positions are
-   * unknown.
+   * Returns the position of a record within a chunk. The line is left out if the chunk has blank or comment lines, because their positions are
+   * unknown. In the last chunk of the file (`last`), the line is always given.
    */
   const within = (record: number, last: boolean): CsvPosition =>
     last || blankLines() === blanksBefore ? at(record, blanksBefore) : {row: at(record).row}
@@ -109,8 +109,8 @@ const positionIn = (parser: Parser, {quote, headerRow, skipRows}: CsvReader) => 
 }
 
 /**
- * Returns the number of cells in the unfinished record. The property is not in the types of csv-parse. If csv-parse drops the property, a line
- * of delimiters is still refused, but only after `maxUnfinishedBytes`.
+ * Returns the number of cells in the unfinished record. The property `state` is not in the types of csv-parse. Without this property, a line of
+ * delimiters would still be refused, but only after `maxUnfinishedBytes`.
  */
 const unfinishedCells = (parser: Parser & {state?: {record?: unknown[]}}) => parser.state?.record?.length ?? 0
 

@@ -6,17 +6,20 @@ type ScoreOptions = {
   quote?: string | null | undefined
   skipRows?: number
   comment?: string | null | undefined
-  /** Whether the sample ends before the file, so that its last record may be incomplete. */
+  /** Whether the file continues after the sample, so that the last record of the sample may be incomplete. */
   cut?: boolean
 }
 
-/** Returns the delimiter that splits most records into the same number of cells, at least two. Returns undefined for a single column. */
+/**
+ * Returns the delimiter with which the largest share of the records has the same number of cells, at least two. Returns undefined for a single
+ * column.
+ */
 export const scoreDelimiters = (text: string, options: ScoreOptions = {}) => {
   const scores = candidates
     .filter(delimiter => delimiter !== options.quote)
     .map(delimiter => ({delimiter, ...scoreOf(cellCounts(text, delimiter, options))}))
   const [first, second] = scores.filter(({cells}) => cells > 1).toSorted((a, b) => b.share - a.share || b.cells - a.cells)
-  // In `1,5;2,5`, commas are decimal commas if every comma is between digits and another candidate scores as well.
+  // In `1,5;2,5`, commas are decimal commas if every comma is between digits and another delimiter has at least the same share.
   if (first?.delimiter === ',' && second && second.share >= first.share && commasAreDecimal(text)) return second.delimiter
   return first?.delimiter
 }

@@ -8,8 +8,8 @@ const mostDepth = 20
 const asText = (_: string, value: unknown, {source}: {source?: string}) => (typeof value === 'number' ? source : value)
 
 /**
- * Returns the cells of a record by column. A nested object becomes columns with dotted names. A list becomes its JSON text, which fields with
- * several values accept. `null` is an empty cell.
+ * Returns the cells of a record by column. A nested object becomes columns with dotted names. A list becomes JSON text with its numbers as
+ * strings. Fields with several values accept such a text. `null` is an empty cell.
  */
 export const flattenRecord = ({number, text}: JsonRecord): Map<string, string> => {
   const cells = new Map<string, string>()

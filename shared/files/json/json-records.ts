@@ -51,7 +51,7 @@ const openCutter = () => {
     return false
   }
 
-  /** Reads one character of an object. Returns whether the object ends with it. */
+  /** Reads one character of an object. Returns whether the object ends with this character. */
   const readInside = (code: number): boolean => {
     if (isInString) {
       if (isEscaped) isEscaped = false

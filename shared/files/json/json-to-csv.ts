@@ -18,7 +18,7 @@ export const jsonReader: CsvOptions = {
 
 /**
  * Replaces a stored JSON file by an equivalent CSV file, so that later reads need no JSON. The file is read twice: for its columns, then for its
- * rows. Columns keep the order in which the records first name them. Memory does not grow with the file.
+ * rows. Columns keep the order in which the records first name them. Memory grows with the number of columns, not of records.
  */
 export const convertJson = async (storage: Storage, key: string): Promise<void> => {
   const columns = await listColumns(storage, key)
@@ -43,7 +43,7 @@ const listColumns = async (storage: Storage, key: string): Promise<string[]> => 
   return [...columns]
 }
 
-/** The characters of one piece of the CSV file. */
+/** The fewest characters of a piece of the CSV file, except the last piece. */
 const piece = 64 * 1024
 
 async function* writeCsv(storage: Storage, key: string, columns: string[]): AsyncGenerator<Uint8Array> {

@@ -30,7 +30,7 @@ export const startParserThread = (data: ThreadData, {memoryMb, seconds}: Limits)
     }),
   )
 
-  /** Timer that ends the thread. Each item of a stream restarts it. */
+  /** Timer that ends the thread. Each item and each output chunk of a stream restarts the timer. */
   let deadline: NodeJS.Timeout | undefined
 
   const ask = async (request: TaskRequest | StreamRequest, ports: MessagePort[] = []) => {

@@ -17,8 +17,8 @@ import {
 
 export type Parsing = {
   /**
-   * Runs a task. Throws `BUSY` if too many tasks wait or no thread becomes free in time, `FILE_TOO_SLOW` past the deadline, and errors of the
-   * task.
+   * Runs a task. Throws `BUSY` if too many tasks wait (not for `readNew`) or no thread becomes free in time. Throws `FILE_TOO_SLOW` past the
+   * deadline, and errors of the task.
    */
   run<Name extends TaskName>(org: string, name: Name, input: TaskInput<Name>): Promise<TaskOutput<Name>>
   /**
@@ -26,7 +26,7 @@ export type Parsing = {
    * `items`.
    */
   stream<Name extends StreamName>(org: string, name: Name, input: StreamInput<Name>, items: StreamItems): FileChunks
-  /** Throws `BUSY` if too many tasks wait. Call it before an upload begins, because an accepted upload is always read. */
+  /** Throws `BUSY` if too many tasks wait. Call it before an upload begins, because the task `readNew` is not refused after the upload. */
   assertRoom(org: string): void
   close(): Promise<void>
 }

@@ -37,7 +37,10 @@ export type TaskOutput<Name extends TaskName> = Awaited<ReturnType<(typeof tasks
 export const runTask = <Name extends TaskName>(name: Name, deps: FileDeps, input: TaskInput<Name>): Promise<TaskOutput<Name>> =>
   (tasks[name] as (deps: FileDeps, input: TaskInput<Name>) => Promise<TaskOutput<Name>>)(deps, input)
 
-/** Tasks that write a file in chunks, from a stored file and the outcomes of its rows. They return the result of `resultRows`. */
+/**
+ * Tasks that write a file in chunks, from a stored file and the outcomes of its rows. `results` returns the first row of the next part, or null;
+ * `failed` returns null.
+ */
 const streams = {results: resultRows, failed: failedRows}
 
 export type StreamName = keyof typeof streams

@@ -11,7 +11,7 @@ export type TaskRequest = {name: TaskName; input: TaskInput<TaskName>}
 export type StreamRequest = {stream: StreamName; input: StreamInput<StreamName>; ports: StreamPorts}
 export type Answer = {output: TaskOutput<TaskName> | null} | {failure: ParserFailure}
 
-/** Entry point of a parser thread, which runs one task at a time. */
+// This module is the entry point of a parser thread, which runs one task at a time.
 const {storage, limits} = workerData as ThreadData
 const place: FileDeps = {storage: openStorage(storage), config: limits}
 const port = parentPort!

@@ -5,7 +5,7 @@ import {findImportSource, lockOpenImport, type OfSource} from './find.ts'
 
 /**
  * Removes a source. If flows read the source, they are kept and the import becomes a draft. The stored file is deleted too, unless another
- * source or the results of a run need it; such a file is deleted with the import.
+ * source or the snapshot of a run names it. A file that is kept is deleted with its last source or with the import.
  */
 export const removeSource = async ({db, storage}: Pick<SourceDeps, 'db' | 'storage'>, place: OfSource): Promise<void> => {
   const free = await db.transaction(async tx => {

@@ -10,10 +10,10 @@ import {fileGone} from './read.ts'
 
 /** Time limit of a read. Every read starts at the first row: about 4 s to row 1,000,000 of a CSV file, 12 s in a workbook. */
 const longestMs = 30_000
-/** The most cell characters of a page. The first row that exceeds this limit begins the next page. */
+/** The most cell characters of a page. The first row that exceeds this limit begins the next page. A page has at least one row. */
 const mostCharacters = 4 * 1024 ** 2
 
-/** `numbers`: if set, exactly these rows are returned, and `from` and `limit` have no effect. */
+/** `numbers`: if set, only rows with these numbers are returned, and `from` and `limit` have no effect. */
 type Page = {from: number; limit: number; numbers?: number[] | undefined}
 type PreviewedRows = Pick<Source, 'fileKey' | 'reader' | 'cleaning' | 'choices' | 'evidence'>
 

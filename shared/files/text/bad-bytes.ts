@@ -3,14 +3,14 @@ import {badPlace} from './decoder.ts'
 const mostRows = 20
 
 /**
- * Bytes of a file that are invalid in its encoding. `places`: the number of places. `rows`: the number of rows with such places. `firstRows`:
- * the first 20 of these rows. `header`: whether the header has such places.
+ * Bytes of a file that are invalid in its encoding. `places`: the number of places with such bytes. `rows`: the number of rows with such places.
+ * `firstRows`: the first 20 of these rows. `header`: whether the header has such places.
  */
 export type BadBytesFound = {places: number; rows: number; firstRows: number[]; header: boolean}
 
 export type BadBytes = {
   addPlaces(places: number): void
-  /** Returns the cells of a row with U+FFFD for each bad place. Row 0 is the header. */
+  /** Returns the cells of a row with U+FFFD for each bad place, and records the row. Row 0 is the header. */
   restore(cells: string[], row: number): string[]
   found(): BadBytesFound | null
 }

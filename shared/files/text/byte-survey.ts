@@ -2,18 +2,21 @@ import {isAscii, isUtf8} from 'node:buffer'
 import {countBeyondAscii, cutLength, scanUtf8} from './utf8-scan.ts'
 
 /**
- * Facts about the encoding from all bytes of a file. `valid`: number of valid UTF-8 characters beyond ASCII. `invalid`: number of places
- * that are not UTF-8. `cutBytes`: number of bytes of an incomplete character at the end. `excerpts`: short pieces with bytes beyond ASCII,
- * pieces that are not UTF-8 first. Each piece begins and ends with a whole cell or word.
+ * Facts about the encoding from all bytes of a file. `valid`: number of valid UTF-8 characters beyond ASCII. `invalid`: number of places that
+ * are not UTF-8. `cutBytes`: number of bytes of an incomplete character at the end. `excerpts`: short pieces with bytes beyond ASCII, pieces
+ * that are not UTF-8 first. Each piece begins with a cell or a word, and has at most 120 bytes.
  */
 export type Survey = {valid: number; invalid: number; cutBytes: number; excerpts: Buffer[]}
 
 const mostInvalidBytes = 32_768
 const mostValid = 5
 const longestExcerpt = 120
-/** Limits on examined bytes beyond ASCII and on valid excerpts, which limit the work on repetitive files. */
+/**
+ * Limits on the bytes at which an excerpt is looked for, and on the valid excerpts found. Repeated excerpts count too, which limits the work on
+ * repetitive files.
+ */
 const [mostLooks, mostValidLooks] = [100_000, 1_000]
-/** Maximum bytes of a cell. A longer cell is skipped. */
+/** The most bytes that are kept of a cell that continues in the next chunk. A cell with more such bytes is skipped. */
 const longestCell = 1_024
 
 /** Examines every byte of a file as it streams through, in constant memory. */
@@ -81,7 +84,7 @@ const openExcerpts = () => {
 /** Whether a byte ends a cell: line ends, tabs, quotes, commas and semicolons. No candidate encoding has these bytes inside a character. */
 const endsCell = (byte: number) => byte === 10 || byte === 13 || byte === 9 || byte === 34 || byte === 44 || byte === 59
 
-/** Returns the cell around a byte, or its part from a word start. Returns null if no character boundary is known. */
+/** Returns at most 120 bytes around a byte, from the start of its cell or of a word. Returns null if neither start is near the byte. */
 const excerptAround = (cells: Buffer, at: number): Buffer | null => {
   let start = at
   while (start > 0 && at - start < longestExcerpt && !endsCell(cells[start - 1]!)) start--

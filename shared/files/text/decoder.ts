@@ -7,8 +7,8 @@ import {cutLength, scanUtf8} from './utf8-scan.ts'
 export const badPlace = '\ufdd0'
 
 /**
- * A decoded piece. `from` is the offset of the text in the file, `badByte` the offset of its first bad place. Both are known for UTF-8
- * only.
+ * A decoded piece. `bad`: the number of bad places. `from` and `badByte`: the byte offsets of the text and of its first bad place in the file,
+ * known for UTF-8 only. `cut`: a bad place in this piece is an incomplete character at the end of the file.
  */
 export type DecodedText = {text: Buffer; bad: number; from?: number; badByte?: number; cut?: boolean}
 export type Decoder = {decode(piece: Buffer): DecodedText; end(): DecodedText}
@@ -115,7 +115,10 @@ const decodeByIconv = (name: string) => {
   return (piece?: Buffer) => (piece ? decoder.write(piece) : (decoder.end() ?? ''))
 }
 
-/** Replaces U+FFFD by `badPlace`. Legacy encodings cannot encode U+FFFD, so each U+FFFD marks bytes that could not be decoded. */
+/**
+ * Replaces and counts U+FFFD, which decoders write for bytes that they cannot decode. Only gb18030 can encode U+FFFD itself, and it then counts
+ * as undecodable too.
+ */
 const replaceLost = (text: string): DecodedText => {
   const parts = text.split('\ufffd')
   return {text: Buffer.from(parts.length > 1 ? parts.join(badPlace) : text), bad: parts.length - 1}

@@ -37,7 +37,7 @@ const mostWrong = 1 / 20
 
 /**
  * Finds the encodings in which the file can be read almost without errors, most likely first. `utf-8` is included if any character beyond ASCII
- * is valid UTF-8. The encoding `declared` is always included.
+ * is valid UTF-8, or if the file ends after two or more bytes of one. The encoding `declared` is always included.
  */
 export const findCandidates = async (
   bytes: AsyncIterable<Uint8Array>,
@@ -100,7 +100,7 @@ const findFitting = async (bytes: AsyncIterable<Uint8Array>): Promise<string[]> 
   ]
 }
 
-/** Counts bytes that are undefined in a single-byte encoding or are control characters. */
+/** Counts the bytes that a single-byte encoding leaves undefined, or decodes to control or private-use characters. */
 const countWrong = (encoding: string, counts: Float64Array) => {
   let wrong = 0
   for (let byte = 0x80; byte < 256; byte++) {

@@ -1,4 +1,4 @@
-/** Byte order marks. UTF-32LE comes before UTF-16LE, whose mark is its prefix. */
+/** Byte order marks. UTF-32LE comes before UTF-16LE, because the mark of UTF-32LE begins with the mark of UTF-16LE. */
 const byteOrderMarks: [encoding: string, mark: number[]][] = [
   ['utf-8', [0xef, 0xbb, 0xbf]],
   ['utf-32le', [0xff, 0xfe, 0x00, 0x00]],

@@ -21,8 +21,8 @@ export const formatOf = (sample: Uint8Array): 'csv' | 'xlsx' => {
 }
 
 /**
- * Builds the refusal of an OLE compound file. A file with the stream `EncryptedPackage` is a workbook with a password, any other an old .xls
- * workbook.
+ * Builds the refusal of an OLE compound file. A file with the stream `EncryptedPackage` is a workbook with a password. Any other file counts as
+ * an old .xls workbook.
  */
 const compound = (sample: Uint8Array) =>
   Buffer.from(sample).includes(Buffer.from('EncryptedPackage', 'utf16le'))

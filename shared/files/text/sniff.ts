@@ -49,6 +49,7 @@ export const resolveReader = (
   const {badBytes, ...others} = stated
   const hasReasons = stated.headerRow !== false && hasReasonColumns(text, {delimiter, skipRows})
   // The sample of a long failed.csv may have no cells with apostrophes. A failed.csv of an earlier build has no reasons and begins with `sep=`.
+  // So a file with columns of reasons, and a long file with `sep=,`, count as files with apostrophes.
   const isGuarded = hasGuards(text, delimiter) || hasReasons || (separator === ',' && sample.length >= sampleBytes)
   const reader = consistent({
     ...(hasReasons && {reasons: 'remove'}),

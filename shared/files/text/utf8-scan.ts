@@ -7,8 +7,8 @@ const follow = (lead: number): [count: number, low: number, high: number] => {
 }
 
 /**
- * Finds bytes that are not UTF-8. Each place has the length that the WHATWG decoder replaces by one U+FFFD. Returns the number of valid
- * `characters` beyond ASCII, and as `rest` the number of bytes of an incomplete character at the end.
+ * Calls `onBad` for each place that is not UTF-8. A place has the bytes that the WHATWG decoder replaces by one U+FFFD. Returns the number of
+ * valid `characters` beyond ASCII, and as `rest` the number of bytes of an incomplete character at the end.
  */
 export const scanUtf8 = (bytes: Uint8Array, onBad: (from: number, to: number) => void): {characters: number; rest: number} => {
   let characters = 0

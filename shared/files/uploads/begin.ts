@@ -10,7 +10,7 @@ import {explainLift, mostBytesOf, type SourceDeps} from '../sources/add.ts'
 import {lockOpenImport} from '../sources/find.ts'
 
 const mostUnfinished = 10
-/** The most bytes of all unfinished uploads of an org together, as a multiple of the largest file that the plan allows. */
+/** The most bytes of all unfinished uploads of an org together, as a multiple of the largest file that plan and deployment allow. */
 const mostLargestFiles = 20
 
 type BeginUploadInput = {

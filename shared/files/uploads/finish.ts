@@ -19,9 +19,9 @@ type Otherwise = {slot?: string | undefined; reader?: ReaderOptions | undefined}
 const underWay = new Map<string, {how: string; finished: Promise<FinishedUpload>}>()
 
 /**
- * Ingests the uploaded parts like a file sent in one request. Finishing is idempotent: of concurrent requests, one creates the source and all
- * get the same answer. If a process dies between creating the source and filling the slot, the next request fills the slot. A process never
- * reads one upload twice at the same time.
+ * Ingests the uploaded parts like a file sent in one request. Finishing is idempotent: of concurrent requests with equal options, one creates
+ * the source and all get the same answer. A request with other options gets BUSY while this process finishes the upload. If a process dies
+ * between creating the source and filling the slot, the next request fills the slot. A process never reads one upload twice at the same time.
  */
 export const finishUpload = async (deps: SourceDeps, place: OfUpload, otherwise: Otherwise = {}): Promise<FinishedUpload> => {
   const {org, importId, uploadId} = place

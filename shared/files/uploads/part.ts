@@ -70,7 +70,7 @@ async function* measured(body: Readable, {sha256, left}: {sha256: Buffer | null;
     throw new Refusal('DIGEST_MISMATCH', 'The received bytes do not match the sha-256 that was sent with them. Send the part again')
 }
 
-/** Yields the body without closing the connection, because the answer needs it. */
+/** Yields the body without closing the connection, because the answer needs the connection. */
 async function* unbroken(body: Readable): AsyncGenerator<Uint8Array> {
   const chunks = body.iterator({destroyOnReturn: false})
   try {

@@ -8,9 +8,9 @@ import {corrupt} from './zip.ts'
 export type SheetCell = {column: number; type: string; style: number; text: string; formula: boolean; valued: boolean}
 
 /**
- * How the file stores a cell, or how its number format displays it if that differs. `date`: a number displayed as a date or time.
- * `undated`: the cell is formatted as a date but has no valid date. `uncalculated`: a formula without a saved value. For `percent`,
- * `scaled` and `padded`, see `DisplayedNumber`.
+ * The kind of a cell: how the file stores the cell or, if different, how the number format displays a number. `date`: a date or time, or a
+ * number displayed as one. `undated`: the cell is formatted as a date but has no valid date. `uncalculated`: a formula without a saved value.
+ * For `percent`, `scaled` and `padded`, see `DisplayedNumber`.
  */
 export type StoredKind = 'text' | 'date' | 'boolean' | 'error' | 'uncalculated' | 'undated' | DisplayedNumber['kind']
 
@@ -20,8 +20,8 @@ export type Numbers = 'auto' | 'displayed' | 'stored'
 export type NumberReading = {numbers?: Numbers | undefined; as?: 'text' | 'number' | undefined}
 
 /**
- * A cell as read. `stored` is the text in the file. `plain` has the stored number in decimal digits, if `text` differs. `fault` says why
- * the cell cannot be imported.
+ * A cell as read. `stored` is the text in the file. `plain` has the stored number in decimal digits, if the number format may change `text`.
+ * `fault` says why the cell cannot be imported.
  */
 export type ReadCell = {text: string; stored: string; kind: StoredKind; plain?: string; fault?: string}
 

@@ -6,10 +6,13 @@ import {openZip, type StoredObject} from './zip.ts'
 /** Limit on the rows that are read in all sheets together, which takes about a second. */
 const mostRead = 100_000
 
-/** `rows`: the number of rows below the first row with a cell; left out if the rows were not counted. */
+/** `rows`: the number of rows below the first row with a cell, up to the last row with a cell; left out if the rows were not counted. */
 export type CountedSheet = Sheet & {rows?: number}
 
-/** Counts the rows of all sheets except `read`. A sheet that is too long or cannot be read gets no count. */
+/**
+ * Counts the rows of all sheets except `read`. A sheet that cannot be read gets no count. If the rows of all sheets exceed `mostRead`, the sheet
+ * that exceeds it and all later sheets get no count.
+ */
 export const countRowsOfOthers = async (object: StoredObject, read: string, unpacked: number): Promise<CountedSheet[]> => {
   const zip = await openZip(object, unpacked)
   let left = mostRead

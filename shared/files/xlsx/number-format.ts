@@ -91,7 +91,7 @@ const dateKindOf = (tokens: Token[]): DateKind | null => {
 }
 
 /**
- * Counts the commas that divide by 1,000: those directly after the last digit place, before the point or at the end. Other commas group
+ * Counts the commas that divide by 1,000: those after a digit place, with no other digit place before the point or the end. Other commas group
  * digits.
  */
 const countScalingCommas = (tokens: Token[]) => {
@@ -103,7 +103,10 @@ const countScalingCommas = (tokens: Token[]) => {
   }).length
 }
 
-/** Whether the format places digits: padded with zeros (`00000`), or separated by characters other than blanks (`000-00-0000`). */
+/**
+ * Whether the format displays a fixed pattern of digits: padded with zeros (`00000`), or separated by characters other than blanks
+ * (`000-00-0000`).
+ */
 const isMask = (tokens: Token[], marks: string[]) => {
   if (marks.some(text => text !== '.' && text !== ',')) return false
   const whole = integerPart(tokens)

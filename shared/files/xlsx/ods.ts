@@ -18,7 +18,7 @@ const mostCellsAtOnce = 1_000_000
  */
 export const isOds = (zip: Zip): boolean => zip.has('mimetype') && zip.has(content)
 
-/** Lists the tables of a spreadsheet. The path of a table ends with its position. */
+/** Lists the tables of a spreadsheet. The path of a table ends with `#` and the position of the table, from 0. */
 export const listTables = async (zip: Zip, most: number): Promise<{name: string; isHidden: boolean; path: string}[]> => {
   if (zip.has('META-INF/manifest.xml')) await readXml('META-INF/manifest.xml', zip.open('META-INF/manifest.xml'), {open: refuseEncrypted})
   const hidden = new Set<string>()

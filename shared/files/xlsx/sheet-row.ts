@@ -5,8 +5,8 @@ import type {SheetCell} from './cell.ts'
 export const lastRow = 1_048_576
 
 /**
- * A row of a sheet. `number` counts from 1 as in the spreadsheet. Only existing cells are listed; a blank row may be missing or have no
- * cells.
+ * A row of a sheet. `number` counts from 1 as in the spreadsheet. Only cells with text or a formula are listed. A blank row may be missing or
+ * have no cells.
  */
 export type SheetRow = {number: number; cells: SheetCell[]}
 

@@ -6,8 +6,8 @@ import {checkImport} from '../../jobs.ts'
 import {enqueue, type Queue} from '../../queue.ts'
 
 /**
- * Enqueues a check of the import, or returns the job that is already queued or running. The job checks the state of the import at the job's
- * start. A check can run during a run of the import.
+ * Enqueues a check of the import, or returns the job that is already queued or running; null if that job ended just now. The job checks the
+ * import as it is when the job starts. A check can run during a run of the import.
  */
 export const requestCheck = async (tx: Tx, queue: Queue, {org, importId}: {org: string; importId: string}): Promise<string | null> => {
   const found = await lockImport(tx, {org, id: importId})

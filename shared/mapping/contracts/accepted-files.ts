@@ -25,8 +25,8 @@ export const acceptedFileOf = (row: AcceptedFileRow): AcceptedFile => ({...row, 
 const mostColumns = 500
 
 /**
- * Stores the column shapes of an import's files when a run of its template starts. Columns that the template does not have are left out,
- * because the template never stored their names.
+ * Stores the column shapes of an import's files when a run of its template starts. Leaves out columns that the template does not have, so that
+ * no other column names of a file are stored.
  */
 export const keepAcceptedFiles = async (tx: Tx, {org, found}: {org: string; found: Import}): Promise<void> => {
   if (found.templateId === null) return

@@ -3,8 +3,8 @@ import {type ColumnExpectations, kindsOfType, type RowExpectations, type SourceC
 import type {CellCount, ColumnMeasure, FileMeasure} from './measure.ts'
 
 /**
- * An expectation of a data contract that a file does not meet. `expected` and `actual` hold counts, column names and allowed values, never
- * cells.
+ * An expectation of a data contract that a file does not meet. `expected` and `actual` hold counts, shares, types and names of columns and
+ * picklists, never cells.
  */
 export type Breach = {
   slot: string
@@ -25,8 +25,8 @@ export const fewestAccepted = 3
 const mostNames = 20
 
 /**
- * Returns every expectation that the measured file does not meet: missing columns first, then columns in the order of the contract, then
- * rows.
+ * Returns every expectation that the measured file does not meet. Expectations about column names come first, then those about each column in
+ * the order of the contract, then those about the number of rows.
  */
 export const findBreaches = (contract: SourceContract, {label, measure, accepted}: FileToJudge): Breach[] => {
   const place = {slot: contract.slot, label}

@@ -13,7 +13,7 @@ type FileToCheck = {slot: string; source: Source}
 type CheckDeps = {db: Db; parsing: Parsing}
 type CheckInput = {org: string; template: string; connector: string; contract: DataContract; files: readonly FileToCheck[]}
 
-/** Measures each file that the contract names, and returns the expectations that the files do not meet. */
+/** Measures each file whose slot the contract names, and returns the expectations that these files do not meet. */
 export const checkFiles = async ({db, parsing}: CheckDeps, {org, template, connector, contract, files}: CheckInput): Promise<Breach[]> => {
   const accepted = await listAcceptedFiles(db, {org, template})
   const modules = await readPicklists(db, connector, contract)

@@ -6,7 +6,10 @@ export type FieldShape = Pick<DiscoveredField, 'apiName' | 'type' | 'length' | '
 
 export type {ColumnReading as Reading}
 
-/** How the values of one mapping are read. Without a `reading`, only numbers with a decimal point and ISO 8601 dates are accepted. */
+/**
+ * How the values of one mapping are read. Without a `reading`, only a point is a decimal mark. Without `reading` and `format`, a date must be
+ * in ISO 8601 or name its month.
+ */
 export type Rules = {
   reading?: ColumnReading | undefined
   format?: string | undefined

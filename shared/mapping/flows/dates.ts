@@ -47,8 +47,8 @@ const said = ({format, reading}: Rules, usual: string) => {
 }
 
 /**
- * Parses a date. With a format of the mapping, tries that format, then ISO 8601 unless the format begins with the year. Without one, tries
- * ISO 8601 and dates with a month's name, which are unambiguous, then the column's order. If nothing decides the order, tries the org's
+ * Parses a date. With a format of the mapping, tries that format, then ISO 8601 unless the format begins with the year. Without a format,
+ * tries ISO 8601 and dates with a month's name, which are unambiguous, then the column's order. If nothing decides the order, tries the org's
  * date format, also with a time after the date.
  */
 const momentOf = (text: string, {format, reading}: Rules): Moment | null => {

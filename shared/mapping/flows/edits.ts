@@ -46,7 +46,7 @@ export const SnapshotEdits = z.object({
 })
 export type SnapshotEdits = z.infer<typeof SnapshotEdits>
 
-/** The settings about edited values: of the org, of its modules, and `usual`, which applies if neither states one. */
+/** The settings about edited values: of the org, of its modules, and `usual`, which applies if neither the module nor the org has a setting. */
 export type EditSettings = {org: OnEdited | null; modules: ReadonlyMap<string, OnEdited>; usual: OnEdited}
 
 /**

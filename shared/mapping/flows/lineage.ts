@@ -4,16 +4,15 @@ import {Refusal} from '../../errors.ts'
 import {OnEdited} from './edits.ts'
 
 /**
- * The numbers that all runs of a retry chain share. The number of a module or flow is its position in these lists, from 1. A flow's row
- * numbers refer to one file under one reader. A chain's records and open questions are stored under these numbers, so entries are never
- * removed.
+ * What all runs of a retry chain share. The number of a module or flow is its position in these lists, from 1. A flow's row numbers refer to
+ * one file under one reader. A chain's records and open questions are stored under these numbers, so entries are never removed.
  */
 export const Lineage = z.object({
   modules: z.array(z.string()),
   flows: z.array(z.object({id: z.string(), sha256: z.string(), reader: z.unknown()})),
   /**
-   * `clock`: the time that expressions see as now, in ms since 1970. `seed`: the seed of their random numbers. Both are stored, so that a
-   * retried row gives the same values.
+   * `clock`: the time that expressions see as now, in ms since 1970. `seed`: the seed of the random numbers that expressions get. Both are
+   * stored, so that a retried row gives the same values.
    */
   clock: z.number().default(0),
   seed: z.string().default(''),

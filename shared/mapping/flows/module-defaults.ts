@@ -33,7 +33,7 @@ export const addModuleDefaults = (flows: Flow[], stored: readonly Flow[], settin
   })
 }
 
-/** Lists the mappings of excluded fields, except those that the stored flows have. */
+/** Lists the mappings of excluded fields, except fields that the stored flow with the same id already writes. */
 export const excludedIssues = (flows: readonly Flow[], stored: readonly Flow[], settingsOf: SettingsOf): FlowIssue[] =>
   flows.flatMap((flow, at) => {
     const {excluded} = settingsOf(flow.module)

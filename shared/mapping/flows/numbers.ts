@@ -2,7 +2,10 @@ import type {Reading} from './converted.ts'
 
 const PLAIN = /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i
 const EXPONENT = /e/i
-/** Matches groups of three digits with one separator, then optionally a decimal mark. Blanks of any kind and apostrophes are separators too. */
+/**
+ * Matches groups of three digits with one separator, then optionally a decimal mark. The separator is a point, a comma, an apostrophe, or a
+ * space (also a thin or no-break one).
+ */
 const GROUPED = /^[+-]?\d{1,3}(?:([.,' \u00a0\u2009\u202f\u2019])\d{3})(?:\1\d{3})*(?:([.,])\d*)?$/
 const SINGLE = /^[+-]?(\d*)([.,])(\d*)$/
 

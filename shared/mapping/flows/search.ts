@@ -11,8 +11,8 @@ export const USER_FIELDS = ['email', 'full_name']
 type Search = {module: string | null; name: string | null; type: string; method: 'equals' | 'word'}
 
 /**
- * Returns the search of a mapping, or null if it makes none. User fields are searched in every mode, because their value may be an e-mail
- * address.
+ * Returns the search of a mapping, or null if it makes none. User fields are searched in every mode except `skip`, because their value may be
+ * an e-mail address.
  */
 export const searchOf = (
   {mode, searchField, searchMethod}: Mapping,

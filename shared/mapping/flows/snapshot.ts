@@ -95,10 +95,10 @@ const SnapshotModule = z.object({
 export type SnapshotModule = z.infer<typeof SnapshotModule>
 
 /**
- * A flow in a snapshot. `searches`: the numbers of lookups by field. `nested`: set if the flow's subform rows are sent in the create of a
- * new parent. `required`: the CRM creates no parent without rows. `layout` in `nested`: only a layout requires rows, so the CRM decides.
- * The property `layout`: the mapped fields that are not on the flow's layout, and the fields that the layout requires. `edits`: absent if
- * every value is overwritten.
+ * A flow in a snapshot. `searches`: the numbers of lookups by field. `nested`: set if the flow's subform rows are sent in the create of a new
+ * parent. Its value is `required` if the CRM creates no parent without rows. It is `layout` if only a layout requires rows, so that the CRM
+ * decides. The property `layout`: the mapped fields that are not on the flow's layout, and the fields that the layout requires. `edits`:
+ * absent if every value is overwritten.
  */
 const SnapshotFlow = z.object({
   no: z.number(),
@@ -163,7 +163,7 @@ type SnapshotInput = {
   decidedUpTo?: number
   libraries?: SnapshotLibrary[]
   context?: Snapshot['context']
-  /** The settings about edited values. A retry uses the `usual` choice of its chain instead. */
+  /** The settings about edited values. In a retry, the `usual` choice of the chain replaces `usual` of these settings. */
   edits?: EditSettings
 }
 

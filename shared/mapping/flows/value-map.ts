@@ -57,10 +57,13 @@ const partsOf = (value: unknown): string[] => {
   return typeof value === 'string' && value !== CLEAR ? listIn(value) : []
 }
 
-/** Whether a field with a fixed set of values accepts the text without an entry. */
+/** Whether a field with a fixed set of values accepts the text as it is, without an entry in the value map. */
 export const isOption = (text: string, field: FieldShape): boolean =>
   field.type === 'boolean' ? convert(text, field).ok : field.picklist.length > 0 && findChoice(text.trim(), field) !== undefined
 
-/** Returns the values of a cell that a value map replaces: the whole text, or each part in a field with several values. */
+/**
+ * Splits a cell into the values to which a value map applies: the whole text, or each part in a field with several values. Empty for a blank
+ * cell and for the clear token.
+ */
 export const valuesIn = (cell: string, field: Pick<FieldShape, 'type'> | null): string[] =>
   cell.trim() === '' || cell === CLEAR ? [] : field && LISTS.has(field.type) ? listIn(cell).filter(part => part.trim() !== '') : [cell]

@@ -61,10 +61,7 @@ const chooseConnection = ({connectorId: own}: TemplateRow, asked: string | null 
 }
 
 export type BoundSources = {slot: string; sourceId: string}
-/**
- * The result of binding. `waiting`: the slots without a file. `issues`: where the flows do not fit the files; checked once no slot is
- * waiting.
- */
+/** The result of binding. `waiting`: the slots without a file. `issues`: where the flows do not fit the files; empty while a slot is waiting. */
 type BindingInput = {import: Import; waiting: string[]; issues: Issue[]}
 
 /**

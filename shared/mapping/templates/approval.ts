@@ -68,7 +68,10 @@ const listUnapprovedAuthors = async (db: Db, {id, org, createdBy}: TemplateRow):
   return authors.length === 0 && createdBy !== null ? [createdBy] : [...authors]
 }
 
-/** Returns the digest of slots and flows. A template names a file by slot and an import by id, so these names are left out. */
+/**
+ * Returns the digest of slots and flows. The flows of a template name their file by slot, and those of an import by source id; so `sourceId`
+ * is left out.
+ */
 const digestOf = ({sources, flows}: Pick<Template, 'sources' | 'flows'>): string =>
   createHash('sha256')
     .update(

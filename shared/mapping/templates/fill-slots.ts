@@ -69,8 +69,8 @@ export const cleanForSlot = async (deps: SourceDeps, place: OfSource, named: str
 }
 
 /**
- * Fills slots with files of the import: reads them as the slots define, then binds them. If they do not fit, throws, but their new readings
- * are kept.
+ * Fills slots with files of the import: reads the files as the slots define, then binds them. If the files do not fit, throws, but keeps their
+ * new readings.
  */
 export const fillSlots = async (deps: SourceDeps, place: OfImport, bound: BoundSources[]) => {
   const found = await findImport(deps.db, {org: place.org, id: place.importId})

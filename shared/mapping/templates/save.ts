@@ -85,7 +85,10 @@ const shapeSource = (source: NarrowSource<'name'>, slot: string, at: number): {s
   }
 }
 
-/** Returns the label that a user gave. Null if the label contains part of the file name, because the default label does. */
+/**
+ * Returns the label that a user gave. Null if one of label and file name contains the other, because the label is then probably the default,
+ * which comes from the file name.
+ */
 const labelOf = ({name, label}: Pick<Source, 'name' | 'label'>): string | null => {
   const stem = name.replace(/\.[^.]*$/, '').toLowerCase()
   const told = label.toLowerCase()

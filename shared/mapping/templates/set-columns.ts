@@ -19,8 +19,8 @@ type Columns = z.output<typeof Columns>
 type SetColumnsInput = {org: string; importId: string; columns: Columns}
 
 /**
- * Chooses the columns for the fields of a template's flows, for a file with other column names. Nothing else of the flows changes, so an
- * import still writes the modules and fields of its template.
+ * Chooses the columns for the fields of a template's flows, for a file with other column names. Apart from that, the flows become those of the
+ * template again, so the import still writes the template's modules and fields. Each flow keeps its file.
  */
 export const setColumns = (db: Pool, {org, importId, columns}: SetColumnsInput): Promise<Import> =>
   db.transaction(async tx => {

@@ -21,7 +21,7 @@ type ValidatedTemplate = {
 const mostIssues = 100
 
 /**
- * Validates a document as a save would, and against the newest discovery of a connection: `connector`, else the document's own. Stores
+ * Validates the form of a document and checks it against the newest discovery of a connection: `connector`, else the document's own. Stores
  * nothing.
  */
 export const validateTemplate = async (

@@ -46,8 +46,8 @@ export const correctRun = async (deps: CorrectionDeps, {body, charset, ...input}
 }
 
 /**
- * Finds the last run of the chain and its file. The file must still be in the import and be read with the same options, because edited
- * cells name row numbers.
+ * Finds the last run of the chain and that run's file. The file must still be in the import and be read as in the run, because edited cells
+ * refer to rows by number.
  */
 const findCorrected = async ({db}: CorrectionDeps, {org, importId, runId, source: named}: Omit<CorrectInput, 'body' | 'charset'>) => {
   const foundRun = await findLastRun(db, {org, importId, runId})
@@ -72,7 +72,10 @@ const findLastRun = async (db: Db, {org, importId, runId}: Pick<CorrectInput, 'o
   return later === null ? found : findLastRun(db, {org, importId, runId: later})
 }
 
-/** Returns the columns of the match fields of the file's first flow with a match. Empty if a match field is not read from a column. */
+/**
+ * Returns the columns of the match fields of the file's first flow with a match. Empty without such a flow, or if a match field is not read
+ * from a column.
+ */
 const keysOf = ({flows}: Snapshot, {no}: SnapshotSource): string[] => {
   const flow = flows.find(({sourceNo, flow}) => sourceNo === no && flow.match)?.flow
   const columns = flow?.match?.by.map(name => flow.fields.find(({field}) => field === name)) ?? []
@@ -90,7 +93,10 @@ const openOutcomes = ['failed', 'refused', 'skipped', 'would_ask']
 
 type SettledQuery = {run: number; snapshot: Snapshot; source: SnapshotSource}
 
-/** Lists the rows that no retry writes: a flow wrote their record or may have written it, and no flow failed, refused, skipped or asked. */
+/**
+ * Lists the rows that no retry writes, in ascending order. At least one final entry of such a row is created, updated, inherited or
+ * unanswered, and none is failed, refused, skipped or `would_ask`.
+ */
 const listSettled = async (deps: CorrectionDeps, {run, snapshot, source}: SettledQuery): Promise<Uint32Array> => {
   const rows: number[] = []
   for await (const finals of readOutcomes(deps, {run, source, flows: snapshot.flows}))

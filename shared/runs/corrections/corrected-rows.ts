@@ -58,7 +58,7 @@ export const openCorrectedRows = async (deps: FileDeps, {fileKey, reader}: Corre
 
 const displayed = {numbers: 'displayed'} as const
 
-/** Returns the reader with the reason columns included, because they contain the row numbers. */
+/** Returns the reader, changed to keep the reason columns, because they contain the row numbers. */
 const withReasons = (reader: Reader): Reader => {
   if (reader.format === 'csv') return {...reader, ...(reader.reasons && {reasons: 'keep' as const})}
   return reader.range === rangeWithoutReasons ? {...reader, range: null} : reader

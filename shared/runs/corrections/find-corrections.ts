@@ -20,12 +20,12 @@ export type CorrectionsInput = {
   keys: string[]
 }
 
-/** `cells`: the cells to edit, by the column names after cleaning. `rows`: how many rows have such cells. */
+/** `cells`: the cells to edit, with the names that columns have after cleaning. `rows`: the number of rows with at least one of these cells. */
 export type Corrections = {cells: CellChange[]; rows: number; matchedBy: 'row' | 'order' | 'key'}
 
 /**
- * Compares a corrected file with the file of a run. Refuses a corrected file that changes a settled row: a retry would not write the
- * change, and the file was probably sorted or cut.
+ * Compares a corrected file with the file of a run. Refuses a corrected file that changes a settled row. A retry would not write the change,
+ * and the corrected file was probably sorted or cut.
  */
 export const findCorrections = async (deps: FileDeps, input: CorrectionsInput): Promise<Corrections> => {
   try {
@@ -94,8 +94,8 @@ const isSame = ({rowNumber, cells}: FileRow, corrected: string[], {columns, edit
 type ChangedRows = {columns: string[]; changed: {before: FileRow; after: FileRow}[]; edits: Edits; cleaning: Cleaning}
 
 /**
- * Returns the cells that differ after cleaning. Edited cells apply after cleaning, so both versions pass through the steps that change
- * single cells.
+ * Returns the cells whose corrected value differs after cleaning, both from the run's file and from an earlier edit. Edited cells apply after
+ * cleaning. So the rows before and after the correction both pass through the steps that change single cells.
  */
 const editedCells = async (deps: FileDeps, {columns, changed, edits, cleaning}: ChangedRows): Promise<CellChange[]> => {
   const steps = cleaning.filter(changesOneCell)

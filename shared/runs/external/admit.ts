@@ -17,11 +17,14 @@ import {outcomeNo} from '../../../sql/run-log.ts'
 import {leaseSeconds} from '../lease-seconds.ts'
 import {limitStop} from '../stop.ts'
 
-/** Rows that are written together or not at all: one record, or all subform rows of one parent. `at` is the index of the request's item. */
+/**
+ * The rows of one item of a request, which are admitted together or not at all: one row, or all subform rows of one parent. `at`: the index of
+ * the item.
+ */
 export type AdmissionUnit = {at: number; parent: string | null; rows: UnitRow[]}
 /**
- * A row of a unit. `target`: the record to update, or the parent. `witness`: whether the payload has a unique value by which a lost create
- * can be found again.
+ * A row of a unit. `target`: the record to update, or the parent of a subform row; null for a create. `witness`: whether the payload has a
+ * unique value by which a lost create can be found again.
  */
 type UnitRow = {key: string; number: number | null; target: string | null; witness: boolean}
 
@@ -117,8 +120,8 @@ const stepOf = ({target}: UnitRow, {counted, outcome, recordId, lastAttempt, las
 }
 
 /**
- * Returns why a unit is not sent: a row belongs to another parent, is in flight, or already has a created or claimed record. Null if the
- * unit is sent.
+ * Returns why a unit is not sent: a row belongs to another parent or is in flight, or the row of a create already has a created or claimed
+ * record. Null if the unit is sent.
  */
 const decideUnsent = (
   {at, parent}: AdmissionUnit,

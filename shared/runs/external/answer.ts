@@ -18,7 +18,7 @@ const OF_ALL: Code[] = [
   ...(['CONNECTION_NOT_FOUND', 'CONNECTION_THROTTLED', 'CONNECTION_UNAVAILABLE', 'DAILY_ALLOWANCE_SPENT', 'NOT_OFFERED'] as const),
 ]
 
-/** Reads a write and the result of each item, in the order sent. `crm`: the CRM error that applies to every item, or null. */
+/** Reads a write and the result of each item, in the order sent. `crm`: the CRM error that the write got as a whole, or null. */
 export const readWrite = async (db: Db, {org, id}: {org: string; id: string}) => {
   const found = await findWrite(db, {org, id})
   if (!found) throw new Refusal('NOT_FOUND', 'No such write, or it ended too long ago')
@@ -71,8 +71,8 @@ export const giveUpUnsent = async (tx: Tx, run: ExternalRun, id: string): Promis
 const unstarted = {ok: false, code: 'UNAVAILABLE', error: 'No worker was free to send this item in time. Send it again', written: false}
 
 /**
- * Returns the results of a request whose job has ended. If one refusal or CRM error applies to every item, throws it with the results in
- * its body. An item without a result is reported as possibly written.
+ * Returns the results of a request whose job has ended. Throws with the results in the body if one refusal applies to every item, or one CRM
+ * error to every item that was sent. An item without a result is reported as possibly written.
  */
 export const answerWrite = async (db: Db, named: {org: string; id: string}): Promise<{results: Result[]}> => {
   const {write, results: known, how} = await readWrite(db, named)

@@ -10,8 +10,8 @@ import {assertRetriable, lineageOf} from '../retry.ts'
 type PreviousQuery = {org: string; person: string; admin: boolean; importNo: number | null; id: string; connector?: string | undefined}
 
 /**
- * Finds the run that a new external run continues. The run must have ended, be the last of its chain, and be of the same import (of no
- * import if `importNo` is null). A run that was authorised to continue it but never began leaves the chain.
+ * Finds the run that a new external run continues. That run must have ended, be the last of its chain, and be of the same import (of no import
+ * if `importNo` is null). A retry of it that was authorised but never began is removed from the chain.
  */
 export const findPrevious = async (tx: Tx, {org, person, admin, importNo, id, connector}: PreviousQuery): Promise<Run> => {
   const run = await findRun(tx, {org, id})
@@ -30,8 +30,8 @@ export const findPrevious = async (tx: Tx, {org, person, admin, importNo, id, co
 }
 
 /**
- * Joins a run that begins to the chain of the run that it retries, else to the chain of the import's last external run. Modules and flows
- * keep their numbers. The caller must have locked the run and its import.
+ * Joins a run that begins to the chain of the run that it retries. Without `retryOf`, joins it to the chain of the import's last external run,
+ * unless that run was undone. Modules and flows keep their numbers. The caller must have locked the run and its import.
  */
 export const enterChain = async (tx: Tx, run: ExternalRun): Promise<void> => {
   const previous = await findChainEnd(tx, run)

@@ -30,7 +30,10 @@ const Entry = z.strictObject({
 })
 export type Entry = z.output<typeof Entry>
 
-/** The body of a request to log entries. `assertEntries` checks the number of entries, to refuse it with the code BATCH_SIZE. */
+/**
+ * The body of a request to log entries. The number of entries is checked by `assertEntries` instead, because its refusal has the code
+ * BATCH_SIZE.
+ */
 export const EntriesBody = z.strictObject({
   writeId: z.string().min(1).max(200).optional().describe('Idempotency key: the entries are logged once, however often they are sent'),
   entries: z.array(Entry).describe('1 to 1,000 entries'),
@@ -42,8 +45,9 @@ export const assertEntries = ({entries}: z.output<typeof EntriesBody>) => {
 }
 
 /**
- * Logs outcomes that an external engine settled without a send, as attempt 0. A failed or skipped row is counted unless it was sent. A
- * record that a skipped row matched is never claimed for a lost create. With a `writeId`, the request is idempotent.
+ * Logs outcomes that an external engine settled without a send, as attempt 0. A failed or skipped row enters the run's counts unless this run
+ * sent it. A record that a skipped row matched is never claimed for a lost create of the chain. With a `writeId`, a repeated request logs
+ * nothing.
  */
 export const logEntries = async (
   tx: Tx,

@@ -10,7 +10,10 @@ import {writeSettlement} from './settle.ts'
 /** A log entry with the run's numbers of its module and flow. */
 export type NumberedEntry = {entry: Entry; module: number; flow: number | null}
 
-/** Logs entries as attempt 0. A failed or skipped row is counted unless it was sent. The caller must have locked the run. */
+/**
+ * Logs entries as attempt 0. A failed or skipped row enters the run's counts, in place of its earlier outcome, unless this run sent it. The
+ * caller must have locked the run.
+ */
 export const writeEntries = async (tx: Tx, run: ExternalRun, numbered: NumberedEntry[]) => {
   const chain = run.chainNo ?? run.no
   const counts = openCounts()

@@ -58,7 +58,7 @@ const isUnsent = (result: unknown): result is UnsentResult => (result as {writte
 
 const Row = z.object({rowKey: z.string(), rowNumber: z.number().optional()})
 
-/** The part that requests for records and for subform rows have in common: the rows of each item. */
+/** The part that stored requests for records and for subform rows have in common: module, flow, and the rows of each item. */
 const Request = z
   .object({
     moduleNo: z.number().optional(),

@@ -35,8 +35,8 @@ const bodyOf = <I extends typeof Item | typeof Target>(item: I) =>
   })
 
 /**
- * The body of a request to create records. `assertRecords` checks the number of items, repeated row keys and repeated records, because each
- * check has its own code.
+ * The body of a request to create records. `assertRecords` checks the number of items, repeated row keys and repeated records, because each of
+ * these has its own refusal code.
  */
 export const CreateBody = bodyOf(Item)
 export const UpdateBody = bodyOf(Target).extend({
@@ -72,8 +72,8 @@ export const assertRecords = ({items}: {items: Items}) => {
 type RecordsTarget = {org: string; connector: string; module: string}
 
 /**
- * Refuses a subform module and items with a subform field, because subform rows are metered and have their own route. Also refuses items
- * with the module's idempotency field.
+ * Refuses a subform module and items with a subform field, because another route writes and meters subform rows. Also refuses items with the
+ * module's idempotency field.
  */
 export const assertWhole = async (db: Db, recordsTarget: RecordsTarget, {items}: {items: Items}) => {
   const {kind, fields} = await findModule(db, recordsTarget)

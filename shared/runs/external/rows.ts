@@ -40,7 +40,7 @@ const Parent = z.strictObject({
 
 /**
  * The body of a request to replace subform rows. `assertRows` checks the number of parents and rows, and repeated parents and row keys,
- * because each check has its own code.
+ * because each of these has its own refusal code.
  */
 export const RowsBody = z.strictObject({
   runId,

@@ -26,8 +26,8 @@ import {logUnsent, refusePending} from './pending.ts'
 import {settleAbandonedSend} from './settle.ts'
 
 /**
- * External runs: a client's own engine, such as a script, reads and plans the rows. Every call of the engine renews the lease by which the
- * run holds its import.
+ * External runs: a client's own engine, such as a script, reads and plans the rows. Requests of the engine renew the lease by which the run
+ * holds its import.
  */
 
 export type RunCaller = {org: string; person: string; admin: boolean}
@@ -79,7 +79,7 @@ export const assertOwner = ({personId}: Pick<Run, 'personId'>, {person, admin}: 
   if (personId !== person && !admin) throw new Refusal('NOT_YOUR_RUN', 'Another member authorised this run')
 }
 
-/** Whether an external engine may still write rows under the run. */
+/** Whether the state and the lease of the run allow an external engine to write rows. A stop of the run is not considered. */
 export const isWriting = (run: Pick<Run, 'state' | 'engine' | 'importNo' | 'leaseLive' | 'expiredAt'>) =>
   (run.state === 'authorised' && run.expiredAt === null) || (run.engine === 'outside' && run.state === 'writing' && !hasLapsed(run))
 
@@ -105,8 +105,8 @@ const findEnd = (run: ExternalRun): Refusal | null => {
 }
 
 /**
- * Renews the lease of an external run, and begins an authorised run. A stopped run may still renew its lease in order to report. Refuses a
- * run that ended or lost its lease.
+ * Renews the lease of an external run, and begins an authorised run. A stopped run may still renew its lease in order to report. Refuses a run
+ * that is closing, ended, expired or used by the service's own engine, or whose lease is lost.
  */
 export const renewExternalLease = async (tx: Tx, run: ExternalRun) => {
   const ended = findEnd(run)
@@ -139,8 +139,8 @@ const setLease = async (tx: Tx, run: ExternalRun, {taken}: {taken: boolean}) => 
 }
 
 /**
- * Refuses if a run holds the import. If the holder is an external run with an expired lease, ends that run instead. The caller must have
- * locked the import.
+ * Refuses if a run holds the import. If the holder is an external run with an expired lease, ends that run instead, and refuses only while the
+ * run is `closing`. The caller must have locked the import.
  */
 export const freeImport = async (tx: Tx, {org, importNo}: {org: string; importNo: number}) => {
   const holder = await findHolder(tx, {importNo})
@@ -172,8 +172,8 @@ type EndOptions = {
 }
 
 /**
- * Ends the run and frees its import. While batches are in flight or accepted writes are pending, the run is `closing`. Later, the last
- * settlement, the last write or the periodic sweep ends it. Accepted rows that were never sent are logged at the end.
+ * Ends the run and frees its import. While batches are in flight or accepted writes are pending, the run is `closing`. The last settlement,
+ * the last write or the periodic sweep then ends the run. Accepted rows that were never sent are logged at the end.
  */
 export const endExternalRun = async (tx: Tx, run: ExternalRun, {outcome, pending}: EndOptions): Promise<'ended' | 'closing'> => {
   for (const send of await listExternalSends(tx, run.no)) if (send.dead) await settleAbandonedSend(tx, run, send)

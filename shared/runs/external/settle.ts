@@ -71,9 +71,9 @@ export const settleBatch = async (tx: Tx, run: ExternalRun, batch: Batch, ends: 
 const isWritten = ({outcome}: WriteEnd) => outcome === 'created' || outcome === 'updated'
 
 /**
- * Handles an answer that arrives after its batch was settled as unanswered. If the row was not sent again since, the answer becomes its
- * outcome in the log, counts and results. Patches, replaced rows and rows that were sent before stay unanswered, because their earlier
- * state is unknown.
+ * Handles an answer that arrives after its batch was settled as unanswered. If a row was not sent again since, the answer becomes the row's
+ * outcome in the log, counts and results. Patches, replaced rows and rows that were sent before stay unanswered, because their earlier state
+ * is unknown. Does nothing if the run has ended.
  */
 export const settleLate = async (tx: Tx, run: ExternalRun, batch: Batch, ends: WriteEnd[], results: ItemResult[]) => {
   if (batch.kind === EXTERNAL_STEP_CODES.replace || (run.state !== 'writing' && run.state !== 'closing')) return
@@ -98,7 +98,10 @@ export const settleLate = async (tx: Tx, run: ExternalRun, batch: Batch, ends: W
   if (known.length) await keepResults(tx, {write: batch.write, results: withHeldEnds(known, batch, held), late: true})
 }
 
-/** Finds the created records that rows of other chains claimed after this batch was settled as unanswered. The other rows keep these records. */
+/**
+ * Finds the created records that rows of other chains claimed after this batch was settled as unanswered. These rows of other chains keep the
+ * records.
+ */
 const findClaimed = async (tx: Tx, {no, chainNo, connectorId}: ExternalRun, ends: WriteEnd[]): Promise<Set<string>> => {
   const records = ends.flatMap(end => (end.outcome === 'created' ? [end.recordId] : []))
   if (records.length === 0) return new Set()
@@ -163,7 +166,7 @@ export const writeSettlement = async (tx: Tx, run: ExternalRun, settled: Settled
   run.settleNo++
 }
 
-/** Settles a batch whose sender was lost as unanswered. The results say that its rows may have been written. */
+/** Settles a batch whose sender was lost: all its rows count as unanswered. The results say that the rows may have been written. */
 export const settleAbandonedSend = async (tx: Tx, run: ExternalRun, send: ExternalSend) => {
   const {write} = send
   const message = 'The process that sent it was lost before an answer came'

@@ -29,8 +29,8 @@ type SubmitWriteInput = {
 export type Submission = {write: string; job: string | null}
 
 /**
- * Stores a write and enqueues its job, in the transaction that checks the run. An item gets the stored result if this run has seen its
- * `writeId` with the same body. If the body differs, the whole request is refused.
+ * Stores a write and enqueues its job, in the transaction that checks the run. An item whose `writeId` this run has seen with the same body
+ * gets the stored result. Refuses the whole request if the body differs or the earlier item has no result yet.
  */
 export const submitWrite = async (
   tx: Tx,
@@ -71,7 +71,10 @@ const openForWrite = async (
 
 type FindKnownInput = {run: number; items: SubmittedItem[]; digests: (Buffer | null)[]}
 
-/** Returns the stored results of items that were sent before, by the items' indexes. */
+/**
+ * Returns the stored results of items that were sent before, by the items' indexes. Throws WRITE_ID_REUSED if the body differs, and
+ * WRITE_UNDER_WAY if there is no result yet.
+ */
 export const findKnownResults = async (tx: Tx, {run, items, digests}: FindKnownInput): Promise<Map<number, unknown>> => {
   const names = items.flatMap(({writeId}) => writeId ?? [])
   const before = new Map((await listNamedItems(tx, {run, names})).map(item => [item.writeId, item]))
@@ -94,7 +97,7 @@ export const findKnownResults = async (tx: Tx, {run, items, digests}: FindKnownI
   return known
 }
 
-/** Returns a digest of JSON that does not depend on the order of its keys. */
+/** Returns a digest of a JSON value. The order of keys does not change the digest. */
 export const digestOf = (body: unknown) =>
   createHash('sha256')
     .update(JSON.stringify(withSortedKeys(body)))

@@ -8,9 +8,9 @@ import type {RecordItem, RecordsRequest} from './records.ts'
 type SkipUnchangedInput = {write: string; request: RecordsRequest; items: RecordItem[]}
 
 /**
- * Ends items whose record already holds every value: skipped, logged and not metered. Returns their indexes. Leaves out items that have a
- * result, are in flight or have an open question. Also leaves out items whose record an unanswered update may still change. The caller must
- * have locked the run.
+ * Ends `items`, whose records the caller found to hold every value already, as skipped: logged and not metered. Returns their indexes. Leaves
+ * out items that have a result, are in flight or have an open question. Also leaves out items whose record an unanswered update may still
+ * change. The caller must have locked the run.
  */
 export const skipUnchanged = async (tx: Tx, run: ExternalRun, {write, request, items}: SkipUnchangedInput): Promise<Set<number>> => {
   const {module, moduleNo, flowNo} = request

@@ -1,6 +1,6 @@
 import {z} from 'zod'
 
-/** The fields that identify a row in every request of an external run. */
+/** The fields that identify a row in each write request of an external run. */
 export const rowFields = {
   rowKey: z
     .string()

@@ -24,7 +24,6 @@ const RouteForecast = z.strictObject({
 })
 export type RouteForecast = z.infer<typeof RouteForecast>
 
-/** The forecast of a run: its CRM credits and its time. */
 export const Forecast = z.strictObject({
   credits: CountSpan.extend({
     byKind: z

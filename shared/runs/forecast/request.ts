@@ -5,7 +5,7 @@ import {Refusal} from '../../errors.ts'
 import {forecastImport} from '../../jobs.ts'
 import {enqueue, type Queue} from '../../queue.ts'
 
-/** Enqueues a forecast of the import, or returns the job that is already queued or running. */
+/** Enqueues a forecast of the import, or returns the job that is already queued or running. Null if that job ended just now. */
 export const requestForecast = async (tx: Tx, queue: Queue, {org, importId}: {org: string; importId: string}): Promise<string | null> => {
   const found = await lockImport(tx, {org, id: importId})
   if (!found) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')

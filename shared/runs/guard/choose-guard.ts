@@ -7,7 +7,7 @@ type GuardChoice = {org: string; run: number; guard: RunGuard | 'usual' | undefi
 
 /**
  * Stores the guard of a run: the guard in the request, else the org's, else a default. The default is `scheduledGuard` for scheduled runs,
- * `usualGuard` for requests with `usual`, and no guard for other runs.
+ * `usualGuard` for requests with `usual`, and no guard for other runs. An empty guard is not stored.
  */
 export const chooseGuard = async (tx: Tx, {org, run, guard, isScheduled}: GuardChoice): Promise<void> => {
   const usual = isScheduled ? scheduledGuard : guard === 'usual' ? usualGuard : null

@@ -3,7 +3,10 @@ import type {RunHold} from '../../../sql/run-heads.ts'
 
 const share = z.number().min(0).max(1)
 
-/** The shares of rows beyond which a run is held until a person resumes it. An outcome that is left out has no limit. */
+/**
+ * When a run is held until a person resumes it: shares of rows by outcome, and how many first rows are read back as a canary. An outcome that
+ * is left out has no limit.
+ */
 export const RunGuard = z
   .strictObject({
     refused: share.optional().describe('The share of rows that the CRM may refuse, from 0 to 1'),

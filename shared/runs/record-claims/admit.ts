@@ -77,12 +77,12 @@ export const openForClaim = async (tx: Tx, {asker, runId, connector}: ClaimInput
   return isWriting(run) ? run : null
 }
 
-/** Whether the row is already admitted: a batch of this run sent it, or a send in an earlier run of the chain is unanswered. */
+/** Whether the row already counts towards the row limit: this run metered it, or it has an open question from an earlier run of the chain. */
 export const isAdmitted = ({counted, kind}: ExternalRowState) => counted || kind !== null
 
 /**
- * Returns the stop that keeps a row from claiming a record, or null. Only a row that was never admitted can be stopped, because it would
- * use a new row of the limit. If the run is full, writes its stop, or throws BUSY while rows in flight may free room. In a run without
+ * Returns the stop that keeps a row from claiming a record, or null. Only a row that is not admitted can be stopped, because it would use a
+ * new row of the limit. If the limit is reached, writes the run's stop, or throws BUSY while rows in flight may free a row. In a run without
  * batches, the engine reports `counted`, which may include this row; so admissions are counted instead.
  */
 export const findStop = async (tx: Tx, run: ExternalRun, row: ExternalRowState): Promise<RunStop | null> => {

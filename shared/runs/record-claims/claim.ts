@@ -23,17 +23,17 @@ export type ClaimInput = {
 }
 
 /**
- * The answer to a claim. `held`: another row has the record, in any run at the CRM org, or this row was sent again. `reused`: this row
- * already has another record. `ended`: the run no longer writes.
+ * The answer to a claim. `held`: another row has, reserves or may have made the record, in any run at the CRM org. Also `held`: this row is in
+ * flight or was sent again. `reused`: this row already has another record. `ended`: the run no longer writes.
  */
 export type ClaimAnswer = RecordVerdict | {taken: false; why: 'held' | 'reused' | 'ended'}
 
 type ClaimOptions = {signal: AbortSignal}
 
 /**
- * Claims a record for a row whose create was never answered and whose second create the CRM refused as a duplicate of this record. Reserves
- * the record first, so that two rows cannot claim it during the CRM read. Writes nothing to the CRM. Throws a Refusal, or a CrmError if a
- * read fails. The reservation is always released.
+ * Claims a record for a row. According to the engine, the row's create was never answered, and the CRM refused a second create as a duplicate
+ * of this record. Reserves the record first, so that two rows cannot claim it during the CRM read. Writes nothing to the CRM. Throws a
+ * Refusal, or a CrmError if a read fails. In every case, the reservation is released at the end.
  */
 export const claimRecord = async ({db, crm}: {db: Pool; crm: Crm}, input: ClaimInput, options: ClaimOptions): Promise<ClaimAnswer> => {
   const admitted = await db.transaction(tx => admitClaim(tx, input))

@@ -15,8 +15,8 @@ import type {ClaimAnswer, ClaimInput} from './claim.ts'
 import {keyOf} from './keys.ts'
 
 /**
- * Assigns a reserved record to the row. Refuses if the run has ended or was stopped, or if the row was sent again or has another record.
- * Also refuses if the reservation was lost or another row has the record.
+ * Assigns a reserved record to the row. Returns why not, if the run has ended or its row limit has no room for the row. Also if the row was
+ * sent again or has another record, if the reservation was lost, or if another row has the record.
  */
 export const commitClaim = async (
   tx: Tx,

@@ -4,8 +4,8 @@ import {matchKeyOf} from '../../mapping/flows/match-key.ts'
 export type Keys = Record<string, unknown>
 
 /**
- * Returns the match key by which later rows find the record, made of those `keys` that are fields of the module. Null if there are none or
- * one is empty.
+ * Returns the match key by which later rows find the record, made of those `keys` that are fields of the module. Null if no key is a field of
+ * the module, or if the value of one is empty.
  */
 export const keyOf = (keys: Keys, {fields}: DiscoveredModule): Buffer | null => {
   const named = fields.filter(({apiName}) => Object.hasOwn(keys, apiName))
@@ -17,6 +17,6 @@ export const keyOf = (keys: Keys, {fields}: DiscoveredModule): Buffer | null => 
       )
 }
 
-/** Returns the comparable part of a value: the id of a lookup value, null for any other object, else the value. */
+/** Returns a text, number, boolean or lookup value unchanged, because these can be compared. Returns null for every other value. */
 const comparable = (value: unknown) =>
   typeof value !== 'object' || (value && 'id' in value && typeof value.id === 'string') ? value : null

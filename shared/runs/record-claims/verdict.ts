@@ -28,8 +28,8 @@ type JudgeRecordInput = {
 }
 
 /**
- * Tolerance of clock comparisons in ms, because the CRM's creation times are whole seconds. Source: the specification's rules of a take,
- * entry 2.
+ * Tolerance of clock comparisons in ms, because the CRM's creation times are whole seconds. Source: Lading's specification, rules of a take
+ * (record claim), entry 2.
  */
 export const clockToleranceMs = 2_000
 
@@ -58,13 +58,13 @@ export const judgeRecord = ({
 
 const readOffset = (offsetMs: number) => (Math.abs(offsetMs) > clockToleranceMs ? offsetMs : 0)
 
-/** Maximum number of retries of a chain that are followed back. Source: the specification's limits, "take window". */
+/** Maximum number of retries of a chain that are followed back. Source: Lading's specification, limits, "take window". */
 const mostRunsBefore = 1_000
 
 /**
- * Returns when the chain's first run was authorised, in ms by this process's clock, with which the CRM's clock is compared. The stored time
- * is by the database's clock and is converted. Null if the chain has more than 1,000 retries, or if its oldest run is not the one that
- * names the chain.
+ * Returns when the chain's first run was authorised, in ms. The stored time, which is by the database's clock, is converted to this process's
+ * clock, because the CRM's clock is compared with this process's clock. Null if the chain has more than 1,000 retries, or if its oldest run is
+ * not the one that names the chain.
  */
 export const readChainStart = async (db: Db, run: number): Promise<number | null> => {
   const askedAt = Date.now()

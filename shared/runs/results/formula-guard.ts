@@ -9,8 +9,8 @@ const runs = new RegExp(`^[${signs}]`)
 const guarded = new RegExp(`^'+[${signs}]`)
 
 /**
- * Puts an apostrophe before a cell that a spreadsheet would run as a formula, and before a cell that already looks guarded. Otherwise
- * `unguardCell` would change that cell.
+ * Puts an apostrophe before a cell that a spreadsheet would run as a formula. Puts one also before a cell that already looks guarded, because
+ * `unguardCell` would otherwise remove an apostrophe of the file.
  */
 export const guardCell = (cell: string) => (guarded.test(cell) || (runs.test(cell) && !plainNumber.test(cell)) ? `'${cell}` : cell)
 

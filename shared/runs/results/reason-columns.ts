@@ -4,7 +4,10 @@ export type FailedRowsOrigin = {run: string; source: string}
 /** The reason columns, with which failed.csv begins: the row's number in the source, and why it failed. */
 export const reasonColumns = ['lading: row', 'lading: error'] as const
 
-/** Returns the reason columns. The name of the first states the run and the source, so that corrected rows find the rows of their run. */
+/**
+ * Returns the reason columns. With an origin, the name of the first states the run and the source, by which the corrections find the rows of
+ * that run.
+ */
 export const nameReasonColumns = (origin: FailedRowsOrigin | undefined): string[] =>
   origin ? [`${reasonColumns[0]} of ${origin.run} ${origin.source}`, reasonColumns[1]] : [...reasonColumns]
 

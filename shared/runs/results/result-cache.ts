@@ -68,7 +68,7 @@ export const openResultCache = ({mostAtOnce = 4, mostKept = 8, keepMs = 600_000,
       if (key === null) return takeOnce(make)
       const spooled = await (kept.get(key) ?? keep(key, make))
       const body = spooled.open()
-      // The cache may have dropped the file just after it was complete. Then it is made again.
+      // The cache may have dropped the file just after the file was complete. Then the file is made again.
       return body ? {bytes: spooled.bytes, body, next: spooled.next} : takeOnce(make)
     },
   }

@@ -18,8 +18,8 @@ export type ResultsInput = {
 }
 
 /**
- * A part of the results file: the rows `from` to `to`. Without `to`, the part has as many rows as fit into one file. `header: false`: the
- * part continues the previous one.
+ * A part of the results file: the rows `from` to `to`. With `from` but without `to`, the part has as many rows as fit into one file. `header:
+ * false`: the part continues the previous one.
  */
 export type ResultsPart = {from?: number; to?: number; header?: boolean; byteOrderMark?: boolean}
 

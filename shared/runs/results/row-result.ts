@@ -25,7 +25,7 @@ export type OutcomeEntry = {
   message: string | null
   /** Whether an earlier create of this row was never answered, so that the record may exist twice. */
   disclosed?: boolean
-  /** The phase of the entry, by default `write`. Only entries of this phase decide the result. All entries can add to `Error`. */
+  /** The phase of the entry, by default `write`. Only `write` entries decide the result. Entries of every phase can add to `Error`. */
   phase?: (typeof PHASES)[number]
   /** Label of the field that the entry concerns: the field of a patch, a lookup or an edit, or the field whose value failed. */
   target?: string | null
@@ -52,8 +52,8 @@ const ranks: Record<RowOutcomeName, number> = {
 }
 const noAnswer = 'The CRM did not answer, so this may or may not have been written'
 /**
- * The sentence at the end of a refused row's message if an earlier create of the row was never answered. The sentence is added only if the
- * row's log entries do not show this.
+ * The sentence at the end of the message of a row whose earlier create was never answered. It is added where nothing else in the log of the
+ * run shows that create.
  */
 export const mayExist = 'An earlier create of this row was never answered, so the record may exist already'
 /** The wording of `mayExist` in messages that earlier builds stored. */
@@ -65,7 +65,7 @@ export const mentionsMayExist = (message: string | null) =>
 const twice = 'A create was sent and never answered, so the record may exist twice'
 
 /**
- * Returns the sentence that ends a row's message if values were rounded. results.csv repeats the sentence in `Error`, so it names fields,
+ * Returns the sentence that ends a row's message if values were rounded. The sentence also appears in `Error` of results.csv. It names fields,
  * never values.
  */
 export const describeRounded = (fields: string[]) =>

@@ -5,7 +5,7 @@ import {openUnlinkedFile} from '../../files/unlinked-file.ts'
 type Options<T> = {
   compare(a: T, b: T): number
   sizeOf(item: T): number
-  /** Bytes of items that are held in memory before they are written to disk. */
+  /** The bytes of items that memory may hold. When they are reached, all items in memory are written to disk. */
   chunkBytes?: number
   directory?: string
 }
@@ -98,7 +98,7 @@ async function* readSortedRun<T>(file: FileHandle, {at, bytes}: SortedRun, piece
 
 type MergeHead<T> = {items: T[]; at: number; source: AsyncGenerator<T[]>}
 
-/** Merges the sorted sources. Each step compares the next item of every source, because there are few sources. */
+/** Merges the sorted sources. Each step compares the next items of all sources, which is fast because there are few. */
 async function* merge<T>(sources: AsyncGenerator<T[]>[], compare: (a: T, b: T) => number): AsyncGenerator<T[], void, undefined> {
   const heads: MergeHead<T>[] = []
   for (const source of sources) {

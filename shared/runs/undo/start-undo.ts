@@ -74,7 +74,7 @@ const stopSchedules = async (tx: Tx, {no, org}: Run) => {
 
 const mostSchedules = 1_000
 
-/** Refuses if the import already has a run of this kind in progress: one that writes, or a dry run. */
+/** Refuses if the import already has a run of the same kind in progress: a run that writes, or a dry run. */
 const takeImport = async (tx: Tx, {org, importNo, dryRun}: {org: string; importNo: number; dryRun: boolean}) => {
   if (!dryRun) return freeImport(tx, {org, importNo})
   if ((await findDryRun(tx, {importNo})) !== null)

@@ -1,8 +1,8 @@
 import type {VerifyResult} from '../../../sql/verify-results.ts'
 
 /**
- * A sent value that the CRM did not hold when it was read back. `module`, `flow`: their numbers in the snapshot. `read`: the value that was
- * read back; undefined if the record is missing.
+ * A sent value that differed when its record was read back, or whose record was missing. `module`, `flow`: their numbers in the snapshot.
+ * `read`: the value that was read back; undefined if the record is missing.
  */
 export type Difference = {
   row: number

@@ -1,7 +1,7 @@
 import {oneLineOf, type QueryRefusal, type SourceFailure} from './failure.ts'
 import type {QuerySource} from './query.ts'
 
-/** The codes of SQL states and of their classes (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
+/** The failure code of each SQL state, or of a class of SQL states (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
 const codes: Record<string, SourceFailure['code']> = {
   '28': 'SIGN_IN_REFUSED',
   '42501': 'SIGN_IN_REFUSED',

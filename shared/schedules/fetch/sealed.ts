@@ -54,8 +54,8 @@ export const mergeCredentials = (old: FileSource, change: SourceChange): FileSou
 }
 
 /**
- * Applies a change if the old credentials can no longer be decrypted. No stored credential is kept. The change must mention each of them, so
- * that none is dropped silently.
+ * Applies a change to a source whose credentials can no longer be decrypted. No stored credential is kept. The change must mention each of them,
+ * so that none is dropped silently.
  */
 export const replaceLost = (lost: DescribedSource, change: SourceChange): FileSource => {
   const unsaid = unsaidOf(lost, change)
@@ -75,7 +75,7 @@ const whole = (fields: Fields): FileSource => {
 /** The credentials of a sign-in. If a change sets one of them, the stored ones are discarded. */
 const waysIn = ['basic', 'bearer', 'password', 'privateKey', 'passphrase']
 
-/** Returns the names of stored credentials that a change does not mention. */
+/** Returns the names of stored credentials that a change neither mentions nor replaces; none if the kind of the source changes. */
 const unsaidOf = ({kind, credentials: names}: DescribedSource, change: SourceChange): string[] => {
   const fields: Fields = change
   if (kind !== change.kind) return []

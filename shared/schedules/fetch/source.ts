@@ -11,7 +11,7 @@ const line = (most: number) => text(most).refine(written => !/[\0\r\n]/.test(wri
 
 const withDates = (most: number) => line(most).refine(isFillable, 'Write the due date as {date:yyyy-MM-dd} or {date-1d:yyyyMMdd_HHmm}')
 
-/** Headers that a user may not set: the connection sets them, or they have a field of their own (`basic`, `bearer`). */
+/** Headers that a user may not set, because the connection controls them. An `authorization` header is allowed. */
 const ownHeaders =
   /^(host|content-.*|transfer-encoding|connection|keep-alive|upgrade|te|trailer|expect|accept-encoding|range|cookie|proxy-.*)$/i
 const Headers = z

@@ -6,7 +6,7 @@ import {isPublic, sameAddress} from './address.ts'
 import {OutboundFailure} from './failure.ts'
 import {isPrivateHost, placeOf} from './hosts.ts'
 
-/** Returns all addresses of a host name. Throws if there are none. */
+/** Returns all addresses of a host name. If there are none, throws or returns an empty list. */
 export type Resolve = (host: string) => Promise<string[]>
 export type OutboundPlace = {host: string; port: number; signal?: AbortSignal | undefined}
 /** The limits of a call. `org`: the org that makes the call. A private host that the operator lists for one org stays blocked for all others. */
@@ -16,7 +16,7 @@ export type Guard = {privateHosts: string[]; org?: string | null | undefined; re
 const connectSeconds = 10
 /** The time-out for a name lookup alone, while a user waits. */
 const resolveSeconds = 3
-/** The delay before the next address is tried in parallel. */
+/** The time for connecting to one address, except the last. The attempt is then given up, and the next address is tried. */
 const perAddressMs = 2_000
 
 /**

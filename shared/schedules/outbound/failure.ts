@@ -1,6 +1,7 @@
 /**
  * The cause of a failed outbound call. `HOST_REFUSED`: the operator's list or the form of the URL forbids it. `ADDRESS_REFUSED`: the name
- * resolves to a non-public address. `UNREACHABLE`, `TIMED_OUT`: may be temporary. `BAD_ANSWER`: the answer is unusable, and would be again.
+ * resolves to a non-public address. `UNREACHABLE`, `TIMED_OUT`: may be temporary. `BAD_ANSWER`: the answer is unusable, and a retry would not
+ * help.
  */
 export type OutboundCode = 'HOST_REFUSED' | 'ADDRESS_REFUSED' | 'UNREACHABLE' | 'TIMED_OUT' | 'REDIRECTED' | 'TOO_LARGE' | 'BAD_ANSWER'
 

@@ -94,7 +94,7 @@ export const readUrl = (guard: Pick<Guard, 'privateHosts' | 'org'>, text: string
   throw new OutboundFailure('HOST_REFUSED', 'Only https is allowed. The URL must start with https://')
 }
 
-/** Refuses an unencrypted connection to a host that is not in the operator's network. */
+/** Refuses an unencrypted connection, unless PRIVATE_HOSTS lists host and port for this org or for every org. */
 export const assertPrivate = ({privateHosts, org = null}: Pick<Guard, 'privateHosts' | 'org'>, host: string, port: number): void => {
   if (!isPrivateHost(privateHosts, placeOf(host, port), org))
     throw new OutboundFailure('HOST_REFUSED', `Only an encrypted connection to ${host} is allowed. Turn TLS on`)

@@ -7,10 +7,6 @@ import {type ModelPart, openModel} from '../../../shared/assistant/model.ts'
 import {ModelFailure} from '../../../shared/assistant/model-failure.ts'
 import {readConfig} from '../../../shared/config.ts'
 
-/**
- * Tests of a hostile or broken provider. Each call must fail soon, with a known kind of error and little memory. The error must reveal neither
- * text nor key.
- */
 const json = {'content-type': 'application/json'}
 const said = (content: string) =>
   JSON.stringify({

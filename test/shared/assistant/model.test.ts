@@ -7,7 +7,6 @@ import {Refusal} from '../../../shared/errors.ts'
 import {type ModelSimulator, modelEnvironment, startModel} from '../../simulators/model.ts'
 import {until} from '../../support/until.ts'
 
-/** Tests of the real packages over real sockets, against the stand-in and its faults, for both wire formats. */
 const test = anyTest as TestFn
 const kinds = ['openai', 'anthropic'] as const
 type Kind = (typeof kinds)[number]

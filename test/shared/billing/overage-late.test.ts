@@ -3,7 +3,6 @@ import {pickSum, reconcileOverage, sendOverage} from '../../../shared/billing/ov
 import {type Billing, openBilling, pass, settleMoney} from '../../support/billing.ts'
 import {openOverage} from '../../support/overage.ts'
 
-/** Tests of overage rows that are reported late, or to a faulty provider. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {

@@ -7,7 +7,6 @@ import {type Billing, openBilling, pass, settleMoney} from '../../support/billin
 import {ok} from '../../support/importing.ts'
 import {openOverage} from '../../support/overage.ts'
 
-/** Tests that overage rows are stored with the end of a run, and reported to the meter once each despite failures. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {

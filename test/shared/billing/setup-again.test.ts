@@ -7,10 +7,7 @@ import {openHome} from '../../support/cli-process.ts'
 import {ok} from '../../support/importing.ts'
 import {endAfterTests, startTestDeployment, type TestDeployment} from '../../support/test-deployment.ts'
 
-/**
- * Tests of a setup that was interrupted, and of one that is repeated within a day. Within a day, the provider repeats answers for equal
- * idempotency keys.
- */
+/** The tests run serially, because they share one provider. Within a day, the provider repeats answers for equal idempotency keys. */
 const test = anyTest.serial as TestFn
 const SECRET = 'whsec_of_the_setup'
 const key = 'sk_test_stand_in'

@@ -14,7 +14,6 @@ import {ok} from '../../support/importing.ts'
 import {endAfterTests, startTestDeployment, type TestDeployment} from '../../support/test-deployment.ts'
 import {until} from '../../support/until.ts'
 
-/** Tests how a deployment operator prepares sales, from an empty provider account to a paid plan. */
 const test = anyTest.serial as TestFn
 const SECRET = 'whsec_of_the_setup'
 const key = 'sk_test_stand_in'

@@ -5,7 +5,7 @@ import {type Billing, openBilling, pass, settleMoney} from '../../support/billin
 import {ok} from '../../support/importing.ts'
 import {openTopping, type Topping} from '../../support/topups.ts'
 
-/** Tests of conditions that change between the decision for a top-up and its charge. The tests share one provider, so they run serially. */
+/** The tests run serially, because they share one provider. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {

@@ -4,7 +4,7 @@ import {type Billing, openBilling, pass, settleMoney} from '../../support/billin
 import {ok} from '../../support/importing.ts'
 import {openTopping} from '../../support/topups.ts'
 
-/** Tests of top-ups that fail or are no longer wanted. The tests share one provider, so they run serially. */
+/** The tests run serially, because they share one provider. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {

@@ -4,7 +4,6 @@ import {issueTopupInvoices} from '../../../shared/billing/topup-invoice.ts'
 import {type Billing, openBilling, settleMoney} from '../../support/billing.ts'
 import {openTopping, type Topping} from '../../support/topups.ts'
 
-/** Tests that every paid top-up has an invoice, which its charge pays. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {

@@ -5,7 +5,6 @@ import {Refusal} from '../../../shared/errors.ts'
 import {type Billing, openBilling, pass, settleMoney} from '../../support/billing.ts'
 import {openTopping, type Topping} from '../../support/topups.ts'
 
-/** Tests that for any consumption and any failures the cap holds in each month, and the credits equal the payments. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {

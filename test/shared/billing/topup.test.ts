@@ -5,9 +5,7 @@ import {type Billing, openBilling, pass, settleMoney} from '../../support/billin
 import {ok} from '../../support/importing.ts'
 import {openTopping} from '../../support/topups.ts'
 
-/**
- * Tests of cards that are charged without a user present, by direct calls without a worker. The tests share one provider, so they run serially.
- */
+/** The tests run serially, because they share one provider. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {

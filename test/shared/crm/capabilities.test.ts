@@ -4,7 +4,7 @@ import {sql} from '../../../sql/database.ts'
 import type {Switches} from '../../simulators/crm/switches.ts'
 import {type CrmPlace, place} from './crm-fixture.ts'
 
-/** Tests that the adapter follows the findings of the doctor. The tests set switches of one shared stand-in, so they run serially. */
+/** The tests run serially, because they set switches of one stand-in. */
 const test = anyTest.serial as TestFn<{place: CrmPlace; id: string; usual: Switches}>
 
 test.before(async t => {

@@ -1,7 +1,7 @@
 import anyTest, {type TestFn} from 'ava'
 import {type CrmPlace, place} from './crm-fixture.ts'
 
-/** Tests of leftovers of an interrupted doctor. The tests share one sandbox org, so they run serially. */
+/** The tests run serially, because they share one sandbox org. */
 const test = anyTest.serial as TestFn<{place: CrmPlace; id: string}>
 
 test.before(async t => {

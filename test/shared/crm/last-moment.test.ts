@@ -2,7 +2,7 @@ import anyTest, {type TestFn} from 'ava'
 import type {Connection} from '../../../shared/crm/crm.ts'
 import {type CrmPlace, place} from './crm-fixture.ts'
 
-/** Tests of the check before a request leaves, and of the clock in its answer. The tests share one stand-in, so they run serially. */
+/** The tests run serially, because they share one stand-in. */
 const test = anyTest.serial as TestFn<{place: CrmPlace; connection: Connection}>
 
 anyTest.before(async t => {

@@ -5,7 +5,7 @@ import {sql} from '../../../sql/database.ts'
 import type {FaultSpec} from '../../simulators/crm/faults.ts'
 import {type CrmPlace, place} from './crm-fixture.ts'
 
-/** Tests of part 14 of the wire reference, whose rows are in the titles. The tests share one stand-in with faults, so they run serially. */
+/** The tests run serially, because they share one stand-in with faults. */
 const test = anyTest.serial as TestFn<{place: CrmPlace; connection: Connection}>
 
 anyTest.before(async t => {

@@ -3,7 +3,7 @@ import type {Connection, CrmError} from '../../../shared/crm/crm.ts'
 import {sql} from '../../../sql/database.ts'
 import {type CrmPlace, place} from './crm-fixture.ts'
 
-/** Tests of the subform rows of a parent over a real socket. The tests share one stand-in with faults and switches, so they run serially. */
+/** What the tests share: one stand-in with faults and switches. So they run serially. */
 type Here = {place: CrmPlace; connection: Connection}
 const test = anyTest.serial as TestFn<Here>
 

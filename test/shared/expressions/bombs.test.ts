@@ -6,7 +6,7 @@ import type {Fault} from '../../../shared/expressions/protocol.ts'
 import {openSandbox, type Sandbox} from '../../../shared/expressions/sandbox.ts'
 import {bombs} from './bombs.ts'
 
-/** A separate sandbox for the corpus, so that each bomb is timed alone and damage by the previous one is seen. */
+/** One sandbox for all bombs and nothing else. Other work thus does not count in the time of a bomb, and damage by the previous bomb shows. */
 let sandbox: Sandbox
 /** The faults of the last bomb: one, or two if the bomb was retried in fresh memory. */
 let faults: Fault[] = []

@@ -90,11 +90,9 @@ const {expression} = fc.letrec<Kinds>(tie => {
   }
 })
 
-/**
- * Evaluates an expression as plain JavaScript, and returns its value as it would leave the sandbox. The realm has no more of this process than
- * the sandbox has.
- */
+/** A realm that has no more of this process than the sandbox has. */
 const realm = createContext({})
+/** Evaluates an expression as plain JavaScript, and returns its value as it would leave the sandbox. */
 const plainly = (source: string, given: object): {value: unknown} | 'error' => {
   try {
     const held = runInContext(`"use strict"; (row => (\n${source}\n))`, realm)({...given})

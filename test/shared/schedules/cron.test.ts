@@ -3,8 +3,9 @@ import fc from 'fast-check'
 import {assertTimes, catchUp, isFrequent, mostMissed, nextAfter, preview} from '../../../shared/schedules/cron.ts'
 
 /**
- * Reference implementation that goes through every minute of the wall clock. Fields with a star or step in minute or hour fire in every matching
- * minute. Others fire once per named time: in its first matching minute or, if a clock change skips it, in the first minute after the gap.
+ * Reference implementation that goes through every minute of the wall clock. A cron time with a star or a step in its minute or hour fires in
+ * every matching minute. Others fire once per named time: in its first matching minute or, if a clock change skips it, in the first minute
+ * after the gap.
  */
 const walk = ({cron, timezone}: {cron: string; timezone: string}, {from, days}: {from: string; days: number}): string[] => {
   const [minutes, hours, ...rest] = cron.split(' ')

@@ -69,7 +69,7 @@ export const answerServerInfo = (world: SimulatorState): Answer => {
   return {status: 200, body: {result: 'success', locations: Object.fromEntries(dcs.map(dc => [dc, world.hostOf(dc)]))}}
 }
 
-/** What a user consented to. The exchange of the code checks the client, the address and the challenge again. */
+/** What a user consented to. The exchange of the code later checks the client, the redirect URI and the challenge. */
 export type AllowInput = {
   client: Client
   org: Org

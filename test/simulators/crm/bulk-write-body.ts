@@ -142,8 +142,8 @@ const readFindBy = (module: Module, operation: string, given: unknown): string |
 }
 
 /**
- * Refuses a job that may create records but does not map each field without a default that the module or its layout requires. Source: a
- * public program that uses bulk writes.
+ * Refuses a job that may create records but does not map a field that the module or its layout requires. A field with a default need not be
+ * mapped. Source: a public program that uses bulk writes.
  */
 const checkMandatory = ({org}: Call, module: Module, operation: string, mappings: BulkMapping[]) => {
   if (operation === 'update') return

@@ -20,9 +20,10 @@ export type Call = {
   org: Org
   user: User
   clientId: string
-  /** What a fault changes in a write: `refusals` by the index of the record, and `skewMs` of the clock. */
+  /** How a fault refuses single records of a write, by the index of the record. */
   refusals: Map<number, Refusal> | null
   fault: Fault | null
+  /** By how much a fault moves the time that a write stores, in ms. */
   skewMs: number
   /** Whether the call changed data; set by the call itself. */
   committed: boolean

@@ -14,7 +14,7 @@ import type {SimulatorState} from './simulator-state.ts'
 import type {AccessToken} from './tokens.ts'
 import {refusalOf} from './write-calls.ts'
 
-/** Splits a path into its parts. The first part of a bulk path is the root of the bulk API. */
+/** Splits a path into its parts. For paths of the bulk API and of a bulk write's result, the first part is `bulkRoot` or `resultRoot`. */
 export const segmentsOf = (path: string): string[] => {
   const [, zgid, job] = resultPath.exec(path) ?? []
   if (job !== undefined) return [resultRoot, zgid!, job]

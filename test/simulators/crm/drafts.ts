@@ -72,8 +72,8 @@ const fail = (draft: Draft, failed: Set<string>, name: string, path: string, pro
 }
 
 /**
- * Returns the layout that the record names, or null; an unknown layout is a problem. Source: the CRM ignores fields outside the layout that
- * a write names.
+ * Returns the layout that the record names, or null. An unknown layout is a problem. The CRM ignores fields outside the layout that a write
+ * names; the caller drops them.
  */
 const readLayout = ({org}: Write, module: Module, {Layout: named}: Values, path: string, draft: Draft): Layout | null => {
   if (named === undefined || named === null) return null
@@ -137,7 +137,7 @@ const appendValues = (draft: Draft, rec: Rec, asked: unknown) => {
   }
 }
 
-/** Whether a key without a field is accepted: it belongs to the record, or every read returns it. */
+/** Whether a key that names no field is accepted, because it has a meaning of its own or because reads return it. */
 const isSideKey = (key: string) => key === 'id' || key === 'Layout' || key === 'Tag' || key === '_delete' || key.startsWith('$')
 
 const unknownKey = (field: Field | undefined) =>

@@ -11,7 +11,7 @@ export type Exchange = {
   path: string
   query: [string, string][]
   contentType: string | null
-  /** The user agent. Tests that call the stand-in have one; the adapter has none. */
+  /** The user agent, or null. Lading's adapter sends none; tests that call the stand-in themselves send one. */
   caller: string | null
   body: string
   status: number

@@ -7,7 +7,10 @@ import {writeForeign} from './foreign.ts'
 import type {SimulatorState} from './simulator-state.ts'
 import type {AccessToken} from './tokens.ts'
 
-/** How a call ends: `answered`, or without an answer (`dropped`), with half of it (`truncated`), or executed `late` or `repeated`. */
+/**
+ * How a call ends: with the answer (`answered`), without it (`dropped`) or with half of it (`truncated`). The journal also notes calls executed
+ * `late`, and answers that were not sent because the call was `repeated`.
+ */
 export type Outcome = {answer: Answer; end: 'answered' | 'dropped' | 'truncated' | 'late' | 'repeated'}
 
 /** Applies what a fault changes before the call: tokens, clock and credits. */

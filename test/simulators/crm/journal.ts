@@ -21,7 +21,7 @@ export type JournalEntry = {
   body: any
   status: number | null
   answer: any
-  /** `late`: executed after its connection ended. `repeated`: executed, but the client received the answer of the other delivery. */
+  /** `late`: executed after its connection ended. `repeated`: one of two executions, whose answer was not sent. */
   outcome: 'answered' | 'dropped' | 'truncated' | 'unfinished' | 'late' | 'repeated'
   committed: boolean
   fault: {id: number; actions: string[]} | null

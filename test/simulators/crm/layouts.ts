@@ -3,7 +3,10 @@ import type {Module} from './modules.ts'
 import {namedId, type Org} from './org.ts'
 import type {LayoutSpec} from './schema.ts'
 
-/** A layout of a module. `spec`: null for the layout Standard, which has every used field. A module has it unless its spec excludes it. */
+/**
+ * A layout of a module. `spec`: null for the layout Standard, which has every used field. A module has the layout Standard unless its spec
+ * excludes it.
+ */
 export type Layout = {id: string; name: string; status: 'active' | 'inactive'; spec: LayoutSpec | null}
 
 export const listLayouts = (org: Org, {name, spec}: Module): Layout[] => [

@@ -6,8 +6,8 @@ const mostRecords = 100_000
 const livesMs = 24 * 3600_000
 
 /**
- * Where a page starts. `lastId`: the last record of the previous page, in reads sorted by id. `skip`: the records to skip. `given`: the
- * records returned so far.
+ * Where a page starts. `lastId`: the last record of the previous page, in reads sorted by id. `skip`: the number of records to skip. `given`:
+ * the number of records returned so far.
  */
 export type PageToken = {lastId?: string; skip: number; given: number; page: number}
 

@@ -39,7 +39,7 @@ export const isAdministrator = (org: Org, {profile}: User): boolean => {
   return like === 'Administrator' && (!clone || org.switches.clonesAreAdmins)
 }
 
-/** Returns a 403 if the profile may not call the API, or may not do this in the module; otherwise null. */
+/** Returns a 403 if the profile may not call the API, or may not do `verb` in the module; otherwise null. */
 export const refuseByProfile = (org: Org, user: User, {module, verb}: {module: string | null; verb: Verb}): Answer | null => {
   const needed = [apiAccess, ...(module === null ? [] : [`Crm_Implied_${actions[verb]}_${module}`])]
   const missing = needed.find(permission => !isAllowed(org, user, permission))

@@ -24,8 +24,8 @@ type Entry = {module: Module; binned: Binned}
 type Restored = Refusal | {code: 'SUCCESS' | 'SCHEDULED'; details: {id: string}; message: string; status: 'success'}
 
 /**
- * Lists the records in the bin, or those with the given ids. Source: the vendor's OpenAPI of the recycle bin, operation
- * getRecycleBinRecords.
+ * Lists the records in the bin that the user may restore, or those of them with the given ids. Source: the vendor's OpenAPI of the recycle bin,
+ * operation getRecycleBinRecords.
  */
 export const listBin = (call: Call): Answer => {
   const ids = call.segments[2] === undefined ? listParam(call, 'ids') : [call.segments[2]]
@@ -41,8 +41,8 @@ export const listBin = (call: Call): Answer => {
 }
 
 /**
- * Restores records with their subform rows. More than `restoreAtOnce` of them are restored later. Source: the vendor's OpenAPI of the
- * recycle bin, operations restoreRecycleBinRecords and restoreRecycleBinRecord.
+ * Restores records with their subform rows. The restore is scheduled if the call names no ids, or if records and rows are more than
+ * `restoreAtOnce`. Source: the vendor's OpenAPI of the recycle bin, operations restoreRecycleBinRecords and restoreRecycleBinRecord.
  */
 export const restoreRecords = (call: Call): Answer => {
   const isOne = call.segments.length === 5

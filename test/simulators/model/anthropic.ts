@@ -1,6 +1,6 @@
 import {type Answer, pieces, type Question, type Schema, type Tokens} from './answers.ts'
 
-/** The body of a request to the messages endpoint, by Anthropic's API reference. */
+/** A content block, and the body of a request to the messages endpoint, by Anthropic's API reference. */
 type Block = {type: string; text?: string; content?: unknown; input?: unknown}
 type Body = {
   model: string
@@ -36,7 +36,7 @@ export const readAnthropic = (body: Body): Question => {
 
 let calls = 0
 
-/** Returns the blocks of an answer. A value has the form of the request: a text or a tool call. */
+/** Returns the blocks of an answer. A requested value becomes a call of the tool `json` if the request has this tool, and otherwise a text. */
 const blocksOf = (asked: Body, {text, json, calls: made = []}: Answer): Block[] => {
   const byTool = asked.tools?.some(({name}) => name === jsonTool)
   const call = (name: string, input: unknown) => ({type: 'tool_use', id: `toolu_${++calls}`, name, input})

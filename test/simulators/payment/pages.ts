@@ -23,7 +23,7 @@ export const answerPage = (world: SimulatorState, {method, path, body}: Request)
   }
 }
 
-/** A page. `act` executes the submitted form and returns the next address. If it is refused, `show` shows the page with the reason. */
+/** A page. `act` executes the submitted form and returns the next address. If the form is refused, `show` shows the page with the reason. */
 type Page = {show: (refusal: string | null) => string; act?: () => string; status?: number}
 
 const checkoutPage = (world: SimulatorState, id: string, form: URLSearchParams): Page | null => {

@@ -5,7 +5,10 @@ import type {SimulatorState} from './state.ts'
 import type {Thing} from './store.ts'
 import {type Decline, declined, declines, invalid} from './wire.ts'
 
-/** Creates an intent. A declined one answers 402 and stays: a call can confirm it with another card or cancel it. */
+/**
+ * Creates an intent. If its payment is declined, the call answers 402 and the intent stays: a call can confirm it with another card or cancel
+ * it.
+ */
 export const createPaymentIntent = ({world, params}: Call): Thing => {
   const {amount, currency, customer = null, payment_method: card, confirm = false, off_session: isAway = false, metadata} = params
   if (customer !== null) needCustomer(world, customer)

@@ -114,8 +114,8 @@ const changeCard = (world: SimulatorState, customer: string, token: string): Thi
 }
 
 /**
- * Cancels at the end of the period. In flexible billing mode, the portal sets `cancel_at` and not `cancel_at_period_end`. For items of
- * mixed intervals, we assume the date to which the flag resolves.
+ * Cancels at the end of the period. In flexible billing mode, the portal sets `cancel_at` and not `cancel_at_period_end`. For items of mixed
+ * intervals, the stand-in assumes the earliest period end, to which `cancel_at_period_end` resolves.
  */
 const cancel = (world: SimulatorState, subscription: Thing): Thing => {
   const isFlag = subscription.billing_mode.type === 'classic'

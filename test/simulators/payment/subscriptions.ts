@@ -141,8 +141,8 @@ export const cancelPatch = (world: SimulatorState, {cancellation_details: detail
 })
 
 /**
- * Returns the earliest period end of the items. If item intervals differ, `cancel_at_period_end` resolves to it and follows the items; a
- * date, or `max_period_end`, is resolved once (https://docs.stripe.com/changelog/basil/2025-07-30/cancel-at-enums).
+ * Returns the earliest period end of the items. `cancel_at_period_end` resolves to this time again whenever the items change. A date, or
+ * `max_period_end`, is resolved once (https://docs.stripe.com/changelog/basil/2025-07-30/cancel-at-enums).
  */
 export const earliestEnd = (subscription: Thing): number => Math.min(...endsOf(subscription))
 export const latestEnd = (subscription: Thing): number => Math.max(...endsOf(subscription))

@@ -38,7 +38,7 @@ export const tagsOf = ({min, max}: CountSpan): CallSpan => ({
   credits: spanOf(creditsInBatches(min, creditsOfTags), creditsInBatches(max, creditsOfTags)),
 })
 
-/** The records that a control adds to a query's limit. */
+/** The most records that hold a control value. An answer may hold these records too. */
 const controlRecords = 10
 const [shortPage, longPage] = [200, 1_000]
 

@@ -99,7 +99,7 @@ const isThere = (found: Import | null): found is Import => found !== null && fou
 const readInput = async (tx: Tx, {org, importId}: ForecastRef): Promise<ForecastInput> => {
   const found = await findImport(tx, {org, id: importId})
   if (!isThere(found)) throw gone()
-  // The inputs are read first, so a later change can only make the forecast look outdated.
+  // The digest of the inputs (`ground`) is read first, so a later change can only make the forecast look outdated.
   const ground = await findForecastGround(tx, found.no)
   const connector = await readConnector(tx, found.connectorId)
   if (!connector) throw new Refusal('CONNECTION_NOT_FOUND', 'The connection of this import no longer exists. Choose another connection')
@@ -176,14 +176,14 @@ const openProgress = ({db, job}: Work, compiledFlows: CompiledFlow[]) => {
 }
 
 /**
- * The most credits by which the queries of two equal runs differ. A query that finds nothing is repeated with a control value, and another
- * query may already have found that value.
+ * The most credits by which the queries of two equal runs differ. A query that finds nothing is repeated with a control value. Only if no
+ * earlier query has found such a value, extra calls look for one.
  */
 const controlReserve = 6
 
 type MeasuredQueries = Pick<WrittenShares, 'isDryRun' | 'cost' | 'match'> & {flows: PlannedFlow[]}
 
-/** Narrows the query cost to that of the dry run, if it matched by the same route, because the real run makes the same queries. */
+/** If a dry run matched by this route, narrows the query cost to that of the dry run. The real run makes the same queries. */
 const takeQueriesOf = (plan: CallPlan, {isDryRun, cost, match, flows}: MeasuredQueries, route: 'query' | 'snapshot') => {
   if (!isDryRun || !cost || match !== route) return
   const mayFindNothing = flows.some(({steps, tally}) => !steps || steps.creates + steps.refused > 0 || tally.lookups.size > 0)

@@ -24,8 +24,8 @@ export type PlannedFlow = {
 }
 
 /**
- * `stores`: whether the run stores before images. `isRecent`: whether another run just wrote to the CRM org. `columns`: the most columns of
- * one query.
+ * `stores`: whether the run stores before images. `isRecent`: whether any run just wrote to the CRM org. `columns`: the most columns of one
+ * query.
  */
 export type RunFacts = {
   snapshot: Snapshot
@@ -225,5 +225,5 @@ const planPatches = (plan: CallPlan, planned: PlannedFlow, {flow, tally}: {flow:
 }
 
 const rowsPerChunk = 500
-/** The number of codes in `HOW` for a row that created or updated its record. */
+/** The number of codes in `HOW` that the patch conditions `created` and `updated` stand for together: made, taken, updated and unchanged. */
 const createdAndUpdated = 4

@@ -4,7 +4,9 @@ import type {PlannedFlow, RunFacts} from './plan-calls.ts'
 
 /** The number of fields that are read besides the written ones. */
 const stamps = 2
-/** The fewest rows that are read back together. Each group can end with a part-filled call. */
+/**
+ * The number of due rows for which the verifier usually waits before it reads them back together. Each group can end with a part-filled call.
+ */
 const rowsPerGroup = 1_000
 
 /** Returns the credits of reading back every written row. Subform rows are read with their parents. */

@@ -4,9 +4,12 @@ import {spanOf} from './call-plan.ts'
 import type {PlannedSteps} from './planned-steps.ts'
 import type {FlowTally} from './tally-rows.ts'
 
-/** How many rows of a module an earlier run wrote, and how many it only compared. */
+/** How many rows of a module an earlier run wrote, planned or saw refused (`written`), and how many it skipped. */
 type ModuleShare = {written: number; skipped: number}
-/** `module`: the counts of the dry run or last run. Null: unknown. `isDryRun`: the counts are those of this very import. */
+/**
+ * `share`: the module's counts in a dry run of this import (`isDryRun`) or in the last run of its template; null: unknown. `isOnlyFlow`:
+ * whether no other flow and no patch writes the module. `steps`: what the dry run planned for this flow.
+ */
 type WrittenBasis = {share: ModuleShare | null; isDryRun: boolean; isOnlyFlow: boolean; steps: PlannedSteps | null}
 
 /** The most by which the written share of another file may differ from that of the last run. */

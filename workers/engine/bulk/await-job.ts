@@ -11,16 +11,16 @@ import {readUnlessRefused} from '../send/crm-retry.ts'
  * records that exist. A late update would restore older values, so its wait is longer.
  */
 const lostSeconds = {create: 600, update: 3_600} as const
-/** The age of a job, in seconds, after which the run pauses: without a known id, and with one. */
+/** The age of a job, in seconds, after which the run pauses: for an update with an unknown id, and for any job with a known id. */
 const [lostWaitSeconds, knownWaitSeconds] = [600, 3_600] as const
-/** The seconds of such a pause, in the same order. */
+/** The seconds of these two pauses, in the same order. */
 const [lostLookSeconds, knownLookSeconds] = [60, 300] as const
 /**
  * The age in seconds after which a run abandons a job that the CRM still reports as running. A stopped run abandons it after
  * `knownWaitSeconds`.
  */
 const mostJobSeconds = 86_400
-/** The seconds for which the CRM may still execute a job after its last poll. */
+/** The seconds from a poll to the new deadline of the job's batches. Until the deadline, the CRM counts as still executing them. */
 const deadlineSeconds = 900
 const [firstPollMs, longestPollMs, hintPollMs] = [5_000, 60_000, 1_000] as const
 

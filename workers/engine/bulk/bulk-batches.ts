@@ -4,10 +4,10 @@ import type {Op} from '../settle/verdict.ts'
 import type {BulkRoute} from './choose-write.ts'
 
 export type BulkKind = 'create' | 'update'
-/** Rows that fit into one bulk file. */
+/** Rows of one kind that may share a bulk file. */
 export type BulkRows = {kind: BulkKind; ops: Op[]}
 
-/** The rows of a pass that wait for a bulk file, in groups that may share a file. */
+/** The rows of a pass that wait for a bulk file, in groups. Only rows of one group may share a file. */
 export type BulkBatches = {
   route: BulkRoute
   /** Whether the row fits into a bulk file and the flow still writes in bulk. */
@@ -21,8 +21,8 @@ export type BulkBatches = {
   /** Whether a job of the pass is in progress. The CRM executes one job of an org at a time. */
   isBusy: boolean
   /**
-   * Whether to write the rows by a job: if there are at least `leastRows`. If the run or its flow asks for bulk writes, also for the first
-   * smaller file of each kind. Never after `switchOff`.
+   * Whether a job writes the rows, because there are at least `leastRows`. If the run or its flow asks for bulk writes, also true for the
+   * first smaller file of each kind. Never true after `switchOff`.
    */
   isWorthIt(rows: BulkRows): boolean
   /** Makes record calls write every further row. `why`: the reason for which the CRM refuses the file. */

@@ -75,13 +75,14 @@ type Prices = {creditsPerJob: number; readsAgain: boolean}
 
 /**
  * Returns the number of rows from which a job costs less than record calls. `readsAgain`: records are read by id before the file is
- * written.
+ * written, at one credit per 100 records.
  */
 const leastRowsOf = ({creditsPerJob, readsAgain}: Prices): number =>
   Math.ceil((creditsPerJob + callsPerJob) / (1 / recordsPerCredit - (readsAgain ? 0.01 : 0)))
 
 /**
- * Chooses how the flow writes its records, and stores the route and its reason. Returns null for record calls. A dry run stores nothing.
+ * Chooses how the flow writes its records, and stores the route and its reason. Returns null for record calls. A dry run stores nothing and
+ * gets null.
  */
 export const openBulkRoute = async (ctx: Context, flow: CompiledFlow): Promise<BulkRoute | null> => {
   const {connection, db, run} = ctx

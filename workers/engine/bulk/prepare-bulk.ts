@@ -8,7 +8,7 @@ import {settleRows} from '../settle/unsent-rows.ts'
 import type {Op} from '../settle/verdict.ts'
 import {type BulkRows, fits, nameGroup} from './bulk-batches.ts'
 
-/** `ended`: rows that were settled without a write. `others`: updates that no longer fit into the file. */
+/** `ended`: rows that were settled without a write. `others`: updates that are not in this file; record calls write them. */
 type PreparedRows = {rows: BulkRows; ended: ImportRow[]; others: Op[]}
 
 /**

@@ -69,8 +69,8 @@ export const sendBulk = async (ctx: Context, flow: CompiledFlow, route: BulkRout
 }
 
 /**
- * Returns the address of the callback. Null: the address is neither https, which the CRM requires, nor local. Without a callback, a run
- * waits for a job whose creation was not answered, and then sends the rows again.
+ * Returns the address of the callback. Null: the address is neither https, which the CRM requires, nor local. If there is no callback and
+ * the creation of the job is not answered, the run waits and then sends the rows again.
  */
 const callbackUrlOf = ({config}: Context, secret: string): string | null => {
   const {protocol, hostname} = new URL(config.PUBLIC_URL)

@@ -25,6 +25,9 @@ export const holdBehindCanary = (pipeline: RowPipeline, kind: StepKind, ops: Op[
 export const countBehindCanary = ({behindCanary}: RowPipeline): number =>
   Object.values(behindCanary).filter(({length}) => length > 0).length
 
-/** The bulk files of the flow. Null while the kind waits for its canary, because record calls write the canary rows. */
+/**
+ * Returns the bulk batches of the flow. Null if the flow does not write in bulk, or while the kind waits for its canary, because record
+ * calls write the canary rows.
+ */
 export const bulkFor = ({ctx, flow, bulk}: RowPipeline, kind: StepKind): RowPipeline['bulk'] =>
   ctx.canary?.isPassed(flow, kind) === false ? null : bulk

@@ -18,10 +18,13 @@ export type Canary = {
   pass(flow: CompiledFlow, kind: StepKind, signal: AbortSignal): Promise<boolean>
 }
 
-/** The canary of one kind in one module. `taken`: how many canary rows were sent, by any owner. `open`: those that are not settled. */
+/**
+ * The canary of one kind in one module. `taken`: the number of rows that this owner chose or earlier owners wrote. `open`: the chosen rows
+ * that are not settled.
+ */
 type Gate = {taken: number; open: Set<ImportRow>; isPassed: boolean}
 
-/** Opens the gates of a canary. Null: the run has no canary left to pass. A new owner counts the rows that earlier owners wrote. */
+/** Opens the gates of a canary. Null: the run has no canary left to pass. Rows that earlier owners wrote count as canary rows. */
 export const openCanaryGates = ({canary, canaryPassed, counts}: Pick<RunHead, 'canary' | 'canaryPassed' | 'counts'>) => {
   if (canary === null || canaryPassed.includes('*')) return null
   const gates = new Map<string, Gate>()
@@ -40,8 +43,8 @@ type CanaryGates = NonNullable<ReturnType<typeof openCanaryGates>>
 const nameOf = ({module}: CompiledFlow, kind: StepKind) => `${module.no} ${kind}`
 
 /**
- * Whether the flow's writes of this kind have a canary. Deletes and undos have none. Patches and tags write records that earlier passes
- * wrote.
+ * Whether the flow's writes of this kind have a canary. Deletes and undos have none. Patches and tags have none either, because they write
+ * records that earlier passes wrote.
  */
 const hasCanary = ({patchPlan, tags, judge}: CompiledFlow, kind: StepKind): kind is 'create' | 'update' =>
   kind !== 'delete' && !patchPlan && !tags && !judge

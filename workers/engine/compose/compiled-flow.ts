@@ -35,7 +35,7 @@ export const compileFlow = (snapshotFlow: SnapshotFlow, input: CompileFlowInput)
   const fieldOf = (name: string) => module.fields.find(({apiName}) => apiName === name)!
   const lookupOf = ({field}: Mapping) => lookups.find(({no}) => no === searches[field])
   const {written: mapped, patched} = splitMappings(flow.fields)
-  // The flow's layout lacks these fields. The CRM would drop them without an error, and a later comparison would find a difference.
+  // Leaves out fields that the flow's layout lacks. The CRM would drop them without an error, and a later comparison would find a difference.
   const written = mapped.filter(({field}) => !snapshotFlow.layout?.drops.includes(field))
   const fillers = written.map(mapping => compileMapping(mapping, {source, field: fieldOf(mapping.field), lookup: lookupOf(mapping)}))
   const relations = compileRelations(snapshotFlow, input)

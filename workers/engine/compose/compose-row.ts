@@ -13,7 +13,7 @@ import {faultAt, joinFailures} from './wrong-cells.ts'
 /**
  * Composes the row as it is sent to the CRM, without links that are still to be resolved. Returns a failure if the row ends here. Pure: the
  * same cells and results of expressions give the same row in every run of a chain. A failure covers all invalid fields. If `all` is given,
- * each invalid field is added to `all` and left out of the payload instead.
+ * the failure of each invalid field is added to `all` instead, and the payload lacks the field.
  */
 export const composeRow = (
   flow: CompiledFlow,
@@ -49,7 +49,10 @@ type MakeFailure = (code: string, message: string, target?: string | null) => Ro
 type FilledRow = Pick<ImportRow, 'payload' | 'pendingLinks' | 'rounded' | 'unmapped' | 'emptied'> & {failures: RowFailure[]}
 type FillInput = {read: FileRow; evaluated: EvaluatedExpressions; failed: MakeFailure}
 
-/** Fills one field of the row: takes the value, applies the value map, and converts it. */
+/**
+ * Fills one field of the row: takes the value, applies the value map, and converts the result. If the value must be searched for, adds it
+ * to `pendingLinks` instead.
+ */
 const fillField = (filled: FilledRow, filler: FieldMapping, {read, evaluated, failed}: FillInput): void => {
   const {field, clears, values} = filler
   const {payload, failures} = filled
@@ -115,7 +118,7 @@ const addPendingLink = ({field, link}: FieldMapping, text: string): PendingLink 
 })
 
 /**
- * Whether every cell that a mapping or an expression reads is empty. A flow that reads no cells is blank if it has only empty static texts.
+ * Whether every cell that a mapping or an expression reads is empty. If the flow reads no cells, whether it has only empty static texts.
  */
 const isBlank = ({mappings: fillers, program}: CompiledFlow, cells: string[]) => {
   const columns = program?.columns ?? []

@@ -18,8 +18,8 @@ export type Expressions = {
 }
 
 /**
- * The number of rows in the first call of the sandbox and in each call after a timeout. A row that times out may cost a thread, so small
- * calls keep waits short.
+ * The number of rows in the first call of the sandbox and in each call after one with a timeout. After a timeout, the sandbox repeats a
+ * call row by row, so a small call returns sooner.
  */
 const fewest = 10
 const most = 500

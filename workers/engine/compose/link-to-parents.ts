@@ -4,7 +4,7 @@ import {settleFailures} from '../settle/unsent-rows.ts'
 import {joinParents} from './parents.ts'
 
 /**
- * Links rows that waited for their parents. Settles rows that cannot continue because their parent has no record, and returns them as
+ * Links rows that waited for their parents. Settles rows that end because they have no parent record, or several, and returns them as
  * `ended`.
  */
 export const linkToParents = async (pipeline: RowPipeline, rows: ImportRow[]): Promise<{rows: ImportRow[]; ended: ImportRow[]}> => {

@@ -91,7 +91,7 @@ const findOwn = async ({hot, chain, retried}: Context, {ownModule}: SnapshotLook
   return new Map([...byValue].map(([digest, group]) => [digest, answerOf(group.map(({recordId}) => recordId))]))
 }
 
-/** Reads the answers that an earlier owner of the run stored, and queries the CRM for the others. */
+/** Reads the answers that the run has stored already. Queries the CRM for the others, and stores their answers. */
 const find = async (
   ctx: Context,
   lookup: SnapshotLookup,

@@ -11,8 +11,8 @@ import {answerOf, digestOf} from './lookups.ts'
 import {describeEnd} from './parents.ts'
 
 /**
- * The result for a value that no search found but a row of an earlier flow has. `answer`: the records of such rows. `why`: the reason for
- * which the first such row has no record.
+ * The result for a value for which the search found no record, but which rows of an earlier flow have. `answer`: the records of these rows.
+ * `why`: if none of these rows has a record, why the first has none.
  */
 export type OwnParent = {answer: LookupAnswer} | {why: string}
 
@@ -20,8 +20,9 @@ export type OwnParent = {answer: LookupAnswer} | {why: string}
 type ParentFlow = {no: number; id: string; moduleNo: number; source: SnapshotSource; column: number}
 
 /**
- * Finds the rows of earlier flows that have the values of these links. A search misses their records if they were not written, or if the
- * CRM does not show them yet. Reads the file of an earlier flow only if a search found nothing for a value.
+ * Finds the rows that have the values of these links, in the first earlier flow that fills the searched field. A search misses the record
+ * of a row if the record was not written, or if the CRM does not show it yet. Reads the file of the earlier flow, so pass only values for
+ * which a search found nothing.
  */
 export const findOwnParents = async (ctx: Context, flow: CompiledFlow, wants: PendingLink[]): Promise<Map<PendingLink, OwnParent>> => {
   const found = new Map<PendingLink, OwnParent>()
@@ -69,8 +70,8 @@ const indexNo = ({no}: SnapshotLookup) => -no
 const indexed = new WeakMap<object, Map<number, Promise<void>>>()
 
 /**
- * Indexes the column of the parent flow in the database, once per lookup and owner of the run. A new owner repeats it, which changes
- * nothing.
+ * Indexes the column of the parent flow in the database, once per lookup and owner of the run. A new owner indexes the column again, which
+ * changes nothing.
  */
 const indexOnce = (ctx: Context, parent: ParentFlow, lookup: SnapshotLookup): Promise<void> => {
   const mine = indexed.get(ctx.lookups) ?? new Map<number, Promise<void>>()

@@ -78,9 +78,9 @@ export const findParentCandidates = async (
 }
 
 /**
- * Links rows to the records of their parents, and returns all rows in their order. A row whose parent has no record ends as `onMissing`
- * says. A row whose parent is above it in the same flow waits for the parent. A link to a later row or flow stays empty until the patch
- * pass.
+ * Links rows to the records of their parents, and returns all rows in their order. A row with no parent record, or with several, ends or
+ * continues as `onMissing` says. A row whose parent is above it in the same flow waits for the parent. A link to a later row or flow stays
+ * empty until the patch pass.
  */
 export const linkParents = async (
   ctx: Context,

@@ -8,7 +8,8 @@ const longestMessage = 1_000
 const longestEnd = 20
 
 /**
- * Joins the failures of a row into one. The result has the code and the target of the first failure. Its message names up to ten of them.
+ * Joins the failures of a row into one. The result has the code and the target of the first failure. Its message names at most ten
+ * failures, and fewer if the message would get too long.
  */
 export const joinFailures = (failures: RowFailure[]): RowFailure => {
   const [first, ...others] = failures as [RowFailure, ...RowFailure[]]

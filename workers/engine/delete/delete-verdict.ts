@@ -11,8 +11,9 @@ import {admissionOf, countUnanswered, maySendAgain, type NextStep, type Op, ques
 type DeleteBatch = {flow: CompiledFlow; settled: SettlementParts; patienceMs: number}
 
 /**
- * Settles the answer to the delete of one record. Before a delete is sent again, the record is read. If the record is gone, the unanswered
- * delete was executed. After a first refusal because the record is gone, the row is planned again, which also reads the record.
+ * Settles the answer to the delete of one record. An unanswered delete may be sent again, after `prepareDeletes` has read the record. If
+ * the record is gone then, the unanswered delete was executed. After a first refusal because the record is gone, the row is planned again,
+ * which also reads the record.
  */
 export const judgeDelete = (
   {flow, settled, patienceMs}: DeleteBatch,

@@ -21,7 +21,7 @@ export const predictRefusal = ({flow, row, isCreate}: Write): PredictedRefusal |
   return null
 }
 
-/** Returns the refusal of subform rows that are written together. The CRM refuses all rows if it refuses one. */
+/** Returns the refusal of subform rows that are written together. The CRM refuses all rows if it refuses one. Null: no refusal is known. */
 export const predictGroupRefusal = (
   flow: Pick<CompiledFlow, 'module'>,
   rows: Pick<ImportRow, 'key' | 'payload'>[],
@@ -33,7 +33,7 @@ export const predictGroupRefusal = (
   return null
 }
 
-/** Lists the required fields that a write leaves empty: a create lacks them, or the write clears them. */
+/** Lists the required fields that a write leaves empty: a create lacks them and they have no default, or the write clears them. */
 const listMissing = ({module}: Pick<CompiledFlow, 'module'>, {payload}: Pick<ImportRow, 'payload'>, isCreate: boolean): string[] =>
   module.fields.flatMap(({apiName, required, hasDefault}) => {
     if (!required) return []
@@ -41,7 +41,7 @@ const listMissing = ({module}: Pick<CompiledFlow, 'module'>, {payload}: Pick<Imp
     return value === null || (value === undefined && isCreate && !hasDefault) ? [apiName] : []
   })
 
-/** Lists the fields of the flow's layout that a create leaves empty. The CRM checks them only in creates that name the layout. */
+/** Lists the fields that the flow's layout requires and a create leaves empty. The CRM checks them only in creates that name the layout. */
 const listMissingOfLayout = ({layout}: Pick<CompiledFlow, 'layout'>, {payload}: Pick<ImportRow, 'payload'>): string[] =>
   (layout?.requires ?? []).filter(name => payload[name] === undefined || payload[name] === null)
 

@@ -25,8 +25,8 @@ export type ComparedUpdate = Op & {
 }
 
 /**
- * Applies the decisions of users about edited values. Moves each decided field to `written` or `kept`; the others stay in `asked`. Only
- * decisions made before the run began count, so every owner of the run decides the same.
+ * Applies the decisions of users about edited values. Moves each decided field from `asked` to `written` or `kept`. Only decisions made
+ * before the run began count, so every owner of the run decides the same.
  */
 export const decideEdits = async (ctx: Context, flow: CompiledFlow, updates: ComparedUpdate[]): Promise<void> => {
   const {importNo} = ctx.run

@@ -21,9 +21,9 @@ import type {WrittenValues} from './record-marks.ts'
 type Update = Op & {target: string}
 
 /**
- * Compares updates with their records and with the marks of the last written values. Removes from each update the values that a person
- * edited and the values that the record already holds. Adds rows with nothing to write, and rows with a question, to the settlement.
- * Returns these rows as `skipped`. Call it while the rows hold the locks of their records.
+ * Compares updates with their records and with the marks of the last written values. Removes from each update the edited values to keep,
+ * and the values that the record surely holds already. Adds rows with nothing to write, and rows with a question, to the settlement, and
+ * returns them as `skipped`. Call it while the rows hold the locks of their records.
  */
 export const keepEdits = async (
   ctx: Context,
@@ -118,7 +118,7 @@ type SkipOptions = {settled: SettlementParts; written: WrittenValues | undefined
 
 /**
  * Reduces the payload of the row to the values to write. Returns true if the row ends without a write. Values that the record already holds
- * stay in the payload if the record may still change. That is so after an earlier send of this row, another row of the chain, or an
+ * stay in the payload if the record may still change. The cause is an earlier send of this row, a write by another row of the chain, or an
  * unanswered update.
  */
 const skipUpdate = (ctx: Context, flow: CompiledFlow, update: ComparedUpdate, {settled, written, isShared}: SkipOptions): boolean => {

@@ -24,8 +24,9 @@ export type ExportedPage = {askedMs: number; file: OpenedFile}
 
 /**
  * Yields the decrypted pages of a module's export. The caller closes each page. While the caller reads a page, the next page is exported,
- * stored and decrypted. Pages and jobs of an earlier owner of the run are used again. The jobs of all known pages start at once. A record
- * that moves to another page meanwhile may be missing, so the caller queries each record that the export lacks.
+ * stored and decrypted. Pages and jobs of an earlier owner of the run are used again. The jobs of all pages that are known in advance start
+ * before the first page is read. A record that moves to another page meanwhile may be missing. The caller thus queries the CRM for each row
+ * that the export does not match.
  */
 export async function* exportModule(ctx: Context, flow: CompiledFlow, fields: string[]): AsyncGenerator<ExportedPage> {
   const {db, run} = ctx
@@ -34,7 +35,7 @@ export async function* exportModule(ctx: Context, flow: CompiledFlow, fields: st
   const closing = new AbortController()
   const open = (no: number, page: BulkReadPage | null) => {
     const opening = openPage(withSignal(ctx, closing.signal), flow, no, parts[no] ?? page)
-    // The caller gets the error when it awaits the page. Until then, the rejection must not count as unhandled.
+    // The error is thrown where the page is awaited. Until then, the rejection must not count as unhandled.
     opening.catch(() => {})
     return opening
   }
@@ -56,7 +57,10 @@ export async function* exportModule(ctx: Context, flow: CompiledFlow, fields: st
 
 type OpenedPage = ExportedPage & {nextPage: string | null}
 
-/** Opens a page: reads the stored file, or waits for the job of the page, or first starts that job. Null: there is no further page. */
+/**
+ * Opens a page: reads its stored file. If the file is not stored yet, waits for the job of the page, and starts the job if there is none.
+ * Null: there is no further page.
+ */
 const openPage = async (
   ctx: Context,
   flow: CompiledFlow,
@@ -94,8 +98,8 @@ const startUnlessRefused = async (ctx: Context, flow: CompiledFlow, part: number
 const mostKnownPages = 50
 
 /**
- * Starts the jobs of all pages that the module had when its records were counted. Starts none for a single page. Further pages follow by
- * their tokens.
+ * Starts the jobs of all pages that the module had when its records were counted, at most `mostKnownPages`. Starts none for a single page.
+ * Further pages follow by their tokens.
  */
 const startKnownPages = async (ctx: Context, flow: CompiledFlow, fields: string[]): Promise<ExportPart[]> => {
   const module = flow.module.apiName
@@ -146,5 +150,5 @@ const waitForJob = async (ctx: Context, job: string): Promise<DoneStatus> => {
   }
 }
 
-/** Returns the ms until the next poll: a tenth of the time that passed, but from 5 to 60 seconds. */
+/** Returns the ms until the next poll: a tenth of the time that passed, but at least 5 and at most 60 seconds. */
 const pollDelayOf = (passedMs: number) => Math.min(longestPollMs, Math.max(firstPollMs, passedMs / 10))

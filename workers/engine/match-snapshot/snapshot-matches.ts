@@ -31,8 +31,8 @@ export const exportMarginMs = 60_000
 const mostExports = 2
 
 /**
- * Opens the matches of a flow against an export, and stores the route and its reason. Null: queries match every row, because they are the
- * route or the export failed.
+ * Opens the matches of a flow against an export, and stores the route and its reason. Null: the flow matches no rows, or queries match
+ * every row, because the route says so or the export failed.
  */
 export const openSnapshotMatches = async (ctx: Context, flow: CompiledFlow): Promise<SnapshotMatches | null> => {
   const {db, run} = ctx

@@ -17,7 +17,8 @@ export const isEqual = (fields: readonly ComparedField[], sent: Values, record: 
 
 /**
  * Whether a record that is not equal may still be the sent one, because an automation or a person changed it. The record must agree in all
- * sent fields of `telling`, and in at least half of all sent values. If no field of `telling` was sent, one field that agrees is enough.
+ * sent fields of `telling`, and in at least half of the compared values. If no field of `telling` was sent, one field that agrees is
+ * enough.
  */
 export const isNear = (
   fields: readonly ComparedField[],
@@ -110,7 +111,7 @@ const areFolded: Comparison = (sent, read) => plain(sent).toLowerCase() === plai
 
 /** The length to which a list of records truncates rich text, even inside a tag. Source: zoho.com/crm/developer/docs/api/v8/get-records.html. */
 const richLength = 500
-/** The most characters of a long text that are compared. The limit bounds the cost. */
+/** The most characters of a rich text, tags included, that are compared after its tags are removed. The limit bounds the cost. */
 const longestLookedAt = 8 * richLength
 
 const areRich: Comparison = (sent, read, field) => {

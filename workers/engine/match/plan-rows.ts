@@ -46,8 +46,8 @@ export const planStep = (row: ImportRow, flow: PlanRowOptions, ours: ChainMatche
 }
 
 /**
- * Plans a row of a flow that deletes. Deletes the record if the row has a match key and matches one record. Otherwise skips the row,
- * whatever the match options say.
+ * Plans a row of a flow that deletes. A delete that was sent earlier keeps its target. Otherwise, deletes the record if the row has a match
+ * key and matches one record. Skips any other row, whatever the match options say.
  */
 const planDelete = ({decided, matchKey, matches}: Pick<ImportRow, 'decided' | 'matchKey' | 'matches'>): RowPlan => {
   if (decided) return {do: 'delete', target: decided.target!}

@@ -18,7 +18,7 @@ type ValueQuery = Pick<RecordQuery, 'field' | 'values' | 'fields'>
 
 /**
  * Finds records by a match field, with the values to compare and the values for before images. Reads compared fields beyond the columns of
- * a query by id. If the CRM refuses to show those values, the flow stops comparing and sends each update.
+ * a query by id. If the CRM refuses to show values, the flow stops comparing and sends each update.
  */
 export const findWithValues = async (ctx: Context, flow: CompiledFlow, {fields, ...query}: ValueQuery) => {
   const {connection, lease} = ctx
@@ -51,9 +51,9 @@ const stopComparing = ({log}: Context, flow: CompiledFlow, err?: unknown) => {
 }
 
 /**
- * Fills `row.known` for edits and before images. Fills `row.unchanged`, unless the flow keeps edits, which `keepEdits` compares. If the
- * query may be stale, reads records that seem unchanged again by id. Rows that get a link later, and rows with a decided target, are
- * compared by `findUnchangedOps`.
+ * Fills `row.known` if the flow keeps edits or the run stores before images. Fills `row.unchanged`, unless the flow keeps edits, because
+ * `keepEdits` then compares the records. If the query may be stale, records that seem unchanged are read again by id. Rows that get a link
+ * later are compared by `findUnchangedOps`.
  */
 export const findUnchanged = async (
   ctx: Context,
@@ -78,7 +78,7 @@ export const findUnchanged = async (
 
 /**
  * Removes records from `row.unchanged` that may have changed since they were read. The cause is an unanswered update that the CRM may still
- * execute, or another flow of the run. A dry run thus plans what the run does.
+ * execute. If several flows write the module, the cause may also be a write by a row of the chain, even one that a dry run only plans.
  */
 export const dropChanged = async (ctx: Context, flow: CompiledFlow, rows: ImportRow[]): Promise<void> => {
   const found = rows.filter(({unchanged}) => unchanged?.length)
@@ -89,8 +89,8 @@ export const dropChanged = async (ctx: Context, flow: CompiledFlow, rows: Import
 }
 
 /**
- * Returns the updates whose record holds every value when it is read by id. Call it while the rows lock their records. A record that a row
- * of the chain wrote counts as changed, because a dry run cannot read such writes.
+ * Returns the updates whose record, read by id, already holds every value. Call it while the rows lock their records. A record that a row
+ * of the chain wrote counts as changed. A dry run cannot read such a write, and it must plan what the run does.
  */
 export const findUnchangedOps = async (ctx: Context, flow: CompiledFlow, ops: Op[]): Promise<Set<Op>> => {
   const open = ops.filter(({target}) => !isPlannedId(target!) && !ctx.lateUpdates.has(target!))

@@ -9,8 +9,8 @@ import type {CompiledFlow, CompileFlowInput} from '../model.ts'
 
 /**
  * The fields that a patch pass writes to the records of the rows of a flow, after all flows. `rules`: by field. `parent`: the late link to
- * parents; null if the flow has none. `repair`: the flow that also fills links which an earlier run of the chain left empty; null if no
- * link can be left empty.
+ * parents; null if the flow has none. `repair`: the flow that also fills links which an earlier run of the chain left empty; null if the
+ * run is no retry or the flow has no links.
  */
 export type PatchPlan = {rules: Map<string, Rule>; parent: ParentLink | null; repair: CompiledFlow | null}
 

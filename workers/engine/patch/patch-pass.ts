@@ -46,7 +46,7 @@ async function* chunksOf(ctx: Context, flow: CompiledFlow): AsyncGenerator<FileR
 
 /**
  * Prepares the patches of a chunk. Its rows enter the window in file order before the first `await`. Rows that need neither a patch nor a
- * log entry leave the window at once.
+ * log entry leave the window without a settlement.
  */
 const preparePatches = async (
   pipeline: RowPipeline,
@@ -204,8 +204,8 @@ const noteOf = ({patchPlan}: CompiledPatchFlow, {field, code, message}: LookupNo
 })
 
 /**
- * Settles rows with nothing left to write. Logs each under the attempt of its unanswered send, so that the unanswered entry is not the last
- * one.
+ * Settles rows with nothing left to write. Logs each under its last attempt, so that a row whose patch got no answer no longer counts as
+ * unanswered.
  */
 const settleAnswered = async ({ctx, window}: RowPipeline, flow: CompiledPatchFlow, rows: ImportRow[]) => {
   if (rows.length === 0) return

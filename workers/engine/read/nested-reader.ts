@@ -8,15 +8,18 @@ import type {CompiledSubformFlow} from '../subform/record-order.ts'
 import {readChunks} from './read-rows.ts'
 
 /**
- * The subform rows of one row, by their flow, in file order. If there are too many for one request, one row beyond the limit is kept to
- * show it.
+ * The subform rows of one row, by their flow, in file order. If one request cannot hold them all, one row beyond the limit is kept. Later
+ * steps thus see that there are too many.
  */
 export type NestableRows = Map<CompiledSubformFlow, FileRow[]>
 
 export type NestedChunk = {read: FileRow[]; nestable: Map<number, NestableRows>}
 
 export type NestedReader = {
-  /** Adds the nestable rows to consecutive rows. Yields several chunks if there are many nestable rows. */
+  /**
+   * Adds to each of these rows its nestable rows. Call it with the rows in file order. Yields several chunks if there are many nestable
+   * rows.
+   */
   chunk(read: FileRow[]): AsyncGenerator<NestedChunk>
   close(): Promise<void>
 }

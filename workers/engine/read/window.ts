@@ -1,13 +1,11 @@
 import {chunkRows} from '../../../shared/files/row.ts'
 
-/**
- * The limits on rows above the low-water mark, and on the characters of their cells. They bound memory and what a new owner reads again.
- */
+/** The limits on rows in the window, and on the characters of their cells. They bound memory. */
 const [windowRows, windowSize] = [5_000, 32 * 1024 ** 2] as const
 
 /**
- * The rows between the low-water mark and the reader. Rows enter in file order and leave in any order. Every row up to `lowWater` has its
- * final log entry or needs none. The limits of the window bound memory for any size of file.
+ * The open rows of a pass. Rows enter the window in file order and leave it in any order. Every row up to `lowWater` is settled, needs no
+ * settlement, or is an unanswered create that is searched for. The limits of the window bound memory for any size of file.
  */
 export type RowWindow = {
   /** Adds a row. `size`: the number of characters of its cells and of its nested rows. */
@@ -17,7 +15,10 @@ export type RowWindow = {
   lowWater(): number
   count(): number
   size(): number
-  /** Whether no further row may be read. `others`: rows that left the window but are still in memory. */
+  /**
+   * Whether no further row may be read. `others`: rows to count besides those in the window, such as unanswered creates that are searched
+   * for.
+   */
   isFull(others: {rows: number; size: number}): boolean
   /**
    * Whether another chunk may be prepared. Part of the window is left to planned rows, because no row could leave a window full of prepared

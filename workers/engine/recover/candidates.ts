@@ -26,7 +26,7 @@ export type CandidateRecords = {
 
 const idsPerRead = 50
 /**
- * The most sent fields per read. The CRM returns at most 50 fields, and each read also asks for the creator and the creation time. Source:
+ * The most fields per read besides the creator and the creation time. The CRM returns at most 50 fields. Source:
  * zoho.com/crm/developer/docs/api/v8/get-records.html.
  */
 const fieldsPerRead = 48
@@ -42,7 +42,7 @@ export const isWithin = ({fromMs, toMs}: CreateInterval, atMs: number) =>
 
 /**
  * Finds the records that this connection's CRM user created while these creates were in flight. Reads the fields that the rows sent. Returns
- * null if the CRM refuses the search or the read, finds too many records, or does not show a creator or creation time.
+ * null if the CRM refuses the search or the read, finds too many records, or does not show the creator or the creation time of a found record.
  */
 export const findCandidateRecords = async (
   ctx: Context,
@@ -71,8 +71,8 @@ export const findCandidateRecords = async (
 const controlsRead = 10
 
 /**
- * Chooses a control record from up to ten records of the chain. It is the oldest record that this CRM user created and that has a text in
- * each search field. Returns null if there is none.
+ * Chooses a control record from up to ten records of the chain. It is the oldest of those that the connection's CRM user created and that have
+ * a text in each search field. Returns null if there is none.
  */
 const readControl = async (ctx: Context, {module}: CompiledFlow, fields: Field[]): Promise<MadeControl | null> => {
   const {connection, lease} = ctx

@@ -8,7 +8,7 @@ import type {Run} from '../../../sql/runs.ts'
 import {hungAfter} from '../../watchdog.ts'
 import type {EngineDeps, ExecuteOptions, RunState} from '../run.ts'
 
-/** A run is stopped after this many crashes without a settled row in between. */
+/** A run is stopped after this many crashes without a settled row or an orderly release in between. */
 export const mostCrashes = 3
 
 /** The most takeovers with which a run still executes in the worker's own process. A settled row or an orderly release resets the count. */
@@ -25,27 +25,27 @@ type IsolationDeps = Pick<EngineDeps, 'config' | 'db'>
 
 /**
  * The run that executes in this worker's child process, or null. A worker has at most one child process, because each takes as much memory as
- * a worker. `handOver`: stops that run, so that another run can use the child process.
+ * a worker. `handOver`: drains the child process. Another worker can then take that run, and another run can use the child process.
  */
 let current: {run: number; handOver(): void} | null = null
 
 /**
- * Whether the lease of the run was taken at least twice since the run last settled a row or was released in good order. A killed worker
- * counts like a crash of the run.
+ * Whether the lease of the run was taken at least twice since a row was last settled or the run was last released in good order. A takeover
+ * after a killed worker counts too.
  */
 export const needsIsolation = async ({db}: Pick<EngineDeps, 'db'>, run: number) =>
   ((await findHead(db, run))?.takeovers ?? 0) > mostSharedTakeovers
 
 /**
- * Executes the run in a child process. An exit of the child without a result counts as a crash of the run, and an error is thrown. If this
+ * Executes the run in a child process. A child that took the run and exits without a result counts as a crash, and an error is thrown. If this
  * process is killed or drained, the child ends too, and no crash is counted. Returns `held` while another run uses the child process or
- * another owner has the lease.
+ * another owner has the lease, and `released` after a drain.
  */
 export const executeIsolated = async (deps: IsolationDeps, run: Run, options: ExecuteOptions): Promise<RunState> => {
   if (current) {
     const {run, handOver} = current
-    // If the other run has settled a row, it no longer needs isolation and is stopped. Another worker can take it, and this run can use the
-    // child process on its next try.
+    // If the other run no longer needs isolation, for example because it settled a row, its child process is drained. Another worker can then
+    // take the other run, and the next try of this run finds the child process free.
     if (!(await needsIsolation(deps, run))) handOver()
     return 'held'
   }

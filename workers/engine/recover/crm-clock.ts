@@ -5,13 +5,13 @@ import type {LedgerContext} from '../context.ts'
 /** The differences between the CRM's clock and this process's clock, as the runs of the chain observed them. */
 export type CrmClock = {
   /**
-   * Stores a difference, unless it is null or this process already stored an equal one, within the tolerance. Call it before the answer with
-   * the difference is settled.
+   * Stores a difference. Ignores null, and a difference that is within the range that this process stored or outside it by less than the
+   * tolerance. Call it before the answer that shows the difference is settled.
    */
   note(offsetMs: number | null): Promise<void>
   /** Returns the observed range. Null before the first answer. */
   range(): Promise<ClockRange | null>
-  /** Returns by how many ms the CRM's clock was moved while the chain ran. 0 within the tolerance. */
+  /** Returns by how many ms the CRM's clock was moved while the chain ran. Returns 0 if the movement is within the tolerance. */
   spreadMs(): Promise<number>
 }
 

@@ -9,9 +9,9 @@ import {RunStopped} from '../run-endings.ts'
 import {uniqueKeyDigestOf} from '../send/payload-digest.ts'
 
 /**
- * Opens the idempotency values of the run's chain. Returns null if no module has an idempotency field. Stops the run before its first row if
- * an idempotency field no longer fits by the newest discovery, for example because it accepts duplicates. A create that is sent again could
- * then make a second record.
+ * Returns the function that computes the idempotency values of the run's chain, or null if no module has an idempotency field. Stops the run
+ * before its first row if the newest discovery shows that an idempotency field has become unfit. If, for example, the field accepts
+ * duplicates, a create that is sent again could make a second record.
  */
 export const openIdempotency = async ({config, db, run, snapshot}: OfflineContext): Promise<IdempotencyValueOf | null> => {
   const modules = snapshot.modules.filter(({idempotencyField}) => idempotencyField !== undefined)
@@ -27,8 +27,8 @@ export const openIdempotency = async ({config, db, run, snapshot}: OfflineContex
 }
 
 /**
- * Adds the idempotency value to a composed row. A row whose unanswered create was sent without the value gets none, because it must be found
- * as it was sent.
+ * Adds the idempotency value to a composed row. A row whose unanswered create was sent without the value gets none, because its record is
+ * searched for by the values that were sent.
  */
 export const addIdempotencyValue = (
   {idempotencyValueOf}: Pick<Context, 'idempotencyValueOf'>,

@@ -10,7 +10,10 @@ import {uniqueKeyDigestOf} from '../send/payload-digest.ts'
 import {questionOf} from '../settle/verdict.ts'
 import {countedAs} from './settle-open-sends.ts'
 
-/** A row that an earlier run of the chain resolved: its record exists, or its create stays unanswered. This run sends nothing for it. */
+/**
+ * A row for which this run sends nothing. An earlier run of the chain wrote its record, or its unanswered create can be neither sent again nor
+ * searched for.
+ */
 export type InheritedRow = {
   row: Pick<ImportRow, 'key' | 'number' | 'counted' | 'attempt'>
   /** Whether an unanswered create of the row may have made a second record. */
@@ -49,10 +52,10 @@ export const findInheritedRows = async (
 }
 
 /**
- * Continues a row that has an unsettled entry. The row keeps the operation that was sent, because a new match could find the row's own lost
- * record. An entry of the kind `again` is planned anew. A create with a unique key is sent again; one without is first searched for by its
- * payload (`sentDigest`). Returns an inherited row if the create can be neither sent again nor searched for. Attempts and unanswered sends
- * count within one run, like the row limit.
+ * Continues a row that has an unsettled entry (`question`). An entry of the kind `again` is planned anew. Otherwise the row keeps the
+ * operation that was sent, because a new match could find the record of its own lost create. A create with a unique key is sent again; any
+ * other create is first searched for by `sentDigest`. If neither is possible, returns an `InheritedRow` with the outcome unanswered. Attempts
+ * and unanswered sends of earlier runs are not counted.
  */
 export const resumeRow = (
   {run}: Pick<Context, 'run'>,

@@ -21,10 +21,10 @@ const longestWaitSeconds = 3
 export type AnsweredBatch = {batches: number[]; made: Claim[]}
 
 /**
- * Decides for each row whether it may claim the record that the CRM named as the duplicate of its create. No other row of this chain, or of
- * an overlapping run at the CRM org, may hold the record. The record must hold the row's idempotency value, or this connection's CRM user
- * must have created it since the chain began. `later`: a create of another run, still in flight, may have made the record. The batch is
- * published as answered first, so that two runs never wait for each other here. Source: specification, entry 2.
+ * Decides for each row whether it may claim the record that the CRM named as the duplicate of its create. No other row of this chain, or of an
+ * overlapping run at the CRM org, may hold the record. The record must hold the row's idempotency value, or this connection's CRM user must
+ * have created it since the chain began. `later`: a create of another run, still in flight, may have made the record. The batch is published
+ * as answered first, so that two runs that judge claims never wait for each other.
  */
 export const judgeClaims = async (
   ctx: Context,

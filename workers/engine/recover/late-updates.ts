@@ -15,7 +15,7 @@ export type LateUpdates = {
 export type KnownUpdate = {recordId: string; rowKey: string; leftMs: number}
 
 /**
- * Keeps the records with unanswered updates in memory. `lastsMs`: how long after `add` the CRM may still execute the update. `known`:
+ * Keeps in memory which records have unanswered updates. `lastsMs`: how long after `add` the CRM may still execute the update. `known`:
  * unanswered updates of earlier owners or runs, in order of expiry.
  */
 export const openLateUpdates = (lastsMs: number, known: readonly KnownUpdate[] = []): LateUpdates => {

@@ -19,7 +19,7 @@ export type Lease = {
   /** Returns the stop of the run as of the last heartbeat. Null if there is none. */
   stopSeen(): RunStop | null
   orgClosedSeen(): boolean
-  /** Notes why the run's guard holds it, as a settlement returned it. */
+  /** Notes why the run's guard holds the run, as a settlement returned the reason. Null changes nothing. */
   noteHeld(held: RunHold | null): void
   heldSeen(): RunHold | null
   /** Returns the write status of the connection, as of the last heartbeat. The intent statement checks it again. */
@@ -31,8 +31,8 @@ export type Lease = {
 type HoldLeaseInput = {db: Pool; hot: Hot; run: number; head: RunHead; seconds: number; leaveSeconds: number; log: Log}
 
 /**
- * Renews the lease by a heartbeat every third of `seconds`. Every intent and settlement renews it too. `leaveSeconds`: the limit in
- * `maySend`.
+ * Renews the lease by a heartbeat every third of `seconds`. Every intent and settlement renews it too. `leaveSeconds`: the longest time from
+ * `since` until the send for which `maySend` returns true.
  */
 export const holdLease = ({db, hot, run, head, seconds, leaveSeconds, log}: HoldLeaseInput): Lease => {
   const {fence} = head

@@ -5,8 +5,9 @@ import type {ImportRow} from '../model.ts'
 import {type CreateInterval, isWithin} from './candidates.ts'
 
 /**
- * A record that a lost create may have made. `madeAtMs`: when it was created, by this process's clock. `holder` is `made` if a row of any run
- * at the CRM org created or claimed the record. It is `met` if a row of the chain only matched or updated the record.
+ * A record that a lost create may have made. `madeAtMs`: when it was created, by this process's clock. `holder` is `made` if a row created or
+ * claimed the record. The row belongs to this chain or to an overlapping run at the CRM org. `holder` is `met` if a row of the chain only
+ * matched or updated the record.
  */
 export type LostCreateCandidate = {record: CrmRecord; madeAtMs: number; holder: 'made' | 'met' | null}
 
@@ -32,9 +33,10 @@ type MatchInput = {
 }
 
 /**
- * Assigns records to rows with unanswered creates. Each equal record accounts for one create. Every row of a group gets one record, oldest
- * first, then rows with several creates get the rest. If records outnumber creates, every row of the group is unclear. A record that another
- * row created or claimed is never assigned.
+ * Assigns records to rows with unanswered creates. Each equal record accounts for one create. While records last, each row of a group gets one
+ * record, oldest first; rows with several creates then get the rest. If records outnumber creates, every row of the group is unclear. A row
+ * without a record is also unclear if a record has some of its values. A record that a row created, claimed, matched or updated is never
+ * assigned.
  */
 export const matchLostCreates = ({fields, telling, groups, candidates}: MatchInput): Map<ImportRow, RowMatch> => {
   const matches = new Map<ImportRow, RowMatch>()

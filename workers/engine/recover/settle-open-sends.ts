@@ -11,10 +11,11 @@ const LOST = 'The worker that sent the row ended before the CRM answered'
 type Send = Awaited<ReturnType<typeof listSends>>[number]
 
 /**
- * Settles the batches that an earlier owner left in flight, before anything else is sent. The CRM may have executed them, so their rows are
- * logged as unanswered. Batches of a bulk job that was never requested count as never sent. Needs only the ledger. `piecewise`: if a batch
- * cannot be settled as a whole, its rows are settled one by one, and rows that still fail are skipped. `keepsJobs`: leaves the batches of
- * requested bulk jobs open, because their result will be read. Returns the number of rows that were logged as unanswered.
+ * Settles the batches that an earlier owner, or a failed step of this process, left in flight. Call it while no batch is in progress. The CRM
+ * may have executed the batches, so their rows are logged as unanswered. Batches of a bulk job that was never requested count as never sent.
+ * Needs only the ledger. `piecewise`: if a batch cannot be settled as a whole, its rows are settled one by one, and rows that still cannot be
+ * settled stay in flight. `keepsJobs`: leaves the batches of requested bulk jobs open, because their result will be read. Returns the number
+ * of rows that were logged as unanswered.
  */
 export const settleOpenSends = async (ctx: LedgerContext, {piecewise = false, keepsJobs = false} = {}): Promise<number> => {
   let rows = 0

@@ -50,7 +50,8 @@ type Room = Pass & {waiting: Map<ImportRow, number>; steps: number; alone<T>(wor
  * Resolves unanswered creates by a search, because a second send may make a second record. The search begins when the CRM can no longer
  * execute the request. An equal record that this connection's CRM user created meanwhile is assigned to the row. An empty search proves that
  * no record exists only after the CRM's lag, and only if the search finds a control record of the chain. The row is then sent again under the
- * same admission, and its log says that its record may exist twice. If the chain has no control record yet, one row is sent again alone.
+ * same admission. If that send creates a record, the log says that the row may have two records. If the chain has no control record yet, one
+ * row is sent again alone.
  */
 export const openUnansweredCreates = (pass: Pass): UnansweredCreates => {
   const room: Room = {...pass, waiting: new Map(), steps: 0, alone: openLimiter(1)}
@@ -157,8 +158,9 @@ const waitForSearch = ({ctx, over, assertGoing}: Pass, ms: number) => waitInPass
 type SearchResult = {resolved: Map<ImportRow, RowMatch>; isFirst: boolean}
 
 /**
- * Searches the CRM once and returns the rows that it resolved. A batch that was in flight during the search may have made a found record. So
- * the batches of this pass are settled first, and those of other runs are waited for, up to `overSecondsOf`.
+ * Searches the CRM once and returns the rows that this search resolved. A batch that was in flight during the search may have made a found
+ * record. So before records are assigned, the batches of this pass are settled. If records were found, the creates of other runs are waited
+ * for too, up to `overSecondsOf`.
  */
 const searchRecords = async (room: Room, rows: ImportRow[], canSendFirst: boolean): Promise<SearchResult> => {
   const {ctx, flow} = room
@@ -183,8 +185,8 @@ const searchRecords = async (room: Room, rows: ImportRow[], canSendFirst: boolea
 }
 
 /**
- * Removes rows without a record from the matches, because an unproven search may miss a record. Returns the one row that may be sent again
- * without proof, or null.
+ * Removes the rows without a record from the matches, because an unproven search may miss a record. Keeps and returns one of them if `mayOne`
+ * allows one row to be sent again without proof. Otherwise returns null.
  */
 const keepFirst = (matches: Map<ImportRow, RowMatch>, mayOne: boolean): ImportRow | null => {
   const unproven = [...matches].flatMap(([row, {is}]) => (is === 'none' ? [row] : []))

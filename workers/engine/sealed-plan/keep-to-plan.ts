@@ -6,7 +6,7 @@ import type {CompiledFlow, ImportRow, RowFailure} from '../model.ts'
 /** The code of a row that differs from the plan. */
 export const PLAN_STALE = 'PLAN_STALE'
 
-/** The part of a row that decides whether it keeps to the plan. `step`: its step in the plan; null: none; undefined: the run has no plan. */
+/** The part of a row that is compared with the plan. `step`: the row's step in the plan; null: none; undefined: the run has no plan. */
 type PlannedRow = Partial<Pick<ImportRow, 'step' | 'attempt' | 'decided' | 'unansweredSends'>>
 
 /** Sets the `step` of each row. Does nothing if the run applies no plan. */

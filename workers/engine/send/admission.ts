@@ -32,7 +32,7 @@ export const spareSecondsOf = ({config}: Pick<Context, 'config'>) => 2 * handove
 /** Returns for how many seconds after a request's deadline a query may miss what the request created. */
 export const lagSecondsOf = ({config}: Pick<Context, 'config'>) => config.CRM_LAG_SECONDS
 
-/** Returns the seconds after an intent from which its request can have no further effect, and queries find every record that it wrote. */
+/** Returns the seconds after an intent until its request can have no further effect and queries find every record that the request wrote. */
 export const overSecondsOf = (ctx: Pick<Context, 'config'>) => answerSecondsOf(ctx) + lagSecondsOf(ctx)
 
 /** The state of the pass that an admission needs at the row limit. `bulkJob`: the number of the bulk job that holds the rows. */

@@ -7,8 +7,8 @@ import {countNested} from './nested-rows.ts'
 export const stepKinds = ['create', 'update', 'delete'] as const satisfies StepKind[]
 const rowsPerBatch = 100
 /**
- * The most rows per batch of creates after a batch without an answer. Each unanswered create without a unique key takes many calls to settle,
- * so the next batches are smaller for a while.
+ * The most rows per batch of creates after a batch without an answer, if a waiting create has no unique key. Each such create without an
+ * answer takes many calls to settle, so the next batches are smaller for a while.
  */
 const rowsAfterLoss = 10
 export const batchesAfterLoss = 20
@@ -21,7 +21,10 @@ export const isBatchFull = (waiting: PartBatches, kind: StepKind): boolean => {
   return length >= mostRows(waiting, kind) || countFitting(waiting, kind) < length
 }
 
-/** Removes the next batch from the waiting operations: at most 100, and as many as fit into one request with their nested rows. */
+/**
+ * Removes the next batch from the waiting operations. It has at most 100 operations, or 10 for a while after a loss, and fits into one request
+ * with its nested rows.
+ */
 export const takeBatch = (waiting: PartBatches, kind: StepKind): Op[] => {
   const most = mostRows(waiting, kind)
   const ops = waiting.partBatches[kind].splice(0, Math.min(most, countFitting(waiting, kind)))

@@ -15,8 +15,9 @@ const longestWaitMs = 10_000
 const tries = 6
 
 /**
- * Reads from the CRM under a slot, and retries while a retry may help, at most six tries. Throws `RunPaused` or `RunStopped` if there is no
- * answer, so no row is lost. `slots`: large for queries, small for reads by id, which do not count towards the CRM's limit on large calls.
+ * Reads from the CRM under a slot, and retries while a retry may help, at most six tries. If no try succeeds, throws a `RunPaused` or
+ * `RunStopped`, so no row is lost. `slots`: by default large, which queries need. Reads by id may take small slots, because they do not count
+ * towards the CRM's limit on large calls.
  */
 export const readWithRetry = async <T>(ctx: Context, read: () => Promise<T>, slots: Slots = ctx.slots.large): Promise<T> => {
   for (let tried = 1; ; tried++) {
@@ -33,7 +34,10 @@ export const readWithRetry = async <T>(ctx: Context, read: () => Promise<T>, slo
   }
 }
 
-/** Reads like `readWithRetry`. Returns null if the CRM refuses the read permanently, unless it refuses the token. */
+/**
+ * Reads like `readWithRetry`. Returns null if the CRM refuses the read permanently. A refused access token is not such a refusal: it pauses
+ * the run.
+ */
 export const readUnlessRefused = <T>(ctx: Context, read: () => Promise<T>, slots?: Slots): Promise<T | null> =>
   readWithRetry(
     ctx,

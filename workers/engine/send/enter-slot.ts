@@ -7,8 +7,8 @@ import type {BatchSlot} from './batch-slot.ts'
 const briefWaitMs = 1_000
 
 /**
- * Waits for the slot. Moves the deadline of the intent after a long wait, and before each retry. Returns when the deadline was last set, in
- * monotonic ms. Null: the batch may not be sent.
+ * Waits for the slot. Moves the deadline of the intent after a long wait, and before each retry. Returns the time at which the deadline was
+ * last set, in monotonic ms. Returns null if the batch may not be sent.
  */
 export const enterSlot = async (
   ctx: Context,

@@ -21,7 +21,7 @@ const rowsTogether = 500
 
 /**
  * Composes the subform rows that are sent in the creates of these rows, all or none per create. A row whose subform rows cannot be sent is
- * settled and returned in `ended`. The subform rows are settled later by their own flow, which finds no record for them.
+ * settled and returned in `ended`. The subform rows of such a row are settled later by their own flow, which finds no parent record.
  */
 export const nestRows = async (pass: Pass, rows: ImportRow[]): Promise<{ready: ImportRow[]; ended: ImportRow[]}> => {
   const unnested = await composeNested(pass, rows)

@@ -170,8 +170,8 @@ const declinedWhole = async (ctx: Context, results: RecordAnswer[], tried: numbe
 const mostRefusedSingles = 100
 
 /**
- * Returns how to continue after the CRM refused the whole request. Null if each record has an answer to settle. A refusal of one record
- * counts as its answer, as does a refused tag call, and a conflict with a later change.
+ * Returns how to continue after the CRM refused the whole request. Null if each record has an answer to settle. The refusal counts as the
+ * answer of each record if the request has one record, is a tag call, or conflicts with a later change.
  */
 const readRefusal = (
   {run, refusedSingles}: Context,

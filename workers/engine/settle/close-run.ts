@@ -48,7 +48,9 @@ export const closeRun = async (ctx: LedgerContext): Promise<void> => {
   })
 }
 
-/** Logs an error if the two row counts differ. The same statements maintain both, so a difference is a bug and needs a person. */
+/**
+ * Logs an error if the run's row count differs from the number of its admissions. The same statements maintain both, so a difference is a bug.
+ */
 const checkMeter = async ({db, run, log}: LedgerContext) => {
   const head = await findHead(db, run.no)
   const admitted = await countAdmissions(db, run.no)

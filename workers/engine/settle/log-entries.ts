@@ -107,7 +107,7 @@ const noteKeptEdits = (
   }
 }
 
-/** Outcomes after which the ledger knows every record under the row's keys. */
+/** The outcomes of a row that cannot have made a record unknown to the ledger. Rows that waited for the row's locks then need no new match. */
 export const LEDGERED = new Set<ImportRow['counted']>(['created', 'updated', 'skipped', 'planned'])
 
 export const longestMessage = 1_000

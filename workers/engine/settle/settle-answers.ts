@@ -16,7 +16,7 @@ import {admissionOf, findClaimedRecord, judgeAnswer, type NextStep, type Op} fro
 /** The answers to a batch, in the order of its operations. */
 export type Answers = {answers: RecordAnswer[]; clockOffsetMs: number | null}
 
-/** Deletes the batches of unsent rows, and releases the admission of rows that were never sent before. */
+/** Deletes the batches of unsent rows, and releases the admission of metered rows without an unanswered send. */
 export const putBack = (ctx: Context, flow: CompiledFlow, {batches, ops}: Pick<AdmittedBatches, 'batches' | 'ops'>) =>
   ctx.settler.settle({...emptySettlement(...batches), released: releasedBy(flow, ops)})
 

@@ -42,7 +42,7 @@ export type SettlementParts = {
   rewritten: NonNullable<Settlement['rewritten']>
   asked: NewQuestion[]
   marked: MarkedRow[]
-  /** Rows that the CRM has written. Runs that verify read them back. */
+  /** Rows that the CRM wrote, and rows with an unanswered update (`isSure` is false). */
   written: SettledRow[]
   counts: Map<number, number>
   /** Cells to add to the run's counts of unmapped cells. */
@@ -92,8 +92,8 @@ type Cursor = {flow: number; lowWater: number; pass?: number; counts?: Map<numbe
 const noCursor: Cursor = {flow: 0, lowWater: 0}
 
 /**
- * `follow`: sets the cursor of the pass in progress. `queueWritten`: sets how written rows are packed, which the settlement stores to be read
- * back.
+ * `follow`: sets the function that returns the cursor of the pass in progress. `queueWritten`: sets the function that packs written rows for
+ * the verify queue.
  */
 export type Settler = {
   settle(settled: SettlementParts): Promise<void>
@@ -211,7 +211,10 @@ const merge = (
 
 type SettleOnceInput = {asked: NewQuestion[]; pack: PackWritten}
 
-/** Retries until the result is known. The lease limits the retries: after its loss, nothing can be committed. */
+/**
+ * Commits the settlement. Retries if the result is unknown or if a record is held twice. The lease limits the retries: after its loss, nothing
+ * can be committed.
+ */
 const settleOnce = async (options: SettlerOptions, settlement: UnpackedSettlement, {asked, pack}: SettleOnceInput): Promise<void> => {
   const {db, hot, lease, log} = options
   for (let delayMs = 50; ; delayMs = Math.min(delayMs * 2, 1_000)) {

@@ -3,7 +3,7 @@ import type {Hot} from '../../../sql/database.ts'
 import {refreshStatistics} from '../../../sql/statistics.ts'
 
 const marks = [2_000, 20_000, 200_000]
-/** The queue of refreshes: one at a time in this process, because all its runs fill the same tables. */
+/** The queue of refreshes. This process makes one at a time, because all runs fill the same tables. */
 let line: Promise<unknown> = Promise.resolve()
 
 /**

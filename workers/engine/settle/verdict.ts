@@ -176,8 +176,9 @@ const isDone = ({status}: CrmProblem) => status !== null && status >= 200 && sta
 const unreadableSeconds = 10
 
 /**
- * Puts off the decision whether the duplicate that the CRM names belongs to the row. The CRM does not show the record, its clock was moved,
- * or other runs have creates in flight. The unsettled entry stays open, and the row is sent again if `maySendAgain` allows it.
+ * Puts off the decision whether the duplicate that the CRM names belongs to the row. It is put off if the CRM does not show the record, if the
+ * CRM's clock was moved, or if other runs have creates in flight. The unsettled entry stays open, and the row is sent again if `maySendAgain`
+ * allows it.
  */
 const putOff = (judgedBatch: JudgedBatch, op: Op, code: string, crm: CrmProblem): NextStep => {
   countUnanswered(op.row)
@@ -207,7 +208,8 @@ export const admissionOf = ({no, module}: Pick<CompiledFlow, 'no' | 'module'>, {
 })
 
 /**
- * Adds the row's record to the settlement. `doubt` builds the unsettled entry that is stored instead if another row already holds the record.
+ * Adds the row's record to the settlement. For a created record, `doubt` builds the unsettled entry that is stored instead if another row
+ * already holds the record.
  */
 const keepRecord = (
   judgedBatch: JudgedBatch,

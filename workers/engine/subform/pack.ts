@@ -117,8 +117,8 @@ const readReplaceUnit = async (
 const failed = ({code, error}: {code: string; error: string}): EndReason => ({outcome: 'failed', code, message: error})
 
 /**
- * Reads the rows that the record holds. Returns how the group ends if the CRM refuses this record permanently or does not have it. Other
- * failures are retried.
+ * Reads the rows that the record holds. Returns how the group ends if the CRM refuses this record permanently or does not have it.
+ * `readWithRetry` handles all other failures.
  */
 const readHeld = async (ctx: Context, {module, subform}: CompiledSubformFlow, record: string, fields: string[]) => {
   const place = {field: subform.field, child: module.apiName, fields}

@@ -119,8 +119,8 @@ const hasEnded = (run: number, outcome: OutcomeName | undefined, question: Unset
   outcome !== undefined && (outcome !== 'unanswered' || (question?.run === run && question.ended))
 
 /**
- * Continues a row that was sent and not answered. The rows of its record are read again before they are replaced. Attempts count within one
- * run.
+ * Continues a row that was sent and not answered. The rows of its record are read again before they are replaced. Attempts of earlier runs are
+ * not counted.
  */
 const resumeMember = (run: number, row: ImportRow, question: UnsettledRow) => {
   row.open = true

@@ -37,9 +37,10 @@ export type GroupVerdict = {
 }
 
 /**
- * Decides what happens to the rows of one record. The written rows replace all rows of the record, so all are written or none. None is
- * written if one row failed, waits for a user or is not in the run's row range. Rows that the filter or a rule excludes do not count. If an
- * earlier run of the chain wrote all rows of the record, none is sent; otherwise all are written again.
+ * Decides what happens to the rows of one record. The written rows replace all rows of the record, so all are written or none. None is written
+ * if one row failed, waits for a user or is not in the run's row range. Rows that the filter or a rule excludes do not count. If an earlier
+ * run of the chain wrote all rows of the record, or this run has ended them all, none is sent. Otherwise all are written, even rows that were
+ * written before.
  */
 export const judgeGroup = (record: string, members: SubformGroupMember[]): GroupVerdict => {
   const meant = selectRecordRows(members)

@@ -24,7 +24,10 @@ import {planGroups} from './subform-dry-run.ts'
 import {endAll, type MemberEnd} from './subform-group.ts'
 import type {ReplaceUnit} from './subform-verdict.ts'
 
-/** The most requests that are prepared, sent and settled at the same time. Each has at most 2,000 rows, so the limit bounds memory. */
+/**
+ * While this many requests and settlements are in progress, no new request is started. Each request has at most 2,000 rows, so the limit
+ * bounds memory.
+ */
 const lanes = 4
 const endsTogether = 500
 /** The longest sleep in ms, so that a stop of the run is noticed within this time. */
@@ -47,8 +50,8 @@ type SubformPipeline = {
 }
 
 /**
- * Runs a flow of subform rows. Sorts the file by parent record and replaces the rows of one record after another, all of them or none. The
- * cursor does not move within the flow: a new owner sorts again and skips rows with a final log entry.
+ * Runs a flow of subform rows. Sorts the file by parent record and replaces the rows of each record, all of them or none. The cursor does not
+ * move within the flow: a new owner sorts again and skips rows with a final log entry.
  */
 export const runSubformPass = async (ctx: Context, flow: CompiledSubformFlow, lowWater: number): Promise<void> => {
   const {rows} = flow.source
@@ -220,7 +223,7 @@ const endUnwritable = async (pipeline: SubformPipeline, over: Awaited<ReturnType
   )
 }
 
-/** The result of one request. `done`: groups that have ended. `again`: groups that were not answered. */
+/** The result of one request. `done`: groups that have ended. `again`: unanswered groups that are to be sent again. */
 type SubformSendResult = {done: ParentedGroup[]; again: ParentedGroup[]; ending: Error | null}
 
 const sendGroups = async (pipeline: SubformPipeline, units: Map<ParentedGroup, ReplaceUnit>): Promise<SubformSendResult> => {
@@ -244,7 +247,10 @@ const sendGroups = async (pipeline: SubformPipeline, units: Map<ParentedGroup, R
   return {done, again, ending}
 }
 
-/** Sends a request. `leftAt`: when it was last sent. `RunStopped` is thrown before an intent is stored, so nothing was sent. */
+/**
+ * Sends a request. `leftAt`: when the request was last sent, in monotonic ms. `RunStopped` is thrown before an intent is stored, so nothing
+ * was sent.
+ */
 const sendAndTime = async (pipeline: SubformPipeline, groups: ParentedGroup[], ops: Op[]) => {
   for (const group of groups) pipeline.inFlight.add(group)
   let leftAt = performance.now()

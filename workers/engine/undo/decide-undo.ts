@@ -61,8 +61,8 @@ const ended = (wasSent: boolean, code: 'RESTORED' | 'DELETED', message: string, 
   wasSent ? {do: 'done', code, kept} : skip('UNCHANGED', message, kept)
 
 /**
- * Whether the record was not changed since the run's last write. A record from the recycle bin keeps the user who changed it last, so only
- * its time counts.
+ * Whether the record was not changed since the run's last write. A record from the recycle bin keeps the user who changed it last, so only the
+ * time of that change counts.
  */
 const isUntouched = ({isReturned}: UndoRecord, record: CrmRecord, {writtenAt, user}: UndoFacts): boolean => {
   if (isReturned) return writtenAt !== null && Date.parse(String(record.Modified_Time)) <= writtenAt

@@ -86,8 +86,8 @@ type Plans = ReadonlyMap<UndoRow, UndoPlan>
 const isWrite = (plan: UndoPlan): plan is UndoPlan & {do: keyof typeof KINDS} => plan.do in KINDS
 
 /**
- * Continues rows of an earlier owner. Rows that this owner settled leave the window and are dropped. Unanswered rows keep their count of
- * attempts.
+ * Continues rows of an earlier owner. Rows that the earlier owner settled leave the window and are dropped. Unanswered rows keep their count
+ * of attempts.
  */
 const resumeRows = async (pass: UndoPass, rows: UndoRow[]): Promise<UndoRow[]> => {
   if (pass.ctx.lease.fence === 1) return rows
@@ -169,8 +169,8 @@ const decide = async ({ctx, source}: UndoPass, rows: UndoRow[], records: Map<str
 }
 
 /**
- * Sets `row.creator` of rows that restore values. It is null if the record was changed since the chain's last write, else the chain and
- * module of the creator.
+ * Sets `row.creator` of rows that restore values: `firstChain` and the module of the record. Sets null if the record was changed after the
+ * last write of that chain.
  */
 const findCreators = async ({db, connection}: Context, {firstChain: chain, flows}: UndoSource, rows: UndoRow[], records: Records) => {
   const first = rows.filter(({creator, undone: {effect}}) => creator === undefined && (effect === 'restore' || effect === 'rows'))

@@ -77,7 +77,7 @@ export const unitOf = ({undone: {recordId}, key}: UndoRow, {at, held, adds, read
   isLost: false,
 })
 
-/** Returns both sides of the before image of a record whose rows an undo replaces. */
+/** Returns the before image of a record whose rows an undo replaces: the rows before, the rows to send, and the run's rows. */
 export const imageOfRows = (fields: readonly ComparedField[], {undone, payload}: UndoRow, record: CrmRecord) => {
   const {field} = (undone.flow as CompiledSubformFlow).subform
   return {

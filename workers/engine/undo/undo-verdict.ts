@@ -63,7 +63,7 @@ export const judgeUndo = (
   return 'end'
 }
 
-/** Logs that the record was undone, with the fields that were kept, and gives the record its older marks. */
+/** Logs that the record was undone, with the fields that were kept. After a restore, the restored fields get their older marks. */
 export const logDone = (
   settled: SettlementParts,
   undo: UndoRow,
@@ -104,7 +104,7 @@ export const logKept = (settled: SettlementParts, undo: UndoRow, {code, message}
   if (code === 'CHANGED_SINCE') for (const {module} of undone.rows) add(settled.counts, keptRowsAt(module), 1)
 }
 
-/** Logs one entry for each row that wrote the record. If the outcome is final, logs one entry for each kept field too. */
+/** Logs one entry for each row that wrote the record. Unless the outcome is unanswered or refused, logs one entry for each kept field too. */
 const logUndone = (settled: SettlementParts, row: UndoRow, outcome: OutcomeName, details: LogDetails) => {
   const {undone, kept, attempt} = row
   const recordId = undone.effect === 'unknown' ? null : undone.recordId

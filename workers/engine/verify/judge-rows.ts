@@ -9,7 +9,7 @@ import type {WrittenRow} from './written-rows.ts'
 
 export type FlowOf = (row: Pick<WrittenRow, 'flow' | 'phase'>) => CompiledFlow
 
-/** Rows of one flow and their records as they were read. Null: the CRM refused to show them. */
+/** Rows of one flow and their records as they were read. `records`: by id; null if the CRM refused to show them. */
 export type ReadRows = {rows: WrittenRow[]; records: ReadonlyMap<string, CrmRecord> | null}
 
 /** The fields that are read besides the sent ones. */
@@ -24,7 +24,7 @@ type CountsByFlow = Map<number, Map<string, FieldCounts>>
 type OpenFindings = Omit<Findings, 'fields'> & {counts: CountsByFlow; byRow: Map<string, Difference[]>}
 
 /**
- * Compares the sent values of rows with the records that were read. No later row of the run may have written these values. `user`: the
+ * Compares the sent values of rows with the records that were read. The caller omits values that a later row of the run wrote. `user`: the
  * connection's CRM user.
  */
 export const judgeRows = (flowOf: FlowOf, user: string, read: readonly ReadRows[]): Findings => {

@@ -16,8 +16,8 @@ export const openEntries = (entries: readonly QueueEntry[], seal: RunSeal): Open
   entries.map(entry => ({...entry, rows: unpackWritten(entry.sealed, seal)}))
 
 /**
- * Reads the records of these entries by id, a hundred per call. Returns the entries that can be judged now, and their rows as they were
- * read. An entry cannot be judged while a batch in flight writes one of its records that differs.
+ * Reads the records of these entries by id, a hundred per call. Returns the entries that can be judged now, and their rows as they were read.
+ * An entry cannot be judged while a batch in flight writes one of its differing records.
  */
 export const readRowsBack = async (of: ReadContext, entries: readonly OpenEntry[]): Promise<{judged: OpenEntry[]; read: ReadRows[]}> => {
   const read = await readRecords(

@@ -102,8 +102,8 @@ const openVerifierOf = (ctx: Context, of: VerifyContext): Verifier => {
 }
 
 /**
- * Verifies due entries while the passes write, until `closing` aborts. A `RunPaused` only delays verification. Any other error ends this
- * loop, and the next wait for verification throws it.
+ * Verifies due entries while the passes write, until `closing` aborts. A `RunPaused` only delays verification. A lost lease or an aborted run
+ * ends the loop silently. Any other error ends it, and the next wait for verification throws that error.
  */
 const workBesidePasses = async (ctx: Context, closing: AbortSignal, verifyPart: () => Promise<boolean>): Promise<void> => {
   while (!closing.aborted) {

@@ -6,8 +6,8 @@ import type {CompiledFlow, ImportRow} from '../model.ts'
 import type {SettlementParts} from '../settle/settler.ts'
 
 /**
- * A row whose values the CRM accepted. `writtenAt`: the record's `Modified_Time` after the write, if the CRM says it. `isSure`: false for an
- * update without an answer; it is not read back, but its values may be in the record.
+ * A row whose values its record holds or may hold. `writtenAt`: the record's `Modified_Time` after the write; null if the CRM did not say it.
+ * `isSure`: false if the update got no answer; such a row is not read back.
  */
 export type WrittenRow = {
   row: number
@@ -26,7 +26,7 @@ export type SettledRow = WrittenRow & {isCanary: boolean}
 
 type WrittenDetails = {recordId: string; writtenAt?: string | null | undefined; isSure?: boolean}
 
-/** Records in the settlement that the CRM accepted the row's payload. */
+/** Adds to the settlement that the CRM wrote the row's payload, or may have written it (`isSure`). */
 export const noteWritten = (
   {flow, settled}: {flow: Pick<CompiledFlow, 'no' | 'module' | 'patchPlan'>; settled: SettlementParts},
   {number, key, payload, isCanary = false}: Pick<ImportRow, 'number' | 'key' | 'payload' | 'isCanary'>,

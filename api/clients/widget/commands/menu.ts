@@ -93,7 +93,8 @@ const Found = ({id, found, at, choose, execute}: FoundProps) => html`
 `
 
 /**
- * Opens the dialog and returns a function that closes it. The element that had the focus before then gets it back, if it is still in the page.
+ * Opens the dialog and returns a function that closes it. On closing, the element that had the focus before the dialog gets the focus back, if
+ * it is still in the page.
  */
 const openModally = (dialog: HTMLDialogElement) => {
   const before = document.activeElement

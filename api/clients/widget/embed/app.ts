@@ -32,8 +32,8 @@ export const EmbedApp = () => {
 }
 
 /**
- * Gets a token from the embedding page and begins its session. A new token cannot read the imports of an earlier one, so the page returns to the
- * first step.
+ * Gets a token from the embedding page and begins its session. A new token cannot read the imports of an earlier token, so the page returns to
+ * the first step.
  */
 const beginSession = async () => {
   if (!settings.embed || parent === window) return

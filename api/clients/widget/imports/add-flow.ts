@@ -24,8 +24,8 @@ type Props = {
 }
 
 /**
- * A form to add a flow of a file into a module. The module that fits the columns is suggested. The first flow of an import is added without a
- * question. A subform can be chosen only if a flow writes its parent records.
+ * A form to add a flow of a file into a module. The module that fits the columns is suggested. The first flow of an import is added at once if a
+ * module is suggested. A subform can be chosen only if a flow writes its parent records.
  */
 export const AddFlow = ({found, source, flows, modules, allFields, add, onCancel}: Props) => {
   const [chosen, setTarget] = useState<string | null>(null)

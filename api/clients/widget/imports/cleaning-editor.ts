@@ -13,7 +13,10 @@ import type {CleaningStep, Source} from './import.ts'
 
 type Props = {importId: string; source: Source; again: () => Promise<void>}
 
-/** Edits the cleaning steps, which apply to the rows in their order before the mapping. After each change, the server reads the file again. */
+/**
+ * Edits the cleaning steps, which are applied to the rows in the listed order, before the mapping. After each change, the server reads the file
+ * again.
+ */
 export const CleaningEditor = ({importId, source, again}: Props) => {
   const save = useDoing(async (cleaning: CleaningStep[], said: string) => {
     await client.patch(inOrg(`/imports/${importId}/sources/${source.id}`), {cleaning})

@@ -8,7 +8,7 @@ import type {Source} from './import.ts'
 
 type Props = {importId: string; source: Source; again: () => Promise<void>}
 
-/** Offers a later row as the header row, if the first row looks like a title. The API finds that row. */
+/** If the first row looks like a title, offers to use the later row that the API found as the header row. */
 export const HeaderProposal = ({importId, source, again}: Props) => {
   const take = useDoing(async () => {
     await client.patch(inOrg(`/imports/${importId}/sources/${source.id}`), {reader: source.header!.reader})

@@ -15,7 +15,7 @@ import {DeleteImport, RenameImport} from './rename.ts'
 export type ListedImport = Omit<Imported, 'sources' | 'slots'> & {lastRun?: Run | null}
 type ListMenuProps = {found: ListedImport; run: Run | undefined; again: () => void}
 
-/** The menu of one import in the list. The API is asked whether the last run can be undone when the menu opens. */
+/** The menu of one import in the list. When the menu opens, it asks the API whether the last run can be undone. */
 export const ListMenu = ({found, run, again}: ListMenuProps) => {
   const {id, name, archivedAt} = found
   const [asked, setAsked] = useState<'rename' | 'delete' | null>(null)

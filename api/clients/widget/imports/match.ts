@@ -63,9 +63,7 @@ const MatchOf = ({known: loadedImport}: {known: LoadedImport}) => {
   `
 }
 
-/**
- * Returns the file to show. The URL names a file or a flow with a file. Otherwise, it is the first file that a flow reads, or the first file.
- */
+/** Returns the file that the URL names, directly or by a flow. Otherwise returns the first file that a flow reads, or else the first file. */
 const chooseSource = ({sources}: Imported, flows: Flow[]): Source | undefined => {
   const {query} = place.value
   const wanted = query.get('source') ?? flows.find(({id}) => id === query.get('flow'))?.sourceId

@@ -1,7 +1,9 @@
 import {type Module, nameOfModule} from './fields.ts'
 import type {Proposal} from './proposal.ts'
 
-/** The least sum of the confidences of a module's columns for a suggestion, and the least share of the number of columns. */
+/**
+ * A module is suggested if the sum of its columns' confidences is at least `leastSum`, and at least `leastShare` times the number of columns.
+ */
 const [leastSum, leastShare] = [1.5, 0.4]
 
 /** Returns the first module whose plural or singular name is a word of the file's name. */

@@ -38,7 +38,7 @@ const answersTo = ({fix}: SourceProblem, column: SourceColumn): Answer[] => {
   ]
 }
 
-/** Returns the date orders as answers. The example is a sample cell that the orders read differently, if there is one. */
+/** Returns the date orders as answers. All examples read the same sample cell: the one that the orders read in the most different ways. */
 const dateAnswers = ({samples}: SourceColumn): Answer[] => {
   const orders = ['dmy', 'mdy', 'ymd'] as const
   const tells = (cell: string) => new Set(orders.map(order => readDay(cell, order)).filter(Boolean)).size

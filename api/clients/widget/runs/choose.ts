@@ -8,8 +8,9 @@ import type {Source, Tally} from './use-tally.ts'
 export const runsOf = ({runs}: LoadedImport): Run[] => (runs ?? []) as unknown as Run[]
 
 /**
- * Returns the id of the run to show: the run that the URL names, else the active one, else the newest. Only the URL can choose a dry run of an
- * undo, or a run of the other kind. Null if there is no run.
+ * Returns the id of the run to show: the run that the URL names, else the active one, else the newest. Without a run in the URL, chooses only
+ * among dry runs or only among other runs, as `dryRun` says. Leaves out dry runs of undos and runs that were not started. Null if there is no
+ * run.
  */
 export const chooseRun = (loadedImport: LoadedImport, {dryRun}: {dryRun: boolean}): string | null => {
   const named = place.value.query.get('run')

@@ -34,8 +34,8 @@ export const tabOfGroup = ({phase, action}: Group): ReviewTab => {
 }
 
 /**
- * Counts the rows of a tab. A row that several flows read counts once for each flow. As in the run's counts, patches count in no tab of written
- * rows. Lookups are not counted.
+ * Counts the rows of a tab. A row that several flows read counts once for each flow. A tab whose filter has the phase `write` counts no patches,
+ * as in the run's counts. Lookups are never counted.
  */
 export const countTab = (tab: ReviewTab, groups: readonly Group[]): number => {
   const {action, code, phase} = REVIEW_TABS[tab].filter as Filter

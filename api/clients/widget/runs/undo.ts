@@ -30,7 +30,7 @@ export const startUndo = async (importId: string, run: string, body: {dryRun?: t
 export const readUndo = async (importId: string, run: string, signal?: AbortSignal): Promise<UndoStatus> =>
   (await client.get<{undo: UndoStatus}>(inOrg(`/imports/${importId}/runs/${run}/undo`), {}, signal)).undo
 
-/** Whether a run may be undoable: an ended run with data that is no dry run. `readUndo` gives the final answer. */
+/** Whether an undo may be possible: the run has ended, is no dry run, and its data has not expired. `readUndo` gives the final answer. */
 const canUndo = ({dryRun, state, expiredAt}: Run): boolean => !dryRun && state === 'ended' && !expiredAt
 
 /** Reads whether the run can be undone, as soon as `isAsked` is true. `preview` starts a dry run of the undo and shows it. */
@@ -46,7 +46,7 @@ export const useUndo = (importId: string, run: Run | undefined, isAsked: boolean
   return {preview, offer}
 }
 
-/** The menu of a run in a list. The API is asked whether the run can be undone when the menu opens. */
+/** The menu of a run in a list. When the menu opens, it asks the API whether the run can be undone. */
 export const RunMenu = ({run}: {run: Run}) => {
   const [hasOpened, setOpened] = useState(false)
   const {preview, offer} = useUndo(run.importId ?? '', run, hasOpened)

@@ -4,7 +4,10 @@ import {countRows, type Group, type RunSource} from '../../run-reasons.ts'
 import {client, inOrg} from '../state/session.ts'
 
 export type Source = RunSource
-/** The counts of a run's rows by outcome. `isWhole`: whether all rows are counted. `recounts`: how many times they were counted again. */
+/**
+ * The counts of a run's rows by outcome and reason. `isWhole`: whether all rows are counted. `recounts`: how many times the rows were counted
+ * again.
+ */
 export type Tally = {groups: Group[]; sources: Source[]; isWhole: boolean; recounts: number; error: unknown; again(): void}
 type State = Omit<Tally, 'again'>
 
@@ -14,8 +17,9 @@ const leastPauseMs = 10_000
 const pausePerCount = 10
 
 /**
- * Counts the rows of a run by outcome, over all files. The first count returns partial results. With a null `runId`, nothing is counted. While
- * the run is active and the page is visible, the rows are recounted regularly, and once more at the end. During a recount, the old counts stay.
+ * Counts the rows of a run by outcome and reason, over all files. The first count returns partial results. With a null `runId`, nothing is
+ * counted. While the run is active and the page is visible, the rows are recounted regularly, and once more at the end. During a recount, the
+ * old counts stay.
  */
 export const useTally = (importId: string, runId: string | null, isGoing = false): Tally => {
   const [state, setState] = useState<State>(nothing)

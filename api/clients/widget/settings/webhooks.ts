@@ -100,7 +100,7 @@ const EndpointTable = ({list, again, show, remove}: TableProps) => {
   `
 }
 
-/** The webhook endpoint of a button, for screen readers only. */
+/** The URL of the webhook endpoint that a button belongs to, as a text for screen readers only. */
 const of = ({url}: Endpoint) => html`<span class="unseen"> ${url}</span>`
 
 const stateOf = ({enabled, disabledReason, failingSince}: Endpoint) => {

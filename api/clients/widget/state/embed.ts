@@ -14,7 +14,8 @@ export type EmbedSession = {
 }
 
 /**
- * The session of the embed token while another origin's page embeds this page, else null. Pages then leave out what an embed token may not do.
+ * The session of the embed token, if a page of another origin embeds this page; otherwise null. In an embedded page, the widget leaves out what
+ * an embed token may not do.
  */
 export const embed = signal<EmbedSession | null>(null)
 

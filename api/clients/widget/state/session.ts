@@ -150,7 +150,7 @@ function wrap(inner: Client): Client {
   return Object.fromEntries(watched) as Client
 }
 
-/** Returns the call, which ends the session if the API answers with 401. A late response to the previous session does not end this one. */
+/** Wraps a call, so that an answer 401 of the API ends the session. A late response to the previous session does not end the current one. */
 export function endOnRefusal<A extends unknown[], R>(call: (...sent: A) => Promise<R>): (...sent: A) => Promise<R> {
   return async (...sent) => {
     const before = round

@@ -1,4 +1,4 @@
-/** The expectations for one column, as the API returns them. `emptyShare`: the most empty cells, from 0 to 1. */
+/** The expectations for one column, as the API returns them. `emptyShare`: the largest accepted share of empty cells, from 0 to 1. */
 export type ColumnExpectations = {
   name: string
   present: boolean
@@ -15,7 +15,10 @@ export type SourceContract = {
   rows: {least: number | null; most: number | null; change: number | null}
 }
 
-/** The expectations for one column, as the form shows them. `values`: one value a line. `empty`: the most empty cells in per cent. */
+/**
+ * The expectations for one column, as the form shows them. `values`: one value a line. `empty`: the largest accepted share of empty cells, in
+ * per cent.
+ */
 export type ColumnDraft = Omit<ColumnExpectations, 'values' | 'emptyShare'> & {values: string; empty: string}
 export type SourceDraft = {
   slot: string

@@ -1,6 +1,6 @@
 import {shown} from './as-text.js'
 
-/** The proleptic Gregorian calendar, years 1 to 9999, without a zone, and the ISO texts that helpers read and write. */
+/** A day in milliseconds. This file computes in the proleptic Gregorian calendar, years 1 to 9999, without a time zone. */
 const DAY = 86_400_000
 
 export const daysIn = (year, month) => new Date(utc({year, month: month + 1, day: 0})).getUTCDate()

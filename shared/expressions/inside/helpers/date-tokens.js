@@ -4,7 +4,7 @@
  * day). [text] is literal text. Names are English. YY means 1970 to 2069.
  */
 const TOKEN = /YYYY|yyyy|YY|yy|MMMM|MMM|MM|M|dddd|ddd|DD|dd|D|d|HH|H|hh|h|mm|m|SSS|ss|s|A|a|Z|XXX/g
-/** Matches the tokens of a word that also has other letters: `D de MMMM` has two tokens. */
+/** Matches the tokens that count in a word with other letters: the `d` of `de` in `D de MMMM` is no token. */
 const CERTAIN = /YYYY|YY|MMMM|MMM|MM|M|dddd|ddd|DD|D|HH|H|hh|h|mm|m|SSS|ss|s|A|Z/g
 const PART = /\[([^\]]*)\]|[A-Za-z]+/g
 

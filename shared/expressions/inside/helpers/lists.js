@@ -118,7 +118,7 @@ const refuseSlow = source => {
   }
 }
 
-/** Whether an unbounded or large repetition follows, such as `*`, `+`, `{3,}` or `{3,1000}`. `?` and small fixed counts do not count. */
+/** Whether an unbounded or large repetition follows, such as `*`, `+`, `{3,}` or `{3,1000}`. `?` and counts up to 10 do not count. */
 const isRepeated = (source, at) => {
   if (source[at] === '*' || source[at] === '+') return true
   const counted = /^\{(\d+)(,(\d*))?\}/.exec(source.slice(at, at + 20))

@@ -8,7 +8,6 @@ import {openLog} from '../../../../shared/telemetry/log.ts'
 import {makeOrg, setAhead} from '../../../support/ai-credits.ts'
 import {openLedger} from '../../../support/running.ts'
 
-/** Tests of notices at half, four fifths and all of the included credits, once each. */
 const test = anyTest.serial as TestFn
 let opened: Awaited<ReturnType<typeof openLedger>>
 let queue: Queue

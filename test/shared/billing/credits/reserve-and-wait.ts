@@ -4,7 +4,7 @@ import {openQueue} from '../../../../shared/queue.ts'
 import {openLog} from '../../../../shared/telemetry/log.ts'
 import {openDatabase} from '../../../../sql/database.ts'
 
-/** A process that reserves credits for a call and is killed during the call. */
+/** The arguments of this process, which reserves credits for a call. The test kills it during the call. */
 const [url, org, ref] = process.argv.slice(2) as [string, string, string]
 const db = await openDatabase(url)
 const queue = await openQueue(url, jobs, {log: openLog('test', 'silent'), upkeep: false})

@@ -7,7 +7,7 @@ import {sql} from '../../../../sql/database.ts'
 import {until} from '../../../support/until.ts'
 import {type CrmPlace, place} from '../crm-fixture.ts'
 
-/** Tests of ad-hoc calls beside those of runs. The tests share one stand-in and one budget, so they run serially. */
+/** The tests run serially, because they share one stand-in and one budget. */
 const test = anyTest.serial as TestFn<{place: CrmPlace; id: string; connection: Connection}>
 const slots = 4
 const crmOrg = {dc: 'local', crmOrgId: 'example'}

@@ -6,7 +6,7 @@ import {sql} from '../../../../sql/database.ts'
 import type {FaultSpec} from '../../../simulators/crm/faults.ts'
 import {type CrmPlace, place} from '../crm-fixture.ts'
 
-/** Tests of the quota gate before every call, over real sockets. The tests share one CRM org, so they run serially. */
+/** What the tests share: one CRM org. So they run serially. */
 type Here = {place: CrmPlace; crm: Crm; connection: Connection; id: string}
 const test = anyTest.serial as TestFn<Here>
 

@@ -5,7 +5,6 @@ import type {DiscoveredField} from '../../../../shared/crm/discovered.ts'
 import {convert, type Rules} from '../../../../shared/mapping/flows/value.ts'
 import {place} from '../../crm/crm-fixture.ts'
 
-/** Tests that the CRM stores converted cells of every kind as they are, through the real adapter and the checks of the stand-in. */
 const rows = 400
 
 const digits = fc.bigInt({min: 0n, max: 10n ** 12n}).map(String)
