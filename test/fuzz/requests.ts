@@ -81,7 +81,6 @@ const bearersOf = ({access}: Route, {bearers}: RequestPlaces) => {
   return fc.oneof({weight: 6, arbitrary: fc.constant(able)}, {weight: 1, arbitrary: fc.constantFrom(...Object.keys(bearers))})
 }
 
-
 const pathsOf = (route: Route, {ids, foreign}: RequestPlaces): fc.Arbitrary<string> => {
   const collections = new Map(parametersOf(route).map(({name, collection}) => [name, collection]))
   const names = [...route.path.matchAll(/[:*](\w+)/g)].map(([, name]) => name!)
@@ -111,7 +110,6 @@ const USUAL: Record<string, fc.Arbitrary<string>> = {
   plans: fc.constantFrom('team', 'business', 'nothing'),
   packs: fc.constantFrom('credits_500', 'nothing'),
 }
-
 
 const of = (schema: z.ZodType | undefined, example: unknown, place: RequestPlaces): fc.Arbitrary<unknown> => {
   const drawn = schema ? fromSchema(schema, name => known(name, place)) : fc.constant({})

@@ -129,7 +129,6 @@ const openHunt = ({wire, judge, tally, seed, until}: Means) => {
 const isOfTheWire = (error: Error) => 'code' in error && OF_THE_WIRE.includes(String(error.code))
 const OF_THE_WIRE = ['ECONNRESET', 'EPIPE', 'ERR_INVALID_CHAR', 'HPE_INVALID_CONSTANT', 'HPE_CLOSED_CONNECTION']
 
-
 type Tally = ReturnType<typeof openTally>
 
 const openTally = () => {

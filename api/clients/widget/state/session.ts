@@ -93,7 +93,7 @@ const leaveFormer = ({user, org}: Me): boolean => {
 }
 
 /** Ends the session in this tab. `reason` is null if the person signed out, and only then the drafts are deleted. */
-export const leave = (reason: string | null): void => {
+const leave = (reason: string | null): void => {
   round++
   if (reason === null) forgetKept()
   ended.value = reason
