@@ -92,7 +92,7 @@ export const openSlots = ({isOpen, onChange, first}: OpenSlotsOptions): LiveSlot
 type Call = {large: boolean; onNear: (() => void) | undefined}
 type Waiter = Call & {enter(): void}
 
-const nearest = 2
+const nearest = 10
 
 const notifyNear = (line: Waiter[]) => {
   for (const {onNear} of line.slice(0, nearest)) onNear?.()
