@@ -50,7 +50,7 @@ const oneStatement = (text: string): pg.QueryConfig => Object.assign({text}, {qu
 
 type ClientInput = Omit<QueryInput, 'query' | 'statementSeconds'>
 
-/** Opens a client. It sets all options that pg would otherwise read from the environment of the process. */
+/** Opens a client. Sets host, database, sign-in, TLS, name and time-out, which pg would otherwise read from the environment of the process. */
 const openClient = ({socket, tls, host, user, password, database}: ClientInput): pg.Client => {
   const client = new pg.Client({
     host,

@@ -12,7 +12,7 @@ const perRound = 500
 const many = 10_000
 const dayMs = 86_400_000
 
-/** Makes charges for which no person must open a page: automatic top-ups, and rows beyond the plan. */
+/** Makes the charges that need no person at a page: automatic top-ups, and rows beyond the plan. */
 export default periodicTask({
   name: 'topups',
   everyMs: aboutEachLease,

@@ -9,8 +9,8 @@ const clocks = {'as ours': 0, 'two hours ahead': 2, 'two hours behind': -2}
 const rounds = 10
 
 /**
- * Loses creates that the CRM then refuses as duplicates, and checks whether the row may claim the record that the refusal names. Claims go
- * through the record routes, for each possible answer and from racing rows, and through an import of the service.
+ * Loses creates, which the CRM refuses as duplicates when they are sent again. Checks whether the row may claim the record that the refusal
+ * names. Claims are tested through the record routes, for each possible answer and from racing rows. They are also tested through an import.
  */
 export const takes: Scenario = {
   row: 'R3',

@@ -74,7 +74,7 @@ const files = (isBad: boolean, [fewest, most]: [number, number]) =>
 
 const quoted = (cell: string) => `"${cell.replaceAll('"', '""')}"`
 let files_ = 0
-/** Returns a file with unique references, except where a row repeats one. One row in fifteen is ragged. */
+/** Returns a file with unique references. If `isBad`, two rows in fifteen have a repeated reference and one in fifteen is ragged, on average. */
 const csvOf = (rows: [Record<string, string>, number, number][], isBad: boolean) => {
   const prefix = `f${files_++}`
   const lines = rows.map(([row, ref, sort], at) => {

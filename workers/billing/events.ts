@@ -122,8 +122,8 @@ const applyToWhom = async (deps: WorkerDeps, event: PaymentEvent): Promise<Event
 }
 
 /**
- * Reads the customer of the event's charge. Returns null if the event has no charge, because its org was erased meanwhile, or if the
- * provider does not know the charge.
+ * Reads the customer of the event's charge. Null if the provider does not know the charge, or if the event has none. An event without a charge
+ * had an org, which was erased meanwhile.
  */
 const readCustomer = async ({payment}: WorkerDeps, {hint: {charge}}: PaymentEvent): Promise<string | null> => {
   const found = charge === null ? null : await payment.ask('charge', stripe => stripe.charges.retrieve(charge)).catch(nullWhereGone)

@@ -49,7 +49,8 @@ export const findImportId = async ({client, path}: Session, given: string): Prom
 const mostNamed = 5
 
 /**
- * Returns a run by its id, or the newest run of an import for which `only` is true. `given`: the id of a run, or the id or name of an import.
+ * Returns the run with the id `given`. If `given` is the id or name of an import, returns the newest run of this import that passes `only`, of
+ * at most 200 runs.
  */
 export const findRun = async (session: Session, given: string, only: (run: Json) => boolean = () => true): Promise<Json> => {
   const {client, path} = session

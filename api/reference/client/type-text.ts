@@ -17,7 +17,7 @@ export type TypedSchema = {
   format?: string
 }
 
-/** Returns the TypeScript type of a schema. References become names of `schemas`. */
+/** Returns the TypeScript type of a schema. A `$ref` becomes the type name of the schema to which it points. */
 export const typeText = (schema: TypedSchema | boolean | undefined): string => {
   if (schema === undefined || typeof schema === 'boolean') return 'unknown'
   if (schema.$ref !== undefined) return nameText(schema.$ref.split('/').at(-1)!)

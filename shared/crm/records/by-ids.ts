@@ -15,8 +15,9 @@ const callsAtOnce = 3
 type Names = {fields: string[]; check: string[]}
 
 /**
- * Returns one record or null per id, in the order of `ids`. Each call reads up to 50 fields of all ids. Without `fields`, all fields are read.
- * `dropped`: the names of `fields`, or without fields those of `check`, that the answer cannot contain.
+ * Returns one record or null per id, in the order of `ids`. Each call reads up to 50 fields of all ids. If `fields` is empty, reads every field
+ * that a list of records can contain. `dropped`: the requested names that it cannot contain. `fields` requests names, or `check` if `fields` is
+ * empty.
  */
 export const readByIds = async (
   {module, connection}: OpenModule,

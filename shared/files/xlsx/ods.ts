@@ -13,8 +13,8 @@ const rowsAtOnce = 500
 const mostCellsAtOnce = 1_000_000
 
 /**
- * Whether the ZIP file is an OpenDocument file. A text document counts too, but has no tables. Source: OpenDocument 1.3, part 2 (packages) and
- * part 3 (schema).
+ * Whether the ZIP file is an OpenDocument file. A text document counts too, but `listTables` finds no tables in it. Source: OpenDocument 1.3,
+ * part 2 (packages) and part 3 (schema).
  */
 export const isOds = (zip: Zip): boolean => zip.has('mimetype') && zip.has(content)
 

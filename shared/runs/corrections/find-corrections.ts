@@ -94,8 +94,8 @@ const isSame = ({rowNumber, cells}: FileRow, corrected: string[], {columns, edit
 type ChangedRows = {columns: string[]; changed: {before: FileRow; after: FileRow}[]; edits: Edits; cleaning: Cleaning}
 
 /**
- * Returns the cells whose corrected value differs after cleaning, both from the run's file and from an earlier edit. Edited cells apply after
- * cleaning. So the rows before and after the correction both pass through the steps that change single cells.
+ * Returns the corrected cells that must be edited: those whose value differs from the run's file and from an earlier edit of the cell. Values
+ * are compared after the steps that change single cells, because edits apply after these steps.
  */
 const editedCells = async (deps: FileDeps, {columns, changed, edits, cleaning}: ChangedRows): Promise<CellChange[]> => {
   const steps = cleaning.filter(changesOneCell)
