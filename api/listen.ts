@@ -12,7 +12,7 @@ export type ListeningServer = {url: string; drain(): Promise<void>}
 const headersWithinMs = 10_000
 const idleConnectionMs = 65_000
 /** The time after which an idle socket is closed, in ms. It exceeds every wait that the header `Prefer` may ask for. */
-const stalledMs = 300_000
+const stalledMs = 340_000
 
 /** Options for tests. `witness`: a middleware that sees every response. `stalledMs`: the time after which an idle socket is closed. */
 type ListenOptions = {witness?: Middleware; stalledMs?: number}

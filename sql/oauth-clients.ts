@@ -25,18 +25,20 @@ export const keepClient = (
   {mostUnused, visitMinutes}: {mostUnused: number; visitMinutes: number},
 ) =>
   db.maybeOne(sql.type(Client)`
-    with brim as (
+    with known as (select from oauth_clients where id = ${id}),
+    brim as (
       select count(*) >= ${mostUnused} as reached from (select from oauth_clients where used_at is null limit ${mostUnused}) u),
     gone as (
       delete from oauth_clients where id in (
         select id from oauth_clients c
-        where used_at is null and id <> ${id} and (select reached from brim)
+        where used_at is null and not exists (select from known) and (select reached from brim)
           and not exists (select from oauth_requests r where r.client_id = c.id and r.expires_at > lading_now())
           and (visited_at is null or visited_at < lading_now() - make_interval(mins => ${visitMinutes}))
         order by created_at limit 1 for update skip locked)
       returning id)
     insert into oauth_clients (id, kind, name, redirect_uris)
-    select ${id}, ${kind}, ${name}, ${sql.array(redirectUris, 'text')} where not (select reached from brim) or exists (select from gone)
+    select ${id}, ${kind}, ${name}, ${sql.array(redirectUris, 'text')}
+      where not (select reached from brim) or exists (select from gone) or exists (select from known)
     on conflict (id) do update set name = excluded.name, redirect_uris = excluded.redirect_uris, read_at = lading_now()
     returning ${columns}`)
 

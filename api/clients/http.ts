@@ -49,13 +49,13 @@ export class Unreachable extends Error {
   override name = 'Unreachable'
 }
 
-const usualTimeoutMs = 100_000
+const usualTimeoutMs = 120_000
 
 type Access = {base: string; bearer?: () => string | null; headers?: Headers_; redirect?: 'follow' | 'manual'}
 
 /**
  * Opens an API client. `bearer` is called for every request, because the token may change; without `bearer`, a cookie of the browser
- * authenticates. Every request carries `headers`. The default time-out is 100 seconds, longer than the server's default time-out for a CRM call.
+ * authenticates. Every request carries `headers`. The default time-out is 120 seconds, longer than the server's default time-out for a CRM call.
  * With `redirect: 'manual'`, a redirect is an error, because a followed POST would become a GET.
  */
 export const openClient = ({base, bearer = () => null, headers: always, redirect = 'follow'}: Access): Client => {

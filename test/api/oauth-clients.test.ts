@@ -7,6 +7,7 @@ import {z} from 'zod'
 import {listen} from '../../api/listen.ts'
 import {openOutbound} from '../../shared/schedules/outbound/outbound.ts'
 import {sql} from '../../sql/database.ts'
+import {keepClient} from '../../sql/oauth-clients.ts'
 import {deleteEndedOAuth} from '../../sql/oauth-grants.ts'
 import {makeCertificate} from '../simulators/certificate.ts'
 import {openCalls} from '../support/client.ts'
@@ -161,6 +162,9 @@ test('any client may register within the rate limit; the oldest unused registrat
   await here.db.query(sql.unsafe`update oauth_clients set visited_at = lading_now() where id <> ${client}`)
   const full = await place.as(null)('POST', '/oauth/register', {redirect_uris: [redirectUri]})
   t.deepEqual([full.status, full.body.error], [503, 'temporarily_unavailable'], 'but no client that a person is signing in for')
+  const changed = {id: client, kind: 'registered', name: 'Read again', redirectUris: [redirectUri]} as const
+  t.like(await keepClient(here.db, changed, {mostUnused: 5_000, visitMinutes: 60}), {name: 'Read again'}, 'a stored client needs no room')
+  t.is(await count(), before)
 })
 
 test('maintenance refuses every OAuth and MCP request', async t => {
