@@ -162,7 +162,7 @@ test('any client may register within the rate limit; the oldest unused registrat
   await here.db.query(sql.unsafe`update oauth_clients set visited_at = lading_now() where id <> ${client}`)
   const full = await place.as(null)('POST', '/oauth/register', {redirect_uris: [redirectUri]})
   t.deepEqual([full.status, full.body.error], [503, 'temporarily_unavailable'], 'but no client that a person is signing in for')
-  const changed = {id: client, kind: 'registered', name: 'Read again', redirectUris: [redirectUri]} as const
+  const changed = {id: client, kind: 'registered' as const, name: 'Read again', redirectUris: [redirectUri]}
   t.like(await keepClient(here.db, changed, {mostUnused: 5_000, visitMinutes: 60}), {name: 'Read again'}, 'a stored client needs no room')
   t.is(await count(), before)
 })
