@@ -1,4 +1,5 @@
 import {Refusal} from '../../errors.ts'
+import {TextFault} from '../../files/text/text.ts'
 import {openZip, type StoredObject} from '../../files/xlsx/zip.ts'
 import {CrmError} from '../error.ts'
 import {unanswered} from '../outcome.ts'
@@ -26,7 +27,7 @@ export async function* readExportedRecords(
       zip.close()
     }
   } catch (error) {
-    throw error instanceof Refusal ? unreadable(error.code) : error
+    throw error instanceof Refusal || error instanceof TextFault ? unreadable(error.code) : error
   }
 }
 

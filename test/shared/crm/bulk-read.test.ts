@@ -110,3 +110,12 @@ test('a file that is no ZIP, is corrupt, unpacks to more than the limit, or lack
   await download(job)
   t.is((await read(['id', 'Last_Name'])).length, 1)
 })
+
+test('a file with a NUL is unreadable', async t => {
+  const {standIn, bulkRead, download, read} = await openPlace(t)
+  standIn.create('example', 'Leads', [{Last_Name: 'a\0b'}])
+  const job = await bulkRead.start({module: 'Leads', fields: ['Last_Name']})
+  await bulkRead.check(job)
+  await download(job)
+  t.like(crmOf(await t.throwsAsync(read(['id']), {message: /not readable: FILE_NUL/})), {unanswered: true, retryable: true})
+})
