@@ -26,10 +26,10 @@ export type Caller = {
   embed: EmbedScope | null
 }
 
-/** A caller in an org. Every route without `noOrg` receives one. */
+/** A caller in an org. Every route with `Gates` but without `noOrg` receives one. */
 export type MemberCaller = Caller & {org: string; orgName: string; role: Role}
 
-/** The caller of a backoffice route. `staff` and `session` are null for the operator, who authenticates with ADMIN_TOKEN. */
+/** The caller of a backoffice route. `staff` and `session` are null for the operator, who authenticates with ADMIN_TOKEN or METRICS_TOKEN. */
 export type StaffCaller<S extends Staff = Staff> = {via: 'staff' | 'operator'; staff: S; session: string | null}
 
 /**

@@ -144,7 +144,10 @@ const refuseSecondHost: Middleware = ({req: {rawHeaders}}, next) => {
   throw new Refusal('INVALID', 'The request has more than one Host header. Send one')
 }
 
-/** Answers 404 and 405. Under the backoffice prefixes, callers without access are refused first, so that they cannot learn which paths exist. */
+/**
+ * Answers an unknown path with 404, a wrong method with 405, and OPTIONS with 204. Under the backoffice prefixes, callers without access are
+ * refused first, so that they cannot learn which paths exist.
+ */
 const refuseUnknown =
   (deps: ApiDeps, router: Router): Middleware =>
   async ctx => {

@@ -18,7 +18,7 @@ export const readJson = async (request: IncomingMessage, mostBytes = usualBytes)
   return json
 }
 
-/** Reads the whole body as raw bytes, for signature checks. */
+/** Reads the whole body as raw bytes, at most `mostBytes`. */
 export const readBytes = (request: IncomingMessage, mostBytes = usualBytes): Promise<Buffer> => readAll(request, mostBytes)
 
 /** Opens the body as a stream. A sender that stalls for 60 seconds is disconnected. */

@@ -3,7 +3,7 @@ import {type CookieConfig, formatCookie, readCookie} from './cookie.ts'
 
 const name = 'lading-sign-in'
 
-/** Returns the browser's sign-in secret, or null if there is none. */
+/** Returns the browser's sign-in secret, or null if there is none or it is malformed. */
 export const readBrowser = (config: CookieConfig, cookies: string | undefined): string | null => {
   const secret = readCookie(config, name, cookies)
   return secret && /^[\w-]{43}$/.test(secret) ? secret : null

@@ -101,7 +101,7 @@ const readAccess = async ({hot, log}: Pick<CallerDeps, 'hot' | 'log'>, bearer: s
 
 /**
  * Loads the caller of an embed token. The embed token acts with the lowest role, for the person who created it. Its changes count as made by the
- * API token with which it was created.
+ * API token with which it was created, if there is one.
  */
 const readEmbed = async ({hot}: Pick<CallerDeps, 'hot'>, bearer: string, note: NoteBearer): Promise<AuthContext> => {
   const found = await readEmbedCaller(hot, hashSecret(bearer))

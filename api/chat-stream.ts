@@ -26,8 +26,8 @@ type ChatStreamDeps = {log: Log; config: {MODEL_TIMEOUT_SECONDS: number}; reques
 type Begin = (listening: {say(part: ChatPart): Promise<void>; signal: AbortSignal}) => Promise<ChatDone>
 
 /**
- * Streams a conversation as server-sent events: `text`, `tool` and `tool_result` as they occur, then `done`, or `error` with a refusal. An
- * error before the first event becomes a normal HTTP refusal. If the client disconnects, the model call is aborted.
+ * Streams a conversation as server-sent events: `text`, `tool` and `tool_result` as they occur, then `done`, or `error` with a refusal. An error
+ * before the first event or keep-alive comment becomes a normal HTTP refusal. If the client disconnects, the model call is aborted.
  */
 export const streamChat = ({log, config, request}: ChatStreamDeps, org: string, begin: Begin): Reply => {
   const leave = take(org)
@@ -61,7 +61,10 @@ export const streamChat = ({log, config, request}: ChatStreamDeps, org: string, 
   })
 }
 
-/** Ends the stream with the error. After an abort, destroys the stream and logs any error except the abort itself. */
+/**
+ * Ends the stream with the error. If nothing was written, destroys it instead, so that the error becomes the HTTP answer. After an abort,
+ * destroys the stream and logs any error except the abort itself.
+ */
 const fail = (body: PassThrough, signal: AbortSignal, error: unknown, log: Log) => {
   if (signal.aborted) {
     if (error !== signal.reason && !isAbort(error)) log.warn({err: error}, 'could not settle an aborted conversation')

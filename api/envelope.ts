@@ -8,7 +8,7 @@ import {isOutage} from '../sql/outage.ts'
 
 type Envelope = {status: number; body: object; headers?: Record<string, string>}
 
-/** Turns every error into `{error, code?}`. Unexpected errors are logged, and the response names only the request id. */
+/** Turns errors into `{error, code?}` until the response begins. Unexpected errors are logged, and the response names only the request id. */
 export const envelope =
   (log: Log): Middleware =>
   async (ctx, next) => {

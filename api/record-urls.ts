@@ -6,7 +6,7 @@ import type {Pool} from '../sql/database.ts'
 
 type UrlInput = {db: Pool; config: Config; caller: {org: string}}
 
-/** Returns a function that gives the URL of a record of a run at the CRM; null if the connection was deleted. */
+/** Returns a function that gives the URL of a record of the run at the CRM. The URL is null if the run has no connection, or a deleted one. */
 export const openRunRecordUrls = async (
   {db, config, caller: {org}}: UrlInput,
   {run}: FoundRun,

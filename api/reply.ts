@@ -2,7 +2,7 @@ import {Readable} from 'node:stream'
 import {pipeline} from 'node:stream/promises'
 import type {Context} from 'koa'
 
-/** A response that is not plain JSON: a file, a redirect, a page, or 202 with a Location. */
+/** A response with its own status, headers or body: a file, a redirect, a page, or JSON with an ETag or a Location. */
 export class Reply {
   readonly status: number | undefined
   readonly headers: Record<string, string>

@@ -122,7 +122,7 @@ type RouteInput<A extends RouteAccess, P extends Schema, Q extends Schema, B ext
 // biome-ignore lint/suspicious/noExplicitAny: a table holds routes of every shape
 export type Route = RouteInput<RouteAccess, any, any, any>
 
-/** Declares a route. Input types are derived from its schemas, and its body refuses unknown keys. */
+/** Declares a route. Input types are derived from its schemas. An object body refuses unknown keys, unless it is a `z.looseObject`. */
 export const route = <const A extends RouteAccess, P extends Schema = undefined, Q extends Schema = undefined, B extends Body = undefined>(
   declared: RouteInput<A, P, Q, B>,
 ): Route => ({...declared, body: refuseUnknownKeys(declared.body)}) as unknown as Route

@@ -30,8 +30,8 @@ const {take} = openKeyedLimiter({
 type RunStreamDeps = {db: Pool; log: Log; request: Pick<ApiRequest, 'headers' | 'signal' | 'draining' | 'assertAdmitted'>}
 
 /**
- * Streams a run as server-sent events: `state`, `progress` and finally `end`. The event id is a hash of the run, so a reconnecting client
- * gets only later changes. A client that has received the end gets 204, which stops it from reconnecting.
+ * Streams a run as server-sent events: `state`, `progress` and finally `end`. The event id is a hash of the run, so a reconnecting client gets
+ * only later changes. The caller answers 204 to a client that has received the end (`isStreamedToEnd`).
  */
 export const streamRun = ({db, log, request}: RunStreamDeps, found: FoundRun, tuned: {beatMs?: number; longestMs?: number} = {}): Reply => {
   const everyMs = tuned.beatMs ?? beatMs

@@ -7,7 +7,7 @@ import {keepSession} from './session-cookie.ts'
 
 /**
  * Returns the page that posts the outcome to the window that opened it. Only the origin that started the sign-in can receive it. Without an
- * opener, a sign-in continues on the start page of that origin. Any other outcome is lost, and the page says so.
+ * opener, a sign-in by cookie continues on the start page of that origin. Any other outcome is lost, and the page says so.
  */
 export const outcomePage = (config: Config, {origin, message, cookie}: Extract<SignInOutcome, {message: object}>): Reply =>
   page({

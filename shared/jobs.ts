@@ -109,7 +109,10 @@ export const testSchedule = job({
   key: ({schedule}) => schedule,
 })
 
-/** Sends an invitation by e-mail. Sends nothing if it was mailed within the last hour, or the org mailed a hundred within the last day. */
+/**
+ * Sends an invitation by e-mail, if it can still be accepted. Sends nothing if it was mailed within the last hour, or the org mailed a hundred
+ * within the last day.
+ */
 export const mailInvitation = job({
   name: 'invitation.mail',
   payload: z.object({org: z.string(), invitation: z.string()}),
@@ -177,8 +180,8 @@ const overAtOnce = {
 }
 
 /**
- * Applies an event of the payment provider. The job does nothing if the event's row is already applied, or if the org's billing lock is taken.
- * The holder of the lock enqueues the job again when it releases the lock.
+ * Applies an event of the payment provider. The job does nothing if the event's row is already applied. If the org's billing lock is taken, the
+ * job only defers the event. The holder of the lock then enqueues the job again when it releases the lock.
  */
 export const applyPaymentEvent = job({
   name: 'payment.event',

@@ -4,8 +4,8 @@ import {type Db, sql} from './database.ts'
 const Accepted = z.object({column: z.string(), field: z.string(), times: z.number()})
 
 /**
- * Lists the pairs of column and field that the org mapped for the module, most frequent pair first, at most 2,000. Reads the newest hundred
- * imports of the connection that left the draft state, and the newest hundred shared templates for this or any connection.
+ * Lists the pairs of column and field that the org mapped for the module in mode `column`, most frequent pair first, at most 2,000. Reads the
+ * newest hundred imports of the connection that left the draft state, and the newest hundred shared templates for this or any connection.
  */
 export const listAcceptedMappings = (db: Db, {org, connector, module}: {org: string; connector: string; module: string}) =>
   db.any(sql.type(Accepted)`

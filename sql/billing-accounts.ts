@@ -37,7 +37,7 @@ export const lockBillingAccount = (tx: Tx, org: string) =>
 export const findOrgOfCustomer = (db: Db, customer: string) =>
   db.maybeOneFirst(sql.type(z.object({org: z.string()}))`select org_id as org from billing_accounts where customer_id = ${customer}`)
 
-/** Takes the org's billing lock for `seconds`. Returns false if another holder has it. */
+/** Takes the org's billing lock for `seconds`. Returns false if the lock is taken, even by this holder, or if the org has no account. */
 export const takeHold = async (db: Db, {org, holder, seconds}: {org: string; holder: string; seconds: number}) => {
   const {rowCount} = await db.query(sql.type(Empty)`
     update billing_accounts set held_by = ${holder}, held_until = lading_now() + make_interval(secs => ${seconds})
@@ -65,7 +65,7 @@ export const dropHold = async (tx: Tx, {org, holder}: {org: string; holder: stri
   return rowCount === 1
 }
 
-/** Stores the org's customer id, unless one is stored. Returns the stored id. */
+/** Stores the org's customer id and e-mail address, each unless one is stored. Returns the stored id. */
 export const keepCustomer = (db: Db, {org, customer, email}: {org: string; customer: string; email: string}) =>
   db.oneFirst(sql.type(z.object({customer: z.string()}))`
     update billing_accounts set customer_id = coalesce(customer_id, ${customer}), customer_email = coalesce(customer_email, ${email})
@@ -81,7 +81,7 @@ export const keepBillingEmail = (db: Db, {org, email}: {org: string; email: stri
     where org_id = ${org}
     returning customer_id as customer, customer_email as email, checkout_seq as seq`)
 
-/** Removes the e-mail address if no customer was created with it. */
+/** Removes the e-mail address if the org has no customer at the provider. */
 export const forgetBillingEmail = (db: Db, org: string) =>
   db.query(sql.type(Empty)`update billing_accounts set customer_email = null where org_id = ${org} and customer_id is null`)
 

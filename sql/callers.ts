@@ -40,7 +40,7 @@ export const readSessionCaller = openBatchLoader<string, SessionCaller>(
 
 /**
  * Reads the caller of an API token by the hash of its secret. Authenticating a request reads nothing else. `stale`: the stored time of the last
- * use is older than a minute.
+ * use is older than a minute, or there is none.
  */
 export const readTokenCaller = openBatchLoader<Buffer, TokenCaller>(
   'token-caller',

@@ -58,7 +58,7 @@ export const insertConnector = (tx: Tx, connector: NewConnector) =>
     returning id`)
 
 /**
- * Reconnects the org's newest connection of this CRM user to this CRM org, under its old id, after the user consented again. Imports and
+ * Reconnects the org's newest connection of this CRM user, CRM org and API domain, under its old id, after the user consented again. Imports and
  * schedules that name the connection then work again. Returns null if the org has no such connection.
  */
 export const reconnect = (
@@ -118,7 +118,10 @@ export const setWarnings = (db: Db, {id, warnings}: {id: string; warnings: Conne
 const WriteStatus = z.enum(['open', 'paused', 'ended', 'disconnected'])
 export type WriteStatus = z.output<typeof WriteStatus>
 
-/** Returns the write status of a run's connection. The intent statement and the heartbeat check the same status. */
+/**
+ * Returns the write status of a run's connection: `open` without a connection. For a dry run, paused writes count as `open`. The intent
+ * statement and the heartbeat check the same status.
+ */
 export const findWriteStatus = (db: Db, run: number) =>
   db.oneFirst(sql.type(z.object({standing: WriteStatus}))`select run_standing(${run}) as standing`)
 
@@ -127,9 +130,9 @@ export const listHonoured = (db: Db, org: string) =>
   db.any(sql.type(Connector)`select ${columns} from connectors where org_id = ${org} and state = 'connected' order by id`)
 
 /**
- * Returns at most `limit` connections of open orgs whose last discovery is older than `hours`, oldest first. Does not return the same connection
- * again for `againHours`, so that a failing one does not block others. Leaves out connections without a discovery: the first discovery is made
- * on request.
+ * Takes at most `limit` connected connections of open orgs whose last discovery is older than `hours`. Those with the oldest discovery take
+ * precedence. Does not take the same connection again for `againHours`, so that a failing one does not block others. Leaves out connections
+ * without a discovery: the first discovery is made on request.
  */
 export const takeStaleConnectors = (tx: Tx, {hours, againHours, limit}: {hours: number; againHours: number; limit: number}) =>
   tx.any(sql.type(z.object({id: z.string(), org: z.string()}))`

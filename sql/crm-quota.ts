@@ -6,7 +6,7 @@ const Empty = z.object({})
 export type CrmOrg = {dc: string; crmOrgId: string}
 
 export const CrmQuotaEntry = z.object({
-  /** The remaining credits. Null if the count is older than a day. */
+  /** The remaining credits. Null if the count is unknown or older than a day. */
   remaining: z.number().nullable(),
   remainingAt: z.string().nullable(),
   allowance: z.number().nullable(),

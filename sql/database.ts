@@ -21,9 +21,9 @@ const parseRows: Interceptor = {
 }
 
 /**
- * Opens the connection pool. int8 values are returned as numbers, because our counters stay below 2^53. timestamptz values are returned as
- * ISO 8601 UTC with milliseconds. Connections are not reset between uses, because no query leaves session state behind (no SET, LISTEN,
- * temp tables or session locks). Behind a pooler, the timeouts are settings of the role.
+ * Opens the connection pool. int8 values are returned as numbers, because our counters stay below 2^53. timestamptz values are returned as ISO
+ * 8601 UTC with milliseconds. Connections are not reset between uses: queries leave no session state behind (no SET, LISTEN, temp tables or
+ * session locks). Prepared statements stay, because later uses need them. Behind a pooler, the server's timeouts are settings of the role.
  */
 export const openDatabase = (url: string, {connections = 10}: {connections?: number} = {}): Promise<Pool> =>
   createPool(url, {

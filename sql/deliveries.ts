@@ -72,9 +72,9 @@ const ClaimedPost = z.object({
 export type ClaimedPost = z.output<typeof ClaimedPost>
 
 /**
- * Claims a due delivery and its endpoint for `seconds`; null if none is due. Takes the endpoint that was served longest ago. The claim lasts
- * longer than a request. If a sender dies, another sender continues after the claim. An endpoint has one sender at a time and an org at most
- * `perOrg`, so a slow endpoint blocks no other org. The attempt is counted before the request is sent.
+ * Claims a due delivery and its endpoint for `seconds`; null if none can be sent now. Takes the endpoint that was served longest ago. The claim
+ * lasts longer than a request. If a sender dies, another sender continues after the claim. An endpoint has one sender at a time and an org at
+ * most `perOrg`, so a slow endpoint blocks no other org. The attempt is counted before the request is sent.
  */
 export const claimPosting = (db: Db, {seconds, perOrg}: {seconds: number; perOrg: number}) =>
   db.maybeOne(sql.type(ClaimedPost)`

@@ -50,11 +50,11 @@ export const DiscoveredModule = z.object({
   namingField: z.string().nullable(),
   /** Why the newest discovery could not read the fields. The listed fields are then those of an earlier discovery, or none. */
   unread: z.object({code: z.string().nullable(), status: z.number().nullable(), message: z.string()}).optional(),
-  /** The active layouts. Absent if the CRM showed none, or before discoveries read layouts. */
+  /** The active layouts. Absent if the CRM showed none, or if an older build that read no layouts made the discovery. */
   layouts: z.array(Layout).optional(),
   /** The rules that choose the owner of a new record. Absent if the CRM did not list them. */
   assignmentRules: z.array(AssignmentRule).optional(),
-  /** False if the destination has no automations, layouts, assignment rules and tags. */
+  /** False if the destination has no automations, layouts, assignment rules or tags; otherwise absent. */
   hasWriteOptions: z.literal(false).optional(),
   fields: z.array(DiscoveredField),
 })

@@ -63,8 +63,8 @@ const leastCharacters = 400
 const mostNames = 60
 
 /**
- * Names the long statements of a connection from their second use on, so that Postgres parses and plans each only a few times. A statement
- * without a name yet has '', one that must have no name has null.
+ * Names the long statements of a connection from their second use on, so that Postgres parses and plans each only a few times. The values of
+ * `names`: '' for a statement that was used once, null for a statement that must have no name.
  */
 const openNames = () => {
   const names = new Map<string, string | null>()

@@ -5,8 +5,8 @@ const Empty = z.object({})
 const Org = z.object({org: z.string()})
 
 /**
- * The interval after which an org with unsettled billing is compared with the provider again. The interval is `hourly` for an open Checkout
- * page, a plan change that waits for a payment confirmation, and the daily comparison.
+ * The interval after which an org with unsettled billing is compared with the provider again. The interval is `hourly` for an open Checkout page
+ * that has not expired, a plan change that waits for a payment confirmation, and the daily comparison.
  */
 const soon = sql.fragment`interval '5 minutes'`
 const hourly = sql.fragment`interval '1 hour'`
@@ -14,7 +14,7 @@ const perKind = 200
 
 /**
  * Claims orgs whose billing rows may differ from the provider's, although no event came. They have an unsettled plan change or Checkout, an
- * overdue trial, or a live subscription that was last read over a day ago. Orgs that were compared longest ago come first. Skips orgs whose
+ * overdue trial, or a live subscription that was last read over a day ago. Orgs that were compared longest ago take precedence. Skips orgs whose
  * billing lock is held.
  */
 export const claimDueOrgs = (db: Db, limit: number) =>

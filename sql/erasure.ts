@@ -31,7 +31,10 @@ export const ofRuns = Object.keys(OF_RUNS) as OfRuns[]
 /** The tables of `OF_RUNS`, except those that later runs of a chain need. */
 export const ofRunsAlone = ofRuns.filter(table => table !== 'chain_rows' && table !== 'unsettled')
 
-/** Large tables with the data of an org itself. Deleting the org's row deletes the org's rows in all other tables by cascade. */
+/**
+ * Large tables with the data of an org itself. Deleting the org's row deletes its rows in other tables by cascade. API tokens, payment events
+ * and staff actions stay.
+ */
 export const OF_ORG = [
   'credit_entries',
   'row_usage',
@@ -46,7 +49,7 @@ export const OF_ORG = [
   'written_records',
 ] as const
 
-/** Returns how many rows one statement deletes: fewer if each row is large or deletes many others by cascade. */
+/** Returns how many rows one statement deletes at most: fewer if each row is large or deletes many others by cascade. */
 export const perDelete = (table?: OfRuns | (typeof OF_ORG)[number]) =>
   table === 'uploads' ? 5 : table === 'writes' || table === 'imports' || table === 'log_batches' ? 200 : 10_000
 

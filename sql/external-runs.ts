@@ -34,7 +34,10 @@ export const beginExternalRun = (tx: Tx, {no, undoDays}: {no: number; undoDays: 
 
 const ChainEnd = z.object({no: z.number(), id: z.string(), chain: z.number()})
 
-/** Finds the import's latest ended external run that no run retries. The caller has locked the import. */
+/**
+ * Finds the import's latest ended external run, except `run`, that no run retries. Ignores expired and dry runs. The caller has locked the
+ * import.
+ */
 export const findLastExternalRun = (tx: Tx, {importNo, run}: {importNo: number; run: number}) =>
   tx.maybeOne(sql.type(ChainEnd)`
     select run_no as no, id, coalesce(chain_no, run_no) as chain from runs r
@@ -134,7 +137,10 @@ export const raiseCounted = (tx: Tx, {no, rowsWritten}: {no: number; rowsWritten
 
 const Stale = z.object({id: z.string(), org: z.string(), idle: z.boolean(), disconnected: z.boolean()})
 
-/** Lists open external runs with a dead batch, in state `closing`, on a disconnected connection, or without a request for `idleSeconds`. */
+/**
+ * Lists open external runs with a dead batch, in state `closing`, on a disconnected connection, or whose lease ended more than `idleSeconds` ago
+ * (`idle`).
+ */
 export const listStaleExternalRuns = (db: Db, {idleSeconds, limit}: {idleSeconds: number; limit: number}) =>
   db.any(sql.type(Stale)`
     select id, org_id as org, lease_until < lading_now() - make_interval(secs => ${idleSeconds}) as idle,

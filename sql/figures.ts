@@ -56,8 +56,8 @@ const runs = sql.fragment`
   union all select 'rows_unsettled', '', '', count(*) from (select from unsettled join runs using (run_no) where state = 'ended' limit ${most}) u`
 
 /**
- * SQL that is true for an exhausted quota that was probed within the hour or has its renewal ahead. Other quotas may have renewed: without a
- * call, a renewed quota still counts as exhausted.
+ * SQL that is true for an exhausted quota that was probed within the hour or has its renewal ahead. Any other exhausted quota may have renewed:
+ * without a call, a renewed quota still counts as exhausted.
  */
 const isWaitedFor = sql.fragment`spent_at is not null and greatest(probe_at + interval '1 hour', renews_at) > lading_now()`
 

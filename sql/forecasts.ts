@@ -4,7 +4,7 @@ import {groundOfDryRun} from './ground.ts'
 
 const Stored = z.object({forecast: z.record(z.string(), z.json()), madeAt: z.string(), stale: z.boolean()})
 
-/** Finds the import's last forecast, or null. `stale`: files, flows, settings, decisions or the CRM's fields changed since. */
+/** Finds the import's last forecast, or null. `stale`: an input of a dry run changed since, such as a file, a flow or the CRM's fields. */
 export const findForecast = (db: Db, {importNo, discovery}: {importNo: number; discovery: string | null}) =>
   db.maybeOne(sql.type(Stored)`
     select forecast, made_at as "madeAt", ground <> ${groundOfDryRun} or discovery_id is distinct from ${discovery} as stale
@@ -21,7 +21,7 @@ export const replaceForecast = (tx: Tx, {importNo, ground, discovery, forecast}:
     on conflict (import_no) do update set ground = excluded.ground, discovery_id = excluded.discovery_id, made_at = lading_now(),
       forecast = excluded.forecast`)
 
-/** Stores the import's forecast with a run that starts, if the import did not change since the forecast. */
+/** Stores the import's forecast with a run that starts, if the digest of the inputs (`groundOfDryRun`) is the same. */
 export const keepRunForecast = (tx: Tx, {run, importNo}: {run: number; importNo: number}) =>
   tx.query(sql.type(z.object({}))`
     insert into run_forecasts (run_no, forecast)

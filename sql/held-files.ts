@@ -44,7 +44,7 @@ export const isDiscarded = (db: Db, {schedule, sha256, templateVersion, contract
     select from firings where schedule_id = ${schedule} and decision = 'discarded' and sha256 = decode(${sha256}, 'hex')
       and template_version = ${templateVersion} and (contract ->> 'version')::bigint = ${contractVersion}`)
 
-/** Whether a later firing of the schedule has run its file. */
+/** Whether a run of a later firing of the schedule has ended. */
 export const hasLaterRun = (db: Db, {schedule, firing}: {schedule: string; firing: string}) =>
   db.exists(sql.type(z.object({}))`
     select from firings where schedule_id = ${schedule} and id > ${firing} and outcome in ('done', 'stopped')`)

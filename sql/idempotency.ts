@@ -13,8 +13,8 @@ export const listIdempotencyFields = (db: Db, {org, connector}: {org: string; co
 const Use = z.object({kind: z.enum(['import', 'template']), id: z.string(), name: z.string()})
 
 /**
- * Lists at most `limit` imports and `limit` templates of an org whose flows map the field. Includes templates without a connection, because they
- * may be used with any.
+ * Lists at most `limit` imports and `limit` templates of an org whose flows map the field. Leaves out expired and deleted imports. Includes
+ * templates without a connection, because they may be used with any.
  */
 export const listUsesOfField = (
   tx: Tx,

@@ -14,7 +14,7 @@ export const Import = z.object({
   slots: z.array(z.unknown()),
   createdBy: z.string().nullable(),
   createdAt: z.string(),
-  /** When the import's files and the data of its runs were deleted. */
+  /** When the import expired. Its files and the data of its runs are deleted after that. */
   expiredAt: z.string().nullable(),
   archivedAt: z.string().nullable(),
 })

@@ -2,7 +2,10 @@ import {setTimeout as sleep} from 'node:timers/promises'
 import type pg from 'pg'
 import {sqlStateOf} from './database.ts'
 
-/** The longest wait for the lock of a table, in ms. A statement that waits for this lock blocks all later statements on the table. */
+/**
+ * The longest wait for the lock of a table, in ms, except in the tries of `vacuumEvery`. A statement that waits for this lock blocks all later
+ * statements on the table.
+ */
 const LOCK_MS = 100
 const longestPauseMs = 2_000
 /**
@@ -11,8 +14,8 @@ const longestPauseMs = 2_000
  */
 const DEADLOCK_MS = LOCK_MS / 2
 /**
- * Some roles cannot set `deadlock_timeout`. So every eighth try waits longer than the server's value, if a vacuum runs, which then cancels
- * itself.
+ * Some roles cannot set `deadlock_timeout`. So if a vacuum or ANALYZE runs, every eighth try waits longer than the server's value. Autovacuum
+ * then cancels itself.
  */
 const vacuumEvery = 8
 

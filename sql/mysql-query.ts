@@ -92,7 +92,7 @@ const timeLimitOf = async (connection: Connection, seconds: number): Promise<str
     : `set max_execution_time = ${Math.ceil(seconds * 1000)}`
 }
 
-/** Waits for the columns. A statement without rows has none. */
+/** Waits for the columns. Throws NotRowQuery for a statement that returns no result set. */
 const firstFields = (rows: Readable) =>
   new Promise<FieldPacket[]>((done, fail) => {
     rows.once('error', fail)

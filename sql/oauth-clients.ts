@@ -42,7 +42,7 @@ export const keepClient = (
     on conflict (id) do update set name = excluded.name, redirect_uris = excluded.redirect_uris, read_at = lading_now()
     returning ${columns}`)
 
-/** Records that a person was sent to sign in for the client. Writes at most once a minute. */
+/** Records that a person was sent to sign in for a client without a grant. Writes at most once a minute. */
 export const noteClientVisit = (db: Db, id: string) =>
   db.query(sql.type(z.object({}))`
     update oauth_clients set visited_at = lading_now()

@@ -97,7 +97,7 @@ export const noteGrant = (tx: Tx, {id, grant}: {id: string; grant: string}) =>
 
 const Home = z.object({id: z.string(), name: z.string()})
 
-/** Lists the person's open orgs, in which the person may authorise a client. */
+/** Lists at most 100 open orgs of the person, in which the person may authorise a client. */
 export const listOpenOrgs = (db: Db, person: string) =>
   db.any(sql.type(Home)`
     select o.id, o.name from members m join orgs o on o.id = m.org_id

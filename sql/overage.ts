@@ -69,7 +69,7 @@ const InMinute = z.object({identifier: z.string(), rows: z.number(), sent: z.boo
 
 /**
  * Lists all reports of the org in the minute of `at`. `fresh`: the report was confirmed within the hour, so the provider may not count it yet.
- * Or the report was first tried within `hours` and not confirmed, so the report is sent again.
+ * Also true if the report was first tried within `hours` and is not confirmed, so it is sent again.
  */
 export const listOfMinute = (db: Db, {org, at, hours}: {org: string; at: string; hours: number}) =>
   db.any(sql.type(InMinute)`
@@ -90,7 +90,7 @@ const Total = z.object({
 })
 export type Total = z.output<typeof Total>
 
-/** Lists reported rows per org over whole UTC days, from `days` days ago to the start of today. Returns only orgs whose reports are all confirmed. */
+/** Lists reported rows per org over whole UTC days, from `days` days ago to the start of today. Leaves out orgs with an unconfirmed report. */
 export const listReported = (db: Db, {days, after, limit}: {days: number; after: string; limit: number}) =>
   db.any(sql.type(Total)`
     with span as (

@@ -72,7 +72,7 @@ const event = sql.fragment`id, type, org_id as org, status, attempts, payload as
 
 export const findEvent = (db: Db, id: string) => db.maybeOne(sql.type(Event)`select ${event} from payment_events where id = ${id}`)
 
-/** Lists the org's events without an attempt, in the order of arrival. */
+/** Lists the org's received and deferred events without an attempt, in the order of arrival. */
 export const listOpenEvents = (db: Db, {org, limit}: {org: string; limit: number}) =>
   db.anyFirst(sql.type(Id)`
     select id from payment_events where org_id = ${org} and status in ('received', 'deferred') and attempts = 0 order by created_at, id limit ${limit}`)
@@ -107,9 +107,9 @@ type WaitingEventsQuery = {
 }
 
 /**
- * Lists events whose job was lost, whose worker died, or that failed. A failed event waits longer after each attempt beyond `usualAttempts`.
- * Skips orgs whose billing lock is held, because its release enqueues their events. An event with an org is processed under this lock. If it is
- * `processing` while the lock is free, its worker has died.
+ * Lists events whose job was lost, whose worker died, or that failed. Leaves out events with `mostAttempts` attempts. A failed event waits
+ * longer after each attempt beyond `usualAttempts`. Skips orgs whose billing lock is held, because its release enqueues their events. An event
+ * with an org is processed under this lock. If it is `processing` while the lock is free, its worker has died.
  */
 export const listWaitingEvents = (
   db: Db,

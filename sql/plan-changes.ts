@@ -89,7 +89,7 @@ export const findConfirmingChange = (db: Db, org: string) =>
   db.maybeOne(sql.type(Change)`
     select ${change} from plan_changes where org_id = ${org} and state = 'confirming' order by created_at desc, id desc limit 1`)
 
-/** Finds the newest change that our rows do not show yet, or null. This change led to the current state at the provider. */
+/** Finds the newest change that our rows do not show yet, or null. This change may have led to the current state at the provider. */
 export const findChangeUnderWay = (db: Db, org: string) =>
   db.maybeOne(sql.type(Change)`
     select ${change} from plan_changes where org_id = ${org} and state in ('started', 'unknown', 'partial', 'accepted', 'confirming')

@@ -85,8 +85,8 @@ const Standing = z.object({key: z.string(), known: z.boolean()})
 
 /**
  * Returns the keys that no source, upload part, segment, module export, bulk job, snapshot or row of `loose_objects` names. `known`: the org in
- * the key exists or existed in this database. Other keys may belong to other deployments in the same storage, and their objects must not be
- * removed.
+ * the key exists and is not being erased, or it was erased from this database. Other keys may belong to other deployments in the same storage,
+ * and their objects must not be removed.
  */
 export const listNameless = (db: Db, keys: readonly string[]) =>
   db.any(sql.type(Standing)`

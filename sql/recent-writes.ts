@@ -3,7 +3,7 @@ import {type Db, sql} from './database.ts'
 
 type RecentQuery = {dc: string; crmOrgId: string; run: number; seconds: number}
 
-/** Whether another run that writes to the CRM org is open, or ended within the last `seconds`. Dry runs do not count. */
+/** Whether another run of the CRM org is authorised or open, or ended within the last `seconds`. Dry runs do not count. */
 export const isWrittenRecently = (db: Db, {dc, crmOrgId, run, seconds}: RecentQuery): Promise<boolean> =>
   db.oneFirst(sql.type(z.object({is: z.boolean()}))`
     select exists (

@@ -7,8 +7,8 @@ type CrmOrg = {dc: string; crmOrgId: string}
 const inCrmOrg = ({dc, crmOrgId}: CrmOrg) => sql.fragment`c.dc = ${dc} and c.crm_org_id = ${crmOrgId}`
 
 /**
- * SQL that is true for runs that are open, or that ended after the chain began or at most two seconds before. Only these can have made a record
- * that the chain may claim.
+ * SQL that is true for runs that have not ended, or that ended after the chain began or at most two seconds before. Only these can have made a
+ * record that the chain may claim.
  */
 const isConcurrent = (chain: number) => sql.fragment`(r.ended_at is null or r.ended_at >=
   (select min(authorised_at) - interval '2 seconds' from runs where run_no = ${chain} or chain_no = ${chain}))`
@@ -63,8 +63,8 @@ const valuesOf = ({run, chain, rows}: MadeQuery) => [run, chain, columnLiteral(r
 const madeElsewhereStatement = prepare<MadeRow>('made-elsewhere', madeElsewhereText)
 
 /**
- * Lists the rows whose record a row of another chain at the same CRM org created or claimed. Only runs that were open after the chain began
- * count, because a CRM that was set up again may reuse its ids.
+ * Lists the rows whose record a row of another chain at the same CRM org created or claimed. Ignores runs that ended more than two seconds
+ * before the chain began, because a CRM that was set up again may reuse its ids.
  */
 export const listMadeElsewhere = (hot: Hot, query: MadeQuery) => madeElsewhereStatement(hot, valuesOf(query))
 

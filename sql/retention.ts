@@ -65,9 +65,9 @@ export const listNights = (db: Db, {limit, mostFailures}: {limit: number; mostFa
 const Kept = z.object({id: z.string(), days: z.number()})
 
 /**
- * Lists orgs in the order of their ids, with the days of their plan's history window. Leaves out orgs that are being erased, have a window of
- * less than a day, or are in a grace period. `graceDays`: how long an org keeps all data after a plan change, the end of a trial, or a link to
- * or unlink from another org.
+ * Lists orgs in the order of their ids, with the days of their plan's history window. Leaves out orgs that are being erased, have no window or
+ * one of less than a day, or are in a grace period. `graceDays`: how long an org keeps all data after a plan change, the end of a trial, or a
+ * link to or unlink from another org.
  */
 export const listKeepers = (db: Db, {after, graceDays, limit}: {after: string; graceDays: number; limit: number}) =>
   db.any(sql.type(Kept)`

@@ -52,7 +52,7 @@ export const setGuard = (tx: Tx, {run, guard}: {run: number; guard: object}) =>
 
 /**
  * Queues a run that the run guard holds. The guard then counts anew, and the canary no longer applies. Returns null if the run guard does not
- * hold the run.
+ * hold the run, or a stop was requested.
  */
 export const endHold = (tx: Tx, run: number) =>
   tx.maybeOneFirst(sql.type(z.object({run: z.number()}))`

@@ -40,7 +40,7 @@ export const isKeptEditsAt = (place: number) => outcomeNoAt(place) === keptEdits
 /** The position of a module's count of rows that were skipped because every value that differs was edited. They also count as skipped. */
 export const keptRowsAt = (module: number) => (module - 1) * countsPerModule + keptRowsNo
 export const isKeptRowsAt = (place: number) => outcomeNoAt(place) === keptRowsNo
-/** The position of a module's count of rows whose record an undo deleted. They also count as updated or planned. */
+/** The position of a module's count of rows whose record a run deleted, or would delete. They also count as updated or planned. */
 export const deletedAt = (module: number) => (module - 1) * countsPerModule + deletedNo
 export const isDeletedAt = (place: number) => outcomeNoAt(place) === deletedNo
 /**
@@ -193,11 +193,12 @@ export type FinalEntry = {
 type Finals = {run: number; flows: number[]; from: number; to: number; seq: number}
 
 /**
- * Returns the final entries of rows `from`..`to` of these flows, as of `seq`; null if the run's records are in storage. Per row key and
- * module, the highest attempt of the write phase counts. A real answer precedes `unanswered` (3), in any order; of real answers the later
- * counts. `made_after_no_answer`, `would_ask` and `lookup` (8 to 10) never count. Patches, matches, lookups, tags and edits (phases 1 to 5)
- * have a final entry per field. `disclosed`: a create of the row was never answered, and nothing later shows its result, so the record may exist
- * twice. Excluded are an unanswered update, which names its record, and a create whose unique field rules out a second one.
+ * Returns the final entries of rows `from`..`to` of these flows, as of `seq`; null if the run's records are in storage. Per row key and module,
+ * the highest attempt of the write phase counts. Within the attempt, a real answer takes precedence over `unanswered` (3), whichever came first.
+ * Of several real answers, the last counts. In the write phase, `made_after_no_answer`, `would_ask` and `lookup` (8 to 10) never count. Patches,
+ * matches, lookups, tags and edits (phases 1 to 5) have a final entry per field. `disclosed`: a create of the row was never answered, and
+ * nothing later shows its result, so the record may exist twice. Excluded are an unanswered update, which names its record, and a create whose
+ * unique field rules out a second one.
  */
 export const listFinals = async (hot: Hot, {run, flows, from, to, seq}: Finals): Promise<FinalEntry[] | null> => {
   const rows = await listFinalsStatement(hot, [run, flows, from, to, seq, blockOf(from), blockOf(to)])

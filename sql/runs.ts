@@ -280,8 +280,8 @@ export const noteQuota = (db: Db, {org, connector, id, isWrite = false}: QuotaNo
 
 /**
  * Lists runs without an owner that a worker should execute: queued, left by a dead owner, paused long enough, or stopped while paused. Runs of a
- * closed org wait until it is reopened. Runs on a connection with paused writes wait until the pause ends. Runs that the run guard holds wait
- * until a person resumes them.
+ * closed org wait until it is reopened. A paused run that is not stopped also waits while the run guard holds it. The same applies while writes
+ * on its connection are paused, except to dry runs.
  */
 export const listOrphans = (db: Db, {limit}: {limit: number}) =>
   db.any(sql.type(z.object({id: z.string(), org: z.string()}))`

@@ -5,7 +5,7 @@ const Empty = z.object({})
 
 /** The list number of the log. Positive list numbers are the numbers of the run's sources. */
 export const LOG_LIST = 0
-/** The list number of values that a dry run would write, one line each, in planning order. */
+/** The list number of the values that a dry run planned, one line each, in planning order. */
 export const PLAN_LIST = -1
 /** The list number of before images, one line each, in the order in which they were stored. */
 export const IMAGE_LIST = -2
@@ -87,8 +87,8 @@ export const putOffArchive = (db: Db, {run, seconds}: {run: number; seconds: num
   )
 
 /**
- * Returns the last `seq` of an ended run's log. Null if the records are in storage, or the run has expired or is gone. Locks the run until
- * the transaction ends.
+ * Returns the last `seq` of an ended run's log. Null if the records are in storage, the run has expired or is gone, or its org is being erased.
+ * Locks the run until the transaction ends.
  */
 export const lockEnded = (tx: Tx, run: number) =>
   tx.maybeOneFirst(sql.type(z.object({last: z.number()}))`

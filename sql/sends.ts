@@ -8,9 +8,9 @@ export const findSend = async (hot: Hot, {run, batch}: {run: number; batch: numb
 const findSendStatement = prepare('find-send', 'select 1 from sends where run_no = $1::bigint and batch_no = $2::bigint')
 
 /**
- * Moves the deadline of batches whose request waited for its slot, or is repeated after the CRM asked to wait. Returns false if the run or its
- * connection no longer allows the send, or a deadline has passed. After a deadline, other runs assume that the CRM does not execute the batch
- * any more.
+ * Moves the deadline of batches whose request waited for its slot, or is repeated after the CRM asked to wait. Returns false if this owner has
+ * lost the run, the connection may not be written through, or a deadline has passed. After a deadline, other runs assume that the CRM does not
+ * execute the batch any more.
  */
 export const moveDeadline = async (
   hot: Hot,

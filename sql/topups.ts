@@ -51,7 +51,7 @@ export const resumeTopup = async (tx: Tx, {org, reasons}: {org: string; reasons:
 
 const Month = z.object({month: z.string(), counted: z.number(), open: z.string().nullable(), now: z.string()})
 
-/** Reads the credits that were or may have been topped up this month, and the open attempt. Leaves out the attempt `except`. */
+/** Reads the credits that were or may have been topped up this month, without the attempt `except`. Also reads the id of the open attempt. */
 export const readMonth = (db: Db, {org, except = null}: {org: string; except?: string | null}) =>
   db.one(sql.type(Month)`
     select ${month} as month,
@@ -117,8 +117,9 @@ export const dropPending = (tx: Tx, org: string) =>
     update topup_attempts set state = 'failed', settled_at = lading_now() where org_id = ${org} and state = 'pending'`)
 
 /**
- * Lists orgs below their credit threshold whose monthly cap has room for a pack. Without this list, only consumption triggers a top-up. Orgs
- * with credits that expired but are still counted are included, so that the caller can check them.
+ * Lists open orgs with top-ups, below their credit threshold, whose monthly cap has room for a pack and that have no open attempt. Without this
+ * list, only consumption triggers a top-up. Orgs with credits that expired but are still counted are included, so that the caller can check
+ * them.
  */
 export const listOrgsToTopUp = (db: Db, {after, limit}: {after: string; limit: number}) =>
   db.anyFirst(sql.type(z.object({org: z.string()}))`

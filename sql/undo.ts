@@ -6,7 +6,9 @@ const UndoState = z.object({
   until: z.string().nullable(),
   isOver: z.boolean(),
   hasKey: z.boolean(),
-  /** The newest undo of the run that has not ended, or that ended without a stop. An undo that was itself undone is left out. */
+  /**
+   * The newest undo of the run that has not ended, or that ended without a stop. Dry runs, and undos that were themselves undone, are left out.
+   */
   undoneBy: z.string().nullable(),
   /** The newest undo of the run in any state. Dry runs, and undos that were themselves undone, are left out. */
   begunBy: z.string().nullable(),

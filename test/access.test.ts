@@ -104,7 +104,7 @@ const expectedInside = (row: Extract<Row, {who: 'staff' | 'operator with ADMIN_T
   return bearer.staff && row.who === 'staff' ? 'let in' : [403, 'ADMIN_REQUIRED']
 }
 
-/** Calls a route so that an admitted request changes nothing: with ids that do not exist and, except for GET, a body that is not JSON. */
+/** Calls a route so that an admitted request changes nothing: with ids that do not exist, except the org's, and, unless GET, a broken body. */
 const knock = (route: Route, {token, org}: Bearer) =>
   house.as(token)(
     route.method.toUpperCase(),
@@ -269,7 +269,7 @@ const bearers: Record<string, () => Promise<Bearer>> = {
   },
 }
 
-// The bearers run one after another, because all at once would open thousands of connections and time out.
+// The bearers are tested one after another, because all at once would open thousands of connections and time out.
 for (const [what, make] of Object.entries(bearers))
   test.serial(`every route answers ${what} by the permission table`, async t => walk(t, await make()))
 

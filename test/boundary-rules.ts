@@ -97,8 +97,8 @@ const statement =
   /^\s*(insert\s+into\s|update\s+\S+(\s+as\s+\S+)?\s+set\s|delete\s+from\s|select\s+(.+\s)?from\s|select\s+\S+\(|with\s+\w+\s+as\s*\(|(create|alter|drop)\s+(or\s+replace\s+)?(unique\s+)?(table|index|type|extension|schema|database|view|function|sequence)\s|truncate\s+\w+\s*;?$|(listen|notify)\s+\w+\s*;?$)/is
 
 /**
- * Finds SQL texts and imports of SQL drivers outside `sql/` and tests. Queries of the CRM in `shared/crm/` are exempt, although they begin with
- * `select`.
+ * Finds SQL texts and imports of SQL drivers outside `sql/` and tests. Type imports are allowed. Queries of the CRM in `shared/crm/` are exempt,
+ * although they begin with `select`.
  */
 const sqlText: Rule = ({path, nodes, ...rest}) => {
   if (isUnder(path, 'sql/', 'test/')) return []
@@ -112,8 +112,8 @@ const sqlText: Rule = ({path, nodes, ...rest}) => {
 }
 
 /**
- * Finds code that reads the environment outside the configuration and the settings file of the command line. Tests may pass the whole
- * environment to a child process.
+ * Finds code that reads the environment outside the configuration, the settings file of the command line and `test/stack/`. Tests may pass the
+ * whole environment to a child process.
  */
 const environment: Rule = source => {
   if (isUnder(source.path, 'shared/config.ts', 'api/clients/cli/settings.ts', 'test/stack/')) return []
@@ -198,8 +198,8 @@ const silenced = new RegExp(`(//|/\\*)\\s*@${'ts'}-(ignore|nocheck)`)
 const checkedTypes: Rule = ({tree}) => (silenced.test(tree.text) ? [{at: tree, says: 'switches the type checker off'}] : [])
 
 /**
- * Finds regular expressions whose time grows more than linearly with the number of one repeated character. The library scslre cannot judge
- * repetitions of several characters.
+ * Finds regular expressions whose time grows more than linearly with the number of one repeated character. Tests and `shortTexts` are exempt.
+ * The library scslre cannot judge repetitions of several characters.
  */
 const slowPatterns: Rule = ({path, nodes}) =>
   nodes.flatMap(at => {
@@ -226,8 +226,8 @@ const shortTexts: Record<string, string> = {
 }
 
 /**
- * Finds `==` and `===` on a value whose name ends like a secret or a value derived from one. Such values must be compared in constant time or
- * looked up by hash. Comparisons with a constant are allowed.
+ * Finds `==` and `===`, outside tests, on a value whose name ends like a secret or a value derived from one. Such values must be compared in
+ * constant time or looked up by hash. Comparisons with a constant are allowed.
  */
 const secretComparisons: Rule = ({path, nodes}) =>
   isUnder(path, 'test/', ...comparesItsOwn)

@@ -103,7 +103,7 @@ export const findBannedNames = (source: Source): Finding[] => {
 
 const folders = ['workers/', 'sql/', 'shared/', 'api/']
 
-/** Finds exported type names that two of the four source folders declare. The clients are separate programs and do not count. */
+/** Finds exported type names that two files of the four source folders declare. The clients are separate programs and do not count. */
 export const findSharedTypeNames = (sources: Source[]): Finding[] => {
   const declared = Map.groupBy(
     sources
@@ -132,7 +132,7 @@ export const findPronounComments = ({path, tree}: Source): Finding[] => {
   return findings
 }
 
-/** Finds a literal that is spread into another literal or a call only to put several values on one line. */
+/** Finds object and array literals that are spread into another literal or a call. Such a spread only puts several values on one line. */
 export const findPackedLiterals = ({path, nodes}: Source): Finding[] =>
   nodes.flatMap(node => {
     if (!is.isSpreadElement(node) && !is.isSpreadAssignment(node)) return []

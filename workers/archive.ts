@@ -55,7 +55,10 @@ const emptyIfMoved = (error: unknown) => {
   throw error
 }
 
-/** Deletes objects that no row named within a day, or whose rows were deleted. Also deletes the temporary files of interrupted uploads. */
+/**
+ * Deletes the objects that `loose_objects` has listed for a day: those that no row named, and those whose rows were deleted. Also deletes the
+ * temporary files of interrupted uploads.
+ */
 export const maintainSegments = async ({db, storage, drain}: Pick<ArchiveDeps, 'db' | 'storage' | 'drain'>) => {
   await giveUpLoose(db, {hours: looseHours})
   for (let after = ''; ; ) {

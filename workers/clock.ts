@@ -12,7 +12,9 @@ import {periodicTask} from './periodic.ts'
 import {endNextRunning} from './schedules/end-running.ts'
 
 const everyMs = 1_000
-/** The most schedules, and the most ended firings, per round, one transaction each. The rest waits for the next second. */
+/**
+ * The most due schedules per round, the most firings to enqueue, and the most firings whose run has ended. The rest waits for the next round.
+ */
 const perRound = 500
 
 /** Fires one due schedule and returns whether there was one. One transaction makes the firing and sets the schedule's next due time. */

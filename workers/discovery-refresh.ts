@@ -10,7 +10,10 @@ const connectorsPerLook = 20
 /** The hours after which a failed connection is tried again at the earliest. */
 const againHours = 1
 
-/** Enqueues connections whose discovery is too old. The queue accepts no second discovery of a connection while one is queued or running. */
+/**
+ * Enqueues connections whose discovery is too old. Does nothing if DISCOVERY_REFRESH_HOURS is 0. The queue accepts no second discovery of a
+ * connection while one is queued or running.
+ */
 const enqueueStale = async ({db, config}: WorkerDeps, queue: Queue) => {
   if (config.DISCOVERY_REFRESH_HOURS === 0) return
   await db.transaction(async tx => {
@@ -23,6 +26,7 @@ const enqueueStale = async ({db, config}: WorkerDeps, queue: Queue) => {
 const sometime = () => everyMs * (0.75 + Math.random() / 2)
 
 /**
- * Finds connections that were not read for DISCOVERY_REFRESH_HOURS and enqueues a few of them, at a lower priority than requests of users.
+ * Finds connections whose last discovery is older than DISCOVERY_REFRESH_HOURS and enqueues a few of them, at a lower priority than requests of
+ * users.
  */
 export default periodicTask({name: 'discovery.refresh', everyMs: sometime, steps: [enqueueStale]})

@@ -1,4 +1,7 @@
-/** Calls `take` with `limit` until it returns a smaller count. Returns the total. Throws between two pieces if the signal aborts. */
+/**
+ * Calls `take` with `limit` until it returns a smaller count. Returns the total. Throws before a piece if the signal has aborted. `told` gets
+ * each count above 0.
+ */
 export const inPieces = async (
   signal: AbortSignal,
   limit: number,

@@ -24,7 +24,8 @@ export const removeDeleted = async (tools: Omit<Nightly, 'config'>) => {
 const sometime = () => everyMs * (0.75 + Math.random() / 2)
 
 /**
- * Deletes data past the history window of its org once a day, in pieces that block nothing. Data that people delete is removed within a
- * minute. There is no job: one process claims the row of the night. Each step works on what is left, even if an earlier process died.
+ * Deletes data past the history window of its org once a day, in pieces that block nothing. The data of imports that people deleted does not
+ * wait for the night. There is no job: one process claims the row of the night. Each step works on what is left, even if an earlier process
+ * died.
  */
 export default periodicTask({name: 'retention', everyMs: sometime, steps: [removeDeleted, doNight]})

@@ -12,5 +12,5 @@ const enqueueOrphanRuns = ({db}: WorkerDeps, queue: Queue) =>
     for (const {id, org} of await listOrphans(tx, {limit: runsPerLook})) await enqueue(queue, runImport, {org, run: id}, {tx, track: false})
   })
 
-/** Finds runs without an owner: runs of dead owners, and paused runs whose time has come. */
+/** Finds runs without an owner: queued runs, runs of dead owners, and paused runs that are due or were stopped. */
 export default periodicTask({name: 'run.sweep', everyMs: aboutEachLease, steps: [enqueueOrphanRuns]})

@@ -8,8 +8,8 @@ import {type Worker, worker} from './worker.ts'
 const concurrency = 4
 
 /**
- * Executes a firing until its run is started, and test fetches. The lease of a firing decides which process owns the firing. The clock ends
- * the firing when its run ends.
+ * Executes firings until their runs have started, and executes test fetches. The lease of a firing decides which process owns the firing. The
+ * clock ends the firing when its run ends.
  */
 const schedules: Worker = {
   name: fireSchedule.name,

@@ -87,5 +87,5 @@ const runJob = async <P extends z.ZodType, A extends z.ZodType>(
 const parentOf = (data: object): string | undefined =>
   'traceparent' in data && typeof data.traceparent === 'string' ? data.traceparent : undefined
 
-/** Returns the job's payload for the log. A payload contains only ids, so it may be logged. */
+/** Returns the job's payload for the log. A payload contains only ids and flags, so it may be logged. */
 const idsOf = (data: object) => ({payload: data})

@@ -68,7 +68,9 @@ type Shape = {
   interrupt(): AbortSignal
 }
 
-/** Creates the program with all commands, but loads only the one that is used. The others need just a name and a summary. */
+/**
+ * Creates the program with all commands. Loads only the one that is used, or all for `completion`. The others need just a name and a summary.
+ */
 export const createProgram = async ({settings, out, args, exit, keepHelp, interrupt}: Shape): Promise<Command> => {
   const program = new Command('lading')
   const server = () => program.opts<{server?: string}>().server

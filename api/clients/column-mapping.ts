@@ -9,7 +9,7 @@ export const mapColumn = ({apiName, type}: Pick<Field, 'apiName' | 'type'>, colu
   empty: 'leave',
 })
 
-/** Returns the org's default mappings whose columns exist in the file. */
+/** Returns the org's default mappings whose columns exist in the file, and those that need no column. */
 export const usualMappings = (fields: readonly Pick<Field, 'apiName' | 'annotation'>[], columns: readonly string[]): Mapping[] =>
   fields.flatMap(({apiName, annotation}) => {
     const {mode, source, ...rest} = annotation?.defaultMapping ?? {}

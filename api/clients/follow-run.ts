@@ -16,7 +16,7 @@ type Following = {
 }
 
 const pausesMs = [200, 500, 1000, 2000, 3000]
-/** After this many failed streams in a row, the run is polled, and the stream is tried again at intervals. */
+/** After this many attempts in a row without an event, polls are reported as `asked`, and only each tenth attempt opens the stream. */
 const mostSilent = 3
 const asksBetween = 10
 

@@ -10,8 +10,8 @@ const longestName = 500
 const mostCharacters = 500_000
 
 /**
- * Builds a sample within the limits. Leaves out excluded rows and rows with too few or too many cells. Columns whose name is too long are
- * omitted, so they get no suggestions.
+ * Builds a sample within the limits. Leaves out excluded rows and rows with too few or too many cells. Cuts long cells. Columns whose name is
+ * too long, and columns beyond `mostColumns`, are omitted, so they get no suggestions.
  */
 export const sampleOf = (columns: readonly string[], rows: readonly FileRow[]): Sample => {
   const sent = [...columns.keys()].filter(at => columns[at]!.length <= longestName).slice(0, mostColumns)

@@ -77,8 +77,8 @@ export const findClient = async ({db, config, outbound, log}: OAuthClientDeps, i
 const inLine = openLimiter(16, {mostWaiting: 100, says: 'Too many clients are being looked up. Try again in a moment'})
 
 /**
- * Checks the URL of a metadata document. Only the canonical form of a URL is accepted, so that one client has one id. PRIVATE_HOSTS and our
- * own host are refused, because only settings of an org may reach them.
+ * Checks the URL of a metadata document. Only the canonical form of a URL is accepted, so that one client has one id. PRIVATE_HOSTS are refused,
+ * because only settings of an org may reach them. Our own host is refused too.
  */
 const assertDocumentAddress = ({PUBLIC_URL, PRIVATE_HOSTS}: OAuthClientDeps['config'], id: string) => {
   const url = URL.canParse(id) && id.length <= 500 ? new URL(id) : null

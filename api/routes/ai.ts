@@ -49,8 +49,8 @@ const FormulaBody = z
   })
 
 /**
- * Routes of the assistant. `shared/assistant` contains the logic and stores conversations. The turn of an import is stored in the
- * transaction that settles its cost.
+ * Routes of the assistant. `shared/assistant` contains the logic and stores conversations. A turn of a conversation about an import is stored in
+ * the transaction that settles the cost of the turn.
  */
 export default [
   route({

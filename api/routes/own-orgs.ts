@@ -11,7 +11,7 @@ const ReachableOrg = Answer({
   isCurrent: z.boolean().describe('Whether the session works in it'),
 }).meta({id: 'ReachableOrg'})
 
-/** The orgs of the signed-in person. */
+/** Routes that list the orgs of a session and switch the session to one of them. */
 export default [
   route({
     method: 'get',

@@ -15,8 +15,8 @@ import {normaliseAddress} from './address.ts'
 import {recordStaffAction} from './staff-action.ts'
 
 /**
- * Closes an org for good and enqueues its erasure. Returns the id of the job. A repeated call returns that of the running job, or enqueues
- * another one.
+ * Closes an org for good and enqueues its erasure. Returns the id of the job: the new one, or that of an erasure already in progress. Null if
+ * that job ended just now.
  */
 export const beginOrgErasure = (db: Pool, queue: Queue, {org, reason}: {org: string; reason: string}): Promise<string | null> =>
   db.transaction(async tx => {

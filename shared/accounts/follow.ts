@@ -15,9 +15,9 @@ type FollowInput = {org: string; person: string; signal: AbortSignal}
 const askForMs = 5000
 
 /**
- * Reads the member's CRM user, if the org follows the CRM's roles and is connected to its own CRM org. If the user is active, stores the role.
- * If the user is inactive or missing, ends the member's access to the org. Nothing changes if the CRM does not answer, or if an invited member
- * has no CRM user.
+ * Reads the member's CRM user, if the org follows the CRM's roles and is connected to its own CRM org. If the user is active, stores the role,
+ * unless the member is an owner or has a role set in Lading. If the user is inactive or missing, ends the member's access to the org. Nothing
+ * changes if the CRM does not answer, or if an invited member has no CRM user.
  */
 export const followCrmUser = async ({db, crm, log}: FollowDeps, {org, person, signal}: FollowInput): Promise<{isActive: boolean}> => {
   const followed = await findFollowed(db, {org, person})

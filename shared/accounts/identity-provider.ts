@@ -18,9 +18,12 @@ export type Identity = {
   crmOrg: {id: string; name: string; sandbox: boolean} | null
   crmUser: {id: string; name: string} | null
   isAdministrator: boolean
-  /** Warnings about the CRM user's rights, read only for a connection; null if the CRM did not return them. */
+  /** Warnings about the CRM user's rights. Null unless the purpose is `connect` and the CRM returned them. */
   warnings: ConnectorWarning[] | null
-  /** True if the account has a CRM user whose profile may not call the API. `crmOrg` and `crmUser` are then null. */
+  /**
+   * True if the CRM refuses calls of the account, because its CRM user's profile has no API access. A refused call leaves `crmOrg` or `crmUser`
+   * null.
+   */
   lacksApiAccess: boolean
 }
 

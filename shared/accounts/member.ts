@@ -59,9 +59,9 @@ export const recordRole = (tx: Tx, author: Author, {person, before, after}: Role
   recordChanges(tx, author, [{page: 'members', subject: 'member.role', targetPerson: person, before, after}])
 
 /**
- * Returns the role with which an actor may change members: the lower of the request's role and the actor's present role. For an API token, its
- * creator is the actor. The present role is read under the org's row lock, so that if two members demote each other, the second change is
- * refused.
+ * Returns the role with which an actor may change members: the lower of the request's role and the actor's present role. A staff view keeps the
+ * request's role. For an API token, its creator is the actor. The present role is read under the org's row lock, so that if two members demote
+ * each other, the second change is refused.
  */
 export const rankNow = async (tx: Tx, {org, person, role, staffView}: Actor): Promise<Role> => {
   if (staffView) return role

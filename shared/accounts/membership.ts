@@ -20,7 +20,7 @@ export type SignedIn = {person: string; org: string | null; role: Role | null; i
 
 /**
  * Finds or creates the person of an identity, and the membership in the org of the identity's CRM org. Without a CRM org, the result has the org
- * of the person's latest invitation, or none. The same applies to staff who are not members, because a CRM user for support is no request for
+ * of the person's latest invitation, or none. So does the result for staff who are not members, because a CRM user for support is no request for
  * membership.
  */
 export const admitPerson = async (

@@ -125,7 +125,10 @@ export const completeSignIn = async (deps: SignInDeps, returned: SignInReturn): 
 
 type AdmitInput = {visit: Visit; hosts: Hosts; consent: CrmConsent; identity: Identity}
 
-/** Admits the person and, in the same transaction, makes the org's first connection. A refresh token that no connection stores is revoked. */
+/**
+ * Admits the person. If the visit may connect and `keepFirstConnection` accepts the consent, makes the org's first connection in the same
+ * transaction. A refresh token that no connection stores is revoked.
+ */
 const admit = async (deps: SignInDeps, {visit, hosts, consent, identity}: AdmitInput): Promise<SignedIn> => {
   const {db, config, log} = deps
   const {signedIn, isKept} = await db.transaction(async tx => {

@@ -43,9 +43,9 @@ const mostAsked = 12
 const atOnce = 4
 
 /**
- * Returns one proposal per column; its field is null if no field fits. The matcher makes the proposals. If a model and credits are available,
- * the model checks uncertain ones. A failure of the model does not fail the request. Proposed fields exist, are writable and not excluded, and
- * no field is proposed twice.
+ * Returns one proposal per column; its field is null if no field fits. The matcher makes the proposals. If the caller allows a model, and a
+ * model and credits are available, the model checks up to 12 uncertain ones. A failure of the model does not fail the request. Proposed fields
+ * exist, are writable and not excluded, and no field is proposed twice.
  */
 export const autoMap = async (deps: AutoMapDeps, question: Question): Promise<AutoMap> => {
   const {org, columns, modules, signal} = question

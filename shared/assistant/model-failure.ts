@@ -3,8 +3,8 @@ import type {Log} from '../telemetry/log.ts'
 import type {Usage} from './model.ts'
 
 /**
- * Kind of a failed model call. `unavailable`: not reachable, busy, interrupted or too slow. `invalid`: the answer does not match the schema.
- * `refused`: the provider rejects the key, the model's name or the request, which the operator must fix.
+ * Kind of a failed model call. `unavailable`: not reachable, busy, interrupted or too slow. `invalid`: the answer is unusable, for example
+ * because it does not match the schema. `refused`: the provider rejects the key, the model's name or the request, which the operator must fix.
  */
 type ModelFailureKind = 'unavailable' | 'invalid' | 'refused'
 

@@ -2,11 +2,9 @@ import {mapYielding} from '../concurrency/map-yielding.ts'
 
 export const REDACTED = '[…]'
 
-/**
- * Minimum length of a value that is redacted inside other words. Shorter values occur by chance in any text. Scripts without capitals have
- * short words, so there two characters are enough.
- */
+/** Minimum length of a value that is redacted inside other words. Shorter values occur by chance in any text. */
 const fewestShared = 4
+/** Minimum length of a redacted value of a script without capitals, because words of such scripts are short. */
 const fewestUncased = 2
 /** A value of three characters is redacted only as a separate word. */
 const fewestWord = 3
@@ -45,7 +43,7 @@ export const openRedaction = async (columns: readonly Column[]): Promise<(text: 
 /** Matches a capitalised value of two letters. It is redacted only as a separate word with the same capitals. */
 const SHORT_NAME = /^\p{Lu}\p{L}$/u
 
-/** Returns a function that finds values. It returns how many characters from a position of a folded text on belong to a value, or 0. */
+/** Returns a function that finds values. It returns how many characters of a folded text, beginning at a position, belong to a value, or 0. */
 const openSoughtValue = async (values: readonly string[]) => {
   const byStart = new Map<string, {lengths: number[]; wholes: Map<string, string>}>()
   await mapYielding(values, one => {

@@ -14,8 +14,8 @@ export type SampledColumn = {name: string; samples: readonly string[]; pii: bool
 export type MaskedColumn = {name: string; samples: string[]; personal: boolean}
 
 /**
- * The most revealing level of data that was sent from a file: all values (`allow`), values of columns that are not personal (`values`),
- * only shapes (`masked`), or nothing (`none`).
+ * The most revealing level of data that was sent from a file: values under the policy `allow` (`allow`), values under the policy `masked`
+ * (`values`), only shapes (`masked`), or nothing (`none`).
  */
 export type SentSamples = 'allow' | 'values' | 'masked' | 'none'
 
@@ -23,7 +23,7 @@ const Policy = z.enum(AI_SAMPLE_POLICIES)
 /** Parses the parts of annotations that decide what may be sent. */
 const Readable = z.array(z.looseObject({apiName: z.string(), pii: z.boolean().optional()}))
 
-/** Reads the org's sample policy. If the org's privacy annotations cannot be read, the policy is to send nothing. */
+/** Reads the org's sample policy. If the policy or the org's privacy annotations cannot be read, returns `deny`. */
 export const readSamplePolicy = async (db: Db, org: string): Promise<AiSamplePolicy> => {
   const policy = Policy.safeParse(((await findSettings(db, org)) ?? usualSettings).aiSamplePolicy)
   const modules = await listCuratedModules(db, org)
@@ -31,9 +31,11 @@ export const readSamplePolicy = async (db: Db, org: string): Promise<AiSamplePol
   return policy.success && isReadable ? policy.data : 'deny'
 }
 
-/** Limits on samples per column, characters per value and characters per header. */
+/** Maximum number of samples per column. */
 const mostSamples = 20
+/** Maximum number of characters per value. */
 const mostCharacters = 60
+/** Maximum number of characters per header. */
 const mostHeader = 100
 /** Characters of a long text that are read before it is cut. */
 const mostRead = 400

@@ -48,7 +48,8 @@ export const addUsage = (one: Usage, other: Usage): Usage => ({
 export const tokensIn = (text: string): number => Math.ceil(text.length / charactersPerToken)
 
 /**
- * Returns the reported usage. If the provider reports nothing or an implausible number, such as zero input tokens, returns the estimate.
+ * Returns the reported usage. A number that the provider does not report, or an implausible one such as zero input tokens, is replaced by the
+ * estimate.
  */
 export const usageOf = (reported: ReportedUsage | undefined, estimate: Usage): Usage => {
   const read = (name: keyof Usage) => {

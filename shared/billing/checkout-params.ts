@@ -28,7 +28,7 @@ const common = ({config, org, customer, successUrl, cancelUrl}: CheckoutParamsIn
   }) satisfies Params
 
 /**
- * The trial after whose end a bought plan begins. `end`: when the trial ends. `expiresAt`: when the page can no longer be paid. Both in
+ * The org's trial, at whose end a bought plan begins. `end`: when the trial ends. `expiresAt`: when the page can no longer be paid. Both in
  * seconds since 1970.
  */
 export type Trial = {end: number; expiresAt: number}

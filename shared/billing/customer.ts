@@ -57,10 +57,10 @@ const tries = 10
 const pauseMs = 300
 
 /**
- * Creates the customer. Concurrent callers send the same key and address, so the provider creates one customer and the other callers wait.
- * The key contains the org's name, which may change between two tries. The key also contains `seq`, which changes after the customer was
- * deleted at the provider, because the provider remembers a key for a day. If the provider refuses the email address, the stored address is
- * cleared.
+ * Creates the customer. Concurrent callers send the same key and address, so the provider creates one customer and the other callers wait. The
+ * key contains the org's name, which may change between two tries. The key also contains `seq`, which changes after the customer was deleted at
+ * the provider, because the provider remembers a key for a day. If the provider refuses the call, the stored address is cleared, because the
+ * address may be the reason.
  */
 const makeCustomer = async (deps: CustomerDeps, {org, email, seq}: CustomerInput & {seq: number}): Promise<string> => {
   const {config, db, payment} = deps

@@ -45,8 +45,8 @@ export const endBillingOf = async (deps: EndBillingDeps, org: string, {when}: {w
 }
 
 /**
- * Expires the customer's open payment pages, including those for packs. A page that was just paid stays paid; the provider's event then
- * applies the purchase.
+ * Expires the customer's open payment pages, at most 100, including those for packs. A page that was just paid stays paid; the provider's event
+ * then applies the purchase.
  */
 const expireAll = async (deps: EndBillingDeps, customer: string) => {
   const {data} = await deps.payment.ask('list', stripe => stripe.checkout.sessions.list({customer, status: 'open', limit: 100}))

@@ -39,7 +39,7 @@ const isOfStaff = ({read, schedule}: Terms) =>
   schedule?.metadata?.change_id === undefined &&
   (schedule?.phases ?? []).some(({start_date}) => start_date >= (schedule?.current_phase?.end_date ?? 0))
 
-/** Returns whether the payment of this call waits until the customer confirms it on the provider's page. */
+/** Returns whether the payment of this call can wait for the customer to confirm it on the provider's page. */
 export const isConfirmCall = ({params}: Pick<PlannedCall, 'params'>): boolean => params.payment_behavior === 'pending_if_incomplete'
 
 export const isSameStep = (one: Pick<PlannedCall, 'name' | 'params'>, other: Pick<PlannedCall, 'name' | 'params'>): boolean =>
@@ -50,9 +50,9 @@ export const waitsForConfirmation = (asked: Pick<PlanChangeInput, 'kind' | 'targ
   asked.kind === 'now' && item.price.id !== asked.target.price && found.pending_update !== null
 
 /**
- * Returns the next call of an upgrade. One call contains price, payment, author and the removal of a cancellation, so that it succeeds or
- * fails as a whole. A pending schedule is released afterwards, so that a declined card leaves the schedule in place. A change of the
- * interval charges immediately and starts a new period.
+ * Returns the next call of an upgrade. One call contains price, payment and author, so that it succeeds or fails as a whole. The call also
+ * removes a cancellation, unless the customer must confirm the payment or a schedule exists. A pending schedule is released afterwards, so that
+ * a declined card leaves the schedule in place. A change of the interval charges immediately and starts a new period.
  */
 const upgrade = (settings: Settings, asked: PlanChangeInput, terms: Terms): NextCall | null => {
   const {found, item} = terms
@@ -190,7 +190,7 @@ const soldAs = ({target: {planKey, planVersionId, interval}}: PlanChangeInput) =
   interval: interval!,
 })
 
-/** The longest wait for the answer of a charge, in ms. */
+/** The longest wait for the answer to a call, in ms. */
 const timeoutMs = 40_000
 
 /** Sends the call once. The caller repeats it only after it has checked the outcome. */

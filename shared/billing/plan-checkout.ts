@@ -20,8 +20,8 @@ type PlanCheckoutInput = ReturnUrls &
 
 /**
  * Opens the Checkout page for a plan; an org has at most one open page. The request takes the next number and closes every page with a lower
- * number. Only then does it ask the provider for a subscription, because earlier pages can no longer create one. Throws CHECKOUT_SUPERSEDED if
- * another request took a higher number meanwhile; this page is then closed too.
+ * number. Only then does it look for a live subscription at the provider, because earlier pages can no longer create one. Throws
+ * CHECKOUT_SUPERSEDED if another request took a higher number meanwhile; this page is then closed too.
  */
 export const openPlanCheckout = async (deps: CheckoutDeps, by: CheckoutCaller, input: PlanCheckoutInput): Promise<string> => {
   const {config, db} = deps
@@ -116,8 +116,8 @@ const listOpenPages = async ({config, payment}: CheckoutDeps, customer: string):
 }
 
 /**
- * Throws ALREADY_SUBSCRIBED if the customer has a live subscription at the provider, after storing it. Our own rows show a subscription
- * only after its event.
+ * Throws ALREADY_SUBSCRIBED if the customer has a live subscription at the provider. First stores the subscription, unless the billing lock is
+ * taken, because our own rows show a subscription only after its event.
  */
 const assertUnsubscribed = async (deps: CheckoutDeps, {org, customer}: {org: string; customer: string}) => {
   const live = await findLiveSubscription(deps, {customer})

@@ -20,8 +20,8 @@ type Session = Stripe.Checkout.Session
 
 /**
  * Applies the outcome of a Checkout as read from the provider: a plan, paid credits, or nothing. The call is safe to repeat and to run
- * concurrently. Returns our stored Checkout, or null if the session is not ours. Unless `held` is the org's billing lock, takes the lock
- * for a plan, or throws CHANGE_IN_PROGRESS.
+ * concurrently. Returns our stored Checkout, or null if the provider or our rows do not have the session. Unless `held` is the org's billing
+ * lock, takes the lock for a plan, or throws CHANGE_IN_PROGRESS.
  */
 export const settleCheckout = async (deps: SettleCheckoutDeps, held: BillingLease | null, sessionId: string): Promise<Checkout | null> => {
   const expand = ['payment_intent.payment_method', 'invoice']

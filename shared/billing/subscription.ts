@@ -41,8 +41,8 @@ export const readSubscription = async (deps: SubscriptionDeps, id: string): Prom
 }
 
 /**
- * Finds the customer's subscription that has not ended. Of several, returns the newest whose first payment was made, otherwise the newest.
- * Null if there is none.
+ * Finds the customer's subscription that has not ended, among the newest 100. Of several, returns the newest whose first payment was made,
+ * otherwise the newest. Null if there is none.
  */
 export const findLiveSubscription = async (deps: SubscriptionDeps, {customer}: {customer: string}): Promise<ReadSubscription | null> => {
   const expand = EXPAND.map(path => `data.${path}`)

@@ -149,8 +149,8 @@ const findPrice = async ({db, payment}: TopupDeps, packKey: string): Promise<Pri
 }
 
 /**
- * Charges the top-up. A declined or refused attempt leaves nothing that could be paid later. Throws a PaymentFailure if the outcome is
- * unknown.
+ * Charges the top-up. A declined or refused attempt leaves nothing that could be paid later. Throws a PaymentFailure if the outcome is unknown,
+ * or if the provider is busy or rejects the key.
  */
 export const chargeTopup = async (deps: TopupDeps, attempt: StartedTopup): Promise<TopupState> => {
   const {id, at} = attempt

@@ -56,7 +56,10 @@ const settleUnseen = async (deps: TopupDeps, attempt: Attempt): Promise<TopupSta
 const perList = 100
 const mostLists = 20
 
-/** Finds the payment by its id, or else by its metadata among the customer's payments since the call. Null if there is none. */
+/**
+ * Finds the payment by its id, or else by its metadata among the customer's payments since the call. Null if there is none. Throws a
+ * PaymentFailure if it is not among the newest 2,000.
+ */
 const findIntent = async ({payment}: TopupDeps, {id, params, intentId}: Attempt) => {
   if (intentId !== null) return payment.ask('payment_intent', stripe => stripe.paymentIntents.retrieve(intentId))
   const {customer} = params.create as {customer: string}
@@ -92,7 +95,7 @@ export const settleAllTopups = async (deps: TopupDeps, {most}: {most: number}): 
   return open.length
 }
 
-/** The reasons for which top-ups stop until the org has another card. */
+/** The reasons that stop top-ups until the org has another card. */
 const OF_CARD = ['card_declined', 'authentication_required', 'no_card'] as const
 
 /**

@@ -2,7 +2,10 @@ import {insertChanges, type NewConfigurationChange, type Via} from '../../sql/ch
 import type {Tx} from '../../sql/database.ts'
 import {newId} from '../ids.ts'
 
-/** The org and the author of a change: a member as the API describes one, or `{org, via: 'schedule'}` for a schedule. */
+/**
+ * The org and the author of a change. `via`: how the change was made. A change without a member, such as one by a schedule, has no `person` and
+ * no `token`.
+ */
 export type Author = {org: string; via: Via; person?: string | null; token?: string | null}
 
 /**

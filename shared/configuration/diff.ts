@@ -4,7 +4,8 @@ import {type ModuleValue, moduleValues, type Registry, type RegistryModule} from
 import {type Settings, usualSettings} from './settings.ts'
 
 /**
- * One changed value. `target` is null for a setting of the org and for the write pause of a connection, whose name `nameConnections` adds later.
+ * One changed value. `target` is null for a setting of the org. It is also null for the write pause of a connection, whose name `edit.ts` adds
+ * later.
  */
 export type ValueChange = Pick<Change, 'page' | 'subject' | 'before' | 'after'> & {target: string | null; connectorId: string | null}
 

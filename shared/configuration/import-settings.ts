@@ -25,7 +25,10 @@ export const readModuleSettings = async (
 
 type FieldNotes = Pick<Annotation, 'apiName' | 'excluded' | 'defaultMapping'>
 
-/** A seed mapping of the module takes precedence over the default mapping in the field's annotation. */
+/**
+ * Returns the settings of one module. A seed mapping of the module precedes the default mapping in the field's annotation, because the first
+ * mapping of a field counts.
+ */
 const settingsOf = ({match, exclusions, seedMappings}: RegistryModule, annotations: FieldNotes[]): ModuleSettings => {
   const noted = annotations.flatMap(({apiName, defaultMapping}) => (defaultMapping ? [{field: apiName, ...defaultMapping}] : []))
   return {match, excluded: excludedFields(exclusions, annotations), defaults: [...seedMappings, ...noted]}

@@ -1,9 +1,11 @@
 /**
- * Returns the API credits of one COQL query with this `limit`. Creates, updates and tags have the prices below, and jobs those in `bulk/`. Any
- * other call costs one credit. Sources: zoho.com/crm/developer/docs/api/v8/api-limits.html; for tags, notes of API users.
+ * Returns the API credits of one COQL query with this `limit`. Source of the prices of queries, creates and updates:
+ * zoho.com/crm/developer/docs/api/v8/api-limits.html. A call without a price here or in `bulk/` costs one credit.
  */
 export const creditsOfQuery = (limit: number): number => (limit <= 200 ? 1 : limit <= 1_000 ? 2 : 3)
 
+/** Returns the API credits of one call that creates or updates this number of records. */
 export const creditsOfWrite = (records: number): number => Math.ceil(records / 10)
 
+/** Returns the API credits of one call that adds tags to this number of records. Source: notes of API users. */
 export const creditsOfTags = (records: number): number => Math.ceil(records / 50)

@@ -88,8 +88,8 @@ const isSameText = (one: unknown, other: unknown) => fold(one) === fold(other)
 const fold = (value: unknown) => String(value).normalize('NFC').trim().toLowerCase()
 
 /**
- * Finds a record with a value in the field. Null if there is none, if the CRM refuses the query, or if a query by the value finds no record or
- * more than ten.
+ * Takes a record with a value in the field as control. Null if there is none, if its value is neither a number nor a text, or if the CRM refuses
+ * a query. Null too if a query by the value finds no record or more than ten.
  */
 const readControl = (sendCrmRequest: SendCrmRequest, query: Query): Promise<Control | null> =>
   readHolder(sendCrmRequest, query).catch(error => {

@@ -37,7 +37,7 @@ export type Crm = {
  */
 type OpenOptions = {upkeep?: boolean; slots?: 'own'; onCall?: (call: PricedCall) => void}
 
-/** The adapter of one kind of CRM. Operations that the CRM does not support throw NOT_OFFERED or are null. */
+/** The adapter of one kind of CRM. In the connections that it opens, operations that the CRM does not support throw NOT_OFFERED or are null. */
 export type Adapter = {
   open(connector: ConnectorRow, options: OpenOptions & Required<Pick<OpenOptions, 'onCall'>>): Promise<Verbs>
   /** Revokes the grant. Returns the reason of a failure; null on success. */
@@ -66,8 +66,8 @@ export type Connection = {
   /** Adds tags to at most 100 records. A repeated call changes nothing. The function is null if the destination has no tags. */
   addTags: ((module: string, tagged: {ids: string[]; tags: string[]}, options: WriteOptions) => Promise<WriteAnswer>) | null
   /**
-   * Deletes at most 100 records. The CRM refuses the delete of a deleted record (`isGone`). The function is null if the destination has no
-   * deletes.
+   * Deletes at most 100 records. The CRM refuses the delete of a deleted record, which `isGone` of `deletes.ts` recognises. The function is null
+   * if the destination has no deletes.
    */
   deleteRecords: ((module: string, ids: string[], options: WriteOptions) => Promise<WriteAnswer>) | null
   /** Restores deleted records, at most 200. The function is null if the destination has no recycle bin. */

@@ -4,8 +4,9 @@ import {pathOf, sendOptions, sendWrite, sortAnswers} from './record-calls.ts'
 import type {SendCrmRequest} from './request.ts'
 
 /**
- * Deletes records with their subform rows. Returns one result per id, in order. Without `automations`, no workflow runs. Source: the vendor's
- * OpenAPI of records, operation deleteRecords; wf_trigger: zoho.com/crm/developer/docs/api/v7/delete-records.html.
+ * Deletes records with their subform rows. Returns one result per id, in order. Workflows run only if `automations` is true or includes
+ * `workflow`. Source: the vendor's OpenAPI of records, operation deleteRecords; wf_trigger:
+ * zoho.com/crm/developer/docs/api/v7/delete-records.html.
  */
 export const deleteRecords = async (
   sendCrmRequest: SendCrmRequest,

@@ -61,7 +61,8 @@ export const refusalOf = ({message, crm, extra}: CrmError): Refusal => {
 export const isCrowded = ({status, rateLimited, quotaSpent}: CrmProblem) => status === 429 && rateLimited === true && !quotaSpent
 
 /**
- * Returns whether the CRM refuses the access token even after a renewal. A missing scope does not count, because a new token would lack it too.
+ * Returns whether the CRM refused the access token, and a renewal did not help or was throttled. A missing scope does not count, because a new
+ * token would lack it too.
  */
 export const isTokenRefused = ({status, code}: CrmProblem) => status === 401 && code !== 'OAUTH_SCOPE_MISMATCH'
 

@@ -100,8 +100,9 @@ const isImplausible = (toldMs: number | null, assumedMs: number) => toldMs !== n
 type MadeConditions = Options & {conditions: string[]; offsetMs: number}
 
 /**
- * Returns the ids that one query finds. The default form of its time window is `between` with times such as `2026-01-31T00:00:00+00:00`. Public
- * programs use this form against live orgs, and some report a SYNTAX_ERROR for a pair of comparisons.
+ * Returns the ids that one query finds, at most 2,000. `more`: further records exist. Ends after the first page if the clocks differ too much.
+ * The default form of the time window is `between` with times such as `2026-01-31T00:00:00+00:00`. Public programs use this form against live
+ * orgs, and some report a SYNTAX_ERROR for a pair of comparisons.
  */
 const readIds = async (
   sendCrmRequest: SendCrmRequest,

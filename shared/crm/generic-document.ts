@@ -55,7 +55,7 @@ const Module = z.strictObject({
   fields: z.array(Field).min(1).max(500).describe('The fields of the module'),
 })
 
-/** Headers that a document may not name, because the HTTP transport sets them. */
+/** Headers that a document may not name: those of the HTTP transport, of proxies and of cookies. */
 const TAKEN = /^(host|connection|keep-alive|content-.*|transfer-encoding|te|trailer|upgrade|expect|cookie|proxy-.*)$/i
 
 /** The description of a generic REST API. `renewal`: the time of day at which the quota renews, if there is one. */

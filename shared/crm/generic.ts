@@ -16,11 +16,6 @@ import {mostOfSmall, recordsAtOnce} from './record-calls.ts'
 import type {PricedCall} from './request.ts'
 import {openSecret} from './sealed.ts'
 
-/**
- * Dependencies of the adapter for generic REST destinations, which a document describes. POST and PATCH of an array of records to a module's
- * path return `{results: [{id} | {error: {code, message, details?}}]}` in order. GET `?ids=a,b` and GET `?field=value` return `{records: […]}`.
- * Operations that such a destination does not support throw NOT_OFFERED or are null.
- */
 type GenericDeps = {
   db: Pool
   config: Config
@@ -35,6 +30,10 @@ type GenericEndpoint = {
   onCall(call: PricedCall): void
 }
 
+/**
+ * Opens the adapter for generic REST destinations, which a document describes. POST and PATCH of an array of records to the path of a module
+ * return `{results: [{id} | {error: {code, message, details?}}]}` in order. GET `?ids=a,b` and GET `?field=value` return `{records: […]}`.
+ */
 export const openGeneric = (deps: GenericDeps): Adapter => {
   const renewals = openRenewals(deps.db)
   return {
@@ -69,7 +68,10 @@ const readHeaders = async ({db, config}: GenericDeps, connector: string, {header
 const idsPerCall = 50
 const valuesAtOnce = 3
 
-/** Operations that a generic connection lacks, because the document does not describe them or the ids may not grow. */
+/**
+ * Operations that a generic connection lacks, because the document does not describe them or the ids may not grow. `unmodifiedSince`: the
+ * destination does not check this time.
+ */
 const undescribed = {
   findMade: null,
   readNewest: null,

@@ -33,8 +33,8 @@ const waitSeconds = 12
 /** The wait after a renewal that failed while the old token was still valid. */
 const tryAgainMs = 30_000
 /**
- * The renewals in flight per data centre. Each one holds a connection of the database pool while it calls the CRM. With only one, a hanging
- * accounts host neither drains the pool nor delays other data centres.
+ * The renewals that this process has in flight per data centre. Each one holds a connection of the database pool while it calls the CRM. With
+ * only one, a hanging accounts host neither drains the pool nor delays other data centres.
  */
 const renewalsAtOnce = 1
 
@@ -116,7 +116,10 @@ export const openGrants = (deps: GrantDeps): Grants => {
   }
 }
 
-/** Returns the stored token. Null if there is none, it has expired, it cannot be decrypted, or it is `dead`. Throws if the grant has ended. */
+/**
+ * Returns the stored token. Null if there is none, it has expired, it cannot be decrypted, or it is `dead`. Throws if the connection has no
+ * grant or the grant has ended.
+ */
 const readCachedAccess = (
   {config}: GrantDeps,
   connector: string,

@@ -35,7 +35,7 @@ const UPLOADS: Record<string, string> = {
   sa: 'https://files.zoho.sa',
 }
 
-/** The production data centres with all hosts. The host of results is known only for the US; the other hosts follow its pattern. */
+/** The production data centres with all known hosts. The host of results is known only for the US; the other hosts follow its pattern. */
 const TABLE = ADDRESSES.map((hosts): Hosts => {
   const results = [hosts.accounts.replace('//accounts.', '//download-accl.')]
   return {...hosts, content: UPLOADS[hosts.dc], results}

@@ -18,8 +18,8 @@ const mostFailed = 5
 /**
  * Reads every module of the API that people write or look up, with its fields and subforms. A read that may succeed later is tried up to four
  * times. If the CRM refuses a module or does not answer for it, the module is marked `unread` with the reason. Throws CrmError for a refused
- * token, a rate limit and an exhausted quota. Throws CrmError too if more than five modules or all modules fail for another reason than a
- * refusal.
+ * token, a missing scope (except that of assignment rules), a rate limit and an exhausted quota. Throws CrmError too if more than five modules
+ * or all modules fail for another reason than a refusal.
  */
 export const readModules = async (
   sendCrmRequest: SendCrmRequest,
@@ -88,7 +88,7 @@ const readWithRetry = async (
 
 /**
  * Reads a module. If the CRM refuses or does not answer, returns the module without fields and with the reason. Throws errors that concern every
- * module: a refused token, a rate limit or an exhausted quota.
+ * module: a refused token, a missing scope, a rate limit or an exhausted quota.
  */
 const unlessFailed = async <T>(json: Json, read: () => Promise<T>) => {
   try {

@@ -30,7 +30,7 @@ export const readWrite = (outcome: CrmCallOutcome, sentRecords: SentRecords): Re
   })
 }
 
-/** Returns the problem of a read. Null if the answer is JSON without a refusal or a received file, or says that there is no data (204, 304). */
+/** Returns the problem of a read. Null if the answer is a received file, JSON without a refusal, or a status that means no data (204, 304). */
 export const readProblem = (outcome: CrmCallOutcome): CrmProblem | null => {
   if ('problem' in outcome) return outcome.problem
   if ('lost' in outcome) return unanswered({status: outcome.status})
@@ -49,7 +49,7 @@ export const waitOf = (outcome: CrmCallOutcome): {retryAfterMs?: number} =>
 /** Returns the list under `key` of a metadata or record answer. The list is empty for 204 and 304, and undefined if the answer has none. */
 export const listIn = ({status, json}: CrmResponse, key: string) => (status === 204 || status === 304 ? [] : listAt(json, key))
 
-/** Returns the problem of an answer whose status is a success and whose body has an unexpected form. */
+/** Returns the problem of an answer whose body lacks the expected result. A write with this answer may have taken effect. */
 export const unanswered204 = ({status, json}: CrmResponse) => unanswered({status, response: json})
 
 /**

@@ -118,7 +118,10 @@ export const sendWrite = async (
   }
 }
 
-/** Sorts the entries of an answer by the ids of the request, if the entries name all these ids. No document promises an order. */
+/**
+ * Sorts the entries of an answer by the ids of the request, if the entries name all these ids, and puts the entries under `data`. No document
+ * promises an order.
+ */
 export const sortAnswers =
   (ids: string[], key = 'data') =>
   (outcome: CrmCallOutcome): CrmCallOutcome => {

@@ -5,7 +5,7 @@ import type {SendCrmRequest} from './request.ts'
 
 /**
  * Adds tags to records. Returns one result per id, in order. The CRM keeps a tag that a record already has. The answer lacks `Modified_Time`, so
- * `modifiedAt` is the CRM's time of the answer, rounded up.
+ * `modifiedAt` is the CRM's time of the answer, rounded up, or missing if the answer has no date.
  */
 export const addTags = async (
   sendCrmRequest: SendCrmRequest,

@@ -33,8 +33,8 @@ export const isCrmAdministrator = async (read: ReadJson, user: {id: string; prof
   (await isListedAdministrator(read, user.id)) || mayManageProfiles(read, user.profile)
 
 /**
- * Returns whether the user is among `AdminUsers`: "all users with the administrative privileges" (zoho.com/crm/help/api/getusers.html), whatever
- * their profile is called.
+ * Returns whether the user is among the first 4,000 of `AdminUsers`: "all users with the administrative privileges"
+ * (zoho.com/crm/help/api/getusers.html), whatever their profile is called.
  */
 const isListedAdministrator = async (read: ReadJson, id: string) => {
   for (let page = 1; page <= mostPages; page++) {

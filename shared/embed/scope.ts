@@ -27,8 +27,8 @@ export const lockEmbedRows = async (tx: Tx, scope: EmbedScope): Promise<number> 
 }
 
 /**
- * Returns the number of rows to authorise. A retry, whose rows are not known yet, gets at most the rows that are left. Throws EMBED_LIMIT if
- * none are left, or if any other run has more rows.
+ * Returns the number of rows to authorise. A retry, whose rows are not known yet, gets at most the rows that are left, and throws EMBED_LIMIT if
+ * none are left. Any other run throws EMBED_LIMIT if it has more rows than are left.
  */
 export const admitEmbedRows = (rows: number, left: number, isRetry: boolean): number => {
   if (left > 0 && isRetry) return Math.min(rows, left)

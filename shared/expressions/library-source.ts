@@ -3,9 +3,10 @@ import {LIMITS} from './limits.ts'
 import {ModuleProblem, type ModuleSource, readModule} from './module-source.ts'
 
 /**
- * Parses a library's source. The top level may contain only functions and constants; a constant may hold only plain data, functions and regular
- * expressions. So a library cannot store data of one row for the next. Also refused are getters, computed keys, keys such as `toString`, and
- * variables named Map, Set or Object. With these, a library could create a closure with state.
+ * Parses a library's source. The top level may contain only functions and constants. A constant may hold only plain data, functions, regular
+ * expressions, and Maps and Sets of these. So a library cannot store data of one row for the next. Imports and asynchronous code are refused.
+ * Also refused are getters, computed keys, keys such as `toString`, and variables named Map, Set or Object. With these, a library could create a
+ * closure with state.
  */
 export const readLibrarySource = (source: string): ModuleSource => {
   if (source.length > LIMITS.libraryChars)
@@ -39,7 +40,10 @@ const REFUSED: Record<string, string> = {
 
 const TRUSTED = ['Map', 'Set', 'Object']
 
-/** Names of functions that JavaScript calls implicitly while the library loads, when an operator, a template or brackets use an object. */
+/**
+ * Keys of functions that JavaScript calls implicitly while the library loads, when an operator, a template or brackets use an object. Through
+ * `__proto__`, an object would inherit such functions.
+ */
 const RUN_UNASKED = new Set(['toString', 'valueOf', '__proto__'])
 const keyOf = (key: AnyNode) => (key.type === 'Identifier' ? key.name : key.type === 'Literal' ? String(key.value) : '')
 

@@ -38,7 +38,7 @@ export const readLibrary = ({manifest, source}: LibraryInput): Library => {
   return {namespace, functions: functions.map(({name}) => name), compiled: {...readLibrarySource(source), namespace}, digest}
 }
 
-/** Checks a library's names, source and exports, and then runs each example in the sandbox. Returns the first problem. */
+/** Checks a library's names, source and exports, and then runs each example in the sandbox. Returns the first problem, or the library. */
 export const checkLibrary = async (sandbox: Sandbox, input: LibraryInput & {namespace?: string}): Promise<LibraryCheck> => {
   const named = nameProblem(input)
   if (named) return named

@@ -1,7 +1,8 @@
 /** Limits of one expression, one row and one sandbox. Characters are UTF-16 units. */
 export const LIMITS = {
-  /** Limits on the length of one expression and the depth of its nesting. */
+  /** Maximum length of one expression. */
   sourceChars: 10_000,
+  /** Maximum depth of the nesting of one expression. */
   sourceDepth: 250,
   expressions: 1000,
   /** Time of a row for all its expressions. If a thread does not answer, the thread is ended after at most twice this time. */
@@ -11,16 +12,18 @@ export const LIMITS = {
   examplesMilliseconds: 5000,
   memoryBytes: 32 * 1024 * 1024,
   stackBytes: 256 * 1024,
-  /**
-   * Limits on one transfer into the sandbox, whichever is reached first. A single row that is larger is transferred alone, up to
-   * `rowChars`.
-   */
+  /** Maximum number of rows in one transfer into the sandbox. */
   crossingRows: 500,
+  /**
+   * Maximum characters of one transfer into the sandbox. A single row that is larger is transferred alone, up to `rowChars`. A longer answer
+   * also ends a transfer early.
+   */
   crossingChars: 1_000_000,
   rowChars: 2_000_000,
   contextChars: 100_000,
-  /** Limits on the length of one result, as text or as JSON, and the depth of its nesting. */
+  /** Maximum length of one result, as text or as JSON. */
   resultChars: 131_072,
+  /** Maximum depth of the nesting of one result. */
   resultDepth: 32,
   messageChars: 500,
   libraryChars: 256_000,

@@ -3,8 +3,8 @@ import type {PreparedProgram} from './program.ts'
 import type {Batch, ExpressionRow} from './sandbox.ts'
 
 /**
- * Rows for one transfer. If `width` is above 0, `rows` has flat cells of the fields that are read, `width` per row. If `width` is 0, `rows` has
- * whole rows as objects, or nulls if no field is read.
+ * Rows for one transfer. `rows` is JSON. If `width` is above 0, `rows` has flat cells of the fields that are read, `width` per row. If `width`
+ * is 0, `rows` has whole rows as objects, or nulls if no field is read. `split` returns the same rows, each as a transfer of its own.
  */
 export type PackedRows = {rows: string; width: number; numbers: readonly number[]; split: () => Iterable<PackedRows>}
 

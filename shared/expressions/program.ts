@@ -11,8 +11,8 @@ export type PreparedProgram = ReturnType<typeof prepare>
 type ProgramInput = Pick<Batch, 'expressions' | 'libraries' | 'context'>
 
 /**
- * Prepares a batch's expressions. If the batch has the same expressions as the last one, returns the last program, because parsing costs more
- * than evaluating a batch.
+ * Prepares a batch's expressions. If the batch has the same expressions, context and libraries as the last one, returns the last program,
+ * because parsing costs more than evaluating a batch.
  */
 export const prepareProgram = (given: ProgramInput, last: PreparedProgram | null) => {
   const key = JSON.stringify([given.expressions, given.context, (given.libraries ?? []).map(({digest}) => digest)])

@@ -120,7 +120,10 @@ const libraryScript = ({code, exports, constants}: CompiledLibrary) =>
 const makeScript = (fields: string[]) =>
   `(cells, at) => ({${fields.map((field, index) => `[${JSON.stringify(field)}]: cells[at + ${index}]`).join(', ')}})`
 
-/** Compiles each expression separately, because together one error would hide the others. */
+/**
+ * Compiles one expression alone, because in the whole program its error would hide the errors of the others. Returns the error, or an empty
+ * list.
+ */
 const refusedBy = (inside: Inside, program: SandboxProgram, index: number): RefusedProgram[] => {
   const compiled = inside.tryEvaluate(expressionScript(program, index), 'expression')
   if (!('stack' in compiled)) return []

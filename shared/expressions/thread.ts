@@ -32,7 +32,10 @@ const allow = (time: number) => {
   spentBefore = process.threadCpuUsage()
 }
 
-/** Whether the time of the row is used up. Time without CPU (a stopped process, an overloaded machine) does not count. */
+/**
+ * Whether the deadline has passed and this thread has used the CPU for more than half of the time limit of a row. A stopped process or an
+ * overloaded machine thus does not end a row.
+ */
 const isOver = () => monotonicMilliseconds() > deadline && spentMilliseconds() > milliseconds / 2
 
 const spentMilliseconds = () => {

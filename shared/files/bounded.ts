@@ -10,7 +10,8 @@ export type TextPiece = {
 
 /**
  * Options of `bounded`. `limit`: bytes. If `onCut` is given, the file ends before a piece that would exceed the limit, and `onCut` gets the
- * number of rows so far. The first piece with rows is never cut off. `otherwise`: the advice at the end of the refusal.
+ * number of rows so far. The file never ends before the first piece with rows, so this piece must be smaller than the limit. `otherwise`: the
+ * advice at the end of the refusal.
  */
 type Options = {limit?: number | undefined; onCut?: ((rows: number) => void) | undefined; otherwise?: string | undefined}
 

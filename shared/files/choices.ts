@@ -86,8 +86,8 @@ const isFormatted = ({stored}: Pick<Column, 'stored'>) => Boolean(stored?.percen
 
 /**
  * Returns whether the displayed or the stored numbers of a column are read; null if they do not differ. Without a choice, a column with
- * percentages is read as displayed. So is a column with padded numbers, unless it is read as numbers. Otherwise, as for numbers displayed in
- * thousands, the stored numbers are read.
+ * percentages is read as displayed. So is a column with padded numbers, unless it is read as numbers. Other columns, such as those displayed in
+ * thousands, are read as stored.
  */
 export const numbersOf = (column: Pick<Column, 'stored'>, choice?: Choice): 'displayed' | 'stored' | null => {
   if (!isFormatted(column)) return null

@@ -23,8 +23,9 @@ export type ColumnEvidence = {
   dates: Record<DateOrder | 'ambiguous', number>
   /** Number of numbers by decimal mark. Numbers such as `1,234`, which have two readings, are `ambiguous`. */
   marks: Record<'point' | 'comma' | 'ambiguous', number>
-  /** Values with leading zeros, such as `007`, which a number would lose. `beyond53`: integers beyond 2^53, which a number would round. */
+  /** Values with leading zeros, such as `007`, which a number would lose. */
   leadingZeros: FoundEvidence | null
+  /** Integers beyond 2^53, which a number would round. */
   beyond53: FoundEvidence | null
   /** Cells with U+FFFD: characters that were lost before the upload, or bytes that are invalid in the encoding. */
   replaced: FoundEvidence | null

@@ -40,7 +40,10 @@ export type FileFindings = ExaminedFile & {reader: Reader; sniffed: SniffedFile;
 
 type NewFileDeps = {storage: Storage; limits: WorkbookLimits}
 
-/** Reads the file to its end. A CSV file is read again to find candidate encodings if its encoding is uncertain or has invalid bytes. */
+/**
+ * Reads the file to its end. A CSV file with an uncertain encoding is read again to find candidate encodings. A CSV file with invalid bytes is
+ * read again too, unless it is in UTF-16 or UTF-32.
+ */
 export const readNewFile = async (deps: NewFileDeps, file: NewFile): Promise<FileFindings> => {
   if (file.format === 'xlsx') return readWorkbook(deps, file)
   if (!file.json) return readText(deps, file)
@@ -63,7 +66,8 @@ const xlsxOnly = ['sheet', 'range']
 
 /**
  * Reads a workbook. If cells have the apostrophes of failed.csv and `apostrophes` is not set, the sheet is read again with the apostrophes
- * removed. If the sheet begins with the columns of reasons of failed.csv, it is read again without these columns.
+ * removed. If the sheet begins with the columns of reasons of failed.csv, it is read again without these columns, unless a range is stated or
+ * `headerRow` is false.
  */
 const readWorkbook = async ({storage, limits}: NewFileDeps, {key, reader: options}: NewFile): Promise<FileFindings> => {
   const stated = (options ?? {}) as XlsxOptions

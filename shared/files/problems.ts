@@ -8,7 +8,8 @@ import {type TextFacts, type TextProblem, textProblems} from './text/text-proble
 /**
  * The kinds of problems. `ambiguous`: a user must choose. `lost`: characters were lost before the upload. `ragged`: rows do not fit the header.
  * `merged`: only the first cell of a merged range has its value. `uncalculated`: formulas have no saved value. `undated`: cells formatted as
- * dates hold invalid numbers. `header`: another row looks like the header. `sheet`: the first sheet has no rows, so another sheet is read.
+ * dates hold invalid numbers. `header`: another row looks like the header. `sheet`: the first visible sheet has no rows, so another sheet is
+ * read.
  */
 type ProblemKind = 'ambiguous' | 'lost' | 'ragged' | 'merged' | 'uncalculated' | 'undated' | 'header' | 'sheet'
 /** A problem of a source. `reader` has the reader options that solve the problem, if they are known. */

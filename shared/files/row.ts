@@ -22,8 +22,8 @@ export type FileRow = {
 }
 
 /**
- * An opened table. `rows` must be read to its end or closed with `return()`. `proposeHeader` then returns a later row that looks like the
- * header, or null.
+ * An opened table. `rows` must be read to its end or closed with `return()`. After `rows` has ended, `proposeHeader` returns a later row that
+ * looks like the header, or null.
  */
 export type Table = {
   columns: string[]

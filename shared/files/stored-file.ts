@@ -25,8 +25,9 @@ type OpenFile = Table & {fileColumns: string[]; workbook: XlsxFile | null}
 type OpenOptions = {numbersOf?: NumbersOf; bad?: BadBytes}
 
 /**
- * Opens the stored file of a source: reads it with its reader, then cleans the rows. `rows` must be read to its end or closed. Numbers of a
- * workbook are read as `readings` define. Numbers of a column without a reading are read as stored, as in imports that older builds began.
+ * Opens the stored file of a source: reads it with its reader, then cleans the rows. `rows` must be read to its end or closed. Without
+ * `numbersOf`, numbers of a workbook are read as `readings` define. Numbers of a column without a reading are then read as stored, as in imports
+ * that older builds began.
  */
 export const openFile = async (
   deps: FileDeps,

@@ -10,7 +10,10 @@ const jitter = 0.1
 /** The pause for an overloaded receiver that names no time. */
 const restSeconds = 30
 
-/** Returns the wait after the `attempt`th attempt (from 1); null after the last. A longer wait that the receiver requests is respected. */
+/**
+ * Returns the wait after the `attempt`th attempt (from 1); null after the last. A longer wait that the receiver requests is respected, up to a
+ * day.
+ */
 export const waitAfter = (kind: 'post' | 'mail', attempt: number, retryAfterSeconds = 0): number | null => {
   const wait = (kind === 'post' ? toPost : toMail)[attempt - 1]
   if (wait === undefined) return null

@@ -1,11 +1,9 @@
 import type {Body} from './compose.ts'
 import {countsOf, detailsOf, linksOf, sentenceOf, wordsOf} from './notice-text.ts'
 
-/**
- * Limits on the parts of a message. Lengths are in characters as they are sent. The limits keep every message within the limits of both
- * products. Slack: 3,000 characters a section, 2,000 a field, ten fields a section (docs.slack.dev/reference/block-kit/blocks/section-block).
- * Teams: 28 KB a message (learn.microsoft.com/connectors/teams).
- */
+// Limits on the parts of a message. Lengths are in characters as they are sent. The limits keep every message within the limits of both
+// products. Slack: 3,000 characters a section, 2,000 a field, ten fields a section (docs.slack.dev/reference/block-kit/blocks/section-block).
+// Teams: 28 KB a message (learn.microsoft.com/connectors/teams).
 const maxSentenceLength = 1_000
 const maxFactLength = 500
 const maxFacts = 10
@@ -14,7 +12,8 @@ type Fact = [name: string, value: string]
 type NoticeSummary = {sentence: string; facts: Fact[]; links: [name: string, url: string][]}
 
 /**
- * Composes the chat message of a notice. It contains the values of the notice: ids, codes, counts, links, amounts, times and our own sentences.
+ * Composes the chat message of a notice: a sentence, the time, the links, and the first nine other values. The values are ids, codes, counts,
+ * amounts, times and our own sentences.
  */
 export const chatMessageOf = (kind: 'slack' | 'teams', body: Body): object => {
   const links = linksOf(body.data)
@@ -28,8 +27,8 @@ export const chatMessageOf = (kind: 'slack' | 'teams', body: Body): object => {
 }
 
 /**
- * A message for an incoming webhook of Slack (docs.slack.dev/messaging/sending-messages-using-incoming-webhooks). All texts but the links are
- * plain text without emoji codes. Slack reads mentions and links, such as `<!channel>`, between angle brackets, so these are escaped
+ * Returns the message for an incoming webhook of Slack (docs.slack.dev/messaging/sending-messages-using-incoming-webhooks). All texts but the
+ * links are plain text without emoji codes. Slack reads mentions and links, such as `<!channel>`, between angle brackets, so these are escaped
  * (docs.slack.dev/messaging/formatting-message-text).
  */
 const slackMessageOf = ({sentence, facts, links}: NoticeSummary) => {
@@ -50,9 +49,9 @@ const slackMessageOf = ({sentence, facts, links}: NoticeSummary) => {
 const escapeSlack = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 
 /**
- * An Adaptive Card for the trigger "When a Teams webhook request is received" of the Workflows app (learn.microsoft.com/connectors/teams). Texts
- * are text runs, in which Markdown has no meaning (learn.microsoft.com/adaptive-cards/schema-explorer/text-run). A card mentions a person only
- * if it lists entities, and this card lists none.
+ * Returns an Adaptive Card for the trigger "When a Teams webhook request is received" of the Workflows app
+ * (learn.microsoft.com/connectors/teams). Texts are text runs, in which Markdown has no meaning
+ * (learn.microsoft.com/adaptive-cards/schema-explorer/text-run). A card mentions a person only if it lists entities, and this card lists none.
  */
 const teamsMessageOf = ({sentence, facts, links}: NoticeSummary) => {
   const run = (text: string, most: number, isBold = false) => ({

@@ -21,8 +21,8 @@ type AuthoriseInput = {
   /** Whether the run is a dry run, which writes nothing and is not metered. */
   dryRun?: boolean
   /**
-   * Whether to reserve fewer rows than `declaredRows` if the period has fewer left. If false, such a run is refused, unless overage is
-   * enabled. Set for a number of rows that no client declared.
+   * Whether to reserve fewer rows than `declaredRows` if the period has fewer left. If false, the run is then refused, unless overage is
+   * enabled. True for a number of rows that no client declared.
    */
   fewer?: boolean
 }

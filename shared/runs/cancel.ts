@@ -11,8 +11,8 @@ type CancelledRun = Pick<Run, 'no' | 'org' | 'id' | 'engine' | 'dryRun'>
 
 /**
  * Stops the run. The service's own engine then ends the run. An external engine sees the stop in the answer to its next call, and closes the
- * run. Its lease is shortened, so that the import is not held for long if no call comes. If the lease has expired already, this function ends
- * the run.
+ * run. The lease of an external run is shortened, so that the import is not held for long if no call comes. If the lease has expired already,
+ * this function ends the run.
  */
 export const cancelRun = async (db: Pool, actor: AuditActor, {no, org, id, engine, dryRun}: CancelledRun) => {
   await db.transaction(async tx => {

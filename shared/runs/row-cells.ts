@@ -13,7 +13,10 @@ const mostKeys = 3
 type CellsInput = {source: StoredFile; rows: number[]}
 export type RowCells = {rowNumber: number; cells: string[]}
 
-/** Reads the cells of single rows, as cleaned for the run. `rows` must be in ascending order. Rows that the file does not have are left out. */
+/**
+ * Reads the cells of single rows, as cleaned for the run. `rows` must be in ascending order. Rows that the file does not have are left out.
+ * Throws BUSY after 30 s.
+ */
 export const readRowCells = async (deps: FileDeps, {source, rows: wanted}: CellsInput): Promise<{columns: string[]; rows: RowCells[]}> => {
   const until = Date.now() + longestMs
   try {

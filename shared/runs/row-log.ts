@@ -12,7 +12,10 @@ import {readLines} from './segment.ts'
 const mostSegments = 300
 const readAtOnce = 4
 
-/** Returns the final entries of one row, and its log entries in seq order. `log`: null if the run's log has too many segments to search. */
+/**
+ * Returns the final entries of one row, and its log entries in seq order, at most 1,000 while the log is in the database. `log`: null if the
+ * run's log has too many segments to search.
+ */
 export const readRunRow = async (deps: RunRowsDeps, foundRun: FoundRun, {row, source: id}: {row: number; source?: string | undefined}) => {
   const {snapshot, source} = frozenOf(foundRun, id)
   const told = await findRow(deps, foundRun, {snapshot, source, row})

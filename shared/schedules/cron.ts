@@ -48,7 +48,7 @@ export const catchUp = (times: Times, {due, now}: {due: string; now: string}): D
   return {newest: (last ?? newest).toISOString(), missed, next}
 }
 
-/** Throws unless the text is a cron expression of five fields that ever fires. */
+/** Throws if the time zone is unknown, or unless the text is a cron expression of five fields that ever fires. */
 export const assertTimes = (times: Times) => {
   assertZone(times.timezone)
   assertFields(times.cron)

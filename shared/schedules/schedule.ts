@@ -52,7 +52,7 @@ const shown = {
 export const NewSchedule = z.strictObject({...shown, source: FileSource.describe('Where the file is fetched from, with the credentials')})
 export type NewSchedule = z.output<typeof NewSchedule>
 
-/** The body that replaces a schedule. A `source` without credentials keeps the stored ones. */
+/** The body that replaces a schedule. If kind, target and user of the source stay the same, credentials that are left out stay too. */
 export const ReplacedSchedule = z.strictObject({
   ...shown,
   source: SourceChange.describe(
@@ -80,7 +80,10 @@ export const runOptionsOf = ({declaredRows, verify}: Schedule) => ({
   ...(verify !== null && {verify}),
 })
 
-/** Returns schedules in the form of the API, each with its next five moments and its last firing. Credentials are never returned. */
+/**
+ * Returns schedules in the form of the API, each with its last firing, and an enabled one with its next five moments. Credentials are never
+ * returned.
+ */
 export const describeSchedules = async (db: Db, schedules: readonly Schedule[]) => {
   const last = await listLastFirings(
     db,

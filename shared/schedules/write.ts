@@ -60,8 +60,9 @@ export const createSchedule = ({db, config}: ScheduleDeps, asker: NamedSchedule,
   })
 
 /**
- * Replaces a schedule. A stored credential that the change leaves out stays if target and user of the source are the same. Enabling the schedule
- * clears the reason of its stop. A firing that was due before the change still fires, because the periodic task may not have processed it yet.
+ * Replaces a schedule. A stored credential that the change leaves out stays if kind, target and user of the source are the same. If the kind is
+ * the same but target or user differs, the change is refused. Enabling the schedule clears the reason of its stop. A firing that was due before
+ * the change still fires, because the periodic task may not have processed it yet. If the change disables the schedule, nothing fires.
  */
 export const replaceSchedule = ({db, config}: ScheduleDeps, asker: OneSchedule, body: ReplacedSchedule): Promise<Schedule> =>
   db.transaction(async tx => {

@@ -2,7 +2,7 @@ import {z} from 'zod'
 
 /**
  * Sets the JSON Schema of a zod schema to that of `shape`. Use it if the first stage of the schema accepts more than later stages. Schemas
- * derived from it (`pipe`, `transform`, `optional`) have the same JSON Schema.
+ * derived from `schema` (`pipe`, `transform`, `optional`) have the same JSON Schema.
  */
 export const withJsonSchema = <S extends z.ZodType>(schema: S, shape: z.ZodType): S => {
   schema._zod.processJSONSchema = (context, _json, params) => {

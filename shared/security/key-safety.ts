@@ -15,7 +15,10 @@ type ExposureConfig = {
   CRM_STANDIN_URL?: string | undefined
 }
 
-/** Throws if other machines can reach this process and a secret is public or easily guessed: a key, or the CRM client secret. */
+/**
+ * Throws if the process runs in production or other machines can reach it, and a secret is public or easily guessed: a key, or the CRM client
+ * secret.
+ */
 export const assertKeysAreSafe = (config: ExposureConfig): void => {
   const reason = exposureOf(config)
   if (!reason) return

@@ -14,8 +14,8 @@ export type S3Config = {
 }
 
 /**
- * The size of one read request. A reader such as a run may pause for hours between two pieces, and stores cut a connection that stays open that
- * long. Objects never change, so all pieces belong to one object.
+ * The size in bytes of one read request and of one part of an upload. A reader such as a run may pause for hours between two pieces, and stores
+ * cut a connection that stays open that long. Objects never change, so all pieces belong to one object.
  */
 const pieceBytes = 8 * 1024 ** 2
 const connectWithinMs = 5_000

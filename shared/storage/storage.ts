@@ -12,12 +12,13 @@ export type StorageConfig = {directory: string; s3?: S3Config | undefined}
 
 export type StorageObject = {key: string; modifiedAt: Date; bytes: number}
 
+/** Stored objects by key. All operations except `list` and `sweepTemporary` throw StorageFailed if the storage itself fails. */
 export type Storage = {
   /** The kind of storage. If a deployment changes the kind, it cannot read its earlier objects. */
   kind: string
   /**
-   * Stores a stream completely or not at all: the object appears under its key only when every byte is stored. Returns its size. All operations
-   * except `list` and `sweepTemporary` throw StorageFailed if the storage itself fails.
+   * Stores a stream completely or not at all: the object appears under its key only when every byte is stored. Returns its size. Throws the
+   * stream's own error if the stream fails.
    */
   put(key: string, stream: AsyncIterable<Uint8Array>): Promise<number>
   read(key: string): Promise<Readable>
@@ -34,7 +35,10 @@ export type Storage = {
   list(folder?: string): AsyncIterable<StorageObject>
   exists(key: string): Promise<boolean>
   size(key: string): Promise<number>
-  /** Removes the remains of uploads that broke more than a day ago; the margin covers clocks that differ by hours. Returns their number. */
+  /**
+   * Removes the remains of uploads that broke more than a day ago, in a bucket at most 1,000 per call. The margin covers clocks that differ by
+   * hours. Returns their number.
+   */
   sweepTemporary(): Promise<number>
 }
 

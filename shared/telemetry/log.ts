@@ -3,8 +3,8 @@ import {type Logger, pino} from 'pino'
 export type Log = Logger
 
 /**
- * Keys whose values are redacted in logs, at the depths below. `code` is redacted only among headers, because errors have a `code`. Rows are
- * never logged: log ids, counts and codes instead.
+ * Keys whose values are redacted in logs: at the top level, one level deeper, and in `headers` at both levels. `code` is redacted only in
+ * `headers`, because errors have a `code`. Rows are never logged: log ids, counts and codes instead.
  */
 const SECRET = ['authorization', 'cookie', 'token', 'secret', 'grant', 'code', 'access_token', 'refresh_token', 'client_secret', 'password']
 

@@ -4,9 +4,8 @@ import type {Config} from '../config.ts'
 import type {Log} from './log.ts'
 
 /**
- * Changes the span of a traced step. The spans of a request lead from the API over its job to each CRM call. Without
- * OTEL_EXPORTER_OTLP_ENDPOINT, the SDK is not loaded and a step costs one comparison. Spans contain our own names, codes and counts: no rows, no
- * addresses, no names of customers or modules.
+ * Changes the span of a traced step: sets attributes, renames the span, or marks it as failed with a code. Spans contain our own names, codes
+ * and counts: no rows, no addresses, no names of customers or modules.
  */
 export type TraceAttribute = {set(attributes: Attributes): void; rename(name: string): void; fail(code: string): void}
 
@@ -24,7 +23,7 @@ const active = new AsyncLocalStorage<Context>()
 
 /**
  * Runs `work` as a span: under `parent`, else under the current span, else as the root of a new trace. If `work` throws, the span is marked as
- * failed.
+ * failed. The spans of a request lead from the API over its job to each CRM call. Until `openTracing` has loaded the SDK, only runs `work`.
  */
 export const traced = <T>(name: string, {kind, attributes = {}, parent}: TraceOptions, work: (mark: TraceAttribute) => T): T => {
   if (!tracer) return work(noMark)

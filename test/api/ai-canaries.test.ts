@@ -97,7 +97,7 @@ const expressions = [
   'row["Hue"]',
 ]
 
-/** Returns everything that an MCP client receives from these tools. */
+/** Calls four MCP tools, with the sample where they take rows, and returns everything that the client receives. */
 const askTools = async (call: Call, {columns, rows}: Sample): Promise<string> => {
   const records = rows.map(row => Object.fromEntries(columns.map((name, at) => [name, row[at]!])))
   const tried = expressions.map(expression => [

@@ -31,7 +31,7 @@ test('a process that wakes after its billing lock expired does not undo what oth
   )
   await payment.dashboard.changePrice(payer.id, prices['business.month'])
   await holdRunsOut()
-  // The remaining calls could now change another plan, so the request sends none.
+  // The remaining calls of the paused request could now change another plan, so the request must send none when it resumes.
   t.is((await ok(payer.ask({planKey: 'free'}), 200)).change, 'cancel')
   const [before, charged] = [frozen(payer), payer.charged()]
   sleeper.signal('SIGCONT')
@@ -78,7 +78,10 @@ const pointsOf: Record<1 | 2, Point[]> = {
   2: ['after_plan_change:1', 'after_payment_answer:1', 'between_payment_calls:1', 'after_payment_answer:2', 'before_billing_release:1'],
 }
 
-/** The changes whose process is killed after a call and before its record. An upgrade beside a pending change is killed at every step. */
+/**
+ * The changes during which a real process is killed after the first answer of the provider. `isForReal` adds every point of an upgrade beside a
+ * pending downgrade, and the point between the two calls of `N to D`. At other points, an error interrupts this process.
+ */
 const calls = ['N to D', 'N to C', 'D to C', 'D to N', 'an upgrade']
 const isForReal = (name: string, point: Point) =>
   name === 'D to an upgrade' ||

@@ -89,7 +89,7 @@ for (const policy of ['allow', 'masked', 'deny'] as const)
     const quoted = `${secrets.join(' ')}, ${secrets[7]!.toUpperCase()} and ${secrets[3]}@example.org`
     model.clear()
     for (const place of [['source', source.id], ['issue', source.id, 'invalid_value', 'People', secrets[0]!], ['checks'], ['run']]) {
-      // The second question replays the first with its values, because the person wrote them into the question.
+      // The second request sends the first question and its answer to the model again. Both quote personal cells.
       for (let time = 0; time < 2; time++) {
         if (time === 0) model.script(everyTool)
         model.script({text: `There are ${quoted} in it.`})

@@ -111,7 +111,7 @@ test.serial('a mapping that skips the field does not map it', async t => {
 test.serial('a flow that was stored before the field was set does not run', async t => {
   await ok(setField(null), 200)
   const {path} = await prepareImport(org, {csv, flow: mapped})
-  // An older process, which does not know the setting, could store this.
+  // An older process, which does not know the setting, could store a flow that maps the field. This statement produces that state.
   await here.db.query(sql.unsafe`update curated_modules set idempotency_field = 'Import_Key' where org_id = ${org.org}`)
   t.like(await org.call('POST', `${path}/runs`, {}), {status: 409, body: {code: 'FIELD_MAPPED'}})
 })

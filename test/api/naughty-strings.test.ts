@@ -35,8 +35,8 @@ const hasControls = (text: string) => /[\p{Cc}\p{Zl}\p{Zp}]/u.test(text)
 const trimmedHasControls = (text: string) => hasControls(text.trim())
 
 /**
- * Writes each string in turn. The service must store it unchanged, or refuse it as INVALID because it is empty, too long or unsupported.
- * Every eighth string is read back.
+ * Writes each string in turn. The service must store it in the form that `kept` returns, or refuse it as INVALID because it is empty, too long
+ * or unsupported. Every eighth string is read back, unless it was refused.
  */
 const holds = async (t: {is: any; like: any}, {most, write, written, read, kept = text => text, isRefused = () => false}: Field) => {
   for (const [at, text] of strings.entries()) {

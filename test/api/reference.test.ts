@@ -58,7 +58,7 @@ const undescribed = () => {
   const walk = (schema: any, at: string) => {
     for (const [name, one] of Object.entries<any>(schema?.properties ?? {})) {
       const named = one.$ref && document.components.schemas[one.$ref.split('/').at(-1)]
-      // A refusal narrows the codes of the envelope beside a reference, and the referenced schema has the description.
+      // A refusal refers to the envelope and lists its own codes beside the `$ref`. The description of `code` is in the referenced schema.
       if (!one.description && !named && !(one.enum && schema.$ref)) found.add(`${at}.${name}`)
       walk(one, `${at}.${name}`)
     }

@@ -184,7 +184,7 @@ test('writing a whole registry records the earlier value of each change', async 
   t.like(changes[1], {subject: 'settings.timezone', before: 'UTC', after: 'Europe/Berlin', registryVersion: 2})
 })
 
-/** Every route that writes, with a body that changes something and one that changes nothing, or null without one. */
+/** Routes that write the registry, each with a body that changes something, and with one that changes nothing, or null if there is none. */
 const writes: [string, string, unknown, unknown][] = [
   ['PATCH', 'settings', {timezone: 'Europe/Berlin'}, {timezone: 'UTC'}],
   ['PATCH', 'settings', {followsCrmRoles: false}, {}],

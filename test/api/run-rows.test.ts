@@ -53,7 +53,7 @@ test.serial('rows come with the cells of the file, the columns that name them, a
 
 const numbers = (rows: {rowNumber: number}[]) => rows.map(({rowNumber}) => rowNumber)
 
-/** Returns the answers of all queries about the rows of a run, to compare the database with the archive. */
+/** Returns the answers of six queries about the rows of a run. They must be equal before and after archiving. */
 const tellAll = async (path: string) => ({
   refused: await readAll(path, 'outcome=refused&limit=2', 'rows'),
   invalid: await readAll(path, 'code=INVALID_VALUE', 'rows'),

@@ -28,7 +28,7 @@ const startApi = async (t: ExecutionContext, environment = {}) => {
   return api
 }
 
-/** Sends a request without the rest of its body. The request stays in flight until `finish` sends it. */
+/** Sends a request with the first five bytes of its body. The request stays in flight until `finish` sends the rest of the body. */
 const beginMint = async (url: string) => {
   const {org, token} = await house.makeOrg()
   const body = '{"name": "slow"}'

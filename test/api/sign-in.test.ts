@@ -27,7 +27,7 @@ const newCrmOrg = (names: string[]) => {
   return {key, emails: users.map(({email}) => email)}
 }
 
-/** Lists the role changes that sign-ins made in the org, oldest first. A person who signs in is the author of their own change. */
+/** Lists the role changes by sign-ins among the org's newest 50 changes, oldest first. The author of each is the person who signed in. */
 const rolesRecorded = async (org: string) =>
   (await listChanges(house.db, {org, limit: 50}))
     .filter(

@@ -19,7 +19,8 @@ const body = JSON.stringify({name: 'Bench', rows: 100, fields: ['Account_Name', 
 
 /**
  * Measures requests per second of an authenticated, validated route ÷ those of the same route in bare Koa (router, body and schema, no
- * bearer). Interleaved rounds use one server process. The result is the median of the rounds' ratios.
+ * bearer), and ÷ those of the same route in our app without a bearer. Interleaved rounds use one server process. The results are the medians
+ * of the rounds' ratios.
  */
 export const measureAuth = async () => {
   const database = await createDatabase('bench')

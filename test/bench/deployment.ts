@@ -137,8 +137,8 @@ const runImport = async (place: BenchImport, ended: Deployment['ended'], file: {
 type FoundRun = EndedRun & {state: string; entries: number; stop: object | null}
 
 /**
- * Waits for the ends of runs. Throws if a run was stopped, or if no log entry is added for `standsStillMs`. Polls rarely, so that polling does
- * not affect the measurement.
+ * Waits for the ends of runs. Throws if a run was stopped, except with `cancelled`, or if no log entry is added for `standsStillMs`. Polls
+ * rarely, so that polling does not affect the measurement.
  */
 const untilEnded = async (query: Query, standsStillMs: number, ids: string[], {cancelled} = {cancelled: false}): Promise<EndedRun[]> => {
   for (let last = -1, since = Date.now(); ; await sleep(200)) {

@@ -19,8 +19,9 @@ const changedEvery = 5
 const fewestLists = 1
 
 /**
- * Measures an import of matched rows, of which every fifth changes, against an export with unchanged rows skipped ÷ by queries with every row
- * written. The CRM is compared with the file after each run, and each row must have the same record in both. One round each.
+ * Measures an import of matched rows, of which every fifth changes. A run that matches by an export and skips unchanged rows is compared with
+ * runs that match by queries and write every row. The queries hold one value list, then ten. The CRM is compared with the file after each run,
+ * and each row must have the same record in all runs. One round each.
  */
 export const measureMatchedImport = async ({rows = usualRows}: MeasureOptions) => {
   const crm = ['test/simulators/crm.ts', '--control', '--no-bodies', '--journal', '10']

@@ -22,7 +22,7 @@ const underWayWithinMs = 60_000
  * Measures how long people wait for small imports while a large one is active in the same org. The figure is the 95th percentile of the time
  * from the request for a run of 50 rows to its end, with a run of 1,000,000 rows ÷ without it.
  * 200 small runs start, one every 80 ms. One CRM org has ten slots and 400 ms per call, so the small runs alone need half of the slots. Two
- * `imports` processes execute eight runs each. So the large run takes one of sixteen places, and no small run waits for one.
+ * `imports` processes execute eight runs each. So sixteen runs can be active, and no small run waits until another run ends.
  * The result is the median ratio of five interleaved rounds. Each round starts a new large run and cancels it when the small runs have ended.
  */
 export const measureSmallRuns = async () => {

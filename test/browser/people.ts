@@ -1,4 +1,4 @@
-/** A contact of an invented trade fair. The pictures of the README show them. */
+/** An invented contact of a trade fair. The screenshots in the README show such contacts. */
 export type Person = {
   first: string
   last: string
@@ -27,7 +27,7 @@ const titles = [
   'Plant Manager',
 ]
 
-/** Companies with town and country, which the CRM has as accounts. */
+/** Companies, each with its town and country. `journey.browser.ts` creates them as accounts of the CRM. */
 export const companies = [
   ['Harbour Foods', 'Bilbao', 'ES'],
   ['Nordlicht Energie', 'Hamburg', 'DE'],

@@ -12,7 +12,7 @@ const ask = (message: string, requestedSchema: z.ZodObject) => inputRequired.eli
 const sample = (question: string, maxTokens: number) =>
   inputRequired.createMessage({messages: [{role: 'user', content: {type: 'text', text: question}}], maxTokens})
 
-/** Adds tools that need input from the client. Except for `capabilities`, each asks again until all input has arrived. */
+/** Adds tools that ask the client for input until all of it came. `capabilities` always asks, and `tampered_state` until its state returns. */
 export const addInputTools = (server: McpServer, states: States): void => {
   const add = (name: string, answer: (context: ServerContext) => Promise<sdk.CallToolResult | sdk.InputRequiredResult>) =>
     server.registerTool(`test_input_required_result_${name}`, {description: `Asks the client: ${name}`}, answer)

@@ -99,8 +99,8 @@ const addTalkingTools = (server: McpServer, bus: sdk.InMemoryServerEventBus) => 
 type Handlers = {_requestHandlers: Map<string, (request: sdk.CallToolRequest, context: ServerContext) => Promise<object>>}
 
 /**
- * Refuses a call that needs sampling before its tool runs. The protocol requires a refused call, but the SDK turns an error of a tool into a
- * result.
+ * Refuses a call of `test_missing_capability` before the tool runs, if the client has no sampling. The protocol requires a refused call, but the
+ * SDK turns an error of a tool into a result.
  */
 const refuseWithoutSampling = (server: McpServer) => {
   const handlers = (server.server as unknown as Handlers)._requestHandlers

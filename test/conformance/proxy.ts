@@ -3,8 +3,8 @@ import {createServer, request} from 'node:http'
 import type {AddressInfo} from 'node:net'
 
 /**
- * Starts a proxy that adds the bearer, which the suite cannot send. Host and Origin stay unchanged, because the suite tests them. Returns
- * the proxy's URL with the host name that the suite gets.
+ * Starts a proxy that adds the bearer, which the suite cannot send. Host and Origin stay unchanged, because the suite tests them. The returned
+ * URL of `/mcp` has the host name `localhost`.
  */
 export const startProxy = async (target: string, bearer: string): Promise<{url: string; stop(): Promise<unknown>}> => {
   const {hostname, port} = new URL(target)

@@ -47,7 +47,7 @@ const readWalked = async (folder: string): Promise<Walked> => {
   return walked
 }
 
-/** Whether a scenario has passed: at least one check succeeded and none failed. A scenario without checks has not passed. */
+/** Whether a scenario has passed: at least one check succeeded, and none failed or gave a warning. A scenario without checks has not passed. */
 export const isTicked = (checks: Check[] | undefined): boolean =>
   checks?.some(({status}) => status === 'SUCCESS') === true && checks.every(({status}) => status !== 'FAILURE' && status !== 'WARNING')
 

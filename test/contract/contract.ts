@@ -15,8 +15,8 @@ import {probeRequests} from './probe-requests.ts'
 
 /**
  * The tests whose exchanges `npm run contract` checks. The command runs them, and their CRM simulators record every exchange. It checks each
- * exchange against the vendor's OpenAPI documents in the folder CRM_OAS_DIR. It ends with 1 if something differs, if a test fails, or if no
- * test made one of the adapter's calls.
+ * exchange against the vendor's OpenAPI documents in the folder CRM_OAS_DIR. It exits with 1 if something differs, a test fails, or a call of
+ * `needed` or a probe request was not made. It exits with 2 if CRM_OAS_DIR is not set.
  */
 const traffic = [
   'test/simulators/crm-*.test.ts',

@@ -44,7 +44,10 @@ const spoiling = [
 /** Differences that are expected. */
 type KnownFaults = {probes: ProbeRequest[]; newer?: NewerOperation[]}
 
-/** Checks the adapter's requests and the simulator's answers. Skips requests of the tests, and answers that a fault changed. */
+/**
+ * Checks the adapter's requests and the simulator's answers. Skips requests of the tests, answers that a fault changed, and operations that are
+ * newer than the documents.
+ */
 export const judgeExchanges = (checker: Checker, exchanges: Iterable<Exchange>, {probes, newer = []}: KnownFaults): Verdict => {
   const verdict: Verdict = {
     requests: 0,

@@ -122,7 +122,7 @@ export type ChaosCase = {
   /** Runs at the same time as the first runs. */
   meanwhile?(): Promise<unknown>
   beforeRetry?(): void
-  /** Retries the imports even if every run wrote all its rows. */
+  /** Retries the imports even if no row needs attention. */
   alwaysRetry?: boolean
 }
 
@@ -133,8 +133,8 @@ export type ChaosCase = {
 export type ChaosPlayed = {verdicts: Verdict[]; chains: EndedRunState[][]}
 
 /**
- * Runs imports at once under faults. If a row of any import was not written, or with `alwaysRetry`, retries all imports without faults. Judges
- * after each step.
+ * Runs imports at once under faults. If a row of any import failed, was refused or got no answer, or with `alwaysRetry`, retries all imports
+ * without faults. Judges after each step.
  */
 export const playCase = async (lane: Lane, {laid, faults, switches = {}, imports: count = 1, ...more}: ChaosCase): Promise<ChaosPlayed> => {
   const {here, key, org} = lane

@@ -10,8 +10,9 @@ const theirs = 7
 const ours = 13
 
 /**
- * Runs an import without matching, so that the CRM refuses duplicates. The file holds the same hundred rows twice, and the first create of each
- * half is lost. One number exists in a record of another user, and one in an older record of our own user.
+ * Runs an import without matching, so that the CRM refuses duplicates. The file holds the same hundred rows twice. The CRM executes the first
+ * create of the first half, but its answer is lost. Two creates of the second half do not reach the CRM. One number exists in a record of
+ * another user, and one in an older record of our own user.
  */
 export const playClaimingImport = async (stage: Stage, {world, org}: Here) => {
   const ground = {here: world, org, pass: async () => {}}

@@ -14,7 +14,10 @@ export const ERRORS = [
    * Values of a unique field in more than one record, rows that created several records, and records that two rows created or two imports claim.
    */
   'duplicated',
-  /** Records that no row claims and that neither the log nor the results disclose. */
+  /**
+   * Records that no row claims and that neither the log nor the results disclose. Also second records of one match key without a reported
+   * cause.
+   */
   'undisclosed',
   /** Rows that claim or name the record of another row. */
   'wrongIds',
@@ -34,7 +37,7 @@ export const ERRORS = [
   'failedErrors',
   /** Difference between the rows the org has used in its period and the rows its runs count. */
   'usageErrors',
-  /** Differences of the org's AI credits between account, entries and grants. */
+  /** Differences of the org's AI credits between account, entries, grants and reservations, and sums below zero. */
   'ledgerErrors',
 ] as const
 export type Errors = Record<(typeof ERRORS)[number], number>
@@ -57,8 +60,8 @@ export type EndedRunState = {
 }
 
 /**
- * The runs to judge. `chains`: for each import of these files, the runs of its retry chain in order. Only the last run is judged; earlier runs
- * were judged before.
+ * The runs to judge. `chains`: for each import of these files, the runs of its retry chain in order. The last run is judged. Of earlier runs,
+ * only the logs are read.
  */
 export type JudgedRun = {laid: Case; chains: EndedRunState[][]; known: Set<string>; crmOrg?: string; repeated?: Set<string>}
 
@@ -147,7 +150,7 @@ const judgeUse = async ({db}: Deployment, {run, usedRows}: EndedRunState, find: 
   if (usedRows !== counted) find('usageErrors', `the org has used ${usedRows} rows, and its runs count ${counted}`)
 }
 
-/** Compares the AI credits of an org between account, entries and grants. Skips an org without a credit account. */
+/** Compares the AI credits of an org between account, entries, grants and reservations. Skips an org without a credit account. */
 const judgeCredits = async ({db}: Deployment, {run}: EndedRunState, find: Find) => {
   const org = await db.oneFirst(sql.type(z.object({org: z.string()}))`select org_id as org from runs where id = ${run.id}`)
   if (!(await db.exists(sql.type(z.object({}))`select from credit_accounts where org_id = ${org}`))) return

@@ -37,8 +37,8 @@ const noClose: Change[] = [
 ]
 
 /**
- * Returns the counts of a mutant. The timing of two workers depends on the machine: if some of these counts are zero, the mutant runs again, at
- * most three times in all.
+ * Returns the counts of a mutant. The timing of two workers depends on the machine: if a count named in `counts` is zero, the mutant runs again,
+ * at most three times in all.
  */
 const noticed = async (changes: Change[], asked: string[], counts: string[]) => {
   for (let look = 1; ; look++) {

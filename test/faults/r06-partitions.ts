@@ -11,7 +11,8 @@ import type {Scenario, Stage} from './scenario.ts'
 const keys = {bucket: 'records', accessKeyId: 'AKFAULTS', secretAccessKey: 'of-the-stand-in', region: 'us-east-1'}
 
 /**
- * Breaks the network of each process separately, as each has its own proxies: two workers, the API and, for all of them, storage and the CRM.
+ * Breaks network connections one at a time. The API and each of two workers have separate proxies to Postgres. All of them share one proxy to
+ * storage and one to the CRM.
  */
 export const partitions: Scenario = {
   row: 'R6',

@@ -105,7 +105,7 @@ const killTokens = async (stage: Stage, ground: Ground) => {
   stage.judged(await carried.judge())
 }
 
-/** Opens a CRM client as another process has it. The two share only the database. */
+/** Opens a separate CRM client, as another process would. It shares only the database with other clients. */
 const openAdapter = async ({here: {db, config, tools}, org}: Ground) => {
   const budget = openBudget(tools)
   const own = openCrm({db, config, log: tools.log, budget})

@@ -16,8 +16,8 @@ const [again, late] = [12, 6]
 const alarmSeconds = 60
 
 /**
- * Delivers the job of a run many times. The first job is held back while twelve copies are delivered, and six more arrive an hour late. No
- * worker takes any for ten minutes.
+ * Delivers the job of a run many times. Workers are suspended until the waiting jobs look ten minutes old. Then twelve copies are delivered
+ * while the first job is locked. Six more copies, due an hour later, are delivered after the run has ended.
  */
 export const deliveries: Scenario = {
   row: 'R10',

@@ -23,7 +23,7 @@ const hungAfterSeconds = 6
 
 /**
  * Faults at the point where a run reads its parent keys, which the other org's runs do not reach. V8 ends a process that is out of memory with
- * SIGABRT. The watchdog ends a process that loops.
+ * SIGABRT. The watchdog ends a process that loops. Null: no process fault, because Postgres refuses the keys instead.
  */
 const KINDS = {crashes: 'in_index:1', 'runs out of memory': 'in_index:1:SIGABRT', loops: 'in_index:1:LOOP', throws: null} as const
 

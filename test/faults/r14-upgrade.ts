@@ -69,7 +69,7 @@ const openStory = (stage: Stage, site: Site) => {
   }
 
   return {
-    /** Switches from the current build to `build`. The current build starts a run, and `build` finishes it. */
+    /** Switches from the current build to `build`. Unless `imports` is false, the current build starts a run, and `build` finishes it. */
     async handOver(build: Build, {release: releases = false, imports = true}: HandOver = {}) {
       const before = crew
       const beginning = imports ? beginRun(stage, site, passed) : null

@@ -81,7 +81,7 @@ const setClocks = async ({api, first, second, here: {world}}: Site, hours: numbe
   await Promise.all([api.set(hours), first.set(-hours), second.set(hours)])
 }
 
-/** Checks by the dates of the API's answers that its clock was moved. */
+/** Checks by the dates of the API's answers that its clock was moved. Does nothing without separate clocks. */
 const assertOff = async (stage: Stage, {here}: Site, hours: number) => {
   const off = async () => {
     const {headers} = await here.org.call('GET', '/auth/me')
@@ -90,7 +90,7 @@ const assertOff = async (stage: Stage, {here}: Site, hours: number) => {
   if (hasOwnClocks) stage.figure('hours off', Math.abs(await until(off, seen => seen === hours)), {least: 2})
 }
 
-/** Runs an import for longer than two leases. Its first create is lost, and during it the clocks of both workers swap their offsets. */
+/** Runs an import for longer than two leases, and loses its first create. Meanwhile, separate clocks of both workers swap their offsets. */
 const playJump = async (stage: Stage, {ground, here: {world}, first, second}: Site, hours: number) => {
   const laid = writeCase(0, stage.dice, rows)
   const prepared = await prepareCase(ground, {...laid, start: {}})

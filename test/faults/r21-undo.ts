@@ -2,10 +2,10 @@ import {environment, openGround} from './carried.ts'
 import type {Scenario} from './scenario.ts'
 import {runUndoSeed} from './undo-seed.ts'
 
-/** Most seeds that this scenario runs, because more would repeat the same faults. */
+/** Maximum number of seeds that this scenario runs. More would repeat the same faults. */
 const mostSeeds = 6
 
-/** Undoes imports of all kinds after a third of the records was edited. `--rows 20000` gives a long run. */
+/** Undoes imports of all kinds after about a third of the records were edited. `--rows 20000` gives a long run. */
 export const undo: Scenario = {
   row: 'R21',
   fault: 'workers die during an undo, answers to restores and deletes are lost, the token expires, the quota is spent',

@@ -16,7 +16,7 @@ export type Scenario = {
   play(stage: Stage): Promise<void>
 }
 
-/** Options of the command line. `seeds`, `rows` and `points` apply to scenarios with seeded imports, `cells` to R19 and R20. */
+/** Options of the command line. `seeds` applies to R1 and R19 to R21, `rows` to R1 and R21, `points` to R1, and `cells` to R19 and R20. */
 export type PlayScenarioInput = {seed: number; seeds: number; rows: number; points?: string[] | undefined; cells?: string[] | undefined}
 
 /** What a scenario uses to act and to report. Its reports appear in the scenario's line of the table. */

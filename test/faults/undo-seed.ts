@@ -19,7 +19,7 @@ const secondsPerThousand = 240
 const settings = {CRM_SLOTS: '5'}
 
 /**
- * Imports a file without faults, edits a third of the records by hand, and undoes the import under faults. Up to two workers die, answers to
+ * Imports a file without faults, edits about a third of the records, and undoes the import under faults. Up to two workers die, answers to
  * restores and deletes are lost, the token expires and is not renewed at once, and the quota is exhausted. Compares the CRM field by field.
  */
 export const runUndoSeed = async (ground: Ground, seed: number, rows: number): Promise<UndoSeedReport> => {

@@ -25,8 +25,8 @@ export type Violence = {
 const deaths: FaultPoint[] = ['after_intent', 'after_send', 'before_settle', 'after_search', 'in_close', 'in_archive']
 
 /**
- * Starts two workers, each replaced when it dies. The first workers die at named points. Later a worker is killed, suspended or cut off at
- * random moments. `points` replaces all these faults. `logged` gets every log line.
+ * Starts two workers, each replaced when it dies. The first workers die or fall asleep at named points. Later a worker is killed, suspended or
+ * cut off at random moments. `points` replaces all these faults. `logged` gets every log line.
  */
 export const openViolence = async (
   here: Deployment,
@@ -124,7 +124,7 @@ const cutWire = async ({dice, done, wire}: Scene) => {
 
 const longestSleepMs = 10_000
 
-/** Wakes a suspended worker half a second after its run was taken over, or after ten seconds. */
+/** Wakes a suspended worker half a second after any run was taken over, at the latest after about ten seconds. */
 const wakeInTime = async (here: Deployment, worker: ChildProcess, done: WakeInTimeInput) => {
   const isGone = () => worker.exitCode !== null || worker.signalCode !== null
   while (!isGone() && !(await isAsleep(worker))) await sleep(200)

@@ -8,8 +8,8 @@ type Node = {[key: string]: any}
 type KnownValues = (name: string) => fc.Arbitrary<unknown> | null
 
 /**
- * Returns values for a zod schema. Most are valid, but refinements that JSON schema cannot express are ignored. About one number in twenty and
- * one text in thirteen is at a limit or beyond it.
+ * Returns values for a zod schema. Most are valid, but refinements that JSON schema cannot express are ignored. About one number in twenty is
+ * invalid. About one text in thirteen is at a limit of length, beyond it, or unusual.
  */
 export const fromSchema = (schema: z.ZodType, known: KnownValues): fc.Arbitrary<unknown> => {
   const root: Node = z.toJSONSchema(schema, {io: 'input', unrepresentable: 'any'})

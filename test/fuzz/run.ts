@@ -90,7 +90,7 @@ type Hunt = ReturnType<typeof openHunt>
 type Means = {wire: Wire; judge: Judge; tally: Tally; seed: number; until: number}
 
 const openHunt = ({wire, judge, tally, seed, until}: Means) => {
-  /** Problems that were reported. Each problem of a route is reported once, with the smallest request that causes it. */
+  /** Problems that were reported. Each problem of a route is reported once, with the smallest request found that causes it. */
   const known = new Set<string>()
   const test = async (route: Route, place: RequestPlaces, drawn: DrawnRequest) => {
     const received = await wire.send(drawn, place.bearers).catch((error: Error) => error)
@@ -123,8 +123,8 @@ const openHunt = ({wire, judge, tally, seed, until}: Means) => {
 }
 
 /**
- * Codes of errors that are no failure of the API. The API may end a connection after it refused an unread body. Node refuses to send some
- * requests. The API may see no valid HTTP in a HEAD request.
+ * Whether an error is no failure of the API. The API may end a connection after it refused an unread body. Node refuses to send some requests.
+ * The API may see no valid HTTP in a HEAD request.
  */
 const isOfTheWire = (error: Error) => 'code' in error && OF_THE_WIRE.includes(String(error.code))
 const OF_THE_WIRE = ['ECONNRESET', 'EPIPE', 'ERR_INVALID_CHAR', 'HPE_INVALID_CONSTANT', 'HPE_CLOSED_CONNECTION']

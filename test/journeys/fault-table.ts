@@ -54,7 +54,7 @@ export type Row = Partial<Record<Door | 'write' | 'read' | 'all', Expected>> & {
   calls?: number
   /** Whether the read of the other parent's rows meets the same fault. */
   lasts?: boolean
-  /** Whether the quota counts as exhausted afterwards; by default if this call reported it. */
+  /** Whether the quota counts as exhausted afterwards. Default: true if a 429 reported it, or if the request was refused for it. */
   spent?: boolean
   /** Requires a connection whose token was not used yet. */
   fresh?: boolean

@@ -4,7 +4,7 @@ import {openXlsx} from '../../shared/files/xlsx/xlsx-file.ts'
 import {read, refused, stored, usual} from '../shared/files/workbooks.ts'
 import {partsOf, writeWorkbook, zip} from '../support/workbook.ts'
 
-/** The parts of a small valid workbook. `test/shared/files/xlsx-refused.test.ts` tests workbooks that declare or hide their size. */
+/** The parts of a small valid workbook. `test/shared/files/xlsx-refused.test.ts` tests workbooks that declare a large or a false size. */
 const parts = partsOf({sheets: [{name: 'One', rows: [['a'], [1], [2]]}]})
 const sheet = 'xl/worksheets/sheet1.xml'
 

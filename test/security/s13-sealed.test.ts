@@ -53,7 +53,7 @@ const columns: Record<string, Opener> = {
   'written_modules.key_sealed': (ring, id, sealed) => open(ring, sealed, keySealingOf({connector: id, module: 'Leads'})),
 }
 
-/** Creates an org with two values in each sealed column. */
+/** Creates two values in each sealed column. Returns an org with two connections. One run and one idempotency key belong to a second org. */
 const fill = async () => {
   const home = await house.makeOrg()
   const call = house.as(home.token)

@@ -7,7 +7,7 @@ const count = new Intl.NumberFormat('en')
 
 export type ProgressBar = {show(progress: Progress): void; end(): void}
 
-/** Shows progress: on a terminal as one line that is redrawn, elsewhere as a line every two seconds. */
+/** Shows progress: on a terminal as one line that is redrawn, elsewhere as lines, at most one every two seconds. */
 export const openProgress = (label: string, out: NodeJS.WriteStream = process.stdout): ProgressBar => {
   const startedAt = Date.now()
   let printed: {at: number; done: number} | null = null

@@ -6,10 +6,9 @@ import {listTestFiles} from './long-tests.ts'
 const MOST_FILES = 12
 
 /**
- * Runs the short tests, or with `--long` the others. Files with a failed test run a second time, one after the other, because a test with a
- * time limit can fail on a busy machine. Files whose process the runtime aborted also run again: Node 24 rarely aborts after it freed
- * WebAssembly code (nodejs/node#64500). A second failure fails the run, and so does any other error, such as a timeout. Other arguments
- * select files, which run only once.
+ * Runs the short tests, or with `--long` the others. If at most `MOST_FILES` files fail, they run a second time, one after the other. A test
+ * with a time limit can fail on a busy machine, and Node 24 rarely aborts after it freed WebAssembly code (nodejs/node#64500). A second failure
+ * fails the run, and so does any other error, such as a timeout. Other arguments select files, which run only once.
  */
 const runTests = async (given: string[]): Promise<number> => {
   const {short, long} = listTestFiles()

@@ -17,7 +17,7 @@ export type Supervisor = {
   start(line: ProcessLine): Supervised
   /** Runs the command to its end. Throws with its last output if the exit code is not 0. */
   complete(line: ProcessLine): Promise<void>
-  /** Sends SIGTERM, and SIGKILL after `graceSeconds` (10). The same happens if this process is killed. */
+  /** Sends SIGTERM, and SIGKILL after `graceSeconds`, by default 10. The same happens if this process is killed. */
   stop(): Promise<void>
   kill(): void
 }

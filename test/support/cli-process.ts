@@ -95,7 +95,7 @@ export const shownBy = (text: string) =>
     .join('\n')
     .replaceAll(new RegExp(`${esc}\\[[\\d;]*m`, 'g'), '')
 
-/** Lists the states of a line that is redrawn. */
+/** Lists the states of a line that is redrawn, without empty states and those with escape sequences. */
 export const drawnBy = (text: string) =>
   text
     .split(redraw)

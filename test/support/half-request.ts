@@ -2,7 +2,7 @@ import {connect, type Socket} from 'node:net'
 
 /**
  * A connection on which the test writes a request piece by piece, as a client that breaks the protocol. `answer`: everything received until
- * it closes.
+ * the connection closes.
  */
 export type HalfRequest = {send(text: string | Buffer): void; answer: Promise<string>; socket: Socket}
 

@@ -58,7 +58,7 @@ const assertAttempts = (log: any[]) => {
   }
 }
 
-/** Asserts that an ended run has no batch in flight, no admissions and no cursor, and that its counts agree. */
+/** Asserts that an ended run has no batch in flight, no admissions and no cursor, and that the rows counted in its head equal `rowsWritten`. */
 const assertClosed = async (db: TestDeployment['db'], run: any) => {
   const left = await db.one(sql.type(z.object({sends: z.number(), admissions: z.number(), cursors: z.number(), counted: z.number()}))`
     select (select count(*) from sends where run_no = r.run_no) as sends, (select count(*) from admissions where run_no = r.run_no) + (select count(*) from admitted_blocks where run_no = r.run_no) as admissions,

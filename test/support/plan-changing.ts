@@ -61,7 +61,7 @@ const listChanges = async ({house}: Billing, org: string): Promise<ChangeRow[]> 
     select id, kind, state, error, person_id as person, target, params from plan_changes where org_id = ${org}
     order by created_at, id`)) as ChangeRow[]
 
-/** Lists the write calls to the provider in order, each by one word. */
+/** Lists the write calls to the provider in order, without previews, each by one word. */
 export const callsOf = ({payment}: Billing): string[] => payment.journal().filter(isWrite).map(describeCall)
 
 const isWrite = ({method, path}: Entry) => method === 'POST' && !path.endsWith('/create_preview')

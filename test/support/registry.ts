@@ -69,8 +69,8 @@ export const readChanges = async (call: Call, org: string, connectors: string[],
 const module = {enabled: null, singular: null, uniqueFields: [], match: null, exclusions: [], seedMappings: []}
 
 /**
- * Applies changes to a snapshot in order. `after` of a change is the whole new value. Uses no code of the service, so that tests can
- * compare the two.
+ * Applies changes to a snapshot in order. `after` of a change is the whole new value. Uses no code of the service, so that tests can compare the
+ * result with the service's registry.
  */
 export const replay = (snapshot: any, changes: Pick<Change, 'subject' | 'target' | 'after' | 'connectorId'>[]) => {
   const registry = structuredClone(snapshot)

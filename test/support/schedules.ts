@@ -51,7 +51,7 @@ export const makeTemplate = async ({call, org, connector}: Org, more: object = {
   return `/orgs/${org}/templates/${made.id}`
 }
 
-/** Creates a template with a schedule that fires only on request. */
+/** Creates a template with a schedule that fires only on request, unless `more` sets another `cron`. */
 export const makeSchedule = async (org: Org, host: FileHost, more: object = {}) => {
   const of = await makeTemplate(org)
   const body = {name: 'Nightly', ...seldom, source: host.source, ...more}

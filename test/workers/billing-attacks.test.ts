@@ -22,8 +22,9 @@ test.afterEach.always(() => billing.payment.faults.clear())
 
 const settle = (session: string) => settleCheckout(billing.house.tools, null, session)
 
-/** Number of events delivered so far. `hear` delivers an event and applies it, as the worker would. */
+/** Number of events delivered so far. */
 let told = 0
+/** Delivers an event and applies it, as the worker would. */
 const hear = async (type: string, object: {id: string; customer?: unknown; object: string}) => {
   const {house} = billing
   const id = `evt_${(told += 1)}`
@@ -32,8 +33,8 @@ const hear = async (type: string, object: {id: string; customer?: unknown; objec
 }
 
 /**
- * Opens one of our checkout pages for a new customer. `other` gives the customer another plan without us, and applies its event. `pay` then pays
- * the page.
+ * Opens one of our checkout pages for a new customer. `other` gives the customer another plan without us, and applies its event. `pay` pays the
+ * page.
  */
 const bought = async () => {
   const {payment, stripe, prices} = billing

@@ -8,8 +8,8 @@ import {startTestDeployment} from '../support/test-deployment.ts'
 const keeping = {...writing, match: {...writing.match, unchanged: 'skip', onEdited: 'keep'}}
 
 /**
- * A field type with three values. `base` and `other`: cells. `edited`: what a person enters, as the CRM shows it. `spelled`: the value of `base`
- * in another spelling. `more`: further options of the field.
+ * Field types, each with three values. `base` and `other`: cells. `edited`: what a person enters, as the CRM shows it. `spelled`: the value of
+ * `base` in another spelling. `more`: further options of the field.
  */
 const types: {type: string; more?: object; base: string; spelled?: string; other: string; edited: unknown}[] = [
   {type: 'text', base: 'Soria', spelled: ' Soria ', other: 'Toledo', edited: 'Burgos'},

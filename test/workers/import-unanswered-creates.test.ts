@@ -22,7 +22,7 @@ const creates = {method: 'POST', path: '/crm/v8/Accounts'}
 
 type Lane = {user: string; company: string; org: Awaited<ReturnType<typeof openOrg>>; last: Promise<unknown>}
 const laneOf = (user: string, company: string): Lane => ({user, company, org: null!, last: Promise.resolve()})
-/** These tests mostly wait, so tests of different users run in parallel. Each fault applies to one user. */
+/** One lane per user of the CRM. Tests of different lanes run in parallel, because they mostly wait. A fault of a lane applies to its user. */
 const lanes = {
   ana: laneOf('ana@example.org', 'example'),
   eva: laneOf('eva@example.org', 'example'),

@@ -52,7 +52,7 @@ const assertWaits = async (t: ExecutionContext<Here>, {run, items}: {run: string
   await world.ahead(`${seconds} seconds`)
 }
 
-/** `mayGoOn`: the CRM may still process the call, because no answer arrived or a gateway timed out. */
+/** `mayGoOn`: the CRM may still process the call, because no answer arrived or a gateway answered in its place. */
 for (const [what, action, {isDone = true, mayGoOn = false}] of [
   ['before the CRM acted', 'dropBefore', {isDone: false, mayGoOn: true}],
   ['after the CRM acted', 'dropAfter', {mayGoOn: true}],

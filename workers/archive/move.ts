@@ -25,7 +25,7 @@ type ArchivePiece = {list: number; first: number; last: number; items: readonly 
 /**
  * Moves an ended run's records to storage. Each object is stored under a new key and read back. Then one transaction names all objects, and
  * readers switch to storage. An interrupted move leaves only objects that no row names, which `maintainSegments` deletes later. Returns the
- * number of moved entries, or null if the records were moved already.
+ * number of moved entries, or null if the records were moved already, the run has expired, or its org is being erased.
  */
 export const moveRecords = async (deps: ArchiveDeps, run: RunToArchive): Promise<number | null> => {
   const {db} = deps
@@ -53,8 +53,8 @@ export const moveRecords = async (deps: ArchiveDeps, run: RunToArchive): Promise
 }
 
 /**
- * Yields the log, then the outcomes of the rows of each source. Runs of external engines have only a log, because those engines read their
- * rows themselves.
+ * Yields the log, then the outcomes of the rows of each source that a flow reads. Runs of external engines have only a log, because those
+ * engines read their rows themselves.
  */
 async function* piecesOf(deps: ArchiveDeps, run: RunToArchive, seq: number): AsyncGenerator<ArchivePiece> {
   yield* piecesOfLog(deps, run)

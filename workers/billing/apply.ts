@@ -99,8 +99,8 @@ const applyTopup = async ({tools, held: {org}, event}: ApplyEventInput): Promise
 const noEffect: EventEffect = {write: async () => {}}
 
 /**
- * Writes the subscription, which includes the card to charge. Also clears a stop of top-ups, because a new card may pay for a top-up that
- * failed with the old one.
+ * Writes the subscription, which includes the card to charge. Also resumes top-ups that were stopped because of the card, if the customer has
+ * another card now.
  */
 const applyCard = async (applying: ApplyEventInput): Promise<EventEffect> => {
   await clearTopupStop(applying.tools, applying.held.org)

@@ -30,8 +30,9 @@ const perLook = 100
 const longestMs = 20_000
 
 /**
- * Applies the event, and then the org's other open events until `longestMs`, under one billing lock. One read of the subscription serves all
- * events that arrived before it. Returns the status of the named event; `deferred` if another process holds the lock.
+ * Applies the event, and then the org's other untried events until `longestMs`, under one billing lock. Does nothing if the event is already
+ * processed or ignored. One read of the subscription serves all events that arrived before it. Returns the status of the named event; `deferred`
+ * if another process holds the lock.
  */
 export const applyEvents = async (deps: WorkerDeps, id: string): Promise<EventStatus> => {
   const event = await findEvent(deps.db, id)
@@ -83,7 +84,10 @@ const noteFailure = async ({db, log}: WorkerDeps, {event, error, again}: FailedE
   return status
 }
 
-/** Applies the org's other events in the order of arrival. Stops after a failure or after `longestMs`; a later job applies the rest. */
+/**
+ * Applies the org's events that were not tried yet, in the order of arrival. Stops at a failure that is retried, at a drain, or after
+ * `longestMs`. A later job applies the rest.
+ */
 const applyOthers = async (deps: WorkerDeps, {held, reading}: Omit<One, 'id'>) => {
   const {db, drain, log} = deps
   for (const end = Date.now() + longestMs; ; ) {

@@ -17,7 +17,10 @@ const notify = ({held: {org}}: ApplyEventInput, {kind, once, about = {}}: Billin
 
 const nothing: EventEffect = {write: async () => {}}
 
-/** Announces a failed charge, once per attempt. Nothing is sent if the invoice was paid meanwhile. */
+/**
+ * Announces a failed charge, once per attempt and status of the invoice. Sends nothing if the invoice is neither open nor uncollectible, for
+ * example because it was paid meanwhile.
+ */
 export const notifyPaymentFailed = async (applying: ApplyEventInput): Promise<EventEffect> => {
   const {id, status, attempt_count: attempt, amount_remaining: amount, currency, next_payment_attempt: next} = await readInvoice(applying)
   if (status !== 'open' && status !== 'uncollectible') return nothing

@@ -106,7 +106,9 @@ const disabledIssues = async (tx: Tx, place: {org: string; connector: string}, f
 }
 
 /**
- * Notes decisions that a person should make about the columns that flows read. Rows that do not fit the header are noted later, row by row.
+ * Notes the problems of each source with a mapped column. An uncertain encoding or text that cannot be decoded is an error. Other problems of
+ * the whole source, or of a mapped column, are warnings. An ambiguous value is a warning only if a mapping parses the cell. Anything else is an
+ * info. Rows that do not fit the header are noted later, row by row.
  */
 const noteColumns = async (tx: Tx, findings: CheckFindings, {importNo, flows, modules}: MappedColumns) => {
   for (const source of await listSources(tx, importNo)) {

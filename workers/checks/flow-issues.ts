@@ -33,7 +33,7 @@ export const noteWarnings = (findings: CheckFindings, flows: Flow[], warnings: I
   }
 }
 
-/** Whether the flow's rows belong to rows of a flow that cannot be run. */
+/** Whether the flow has no issue itself, but its rows belong to rows of a flow that cannot be run. */
 const isOrphan = (flow: Flow, broken: Set<string>) => broken.has(parentOf(flow)?.flow ?? '') && !broken.has(flow.id)
 
 const noteOrphan = (findings: CheckFindings, flow: Flow, broken: Set<string>) => {

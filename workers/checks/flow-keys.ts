@@ -7,8 +7,8 @@ import type {CompiledFlow, ImportRow} from '../engine/model.ts'
 export type KeySlot = {flow: CompiledFlow; field: DiscoveredField | null}
 
 /**
- * Adds the keys of a flow's rows that another row may repeat. Match keys are compared within their flow. Unique values are compared within
- * their module, across flows. Rows with the same match key count as one record, so equal unique values in them are no problem.
+ * The keys of a flow's rows that another row may repeat. Match keys are compared within their flow. Unique values are compared within their
+ * module, across flows. Rows with the same match key count as one record, so equal unique values in them are no problem.
  */
 export type FlowKeys = {slots: KeySlot[]; add(row: ImportRow): void}
 

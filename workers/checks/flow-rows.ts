@@ -29,7 +29,10 @@ type FlowCheck = {
   onRead(rows: number): Promise<void>
 }
 
-/** Reads the flow's file and composes its rows as a run does. Returns the number of rows without an error. Warnings do not count. */
+/**
+ * Reads the flow's file and composes its rows as a run does. Returns the number of rows without an error that no filter, guard or cleaning step
+ * excludes.
+ */
 export const checkRows = async (check: FlowCheck): Promise<number> => {
   const {place, flow, late, findings, signal, tellsStruck, onRead} = check
   const source = flow.source
@@ -182,8 +185,8 @@ const noteUnmapped = (check: FlowCheck, {number: row, unmapped = [], emptied = [
 type RequiredFieldsInput = {read: FileRow; failures: RowFailure[]}
 
 /**
- * Notes required fields without a value. Returns whether the row fails for certain. A row that matches a record is an update, which need
- * not fill the field.
+ * Notes required fields without a value. Returns whether the row fails for certain. A row that matches a record is an update, which may leave
+ * the field out but not clear it.
  */
 const noteRequired = (check: FlowCheck, required: RequiredField[], row: ImportRow, {read, failures}: RequiredFieldsInput): boolean => {
   const {flow, findings} = check

@@ -9,7 +9,7 @@ import {cellAt, columnName, fillerOf} from './flow-rows.ts'
 
 type ReportedRepeat = {problem: CheckProblem; flow: CompiledFlow; column: number | null}
 
-/** Turns repeated keys into problems. Reads the file again for sample cells, up to the last row that is shown. */
+/** Turns repeated keys into problems. Reads the file again for the cells of the first five rows of each problem. */
 export const noteRepeats = async (deps: FileDeps, findings: CheckFindings, repeats: Repeats, slots: KeySlot[]): Promise<void> => {
   const told = new Map<CheckProblem, ReportedRepeat>()
   for await (const repeat of repeats.find()) {

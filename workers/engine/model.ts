@@ -96,18 +96,17 @@ export type ImportRow = {
   emptyLinks?: string[]
   /** Fields whose value in the file had too many decimal places and was rounded. */
   rounded?: string[]
-  /**
-   * `unmapped`: fields whose value map has no entry for the value of the row. `emptied`: the unmapped fields whose value map treats the
-   * value as a blank cell.
-   */
+  /** Fields whose value map has no entry for the value of the row. */
   unmapped?: string[]
+  /** The fields of `unmapped` whose value map treats the value as a blank cell. */
   emptied?: string[]
   /** Whether the row belongs to the canary of its kind. */
   isCanary?: boolean
   /** Whether sending the row counts towards the row limit. Default true. */
   isMetered?: boolean
-  /** Subform rows that are sent in this row's create. `nestable`: as read from the file. `nested`: as composed. */
+  /** The subform rows to send in this row's create, as read from the file. */
   nestable?: NestableRows
+  /** The subform rows to send in this row's create, as composed. */
   nested?: NestedRows[]
   /** The rows of the parent flow to which the row may belong. */
   parentCandidates?: ParentCandidates

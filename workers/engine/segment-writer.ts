@@ -7,7 +7,7 @@ import {findLastLine, insertLoose, insertSegments, lockSegments, nameLoose} from
 import type {LedgerContext} from './context.ts'
 import {LeaseLost, RunPaused} from './run-endings.ts'
 
-/** Stores values of a running run in file storage, never in the database. */
+/** A writer of a run's values to file storage. The values never enter the database. */
 export type SegmentWriter<T> = {
   /** Resolves when the items are stored. */
   keep(items: T[]): Promise<void>

@@ -38,7 +38,8 @@ export const writeFlows = async (ctx: Context, flows: CompiledFlow[], head: RunH
 }
 
 /**
- * `stop`: why the run was stopped before this process became its owner. A stopped run only finishes the bulk jobs that the CRM may execute.
+ * `stop`: why the run was stopped before this process became its owner; null if it was not stopped. A stopped run only finishes the bulk jobs
+ * that the CRM may execute.
  */
 const runPasses = async (ctx: Context, flows: CompiledFlow[], patches: CompiledPatchFlow[], stop: RunHead['stop']) => {
   const {db, run} = ctx

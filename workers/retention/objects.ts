@@ -21,8 +21,8 @@ const youngDays = 3
  */
 const mostOrphans = 1_000
 /**
- * Matches exactly the keys that this service makes: files of sources, upload parts, segments, plans, bulk files, before images and exports.
- * No other object is touched.
+ * Matches the keys of files of sources, upload parts, segments, plans, bulk files, before images and exports. No other object counts as an
+ * orphan.
  */
 export const ours =
   /^org_\w+\/(imp_\w+\/(src_\w+|upl_\w+-\d+-[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12})|runs\/run_\w+\/(plan|steps|bulk|image|\d+-\d+)-[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}\.ndjson\.gz(\.sealed)?|runs\/run_\w+\/match-[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}\.zip\.sealed)$/

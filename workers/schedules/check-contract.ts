@@ -21,7 +21,7 @@ export const isDiscardedFile = async (db: Db, {firing, schedule, ground, contrac
     contractVersion: contract.version,
   }))
 
-/** Returns the expected columns that the files lack. Call it before the cleaning, which may need these columns. */
+/** Returns the expected columns that the files lack and that no split adds. Call it before the cleaning, which may need these columns. */
 export const findMissing = ({ground, contract}: ReadyFiring, filled: FilledSource): Breach[] => {
   const slots = documentOf(ground.template).sources
   return contract.sources.flatMap(expected => {

@@ -13,7 +13,10 @@ import type {Work} from '../worker.ts'
 export type FetchDeps = Work & {outbound: Outbound}
 export type FetchedFile = {name: string; charset?: string | undefined; sha256: string; file: SpooledFile}
 
-/** Downloads the file of this due time into a temporary file. Throws SourceFailure, or NOT_A_TABLE if the server sent a web page instead. */
+/**
+ * Downloads the file of this due time into a temporary file. Throws SourceFailure, or NOT_A_TABLE if the server sent a web page, XML, or JSON
+ * without records.
+ */
 export const fetchFile = async (work: FetchDeps, schedule: Schedule, {dueAt}: Pick<Firing, 'dueAt'>): Promise<FetchedFile> => {
   const {db, config, outbound} = work
   const {limits} = await findPlan(db, schedule.org)

@@ -21,11 +21,9 @@ export type PackContext = {
   request: RowsRequest
   /** The connection for reads. Each read takes a slot of the ad-hoc limiter. */
   connection: Connection
-  /**
-   * Stores the rows that are replaced. Null: the run stores none. `rowFields`: the fields of the rows that are stored; empty without
-   * `images`.
-   */
+  /** Stores the rows that are replaced. Null: the run stores none. */
   images: ImageStore | null
+  /** The fields of the rows that are stored. Empty without `images`. */
   rowFields: ComparedField[]
   /** The seconds for which a parent is reserved for this request: to be read, queued, written and settled. */
   holdSeconds: number

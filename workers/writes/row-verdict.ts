@@ -30,8 +30,8 @@ export const judgeParent = ({at, parent, rows}: AdmittedUnit, answer: RecordAnsw
 }
 
 /**
- * Returns the messages by row key. The CRM refuses a parent because of one of its rows; the messages of the other rows name that row.
- * `deleted`: how many rows the parent held.
+ * Returns a function from a row key to the message of the row. The CRM refuses a parent because of one of its rows; the messages of the other
+ * rows name that row. `deleted`: how many rows the parent held.
  */
 export const describeRefused = (crm: CrmProblem, keys: string[], deleted: number) => {
   const culprit = keys[placeOf(crm) - deleted]

@@ -51,8 +51,8 @@ const sendWithinMs = 5_000
 
 /**
  * Executes one request of an external engine: takes a slot, stores the intent, sends the request, gives the slot back, and settles. Items for
- * which the row limit has no room are tried again, and end as BUSY after the time of one call. Every item then has a result, or its batch is
- * in flight. A batch that was sent is always settled, here or as unanswered by the sweep.
+ * which the row limit has no room are tried again, and end as BUSY after the time of one call. Every item then has a result, has its batch in
+ * flight, or is left for another try of the caller. A batch that was sent is always settled, here or as unanswered by the sweep.
  */
 export const sendUnits = async (work: Work, sending: SendInput): Promise<void> => {
   const {write, slots, isLarge, transmit} = sending

@@ -41,7 +41,7 @@ const moveStale = async (deps: WorkerDeps) =>
     })
   })
 
-/** Gives up writes whose worker died. Rows in flight are settled with their batch. */
+/** Gives up writes whose job the queue has given up. Rows in flight are settled with their batch. */
 const giveUpAbandoned = async (deps: WorkerDeps) =>
   each(deps, await listAbandoned(deps.db, {seconds: abandonedSeconds, limit: runsPerLook}), ({id, org, runId}) =>
     deps.db.transaction(async tx => {

@@ -21,7 +21,7 @@ export const withLineFeeds = (text: string) => text.replaceAll('\r\n', '\n')
 
 export const isOfRegistry = (path: string) => /^(settings|writing)\.json$|^(modules|fields)\//.test(path)
 
-/** Converts a configuration to files, one for each object, in a stable format. */
+/** Converts a configuration to files in a stable format: two for each library, one for each other object. */
 export const filesOf = ({registry, libraries, templates}: Configuration): Files => {
   const names = slugsOf(templates.map(({name}) => name))
   return new Map([
@@ -39,7 +39,7 @@ export const filesOf = ({registry, libraries, templates}: Configuration): Files 
 
 const inOrder = (items: Json[], by: string) => items.toSorted((one, other) => (one[by] < other[by] ? -1 : 1))
 
-/** Returns the file names of templates. Templates with the same slug get a hash suffix. */
+/** Returns the file names of templates. Templates with the same slug, or with an empty one, get a hash suffix. */
 export const slugsOf = (names: readonly string[]): string[] => {
   const slugs = names.map(slugOf)
   return slugs.map((slug, at) =>

@@ -14,8 +14,8 @@ export type FailOn = (typeof FAIL_ON)[number]
 const unwritten = ['refused', 'failed', 'unanswered']
 
 /**
- * Returns the exit code of an ended run. A stop takes precedence, because no count includes unread rows. A row that changed after the plan is a
- * failure, because the plan promised to write it.
+ * Returns the exit code of an ended run. A stop takes precedence, because no count includes unread rows. Unless `failOn` is `never`, a row that
+ * changed after the plan is a failure, because the plan promised to write it.
  */
 export const exitOf = ({stop, counts, unchanged = 0, keptRows = 0, planStale = 0}: Json, failOn: FailOn): number => {
   if (stop) return EXIT.stopped

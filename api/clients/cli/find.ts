@@ -62,7 +62,7 @@ export const findRun = async (session: Session, given: string, only: (run: Json)
   return found
 }
 
-/** Returns the path of a run within its import. Throws for an external run, which has no import, and so no events, questions or files. */
+/** Returns the path of a run within its import. Throws for an external run without an import, which has no events, questions or files. */
 export const runPath = ({path}: Session, run: Json): string => {
   if (run.importId) return path(`imports/${run.importId}/runs/${run.id}`)
   throw usage(`${run.id} is an external run without an import`, `Show its log with: lading logs ${run.id}`)

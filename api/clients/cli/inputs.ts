@@ -105,7 +105,7 @@ export const readFlows = async (path: string): Promise<Json[]> => {
   return flows
 }
 
-/** Replaces each flow's `sourceId` by the id that the server gave to the file. `ids` has the order of `files`. */
+/** Replaces each flow's `sourceId` by the id of its file. `ids` has the order of `files`. With one file, all flows read that file. */
 export const bindFlows = (flows: readonly Json[], files: readonly LocalFile[], ids: readonly string[]): Json[] =>
   flows.map((flow, at) => {
     const found = files.findIndex(file => [file.slot, file.name, file.name.replace(/\.[^.]*$/, '')].includes(flow.sourceId))

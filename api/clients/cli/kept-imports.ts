@@ -16,8 +16,8 @@ const keepDays = 7
 export type NamedImport = {server: string; org: string; how: object; files: readonly LocalFile[]}
 
 /**
- * Opens the stored state of an import, by which the same command can resume it. The state is kept until the run starts or, if watched, ends. If
- * nothing can be stored, as in a container without a home directory, the function warns once and continues.
+ * Opens the stored state of an import, by which the same command can resume it. The state is kept until the run starts or, if watched, ends, but
+ * at most `keepDays` days. If nothing can be stored, as in a container without a home directory, the function warns once and continues.
  */
 export const openKept = async ({stateDirectory}: Settings, {server, org, how, files}: NamedImport, warn: (text: string) => void) => {
   const folder = join(stateDirectory, 'imports')

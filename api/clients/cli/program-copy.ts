@@ -32,7 +32,7 @@ export const openProgram = (directory: string): string => {
   return copy
 }
 
-/** Returns a digest of all files of the package and of its path, because the links of the copy lead to that path. */
+/** Returns a digest of the package's program files and of its path, because the links of the copy lead to that path. */
 const digestOf = (folder: string) => {
   const digest = createHash('sha256').update(folder)
   const files = globSync(['package.json', 'Procfile', '{api,shared,sql,test,workers}/**/*.*'], {cwd: folder, withFileTypes: true})

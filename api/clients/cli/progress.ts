@@ -31,7 +31,7 @@ const barOf = (share: number, width: number) => {
 const drawEveryMs = 100
 const sayEveryMs = 5_000
 
-/** Shows progress. In a terminal it redraws one line; elsewhere it prints a line every five seconds. */
+/** Shows progress, except with --json. In a terminal it redraws one line; elsewhere it prints a line every five seconds. */
 export const openProgress = ({isLive, json, err, width}: Output) => {
   let said = isLive ? 0 : Date.now()
   let drawn = false

@@ -10,8 +10,8 @@ const never = new AbortController().signal
 const open = ['refused', 'failed', 'unanswered', 'skipped']
 
 /**
- * Reads why rows of an ended run were not written, most frequent reason first. If the log cannot be read now, warns and returns an empty list,
- * because the result of the run is known.
+ * Reads why rows of an ended run were not written, most frequent reason first. Empty for a run without an import. If the log cannot be read now,
+ * warns and returns an empty list, because the result of the run is known.
  */
 export const readReasons = async (out: Output, session: Session, run: Json): Promise<Group[]> => {
   const sums = sumCounts(run.counts)

@@ -78,7 +78,9 @@ const orgOf = async (client: Client): Promise<string> => {
   throw signedOut('This token or session belongs to no org')
 }
 
-/** Returns a renewed session token. If the renewal fails, the old token is used until it expires. */
+/**
+ * Returns a renewed session token. If the renewal fails, returns the old token, which is used until it expires. Throws if the session has ended.
+ */
 const renew = async (client: Client, token: string): Promise<string> => {
   try {
     return (await client.post('/auth/session/refresh')).token

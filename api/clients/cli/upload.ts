@@ -55,7 +55,7 @@ export const sendFile = async (sending: SendFileInput): Promise<Json> => {
   }
 }
 
-/** Returns the upload that an earlier command started, or null if it expired or belongs to another file. */
+/** Returns the upload that an earlier command started, or null if it no longer exists or has another size than the file. */
 const findStartedUpload = async ({session, begun, file}: SendFileInput, path: string): Promise<Upload | null> => {
   if (begun === null) return null
   try {

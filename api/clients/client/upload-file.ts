@@ -34,7 +34,7 @@ export const uploadFile = async (client: Client, input: UploadFileInput, options
   return sendUpload({client, path, reader, sendPart, onSent, signal}, {...begun, partBytes: Math.min(partBytes, begun.partBytes)})
 }
 
-/** Returns the upload to resume, or null if it expired or is of another file. */
+/** Returns the upload to resume, or null if it no longer exists or has another size than the file. */
 const findUpload = async (client: Client, path: string, {upload: id, file}: UploadFileInput): Promise<Upload | null> => {
   if (id === undefined) return null
   try {

@@ -78,7 +78,7 @@ const rowOf = (name: string, schema: Schema, isRequired: boolean): string => {
   return `<li><details class="named"><summary>${head}</summary>${says}${links.join('')}</details></li>`
 }
 
-/** Returns the named schemas of a value, or of the items of a list. */
+/** Returns the names of the schemas to which a schema refers: directly, as the items of a list, or as variants. */
 const namedIn = ({$ref, items, anyOf, oneOf}: Schema): string[] => {
   if ($ref) return [nameOf($ref)]
   return [...(items ? [items] : []), ...(anyOf ?? []), ...(oneOf ?? [])].flatMap(namedIn)

@@ -34,7 +34,10 @@ export type ChatDone = {
 /** Receives the parts of an answer as they arrive. `say` is awaited, so that a slow client slows the model down. */
 type ChatListener = {say(part: ChatPart): Promise<void>; signal: AbortSignal}
 
-/** Checks everything that can be refused before the model is called. The returned `begin` calls the model. */
+/**
+ * Reads the context. Refuses an invalid question, and a deployment without a model. The returned `begin` reserves credits, which can be refused
+ * too, and calls the model.
+ */
 export const openChat = async (deps: ChatDeps, question: ChatQuestion): Promise<{begin(listening: ChatListener): Promise<ChatDone>}> => {
   const context = await readContext(deps, question)
   if (!deps.model.isConfigured) throw modelNotConfigured()

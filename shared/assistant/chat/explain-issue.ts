@@ -18,7 +18,7 @@ const mostFailures = 20
 const mostEntries = 100_000
 const noProblem = 'No such problem was found'
 
-/** Returns kinds, counts and fixes. Cells are masked; the CRM's own messages, which quote records, are not sent. */
+/** Returns kinds, counts and fixes of at most 30 problems. Cells are masked; the CRM's own messages, which quote records, are not sent. */
 export const explainIssue = (db: Pool) =>
   chatTool({
     name: 'explain_issue',

@@ -3,8 +3,9 @@ import {charactersPerToken, type ModelTurn as Message, type Usage} from '../mode
 import type {ChatContext} from './context.ts'
 import type {ChatTool} from './tool.ts'
 
-/** Limits on model calls per answer and on output tokens per call. */
+/** Maximum number of model calls per answer. */
 export const mostSteps = 5
+/** Maximum number of output tokens per model call. */
 export const mostTokens = 800
 
 const mostColumns = 60

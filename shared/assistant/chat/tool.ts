@@ -39,7 +39,10 @@ export const toolSet = (tools: readonly ChatTool[], context: ChatContext, log: L
     }),
   )
 
-/** Returns as many items of a list as fit into a tool's result. `more`: items were left out. */
+/**
+ * Returns the first items of a list that together have at most `most` characters as JSON, by default those that fit into a tool's result.
+ * `more`: items were left out.
+ */
 export const takeFitting = <T>(list: readonly T[], most = mostAnswer - 500): {some: T[]; more: boolean} => {
   let [left, count] = [most, 0]
   for (const one of list) {

@@ -1,7 +1,7 @@
 import type {NameReading} from './meaning.ts'
 import {overlap} from './similar.ts'
 
-/** The kinds of a module's records, in the words of `Meaning.of`. If the set is empty, the kinds are unknown. */
+/** The kinds of a module's records, in the words of the property `of` of `NameReading`. If the set is empty, the kinds are unknown. */
 export type Records = ReadonlySet<string>
 
 const bestByMeaning = 0.96

@@ -13,7 +13,7 @@ export type AcceptedName = {header: string; module?: string | null; field: strin
 export type MatchableField = {
   field: MatchField
   isClosed: boolean
-  /** The field's own names in normal form, each with the reason that a match by it gets. */
+  /** The field's own names in normal form, each with the reason of a match by this name. */
   names: Map<string, MatchReason>
   /** Headers for which this field was accepted most often. */
   accepted: ReadonlySet<string>

@@ -13,10 +13,11 @@ export type Fingerprint = {
   number: number
   boolean: number
   digits: number
-  /** Share of links to profiles on social networks, which are not company websites. */
+  /** Share of values that link to profiles on social networks, which are not company websites. */
   profile: number
-  /** `percent`: share of numbers with a percent sign. `money`: share of amounts with a currency. */
+  /** Share of values with a percent sign after a digit. */
   percent: number
+  /** Share of values that are amounts with a currency. */
   money: number
   /** Share of values marked as telephone numbers by a plus, a leading zero or brackets. Dates do not count. */
   line: number
@@ -137,8 +138,8 @@ const weighText = (values: Fingerprint, {length}: MatchField): Evidence => {
 }
 
 /**
- * How a field stands out in its module. `isMain`: its name means a plain email or phone, without a qualifier or a number above 1. `isOnly`: no
- * other writable field has its type.
+ * How a field stands out among the fields of all given modules. `isMain`: its name means a plain email or phone, without a qualifier or a number
+ * above 1. `isOnly`: no other writable field has its type.
  */
 type FieldPosition = {isMain: boolean; isOnly: boolean}
 

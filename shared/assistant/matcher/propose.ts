@@ -6,7 +6,7 @@ import {readNeighbours} from './meaning.ts'
 import {type Match, scoreColumn} from './score.ts'
 import {normalForm} from './words.ts'
 
-/** A column of a file. `samples` has some of its values. `type`: its kind (`ColumnEvidence.kinds`), which is used only without samples. */
+/** A column of a file. `samples` has some of its values. `type`: the kind of its cells (`CellKind`), which is used only without samples. */
 export type MatchColumn = {name: string; samples?: readonly string[]; type?: string}
 
 /**
@@ -28,7 +28,8 @@ export type MatchField = {
 }
 
 /**
- * The reason for a proposal: accepted before, one of the field's names, a known word for it, a similar name, its values, or its options.
+ * The reason for a proposal: an accepted mapping, one of the field's names (`label`, `apiName`, `localLabel`), a known word for the field, a
+ * similar name, the column's values, or the field's options.
  */
 export type MatchReason = 'accepted' | 'label' | 'apiName' | 'localLabel' | 'alias' | 'similar' | 'fingerprint' | 'options'
 

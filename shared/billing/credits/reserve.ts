@@ -17,10 +17,7 @@ import {findPack, findRoom, limitRefusal, statusRefusal} from '../entitlements/r
 import {considerTopup} from '../topup-trigger.ts'
 import {type Balance, expire, holdCurrent, readBalance} from './balance.ts'
 
-/**
- * Lifetime of a reservation, in seconds: longer than the longest model call. Afterwards, credits that a crashed process reserved are
- * released.
- */
+/** Default lifetime of a reservation, in seconds. Afterwards, credits that a crashed process reserved are released. */
 export const reservedSeconds = 900
 
 type ReserveCreditsInput = {org: string; feature: string; amount: number; ref: string; seconds?: number}

@@ -12,7 +12,7 @@ export const readEntitlements = (db: Pool, org: string) =>
     return {...describePlanStatus(standing), usage: await usageOf(tx, standing), credits: balance}
   })
 
-/** Returns the usage of the period, and the credits that AI features spent in it. */
+/** Returns the usage of the period, and the credits that AI features spent in the period. */
 export const readUsage = (db: Pool, org: string) =>
   db.transaction(async tx => {
     const {standing, balance} = await holdCurrent(tx, org)

@@ -14,9 +14,9 @@ import {assertEvent, parseHint} from './parse.ts'
 type ReceiveDeps = {db: Pool; queue: Queue; config: Pick<Config, 'PAYMENT_ENVIRONMENT' | 'PAYMENT_API_KEY'>}
 
 /**
- * Stores a verified event and enqueues its application, once per event id. If a plan change holds the org's billing lock, throws
- * CHANGE_IN_PROGRESS after storing the event, so that the provider sends it again. If a worker applies other events of the org, the event
- * is applied after them: one purchase causes eight events within a second.
+ * Stores a verified event and enqueues its application, once per event id. If a plan change or another change of billing holds the org's billing
+ * lock, throws CHANGE_IN_PROGRESS after storing the event. The provider then sends the event again. If a worker applies other events of the org,
+ * the event is applied after them: one purchase causes eight events within a second.
  */
 export const receiveEvent = async ({db, queue, config}: ReceiveDeps, event: Stripe.Event): Promise<{received: true}> => {
   assertEvent(event)

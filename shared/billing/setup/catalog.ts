@@ -99,8 +99,8 @@ type WantedPrice = {
 }
 
 /**
- * Finds the active price under its lookup key, or creates it, and returns its id. The provider's prices cannot be changed, so another
- * amount needs another price, and the lookup key moves to it. Subscribers to the earlier price keep it.
+ * Finds the active price under its lookup key, or creates it, and returns its id. The provider's prices cannot be changed, so another amount
+ * needs a new price, which takes over the lookup key. Subscribers to the earlier price keep that price.
  */
 export const keepPrice = async (deps: SetupDeps, wantedPrice: WantedPrice): Promise<string> => {
   const {payment} = deps

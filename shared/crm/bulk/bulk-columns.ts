@@ -24,8 +24,8 @@ export const findBulkColumn = ({apiName, type}: Pick<DiscoveredField, 'apiName' 
 }
 
 /**
- * Writes a value of a record as a cell. An empty cell clears the field. Returns null if the file cannot hold the value; another call must then
- * write the record.
+ * Writes a value of a record as a cell. Null becomes an empty cell, by which an update clears the field. Returns null if the file cannot hold
+ * the value; another call must then write the record.
  */
 export const writeBulkCell = ({kind}: BulkColumn, value: unknown): string | null => {
   if (value === null || value === undefined) return ''

@@ -9,8 +9,8 @@ const usualCharacters = 65_536
 /**
  * Yields the records of a CSV file of the CRM, including the header, in pieces. Cells are separated by commas, and a cell may be quoted. Empty
  * lines are skipped. Bytes that are not UTF-8 become replacement characters, so that the other records can be read. This reader takes an eighth
- * of the time of the reader of uploaded files, which reads every dialect. Throws Refusal for a NUL, an unclosed quote, text after a closing
- * quote, and a record of more than a million characters.
+ * of the time of the reader of uploaded files, which reads every dialect. Throws TextFault for a NUL. Throws Refusal for an unclosed quote, text
+ * after a closing quote, and a record of more than a million characters.
  */
 export async function* readBulkCsv(
   bytes: AsyncIterable<Uint8Array>,

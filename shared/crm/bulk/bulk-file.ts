@@ -6,7 +6,8 @@ const mostColumns = 200
 
 /**
  * Writes the file of a bulk write: a ZIP with one CSV whose header has the API names. Every cell is quoted. Every record of an update must have
- * the same fields, because an empty cell clears a field. Throws RangeError for a value that `writeBulkCell` does not write.
+ * the same fields, because an empty cell clears a field. Throws RangeError for more than 200 columns, and for a value that `writeBulkCell` does
+ * not write.
  */
 export const writeBulkFile = async (name: string, columns: BulkColumn[], records: Record<string, unknown>[]): Promise<Buffer> => {
   if (columns.length > mostColumns) throw new RangeError(`A bulk file has at most ${mostColumns} columns, not ${columns.length}`)

@@ -15,8 +15,8 @@ export type BulkRead = {
   /** Reads the state of a job. Poll every 5 to 60 seconds. */
   check(job: string, options?: ReadOptions): Promise<BulkReadStatus>
   /**
-   * Streams the job's file, a ZIP with one CSV, to `receive`. Store the file, and read it with `readExportedRecords`. The CRM keeps the file for
-   * a day, and allows ten downloads a minute.
+   * Streams the job's file, a ZIP with one CSV, to `receive`. Store the file, and read it with `readExportedRecords` of `exported-records.ts`.
+   * The CRM keeps the file for a day, and allows ten downloads a minute.
    */
   download(job: string, receive: (bytes: AsyncIterable<Uint8Array>) => Promise<unknown>, options?: ReadOptions): Promise<void>
 }

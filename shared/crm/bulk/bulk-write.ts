@@ -14,7 +14,7 @@ import {type BulkColumn, mapBulkColumn} from './bulk-columns.ts'
 export type BulkWrite = {
   creditsPerJob: number
   rowsPerJob: number
-  /** Uploads the file of `writeBulkFile`. Returns the id of the file. After a lost answer, the upload can be repeated. */
+  /** Uploads a file that `writeBulkFile` of `bulk-file.ts` made. Returns the id of the file. After a lost answer, the upload can be repeated. */
   upload(zip: Buffer, options?: ReadOptions): Promise<string>
   /**
    * Starts a job. Returns its id. Throws CrmError; after an `unanswered` error, the job may have started. Throws Refusal if nothing was sent.
@@ -23,7 +23,8 @@ export type BulkWrite = {
   /** Reads the state of a job. Poll every 5 to 60 seconds. */
   check(job: string, options?: ReadOptions): Promise<BulkWriteStatus>
   /**
-   * Streams the result to `receive`. Store the result, and read it with `readBulkResults`. Throws CrmError if the host of the URL is not listed.
+   * Streams the result to `receive`. Store the result, and read it with `readBulkResults` of `bulk-results.ts`. Throws CrmError if the host of
+   * the URL is not listed.
    */
   download(resultUrl: string, receive: (bytes: AsyncIterable<Uint8Array>) => Promise<unknown>, options?: ReadOptions): Promise<void>
 }

@@ -32,8 +32,8 @@ export const readLicence = async (
 }
 
 /**
- * Returns the edition and its daily quota, which is null for an unknown edition. A trial has the quota of the edition on trial. The CRM does not
- * report additional bought credits, so the quota is a lower bound, except for the free edition.
+ * Returns the edition and its daily quota, which is null for an unknown edition. Returns null if the details name no edition. A trial has the
+ * quota of the edition on trial. The CRM does not report additional bought credits, so the quota is a lower bound, except for the free edition.
  */
 export const licenceIn = (details: Record<string, unknown> | null): Licence | null => {
   const {paid, paid_type, trial_type} = details ?? {}

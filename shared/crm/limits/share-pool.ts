@@ -4,15 +4,15 @@ import type {Budget, SlotShare} from './budget.ts'
 /** Shares for calls that belong to no run. All these calls to one CRM org use one share, so together they compete with a run as one share. */
 export type SharePool = {
   enter(org: CrmOrg): {share: SlotShare; leave(): void}
-  /** Returns idle shares now, and every other share when its last caller leaves. */
+  /** Releases idle shares now, and every other share when its last caller leaves. */
   drain(): void
-  /** Returns all shares now. Their calls must have ended. */
+  /** Releases all shares now. Their calls must have ended. */
   close(): Promise<void>
 }
 
 type PooledShare = {share: SlotShare; inside: number; idle: NodeJS.Timeout | undefined}
 
-/** Opens a pool. A share is opened at its first use and returned after `idleMs` without use, because every open share costs renewals. */
+/** Opens a pool. A share is opened at its first use and released after `idleMs` without use, because every open share costs renewals. */
 export const openSharePool = (budget: Pick<Budget, 'open'>, {idleMs = 5_000}: {idleMs?: number} = {}): SharePool => {
   const rooms = new Map<string, PooledShare>()
   const closing = new Set<Promise<void>>()

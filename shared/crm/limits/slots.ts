@@ -93,8 +93,8 @@ type Call = {large: boolean; onNear: (() => void) | undefined}
 type Waiter = Call & {enter(): void}
 
 /**
- * The number of waiters that prepare their calls. Calls that began together end together, so several slots become free at once. After a crash,
- * the prepared calls count as unanswered, so they are few.
+ * The number of waiters that prepare their calls. Calls that began together end together, so several slots become free at once. The number is
+ * small, because a prepared call counts as unanswered after a crash.
  */
 const nearest = 5
 

@@ -16,8 +16,7 @@ type Names = {fields: string[]; check: string[]}
 
 /**
  * Returns one record or null per id, in the order of `ids`. Each call reads up to 50 fields of all ids. If `fields` is empty, reads every field
- * that a list of records can contain. `dropped`: the requested names that it cannot contain. `fields` requests names, or `check` if `fields` is
- * empty.
+ * that a list of records can contain. `dropped`: the names in `fields`, or in `check` if `fields` is empty, that such a list cannot contain.
  */
 export const readByIds = async (
   {module, connection}: OpenModule,

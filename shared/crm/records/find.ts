@@ -20,8 +20,8 @@ export const searchByWord = async (
 ): Promise<CrmRecord[]> => (await connection.searchWord({module: module.apiName, ...query}, options)).map(one => withName(one, module))
 
 /**
- * Finds the records whose field holds this value. The CRM's `equals` also finds values that merely contain it, so the records are compared as in
- * matching.
+ * Finds the records whose field holds this value, among the first 2,000 that the CRM's search returns. The search also finds values that merely
+ * contain the value, so the records are compared as in matching.
  */
 export const searchByValue = async (
   {module, connection}: OpenModule,

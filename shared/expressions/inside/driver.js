@@ -1,7 +1,7 @@
 /**
- * Returns the functions by which the host runs rows in the sandbox. `began(row, expression)` is the only callback to the host. The driver calls
- * `began` when a row begins in a new millisecond; the call starts the time limit of the row. If a row is transferred alone, the driver also
- * calls `began` before every expression.
+ * Returns the functions by which the host runs rows in the sandbox. `began(row, expression)` is the only function of the host that the driver
+ * calls. The driver calls `began` when a row begins in a new millisecond; the call starts the time limit of the row. If a row is transferred
+ * alone, `began` is also called before every expression.
  */
 export const drive = ({row: state, regexes, deepFreeze, now}, {began, limits}) => {
   const {freeze, values: valuesOf} = Object
@@ -161,7 +161,7 @@ export const drive = ({row: state, regexes, deepFreeze, now}, {began, limits}) =
     return stringify([at, out, errors])
   }
 
-  /** Calls a library function with one example's arguments. Returns `[result, null]` or `[null, [code, message, stack]]`. */
+  /** Calls a library function with one example's arguments. Returns `[result, null]` or `[null, [code, message, stack]]` as JSON. */
   const call = (called, given) => {
     state.clock = 0
     state.seed = 0

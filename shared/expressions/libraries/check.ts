@@ -4,7 +4,7 @@ import {checkLibrary} from '../library.ts'
 import {openSandbox, type Sandbox} from '../sandbox.ts'
 import type {PublishedLibrary} from './library.ts'
 
-/** Limits concurrent checks, because each check occupies a sandbox thread. Further checks wait in a queue. */
+/** Limits concurrent checks to two, because each check occupies a sandbox thread. Up to 20 checks wait in a queue; further ones are refused. */
 const inLine = openLimiter(2, {
   mostWaiting: 20,
   says: 'Too many libraries are being published at the moment. Try again in a few seconds',

@@ -34,8 +34,9 @@ const Rows = z
   })
   .refine(({from, to}) => from <= to, {path: ['to'], message: 'The last row of a range cannot be before its first row'})
 
-/** The most edited cells of a source, and the most characters of all these cells together, so that a source stays small enough to list. */
+/** The most edited cells of a source, so that a source stays small enough to list. */
 export const mostEditedCells = 10_000
+/** The most characters of all edited cells of a source together, for the same reason. */
 const mostEditedCharacters = 1_000_000
 
 export const EditedCell = z.strictObject({

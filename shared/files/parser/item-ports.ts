@@ -2,8 +2,9 @@ import {once} from 'node:events'
 import type {MessagePort} from 'node:worker_threads'
 import {type ParserFailure, packError, unpackError} from './failure.ts'
 
-/** Messages between the ports: the receiver sends requests, and the sender answers them. */
+/** A message of the receiver to the sender: a request for the next item, or the end of the transfer. */
 type PortRequest = 'next' | 'stop'
+/** The sender's answer to `next`: an item, the return value of its generator, or an error. */
 type PortAnswer = {item: unknown} | {result: unknown} | {failure: ParserFailure}
 
 /** Answers each `next` at the port with an item, until the receiver has all items or stops. */

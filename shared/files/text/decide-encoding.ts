@@ -20,7 +20,8 @@ const question: Encoding = {encoding: 'utf-8', how: 'fallback'}
 
 /**
  * Whether the bytes are UTF-8 apart from damage: at least as many valid characters beyond ASCII as invalid places. Text in another encoding is
- * almost never valid UTF-8 by chance, so a few damaged bytes do not exclude UTF-8.
+ * almost never valid UTF-8 by chance, so a few damaged bytes do not exclude UTF-8. A single byte beyond ASCII at the end of the file, and no
+ * other, is not enough.
  */
 const isMostlyUtf8 = ({valid, invalid, cutBytes}: Survey) => valid >= invalid && (invalid > 0 || valid > 0 || cutBytes !== 1)
 

@@ -37,7 +37,8 @@ const mostWrong = 1 / 20
 
 /**
  * Finds the encodings in which the file can be read almost without errors, most likely first. `utf-8` is included if any character beyond ASCII
- * is valid UTF-8, or if the file ends after two or more bytes of one. The encoding `declared` is always included.
+ * is valid UTF-8, or if the file ends after two or more bytes of one. The encoding `declared` is always included. If no encoding fits, returns
+ * `windows-1252`.
  */
 export const findCandidates = async (
   bytes: AsyncIterable<Uint8Array>,

@@ -1,7 +1,8 @@
 import type {UploadRow} from '../../../sql/uploads.ts'
 
-/** Maximum and minimum bytes of a part. The last part may be smaller. The minimum limits the number of parts. */
+/** Maximum bytes of a part. */
 export const partBytes = 8 * 1024 ** 2
+/** Minimum bytes of a part except the last, so that the number of parts is limited. */
 export const leastPartBytes = 1024 ** 2
 
 /**

@@ -73,7 +73,9 @@ export const textOf = ({kind, text, plain = text}: ReadCell, {numbers = 'auto', 
 const exponential = /^([+-]?)(\d+)(?:\.(\d+))?e([+-]?\d{1,3})$/i
 const longestExponent = 40
 
-/** Writes `1.2E+17` with all its digits and `1E-3` as `0.001`, by moving the decimal point. Other numbers stay unchanged. */
+/**
+ * Writes `1.2E+17` with all its digits and `1E-3` as `0.001`, by moving the decimal point. Exponents beyond 40 and other numbers stay unchanged.
+ */
 const plain = (number: string) => {
   const [, sign, whole, fraction = '', exponent] = exponential.exec(number) ?? []
   if (whole === undefined || Math.abs(Number(exponent)) > longestExponent) return number

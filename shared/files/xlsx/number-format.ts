@@ -104,8 +104,8 @@ const countScalingCommas = (tokens: Token[]) => {
 }
 
 /**
- * Whether the format displays a fixed pattern of digits: padded with zeros (`00000`), or separated by characters other than blanks
- * (`000-00-0000`).
+ * Whether the format displays a fixed pattern of digits: padded with zeros (`00000`), or separated by other characters than those that group
+ * digits (`000-00-0000`).
  */
 const isMask = (tokens: Token[], marks: string[]) => {
   if (marks.some(text => text !== '.' && text !== ',')) return false

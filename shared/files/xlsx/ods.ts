@@ -5,7 +5,7 @@ import {lastRow, type SheetEnd, type SheetRow, tooLong, tooWide} from './sheet-r
 import {type Attributes, type Handlers, openXml, readXml} from './xml.ts'
 import {corrupt, type Zip} from './zip.ts'
 
-/** The index of the style of percentages in `readStyles`. */
+/** The index of the percentage format in the list that `readStyles` of `styles.ts` returns for these files. */
 const percentStyle = 1
 const content = 'content.xml'
 const rowsAtOnce = 500

@@ -39,7 +39,7 @@ export type ColumnMeasure = {
 export type FileMeasure = {rows: number; names: string[]; fileColumns: string[]; columns: ColumnMeasure[]}
 
 /**
- * Measures a file in one pass with bounded memory. Repeated values are found by digests on disk, among at most 50,000,000 cells. Rows that
+ * Measures a file in one pass with bounded memory. Repeated values are found by digests on disk, among the first 50,000,000 cells. Rows that
  * cleaning excluded do not count. Columns also leave out ragged rows.
  */
 export const measureFile = async (deps: FileDeps, input: MeasureInput): Promise<FileMeasure> => {

@@ -5,9 +5,9 @@ import type {Lineage} from './lineage.ts'
 import {searchOf} from './search.ts'
 
 /**
- * A search that rows of a run use. `module`: null for the CRM's users. `ownModule`: the number of the searched module, if a flow of the run
- * writes that module and matches it only by this field. The run then searches its own records before it queries the CRM. Null for any other
- * search.
+ * A search that rows of a run use. `module`: null for the CRM's users. `ownModule`: the number of the searched module, for an `equals` search in
+ * a module that a flow of the run writes and matches only by this field. The run then searches its own records before it queries the CRM. Null
+ * for any other search.
  */
 export const SnapshotLookup = z.object({
   no: z.number(),

@@ -73,7 +73,10 @@ const roundDouble = (number: number, places: number | null) => {
   return (Number.isFinite(rounded) ? rounded : number) || 0
 }
 
-/** Whether a double keeps every digit of the text up to the field's decimal places. A double always keeps 15 digits. */
+/**
+ * Whether a double keeps every digit of the text up to the field's decimal places. A double always keeps 15 digits. True for a number with an
+ * exponent.
+ */
 export const keepsDigits = (digits: string, places: number | null): boolean => {
   if (digits.length <= 15 || EXPONENT.test(digits)) return true
   const [whole = '', fraction = ''] = digits.replace(/^[+-]/, '').split('.')

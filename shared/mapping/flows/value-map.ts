@@ -9,7 +9,7 @@ export type ValueMap = {entries: ReadonlyMap<string, string>; otherwise: Otherwi
 
 /**
  * A value after the value map. `isMapped`: an entry replaced the value or a part of it, so the result is not read as a cell of the column.
- * `isUnmapped`: the value or a part of it has no entry.
+ * `isUnmapped`: the value or a part of it has no entry and is no option of the field.
  */
 export type MappedValue = {value: unknown; isMapped?: boolean; isUnmapped?: boolean}
 

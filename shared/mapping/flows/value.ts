@@ -46,7 +46,7 @@ export const convertValue = (value: unknown, field: FieldShape, rules: Rules = n
 const convertText: Conversion = (text, field) =>
   field.length && text.length > field.length ? tooLong(field, text.length) : converted(text)
 
-/** Returns the digits of a number by the reading of its column, or the refusal of a text that is not a number. */
+/** Returns the digits of a number by the reading of its column, or why the field does not take the text. */
 const digitsOf = (text: string, field: FieldShape, {reading}: Rules, expected: string): string | RefusedValue => {
   const digits = numberIn(text, reading)
   if (digits === null) return invalid(field, expected)

@@ -25,13 +25,16 @@ export type ValuesInput = {
   field: FieldShape | null
 }
 
-/** A value of a column. `option`: whether the field accepts it without an entry. `option` and `suggestion` are null if no field was given. */
+/**
+ * A value of a column. `option`: whether the field accepts it without an entry. `suggestion`: null for an option, and if no option fits. Both
+ * are null if no field was given.
+ */
 type ColumnValue = {value: string; count: number; option: boolean | null; suggestion: ValueSuggestion | null}
 
 /**
- * Counts the distinct values of a column in one pass over the file, most frequent first. As in a value map, values that differ only in
- * letter case and surrounding blanks are one. Memory is bounded: the first 1,000 values are counted exactly; of others, only the number is
- * estimated. Leaves out ragged rows and rows that cleaning excluded. Returns JSON in UTF-8.
+ * Counts the distinct values of a column in one pass over the file, most frequent first. Stops after 30 s, with `complete: false`. As in a value
+ * map, values that differ only in letter case and surrounding blanks are one. Memory is bounded: the first 1,000 values are counted exactly; of
+ * others, only the number is estimated. Leaves out ragged rows and rows that cleaning excluded. Returns JSON in UTF-8.
  */
 export const readColumnValues = async (deps: FileDeps, input: ValuesInput): Promise<Uint8Array<ArrayBuffer>> => {
   try {

@@ -71,8 +71,8 @@ export const giveUpUnsent = async (tx: Tx, run: ExternalRun, id: string): Promis
 const unstarted = {ok: false, code: 'UNAVAILABLE', error: 'No worker was free to send this item in time. Send it again', written: false}
 
 /**
- * Returns the results of a request whose job has ended. Throws with the results in the body if one refusal applies to every item, or one CRM
- * error to every item that was sent. An item without a result is reported as possibly written.
+ * Returns the results of a request whose job has ended. Throws with the results in the body if every item has the same refusal of `OF_ALL`. Also
+ * throws if every item that was sent has the same CRM error. An item without a result is reported as possibly written.
  */
 export const answerWrite = async (db: Db, named: {org: string; id: string}): Promise<{results: Result[]}> => {
   const {write, results: known, how} = await readWrite(db, named)

@@ -128,7 +128,7 @@ const OF_ALL: Code[] = [
   ...(['ORG_CLOSED', 'RUN_USED', 'RUN_ENDED', 'LEASE_LOST'] as const),
 ]
 
-/** Returns one result per parent, in the order sent. If the same refusal kept every parent from being sent, throws it. */
+/** Returns one result per parent, in the order sent. If every parent has the same refusal of `OF_ALL` and was not sent, throws that refusal. */
 export const answerRows = async (db: Db, named: {org: string; id: string}, {items}: RowsBody): Promise<{results: Result[]}> => {
   const {results: known} = await readWrite(db, named)
   const [{code, error, ok: _, rowKey: __, writeId: ___, ...extra}] = known as [Result]

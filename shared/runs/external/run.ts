@@ -26,8 +26,8 @@ import {logUnsent, refusePending} from './pending.ts'
 import {settleAbandonedSend} from './settle.ts'
 
 /**
- * External runs: a client's own engine, such as a script, reads and plans the rows. Requests of the engine renew the lease by which the run
- * holds its import.
+ * The caller of an external run: a client's own engine, such as a script, which reads and plans the rows. `admin`: the caller may use runs that
+ * other members authorised.
  */
 
 export type RunCaller = {org: string; person: string; admin: boolean}

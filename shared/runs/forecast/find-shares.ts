@@ -20,7 +20,10 @@ export type WrittenShares = {
 /** How many recent runs of the template are searched for a complete one. */
 const mostRuns = 20
 
-/** Finds the shares of a current dry run of the import, else of the last complete run of its template. */
+/**
+ * Finds the shares of a current dry run of the import. Otherwise finds those of the last complete run of its template, without dry runs, undos,
+ * retries and external runs.
+ */
 export const findShares = async (db: Db, {org, found}: {org: string; found: Import}): Promise<WrittenShares> => {
   const dryRun = await findLastDryRun(db, found.no)
   const isCurrent = dryRun !== null && isComplete(dryRun) && dryRun.stale === false

@@ -10,8 +10,8 @@ type WaitOptions = {
 }
 
 /**
- * Waits until other runs' creates that are now in flight at the CRM org are settled, because one may have made the record. Returns false if
- * one is still open after `seconds`.
+ * Waits until other runs' creates in the module at the CRM org are settled or overdue, because one may have made the record. Only the creates
+ * that are in flight now count. Returns false if one is still open after `seconds`.
  */
 export const waitForOpenCreates = async (db: Db, query: OpenCreatesQuery, {seconds, maxPauseMs, wait}: WaitOptions): Promise<boolean> => {
   const until = performance.now() + seconds * 1000

@@ -40,7 +40,7 @@ async function* piecesOf(
   }
 }
 
-/** Returns the cells as read, with the edits of a person, so that no person has to repeat an edit. */
+/** Returns the cells as read, with the edits of a person, so that edits need not be repeated. */
 const correctedCells = ({cells, read = cells, edited = {}}: FileRow) => read.map((cell, at) => edited[at] ?? cell)
 
 const isFailed = ({outcome}: JoinedRow) =>

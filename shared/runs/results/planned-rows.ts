@@ -7,8 +7,9 @@ import type {PlannedValues} from './planned-values.ts'
 type PlannedRowsDeps = {db: Db; storage: Storage}
 type Span = {least: number; most: number}
 
-/** `mostOpen`: how many segments one reader keeps in memory. `mostSpans`: how many row spans the process caches. */
+/** How many segments one reader keeps in memory. */
 const mostOpen = 8
+/** How many row spans the process caches. */
 const mostSpans = 20_000
 const readAtOnce = 8
 const segmentsPerLook = 500

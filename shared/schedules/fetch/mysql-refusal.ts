@@ -6,7 +6,7 @@ import type {QuerySource} from './query.ts'
 const rightMissing: ReadonlySet<number> = new Set([1142, 1143, 1227, 1370])
 const signInRefused: ReadonlySet<number> = new Set([1044, 1045, 1130, 1251, 1698, 1862, 3118, 3159])
 const tooSlow: ReadonlySet<number> = new Set([1317, 1969, 3024])
-/** The server is full, stops, blocks this host, or waits for a lock. */
+/** Errors of a server that is full, stops, or blocks this host or user, and of a query that a lock or a deadlock ended. */
 const unreachable: ReadonlySet<number> = new Set([1040, 1053, 1129, 1203, 1205, 1213, 1226, 1927])
 const noDatabase = 1049
 const readOnly: ReadonlySet<number> = new Set([1290, 1792, 1836])

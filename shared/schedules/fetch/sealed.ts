@@ -54,8 +54,8 @@ export const mergeCredentials = (old: FileSource, change: SourceChange): FileSou
 }
 
 /**
- * Applies a change to a source whose credentials can no longer be decrypted. No stored credential is kept. The change must mention each of them,
- * so that none is dropped silently.
+ * Applies a change to a source whose credentials can no longer be decrypted. No stored credential is kept. The change must mention or replace
+ * each of them, so that none is dropped silently.
  */
 export const replaceLost = (lost: DescribedSource, change: SourceChange): FileSource => {
   const unsaid = unsaidOf(lost, change)

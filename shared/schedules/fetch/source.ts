@@ -11,7 +11,7 @@ const line = (most: number) => text(most).refine(written => !/[\0\r\n]/.test(wri
 
 const withDates = (most: number) => line(most).refine(isFillable, 'Write the due date as {date:yyyy-MM-dd} or {date-1d:yyyyMMdd_HHmm}')
 
-/** Headers that a user may not set, because the connection controls them. An `authorization` header is allowed. */
+/** Headers that a user may not set: those of the HTTP transport, of proxies, of ranges and of cookies. An `authorization` header is allowed. */
 const ownHeaders =
   /^(host|content-.*|transfer-encoding|connection|keep-alive|upgrade|te|trailer|expect|accept-encoding|range|cookie|proxy-.*)$/i
 const Headers = z
@@ -170,6 +170,8 @@ const Changed = [
   Mysql.extend({password: databaseFields.password.optional()}),
 ] as const
 
-/** A source as sent in a change: a credential that is left out stays, null removes it (`mergeCredentials`). */
+/**
+ * A source as sent in a change: a credential that is left out stays, null removes it. For the conditions, see `mergeCredentials` of `sealed.ts`.
+ */
 export const SourceChange = z.discriminatedUnion('kind', Changed).transform(apart)
 export type SourceChange = z.output<typeof SourceChange>

@@ -50,7 +50,7 @@ const describedVerdict = `# HELP ${verdict} 1 if the metrics of the deployment c
 /** The text if the read fails. Old values are not returned, because they would look current. */
 const notRead = `${describedVerdict}${verdict} 0\n`
 
-/** The help text of each metric, and the names of its two label columns. A metric without labels is one number. */
+/** The help text of each metric, and the names of its label columns, at most two. A metric without labels is one number. */
 const FIGURES: Record<string, [help: string, a?: string, b?: string]> = {
   deployment_read_seconds: ['Duration of reading these metrics'],
   migrations_pending: ['Migrations of this release that the database lacks'],

@@ -39,8 +39,8 @@ test('a shape of only one value is replaced, and equal values count once', async
 })
 
 /**
- * Columns that are or are not personal, by reason. `TABLE` holds for each column and policy the samples that remain, and the resulting sample
- * level.
+ * A column that is not personal. Each of the next columns is or may be personal for another reason. `TABLE` holds for each column and policy the
+ * samples that remain, and the resulting sample level.
  */
 const plain = {name: 'Color', samples: ['Blue', 'Red', 'Blue'], pii: false}
 const annotated = {name: 'Color', samples: ['Blue', 'Red', 'Pink Rose'], pii: true}

@@ -55,7 +55,7 @@ for (const path of ['/v1/invoices', '/v1/invoices/*/add_lines', '/v1/invoices/*/
   for (const when of ['before', 'after'] as const)
     test(`an answer of ${path} lost ${when} its effect leads to one invoice, paid once, in a later round`, async t => {
       const org = await openPaid()
-      // The SDK sends each call twice.
+      // The SDK repeats a failed call once, so the fault must occur twice.
       billing.payment.faults.add({method: 'POST', path, times: 2, action: {type: 'reset', when}})
       await issue()
       t.is(await issue(), 1)

@@ -22,7 +22,7 @@ type Row = {
   answer: CrmResponse | NoResponse
   count?: number
   ids?: string[]
-  /** Per record: its id, or the fields of the problem that the case fixes. */
+  /** Per record: its id, or the fields of the problem that the case specifies. */
   says: (string | Partial<CrmProblem & {duplicateOf: string | null}>)[]
 }
 const silent = (status: number | null, more: Partial<CrmProblem> = {}) => ({

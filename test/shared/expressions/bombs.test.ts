@@ -54,8 +54,8 @@ const around = LIMITS.startMilliseconds
 const timerMilliseconds = 2
 
 /**
- * Measures how long this thread is blocked, by the delay of timers of 4 ms. The returned function returns the sum in ms. The watch over a row
- * may be as late.
+ * Measures how long this thread is blocked, by the delay of timers of 4 ms. The returned function returns the sum in ms. The timer that ends a
+ * row may be late by as much.
  */
 const watchLateness = () => {
   let late = 0

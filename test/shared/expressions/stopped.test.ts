@@ -38,7 +38,7 @@ test('a row is not blamed for time in which the whole process was stopped', asyn
   t.deepEqual(JSON.parse(await said), [])
 })
 
-/** A program that evaluates an endless row in a thread of the lowest priority. */
+/** A program that evaluates a row far beyond its time limit, in a thread of the lowest priority. */
 const starving = `
   import {readdirSync} from 'node:fs'
   import {constants, setPriority} from 'node:os'

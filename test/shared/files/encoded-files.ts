@@ -65,7 +65,7 @@ export const encoded: {encoding: string; text: string; bytes: Buffer}[] = (
   ] as const
 ).map(([encoding, text, base64]) => ({encoding, text, bytes: Buffer.from(base64, 'base64')}))
 
-/** The same text with each byte order mark, made by GNU iconv. */
+/** The text that each entry of `marked` holds in another encoding, with a byte order mark. GNU iconv made the bytes. */
 export const markedText = 'name,city\nJörg 😀,東京\nАнна,Łódź\n'
 export const marked: [encoding: string, bytes: Buffer][] = (
   [

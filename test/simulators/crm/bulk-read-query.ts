@@ -36,7 +36,7 @@ export const columnsOf = (org: Org, module: Module, fields: string[] | null): Pa
   return ['id', ...new Set(names.filter(name => name !== 'id'))].map(name => resolve(org, module, name))
 }
 
-/** Returns the predicate of a condition or of a group of conditions. Throws if they are invalid or too many. */
+/** Returns the predicate of a condition or of a group of conditions, or of every record without any. Throws if they are invalid or too many. */
 export const createFilter = (org: Org, module: Module, criteria: unknown): Predicate => {
   if (criteria === null || criteria === undefined) return () => true
   const count = {conditions: 0}

@@ -130,7 +130,10 @@ const stateOf = (org: Org, {done, createdAt, dueAt}: BulkWriteJob) => {
   return org.clock.now() - createdAt < (dueAt - createdAt) / 4 ? 'ADDED' : org.switches.bulkInProgress
 }
 
-/** Writes the result file: the first three mapped columns, then the result of each row. By default, rows are in the file's order. */
+/**
+ * Writes the result file: the first three mapped columns, then the result of each row, in the file's order. A fault may reverse, drop or repeat
+ * rows.
+ */
 const writeResult = ({id, body, done}: BulkWriteJob, change: 'reversed' | 'short' | 'doubled' | 'gone' | undefined): Buffer => {
   const columns = body.mappings.flatMap(({column}) => (column === null ? [] : [column])).slice(0, 3)
   const rows = body.rows.map((cells, index) => {

@@ -51,7 +51,7 @@ const indexed = (org: Org, module: Module, {column, operator, values}: Condition
 
 const systemNames = ['Owner', 'Created_By', 'Modified_By', 'Created_Time', 'Modified_Time', 'Record_Status__s', 'Locked__s']
 
-/** Whether the field can have an index. Computed and system values cannot, because they change without updating it. */
+/** Whether the field can have an index. Computed and system values change without updating an index. Lists and booleans have no index either. */
 const isIndexable = ({field, family}: Path) =>
   field !== null && !field.spec.formula && !systemNames.includes(field.name) && family !== 'list' && family !== 'boolean'
 
@@ -131,7 +131,10 @@ const checkOperator = ({field, family}: Path, condition: Condition) => {
   if (isWrong) throw unsupportedInCriteria(condition)
 }
 
-/** Refuses a condition that the column does not support. Source: the vendor's OpenAPI of COQL, 400, INVALID_QUERY with the criteria. */
+/**
+ * Returns the refusal of a condition that the column does not support. Source: the vendor's OpenAPI of COQL, 400, INVALID_QUERY with the
+ * criteria.
+ */
 export const unsupportedInCriteria = ({column, operator, values: [value = '']}: Condition, message = 'unsupported column in criteria') =>
   new CallRefused(refuse(400, 'INVALID_QUERY', {cv_criteria: false, column_name: column, value: String(value), operator}, message))
 

@@ -124,7 +124,7 @@ const defaultOf = ({picklist}: FieldDescription, type: DataType) => {
   return jsonTypes[type] === 'string' ? 'default'.slice(0, defaultLengths[type]) : 0
 }
 
-/** Makes `Full_Name` a formula, because the CRM joins a person's name from its parts. */
+/** Makes a `Full_Name` that creates cannot set a formula, if the module has both parts of the name. The CRM joins the name from these parts. */
 const joinedName = ({fields}: ModuleDescription, {apiName, creatable}: FieldDescription): Partial<FieldSpec> => {
   const parts = ['First_Name', 'Last_Name'].filter(name => fields.some(field => field.apiName === name))
   return apiName === 'Full_Name' && !creatable && parts.length === 2 ? {formula: {join: parts}} : {}

@@ -72,8 +72,8 @@ const fail = (draft: Draft, failed: Set<string>, name: string, path: string, pro
 }
 
 /**
- * Returns the layout that the record names, or null. An unknown layout is a problem. The CRM ignores fields outside the layout that a write
- * names; the caller drops them.
+ * Returns the layout that the record names, or null. An unknown layout is a problem. With the switch `layoutDrops`, the caller drops fields
+ * outside the layout.
  */
 const readLayout = ({org}: Write, module: Module, {Layout: named}: Values, path: string, draft: Draft): Layout | null => {
   if (named === undefined || named === null) return null
@@ -99,7 +99,7 @@ const checkMandatory = (draft: Draft, failed: Set<string>, module: Module, {inpu
   for (const field of module.fields.values()) if (isRequiredBy(layout, field)) require(field)
 }
 
-/** Whether the write would leave the record without a row in the field. False if the write does not change its rows. */
+/** Whether the write would leave the record without a row in the field. False if the write does not change rows of the field. */
 const leavesNone = ({plans}: Draft, field: Field, rec: Rec | null) => {
   const plan = plans.find(one => one.field === field)
   return plan !== undefined && (rec?.rows?.get(field.name) ?? []).length - plan.removed.length + plan.added.length === 0

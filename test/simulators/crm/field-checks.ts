@@ -107,7 +107,7 @@ const userLookup: Maker = ({org}) => {
   }
 }
 
-/** Reads a list of tags, each with a name and optionally an id. Source: the vendor's SDK, class `Tag`. */
+/** Reads a list of tags. Each needs a name; its id is ignored. Source: the vendor's SDK, class `Tag`. */
 const tags: Check = value => {
   if (!Array.isArray(value)) return expected('jsonarray')
   const names = value.map(one => (typeof one === 'object' && one !== null && 'name' in one ? one.name : null))

@@ -14,7 +14,7 @@ export type Change = {
 const mostRecords = 50_000
 const mostChanges = 100
 
-/** Adds a change to the latest 100 of a record. Beyond 50,000 records, the record that changed longest ago loses its history. */
+/** Adds a change to the latest 100 of a record. Beyond 50,000 changed records, a module drops the history that changed longest ago. */
 export const noteChange = ({store}: Module, rec: Rec, change: Change) => {
   const known = store.history.get(rec.id) ?? []
   store.history.delete(rec.id)

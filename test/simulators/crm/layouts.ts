@@ -29,7 +29,7 @@ export const findLayout = (org: Org, module: Module, value: unknown): Layout | u
 
 export const isOnLayout = ({spec}: Layout, field: Field): boolean => !field.spec.unused && !spec?.without?.includes(field.name)
 
-/** Whether the layout requires the field. Only creates that name the layout must set such a field. */
+/** Whether the layout requires the field. A create must set it only if it names the layout. A creating bulk job must always map it. */
 export const isRequiredBy = (layout: Layout, field: Field): boolean =>
   isOnLayout(layout, field) &&
   (layout.spec === null ? Boolean(field.spec.layoutRequired) : Boolean(layout.spec.required?.includes(field.name)))

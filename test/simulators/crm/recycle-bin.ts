@@ -13,7 +13,7 @@ import {formatInstant} from './zones.ts'
 
 const dayMs = 24 * 3600_000
 /**
- * The days after which a record leaves the bin, and after which it is no longer listed as deleted. Source: the vendor's page of deleted
+ * A record leaves the bin after `keptDays` days, and is no longer listed as deleted after `listedDays`. Source: the vendor's page of deleted
  * records (v7), parameter `type`.
  */
 const keptDays = 60

@@ -106,7 +106,7 @@ export const routes: Route[] = [
 
 export const isRecordRoute = (route: Route) => route.path[0] === '{module}' || route.path[0] === 'coql'
 
-/** Returns the route, or whether its path is unknown or only the method. */
+/** Returns the route, `no path` if no route has the path, or `no method` if routes have the path but none the method. */
 export const findRoute = (method: string, segments: string[]): Route | 'no path' | 'no method' => {
   const onPath = routes.filter(route => isPath(route.path, segments))
   if (onPath.length === 0) return 'no path'

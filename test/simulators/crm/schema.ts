@@ -42,7 +42,7 @@ export type FieldSpec = {
   writable?: {create: boolean; update: boolean}
   /** Whether the field is on no layout of the user. */
   unused?: boolean
-  /** Whether the layout Standard requires the field. This is checked only when a record names its `Layout`. */
+  /** Whether the layout Standard requires the field. Writes of records check this only if a record names its `Layout`, bulk creates always. */
   layoutRequired?: boolean
   options?: (string | {display: string; actual: string; unused?: boolean})[]
   /** The module to which a lookup points. */

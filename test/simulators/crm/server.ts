@@ -148,7 +148,7 @@ const send = (outgoing: ServerResponse, answer: Answer, toldMs: number): string 
 
 const contentOf = (answer: Answer): string | Buffer => answer.bytes ?? textOf(answer)
 
-/** Returns the answer as text for the journal. */
+/** Returns the answer as text, for the response and the journal. */
 const textOf = ({text, bytes, body}: Answer): string =>
   text ?? (bytes ? `(${bytes.length} bytes)` : body === undefined ? '' : JSON.stringify(body))
 

@@ -21,7 +21,7 @@ export type GrantSpec = {email: string; scopes?: string[]; clientId?: string; or
 export type Granted = {accessToken: string; refreshToken: string; org: string; dc: string}
 export type CreditChange = {allowance?: number | null; addOn?: number; used?: number}
 
-/** The interface for tests and benches; /__sim offers the same over HTTP. Org keys are example, other, sandbox and eu. */
+/** The interface for tests and benches; /__sim offers most of it over HTTP. By default, org keys are example, other, sandbox and eu. */
 export type Simulator = {
   readonly world: SimulatorState
   /** Restores the state at the start: orgs, tokens, clock and switches. */

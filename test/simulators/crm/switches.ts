@@ -73,8 +73,9 @@ export type Switches = {
   timelineLagSeconds: number
   /** The entries of a timeline page without `per_page`. The vendor's pages say 200; the sample of its OpenAPI has 25. */
   timelinePageSize: number
-  /** The duration of a bulk job: a fixed time, and a time for each row. */
+  /** The fixed part of the duration of a bulk job. */
   bulkSeconds: number
+  /** The part of the duration of a bulk job for each row. */
   bulkRowMs: number
   /** Whether all bulk jobs stop making progress. */
   bulkHold: boolean

@@ -59,7 +59,7 @@ export const updateSchedule = ({world, params, ids}: Call): Thing => {
 export const releaseSchedule = ({world, params, ids}: Call): Thing =>
   release(world, needLive(world, ids[0]!, 'release'), params.preserve_cancel_date === true)
 
-/** Releases the subscription from its schedule. Removes its cancellation date, unless `keepsDate` is set. */
+/** Releases the subscription from its schedule. Removes the subscription's cancellation date, unless `keepsDate` is set. */
 const release = (world: SimulatorState, schedule: Thing, keepsDate: boolean): Thing => {
   const now = world.clock.now()
   world.clock.cancel(`schedule:${schedule.id}`)

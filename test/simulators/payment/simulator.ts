@@ -23,7 +23,7 @@ import {invalid} from './wire.ts'
 
 export type Simulator = ReturnType<typeof createSimulator>
 
-/** Creates the interface for tests. `/_sim` offers the same over HTTP. */
+/** Creates the interface for tests. `/_sim` offers most of it over HTTP. */
 export const createSimulator = (options: SimulatorStateOptions) => {
   let world = createSimulatorState(options)
   return {

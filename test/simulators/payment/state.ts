@@ -17,8 +17,9 @@ export type SimulatorStateOptions = {
 
 /** Settings of the account in the dashboard, and behaviour of the provider that is unverified. */
 export type Settings = {
-  /** The days between attempts to collect an invoice, and what happens to the subscription after the last attempt. */
+  /** The days between attempts to collect an invoice. */
   retryAfterDays: number[]
+  /** What happens to the subscription after the last attempt. */
   afterRetries: 'unpaid' | 'cancel' | 'pause' | 'past_due'
   /** Seconds for which a renewal invoice stays a draft. */
   draftSeconds: number

@@ -95,8 +95,8 @@ export type ItemChange = {id?: string; price?: string; quantity?: number; metada
 type ChangedItems = {items: Thing[]; lines: Thing[]; isBilledNow: boolean; patch: Record<string, unknown>}
 
 /**
- * Changes items. Another interval starts a new period, which is charged in full. Other changes are prorated, unless `proration_behavior` is
- * `none`. A trial charges nothing.
+ * Changes items. An item with another interval, or with `anchorNow` every item, starts a new period, which is charged in full. Other changes are
+ * prorated, unless `proration_behavior` is `none`. A trial charges nothing.
  */
 export const changeItems = (world: SimulatorState, subscription: Thing, update: Update): ChangedItems => {
   for (const given of update.items ?? []) only(given, ['id', 'price', 'quantity', 'metadata', 'deleted'], 'items')

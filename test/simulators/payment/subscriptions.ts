@@ -123,7 +123,7 @@ const blankSubscription = (world: SimulatorState, spec: SubscriptionSpec, price:
   })
 }
 
-/** Changes the subscription, emits an event, and plans its next action. */
+/** Changes the subscription, emits an event if a value differs, and plans its next action. */
 export const changeSubscription = (world: SimulatorState, subscription: Thing, patch: Record<string, unknown>, event?: string): Thing => {
   const after = {...subscription, ...patch}
   const flag = after.cancel_at_period_end && after.ended_at === null ? {cancel_at: earliestEnd(after)} : {}

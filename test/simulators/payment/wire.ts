@@ -143,7 +143,7 @@ export const watch = (given: Record<string, any>): {params: Record<string, any>;
   return {params, unread: () => Object.keys(given).filter(name => !read.has(name))}
 }
 
-/** Throws if there is another key than these. The error is not a refusal, so that an unsupported parameter never passes unnoticed. */
+/** Throws if `given` has a key that `names` lacks. The error is not a refusal, so that an unsupported parameter never passes unnoticed. */
 export const only = (given: object | undefined, names: string[], whole: string) => {
   const other = Object.keys(given ?? {}).find(name => !names.includes(name))
   if (other !== undefined) throw new TypeError(`The stand-in does not carry ${whole}[${other}]`)

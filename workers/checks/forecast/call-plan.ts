@@ -38,7 +38,9 @@ export const tagsOf = ({min, max}: CountSpan): CallSpan => ({
   credits: spanOf(creditsInBatches(min, creditsOfTags), creditsInBatches(max, creditsOfTags)),
 })
 
-/** The most records that hold a control value. An answer may hold these records too. */
+/**
+ * The most records that hold a control: a value that is known to exist, and that a query may include. The answer then holds these records too.
+ */
 const controlRecords = 10
 const [shortPage, longPage] = [200, 1_000]
 

@@ -24,8 +24,8 @@ export type PlannedFlow = {
 }
 
 /**
- * `stores`: whether the run stores before images. `isRecent`: whether any run just wrote to the CRM org. `columns`: the most columns of one
- * query.
+ * `stores`: whether the run stores before images. `isRecent`: whether any run at the CRM org is open or has just ended, so that queries may miss
+ * its writes. `columns`: the most columns of one query.
  */
 export type RunFacts = {
   snapshot: Snapshot

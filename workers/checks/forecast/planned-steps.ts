@@ -3,7 +3,10 @@ import {RecordsMoved, readOutcomes} from '../../../shared/runs/results/outcomes.
 import {outcomeNo} from '../../../sql/run-log.ts'
 import type {Work} from '../../worker.ts'
 
-/** The planned writes of one flow in a dry run. `refused`: rows that the CRM would refuse; whether they create or update is unknown. */
+/**
+ * The planned writes of one flow in a dry run. `updates`: all planned writes except creates, so deletes too. `refused`: rows that the CRM would
+ * refuse; whether they create or update is unknown.
+ */
 export type PlannedSteps = {creates: number; updates: number; refused: number}
 
 /** Counts the steps of a dry run from its log. */

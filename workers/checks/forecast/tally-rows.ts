@@ -11,16 +11,19 @@ import {creditsOfValues} from './call-plan.ts'
 
 /** The counts of one flow's rows from which its CRM calls are planned, as far as the file decides them. */
 export type FlowTally = {
-  /** The number of rows that are sent or compared. `keyed`: rows with a match value. `repeated`: rows whose match value an earlier row has. */
+  /** The number of rows that are sent or compared. */
   rows: number
+  /** Rows with a match value. */
   keyed: number
+  /** Rows whose match value an earlier row has. */
   repeated: number
-  /** Rows that may end because a link finds no record. */
+  /** Rows that may end because a link finds no record, or several. */
   mayEnd: number
   /** Rows with a text that the CRM may show cut. */
   longTexts: number
-  /** Queries of match values and their credits. */
+  /** The number of queries of match values. */
   queries: number
+  /** The credits of these queries. */
   queryCredits: number
   /** Parent records of a subform flow. */
   parents: number
@@ -28,7 +31,7 @@ export type FlowTally = {
 }
 type LookupTally = {values: number; queries: number; credits: number}
 
-/** The most distinct values that are remembered of one flow. Every further value counts as new. */
+/** The most distinct values of one flow that are remembered, for match values, parents and links each. Every further value counts as new. */
 const mostDistinct = 500_000
 
 type TallyInput = {
@@ -107,7 +110,7 @@ const tallyChunk = ({flow, valuesPerQuery}: TallyInput, tally: FlowTally, rows: 
   tallyLinks(tally, rows, seen.links, valuesPerQuery)
 }
 
-/** Returns the link whose record is the match value. */
+/** Returns the link that fills the first match field. Its record is the match value. */
 const matchLinkOf = ({matchFields: [first]}: CompiledFlow, {pendingLinks = []}: ImportRow) =>
   pendingLinks.find(({field}) => field === first?.apiName)
 

@@ -9,7 +9,7 @@ const stamps = 2
  */
 const rowsPerGroup = 1_000
 
-/** Returns the credits of reading back every written row. Subform rows are read with their parents. */
+/** Returns the credits of reading back every written row. Subform rows are read with their parents. Deletes are not read back. */
 export const priceVerification = (flows: readonly PlannedFlow[], {fieldsPerRead}: Pick<RunFacts, 'fieldsPerRead'>): CountSpan =>
   flows.map(planned => priceFlow(planned, fieldsPerRead)).reduce(addSpans, spanOf(0))
 

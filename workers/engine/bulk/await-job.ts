@@ -95,8 +95,8 @@ const waitForHint = async (ctx: Context, {no}: Pick<BulkJob, 'no'>, ms: number, 
 }
 
 /**
- * Finds the id of a job whose creation was not answered, by its callback. Accepts the id only if that job names our file, because callbacks
- * are not trusted. Returns null if no such callback came in time.
+ * Finds the id of a job whose creation was not answered, by its callback. Accepts the id only if that job names our file, because callbacks are
+ * not trusted. Returns null if no such callback came in time. Pauses the run while a callback for an update may still come.
  */
 const findLostJob = async (ctx: Context, {no, fileName, operation}: NamedJob): Promise<string | null> => {
   const {db, run, lease} = ctx

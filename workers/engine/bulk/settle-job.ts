@@ -10,7 +10,7 @@ import type {AwaitedJob} from './await-job.ts'
 import type {BulkKind} from './bulk-batches.ts'
 import {answerOf, readResults} from './read-answers.ts'
 
-/** A job that ended, or was abandoned. */
+/** A job that ended, was abandoned or could not be found. */
 type EndedJob = AwaitedJob & {no: number; kind: BulkKind}
 /** The rows in flight, in the order of their batches, each with its key in the file. */
 type RowsInFlight = {batches: number[]; ops: Op[]; keys: string[]}

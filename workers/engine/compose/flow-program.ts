@@ -14,8 +14,9 @@ export type FlowProgram = {
   seed: string
 }
 
-/** Names of the filter and the guard in error messages. They contain a blank, so that no field's API name equals them. */
+/** The name of the filter in error messages. It contains a blank, so that no field's API name equals it. */
 export const FILTER = 'the filter'
+/** The name of the guard in error messages. It contains a blank, so that no field's API name equals it. */
 export const GUARD = 'the guard'
 export const searchName = (field: string) => `search of ${field}`
 

@@ -157,8 +157,8 @@ const group = (records: CrmRecord[], lookup: SnapshotLookup) => {
 const plain = (value: unknown) => (typeof value === 'object' && value !== null && 'id' in value ? value.id : value)
 
 /**
- * Searches the CRM by free text, which covers the whole record. Returns the records whose searched field equals the value, or else those
- * whose field contains every word.
+ * Searches the CRM by free text, which covers the whole record. Of the first 200 results, returns the records whose searched field equals the
+ * value, or else those whose field contains every word.
  */
 const askByWord = async (ctx: Context, lookup: SnapshotLookup, lookupValues: LookupValues) => {
   const asked = [...lookupValues].map(async ([digest, [text]]) => {

@@ -79,8 +79,8 @@ export const findParentCandidates = async (
 
 /**
  * Links rows to the records of their parents, and returns all rows in their order. A row with no parent record, or with several, ends or
- * continues as `onMissing` says. A row whose parent is above it in the same flow waits for the parent. A link to a later row or flow stays
- * empty until the patch pass.
+ * continues as `onMissing` says. A row with an empty key gets no link. A row whose parent is above it in the same flow waits for the parent. A
+ * link to a later row or flow stays empty until the patch pass.
  */
 export const linkParents = async (
   ctx: Context,

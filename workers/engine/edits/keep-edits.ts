@@ -117,8 +117,8 @@ const forgetLogged = async ({db, run}: Context, flow: CompiledFlow, compared: Co
 type SkipOptions = {settled: SettlementParts; written: WrittenValues | undefined; isShared: boolean}
 
 /**
- * Reduces the payload of the row to the values to write. Returns true if the row ends without a write. Values that the record already holds
- * stay in the payload if the record may still change. The cause is an earlier send of this row, a write by another row of the chain, or an
+ * Reduces the payload of the row to the values to write. Returns true if the row ends without a write. Values that the record already holds stay
+ * in the payload if the record may no longer hold them. That is so after an earlier send of this row, a write by another row of the chain, or an
  * unanswered update.
  */
 const skipUpdate = (ctx: Context, flow: CompiledFlow, update: ComparedUpdate, {settled, written, isShared}: SkipOptions): boolean => {

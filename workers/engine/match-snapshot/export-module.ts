@@ -12,7 +12,7 @@ import {readUnlessRefused} from '../send/crm-retry.ts'
 import {countModule} from './count-module.ts'
 import {makeFileKey, type OpenedFile, openSealedStream, sealStream} from './sealed-file.ts'
 
-/** The CRM refused the export, lost it, failed it or took too long. The flow matches by queries instead. */
+/** The CRM refused or lost the export, the export failed, or it took too long. The flow matches by queries instead. */
 export class ExportUnusable extends Error {
   override name = 'ExportUnusable'
 }

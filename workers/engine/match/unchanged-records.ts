@@ -17,8 +17,8 @@ export const listComparable = (fields: FlowField[]): FlowField[] | null => (fiel
 type ValueQuery = Pick<RecordQuery, 'field' | 'values' | 'fields'>
 
 /**
- * Finds records by a match field, with the values to compare and the values for before images. Reads compared fields beyond the columns of
- * a query by id. If the CRM refuses to show values, the flow stops comparing and sends each update.
+ * Finds records by a match field, with the values to compare and the values for before images. Compared fields that exceed the column limit of a
+ * query are read by id. If the CRM refuses to show values, the flow stops comparing and sends each update.
  */
 export const findWithValues = async (ctx: Context, flow: CompiledFlow, {fields, ...query}: ValueQuery) => {
   const {connection, lease} = ctx
@@ -77,8 +77,8 @@ export const findUnchanged = async (
 }
 
 /**
- * Removes records from `row.unchanged` that may have changed since they were read. The cause is an unanswered update that the CRM may still
- * execute. If several flows write the module, the cause may also be a write by a row of the chain, even one that a dry run only plans.
+ * Removes records from `row.unchanged` that may have changed since they were read. The CRM may still execute an unanswered update of the record.
+ * If several flows write the module, a row of the chain may also have written the record, or would write it in a dry run.
  */
 export const dropChanged = async (ctx: Context, flow: CompiledFlow, rows: ImportRow[]): Promise<void> => {
   const found = rows.filter(({unchanged}) => unchanged?.length)

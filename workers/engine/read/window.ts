@@ -25,7 +25,10 @@ export type RowWindow = {
    * rows.
    */
   hasRoomAhead(): boolean
-  /** Whether an open row is as far behind the last row read as the window has rows. A new owner of the run reads all of them again. */
+  /**
+   * Whether more rows lie between the low-water mark and the last row read than the window may hold. A new owner of the run reads all of them
+   * again.
+   */
   isStretched(): boolean
 }
 

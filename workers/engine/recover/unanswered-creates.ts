@@ -24,8 +24,9 @@ export type UnansweredCreates = {
   takeUp(rows: ImportRow[]): ImportRow[]
   /** Resolves the rows of one batch, which are logged as unanswered. Fulfils when each row is settled or queued to be sent again. */
   settle(rows: ImportRow[]): Promise<void>
-  /** Returns the number of rows that are being resolved; `size` returns the estimated bytes of their values. */
+  /** Returns the number of rows that are being resolved. */
   count(): number
+  /** Returns the estimated bytes of the values of these rows. */
   size(): number
   /** Returns the number of steps in progress that resolve rows. Such a step mostly waits without a slot. */
   steps(): number
@@ -159,8 +160,8 @@ type SearchResult = {resolved: Map<ImportRow, RowMatch>; isFirst: boolean}
 
 /**
  * Searches the CRM once and returns the rows that this search resolved. A batch that was in flight during the search may have made a found
- * record. So before records are assigned, the batches of this pass are settled. If records were found, the creates of other runs are waited
- * for too, up to `overSecondsOf`.
+ * record. So before records are assigned, the batches of this pass are settled. If records were found, the creates of other runs are waited for
+ * too, until they are settled or can have no further effect.
  */
 const searchRecords = async (room: Room, rows: ImportRow[], canSendFirst: boolean): Promise<SearchResult> => {
   const {ctx, flow} = room

@@ -18,9 +18,9 @@ import {findDifference, isSent, PLAN_STALE, skipStale} from './keep-to-plan.ts'
 type ChosenOps = {ops: Op[]; ended: ImportRow[]}
 
 /**
- * Compares operations with the plan that the run applies, just before they are sent. The targets are read by id, because the query that
- * matched them may be old. A row that differs, or whose record another writer changed, is settled without a send. Returns all operations if
- * the run applies no plan, or the flow adds tags.
+ * Compares operations with the plan that the run applies, just before they are sent. The targets are read by id, because the query that matched
+ * them may be old. A row that differs, or whose record another writer changed, is settled without a send, unless an earlier send of the row may
+ * have caused the difference. Returns all operations if the run applies no plan, or the flow adds tags.
  */
 const choosePlanned = async (
   {ctx, flow, window}: Pick<RowPipeline, 'ctx' | 'flow' | 'window'>,

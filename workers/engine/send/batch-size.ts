@@ -22,8 +22,8 @@ export const isBatchFull = (waiting: PartBatches, kind: StepKind): boolean => {
 }
 
 /**
- * Removes the next batch from the waiting operations. It has at most 100 operations, or 10 for a while after a loss, and fits into one request
- * with its nested rows.
+ * Removes the next batch from the waiting operations. It has at most 100 operations and fits into one request with its nested rows. After a
+ * loss, `rowsAfterLoss` limits creates for a while.
  */
 export const takeBatch = (waiting: PartBatches, kind: StepKind): Op[] => {
   const most = mostRows(waiting, kind)

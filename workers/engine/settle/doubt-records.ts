@@ -30,8 +30,8 @@ export const doubtSharedRecords = async (db: Pool, settlement: UnpackedSettlemen
 }
 
 /**
- * Marks a create as unanswered if its answer names a record that a row of another chain at the same CRM org holds. The answer may belong to
- * another request.
+ * Marks a create as unanswered if its answer names a record that a row of another chain at the same CRM org holds. Only runs that overlap this
+ * chain in time count. The answer may belong to another request.
  */
 export const doubtRecordsOfOtherRuns = async (
   {hot, run, chain}: Pick<SettlerOptions, 'hot' | 'run' | 'chain'>,
@@ -51,7 +51,7 @@ export const doubtRecordsOfOtherRuns = async (
 const nameOf = ({module, recordId}: Pick<ChainRow, 'module' | 'recordId'>) => `${module} ${recordId}`
 
 /**
- * Marks rows as unanswered whose answers named a record of another row, and the rows nested in their creates. `holder`: the other row, in
+ * Marks as unanswered the rows whose answers named a record of another row, and the rows nested in their creates. `holder`: the other row, in
  * words.
  */
 const markDoubtful = (settlement: UnpackedSettlement, losers: readonly KeptRow[], holder: string) => {

@@ -212,8 +212,8 @@ const merge = (
 type SettleOnceInput = {asked: NewQuestion[]; pack: PackWritten}
 
 /**
- * Commits the settlement. Retries if the result is unknown or if a record is held twice. The lease limits the retries: after its loss, nothing
- * can be committed.
+ * Commits the settlement. Retries if the result is unknown, the failure is temporary, or a record is held twice. The lease limits the retries:
+ * after its loss, nothing can be committed.
  */
 const settleOnce = async (options: SettlerOptions, settlement: UnpackedSettlement, {asked, pack}: SettleOnceInput): Promise<void> => {
   const {db, hot, lease, log} = options

@@ -7,8 +7,8 @@ const marks = [2_000, 20_000, 200_000]
 let line: Promise<unknown> = Promise.resolve()
 
 /**
- * Returns a function to call with the number of rows that a run just logged. The function refreshes the table statistics in the background
- * when the total of the run passes one of `marks`.
+ * Returns a function to call with the number of rows that a run just logged. The function refreshes the table statistics in the background when
+ * the total of the run passes one of `marks`. Leaves out tables that the statistics already show as large as the mark.
  */
 export const openStatistics = ({hot, log}: {hot: Hot; log: Log}) => {
   let written = 0

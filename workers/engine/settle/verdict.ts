@@ -177,8 +177,8 @@ const unreadableSeconds = 10
 
 /**
  * Puts off the decision whether the duplicate that the CRM names belongs to the row. It is put off if the CRM does not show the record, if the
- * CRM's clock was moved, or if other runs have creates in flight. The unsettled entry stays open, and the row is sent again if `maySendAgain`
- * allows it.
+ * CRM's clock was moved, if other runs have creates in flight, or if the check failed. The unsettled entry stays open, and the row is sent again
+ * if `maySendAgain` allows it.
  */
 const putOff = (judgedBatch: JudgedBatch, op: Op, code: string, crm: CrmProblem): NextStep => {
   countUnanswered(op.row)

@@ -24,7 +24,7 @@ export type ReadyPack = {
 
 /** The CRM's limit on records in one request. Source: zoho.com/crm/developer/docs/api/v8/update-records.html. */
 const recordsAtOnce = 100
-/** The limit on concurrent reads. A request waits for all reads that it started. */
+/** The limit on concurrent reads of records for one request. The request waits until all its reads have ended. */
 export const readsAtOnce = 30
 /**
  * The time in ms for which rows that were read count as current. Older rows may have changed and are read again. The first number is

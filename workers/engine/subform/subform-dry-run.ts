@@ -12,8 +12,8 @@ import type {ParentedGroup} from './pack.ts'
 import type {CompiledSubformFlow} from './record-order.ts'
 
 /**
- * Plans a request in a dry run by logging its rows as planned, or as refused if the CRM would refuse them. Stops the run at its row limit.
- * Does not read the records, so the plan does not show the rows that they hold.
+ * Plans groups in a dry run: stores their planned values, and logs their rows as planned, or as refused if the CRM would refuse them. Stops the
+ * run at its row limit. Does not read the records, so the plan does not show the rows that they hold.
  */
 export const planGroups = async (ctx: Context, flow: CompiledSubformFlow, groups: ParentedGroup[]): Promise<void> => {
   const {run, planned} = ctx

@@ -25,8 +25,8 @@ import {endAll, type MemberEnd} from './subform-group.ts'
 import type {ReplaceUnit} from './subform-verdict.ts'
 
 /**
- * While this many requests and settlements are in progress, no new request is started. Each request has at most 2,000 rows, so the limit
- * bounds memory.
+ * While this many requests and settlements are in progress, no new groups are sent. Each request has at most 2,000 rows, so the limit bounds
+ * memory.
  */
 const lanes = 4
 const endsTogether = 500

@@ -14,11 +14,13 @@ export type ReplaceUnit = {
   /** The row key of the parent, under which its rows are counted. */
   parent: string
   keys: string[]
-  /** The rows that the record holds, and their ids, as read at `readAt` (monotonic ms). */
+  /** The rows that the record held at `readAt`. */
   held: CrmRecord[]
+  /** The ids of these rows, which the request removes. */
   deletes: string[]
   /** The rows that an undo writes. Otherwise, the rows of the batch are written. */
   adds?: Record<string, unknown>[]
+  /** When the rows in `held` were read, in monotonic ms. */
   readAt: number
   /** The time in ms after `readAt` for which the ids count as current. */
   freshMs: number

@@ -25,7 +25,7 @@ export type UndoRow = ImportRow & {
   creator?: {chain: number; module: number} | null
 }
 
-/** The most times that a batch is read again because one of its records changed in the meantime. */
+/** The number of conflicts of a record at which its restore counts as refused. After fewer, the record is read and decided again. */
 const mostConflicts = 10
 
 type UndoBatch = {flow: CompiledFlow; settled: SettlementParts; patienceMs: number; lateUpdates: Pick<LateUpdates, 'add'>}

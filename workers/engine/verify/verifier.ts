@@ -13,14 +13,17 @@ import {makeWrittenPacker} from './written-rows.ts'
  * one stopped. Rows that are due are also read while the run writes.
  */
 export type Verifier = {
-  /** Resolves when every row that is settled now is verified. Rejects if the run is held or ends. */
+  /** Resolves when every row that is in the verify queue now is verified. Rejects if the run is held or ends. */
   verifySettled(signal: AbortSignal): Promise<void>
   /** Verifies the remaining rows. Call it after the last write. `isStopped`: leaves rows whose record an abandoned batch may still write. */
   finish(options?: {isStopped?: boolean}): Promise<void>
   close(): Promise<void>
 }
 
-/** Due rows are read once there are `enoughRows`, which fill the calls, or once the oldest was due for `longestWaitSeconds`. */
+/**
+ * While the passes write, due rows are read once there are `enoughRows`, which fill the calls, or once the oldest was due for
+ * `longestWaitSeconds`.
+ */
 const [enoughRows, longestWaitSeconds] = [1_000, 5]
 const lookMs = 250
 /** If the last row is due within this time, the verifier waits and reads all rows together. The last rows then need no separate read. */

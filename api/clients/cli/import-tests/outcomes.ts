@@ -16,7 +16,10 @@ export const readRows = async ({client, path}: Session, run: Json, slots: Record
   return rows
 }
 
-/** Sums the counts of a retry chain. A later run reports an earlier run's writes as inherited, so inherited rows are not counted. */
+/**
+ * Returns the counts of the last run of a retry chain, plus the created and updated rows of its earlier runs. Leaves out inherited rows, because
+ * these are the rows that an earlier run wrote.
+ */
 export const chainCounts = (runs: readonly Json[]): Counts => {
   const last = structuredClone(runs.at(-1)!.counts) as Counts
   for (const counts of Object.values(last)) delete counts.inherited

@@ -99,9 +99,9 @@ const fieldsOf = ({fields}: Flow, kept: Record<string, string | null>): string[]
 const sourceOf = ({fields}: Flow, field: string): string | null => fields.find(mapping => mapping.field === field)?.source ?? null
 
 /**
- * Returns the column that the person chose, or null if the person chose none. Without a choice, returns a column named like the column in the
- * template, the field or its label. Equal names are preferred to names that differ in case, blanks or punctuation. Returns an empty text if
- * there is no such column.
+ * Returns the column that the person chose, or null if the person left the field out. Without a choice, returns a column named like the column
+ * in the template, the field or its label. Equal names are preferred to names that differ in case, blanks or punctuation. Returns an empty text
+ * if there is no such column.
  */
 const choose = (flow: Flow, columns: string[], field: string, kept: Choices): string | null => {
   const own = kept[flow.id]?.[field]

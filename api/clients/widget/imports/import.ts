@@ -47,7 +47,9 @@ export type Source = {
   createdAt: string
 }
 
-/** How the text of a source was decoded. If the encoding could not be detected, `candidates` holds possible encodings with sample cells. */
+/**
+ * How the text of a source was decoded. `candidates`: possible encodings with sample cells, if the encoding is in question or bytes are invalid.
+ */
 type SourceText = {
   bad: {places: number; rows: number; firstRows: number[]; header: boolean} | null
   candidates?: {encoding: string; samples: string[]}[]

@@ -40,7 +40,7 @@ const forget = (key: number) => {
 
 type Chosen = {importId: string; file: File; slot?: string | undefined; upload?: Upload | undefined}
 
-/** Queues a file for upload; two files upload at once. Calls `onTaken` when the server has read the file. */
+/** Queues a file for upload; at most two files upload at a time. Calls `onTaken` when the server has read the file. */
 export const addFile = ({importId, file, slot, upload}: Chosen, onTaken: OnTaken): void => {
   const key = ++lastKey
   const sent = upload?.offset ?? 0

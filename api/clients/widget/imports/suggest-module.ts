@@ -9,8 +9,8 @@ import {bestModule, findNamed} from './module-fit.ts'
 const usual = ['Leads', 'Contacts', 'Accounts', 'Deals', 'Products', 'Vendors', 'Cases', 'Campaigns']
 const mostCompared = 5
 /**
- * Suggests the module that fits a file best, by the file's name, else by the columns. Null if none fits, or if the person may not use AI
- * credits.
+ * Suggests the module that fits a file best, by the file's name, else by the columns. Null if none fits. If the person may not use AI credits,
+ * only the name is compared.
  */
 export const useSuggestedModule = ({id, connectorId}: Imported, source: Source, modules: Module[]): Loaded<string | null> =>
   useLoad(

@@ -38,7 +38,9 @@ export const readByFlows = ({import: {flows, sources}}: LoadedImport): {rows: nu
     return source ? [{rows: source.rows, struck: source.struck?.count ?? 0}] : []
   })
 
-/** Returns the file whose rows to show: the one that the URL names, else the first with matching rows. Undefined if the run read one file. */
+/**
+ * Returns the file whose rows to show: the one that the URL names, else the first with matching rows, else the first. Undefined for one file.
+ */
 export const chooseSource = ({sources, groups}: Pick<Tally, 'sources' | 'groups'>): Source | undefined => {
   if (sources.length < 2) return undefined
   const filter = filterIn(place.value.query)

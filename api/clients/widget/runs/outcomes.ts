@@ -17,7 +17,10 @@ const sayShare = (part: number) => {
   return part < 1 && part > 0.99 ? `> ${percent(0.99)}` : percent(part)
 }
 
-/** The outcomes of a run as a table with bars. With an `importId`, the outcomes link to their rows. */
+/**
+ * The outcomes of a run as a table with bars. With an `importId`, outcomes except `filtered` link to their rows, unless the run is dry or
+ * expired.
+ */
 export const Outcomes = ({run, importId}: {run: Run; importId: string | null}) => {
   const account = accountOf(run)
   const total = account.total ?? account.told

@@ -10,7 +10,7 @@ export type FindRow = (question: Question) => QuestionRow | null
 
 type Input = {importId: string; runId: string; flows: readonly Flow[]; questions: readonly Question[]}
 
-/** Reads the first row of each question, as the run read it. For a question whose file was deleted, the row is null. */
+/** Reads the first row of each question, as the run read it. The row is null if its file was deleted or its cells cannot be read. */
 export const useQuestionRows = ({importId, runId, flows, questions}: Input): Loaded<FindRow> => {
   const sourceOf = ({flowId}: Question) => flows.find(({id}) => id === flowId)?.sourceId
   return useLoad<FindRow>(

@@ -18,7 +18,7 @@ export const describeOffer = ({prices, intervals}: {prices: Prices; intervals: s
   return {price: priceOf(prices, interval as Interval), note: savingNote(prices, interval as Interval), isOffered}
 }
 
-/** Describes the price and the next payment of a paid plan, or when a trial ends. For a plan that costs nothing, it says so. */
+/** Describes the price and the next payment of a subscription. Says so if the plan costs nothing. Empty in a trial without a subscription. */
 export const describePayment = (summary: Json): string => {
   const {plan, status, subscription, interval, plans, cancelsAt} = summary
   if (!subscription) return status === 'trialing' ? '' : t.nothingIsChargedForThisPlan

@@ -49,6 +49,6 @@ const changeRepeat = (times: Times, repeat: Times['repeat']): Times => {
   return repeat === 'monthly' ? {repeat, time, monthDay: known.repeat === 'monthly' ? known.monthDay : '1'} : {repeat, time}
 }
 
-/** Whether the times can be saved: a time and, for weekly times, at least one day. */
+/** Whether the times can be saved: a cron expression, or a time and, for weekly times, at least one day. */
 export const isWhole = (times: Times): boolean =>
   times.repeat === 'advanced' ? times.cron.trim() !== '' : times.time !== '' && (times.repeat !== 'weekly' || times.days.length > 0)

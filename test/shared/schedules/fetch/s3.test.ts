@@ -82,7 +82,7 @@ test('a store that is not public or not listed is not called', async t => {
   t.like(await failure(source({endpoint: s3.url.replace('http:', 'https:')})), {code: 'ADDRESS_REFUSED'})
   const listed = openDoor(t, {privateHosts: new URL(s3.url).host, sourceHosts: '*.amazonaws.com'})
   t.like(await listed.failure(source()), {code: 'HOST_REFUSED'})
-  // Amazon's own address, which the name server of the test resolves to this machine.
+  // Without an endpoint, the source uses Amazon's own host name, which the test resolves to this machine.
   t.like(await listed.failure(source({endpoint: undefined})), {code: 'ADDRESS_REFUSED'})
   t.regex((await listed.failure(source({endpoint: undefined})))!.message, /^files\.s3\.eu-central-1\.amazonaws\.com is not/)
   t.deepEqual(s3.journal, [])

@@ -194,7 +194,7 @@ test('a source that cannot be fetched or would leak secrets is refused when it i
 })
 
 test('the due time is inserted in a path in its time zone', t => {
-  // 23:30 UTC before clocks go forward in Berlin, where the next day has begun.
+  // At 23:30 UTC, the day on which clocks go forward has already begun in Berlin.
   const due = {at: new Date('2027-03-27T23:30:00Z'), timezone: 'Europe/Berlin'}
   const fill = (key: string) => fillPlaceholders(FileSource.parse({...given.s3, key}), due)
   t.like(fill('in/{date:yyyy-MM-dd}/o_{date:yyyyMMdd_HHmm}.csv'), {key: 'in/2027-03-28/o_20270328_0030.csv'})
