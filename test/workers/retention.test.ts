@@ -1,3 +1,4 @@
+import {randomUUID} from 'node:crypto'
 import test, {type ExecutionContext} from 'ava'
 import {ours} from '../../workers/retention/objects.ts'
 import {accountRows, accounts, type Org, ok, prepareImport, readLog, runImport, untilEnded} from '../support/importing.ts'
@@ -50,6 +51,7 @@ test('an expired import keeps only its bare record, which is deleted a window la
   const keys = await keysOf(here)
   const objects = keys.length
   for (const key of keys) t.regex(key, ours)
+  t.regex(`org_1/runs/run_1/verify-${randomUUID()}.ndjson.gz.sealed`, ours)
   t.true(keys.some(key => key.includes('/plan-')))
   await here.ahead('31 days')
   t.true(await night())

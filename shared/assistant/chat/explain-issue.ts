@@ -39,7 +39,7 @@ export const explainIssue = (db: Pool) =>
       return {
         checked: check ? {at: check.endedAt, rows: check.rows} : null,
         problems: some,
-        more,
+        more: more || problems.length > mostProblems || listed.length === mostLookedAt,
         ...(problems.length === 0 && {note: noProblem}),
         run: await describeRunProblems(db, found.no, asked),
       }

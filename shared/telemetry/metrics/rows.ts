@@ -1,4 +1,4 @@
-import {isDeletedAt, isKeptEditsAt, isKeptRowsAt, isUnchangedAt, OUTCOMES, outcomeNoAt} from '../../../sql/run-log.ts'
+import {isDeletedAt, isKeptEditsAt, isKeptRowsAt, isStaleAt, isUnchangedAt, OUTCOMES, outcomeNoAt} from '../../../sql/run-log.ts'
 import {type FieldCounts, RESULTS} from '../../../sql/verify-results.ts'
 import {counter} from './registry.ts'
 
@@ -21,8 +21,8 @@ export const rowsSettled = (counts: readonly number[]): void => {
   const sums = new Map<number, number>()
   for (const [at, count] of counts.entries()) if (count > 0) sums.set(outcomeNoAt(at), (sums.get(outcomeNoAt(at)) ?? 0) + count)
   for (const [no, count] of sums) {
-    // Kept rows and deleted rows are also counted under another outcome, and kept edits are no rows.
-    if (isKeptEditsAt(no) || isKeptRowsAt(no) || isDeletedAt(no)) continue
+    // Kept, deleted and stale rows are also counted under another outcome, and kept edits are no rows.
+    if (isKeptEditsAt(no) || isKeptRowsAt(no) || isDeletedAt(no) || isStaleAt(no)) continue
     settled.inc({outcome: OUTCOMES[no] ?? (isUnchangedAt(no) ? 'unchanged' : 'filtered')}, count)
   }
 }
