@@ -48,7 +48,7 @@ export const findLastExternalRun = (tx: Tx, {importNo, run}: {importNo: number; 
 export const joinChain = (tx: Tx, {run, previous}: {run: number; previous: {no: number; chain: number}}) =>
   tx.query(sql.type(Empty)`update runs set retry_of = ${previous.no}, chain_no = ${previous.chain} where run_no = ${run}`)
 
-/** Detaches the retries of run `previous` that never started: each becomes the first run of its own chain. Dry runs stay. */
+/** Detaches the retries of run `previous` that never started. Each becomes the first run of a new chain. Dry runs stay. */
 export const leaveChain = (tx: Tx, {previous}: {previous: number}) =>
   tx.query(sql.type(Empty)`
     update runs set retry_of = null, chain_no = run_no where retry_of = ${previous} and state = 'authorised' and not dry_run`)

@@ -25,7 +25,7 @@ export const Run = z.object({
   /** The template of the run's import, or the template for which the run was authorised. */
   templateId: z.string().nullable(),
   chainNo: z.number().nullable(),
-  /** The run that this run retries. `retryOf`: its public id. `retryChain`: its chain. A dry run of a retry starts a chain of its own. */
+  /** The run that this run retries. `retryOf`: its public id. `retryChain`: its chain. A dry run of a retry starts a new chain. */
   retryOf: z.string().nullable(),
   /** The public id of the run that retries this run. Dry runs do not count. */
   retriedBy: z.string().nullable(),

@@ -4,7 +4,7 @@ const tables = ['admissions', 'sends', 'run_log', 'log_batches', 'chain_rows', '
 
 /**
  * Runs ANALYZE on tables that Postgres believes to have fewer rows than `fewerThan`. A new table has no statistics, and named statements on
- * it slow down with every row. Larger tables are left to autovacuum. Each table has a statement of its own, so each has the whole timeout.
+ * it slow down with every row. Larger tables are left to autovacuum. Each table is analysed by a separate statement, so each has the whole timeout.
  */
 export const refreshStatistics = async (hot: Hot, {fewerThan}: {fewerThan: number}): Promise<string[]> => {
   const {rows} = await hot.query<{name: string}>(

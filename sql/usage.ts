@@ -65,7 +65,7 @@ export const settleRun = async (tx: Tx, runId: string) => {
 }
 
 /**
- * Finds a run that reserved rows and writes no more: deleted, ended, or authorised `hours` ago and never started. Returns null if there is none.
+ * Finds a run that reserved rows and will write none: deleted, ended, or authorised `hours` ago and never started. Returns null if there is none.
  * Locks the run if it exists.
  */
 export const claimIdle = (tx: Tx, {hours}: {hours: number}) =>

@@ -46,7 +46,7 @@ test('without the database every request is a 503 with Retry-After, and works ag
   const sick = await ask('GET', '/health')
   t.is(sick.status, 503)
   t.like(sick.body, {code: 'UNAVAILABLE', database: 'down', queue: 'down'})
-  proxy.mend()
+  proxy.restore()
   await until(
     async () => (await ask('GET', '/health')).status,
     status => status === 200,

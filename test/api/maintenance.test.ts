@@ -89,7 +89,7 @@ test('the maintenance state stays as it was while the database is unreachable', 
   proxy.cut()
   await t.throwsAsync(tools.hot.query('select 1'))
   for (const end = Date.now() + 2500; Date.now() < end; ) t.is(await codeNow(), 'MAINTENANCE')
-  proxy.mend()
+  proxy.restore()
   await until(
     async () => {
       await switchMaintenance(tools.db, 'off').catch(() => {})

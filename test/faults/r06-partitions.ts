@@ -39,7 +39,7 @@ export const partitions: Scenario = {
         wire.silence()
         stage.did('silences')
         await sleep(pastLeaseMs)
-        wire.mend()
+        wire.restore()
       }
     })
     await carry(async () => {
@@ -51,7 +51,7 @@ export const partitions: Scenario = {
         act()
         stage.did(act === crm.cut ? 'cuts' : act === crm.silence ? 'silences' : 'slow spells')
         await sleep(ms)
-        crm.mend()
+        crm.restore()
       }
       crm.halfOpen()
       stage.did('half-open wires')
@@ -60,7 +60,7 @@ export const partitions: Scenario = {
       storage.cut()
       stage.did('cuts')
       await expectRefusal(ground, stage)
-      storage.mend()
+      storage.restore()
     })
     const began = performance.now()
     await carry(async () => {
@@ -70,7 +70,7 @@ export const partitions: Scenario = {
       stage.did('silences')
       const asked = probe.answers.length
       while (probe.answers.length < asked + 10) await sleep(50)
-      api.mend()
+      api.restore()
       stage.figure('ms until the API was well again', Math.round(await probe.recovers()), {most: 5_000})
     })
     stage.figure('s until a run whose workers were both half open had ended', (performance.now() - began) / 1_000, {most: 60})

@@ -38,7 +38,7 @@ export const slowness: Scenario = {
     wire.slow({latencyMs: 50})
     stage.did('spells of a slow Postgres')
     const slow = await look(call, api, here)
-    wire.mend()
+    wire.restore()
     const p95 = Math.max(quiet.p95, after.p95, leastP95Ms)
     const lag = Math.max(leastLagMs, 2 * Math.max(quiet.lag, after.lag))
     stage.figure('ms p95 of another org, nothing slow', Math.round(quiet.p95))

@@ -73,7 +73,7 @@ const breakUploads = async (site: Site) => {
     expectTold(stage, await broken(), `an upload that was ${what}`)
     stage.did(`uploads ${what}`)
     slow.letGo()
-    wire.mend()
+    wire.restore()
     bucket.faults.length = 0
     await expectWhole(site, `after an upload that was ${what}`)
     stage.expect((await upload(large)).status === 201, `sent again after it was ${what}, a file is not taken`)
@@ -99,7 +99,7 @@ const breakPart = async ({stage, ground, path, wire}: Site) => {
   wire.cut()
   expectTold(stage, await sent.send(MiB), 'a part that was refused')
   stage.did('parts refused')
-  wire.mend()
+  wire.restore()
   stage.expect((await sent.read()).offset === MiB, 'a part the storage refused moved the offset')
   await sent.sendRest()
   stage.expect((await sent.finish()).status === 201, 'a file one part of which was refused cannot be finished')
@@ -132,7 +132,7 @@ const breakRun = async (site: Site) => {
   const carried = await carryCase(ground, prepared, async ({path, over}) => {
     const read = async () => (await ok(call('GET', path), 200)).run
     await until(read, ({pause, state}) => state === 'ended' || (pause !== null && Boolean(pauses.add(pause.code))))
-    wire.mend()
+    wire.restore()
     await until(read, ({state, rowsWritten}) => state === 'ended' || rowsWritten > 0)
     if (!over.aborted) wire.cut()
     stage.did('runs without their file')
@@ -141,7 +141,7 @@ const breakRun = async (site: Site) => {
   stage.expect(carried.run.stop === null, `a run whose file was away for a while was stopped: ${carried.run.stop?.stopped}`)
   const path = `${prepared.path}/runs/${carried.run.id}`
   await expectKept(site, path, carried.run.id)
-  wire.mend()
+  wire.restore()
   await moveRecords(ground, carried.run.id)
   stage.judged(await carried.judge())
   wire.cut()
@@ -150,7 +150,7 @@ const breakRun = async (site: Site) => {
     status === 503 && body.code === 'RECORDS_MOVING' && headers.get('retry-after') === '60',
     `records in a storage that is away: ${status} ${body.code}`,
   )
-  wire.mend()
+  wire.restore()
   await ok(call('GET', `${path}/records`), 200)
   await expectWhole(site, 'after a run')
 }

@@ -57,7 +57,7 @@ const ways: LossKind[] = [
   {told: true, what: 'its own', ask: async (here, number) => taken(here, await lostBy(here, number))},
   {
     told: 'another',
-    what: 'somebody else was first',
+    what: 'another user was first',
     ask: async (here, number) => {
       make(here, {as: ben, number})
       return taken(here, await lostBy(here, number, {reaches: false}))
@@ -65,7 +65,7 @@ const ways: LossKind[] = [
   },
   {
     told: 'another',
-    what: 'the connection speaks for somebody else now',
+    what: 'the connection belongs to another user now',
     ask: async (here, number) => {
       const lost = await lostBy(here, number)
       const users = [{id: '4400001000000000777', full_name: 'Somebody else'}]

@@ -119,7 +119,7 @@ const cutWire = async ({dice, done, wire}: Scene) => {
   done.cuts++
   wire.cut()
   await sleep(dice.between(200, 1_500))
-  wire.mend()
+  wire.restore()
 }
 
 const longestSleepMs = 10_000

@@ -108,7 +108,7 @@ test.serial('a query without an answer times out, and late data on its connectio
   const errors = await Promise.all([inTransaction, db.query(one)].map(asked => t.throwsAsync(asked)))
   for (const error of errors) t.true(isOutage(error), String(error.stack))
   await endOthers()
-  wire.mend()
+  wire.restore()
   await until(
     () => wire.count(),
     count => count === 0,

@@ -17,7 +17,7 @@ export type PostgresProxy = {
   lost(statement: string): number
   /** Disconnects the clients that wait for this statement. Postgres continues to execute it. */
   sever(statement: string): void
-  mend(): void
+  restore(): void
   close(): Promise<void>
 }
 
@@ -69,7 +69,7 @@ export const openPostgresProxy = async (target: string): Promise<PostgresProxy> 
     sever: statement => {
       for (const {client, asked} of wires) if (asked && binds(asked, statement)) client.destroy()
     },
-    mend: () => {
+    restore: () => {
       for (const loss of losses) loss.times = 0
     },
     async close() {

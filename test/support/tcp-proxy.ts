@@ -9,14 +9,14 @@ export type Weather = {latencyMs?: number; bytesPerSecond?: number}
 export type Proxy = {
   url: string
   cut(): void
-  /** Stops all traffic, like a pulled cable. Connections stay open and new ones are accepted, but nothing passes until `mend`. */
+  /** Stops all traffic, like a pulled cable. Connections stay open and new ones are accepted, but nothing passes until `restore`. */
   silence(): void
   /** Leaves the current connections open without an answer, like a crashed server. New connections work. */
   halfOpen(): void
   slow(weather: Weather): void
   aim(target: string): void
   /** Restores normal operation. Ended connections and those left open by `halfOpen` stay as they are. */
-  mend(): void
+  restore(): void
   count(): number
   close(): Promise<void>
 }
@@ -40,21 +40,21 @@ export const openProxy = async (target: string): Promise<Proxy> => {
   await once(server, 'listening')
   const url = new URL(target)
   url.host = `127.0.0.1:${(server.address() as AddressInfo).port}`
-  const mend = () => {
+  const restore = () => {
     state.isCut = false
     state.weather = {}
     state.silent?.resolve()
     state.silent = null
   }
   const cut = () => {
-    mend()
+    restore()
     state.isCut = true
     for (const sockets of pairs) for (const socket of sockets) socket.destroy()
   }
   return {
     url: url.href,
     cut,
-    mend,
+    restore,
     count: () => pairs.size,
     silence: () => void (state.silent ??= Promise.withResolvers()),
     halfOpen: () => {

@@ -21,7 +21,7 @@ const work = async (t: ExecutionContext<ExternalEngine>) => {
   const proxy = await openPostgresProxy(config.DATABASE_URL!)
   const workers = await startWorkers(['writes'], {...config, DATABASE_URL: proxy.url})
   t.teardown(async () => {
-    proxy.mend()
+    proxy.restore()
     await workers.stop()
     await proxy.close()
   })

@@ -30,7 +30,7 @@ const begin = async (t: ExecutionContext, prefix: string, {flow = accounts as ob
   const work = async () => {
     const workers = await startWorkers(['imports'], {...here.config, DATABASE_URL: proxy.url})
     t.teardown(async () => {
-      proxy.mend()
+      proxy.restore()
       await workers.stop()
       await proxy.close()
     })

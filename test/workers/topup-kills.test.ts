@@ -13,7 +13,7 @@ test.before(async t => {
 })
 test.afterEach(t => settleMoney(t, billing))
 
-/** Starts a separate process, which finds the org's job by itself. */
+/** Starts a separate process, which finds the org's job in the queue. */
 const work = (t: any, point: `${FaultPoint}:1:${'SIGKILL' | 'SIGSTOP'}`) => {
   const {PAYMENT_API_KEY, PAYMENT_API_URL, PAYMENT_WEBHOOK_SECRETS} = billing.house.config
   const payment = {

@@ -90,7 +90,7 @@ const {expression} = fc.letrec<Kinds>(tie => {
   }
 })
 
-/** A realm that has no more of this process than the sandbox has. */
+/** A JavaScript realm without access to this process, like the sandbox. */
 const realm = createContext({})
 /** Evaluates an expression as plain JavaScript, and returns its value as it would leave the sandbox. */
 const plainly = (source: string, given: object): {value: unknown} | 'error' => {

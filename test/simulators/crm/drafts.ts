@@ -137,7 +137,7 @@ const appendValues = (draft: Draft, rec: Rec, asked: unknown) => {
   }
 }
 
-/** Whether a key that names no field is accepted, because it has a meaning of its own or because reads return it. */
+/** Whether the CRM accepts a key that is no field: a key with a special meaning, or one that reads return. */
 const isSideKey = (key: string) => key === 'id' || key === 'Layout' || key === 'Tag' || key === '_delete' || key.startsWith('$')
 
 const unknownKey = (field: Field | undefined) =>

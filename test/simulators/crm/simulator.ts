@@ -35,7 +35,7 @@ export type Simulator = {
   held: () => number
   /** Returns the number of `late` requests that have not arrived, of one org or of all orgs. */
   late: (org?: string) => number
-  /** Changes switches of all orgs or of one org. Later changes of all do not affect a switch that an org has of its own. */
+  /** Changes switches of all orgs or of one org. A switch that was set for one org is not affected by later changes for all orgs. */
   setSwitches: (changes: Partial<Switches>, org?: string) => void
   switches: () => Switches
   addOrg: (spec: OrgSpec) => void

@@ -52,7 +52,7 @@ const leaving = (world: SimulatorState, onlyDuring: boolean) =>
     world.store.all('~delivery').filter(one => !one.isOut && one.due <= world.clock.now() && (!onlyDuring || one.isDuring)),
   )
 
-/** Sends due deliveries, and those that become due meanwhile. Returns when no more are due; throws after 100 rounds. */
+/** Sends due deliveries until none is due. Throws after 100 rounds. */
 export const sendDue = async (world: SimulatorState, {onlyDuring = false} = {}): Promise<void> => {
   for (let round = 0; round < 100; round += 1) {
     planDeliveries(world)

@@ -56,7 +56,7 @@ const chooseCheaper = async (ctx: Context, flow: CompiledFlow): Promise<MatchRou
   const bulkRead = connection.bulkRead!
   const {valuesPerQuery} = connection
   const queries = Math.ceil(flow.source.rows / valuesPerQuery) * creditsOfQuery(valuesPerQuery + 10)
-  // The queries cost no more than the smallest export, so the records need not be counted.
+  // The queries cost at most as much as the smallest export, so the records need not be counted.
   if (queries <= creditsOfExport(1, bulkRead)) return {match: 'query', why: `Queries cost about ${queries} credits`}
   const records = await countModule(ctx, flow.module.apiName)
   if (records === null) return {match: 'query', why: 'The CRM does not say how many records the module has'}

@@ -38,7 +38,7 @@ export const openQuestions = (
 }
 
 /**
- * Whether this run continues an entry of its own. False if the run gave the row up, and for a create without a unique key whose payload
+ * Whether this run continues an entry that it made. False if the run gave the row up, and for a create without a unique key whose payload
  * digest is unknown.
  */
 const isToBeSent = ({kind, witness, digest, ended}: UnsettledRow) => !ended && (kind !== STEP_CODES.create || witness || digest !== null)

@@ -53,7 +53,7 @@ export const findInheritedRows = async (
 
 /**
  * Continues a row that has an unsettled entry (`question`). An entry of the kind `again` is planned anew. Otherwise the row keeps the
- * operation that was sent, because a new match could find the record of its own lost create. A create with a unique key is sent again; any
+ * operation that was sent, because a new match could find the record that the row's lost create made. A create with a unique key is sent again; any
  * other create is first searched for by `sentDigest`. If neither is possible, returns an `InheritedRow` with the outcome unanswered. Attempts
  * and unanswered sends of earlier runs are not counted.
  */

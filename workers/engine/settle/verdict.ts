@@ -126,8 +126,8 @@ const succeed = (judgedBatch: JudgedBatch, {row}: Op, {recordId, modifiedAt}: {r
 }
 
 const settleClaimed = (judgedBatch: JudgedBatch, {row}: Op, crm: CrmProblem, recordId: string): NextStep => {
-  // If the first send of the run meets a duplicate of its own value, the CRM received the request twice. The delivery that created the record
-  // got no answer.
+  // If the CRM names the sent value as a duplicate at the first send of the run, the CRM received the request twice. The delivery that
+  // created the record got no answer.
   const isOwnSend = row.unansweredSends === 0 && !row.hasLostCreate
   if (isOwnSend) logAttempt(judgedBatch, row, 'unanswered', resendSafe(`The CRM received the request twice. ${sayRefusal(crm)}`))
   else logAttempt(judgedBatch, row, 'refused', {code: crm.code, message: sayRefusal(crm)})

@@ -107,7 +107,7 @@ export const laterOf = (runs: Run[]): Map<string, Run> =>
   new Map(runs.flatMap(run => (run.retryOf && !run.dryRun ? [[run.retryOf, run]] : [])))
 
 /**
- * Groups runs into retry chains, each from its first run on. The chain with the newest last run comes first. A dry run is a chain of its own.
+ * Groups runs into retry chains, in the order of their runs. The chain with the newest last run comes first. A dry run is a separate chain.
  */
 export const chainsOf = (runs: Run[]): Run[][] => {
   const later = laterOf(runs)

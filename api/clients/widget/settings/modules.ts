@@ -16,6 +16,8 @@ import {SettingsFrame} from './frame.ts'
 import {type ConfiguredModule, ifVersion, patchModule} from './registry.ts'
 
 type Connector = {id: string; name: string; state: string}
+/** The answer to an edit of the configuration. */
+type Edited = {registryVersion?: number}
 type ModulesInput = {modules: ConfiguredModule[]; registryVersion: number}
 
 /** The modules that imports can write to, and their writing order. */
@@ -55,9 +57,10 @@ const ModuleTable = ({read: {modules, registryVersion}, all, again}: {read: Modu
   // A further change before the list has reloaded must send the version that the previous change returned.
   const version = useRef(registryVersion)
   version.current = Math.max(version.current, registryVersion)
+  const keepVersion = ({registryVersion = 0}: Edited) => (version.current = Math.max(version.current, registryVersion))
   const change = useDoing(async (module: ConfiguredModule, enabled: boolean) => {
     const changed = await patchModule(module, version.current, {enabled})
-    version.current = Math.max(version.current, changed.registryVersion ?? 0)
+    keepVersion(changed)
     say((enabled ? t.moduleEnabled : t.moduleDisabled)(module.label ?? module.apiName))
     again()
   })
@@ -69,8 +72,7 @@ const ModuleTable = ({read: {modules, registryVersion}, all, again}: {read: Modu
     const from = keys.indexOf(module.key!)
     keys.splice(from + by, 0, ...keys.splice(from, 1))
     const path = `${inOrg('/config/modules/order')}?connector=${module.connectorId}`
-    const moved = await client.put<{registryVersion?: number}>(path, {modules: keys}, ifVersion(version.current))
-    version.current = Math.max(version.current, moved.registryVersion ?? 0)
+    keepVersion(await client.put<Edited>(path, {modules: keys}, ifVersion(version.current)))
     say(t.movedToPosition(module.label ?? module.apiName, from + by + 1))
     again()
   })

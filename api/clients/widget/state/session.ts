@@ -18,7 +18,7 @@ export type Me = {
 }
 export type {Role}
 
-/** The header that proves to the API that a page of its own origin sends the request. It is needed because the session is in a cookie. */
+/** The header that proves that a page of the API's origin sends the request. The API requires it because the session is in a cookie. */
 const csrfHeaders = {'x-lading-csrf': '1'}
 
 /** The interval between renewals. A session lasts eight hours. */

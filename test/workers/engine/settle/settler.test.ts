@@ -95,7 +95,7 @@ for (const when of ['before', 'after'] as const) {
     proxy.lose('settle', {when, times: 3})
     await Promise.all([2, 3].map(number => settle({...row(number), batches: [number]}, number)))
     t.true(proxy.lost('settle') >= 1)
-    proxy.mend()
+    proxy.restore()
     t.deepEqual(
       (await logOf(run)).map(([seq, number]) => [seq, number]),
       [
