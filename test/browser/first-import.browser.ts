@@ -107,6 +107,13 @@ test('wrong cells are fixed in the review: edited, undone, and replaced all at o
   const cell = page.getByRole('button', {name: 'Edit Email of row 4: no address'})
   await cell.waitFor()
   await picture(page, 'review-errors', {height: 1100})
+  const sent: string[] = []
+  page.on('request', request => request.method() !== 'GET' && sent.push(request.url()))
+  await cell.click()
+  await page.getByRole('textbox', {name: 'Email of row 4'}).fill('cancelled@fix.example')
+  await page.keyboard.press('Escape')
+  await page.locator('.cell-button:focus').waitFor()
+  assert.deepEqual(sent, [], 'Escape saves nothing')
   await cell.click()
   await page.getByRole('textbox', {name: 'Email of row 4'}).fill('g3@fix.example')
   await page.keyboard.press('Enter')
