@@ -1,7 +1,7 @@
 import {hashSecret, isWellFormed, looksLikeSecret} from '../shared/accounts/api-token.ts'
 import {lowerOf, type Role} from '../shared/accounts/roles.ts'
 import {readSignedId} from '../shared/accounts/signed.ts'
-import {EMBED} from '../shared/embed/token.ts'
+import {EMBED} from '../shared/embed/embed-tokens.ts'
 import {Refusal} from '../shared/errors.ts'
 import {
   noteGrantUse,

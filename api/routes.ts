@@ -49,6 +49,7 @@ import registry from './routes/registry.ts'
 import runEvents from './routes/run-events.ts'
 import runHistory from './routes/run-history.ts'
 import runRecords from './routes/run-records.ts'
+import runResults from './routes/run-results.ts'
 import runRows from './routes/run-rows.ts'
 import runVerify from './routes/run-verify.ts'
 import runs from './routes/runs.ts'
@@ -128,6 +129,7 @@ export const routes: Route[] = [
   ...runRows,
   ...runHistory,
   ...runRecords,
+  ...runResults,
   ...runVerify,
   ...corrections,
   ...runEvents,

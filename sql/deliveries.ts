@@ -1,6 +1,6 @@
 import {z} from 'zod'
 import {type Db, sql, type Tx} from './database.ts'
-import {ENDPOINT_KINDS} from './endpoints.ts'
+import {ENDPOINT_KINDS} from './webhooks.ts'
 
 const Empty = z.object({})
 

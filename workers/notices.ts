@@ -8,7 +8,7 @@ import {openDeliverySlots} from './notices/delivery-slots.ts'
 import {expandAll} from './notices/expand.ts'
 import * as mail from './notices/mail.ts'
 import {mailInvitation as mailInvitationOf} from './notices/mail-invitation.ts'
-import * as post from './notices/post.ts'
+import * as post from './notices/webhooks.ts'
 import {periodicTask} from './periodic.ts'
 import {type Worker, worker} from './worker.ts'
 

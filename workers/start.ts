@@ -32,7 +32,7 @@ const workers: Record<string, () => Promise<{default: Worker}[]>> = {
       import('./topups.ts'),
       import('./topup-periodic.ts'),
     ]),
-  checks: () => Promise.all([import('./checks.ts'), import('./forecasts.ts'), import('./rechecks.ts')]),
+  checks: () => Promise.all([import('./checks.ts'), import('./forecasts.ts'), import('./template-rechecks.ts')]),
   clock: () => Promise.all([import('./clock.ts')]),
   credits: () => Promise.all([import('./crm-quota.ts')]),
   discovery: () => Promise.all([import('./discovery.ts'), import('./discovery-refresh.ts'), import('./doctor.ts')]),
@@ -42,7 +42,7 @@ const workers: Record<string, () => Promise<{default: Worker}[]>> = {
   notices: () => Promise.all([import('./notices.ts')]),
   retention: () => Promise.all([import('./retention.ts')]),
   schedules: () => Promise.all([import('./schedules.ts')]),
-  writes: () => Promise.all([import('./writes/records.ts'), import('./writes/rows.ts'), import('./writes/sweep.ts')]),
+  writes: () => Promise.all([import('./writes/records.ts'), import('./writes/subform-rows.ts'), import('./writes/sweep.ts')]),
 }
 
 type RunningWorkers = {stop(): Promise<void>}

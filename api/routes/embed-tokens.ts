@@ -1,7 +1,7 @@
 import {z} from 'zod'
 import {describeEmbed} from '../../shared/embed/describe.ts'
+import {createEmbedToken} from '../../shared/embed/embed-tokens.ts'
 import {EmbedOrigin} from '../../shared/embed/origin.ts'
-import {createEmbedToken} from '../../shared/embed/token.ts'
 import {Refusal} from '../../shared/errors.ts'
 import {Answer, ByName, Count, Id, Moment} from '../answers/common.ts'
 import {connectorId} from '../answers/examples.ts'

@@ -1,6 +1,6 @@
 import {z} from 'zod'
 import {replaceRows} from '../../shared/jobs.ts'
-import {answerRows, assertRows, assertSubform, RowsBody, submitRows} from '../../shared/runs/external/rows.ts'
+import {answerRows, assertRows, assertSubform, RowsBody, submitRows} from '../../shared/runs/external/subform-rows.ts'
 import {Answer} from '../answers/common.ts'
 import {runId} from '../answers/examples.ts'
 import {failed, QueuedWrite, replaced} from '../answers/writes.ts'

@@ -1,4 +1,6 @@
 import {z} from 'zod'
+import {NoticeKind} from '../../shared/notifications/kind.ts'
+import {redeliver, sendTest} from '../../shared/notifications/redeliver.ts'
 import {
   addEndpoint,
   changeEndpoint,
@@ -7,12 +9,10 @@ import {
   NewEndpoint,
   removeEndpoint,
   replaceSecret,
-} from '../../shared/notifications/endpoints.ts'
-import {NoticeKind} from '../../shared/notifications/kind.ts'
-import {redeliver, sendTest} from '../../shared/notifications/redeliver.ts'
+} from '../../shared/notifications/webhooks.ts'
 import {readPage} from '../../shared/security/cursor.ts'
 import {Delivery as DeliveryRow, listDeliveries} from '../../sql/deliveries.ts'
-import {ENDPOINT_KINDS, listEndpoints} from '../../sql/endpoints.ts'
+import {ENDPOINT_KINDS, listEndpoints} from '../../sql/webhooks.ts'
 import {Answer, Count, Id, Moment, NextCursor} from '../answers/common.ts'
 import {Cursor, limitOf} from '../paging.ts'
 import {OfEndpoint as params} from '../params.ts'

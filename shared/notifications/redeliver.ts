@@ -1,10 +1,10 @@
 import type {Pool, Tx} from '../../sql/database.ts'
 import {beginAgain, type Delivery, findDelivery, findPending, insertDelivery, putFirst} from '../../sql/deliveries.ts'
-import {wakeEndpoint} from '../../sql/endpoints.ts'
 import {insertTestNotice} from '../../sql/notices.ts'
+import {wakeEndpoint} from '../../sql/webhooks.ts'
 import {Refusal} from '../errors.ts'
 import {newId} from '../ids.ts'
-import {lockOwn} from './endpoints.ts'
+import {lockOwn} from './webhooks.ts'
 
 type DeliveryOf = {org: string; endpoint: string}
 

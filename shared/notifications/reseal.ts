@@ -1,4 +1,4 @@
-import {keepResealed, listSealedElse} from '../../sql/endpoints.ts'
+import {keepResealed, listSealedElse} from '../../sql/webhooks.ts'
 import {resealEach} from '../security/reseal.ts'
 import {isOutdated} from '../security/secrets.ts'
 import {openSecret, sealSecret} from './signature.ts'

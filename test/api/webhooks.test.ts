@@ -1,6 +1,6 @@
 import test from 'ava'
 import {Webhook} from 'standardwebhooks'
-import {addEndpoint} from '../../shared/notifications/endpoints.ts'
+import {addEndpoint} from '../../shared/notifications/webhooks.ts'
 import {type Receiver, startReceiver} from '../simulators/receiver.ts'
 import {accountRows, accounts, ok, openOrg, prepareImport, runImport} from '../support/importing.ts'
 import {openNoticing} from '../support/notices.ts'

@@ -98,7 +98,7 @@ const traps: Record<string, [file: string, title: string][]> = {
   ],
   'a small run behind a large one': [['test/workers/budget.test.ts', 'a run of fifty rows beside a large run finishes quickly']],
   'a file of results that fails after its first byte': [
-    ['test/api/results.test.ts', 'an unreadable row gives an error, however late it comes'],
+    ['test/api/run-results.test.ts', 'an unreadable row gives an error, however late it comes'],
   ],
   'records archived to storage while they are read': [
     [

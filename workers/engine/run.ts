@@ -36,7 +36,7 @@ import {classifyRefusal, findWriteBlock, runHeld} from './send/crm-retry.ts'
 import {openIntents} from './send/intents.ts'
 import {closeRun} from './settle/close-run.ts'
 import {openSettler} from './settle/settler.ts'
-import {runUndo} from './undo/undo-run.ts'
+import {runUndo} from './undo/undo.ts'
 import {writeFlows} from './write-flows.ts'
 
 /**

@@ -15,7 +15,7 @@ import {orderSteps} from './sealed-plan/order-steps.ts'
 import {isSubform} from './subform/record-order.ts'
 import {runSubformPass} from './subform/subform-pass.ts'
 import {compileTagFlow, runTagPass} from './tag/tag-pass.ts'
-import {openVerifier, type Verifier} from './verify/verifier.ts'
+import {openVerifier, type Verifier} from './verify/verify.ts'
 
 /** Executes the passes of a run that imports rows, one after another. Verifies the written rows if the run has a verification. */
 export const writeFlows = async (ctx: Context, flows: CompiledFlow[], head: RunHead): Promise<void> => {

@@ -4,8 +4,8 @@ import {resealWebhooks} from '../../../shared/notifications/reseal.ts'
 import {openSecret, sealSecret} from '../../../shared/notifications/signature.ts'
 import {openLog} from '../../../shared/telemetry/log.ts'
 import {openDatabase, sql} from '../../../sql/database.ts'
-import {findEndpoint, insertEndpoint, listSealedElse, rotateSecret} from '../../../sql/endpoints.ts'
 import {keepOrg} from '../../../sql/orgs.ts'
+import {findEndpoint, insertEndpoint, listSealedElse, rotateSecret} from '../../../sql/webhooks.ts'
 import {createDatabase} from '../../support/database.ts'
 
 test('webhook secrets are encrypted again under the first key, also replaced ones; unreadable ones are counted', async t => {

@@ -4,7 +4,7 @@ import type {Context} from '../context.ts'
 import type {CompiledFlow, ImportRow, StepKind} from '../model.ts'
 import {LeaseLost} from '../run-endings.ts'
 import type {Op} from '../settle/verdict.ts'
-import type {Verifier} from '../verify/verifier.ts'
+import type {Verifier} from '../verify/verify.ts'
 
 /** The first rows of each kind in each module. They are verified before other rows of the kind are sent. */
 export type Canary = {

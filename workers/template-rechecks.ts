@@ -1,7 +1,7 @@
 import {Refusal} from '../shared/errors.ts'
 import {recheckTemplates as job} from '../shared/jobs.ts'
 import {isOpenOrg} from '../sql/orgs.ts'
-import {recheckTemplates} from './checks/recheck.ts'
+import {recheckTemplates} from './checks/recheck-templates.ts'
 import {worker} from './worker.ts'
 
 /** Executes checks of templates after discoveries, one at a time, so that they do not delay checks for which a person waits. */

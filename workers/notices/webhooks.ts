@@ -5,7 +5,7 @@ import {type PostResult, post} from '../../shared/notifications/post.ts'
 import type {Outbound} from '../../shared/schedules/outbound/outbound.ts'
 import type {Tx} from '../../sql/database.ts'
 import {type ClaimedPost, claimPosting, dropPending, markDelivered, markFailed} from '../../sql/deliveries.ts'
-import {disableEndpoint, freeEndpoint} from '../../sql/endpoints.ts'
+import {disableEndpoint, freeEndpoint} from '../../sql/webhooks.ts'
 import type {WorkerDeps} from '../deps.ts'
 
 /**

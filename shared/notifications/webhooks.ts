@@ -1,6 +1,7 @@
 import {z} from 'zod'
 import type {Db, Pool, Tx} from '../../sql/database.ts'
 import {dropPending} from '../../sql/deliveries.ts'
+import {lockOrg} from '../../sql/orgs.ts'
 import {
   countEndpoints,
   deleteEndpoint,
@@ -13,8 +14,7 @@ import {
   lockEndpoint,
   rotateSecret,
   setEndpoint,
-} from '../../sql/endpoints.ts'
-import {lockOrg} from '../../sql/orgs.ts'
+} from '../../sql/webhooks.ts'
 import type {Config} from '../config.ts'
 import {type Author, recordChanges} from '../configuration/change.ts'
 import {Refusal} from '../errors.ts'
