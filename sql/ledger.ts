@@ -142,7 +142,7 @@ export type ChainRow = {
 }
 /** A row whose record was patched. `filled`: the fields that were written. `isWhole`: nothing is left to patch. */
 export type PatchedRow = RowName & {filled: string[]; isWhole: boolean; writtenAt?: string | null}
-export type OpenQuestion = {
+export type UnsettledEntry = {
   module: number
   key: string
   flow: number
@@ -183,7 +183,7 @@ export type Settlement = {
   log: LogRow[]
   released: ReleasedAdmission[]
   kept: ChainRow[]
-  opened: OpenQuestion[]
+  opened: UnsettledEntry[]
   closed: RowName[]
   counts: number[]
   patched?: PatchedRow[]

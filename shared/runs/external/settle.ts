@@ -15,11 +15,11 @@ import {clearQuotaNote, type ExternalRun, renewExternalRunLease, restoreLease} f
 import {
   type ChainRow,
   type LogRow,
-  type OpenQuestion,
   type PatchedRow,
   type RecordMarks,
   type Settlement,
   settleIn,
+  type UnsettledEntry,
 } from '../../../sql/ledger.ts'
 import {listClaimedElsewhere} from '../../../sql/record-claims.ts'
 import {loseParents, releaseParents} from '../../../sql/replacements.ts'
@@ -187,7 +187,7 @@ type Sheet = {
   /** Rows that were metered before this attempt and stay metered, although the attempt was not sent. */
   lowered: {module: number; key: string; patch: boolean}[]
   kept: ChainRow[]
-  opened: OpenQuestion[]
+  opened: UnsettledEntry[]
   closed: {module: number; key: string}[]
   patched: PatchedRow[]
   marked: RecordMarks[]

@@ -53,8 +53,8 @@ const settleSend = async (ctx: LedgerContext, send: Send, places: number[], batc
     // Without a target, the row was created itself, or was nested in a create.
     const said = witness[at] && target === null ? resendSafe(LOST) : {message: LOST}
     logOutcome({flow: {no: flow, module: {no: module}, patchPlan, tags}, settled}, row, 'unanswered', {attempt, recordId: target, ...said})
-    const question = {module, key, flow, number, kind, target, witness: witness[at]!, digest: digests?.[at] ?? null, attempt}
-    if (!patchPlan && !tags && !isUndo) settled.opened.push({...question, creates: Number(isCreate)})
+    const entry = {module, key, flow, number, kind, target, witness: witness[at]!, digest: digests?.[at] ?? null, attempt}
+    if (!patchPlan && !tags && !isUndo) settled.opened.push({...entry, creates: Number(isCreate)})
   }
   await ctx.settler.settle(settled)
   return places.length

@@ -22,18 +22,18 @@ export const judgeNested = (settled: SettlementParts, parent: ImportRow, answer:
       row.attempt++
       const {attempt} = row
       const place = {flow: flow.no, number: row.number, target: null, witness: parent.hasUniqueKey, attempt}
-      const question = {...name, ...place, kind: STEP_CODES.replace}
+      const entry = {...name, ...place, kind: STEP_CODES.replace}
       if (answer.ok) {
         const {recordId} = answer
         logOutcome({flow, settled}, row, 'updated', {attempt, recordId})
-        settled.kept.push({...name, recordId, how: HOW.updated, matchKey: null, madeWith: parent.key, doubt: () => question})
+        settled.kept.push({...name, recordId, how: HOW.updated, matchKey: null, madeWith: parent.key, doubt: () => entry})
       } else if (isRefused) logOutcome({flow, settled}, row, 'refused', {attempt, ...sayNested(answer.crm, parent, row)})
       else {
         countUnanswered(row)
         const problem = describeProblem(answer.crm)
         const said = parent.hasUniqueKey ? resendSafe(problem) : {code: answer.crm.code, message: problem}
         logOutcome({flow, settled}, row, 'unanswered', {attempt, ...said})
-        settled.opened.push(question)
+        settled.opened.push(entry)
         row.open = true
         continue
       }

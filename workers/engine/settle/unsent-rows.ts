@@ -42,10 +42,10 @@ export const staleFailure = ({message}: {message: string | null}) => ({
 export const settleInherited = async (pass: Pass, standing: InheritedRow[]): Promise<void> => {
   const {ctx, flow} = pass
   const settled = emptySettlement()
-  for (const {row, outcome, mayExistTwice, question, ...said} of standing) {
+  for (const {row, outcome, mayExistTwice, entry, ...said} of standing) {
     logOutcome({flow, settled}, row, outcome, {...said, attempt: row.attempt})
     if (mayExistTwice) logMayExistTwice({flow, settled}, row, said)
-    if (question && !ctx.run.dryRun) settled.opened.push(question)
+    if (entry && !ctx.run.dryRun) settled.opened.push(entry)
   }
   await settleRows(
     pass,

@@ -1,13 +1,13 @@
 import test from 'ava'
 import fc from 'fast-check'
 import {settle} from '../../../../sql/ledger.ts'
-import {openQuestions} from '../../../../workers/engine/match/questions.ts'
+import {openUnsettledRows} from '../../../../workers/engine/match/unsettled-rows.ts'
 import {STEP_CODES} from '../../../../workers/engine/model.ts'
 import {beginRun, openLedger, settlement} from '../../../support/running.ts'
 
 let here: Awaited<ReturnType<typeof openLedger>>
 test.before(async () => {
-  here = await openLedger('questions')
+  here = await openLedger('unsettled')
 })
 test.after.always(() => here?.close())
 
@@ -28,10 +28,10 @@ const ask = async (rows: AskInput[]) => {
     ...more,
   }))
   await settle(here.hot, settlement(begun, 1, {opened}))
-  return {db: here.db, run: {no: begun.run}, chain: begun.run, retried: null} as unknown as Parameters<typeof openQuestions>[0]
+  return {db: here.db, run: {no: begun.run}, chain: begun.run, retried: null} as unknown as Parameters<typeof openUnsettledRows>[0]
 }
 
-test('the open questions of the rows are read chunk by chunk and page by page, each once', async t => {
+test('the unsettled entries of the rows are read chunk by chunk and page by page, each once', async t => {
   const course = fc.record({
     rows: fc.uniqueArray(fc.integer({min: 1, max: 40}), {maxLength: 25}),
     steps: fc.array(fc.integer({min: 0, max: 9}), {minLength: 1, maxLength: 12}),
@@ -39,10 +39,10 @@ test('the open questions of the rows are read chunk by chunk and page by page, e
   })
   await fc.assert(
     fc.asyncProperty(course, async ({rows, steps, perPage}) => {
-      const questions = openQuestions(await ask(rows.map(number => ({number}))), {no: 1}, perPage)
+      const unsettled = openUnsettledRows(await ask(rows.map(number => ({number}))), {no: 1}, perPage)
       let read = 0
       for (const step of steps) {
-        const found = [...(await questions.upTo(read + step)).keys()]
+        const found = [...(await unsettled.upTo(read + step)).keys()]
         t.deepEqual(
           found,
           rows.filter(number => number > read && number <= read + step).toSorted((a, b) => a - b),
@@ -54,7 +54,7 @@ test('the open questions of the rows are read chunk by chunk and page by page, e
   )
 })
 
-test('questions skip settled rows and creates whose payload is unknown, and each flow has separate questions', async t => {
+test('unsettled skip settled rows and creates whose payload is unknown, and each flow has separate unsettled', async t => {
   const ctx = await ask([
     {number: 1, kind: STEP_CODES.create, witness: false},
     {number: 2, kind: STEP_CODES.create, witness: true},
@@ -63,10 +63,10 @@ test('questions skip settled rows and creates whose payload is unknown, and each
     {number: 5, kind: STEP_CODES.create, witness: false, digest: Buffer.from('sent')},
     {number: 6, kind: STEP_CODES.create, witness: false, digest: Buffer.from('sent'), ended: true},
   ])
-  t.deepEqual([...(await openQuestions(ctx, {no: 1}).upTo(10)).keys()], [2, 3, 5])
-  t.deepEqual([...(await openQuestions({...ctx, run: {...ctx.run, no: 0}}, {no: 1}).upTo(10)).keys()], [1, 2, 3, 5, 6], 'another run')
+  t.deepEqual([...(await openUnsettledRows(ctx, {no: 1}).upTo(10)).keys()], [2, 3, 5])
+  t.deepEqual([...(await openUnsettledRows({...ctx, run: {...ctx.run, no: 0}}, {no: 1}).upTo(10)).keys()], [1, 2, 3, 5, 6], 'another run')
   t.deepEqual(
-    [...(await openQuestions(ctx, {no: 2}).upTo(10)).values()],
+    [...(await openUnsettledRows(ctx, {no: 2}).upTo(10)).values()],
     [
       {
         run: ctx.run.no,
