@@ -91,11 +91,11 @@ const admitRequest = async (deps: LimitedDeps, {access, effect}: GuardedRoute, c
     ctx.state.caller = {via: insider.via, person: insider.staff?.id, session: insider.session}
     return insider
   }
-  const standing = await readCaller(deps, authorization, note)
-  await deps.limits.bearer(standing.caller)
-  assertAccess({access, effect}, standing, ctx.params.org)
-  if (access.embed === 'own') await assertOwnImport(deps.db, standing.caller, ctx.params.id)
-  return standing.caller
+  const authContext = await readCaller(deps, authorization, note)
+  await deps.limits.bearer(authContext.caller)
+  assertAccess({access, effect}, authContext, ctx.params.org)
+  if (access.embed === 'own') await assertOwnImport(deps.db, authContext.caller, ctx.params.id)
+  return authContext.caller
 }
 
 const read = (schema: z.ZodType | undefined, value: unknown) => {

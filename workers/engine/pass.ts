@@ -108,7 +108,7 @@ const prepareChunk = async (pipeline: RowPipeline, chunk: ReadChunk, options: Pr
   const {unsettled, nestable} = chunk
   const rows: ImportRow[] = []
   const failures: RowFailure[] = []
-  const standing: InheritedRow[] = []
+  const inheritedRows: InheritedRow[] = []
   const isOver = (number: number) => unsettled.get(number)?.run !== ctx.run.no && isDone(number)
   const isRecounted = (number: number) => flow.mappings.some(({values}) => values) && number > lowWater
   const all = enterWindow(pipeline, chunk, number => isOver(number) && !isRecounted(number))
@@ -130,14 +130,14 @@ const prepareChunk = async (pipeline: RowPipeline, chunk: ReadChunk, options: Pr
     const entry = isInheritedRow(composed) ? undefined : unsettled.get(composed.number)
     if (!isInheritedRow(composed)) addIdempotencyValue(ctx, flow, composed, entry)
     const one = entry && !isInheritedRow(composed) ? resumeRow(ctx, flow, composed, entry) : composed
-    if (isInheritedRow(one)) standing.push(one)
+    if (isInheritedRow(one)) inheritedRows.push(one)
     else if (isRow(one)) rows.push(nestable.has(one.number) ? Object.assign(one, {nestable: nestable.get(one.number)}) : one)
     else if (one.end === 'held') counts.holdBack(one.number)
     else failures.push(one)
   }
   counts.leave(window)
   await addSteps(ctx, flow, 'write', [...rows, ...failures])
-  return {rows, failures, inherited: standing, unmatched: await matchRows(ctx, flow, rows)}
+  return {rows, failures, inherited: inheritedRows, unmatched: await matchRows(ctx, flow, rows)}
 }
 
 /** Counts the unmapped cells of rows that an earlier owner settled beyond its last low-water mark. Removes the rows from the window. */

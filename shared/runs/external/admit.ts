@@ -70,14 +70,14 @@ export const admitUnits = async (
 ): Promise<Admission> => {
   const chain = run.chainNo ?? run.no
   const keys = units.flatMap(({rows}) => rows.map(({key}) => key))
-  const standings = new Map((await listExternalRowStates(tx, {run: run.no, chain, module, keys})).map(one => [one.key, one]))
+  const rowStates = new Map((await listExternalRowStates(tx, {run: run.no, chain, module, keys})).map(one => [one.key, one]))
   const decided: Admission['decided'] = []
   const inherited: InheritedUnitRow[] = []
   const admitted: Admission['admitted'] = []
   let room = run.rowsLimit - run.counted
   let left: AdmissionUnit[] = []
   for (const [n, unit] of units.entries()) {
-    const known = unit.rows.map(({key}) => standings.get(key)!)
+    const known = unit.rows.map(({key}) => rowStates.get(key)!)
     const end = decideUnsent(unit, known, kind)
     if (end) {
       decided.push(end)

@@ -58,10 +58,10 @@ type Batch = Pick<
 export const settleBatch = async (tx: Tx, run: ExternalRun, batch: Batch, ends: WriteEnd[], results: ItemResult[]) => {
   const chain = run.chainNo ?? run.no
   const {module} = batch
-  const standings = await listExternalRowStates(tx, {run: run.no, chain, module, keys: batch.keys})
+  const rowStates = await listExternalRowStates(tx, {run: run.no, chain, module, keys: batch.keys})
   const held = await findRecordHolders(tx, {run: run.no, chain, module, keys: batch.keys, ends})
   const sheet = openSheet(batch)
-  for (const [at, standing] of standings.entries()) enterEnd(sheet, {standing, attempt: batch.attempts[at]!, at}, held.get(at) ?? ends[at]!)
+  for (const [at, rowState] of rowStates.entries()) enterEnd(sheet, {rowState, attempt: batch.attempts[at]!, at}, held.get(at) ?? ends[at]!)
   await writeSheet(tx, run, sheet, [batch.batch])
   if (results.length) await keepResults(tx, {write: batch.write, results: withHeldEnds(results, batch, held)})
   if (run.stoppedBy && ends.some(isWritten)) await clearQuotaNote(tx, {no: run.no, leaseSeconds})
@@ -79,17 +79,17 @@ export const settleLate = async (tx: Tx, run: ExternalRun, batch: Batch, ends: W
   if (batch.kind === EXTERNAL_STEP_CODES.replace || (run.state !== 'writing' && run.state !== 'closing')) return
   const chain = run.chainNo ?? run.no
   const {module} = batch
-  const standings = await listExternalRowStates(tx, {run: run.no, chain, module, keys: batch.keys})
+  const rowStates = await listExternalRowStates(tx, {run: run.no, chain, module, keys: batch.keys})
   const held = await findRecordHolders(tx, {run: run.no, chain, module, keys: batch.keys, ends})
   const claimed = await findClaimed(tx, run, ends)
   const sheet = openSheet(batch)
   const told = new Set<number>()
-  for (const [at, standing] of standings.entries()) {
+  for (const [at, rowState] of rowStates.entries()) {
     const end = held.get(at) ?? ends[at]!
     if (end.outcome === 'created' && claimed.has(end.recordId)) continue
-    if (!isGuess(batch, standing, at) || end.outcome === 'unanswered' || end.outcome === 'unsent') continue
-    enterEnd(sheet, {standing: {...standing, kind: null}, attempt: batch.attempts[at]!, at}, end)
-    sheet.closed.push({module, key: standing.key})
+    if (!isGuess(batch, rowState, at) || end.outcome === 'unanswered' || end.outcome === 'unsent') continue
+    enterEnd(sheet, {rowState: {...rowState, kind: null}, attempt: batch.attempts[at]!, at}, end)
+    sheet.closed.push({module, key: rowState.key})
     told.add(batch.ats[at]!)
   }
   if (told.size === 0) return
@@ -209,13 +209,13 @@ const openSheet = (batch: Batch): Sheet => ({
   counts: openCounts(),
 })
 
-type SheetEntry = {standing: ExternalRowState; attempt: number; at: number}
+type SheetEntry = {rowState: ExternalRowState; attempt: number; at: number}
 
 const enterEnd = (sheet: Sheet, sheetEntry: SheetEntry, end: WriteEnd) => {
-  const {standing, attempt, at} = sheetEntry
+  const {rowState, attempt, at} = sheetEntry
   const {batch, released, attempts, lowered, kept, closed} = sheet
-  const name = {module: batch.module, key: standing.key}
-  const isOpen = standing.kind !== null
+  const name = {module: batch.module, key: rowState.key}
+  const isOpen = rowState.kind !== null
   const isFirst = batch.fresh[at]!
   const isPatch = batch.patches?.[at] === true
   if (end.outcome === 'unsent') {
@@ -239,18 +239,18 @@ const enterEnd = (sheet: Sheet, sheetEntry: SheetEntry, end: WriteEnd) => {
   kept.push({...name, recordId: end.recordId, how: end.outcome === 'created' ? HOW.made : HOW.updated, matchKey: null, writtenAt})
   if (isOpen) closed.push(name)
   // The payload had no unique value, so the unanswered create may have made a second record.
-  if (end.outcome === 'created' && isOpen && standing.kind !== EXTERNAL_STEP_CODES.update && !batch.witness[at])
+  if (end.outcome === 'created' && isOpen && rowState.kind !== EXTERNAL_STEP_CODES.update && !batch.witness[at])
     logOutcome(sheet, sheetEntry, {outcome: 'made_after_no_answer', attempt: 0, recordId: end.recordId})
 }
 
 const noteOutcome = (sheet: Sheet, sheetEntry: SheetEntry, end: Exclude<WriteEnd, {outcome: 'unsent'}>) => {
-  const {standing, attempt} = sheetEntry
+  const {rowState, attempt} = sheetEntry
   const {module} = sheet.batch
-  const before = outcomeBefore(standing)
+  const before = outcomeBefore(rowState)
   if (before) sheet.counts.add(module, before, -1)
-  if (standing.unchanged) sheet.counts.addUnchanged(module, -1)
+  if (rowState.unchanged) sheet.counts.addUnchanged(module, -1)
   sheet.counts.add(module, end.outcome, 1)
-  sheet.outcomes.push({module, key: standing.key, outcome: outcomeNo(end.outcome)})
+  sheet.outcomes.push({module, key: rowState.key, outcome: outcomeNo(end.outcome)})
   const target = sheet.batch.targets[sheetEntry.at] ?? null
   logOutcome(sheet, sheetEntry, {recordId: target, ...end, attempt})
 }
@@ -261,11 +261,11 @@ type LoggedOutcome = {phase?: number; outcome: OutcomeName; attempt: number; rec
 
 const logOutcome = (
   {batch, log}: Sheet,
-  {standing, at}: SheetEntry,
+  {rowState, at}: SheetEntry,
   {phase = WRITE, outcome, attempt, recordId = null, code, message}: LoggedOutcome,
 ) =>
   log.push({
-    key: standing.key,
+    key: rowState.key,
     flow: batch.flow,
     number: batch.numbers[at] ?? null,
     module: batch.module,
@@ -281,10 +281,10 @@ const logOutcome = (
 /** Makes a text storable and truncates it. Postgres text cannot contain NUL, and a CRM message can have any length. */
 const plainText = (text: string | undefined, most: number) => text?.replaceAll('\0', '\ufffd').slice(0, most) ?? null
 
-const openQuestion = ({batch, opened}: Sheet, {standing, attempt, at}: SheetEntry, kind: number) => {
+const openQuestion = ({batch, opened}: Sheet, {rowState, attempt, at}: SheetEntry, kind: number) => {
   opened.push({
     module: batch.module,
-    key: standing.key,
+    key: rowState.key,
     flow: batch.flow ?? 0,
     number: batch.numbers[at] ?? 0,
     kind,

@@ -86,7 +86,7 @@ export const assertWritable = ({signal, lease, run}: Pick<Context, 'signal' | 'l
   const held = lease.heldSeen()
   if (held) throw runHeld(held)
   if (lease.orgClosedSeen()) throw new RunPaused('ORG_CLOSED', 'This org is closed. The run resumes when the org is reopened', 1)
-  const shut = findWriteBlock(lease.standingSeen(), run)
+  const shut = findWriteBlock(lease.writeStatusSeen(), run)
   if (shut) throw shut
 }
 

@@ -39,10 +39,10 @@ export const staleFailure = ({message}: {message: string | null}) => ({
 })
 
 /** Settles rows that an earlier run of the chain wrote, and rows whose create of an earlier run stays unanswered. */
-export const settleInherited = async (pass: Pass, standing: InheritedRow[]): Promise<void> => {
+export const settleInherited = async (pass: Pass, inheritedRows: InheritedRow[]): Promise<void> => {
   const {ctx, flow} = pass
   const settled = emptySettlement()
-  for (const {row, outcome, mayExistTwice, entry, ...said} of standing) {
+  for (const {row, outcome, mayExistTwice, entry, ...said} of inheritedRows) {
     logOutcome({flow, settled}, row, outcome, {...said, attempt: row.attempt})
     if (mayExistTwice) logMayExistTwice({flow, settled}, row, said)
     if (entry && !ctx.run.dryRun) settled.opened.push(entry)
@@ -50,7 +50,7 @@ export const settleInherited = async (pass: Pass, standing: InheritedRow[]): Pro
   await settleRows(
     pass,
     settled,
-    standing.map(({row}) => row),
+    inheritedRows.map(({row}) => row),
   )
 }
 
