@@ -43,8 +43,8 @@ export const openOutputMask = async (
   }
   const sample = async (columns: readonly SampledColumn[]) => {
     const outgoing = (await maskSamples(policy, [...columns, ...known])).columns.slice(0, columns.length)
-    const told = sentOf(policy, outgoing)
-    if (TELLING.indexOf(told) > TELLING.indexOf(sent)) sent = told
+    const level = sentOf(policy, outgoing)
+    if (TELLING.indexOf(level) > TELLING.indexOf(sent)) sent = level
     return outgoing
   }
   return {policy, columns: own, text, said, value, sample, sent: () => sent}

@@ -83,18 +83,18 @@ export const settleLate = async (tx: Tx, run: ExternalRun, batch: Batch, ends: W
   const held = await findRecordHolders(tx, {run: run.no, chain, module, keys: batch.keys, ends})
   const claimed = await findClaimed(tx, run, ends)
   const sheet = openSheet(batch)
-  const told = new Set<number>()
+  const settledItems = new Set<number>()
   for (const [at, rowState] of rowStates.entries()) {
     const end = held.get(at) ?? ends[at]!
     if (end.outcome === 'created' && claimed.has(end.recordId)) continue
     if (!isGuess(batch, rowState, at) || end.outcome === 'unanswered' || end.outcome === 'unsent') continue
     enterEnd(sheet, {rowState: {...rowState, kind: null}, attempt: batch.attempts[at]!, at}, end)
     sheet.closed.push({module, key: rowState.key})
-    told.add(batch.ats[at]!)
+    settledItems.add(batch.ats[at]!)
   }
-  if (told.size === 0) return
+  if (settledItems.size === 0) return
   await writeSheet(tx, run, sheet, [])
-  const known = results.filter(({at}) => told.has(at))
+  const known = results.filter(({at}) => settledItems.has(at))
   if (known.length) await keepResults(tx, {write: batch.write, results: withHeldEnds(known, batch, held), late: true})
 }
 
@@ -135,11 +135,11 @@ const isLost = (end: WriteEnd) => end.outcome === 'unanswered' && end.mayGoOn ==
  */
 const withHeldEnds = (results: ItemResult[], {ats}: Batch, held: Map<number, HeldEnd>): ItemResult[] => {
   const ofItem = new Map([...held].map(([row, end]) => [ats[row]!, end]))
-  return results.map(told => {
-    const end = ofItem.get(told.at)
-    if (!end) return told
+  return results.map(itemResult => {
+    const end = ofItem.get(itemResult.at)
+    if (!end) return itemResult
     const crm = {...noAnswer, code: 'SUCCESS', details: {id: end.named}}
-    return {at: told.at, result: {ok: false, code: end.code, error: end.message, crm}, again: false}
+    return {at: itemResult.at, result: {ok: false, code: end.code, error: end.message, crm}, again: false}
   })
 }
 

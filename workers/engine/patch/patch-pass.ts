@@ -75,10 +75,10 @@ const preparePatches = async (
   const [full, empty] = [rows.filter(hasFields), rows.filter(row => !hasFields(row))]
   const failures: RowFailure[] = joined.flatMap(one => (isRow(one) ? [] : [one]))
   await addSteps(ctx, flow, 'patch', joined)
-  const told = empty.filter(isAnswered)
-  const gone = new Set([...full, ...failures, ...told].map(({number}) => number))
+  const answeredRows = empty.filter(isAnswered)
+  const gone = new Set([...full, ...failures, ...answeredRows].map(({number}) => number))
   for (const {rowNumber} of entered) if (!gone.has(rowNumber)) window.leave(rowNumber)
-  await settleAnswered(pipeline, flow, told)
+  await settleAnswered(pipeline, flow, answeredRows)
   return {rows: full, failures, unmatched: [], inherited: []}
 }
 
