@@ -95,7 +95,7 @@ const describe = async (
   const isSource = await readPersonalColumns(deps.db, {org, personal: known.personal, flows})
   const judged = await judgeColumns({...deps, org}, columns, {...known, isSource}, await mapLocally(deps, org, columns, known))
   const out = await openOutputMask(known.policy, judged)
-  const sent = out.said(question)
+  const sent = out.turnText(question)
   const sourceName = source === null ? null : (out.columns[columns.findIndex(({name}) => name === source)]?.name ?? null)
   const prompt = formulaPrompt({
     question: sent,

@@ -53,8 +53,8 @@ export const tokensIn = (text: string): number => Math.ceil(text.length / charac
  */
 export const usageOf = (reported: ReportedUsage | undefined, estimate: Usage): Usage => {
   const read = (name: keyof Usage) => {
-    const said = reported?.[name]
-    return typeof said === 'number' && Number.isFinite(said) && said > 0 ? Math.min(Math.ceil(said), 1_000_000_000) : estimate[name]
+    const count = reported?.[name]
+    return typeof count === 'number' && Number.isFinite(count) && count > 0 ? Math.min(Math.ceil(count), 1_000_000_000) : estimate[name]
   }
   return {inputTokens: read('inputTokens'), outputTokens: read('outputTokens')}
 }

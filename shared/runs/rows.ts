@@ -90,7 +90,7 @@ const fits = ({entries}: RunRow, {module, outcome, action, phase, code, linkEmpt
   )
 
 const hasOutcome = ({code, message, recordId, changes}: RunRowEntry, text: string) =>
-  [code, message, recordId, ...(changes ?? []).flatMap(({old, new: now}) => [old, now])].some(said => said?.toLowerCase().includes(text))
+  [code, message, recordId, ...(changes ?? []).flatMap(({old, new: now}) => [old, now])].some(value => value?.toLowerCase().includes(text))
 
 /**
  * Returns the run's snapshot, and the source with this id, or the first source without an id. Throws if the run expired, has no readable

@@ -184,9 +184,9 @@ const notReached = ({at}: AdmissionUnit): ItemResult =>
 /** Returns a refusal of the whole request as the result of one of its items. */
 export const refusedUnsent = (at: number, {code, message, extra}: Refusal): ItemResult => notSent(at, {...extra, code, error: message})
 
-export const notSent = (at: number, said: {code: string; error: string} & Record<string, unknown>): ItemResult => ({
+export const notSent = (at: number, refusal: {code: string; error: string} & Record<string, unknown>): ItemResult => ({
   at,
-  result: {ok: false, ...said, written: false},
+  result: {ok: false, ...refusal, written: false},
   again: true,
 })
 

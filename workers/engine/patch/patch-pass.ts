@@ -215,9 +215,9 @@ const settleAnswered = async ({ctx, window}: RowPipeline, flow: CompiledPatchFlo
     const [note] = notes ?? []
     row.notes = []
     countEmptyLinks(settled, flow, row)
-    const said =
+    const reason =
       attempt > 0 ? patchPresent : row.step ? skipStale('The plan patches the record, but nothing is left to patch') : noteOf(flow, note!)
-    logOutcome({flow, settled}, row, 'skipped', {...said, attempt})
+    logOutcome({flow, settled}, row, 'skipped', {...reason, attempt})
   }
   const leave = () => {
     for (const {number} of rows) window.leave(number)

@@ -51,8 +51,8 @@ const settleSend = async (ctx: LedgerContext, send: Send, places: number[], batc
     const [patchPlan, tags] = [kind === STEP_CODES.patch, kind === STEP_CODES.tag]
     const isCreate = kind === STEP_CODES.create
     // Without a target, the row was created itself, or was nested in a create.
-    const said = witness[at] && target === null ? resendSafe(LOST) : {message: LOST}
-    logOutcome({flow: {no: flow, module: {no: module}, patchPlan, tags}, settled}, row, 'unanswered', {attempt, recordId: target, ...said})
+    const details = witness[at] && target === null ? resendSafe(LOST) : {message: LOST}
+    logOutcome({flow: {no: flow, module: {no: module}, patchPlan, tags}, settled}, row, 'unanswered', {attempt, recordId: target, ...details})
     const entry = {module, key, flow, number, kind, target, witness: witness[at]!, digest: digests?.[at] ?? null, attempt}
     if (!patchPlan && !tags && !isUndo) settled.opened.push({...entry, creates: Number(isCreate)})
   }

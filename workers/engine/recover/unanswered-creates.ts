@@ -270,9 +270,9 @@ const sayOthers = (others: string[]) =>
   others.length ? `Equal records exist: ${others.join(', ')}` : 'A further create of this row was sent and never answered'
 
 /** Settles a row that stays unanswered. Its unsettled entry stays open for another run of the chain. */
-const settleUnanswered = ({flow}: Pass, settled: SettlementParts, row: ImportRow, said: {code: string; message: string}) => {
+const settleUnanswered = ({flow}: Pass, settled: SettlementParts, row: ImportRow, reason: {code: string; message: string}) => {
   const {attempt} = row
-  logOutcome({flow, settled}, row, 'unanswered', {...said, attempt})
+  logOutcome({flow, settled}, row, 'unanswered', {...reason, attempt})
   settled.opened.push({...unsettledEntryOf(flow, row, {kind: STEP_CODES.create, target: null, attempt}), ended: true})
 }
 

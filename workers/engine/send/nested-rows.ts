@@ -119,8 +119,8 @@ const settleUnnested = async (pass: Pass, unnested: UnsentRow[]): Promise<void> 
     const {attempt} = row
     const isSent = row.open && row.decided?.kind === 'create'
     const message = isSent ? `${why.message}. A create of this row was sent before and never answered` : why.message
-    const said = isDue(row, flow) ? {outcome: 'skipped' as const, ...staleFailure({message})} : {...why, message}
-    logOutcome({flow, settled}, row, isSent ? 'unanswered' : said.outcome, {code: said.code, message: said.message, attempt})
+    const endReason = isDue(row, flow) ? {outcome: 'skipped' as const, ...staleFailure({message})} : {...why, message}
+    logOutcome({flow, settled}, row, isSent ? 'unanswered' : endReason.outcome, {code: endReason.code, message: endReason.message, attempt})
     if (!isSent && row.open) settled.closed.push({module: flow.module.no, key: row.key})
     if (isSent && !ctx.run.dryRun)
       settled.opened.push({...unsettledEntryOf(flow, row, {kind: STEP_CODES.create, target: null, attempt}), ended: true})

@@ -31,8 +31,8 @@ export const judgeNested = (settled: SettlementParts, parent: ImportRow, answer:
       else {
         countUnanswered(row)
         const problem = describeProblem(answer.crm)
-        const said = parent.hasUniqueKey ? resendSafe(problem) : {code: answer.crm.code, message: problem}
-        logOutcome({flow, settled}, row, 'unanswered', {attempt, ...said})
+        const details = parent.hasUniqueKey ? resendSafe(problem) : {code: answer.crm.code, message: problem}
+        logOutcome({flow, settled}, row, 'unanswered', {attempt, ...details})
         settled.opened.push(entry)
         row.open = true
         continue
@@ -44,9 +44,9 @@ export const judgeNested = (settled: SettlementParts, parent: ImportRow, answer:
 
 const sayNested = (crm: CrmProblem, parent: ImportRow, row: ImportRow) => {
   const culprit = findRefusedRow(crm, parent)
-  const said = sayRefusal(crm)
+  const refusal = sayRefusal(crm)
   const others = culprit
-    ? `Another row of this parent was refused, row ${culprit.key}: ${said}`
-    : `Its parent, row ${parent.key}, was refused: ${said}`
-  return {code: crm.code ?? `HTTP_${crm.status}`, message: culprit === row ? said : others}
+    ? `Another row of this parent was refused, row ${culprit.key}: ${refusal}`
+    : `Its parent, row ${parent.key}, was refused: ${refusal}`
+  return {code: crm.code ?? `HTTP_${crm.status}`, message: culprit === row ? refusal : others}
 }

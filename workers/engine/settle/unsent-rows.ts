@@ -42,9 +42,9 @@ export const staleFailure = ({message}: {message: string | null}) => ({
 export const settleInherited = async (pass: Pass, inheritedRows: InheritedRow[]): Promise<void> => {
   const {ctx, flow} = pass
   const settled = emptySettlement()
-  for (const {row, outcome, mayExistTwice, entry, ...said} of inheritedRows) {
-    logOutcome({flow, settled}, row, outcome, {...said, attempt: row.attempt})
-    if (mayExistTwice) logMayExistTwice({flow, settled}, row, said)
+  for (const {row, outcome, mayExistTwice, entry, ...details} of inheritedRows) {
+    logOutcome({flow, settled}, row, outcome, {...details, attempt: row.attempt})
+    if (mayExistTwice) logMayExistTwice({flow, settled}, row, details)
     if (entry && !ctx.run.dryRun) settled.opened.push(entry)
   }
   await settleRows(
