@@ -198,8 +198,8 @@ const joinRows = async (ctx: Context, compiled: CompiledFlow, rows: ImportRow[],
   if (rows.length === 0) return joined
   const records = await findRecords(ctx, compiled.parent!, rows.flatMap(numbersOf))
   const idsOf = (row: ImportRow) => [...new Set(numbersOf(row).flatMap(number => records.get(number) ?? []))]
-  const bereft = rows.filter(row => idsOf(row).length === 0).flatMap(row => numbersOf(row).slice(0, 1))
-  const ends = await findEnds(ctx, compiled.parent!, bereft)
+  const rowsWithoutParent = rows.filter(row => idsOf(row).length === 0).flatMap(row => numbersOf(row).slice(0, 1))
+  const ends = await findEnds(ctx, compiled.parent!, rowsWithoutParent)
   for (const row of rows) {
     const ids = idsOf(row)
     const numbers = numbersOf(row)
