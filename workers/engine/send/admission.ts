@@ -169,8 +169,8 @@ const findRoom = (ctx: Context, flow: CompiledFlow, ops: Op[], {resending}: Admi
     if (!head) throw new LeaseLost('Another owner took the run')
     if (head.stop) throw new RunStopped(head.stop)
     if (head.held) throw runHeld(head.held)
-    const shut = findWriteBlock(await findWriteStatus(tx, ctx.run.no), ctx.run)
-    if (shut) throw shut
+    const block = findWriteBlock(await findWriteStatus(tx, ctx.run.no), ctx.run)
+    if (block) throw block
     const listFresh = ({no, module}: CompiledFlow, rows: ImportRow[]) =>
       listFreshRows(tx, {run: ctx.run.no, module: module.no, flow: no, rows})
     const metered = ops.flatMap(({row}) => (row.isMetered === false ? [] : row))
