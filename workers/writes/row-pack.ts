@@ -130,7 +130,7 @@ const countFresh = async ({db, write, request}: PackContext, {rows}: ParentItem)
 const unitOf = ({at, parentId, rows}: ParentItem): AdmissionUnit => ({
   at,
   parent: parentId,
-  rows: rows.map(({rowKey, rowNumber = null}) => ({key: rowKey, number: rowNumber, target: parentId, witness: false})),
+  rows: rows.map(({rowKey, rowNumber = null}) => ({key: rowKey, number: rowNumber, target: parentId, hasUniqueKey: false})),
 })
 
 /**

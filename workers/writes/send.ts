@@ -212,7 +212,7 @@ const settle = async (
     numbers: rows.map(({number}) => number),
     attempts: rows.map(({attempt}) => attempt),
     targets: rows.map(({target}) => target),
-    witness: rows.map(({witness}) => witness),
+    hasUniqueKeys: rows.map(({hasUniqueKey}) => hasUniqueKey),
     fresh: rows.map(({fresh}) => fresh),
     patches: rows.map(({patch}) => patch),
   }

@@ -23,10 +23,10 @@ import {limitStop} from '../stop.ts'
  */
 export type AdmissionUnit = {at: number; parent: string | null; rows: UnitRow[]}
 /**
- * A row of a unit. `target`: the record to update, or the parent of a subform row; null for a create. `witness`: whether the payload has a
+ * A row of a unit. `target`: the record to update, or the parent of a subform row; null for a create. `hasUniqueKey`: whether the payload has a
  * unique value by which a lost create can be found again.
  */
-type UnitRow = {key: string; number: number | null; target: string | null; witness: boolean}
+type UnitRow = {key: string; number: number | null; target: string | null; hasUniqueKey: boolean}
 
 export type ExternalWriteKind = 'create' | 'update' | 'replace'
 

@@ -43,7 +43,7 @@ export type WriteEnd =
 
 type Batch = Pick<
   ExternalSend,
-  'batch' | 'module' | 'kind' | 'write' | 'keys' | 'ats' | 'numbers' | 'attempts' | 'targets' | 'witness' | 'fresh'
+  'batch' | 'module' | 'kind' | 'write' | 'keys' | 'ats' | 'numbers' | 'attempts' | 'targets' | 'hasUniqueKeys' | 'fresh'
 > & {
   flow: number | null
   /** For each row, whether its update patches a record that the row created in this run. Null if no row does. */
@@ -239,7 +239,7 @@ const enterEnd = (sheet: Sheet, sheetEntry: SheetEntry, end: WriteEnd) => {
   kept.push({...name, recordId: end.recordId, how: end.outcome === 'created' ? HOW.made : HOW.updated, matchKey: null, writtenAt})
   if (isOpen) closed.push(name)
   // The payload had no unique value, so the unanswered create may have made a second record.
-  if (end.outcome === 'created' && isOpen && rowState.kind !== EXTERNAL_STEP_CODES.update && !batch.witness[at])
+  if (end.outcome === 'created' && isOpen && rowState.kind !== EXTERNAL_STEP_CODES.update && !batch.hasUniqueKeys[at])
     logOutcome(sheet, sheetEntry, {outcome: 'made_after_no_answer', attempt: 0, recordId: end.recordId})
 }
 
@@ -289,7 +289,7 @@ const openQuestion = ({batch, opened}: Sheet, {rowState, attempt, at}: SheetEntr
     number: batch.numbers[at] ?? 0,
     kind,
     target: batch.targets[at] ?? null,
-    witness: batch.witness[at]!,
+    hasUniqueKey: batch.hasUniqueKeys[at]!,
     attempt,
   })
 }

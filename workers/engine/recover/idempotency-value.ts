@@ -38,6 +38,6 @@ export const addIdempotencyValue = (
 ): void => {
   const {apiName: module, idempotencyField: field} = flow.module
   if (!idempotencyValueOf || field === undefined || !isRow(row)) return
-  const isSentWithout = entry && (!entry.witness || (entry.digest && uniqueKeyDigestOf(flow, row)?.equals(entry.digest)))
+  const isSentWithout = entry && (!entry.hasUniqueKey || (entry.digest && uniqueKeyDigestOf(flow, row)?.equals(entry.digest)))
   if (!isSentWithout) Object.assign(row, {idempotency: {field, value: idempotencyValueOf(module, row.key)}, hasUniqueKey: true})
 }

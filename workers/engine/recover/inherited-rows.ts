@@ -81,9 +81,9 @@ export const resumeRow = (
   const mayBeMade = entry.kind === STEP_CODES.again && entry.ended && !isOurs
   if (!isRow(composed) && isCreate) return unknown(composed.code, `${composed.message}. ${SENT_BEFORE}`)
   if (!isRow(composed)) return mayBeMade ? {...composed, message: `${composed.message}. ${mayExist}`} : composed
-  if (isCreate && !entry.witness && (run.dryRun || entry.digest === null))
+  if (isCreate && !entry.hasUniqueKey && (run.dryRun || entry.digest === null))
     return unknown('SENT_BEFORE', `${SENT_BEFORE}, and the row has no unique value to find its record by. Check the CRM`)
-  if (isCreate && entry.witness && entry.digest !== null && !uniqueKeyDigestOf(flow, composed)?.equals(entry.digest))
+  if (isCreate && entry.hasUniqueKey && entry.digest !== null && !uniqueKeyDigestOf(flow, composed)?.equals(entry.digest))
     return unknown('PAYLOAD_CHANGED', `${SENT_BEFORE}, with other unique values. Restore the mappings and retry, or check the CRM`)
   const again = entry.kind === STEP_CODES.again
   return {
@@ -92,15 +92,15 @@ export const resumeRow = (
     open: true,
     hasLostCreate: mayBeMade || (isCreate && !isOurs),
     unansweredCreates: isCreate || mayBeMade ? entry.creates : 0,
-    unansweredSends: again || !isOurs ? 0 : Math.max(1, isCreate && !entry.witness ? attempt : 1),
-    ...(isCreate && !entry.witness && {sentDigest: entry.digest!}),
+    unansweredSends: again || !isOurs ? 0 : Math.max(1, isCreate && !entry.hasUniqueKey ? attempt : 1),
+    ...(isCreate && !entry.hasUniqueKey && {sentDigest: entry.digest!}),
     decided: again ? null : {kind: sentKindOf(entry), target: entry.target},
   }
 }
 
 const sentKindOf = ({kind}: UnsettledRow) => (kind === STEP_CODES.create ? 'create' : kind === STEP_CODES.delete ? 'delete' : 'update')
 
-const keptDigestOf = ({witness, digest}: UnsettledRow) => ({witness, digest, ended: true})
+const keptDigestOf = ({hasUniqueKey, digest}: UnsettledRow) => ({hasUniqueKey, digest, ended: true})
 
 const SENT_BEFORE = 'A create of this row was sent before and never answered'
 

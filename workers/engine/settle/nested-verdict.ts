@@ -21,7 +21,7 @@ export const judgeNested = (settled: SettlementParts, parent: ImportRow, answer:
       if (isLeft) continue
       row.attempt++
       const {attempt} = row
-      const place = {flow: flow.no, number: row.number, target: null, witness: parent.hasUniqueKey, attempt}
+      const place = {flow: flow.no, number: row.number, target: null, hasUniqueKey: parent.hasUniqueKey, attempt}
       const entry = {...name, ...place, kind: STEP_CODES.replace}
       if (answer.ok) {
         const {recordId} = answer

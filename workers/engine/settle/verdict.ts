@@ -262,7 +262,7 @@ export const unsettledEntryOf = (
   kind,
   target,
   attempt,
-  witness: row.hasUniqueKey,
+  hasUniqueKey: row.hasUniqueKey,
   digest: kind === STEP_CODES.create ? (row.sentDigest ?? sentDigestOf(flow, row)) : null,
   matchKey: row.matchKey,
 })

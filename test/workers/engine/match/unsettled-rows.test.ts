@@ -11,19 +11,19 @@ test.before(async () => {
 })
 test.after.always(() => here?.close())
 
-type AskInput = {number: number; kind?: number; witness?: boolean; flow?: number; digest?: Buffer; ended?: boolean}
+type AskInput = {number: number; kind?: number; hasUniqueKey?: boolean; flow?: number; digest?: Buffer; ended?: boolean}
 
 /** Begins a run with an open question about each of these rows. */
 const ask = async (rows: AskInput[]) => {
   const begun = await beginRun(here)
-  const opened = rows.map(({number, kind = STEP_CODES.update, witness = true, flow = 1, ...more}) => ({
+  const opened = rows.map(({number, kind = STEP_CODES.update, hasUniqueKey = true, flow = 1, ...more}) => ({
     module: flow,
     key: `f.${number}`,
     flow,
     number,
     kind,
     target: `r${number}`,
-    witness,
+    hasUniqueKey,
     attempt: 2,
     ...more,
   }))
@@ -56,12 +56,12 @@ test('the unsettled entries of the rows are read chunk by chunk and page by page
 
 test('unsettled skip settled rows and creates whose payload is unknown, and each flow has separate unsettled', async t => {
   const ctx = await ask([
-    {number: 1, kind: STEP_CODES.create, witness: false},
-    {number: 2, kind: STEP_CODES.create, witness: true},
-    {number: 3, kind: STEP_CODES.again, witness: false},
+    {number: 1, kind: STEP_CODES.create, hasUniqueKey: false},
+    {number: 2, kind: STEP_CODES.create, hasUniqueKey: true},
+    {number: 3, kind: STEP_CODES.again, hasUniqueKey: false},
     {number: 4, flow: 2},
-    {number: 5, kind: STEP_CODES.create, witness: false, digest: Buffer.from('sent')},
-    {number: 6, kind: STEP_CODES.create, witness: false, digest: Buffer.from('sent'), ended: true},
+    {number: 5, kind: STEP_CODES.create, hasUniqueKey: false, digest: Buffer.from('sent')},
+    {number: 6, kind: STEP_CODES.create, hasUniqueKey: false, digest: Buffer.from('sent'), ended: true},
   ])
   t.deepEqual([...(await openUnsettledRows(ctx, {no: 1}).upTo(10)).keys()], [2, 3, 5])
   t.deepEqual([...(await openUnsettledRows({...ctx, run: {...ctx.run, no: 0}}, {no: 1}).upTo(10)).keys()], [1, 2, 3, 5, 6], 'another run')
@@ -73,7 +73,7 @@ test('unsettled skip settled rows and creates whose payload is unknown, and each
         number: 4,
         kind: STEP_CODES.update,
         target: 'r4',
-        witness: true,
+        hasUniqueKey: true,
         digest: null,
         attempt: 2,
         ended: false,
