@@ -63,7 +63,9 @@ const describeAnswer = (
   refused: readonly Code[],
 ): ZodOpenApiResponseObject => {
   const given = status === [200, 201, 202].find(one => one in answers) ? example?.answer : undefined
-  const answerShapes = shapes.map(shape => ('what' in shape ? shape : {type: 'application/json', what: shape.description ?? '', schema: shape}))
+  const answerShapes = shapes.map(shape =>
+    'what' in shape ? shape : {type: 'application/json', what: shape.description ?? '', schema: shape},
+  )
   const says = answerShapes.map(({what}) => what).filter(Boolean)
   const content = Object.fromEntries(
     answerShapes.flatMap(({type, schema}) =>

@@ -112,7 +112,12 @@ const judge = ({link}: PendingLink, {found, candidates}: LookupAnswer, decision:
   const {onNone, onMany, lookup} = link
   const {apiName} = lookup.field
   const module = lookup.module ?? 'the users'
-  const resultOf = (code: LinkResult['code'], what: string, record: string | null, end: LinkResult['end'] = null) => ({code, what, record, end})
+  const resultOf = (code: LinkResult['code'], what: string, record: string | null, end: LinkResult['end'] = null) => ({
+    code,
+    what,
+    record,
+    end,
+  })
   if (found < 0) return resultOf('REFUSED', `The CRM cannot search ${module} for this ${apiName}`, null, 'fail')
   if (found === 0) return resultOf('NONE', `No record of ${module} has this ${apiName}`, null, onNone === 'leave' ? null : onNone)
   const what = `${found} records of ${module} have this ${apiName}`

@@ -136,7 +136,8 @@ export const linkLate = async (
     row => !isSelf || (row.parentCandidates!.numbers.some(one => one >= row.number) && !above(row).some(one => linked.has(one))),
   )
   const joined = await joinRows(ctx, compiled, open, {
-    numbersOf: ({parentCandidates: candidates, number}) => (isSelf ? candidates!.numbers.filter(one => one >= number) : candidates!.numbers),
+    numbersOf: ({parentCandidates: candidates, number}) =>
+      isSelf ? candidates!.numbers.filter(one => one >= number) : candidates!.numbers,
     isLater: () => false,
   })
   return composed.map(one => joined.get(one as ImportRow) ?? one)

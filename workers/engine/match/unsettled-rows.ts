@@ -40,4 +40,5 @@ export const openUnsettledRows = (
  * Whether this run continues an entry that it made. False if the run gave the row up, and for a create without a unique key whose payload
  * digest is unknown.
  */
-const isToBeSent = ({kind, hasUniqueKey, digest, ended}: UnsettledRow) => !ended && (kind !== STEP_CODES.create || hasUniqueKey || digest !== null)
+const isToBeSent = ({kind, hasUniqueKey, digest, ended}: UnsettledRow) =>
+  !ended && (kind !== STEP_CODES.create || hasUniqueKey || digest !== null)

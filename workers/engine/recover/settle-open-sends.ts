@@ -52,7 +52,11 @@ const settleSend = async (ctx: LedgerContext, send: Send, places: number[], batc
     const isCreate = kind === STEP_CODES.create
     // Without a target, the row was created itself, or was nested in a create.
     const details = hasUniqueKeys[at] && target === null ? resendSafe(LOST) : {message: LOST}
-    logOutcome({flow: {no: flow, module: {no: module}, patchPlan, tags}, settled}, row, 'unanswered', {attempt, recordId: target, ...details})
+    logOutcome({flow: {no: flow, module: {no: module}, patchPlan, tags}, settled}, row, 'unanswered', {
+      attempt,
+      recordId: target,
+      ...details,
+    })
     const entry = {module, key, flow, number, kind, target, hasUniqueKey: hasUniqueKeys[at]!, digest: digests?.[at] ?? null, attempt}
     if (!patchPlan && !tags && !isUndo) settled.opened.push({...entry, creates: Number(isCreate)})
   }

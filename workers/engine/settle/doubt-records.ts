@@ -62,7 +62,9 @@ const markDoubtful = (settlement: UnpackedSettlement, losers: readonly KeptRow[]
   for (const loser of [...losers, ...nested]) {
     kept.splice(kept.indexOf(loser), 1)
     const loggedOutcome = loser.madeWith === undefined ? 'created' : 'updated'
-    const entry = log.findLast(({key, module, outcome}) => key === loser.key && module === loser.module && outcome === outcomeNo(loggedOutcome))!
+    const entry = log.findLast(
+      ({key, module, outcome}) => key === loser.key && module === loser.module && outcome === outcomeNo(loggedOutcome),
+    )!
     const message = `The CRM named record ${loser.recordId}, which ${holder} made. Look for this row's record in the CRM`
     Object.assign(entry, {outcome: UNANSWERED, code: 'RECORD_HELD', message, recordId: null})
     settlement.marked = (settlement.marked as MarkedRow[]).filter(({key, moduleNo}) => key !== loser.key || moduleNo !== loser.module)
