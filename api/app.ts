@@ -21,14 +21,14 @@ import {readAuthorization} from './session-cookie.ts'
 import {recordViewWrite} from './staff-write.ts'
 
 /**
- * Options of the app. `witness` is a test hook that sees every response, refusals included. `ctx.state.route` then holds the route pattern.
+ * Options of the app. `observer` is a test hook that sees every response, refusals included. `ctx.state.route` then holds the route pattern.
  */
-type AppOptions = {isInMaintenance?: () => boolean; draining?: AbortSignal; routes?: Route[]; witness?: Middleware | undefined}
+type AppOptions = {isInMaintenance?: () => boolean; draining?: AbortSignal; routes?: Route[]; observer?: Middleware | undefined}
 
 /** Builds the app. Gates run in a fixed order: maintenance, rate limit, authentication, org, role, schema, handler. */
 export const createApp = (
   deps: ApiDeps,
-  {isInMaintenance = () => deps.config.MAINTENANCE, draining = never, routes: table = routes, witness}: AppOptions = {},
+  {isInMaintenance = () => deps.config.MAINTENANCE, draining = never, routes: table = routes, observer}: AppOptions = {},
 ): Koa => {
   // Each path has one spelling, because the gates before the router compare paths literally.
   const router = new Router({sensitive: true, strict: true})
@@ -37,7 +37,7 @@ export const createApp = (
   const app = new Koa({proxy: deps.config.TRUSTED_PROXIES > 0, maxIpsCount: deps.config.TRUSTED_PROXIES})
   app.on('error', error => deps.log.warn({err: error}, 'answer broke off'))
   app.use(observe(deps.log, draining, securityHeaders(deps.config)))
-  if (witness) app.use(witness)
+  if (observer) app.use(observer)
   app.use(allowOrigins(deps.config)).use(envelope(deps.log)).use(refuseSecondHost)
   app
     .use(refuseInMaintenance(deps.config, {isOn: isInMaintenance}))
@@ -91,11 +91,11 @@ const admitRequest = async (deps: LimitedDeps, {access, effect}: GuardedRoute, c
     ctx.state.caller = {via: insider.via, person: insider.staff?.id, session: insider.session}
     return insider
   }
-  const standing = await readCaller(deps, authorization, note)
-  await deps.limits.bearer(standing.caller)
-  assertAccess({access, effect}, standing, ctx.params.org)
-  if (access.embed === 'own') await assertOwnImport(deps.db, standing.caller, ctx.params.id)
-  return standing.caller
+  const authContext = await readCaller(deps, authorization, note)
+  await deps.limits.bearer(authContext.caller)
+  assertAccess({access, effect}, authContext, ctx.params.org)
+  if (access.embed === 'own') await assertOwnImport(deps.db, authContext.caller, ctx.params.id)
+  return authContext.caller
 }
 
 const read = (schema: z.ZodType | undefined, value: unknown) => {

@@ -82,9 +82,9 @@ const readToken = async ({hot, log}: CallerDeps, bearer: string, note: NoteBeare
   note({...idsOf(found), via: 'token', token: found.id})
   if (found.revoked) throw new Refusal('TOKEN_REVOKED', 'This API token was revoked. Create a new one')
   if (found.expired) throw new Refusal('TOKEN_EXPIRED', 'This API token has expired. Create a new one')
-  const standing = authContextOf(found, {via: 'token', role: 'admin', ...nobodys, token: found.id})
+  const authContext = authContextOf(found, {via: 'token', role: 'admin', ...nobodys, token: found.id})
   if (found.stale) noteTokenUse(hot, [found.id]).catch(error => log.warn({err: error}, 'could not record the use of a token'))
-  return standing
+  return authContext
 }
 
 /** Loads the caller of an MCP client's access token. The role is the current role of the member who granted the access. */
@@ -94,9 +94,9 @@ const readAccess = async ({hot, log}: Pick<CallerDeps, 'hot' | 'log'>, bearer: s
   note({...idsOf(found), via: 'oauth', grant: found.id})
   if (found.revoked) throw new Refusal('TOKEN_REVOKED', 'The access of this client was revoked. Authorise the client again')
   if (found.expired) throw new Refusal('TOKEN_EXPIRED', 'This access token has expired. Refresh it')
-  const standing = authContextOf(found, {via: 'oauth', role: found.memberRole, ...nobodys, grant: found.id})
+  const authContext = authContextOf(found, {via: 'oauth', role: found.memberRole, ...nobodys, grant: found.id})
   if (found.stale) noteGrantUse(hot, [found.id]).catch(error => log.warn({err: error}, 'could not record the use of a grant'))
-  return standing
+  return authContext
 }
 
 /**

@@ -6,14 +6,14 @@ import {Refusal} from '../shared/errors.ts'
  * digest is malformed.
  */
 export const readDigest = ({'content-digest': header}: IncomingHttpHeaders): Buffer | null => {
-  const said = [header ?? []]
+  const entry = [header ?? []]
     .flat()
     .join(',')
     .split(',')
     .map(one => one.trim())
     .find(one => one.toLowerCase().startsWith('sha-256='))
-  if (said === undefined) return null
-  const [, base64 = ''] = /^sha-256=:([A-Za-z0-9+/]{43}=):$/i.exec(said) ?? []
+  if (entry === undefined) return null
+  const [, base64 = ''] = /^sha-256=:([A-Za-z0-9+/]{43}=):$/i.exec(entry) ?? []
   if (base64) return Buffer.from(base64, 'base64')
   throw new Refusal('INVALID', 'Content-Digest is malformed. Send sha-256=:<32 bytes in base64>:')
 }

@@ -14,11 +14,11 @@ const idleConnectionMs = 65_000
 /** The time after which an idle socket is closed, in ms. It exceeds every wait that the header `Prefer` may ask for. */
 const stalledMs = 340_000
 
-/** Options for tests. `witness`: a middleware that sees every response. `stalledMs`: the time after which an idle socket is closed. */
-type ListenOptions = {witness?: Middleware; stalledMs?: number}
+/** Options for tests. `observer`: a middleware that sees every response. `stalledMs`: the time after which an idle socket is closed. */
+type ListenOptions = {observer?: Middleware; stalledMs?: number}
 
 /** Serves until drained. Draining refuses new connections, ends waits early and finishes requests in flight within DRAIN_SECONDS. */
-export const listen = async (deps: ApiDeps, {witness, ...tuned}: ListenOptions = {}): Promise<ListeningServer> => {
+export const listen = async (deps: ApiDeps, {observer, ...tuned}: ListenOptions = {}): Promise<ListeningServer> => {
   const {HOST, PORT, DRAIN_SECONDS} = deps.config
   // Uploads may take long, so there is no request timeout here; JSON bodies have their own.
   const server = createServer({
@@ -36,7 +36,7 @@ export const listen = async (deps: ApiDeps, {witness, ...tuned}: ListenOptions =
   const url = urlOf(server)
   const config = PORT === 0 ? rememberPort(deps.config, url) : deps.config
   const draining = new AbortController()
-  server.on('request', createApp({...deps, config}, {isInMaintenance: maintenance.isOn, draining: draining.signal, witness}).callback())
+  server.on('request', createApp({...deps, config}, {isInMaintenance: maintenance.isOn, draining: draining.signal, observer}).callback())
   server.on('request', (_, response) =>
     response.once('close', () => draining.signal.aborted && setImmediate(() => server.closeIdleConnections())),
   )

@@ -82,9 +82,9 @@ async function* framesOf(watched: AsyncGenerator<WatchedRun | null>, heard: unkn
 /** Formats a change of the run as events. Only the last event carries the id, so a client that has the id has received all of them. */
 const eventsOf = (run: WatchedRun, before: WatchedRun | null) => {
   const {state, pause, stop, stoppedBy, progress, counts, rowsWritten} = run
-  const standing = {state, pause, stop, stoppedBy}
+  const status = {state, pause, stop, stoppedBy}
   const events: [string, object][] = []
-  if (before === null || isOther(before, standing)) events.push(['state', standing])
+  if (before === null || isOther(before, status)) events.push(['state', status])
   events.push(['progress', {progress, counts, rowsWritten}])
   if (state === 'ended') events.push(['end', {run}])
   return events
@@ -92,7 +92,7 @@ const eventsOf = (run: WatchedRun, before: WatchedRun | null) => {
     .join('')
 }
 
-const isOther = ({state, pause, stop, stoppedBy}: WatchedRun, standing: object) =>
-  JSON.stringify({state, pause, stop, stoppedBy}) !== JSON.stringify(standing)
+const isOther = ({state, pause, stop, stoppedBy}: WatchedRun, status: object) =>
+  JSON.stringify({state, pause, stop, stoppedBy}) !== JSON.stringify(status)
 
 const idOf = (run: WatchedRun) => createHash('sha256').update(contentOf(run)).digest('base64url').slice(0, 16)

@@ -123,7 +123,7 @@ export type WriteStatus = z.output<typeof WriteStatus>
  * statement and the heartbeat check the same status.
  */
 export const findWriteStatus = (db: Db, run: number) =>
-  db.oneFirst(sql.type(z.object({standing: WriteStatus}))`select run_standing(${run}) as standing`)
+  db.oneFirst(sql.type(z.object({writeStatus: WriteStatus}))`select run_standing(${run}) as "writeStatus"`)
 
 /** Lists the connections of an org being erased whose grants must still be revoked. */
 export const listHonoured = (db: Db, org: string) =>

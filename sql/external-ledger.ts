@@ -50,7 +50,7 @@ export type AdmittedRow = {
   attempt: number
   parent: string | null
   target: string | null
-  witness: boolean
+  hasUniqueKey: boolean
   fresh: boolean
   patch: boolean
 }
@@ -101,7 +101,7 @@ export const putSend = (tx: Tx, {run, batch, fence, module, flow, kind, write, r
     insert into sends (run_no, batch_no, fence, flow_no, module_no, kind, row_keys, row_numbers, attempts, targets, witness, fresh, patches, write,
       item_ats, sent_at, deadline_at)
     values (${run}, ${batch}, ${fence}, ${flow ?? 0}, ${module}, ${kind}, ${column(rows, 'key', 'text')}, ${column(rows, 'number', 'int8')},
-      ${column(rows, 'attempt', 'int2')}, ${column(rows, 'target', 'text')}, ${column(rows, 'witness', 'bool')}, ${column(rows, 'fresh', 'bool')},
+      ${column(rows, 'attempt', 'int2')}, ${column(rows, 'target', 'text')}, ${column(rows, 'hasUniqueKey', 'bool')}, ${column(rows, 'fresh', 'bool')},
       ${rows.some(({patch}) => patch) ? column(rows, 'patch', 'bool') : null}, ${write}, ${column(rows, 'at', 'int2')}, lading_now(), lading_now() + make_interval(secs => ${answerSeconds}))`)
 
 /**
@@ -161,7 +161,7 @@ const ExternalSend = z.object({
   numbers: z.array(z.number().nullable()),
   attempts: z.array(z.number()),
   targets: z.array(z.string().nullable()),
-  witness: z.array(z.boolean()),
+  hasUniqueKeys: z.array(z.boolean()),
   fresh: z.array(z.boolean()),
   patches: z.array(z.boolean()).nullable(),
   write: z.string(),
@@ -173,7 +173,7 @@ export type ExternalSend = z.infer<typeof ExternalSend>
 /** Lists the run's batches in flight. `dead`: the deadline for the batch's answer has passed. */
 export const listExternalSends = (db: Db, run: number) =>
   db.any(sql.type(ExternalSend)`
-    select batch_no as batch, flow_no as flow, module_no as module, kind, row_keys as keys, row_numbers as numbers, attempts, targets, witness,
+    select batch_no as batch, flow_no as flow, module_no as module, kind, row_keys as keys, row_numbers as numbers, attempts, targets, witness as "hasUniqueKeys",
       fresh, patches, write, item_ats as ats, deadline_at < lading_now() as dead
     from sends where run_no = ${run} order by batch_no`)
 

@@ -33,7 +33,7 @@ export type Intent = {
     number: number
     attempt: number
     target: string | null
-    witness: boolean
+    hasUniqueKey: boolean
     digest?: Buffer | null
     isMetered?: boolean
     parent?: string | null
@@ -69,7 +69,7 @@ export const admit = async (hot: Hot, ...intents: [Intent, ...Intent[]]) => {
   await admitStatement(hot, admitNamed.listValues(values))
 }
 
-const sentColumns = ['key', 'attempt', 'number', 'target', 'witness', 'digest'] as const
+const sentColumns = ['key', 'attempt', 'number', 'target', 'hasUniqueKey', 'digest'] as const
 
 /** Returns one Postgres array literal per column of the rows, named `prefix.column`. */
 const columnsOf = <T extends object>(prefix: string, rows: readonly T[], columns: readonly (keyof T & string)[]): Record<string, unknown> =>
@@ -107,7 +107,7 @@ const admitNamed = nameStatement(`with gate as (select is_packed from run_heads 
      select @run, batch, @fence, flow, module, b.kind, keys::text[], b.attempts::smallint[], numbers::bigint[], b.targets::text[],
        b.witness::boolean[], b.digests::bytea[], b.bulk_job, lading_now(), lading_now() + make_interval(secs => @answerSeconds::float8)
      from head, unnest(@batch::bigint[], @flow::smallint[], @module::smallint[], @kind::smallint[], @sent.key::text[], @sent.attempt::text[], @sent.number::text[], @sent.target::text[],
-       @sent.witness::text[], @sent.digest::text[], @bulkJob::int[]) as b(batch, flow, module, kind, keys, attempts, numbers, targets, witness, digests, bulk_job))
+       @sent.hasUniqueKey::text[], @sent.digest::text[], @bulkJob::int[]) as b(batch, flow, module, kind, keys, attempts, numbers, targets, witness, digests, bulk_job))
    select case when exists (select from head) then 1 else stop_if('the gate of T1 is shut') end`)
 const admitStatement = prepare('admit', admitNamed.text)
 
@@ -142,14 +142,14 @@ export type ChainRow = {
 }
 /** A row whose record was patched. `filled`: the fields that were written. `isWhole`: nothing is left to patch. */
 export type PatchedRow = RowName & {filled: string[]; isWhole: boolean; writtenAt?: string | null}
-export type OpenQuestion = {
+export type UnsettledEntry = {
   module: number
   key: string
   flow: number
   number: number
   kind: number
   target: string | null
-  witness: boolean
+  hasUniqueKey: boolean
   digest?: Buffer | null
   attempt: number
   /** Whether the run makes no further attempt. */
@@ -183,7 +183,7 @@ export type Settlement = {
   log: LogRow[]
   released: ReleasedAdmission[]
   kept: ChainRow[]
-  opened: OpenQuestion[]
+  opened: UnsettledEntry[]
   closed: RowName[]
   counts: number[]
   patched?: PatchedRow[]
@@ -242,7 +242,18 @@ const valuesOf = (s: Settlement) => {
     'kept.emptyLinks': s.kept.map(({emptyLinks = []}) => joinFields(emptyLinks)),
     ...columnsOf('link', countEmptyLinks(s), ['flow', 'field', 'rows']),
     'kept.mayExistTwice': s.kept.map(({mayExistTwice = false}) => mayExistTwice),
-    ...columnsOf('opened', s.opened, ['module', 'key', 'flow', 'number', 'kind', 'target', 'witness', 'attempt', 'digest', 'matchKey']),
+    ...columnsOf('opened', s.opened, [
+      'module',
+      'key',
+      'flow',
+      'number',
+      'kind',
+      'target',
+      'hasUniqueKey',
+      'attempt',
+      'digest',
+      'matchKey',
+    ]),
     'opened.ended': s.opened.map(({ended = false}) => ended),
     'opened.doneSeconds': s.opened.map(({doneSeconds = null}) => doneSeconds),
     'opened.creates': s.opened.map(({creates = 0}) => creates),

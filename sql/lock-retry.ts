@@ -64,11 +64,11 @@ const lockMsOf = async (client: pg.Client, tries: number) => {
 }
 
 const logOldestTransaction = async (client: pg.Client) => {
-  const {rows} = await client.query<{told: string}>(
+  const {rows} = await client.query<{description: string}>(
     `select format('%s (pid %s, %s, for %s s)', coalesce(nullif(application_name, ''), 'unnamed'), pid, coalesce(state, backend_type),
-       round(extract(epoch from clock_timestamp() - xact_start))) as told
+       round(extract(epoch from clock_timestamp() - xact_start))) as description
      from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and xact_start is not null
      order by xact_start limit 3`,
   )
-  return `Open longest: ${rows.map(({told}) => told).join(', ') || 'none that is open still'}`
+  return `Open longest: ${rows.map(({description}) => description).join(', ') || 'none that is open still'}`
 }

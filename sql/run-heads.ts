@@ -102,12 +102,12 @@ export const takeLease = (db: Db, {run, owner, seconds}: {run: number; owner: st
 export const renewLease = async (hot: Hot, {run, fence, seconds}: {run: number; fence: number; seconds: number}) =>
   (await renewStatement(hot, [run, fence, seconds]))[0] ?? null
 
-const renewStatement = prepare<{stop: RunStop | null; orgClosed: boolean; standing: WriteStatus}>(
+const renewStatement = prepare<{stop: RunStop | null; orgClosed: boolean; writeStatus: WriteStatus}>(
   'renew-lease',
   `update run_heads set lease_until = lading_now() + make_interval(secs => $3::float8)
    where run_no = $1::bigint and fence = $2::bigint and lease_until > lading_now()
    returning stop, exists (select from runs join orgs on orgs.id = org_id where run_no = $1 and closed_at is not null) as "orgClosed",
-     run_standing($1) as standing`,
+     run_standing($1) as "writeStatus"`,
 )
 
 /** Releases the lease. `crashed`: the run's own work failed, which counts as a crash. Any other release is orderly and resets `takeovers`. */

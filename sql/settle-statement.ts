@@ -53,7 +53,7 @@ export const settleNamed =
        coalesce(s.sent_at, u.sent_at, lading_now()),
        least(coalesce(s.deadline_at, u.deadline_at, lading_now() + make_interval(secs => @answerSeconds::float8)),
          coalesce(s.sent_at, lading_now()) + make_interval(secs => done_seconds))
-     from head, unnest(@opened.module::smallint[], @opened.key::text[], @opened.flow::smallint[], @opened.number::bigint[], @opened.kind::smallint[], @opened.target::text[], @opened.witness::boolean[], @opened.attempt::smallint[],
+     from head, unnest(@opened.module::smallint[], @opened.key::text[], @opened.flow::smallint[], @opened.number::bigint[], @opened.kind::smallint[], @opened.target::text[], @opened.hasUniqueKey::boolean[], @opened.attempt::smallint[],
        @opened.digest::bytea[], @opened.ended::boolean[], @opened.doneSeconds::float8[], @opened.creates::smallint[], @opened.matchKey::bytea[]) as o(module, key, flow, number, kind, target, witness, attempt, digest, ended,
        done_seconds, creates, match_key)
      left join lateral (

@@ -6,7 +6,7 @@ const UnsettledRow = z.object({
   number: z.number(),
   kind: z.number(),
   target: z.string().nullable(),
-  witness: z.boolean(),
+  hasUniqueKey: z.boolean(),
   digest: z.instanceof(Buffer).nullable(),
   attempt: z.number(),
   /** Whether the run makes no further attempt. */
@@ -16,7 +16,7 @@ const UnsettledRow = z.object({
 })
 export type UnsettledRow = z.infer<typeof UnsettledRow>
 
-const columns = sql.fragment`run_no as run, row_number as number, kind, target, witness, digest, last_attempt as attempt, ended, creates`
+const columns = sql.fragment`run_no as run, row_number as number, kind, target, witness as "hasUniqueKey", digest, last_attempt as attempt, ended, creates`
 
 /**
  * Lists the unsettled entries of one flow of a chain, in row order: rows whose last send was not answered, or whose refusal requires

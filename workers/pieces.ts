@@ -1,17 +1,17 @@
 /**
- * Calls `take` with `limit` until it returns a smaller count. Returns the total. Throws before a piece if the signal has aborted. `told` gets
+ * Calls `take` with `limit` until it returns a smaller count. Returns the total. Throws before a piece if the signal has aborted. `onPiece` gets
  * each count above 0.
  */
 export const inPieces = async (
   signal: AbortSignal,
   limit: number,
   take: (limit: number) => Promise<number>,
-  told: (count: number) => Promise<unknown> = async () => {},
+  onPiece: (count: number) => Promise<unknown> = async () => {},
 ): Promise<number> => {
   for (let rows = 0; ; ) {
     signal.throwIfAborted()
     const gone = await take(limit)
-    if (gone > 0) await told(gone)
+    if (gone > 0) await onPiece(gone)
     rows += gone
     if (gone < limit) return rows
   }

@@ -162,8 +162,8 @@ const requestOf = ({config, request}: McpInput, body: Buffer, signal: AbortSigna
     [value].flat().map(one => [name, one ?? ''] as [string, string]),
   )
   // The gates have checked the credentials, so the SDK does not receive them.
-  const told = headers.filter(([name]) => !['authorization', 'cookie', 'content-length', 'transfer-encoding'].includes(name))
-  return new Request(new URL('/mcp', config.PUBLIC_URL), {method: 'POST', headers: told, body, signal})
+  const forwardedHeaders = headers.filter(([name]) => !['authorization', 'cookie', 'content-length', 'transfer-encoding'].includes(name))
+  return new Request(new URL('/mcp', config.PUBLIC_URL), {method: 'POST', headers: forwardedHeaders, body, signal})
 }
 
 const infoOf = (input: McpInput) => {

@@ -28,7 +28,7 @@ export const validateTemplate = tool({
   }),
   async run({db, caller: {org}}, {template, connector}) {
     const {valid, issues, problems, connectorId, discovery} = await validate(db, {org, document: template, connector})
-    const told = problems.map(({kind, flow, module, field, stops, message}) => ({
+    const problemList = problems.map(({kind, flow, module, field, stops, message}) => ({
       kind,
       stops,
       message,
@@ -36,6 +36,6 @@ export const validateTemplate = tool({
       ...(module !== undefined && {module}),
       ...(field !== undefined && {field}),
     }))
-    return {valid, issues, problems: told, connector: connectorId, discoveredAt: discovery?.createdAt ?? null}
+    return {valid, issues, problems: problemList, connector: connectorId, discoveredAt: discovery?.createdAt ?? null}
   },
 })

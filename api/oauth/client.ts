@@ -29,8 +29,8 @@ const RedirectUris = z.array(z.string().refine(isRedirectUri, 'Use https, http o
 const Registration = z.object({client_name: Name.optional(), redirect_uris: RedirectUris})
 
 /** Registers a client as a public client, whatever kind it requests. A client without a grant is deleted after a day. */
-export const registerClient = async (db: Db, said: unknown) => {
-  const {data, error} = Registration.safeParse(said)
+export const registerClient = async (db: Db, metadata: unknown) => {
+  const {data, error} = Registration.safeParse(metadata)
   if (error) {
     const isUri = error.issues.every(({path}) => path[0] === 'redirect_uris')
     throw new OAuthRefusal(isUri ? 'invalid_redirect_uri' : 'invalid_client_metadata', z.prettifyError(error).slice(0, 500))

@@ -63,17 +63,19 @@ const describeAnswer = (
   refused: readonly Code[],
 ): ZodOpenApiResponseObject => {
   const given = status === [200, 201, 202].find(one => one in answers) ? example?.answer : undefined
-  const told = shapes.map(shape => ('what' in shape ? shape : {type: 'application/json', what: shape.description ?? '', schema: shape}))
-  const says = told.map(({what}) => what).filter(Boolean)
+  const answerShapes = shapes.map(shape =>
+    'what' in shape ? shape : {type: 'application/json', what: shape.description ?? '', schema: shape},
+  )
+  const says = answerShapes.map(({what}) => what).filter(Boolean)
   const content = Object.fromEntries(
-    told.flatMap(({type, schema}) =>
+    answerShapes.flatMap(({type, schema}) =>
       type === null ? [] : [[type, {schema: schema ?? text, ...(schema && given !== undefined && {example: given})}]],
     ),
   )
   return {
     description: [says.join('; ') || (OWN[status] ?? STATUS_CODES[status]!), describeCodes(refused)].filter(Boolean).join('\n\n'),
     headers: {...requestId, ...headersOf(status, 304 in answers || refusals.includes('BAD_IF_MATCH'))},
-    ...((told.some(({type}) => type !== null) || refused.length > 0) && {content: withRefusals(content, refused)}),
+    ...((answerShapes.some(({type}) => type !== null) || refused.length > 0) && {content: withRefusals(content, refused)}),
   }
 }
 

@@ -137,8 +137,8 @@ export default [
     body: Patch,
     async handle({db, caller, params: {module, apiName}, query, body, request}) {
       const asked = {condition: conditionOf(request), ...query, module, apiName}
-      const {annotation, told} = await patchAnnotation(db, caller, asked, body)
-      return answerEdit({annotation}, told)
+      const {annotation, versionReply} = await patchAnnotation(db, caller, asked, body)
+      return answerEdit({annotation}, versionReply)
     },
   }),
 
@@ -161,8 +161,8 @@ export default [
     query,
     body: Annotations,
     async handle({db, caller, params: {module}, query, body, request}) {
-      const {counts, told} = await replaceAnnotations(db, caller, {condition: conditionOf(request), ...query, module}, body)
-      return answerEdit({ok: true, ...counts}, told)
+      const {counts, versionReply} = await replaceAnnotations(db, caller, {condition: conditionOf(request), ...query, module}, body)
+      return answerEdit({ok: true, ...counts}, versionReply)
     },
   }),
 ]

@@ -100,8 +100,8 @@ export default [
     query: z.object({proposedBy: proposed}),
     body: PublishedLibrary,
     async handle({db, caller, params: {namespace}, query, body, request}) {
-      const {library, told} = await publishLibrary(db, caller, {namespace, condition: conditionOf(request), ...query}, body)
-      return answerEdit({library: describeLibrary(library, {source: false})}, told)
+      const {library, versionReply} = await publishLibrary(db, caller, {namespace, condition: conditionOf(request), ...query}, body)
+      return answerEdit({library: describeLibrary(library, {source: false})}, versionReply)
     },
   }),
 
@@ -117,8 +117,8 @@ export default [
     refusals: [...ofEdit, 'LIBRARY_MANAGED'],
     params: OfLibrary,
     async handle({db, caller, params: {namespace}, request}) {
-      const {library, told} = await removeLibrary(db, caller, {namespace, condition: conditionOf(request)})
-      return answerEdit({library: describeLibrary(library, {source: false})}, told)
+      const {library, versionReply} = await removeLibrary(db, caller, {namespace, condition: conditionOf(request)})
+      return answerEdit({library: describeLibrary(library, {source: false})}, versionReply)
     },
   }),
 
@@ -159,8 +159,8 @@ export default [
     params: OfVersion,
     async handle({db, caller, params: {namespace, version}, request}) {
       const asked = {namespace, versionNumber: Number(version), condition: conditionOf(request)}
-      const {library, told} = await restoreLibrary(db, caller, asked)
-      return answerEdit({library: describeLibrary(library, {source: false})}, told)
+      const {library, versionReply} = await restoreLibrary(db, caller, asked)
+      return answerEdit({library: describeLibrary(library, {source: false})}, versionReply)
     },
   }),
 

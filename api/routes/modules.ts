@@ -78,8 +78,8 @@ export default [
       modules: listOf(ApiName, {most: mostModules, least: 1}).describe('Keys or API names of modules, in writing order'),
     }),
     async handle({db, caller, query, body: {modules}, request}) {
-      const {registry, told} = await orderModules(db, caller, {condition: conditionOf(request), ...query, modules})
-      return answerEdit({modules: registry.modules.map(({key, order}) => ({key, order}))}, told)
+      const {registry, versionReply} = await orderModules(db, caller, {condition: conditionOf(request), ...query, modules})
+      return answerEdit({modules: registry.modules.map(({key, order}) => ({key, order}))}, versionReply)
     },
   }),
 
@@ -102,8 +102,8 @@ export default [
     query,
     body: z.strictObject(moduleValues).partial(),
     async handle({db, caller, params: {module}, query, body, request}) {
-      const {known, told} = await patchModule(db, caller, {condition: conditionOf(request), ...query, module}, body)
-      return answerEdit({module: describeModule(known)}, told)
+      const {known, versionReply} = await patchModule(db, caller, {condition: conditionOf(request), ...query, module}, body)
+      return answerEdit({module: describeModule(known)}, versionReply)
     },
   }),
 ]

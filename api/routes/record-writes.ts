@@ -14,16 +14,16 @@ const mostBytes = 8 * 1024 ** 2
 
 const item = {rowKey: 'row-17', rowNumber: 17, writeId: 'row-17-1'}
 const recordId = '5725767000000411001'
-const told = {rowKey: item.rowKey, writeId: item.writeId, ok: true, recordId}
+const resultExample = {rowKey: item.rowKey, writeId: item.writeId, ok: true, recordId}
 
 const EXAMPLES = {
   create: {
     body: {runId, items: [{...item, payload: {Account_Name: 'Example Ltd'}}]},
-    answer: {results: [{...told, outcome: 'created'}]},
+    answer: {results: [{...resultExample, outcome: 'created'}]},
   },
   update: {
     body: {runId, items: [{...item, recordId, payload: {Website: 'www.example.org'}}]},
-    answer: {results: [{...told, outcome: 'updated'}]},
+    answer: {results: [{...resultExample, outcome: 'updated'}]},
   },
 }
 

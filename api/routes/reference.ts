@@ -28,9 +28,9 @@ export const describeRoutes = (table: () => readonly Route[]): Route[] => {
       refusals: [],
       handle({config, request: {headers}}) {
         const {bytes, tag} = open(config)
-        const told = {etag: tag, 'cache-control': 'no-cache'}
-        if (headers['if-none-match']?.includes(tag)) return reply({status: 304, headers: told})
-        return reply({headers: {'content-type': 'application/json; charset=utf-8', ...told}, body: bytes})
+        const cacheHeaders = {etag: tag, 'cache-control': 'no-cache'}
+        if (headers['if-none-match']?.includes(tag)) return reply({status: 304, headers: cacheHeaders})
+        return reply({headers: {'content-type': 'application/json; charset=utf-8', ...cacheHeaders}, body: bytes})
       },
     }),
 

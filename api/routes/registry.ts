@@ -125,8 +125,8 @@ export default [
     query: z.object({proposedBy: proposed}),
     body: RegistryDocument,
     async handle({db, caller, query, body, request}) {
-      const {told} = await replaceRegistry(db, caller, {condition: conditionOf(request), ...query}, body)
-      return answerEdit({ok: true}, told)
+      const {versionReply} = await replaceRegistry(db, caller, {condition: conditionOf(request), ...query}, body)
+      return answerEdit({ok: true}, versionReply)
     },
   }),
 
@@ -151,8 +151,8 @@ export default [
     // A bundle holds a registry of up to 1 MiB, and libraries of up to 256 KiB each.
     mostBytes: 8 * 1024 ** 2,
     async handle({db, caller, query, body, request}) {
-      const {told, ...answer} = await applyBundle(db, caller, {condition: conditionOf(request), ...query}, body)
-      return answerEdit({ok: true, ...answer}, told)
+      const {versionReply, ...answer} = await applyBundle(db, caller, {condition: conditionOf(request), ...query}, body)
+      return answerEdit({ok: true, ...answer}, versionReply)
     },
   }),
 

@@ -134,7 +134,7 @@ export const ScheduleRead = Answer({schedule: Schedule})
 export const FiringPage = Answer({firings: z.array(Firing).describe('Newest first'), nextCursor: NextCursor})
 export const Fired = Answer({firing: Firing, job: JobAnswer.describe('The job of the firing')})
 
-const told = {
+const commonExample = {
   name: 'Leads, every night',
   cron: '30 2 * * *',
   timezone: 'Europe/Berlin',
@@ -144,7 +144,7 @@ const told = {
 }
 
 export const newScheduleExample = {
-  ...told,
+  ...commonExample,
   source: {kind: 'https' as const, url: 'https://files.example.org/leads.csv', bearer: 'a-token-of-yours'},
   notify: {emails: ['ana@example.org'], on: ['schedule.failed' as const, 'schedule.stopped' as const]},
 }
@@ -153,7 +153,7 @@ export const scheduleExample = {
   id: 'sch_01k9m0v6f8e2r4t7w3y5z1a2b3',
   templateId: 'tpl_01k9m0v6f8e2r4t7w3y5z1a2b3',
   connectorId: null,
-  ...told,
+  ...commonExample,
   source: {kind: 'https', url: 'https://files.example.org/leads.csv', credentials: ['bearer']},
   enabled: true,
   stopped: null,

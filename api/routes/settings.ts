@@ -72,8 +72,8 @@ export default [
     query: z.object({proposedBy: proposed}),
     body: OrgSettings.partial(),
     async handle({db, caller, query, body, request}) {
-      const {settings, told} = await patchSettings(db, caller, {condition: conditionOf(request), ...query}, body)
-      return answerEdit({settings}, told)
+      const {settings, versionReply} = await patchSettings(db, caller, {condition: conditionOf(request), ...query}, body)
+      return answerEdit({settings}, versionReply)
     },
   }),
 
@@ -91,8 +91,8 @@ export default [
     query: z.object({connector, proposedBy: proposed}),
     body: z.strictObject({paused: z.boolean().optional().describe('Whether writing is paused. If omitted, nothing changes')}),
     async handle({db, caller, query, body, request}) {
-      const {registry, told} = await pauseWriting(db, caller, {condition: conditionOf(request), ...query}, body)
-      return answerEdit({writing: registry.writing}, told)
+      const {registry, versionReply} = await pauseWriting(db, caller, {condition: conditionOf(request), ...query}, body)
+      return answerEdit({writing: registry.writing}, versionReply)
     },
   }),
 ]

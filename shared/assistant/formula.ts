@@ -71,11 +71,11 @@ export const writeFormula = async (deps: FormulaDeps, question: Question): Promi
   const charged = await withCredits(deps, held, async spent => {
     const written = await attempt(deps.model, {prompt, trying, spent})
     const value = {...written.value, samples, turn: null as Formula['turn']}
-    const told = summariseFormula({...value, module, field, question: question.question, sent})
-    const keepTold = async (tx: Tx) => {
-      if (keep) value.turn = await keep(tx, told)
+    const summary = summariseFormula({...value, module, field, question: question.question, sent})
+    const keepSummary = async (tx: Tx) => {
+      if (keep) value.turn = await keep(tx, summary)
     }
-    return {value, usage: written.usage, keep: keepTold}
+    return {value, usage: written.usage, keep: keepSummary}
   }).catch(refuseModelFailure(deps.log, 'formula', signal))
   return {...charged.value, credits: charged.credits, balance: charged.balance}
 }
@@ -95,7 +95,7 @@ const describe = async (
   const isSource = await readPersonalColumns(deps.db, {org, personal: known.personal, flows})
   const judged = await judgeColumns({...deps, org}, columns, {...known, isSource}, await mapLocally(deps, org, columns, known))
   const out = await openOutputMask(known.policy, judged)
-  const sent = out.said(question)
+  const sent = out.turnText(question)
   const sourceName = source === null ? null : (out.columns[columns.findIndex(({name}) => name === source)]?.name ?? null)
   const prompt = formulaPrompt({
     question: sent,

@@ -274,8 +274,8 @@ const judge = (sdk: Sdk['sdk'], error: unknown): ModelFailure => {
 }
 
 const waitOf = (headers: Record<string, string> | undefined): number | null => {
-  const said = headers?.['retry-after']
-  if (said === undefined) return null
-  const seconds = /^\d+$/.test(said) ? Number(said) : (Date.parse(said) - Date.now()) / 1000
+  const retryAfter = headers?.['retry-after']
+  if (retryAfter === undefined) return null
+  const seconds = /^\d+$/.test(retryAfter) ? Number(retryAfter) : (Date.parse(retryAfter) - Date.now()) / 1000
   return Number.isFinite(seconds) && seconds >= 0 ? Math.round(seconds * 1000) : null
 }

@@ -12,17 +12,17 @@ export const counting = (begun: number, spent: (usage: Usage) => void) => {
   let open = nothing
   let characters = 0
   const total = () => addUsage(known, open)
-  const told = () => spent(total())
+  const report = () => spent(total())
   return {
     total,
     begin() {
       open = {inputTokens: begun, outputTokens: 0}
-      told()
+      report()
     },
     streamed(text: string) {
       characters += text.length
       open = {...open, outputTokens: Math.ceil(characters / charactersPerToken)}
-      told()
+      report()
     },
     /** Adds a text to the input of the next step. */
     read(text: string) {
@@ -33,7 +33,7 @@ export const counting = (begun: number, spent: (usage: Usage) => void) => {
       begun += open.outputTokens
       characters = 0
       open = nothing
-      told()
+      report()
     },
   }
 }
@@ -53,8 +53,8 @@ export const tokensIn = (text: string): number => Math.ceil(text.length / charac
  */
 export const usageOf = (reported: ReportedUsage | undefined, estimate: Usage): Usage => {
   const read = (name: keyof Usage) => {
-    const said = reported?.[name]
-    return typeof said === 'number' && Number.isFinite(said) && said > 0 ? Math.min(Math.ceil(said), 1_000_000_000) : estimate[name]
+    const count = reported?.[name]
+    return typeof count === 'number' && Number.isFinite(count) && count > 0 ? Math.min(Math.ceil(count), 1_000_000_000) : estimate[name]
   }
   return {inputTokens: read('inputTokens'), outputTokens: read('outputTokens')}
 }
@@ -69,6 +69,6 @@ export const usageOfSteps = (steps: readonly Step[], begun: number) => steps.map
 export const nextStep = (steps: readonly Step[], maxTokens: number): Usage => {
   const last = steps.at(-1)!
   const {inputTokens, outputTokens} = usageOfStep(last, 0)
-  const told = last.toolResults.map(({output}) => JSON.stringify(output ?? null)).join('')
-  return {inputTokens: inputTokens + outputTokens + tokensIn(told), outputTokens: maxTokens}
+  const outputs = last.toolResults.map(({output}) => JSON.stringify(output ?? null)).join('')
+  return {inputTokens: inputTokens + outputTokens + tokensIn(outputs), outputTokens: maxTokens}
 }

@@ -6,8 +6,8 @@ import {PRICES} from './credits.ts'
 /** Returns credits and tokens of the period by feature, including unused features. `prices`: credits per 1,000 tokens. */
 export const readAiUsage = (db: Pool, org: string) =>
   db.transaction(async tx => {
-    const {balance, standing} = await holdCurrent(tx, org)
-    const used = await listAiUsage(tx, {org, periodStart: standing.window.startsAt})
+    const {balance, planStatus} = await holdCurrent(tx, org)
+    const used = await listAiUsage(tx, {org, periodStart: planStatus.window.startsAt})
     const {periodStart, periodEnd, ...credits} = balance
     const none = {requests: 0, failed: 0, inputTokens: 0, outputTokens: 0, credits: 0}
     return {

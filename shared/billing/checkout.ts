@@ -60,7 +60,7 @@ type CheckoutOf<K extends CheckoutInput['kind']> = Extract<CheckoutInput, {kind:
 const findPlan = async (deps: CheckoutDeps, {planKey, interval, afterTrial}: CheckoutOf<'plan'>) => {
   const sold = await findPlanForSale(deps.db, {planKey, interval})
   return (by: CheckoutCaller, at: ReturnUrls, planStatus: PlanStatus) =>
-    openPlanCheckout(deps, by, {...sold, ...at, interval, afterTrial, standing: planStatus})
+    openPlanCheckout(deps, by, {...sold, ...at, interval, afterTrial, planStatus})
 }
 
 /**

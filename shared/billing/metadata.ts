@@ -9,11 +9,11 @@ type MetadataInput = {org: string; kind: string} & Record<string, string | null>
  * Returns the metadata of an object that we create: app, environment, org, purpose, and further values that are not null. The id of the
  * person who requested the object is the only personal data.
  */
-export const metadataOf = (config: Pick<Config, 'PAYMENT_ENVIRONMENT'>, {org, ...said}: MetadataInput): Record<string, string> => ({
+export const metadataOf = (config: Pick<Config, 'PAYMENT_ENVIRONMENT'>, {org, ...values}: MetadataInput): Record<string, string> => ({
   app: APP,
   env: config.PAYMENT_ENVIRONMENT,
   org_id: org,
-  ...Object.fromEntries(Object.entries(said).filter((entry): entry is [string, string] => entry[1] !== null)),
+  ...Object.fromEntries(Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== null)),
 })
 
 /** Returns whether this deployment created the object. Several deployments may share the provider's account. */

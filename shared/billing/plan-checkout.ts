@@ -16,7 +16,7 @@ import {findLiveSubscription, type Interval, isOver, isoOf, readSubscription} fr
 import {syncSubscription} from './sync-subscription.ts'
 
 type PlanCheckoutInput = ReturnUrls &
-  Awaited<ReturnType<typeof findPlanForSale>> & {interval: Interval; afterTrial: boolean; standing: PlanStatus}
+  Awaited<ReturnType<typeof findPlanForSale>> & {interval: Interval; afterTrial: boolean; planStatus: PlanStatus}
 
 /**
  * Opens the Checkout page for a plan; an org has at most one open page. The request takes the next number and closes every page with a lower
@@ -26,10 +26,10 @@ type PlanCheckoutInput = ReturnUrls &
 export const openPlanCheckout = async (deps: CheckoutDeps, by: CheckoutCaller, input: PlanCheckoutInput): Promise<string> => {
   const {config, db} = deps
   const {org, person, email} = by
-  const {standing, afterTrial, plan, interval} = input
+  const {planStatus, afterTrial, plan, interval} = input
   const own = await findSubscription(db, org)
   if (own && !isOver(own)) throw alreadySubscribed()
-  const trial = afterTrial ? trialOf(standing) : null
+  const trial = afterTrial ? trialOf(planStatus) : null
   const customer = await keepPaymentCustomer(deps, {org, email})
   const seq = await takeCheckoutSeq(db, org)
   await closeEarlier(deps, {org, customer, seq})

@@ -18,8 +18,8 @@ const mostNotices = 50
 /** Returns the data of an org's billing page. Reads only our own rows, not the provider. */
 export const readSummary = ({db, payment}: SummaryDeps, org: string) =>
   db.transaction(async tx => {
-    const {standing, balance} = await holdCurrent(tx, org)
-    const {plan, status, period, trial, pastDue, overageEnabled} = describePlanStatus(standing)
+    const {planStatus, balance} = await holdCurrent(tx, org)
+    const {plan, status, period, trial, pastDue, overageEnabled} = describePlanStatus(planStatus)
     const [account, known] = [await findBillingAccount(tx, org), await findSubscription(tx, org)]
     const live = known && !isOver(known) ? known : null
     const plans = await listPlansForSale(tx)
@@ -31,7 +31,7 @@ export const readSummary = ({db, payment}: SummaryDeps, org: string) =>
       pastDue,
       ...describeSubscription(live),
       balance,
-      usage: await usageOf(tx, standing),
+      usage: await usageOf(tx, planStatus),
       autotopup: await describeTopup(tx, org),
       overage: {enabled: overageEnabled, available: isOverageSold(plans, live)},
       plans: plans.map(describePlan),

@@ -68,10 +68,10 @@ export const rebookTopup = ({db}: TopupDeps, attempt: Attempt): Promise<StartedT
  */
 const readAgain = async (tx: Tx, {id, org, packKey, quantity, credits}: Attempt, {customer}: Stripe.PaymentIntentCreateParams) => {
   const account = await lockBillingAccount(tx, org)
-  const {standing, balance} = await holdCurrent(tx, org)
+  const {planStatus, balance} = await holdCurrent(tx, org)
   const {month, counted, now} = await readMonth(tx, {org, except: id})
   const isOn = account?.topupEnabled === true && account.topupPack === packKey && account.customer === customer
-  if (!isOn || obstacleOf(standing) !== null || !(await isOpenOrg(tx, org))) return {isWanted: false, month, now}
+  if (!isOn || obstacleOf(planStatus) !== null || !(await isOpenOrg(tx, org))) return {isWanted: false, month, now}
   const gap = account.topupThreshold! - balance.available
   const wanted = packsFor({gap, room: account.topupMonthlyCap! - counted, each: credits / quantity})
   return {isWanted: quantity <= wanted, month, now}

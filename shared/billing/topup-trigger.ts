@@ -13,10 +13,14 @@ import {obstacleOf, type PlanStatus} from './entitlements/plan-status.ts'
  * calls are serialised and only one top-up is open. Every attempt that is not known to have failed counts towards the monthly cap. Before the
  * charge, the worker checks again whether the top-up is wanted.
  */
-export const considerTopup = async (tx: Tx, queue: Queue, {standing, balance}: {standing: PlanStatus; balance: Balance}): Promise<void> => {
-  const {org} = standing
+export const considerTopup = async (
+  tx: Tx,
+  queue: Queue,
+  {planStatus, balance}: {planStatus: PlanStatus; balance: Balance},
+): Promise<void> => {
+  const {org} = planStatus
   const account = await findBillingAccount(tx, org)
-  if (!account?.topupEnabled || balance.available >= account.topupThreshold! || obstacleOf(standing) !== null) return
+  if (!account?.topupEnabled || balance.available >= account.topupThreshold! || obstacleOf(planStatus) !== null) return
   const pack = (await listPacks(tx)).find(({key}) => key === account.topupPack)!
   const {month, counted, open} = await readMonth(tx, {org})
   if (open !== null) return

@@ -52,7 +52,7 @@ export const applyBundle = async (
   author: Author,
   input: RegistryEditInput,
   {registry, libraries = [], templates = []}: Bundle,
-): Promise<{warnings: string[]; skippedLibraries: string[]; told: VersionReply}> => {
+): Promise<{warnings: string[]; skippedLibraries: string[]; versionReply: VersionReply}> => {
   const prepared = await prepareLibraries(db, author, libraries)
   const checked = await prepareTemplates(db, author.org, {templates, libraries: prepared.loaded})
   const first = await editRegistry(db, author, input, async (before, tx) => {
@@ -65,8 +65,8 @@ export const applyBundle = async (
   })
   const made = [...(first.made === null ? [] : [first.made]), ...(await publishPrepared(db, author, prepared))]
   await applyTemplates(db, author as Publisher, templates)
-  const told = logVersions(input.condition, {made, now: await findRegistryVersion(db, author.org)})
-  return {warnings: [...first.warnings, ...prepared.warnings, ...checked.warnings], skippedLibraries: prepared.skipped, told}
+  const versionReply = logVersions(input.condition, {made, now: await findRegistryVersion(db, author.org)})
+  return {warnings: [...first.warnings, ...prepared.warnings, ...checked.warnings], skippedLibraries: prepared.skipped, versionReply}
 }
 
 /** Returns the history entry that links the other changes to a bundle. */

@@ -32,14 +32,14 @@ export const editRegistry = async <E extends EditResult>(
   author: Author,
   {condition, proposedBy = null}: RegistryEditInput,
   edit: (registry: Registry, tx: Tx) => Promise<E> | E,
-): Promise<E & {told: VersionReply; made: number | null}> =>
+): Promise<E & {versionReply: VersionReply; made: number | null}> =>
   db.transaction(async tx => {
     await holdVersion(tx, author.org, condition)
     const before = await loadRegistry(tx, author.org)
     const edited = await edit(before, tx)
     const values = diffRegistry(before, edited.registry)
     const also = edited.also ?? []
-    if (values.length + also.length === 0) return {...edited, made: null, told: logVersion(condition, null)}
+    if (values.length + also.length === 0) return {...edited, made: null, versionReply: logVersion(condition, null)}
     // A change that only pauses writing must succeed even if the registry is too large.
     if (values.some(({page}) => page !== 'writing')) assertFits(edited.registry)
     await assertIdempotencyFields(tx, author.org, before, edited.registry)
@@ -53,7 +53,7 @@ export const editRegistry = async <E extends EditResult>(
       author,
       [...known, ...also].map(change => ({...change, proposedBy, registryVersion: made})),
     )
-    return {...edited, made, told: logVersion(condition, made)}
+    return {...edited, made, versionReply: logVersion(condition, made)}
   })
 
 const assertFits = (registry: Registry) => {

@@ -122,10 +122,10 @@ const send = async (
     })
     status = response.statusCode
     // The headers are read before the body, because reading the body takes time and would distort the comparison of the clocks.
-    const told = readHeaders(response.headers, sentAt)
-    if (!receive || status !== 200 || isJson(response.headers)) return {status, json: parse(await response.body.text()), ...told}
+    const headerFields = readHeaders(response.headers, sentAt)
+    if (!receive || status !== 200 || isJson(response.headers)) return {status, json: parse(await response.body.text()), ...headerFields}
     await receiveFile(response.body, receive)
-    return {status, json: undefined, isReceived: true, ...told}
+    return {status, json: undefined, isReceived: true, ...headerFields}
   } catch (error) {
     if (error instanceof ReceiverFailed) throw error.cause
     return {lost: nameOf(error), status}

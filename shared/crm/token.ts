@@ -60,8 +60,8 @@ export const readRenewal = ({status, json}: {status: number; json: unknown}): Re
   if (status < 300 && typeof access_token === 'string' && access_token) return {token: access_token, seconds: secondsOf(expires_in)}
   if (error === 'invalid_code') return {refused: 'ended', why: 'The CRM no longer accepts this grant'}
   if (error === 'Access Denied') return {refused: 'throttled', why: 'The CRM throttles renewals of this grant'}
-  const said = typeof error === 'string' ? error : `status ${status}`
-  return {refused: 'failed', why: `The CRM's accounts host answered ${said}`}
+  const detail = typeof error === 'string' ? error : `status ${status}`
+  return {refused: 'failed', why: `The CRM's accounts host answered ${detail}`}
 }
 
 /** Returns the lifetime of a token in seconds, at most an hour. Older versions answer milliseconds, which the limit turns into an hour. */

@@ -34,11 +34,11 @@ type AuthoriseInput = {
  */
 export const authorise = async (tx: Tx, input: AuthoriseInput): Promise<AuthorisedRun> => {
   const {org, person, declaredRows, connector, importNo, template = null, previous = null, dryRun = false, fewer = false} = input
-  const standing = await readPlanStatus(tx, org)
-  await assertGoodStatus(tx, standing)
+  const planStatus = await readPlanStatus(tx, org)
+  await assertGoodStatus(tx, planStatus)
   const runId = newId('run')
-  const rows = Math.min(declaredRows, standing.plan.limits.rowsPerRun)
-  const rowsPerRun = dryRun ? rows : await reserveForRun(tx, standing, {runId, rows, fewer})
+  const rows = Math.min(declaredRows, planStatus.plan.limits.rowsPerRun)
+  const rowsPerRun = dryRun ? rows : await reserveForRun(tx, planStatus, {runId, rows, fewer})
   const stoppedBy = rowsPerRun < declaredRows ? 'plan' : 'declaration'
   const run = await insertRun(tx, {id: runId, org, person, connector, importNo, declaredRows, template})
   if (previous) await joinChain(tx, {run, previous: {no: previous.no, chain: previous.chainNo ?? previous.no}})

@@ -18,10 +18,10 @@ const readAtOnce = 4
  */
 export const readRunRow = async (deps: RunRowsDeps, foundRun: FoundRun, {row, source: id}: {row: number; source?: string | undefined}) => {
   const {snapshot, source} = frozenOf(foundRun, id)
-  const told = await findRow(deps, foundRun, {snapshot, source, row})
+  const foundRow = await findRow(deps, foundRun, {snapshot, source, row})
   const log = await readRowLog(deps, {run: foundRun.run.no, row, snapshot, source})
   await assertStillKept(deps.db, foundRun.run.no)
-  return {row: {rowNumber: row, entries: told?.entries ?? []}, log: log?.map(entry => describeEntry(entry, foundRun.names)) ?? null}
+  return {row: {rowNumber: row, entries: foundRow?.entries ?? []}, log: log?.map(entry => describeEntry(entry, foundRun.names)) ?? null}
 }
 
 /** Finds the final entries of a row. Reading begins at the row, so its entries can only be in the first group that is read. */

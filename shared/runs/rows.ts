@@ -90,7 +90,7 @@ const fits = ({entries}: RunRow, {module, outcome, action, phase, code, linkEmpt
   )
 
 const hasOutcome = ({code, message, recordId, changes}: RunRowEntry, text: string) =>
-  [code, message, recordId, ...(changes ?? []).flatMap(({old, new: now}) => [old, now])].some(said => said?.toLowerCase().includes(text))
+  [code, message, recordId, ...(changes ?? []).flatMap(({old, new: now}) => [old, now])].some(value => value?.toLowerCase().includes(text))
 
 /**
  * Returns the run's snapshot, and the source with this id, or the first source without an id. Throws if the run expired, has no readable
@@ -193,18 +193,18 @@ const describeIn = ({modules, flows}: Snapshot, dryRun: boolean) => {
     const outcome = OUTCOMES[final.outcome] as RowOutcomeName
     const phase = PHASES[final.phase]!
     const {target, recordId, code, message} = final
-    const told = {module: module?.apiName ?? '', outcome, phase, recordId, code, message}
+    const finalStep = {module: module?.apiName ?? '', outcome, phase, recordId, code, message}
     const query =
       outcome === 'planned' ? values.find(one => one.row === final.number && one.flow === final.flow && one.phase === phase) : null
     return {
-      ...told,
-      moduleLabel: module?.label ?? told.module,
+      ...finalStep,
+      moduleLabel: module?.label ?? finalStep.module,
       flowId: flows.find(({no}) => no === final.flow)?.flow.id ?? null,
       field: target || null,
       fieldLabel: target ? labelOf(target) : null,
       mayExistTwice: final.disclosed,
       linkEmpty: isLinkEmpty(final, row),
-      action: dryRun && outcome !== 'lookup' && (phase !== 'edit' || outcome === 'would_ask') ? stepOf(told) : null,
+      action: dryRun && outcome !== 'lookup' && (phase !== 'edit' || outcome === 'would_ask') ? stepOf(finalStep) : null,
       changes: query?.changes.map(([field, old, now]) => ({field, label: labelOf(field), old, new: now})) ?? null,
     }
   }

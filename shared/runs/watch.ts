@@ -40,11 +40,11 @@ export async function* watchRun(
 ): AsyncGenerator<WatchedRun | null, void, undefined> {
   const watch = join(deps, found)
   try {
-    for (let told: WatchedRun | null = null; !signal.aborted; ) {
+    for (let previous: WatchedRun | null = null; !signal.aborted; ) {
       const {run} = watch
-      if (run !== told) yield run
-      told = run
-      if (watch.run !== told) continue
+      if (run !== previous) yield run
+      previous = run
+      if (watch.run !== previous) continue
       if (watch.isOver) return
       if (!(await nextChange(watch, signal, beatMs))) yield null
     }

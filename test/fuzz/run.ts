@@ -48,7 +48,7 @@ const fuzzBeside = async (model: ModelSimulator, options: Options, begun: (end: 
   const house = await openDeployment('fuzz', {workers, environment: {...unlimited, ...modelEnvironment(model)}}, begun)
   const places = await openPlaces(house)
   const judge = openJudge()
-  const api = await listen(house.tools, {witness: judge.look})
+  const api = await listen(house.tools, {observer: judge.look})
   begun(api.drain)
   const wire = openWire(api.url)
   begun(async () => wire.close())

@@ -207,7 +207,7 @@ test.serial('property names that every object has are accepted like any other na
 const OPEN = ['GET /health', 'GET /robots.txt', 'POST /staff/people/:id/delete']
 
 test.serial('every route in maintenance refuses a request before reading it, for every caller', async t => {
-  const shut = await listen({...house.tools, config: {...house.config, MAINTENANCE: true}}, {witness: house.witness})
+  const shut = await listen({...house.tools, config: {...house.config, MAINTENANCE: true}}, {observer: house.observer})
   t.teardown(shut.drain)
   const as = openCalls(shut.url)
   for (const bearer of [null, 'junk', bearers.owner, bearers.staff, bearers.operator])

@@ -75,7 +75,7 @@ const intents = (run: Awaited<ReturnType<typeof beginRun>>) => [
   {...intent(run, 2, 4, 3), rows: intent(run, 2, 4, 3).rows.map(row => ({...row, isMetered: false}))},
 ]
 const chained = {module: 1, key: 'f.1', recordId: '1', how: HOW.made, matchKey: null}
-const question = {module: 1, key: 'f.2', flow: 1, number: 2, kind: 0, target: null, witness: false, attempt: 1}
+const question = {module: 1, key: 'f.2', flow: 1, number: 2, kind: 0, target: null, hasUniqueKey: false, attempt: 1}
 const ends = (run: Awaited<ReturnType<typeof beginRun>>) => [
   settlement(run, 1, {batches: [], log: [created(1)], kept: [chained], opened: [question], counts: [1]}),
   settlement(run, 1, {

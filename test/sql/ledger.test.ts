@@ -121,7 +121,7 @@ test.serial('T2 changes nothing under an expired lease, a moved fence, or for a 
     log: [created(1), created(2)],
     released: [{module: 1, flow: 1, key: 'f.1', number: 1}],
     kept: [{module: 1, key: 'f.2', recordId: 'r2', how: 1, matchKey: null}],
-    opened: [{module: 1, key: 'f.1', flow: 1, number: 1, kind: 0, target: null, witness: true, attempt: 1}],
+    opened: [{module: 1, key: 'f.1', flow: 1, number: 1, kind: 0, target: null, hasUniqueKey: true, attempt: 1}],
     counts: [2],
     cursor: {flow: 1, lowWater: 2},
   })

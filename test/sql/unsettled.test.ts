@@ -19,7 +19,7 @@ test('a question keeps the time of its first batch, and the deadline by which th
     }
   const sendOf = async (batch: number) =>
     (await here.hot.query(`select sent_at, deadline_at from sends where run_no = $1 and batch_no = $2`, [run, batch])).rows[0] as object
-  const opened = [{module: 1, key: 'f.1', flow: 1, number: 1, kind: 0, target: null, witness: false, attempt: 1}]
+  const opened = [{module: 1, key: 'f.1', flow: 1, number: 1, kind: 0, target: null, hasUniqueKey: false, attempt: 1}]
   await admit(here.hot, intent({run, fence}, 1, 1, 1))
   const first = await sendOf(1)
   await settle(here.hot, settlement({run, fence}, 1, {batches: [1], opened}))

@@ -45,11 +45,11 @@ const wrong = [
   at('/wrong/envelope', () => reply({status: 404, json: {message: 'No'}})),
 ]
 
-test('the witness reports exactly the answers that violate their declaration', async t => {
+test('the checker reports exactly the answers that violate their declaration', async t => {
   const house = await startTestDeployment(t)
   const routes = [...right, ...wrong]
-  const witness = openAnswerChecker(routes)
-  const server = createServer(createApp(house.tools, {routes, witness: witness.look}).callback())
+  const checker = openAnswerChecker(routes)
+  const server = createServer(createApp(house.tools, {routes, observer: checker.look}).callback())
   await once(server.listen(0, '127.0.0.1'), 'listening')
   t.teardown(() => server.close())
   const ask = openCalls(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)(null)
@@ -57,10 +57,10 @@ test('the witness reports exactly the answers that violate their declaration', a
   await ask('HEAD', '/right')
   await ask('GET', '/unknown')
   await ask('GET', '/right?%00')
-  t.deepEqual(witness.wrong(), [])
+  t.deepEqual(checker.wrong(), [])
   for (const {path} of wrong) await ask('GET', path)
   t.deepEqual(
-    witness.wrong().map(line => line.split(':')[0]),
+    checker.wrong().map(line => line.split(':')[0]),
     wrong.map(({path}, n) => `GET ${path} ${[200, 200, 201, 200, 404, 404][n]}`),
   )
 })

@@ -65,15 +65,15 @@ export const openDeployment = async (label: string, {workers = [], environment =
   })
   const tools = await openTools(config, openLog('test', config.LOG_LEVEL))
   begun(tools.close)
-  const witness = openAnswerChecker()
-  const api = await listen(tools, {witness: witness.look})
-  begun(async () => assert.deepEqual(witness.wrong(), [], 'every answer of the test fits what its route declares'))
+  const checker = openAnswerChecker()
+  const api = await listen(tools, {observer: checker.look})
+  begun(async () => assert.deepEqual(checker.wrong(), [], 'every answer of the test fits what its route declares'))
   begun(async () => assert.deepEqual(await findFailed(tools.queue), [], 'no job of the test failed'))
   begun(api.drain)
   if (workers.length) begun((await startWorkers(workers, config)).stop)
   const {db, hot, queue} = tools
   const as = openCalls(api.url)
-  const made = {url: api.url, config, db, hot, queue, crm, storage: tools.storage, tools, as, adminToken, witness: witness.look}
+  const made = {url: api.url, config, db, hot, queue, crm, storage: tools.storage, tools, as, adminToken, observer: checker.look}
   return {...made, ...people(db, config, as), ...insiders(db, config, as), ahead: setAhead(db)}
 }
 

@@ -73,7 +73,7 @@ export const send = async (
 ) => {
   const kind = target === undefined ? 'create' : 'update'
   const write = newId('wrt')
-  const units = [{at: 0, parent: null, rows: [{key: row, number: number ?? null, target: target ?? null, witness: true}]}]
+  const units = [{at: 0, parent: null, rows: [{key: row, number: number ?? null, target: target ?? null, hasUniqueKey: true}]}]
   const sent = await db.transaction(async tx => {
     const {no} = await openExternalRun(tx, {org: org.org, person: '', admin: true}, {runId: run, connector: org.connector})
     await insertWrite(tx, {id: write, org: org.org, run: no, connector: org.connector, kind, request: null})
@@ -84,7 +84,7 @@ export const send = async (
     const {key, attempt, fresh} = admitted[0]!.rows[0]!
     return {batch: batch!, module, flow, write, kind: EXTERNAL_STEP_CODES[kind], keys: [key], attempts: [attempt], fresh: [fresh]}
   })
-  const rest = {ats: [0], numbers: [number ?? null], targets: [target ?? null], witness: [true]}
+  const rest = {ats: [0], numbers: [number ?? null], targets: [target ?? null], hasUniqueKeys: [true]}
   return (end: WriteEnd, {late = false} = {}) =>
     db.transaction(async tx =>
       (late ? settleLate : settleBatch)(tx, await lockExternalRun(tx, org.org, run), {...sent, ...rest}, [end], []),

@@ -48,7 +48,7 @@ export const intent = ({run, fence}: {run: number; fence: number}, batch: number
   kind: 0,
   answerSeconds: 10,
   leaseSeconds: 60,
-  rows: Array.from({length: count}, (_, n) => ({key: `f.${from + n}`, number: from + n, attempt: 1, target: null, witness: true})),
+  rows: Array.from({length: count}, (_, n) => ({key: `f.${from + n}`, number: from + n, attempt: 1, target: null, hasUniqueKey: true})),
 })
 
 export const created = (number: number, more: Partial<LogRow> = {}): LogRow => ({

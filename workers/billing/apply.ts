@@ -108,20 +108,20 @@ const applyCard = async (applying: ApplyEventInput): Promise<EventEffect> => {
 }
 
 /** Returns the effect of an event. The event is ignored if the provider does not know its invoice, charge or dispute. */
-const ofKnown = async (told: Promise<EventEffect>): Promise<EventEffect> =>
-  (await told.catch(nullWhereGone)) ?? {ignoredFor: 'UNKNOWN_OBJECT'}
+const ofKnown = async (effect: Promise<EventEffect>): Promise<EventEffect> =>
+  (await effect.catch(nullWhereGone)) ?? {ignoredFor: 'UNKNOWN_OBJECT'}
 
 /** Writes the subscription and the notice that `tell` makes. If either is ignored, so is the event. */
 const andThen = async (applying: ApplyEventInput, tell: (applying: ApplyEventInput) => Promise<EventEffect>): Promise<EventEffect> => {
   const applied = await applySubscription(applying)
   if ('ignoredFor' in applied) return applied
-  const told = await ofKnown(tell(applying))
-  if ('ignoredFor' in told) return told
+  const noticeEffect = await ofKnown(tell(applying))
+  if ('ignoredFor' in noticeEffect) return noticeEffect
   return {
     ...applied,
     async write(tx) {
       await applied.write(tx)
-      await told.write(tx)
+      await noticeEffect.write(tx)
     },
   }
 }

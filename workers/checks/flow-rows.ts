@@ -139,8 +139,8 @@ const noteEnd = (
 ) => {
   const kind = end === 'held' ? 'filtered' : code.toLowerCase().replace(/^row_/, '')
   const spot = spotIn({findings, ...check}, end ? 'info' : 'error', kind)
-  const said = end === 'held' ? "The flow's filter excludes these rows" : message
-  findings.note({...spot, place: placeIn(evaluated?.[FILTER]) ?? placeIn(evaluated?.[GUARD])}, {row, message: said})
+  const description = end === 'held' ? "The flow's filter excludes these rows" : message
+  findings.note({...spot, place: placeIn(evaluated?.[FILTER]) ?? placeIn(evaluated?.[GUARD])}, {row, message: description})
 }
 
 const noteField = (

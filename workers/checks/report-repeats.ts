@@ -11,10 +11,10 @@ type ReportedRepeat = {problem: CheckProblem; flow: CompiledFlow; column: number
 
 /** Turns repeated keys into problems. Reads the file again for the cells of the first five rows of each problem. */
 export const noteRepeats = async (deps: FileDeps, findings: CheckFindings, repeats: Repeats, slots: KeySlot[]): Promise<void> => {
-  const told = new Map<CheckProblem, ReportedRepeat>()
+  const byProblem = new Map<CheckProblem, ReportedRepeat>()
   for await (const repeat of repeats.find()) {
     const one = noteRepeat(findings, repeat, slots)
-    if (one) told.set(one.problem, one)
+    if (one) byProblem.set(one.problem, one)
   }
   const left = repeats.left()
   if (left)
@@ -23,7 +23,7 @@ export const noteRepeats = async (deps: FileDeps, findings: CheckFindings, repea
       {count: left, message: 'Only the first 50,000,000 values are checked for repeats'},
     )
   for (const [flow, of] of Map.groupBy(
-    [...told.values()].filter(({column}) => column !== null),
+    [...byProblem.values()].filter(({column}) => column !== null),
     ({flow}) => flow,
   ))
     await addSamples(deps, flow, of)
@@ -59,8 +59,8 @@ const matched = ({onOne}: CompiledFlow, before: string) =>
 
 const shown = 5
 
-const addSamples = async (deps: FileDeps, flow: CompiledFlow, told: ReportedRepeat[]) => {
-  const wanted = told.flatMap(({problem, column}) => problem.rows.slice(0, shown).map(row => ({row, column, problem})))
+const addSamples = async (deps: FileDeps, flow: CompiledFlow, sampled: ReportedRepeat[]) => {
+  const wanted = sampled.flatMap(({problem, column}) => problem.rows.slice(0, shown).map(row => ({row, column, problem})))
   const last = Math.max(...wanted.map(({row}) => row))
   for await (const chunk of readChunks(deps, flow)) {
     for (const read of chunk)

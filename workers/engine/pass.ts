@@ -2,11 +2,12 @@ import {mapAhead} from '../../shared/concurrency/map-ahead.ts'
 import type {FileRow} from '../../shared/files/row.ts'
 import {deleteExports} from '../../sql/match-exports.ts'
 import {listLoggedRows} from '../../sql/run-log.ts'
+import type {UnsettledRow} from '../../sql/unsettled.ts'
 import {openBulkRoute} from './bulk/choose-write.ts'
 import {composeRows, composeUnlinked} from './compose/compose-rows.ts'
 import type {Context} from './context.ts'
 import {matchRows} from './match/match-rows.ts'
-import {openQuestions, type Question} from './match/questions.ts'
+import {openUnsettledRows} from './match/unsettled-rows.ts'
 import {openSnapshotMatches} from './match-snapshot/snapshot-matches.ts'
 import {type CompiledFlow, type ImportRow, isRow, type RowFailure} from './model.ts'
 import type {PreparedChunk, RowPipeline} from './pipeline-state.ts'
@@ -69,7 +70,7 @@ const runMatchedPass = async (ctx: Context, flow: CompiledFlow, lowWater: number
   assertRunning(pipeline)
 }
 
-type ReadChunk = NestedChunk & {questions: Map<number, Question>}
+type ReadChunk = NestedChunk & {unsettled: Map<number, UnsettledRow>}
 type IsDone = (number: number) => boolean
 
 /**
@@ -77,13 +78,13 @@ type IsDone = (number: number) => boolean
  * earlier owners and earlier runs left.
  */
 async function* chunksOf(ctx: Context, flow: CompiledFlow, reader: NestedReader | null): AsyncGenerator<ReadChunk> {
-  const questions = openQuestions(ctx, flow)
+  const entries = openUnsettledRows(ctx, flow)
   const last = ctx.snapshot.rows?.to ?? Number.POSITIVE_INFINITY
   for await (const read of readChunks(ctx, flow)) {
     const [first] = read
     if (first && first.rowNumber > last) return
     for await (const part of reader?.chunk(read) ?? [{read, nestable: new Map()}])
-      yield {...part, questions: await questions.upTo(part.read.at(-1)?.rowNumber ?? 0)}
+      yield {...part, unsettled: await entries.upTo(part.read.at(-1)?.rowNumber ?? 0)}
   }
 }
 
@@ -104,11 +105,11 @@ type PrepareChunkOptions = {lowWater: number; isDone: IsDone; counts: PassCounts
 const prepareChunk = async (pipeline: RowPipeline, chunk: ReadChunk, options: PrepareChunkOptions): Promise<PreparedChunk> => {
   const {lowWater, isDone, counts} = options
   const {ctx, flow, window} = pipeline
-  const {questions, nestable} = chunk
+  const {unsettled, nestable} = chunk
   const rows: ImportRow[] = []
   const failures: RowFailure[] = []
-  const standing: InheritedRow[] = []
-  const isOver = (number: number) => questions.get(number)?.run !== ctx.run.no && isDone(number)
+  const inheritedRows: InheritedRow[] = []
+  const isOver = (number: number) => unsettled.get(number)?.run !== ctx.run.no && isDone(number)
   const isRecounted = (number: number) => flow.mappings.some(({values}) => values) && number > lowWater
   const all = enterWindow(pipeline, chunk, number => isOver(number) && !isRecounted(number))
   const entered = all.filter(({rowNumber}) => !isOver(rowNumber))
@@ -124,19 +125,19 @@ const prepareChunk = async (pipeline: RowPipeline, chunk: ReadChunk, options: Pr
     entered.map(({rowNumber}) => rowNumber),
   )
   const mine = inherited.size ? entered.filter(({rowNumber}) => !inherited.has(rowNumber)) : entered
-  for (const composed of [...inherited.values(), ...(await composeRows(ctx, flow, mine, questions))]) {
+  for (const composed of [...inherited.values(), ...(await composeRows(ctx, flow, mine, unsettled))]) {
     if (!isInheritedRow(composed)) counts.noteUnmapped(composed)
-    const question = isInheritedRow(composed) ? undefined : questions.get(composed.number)
-    if (!isInheritedRow(composed)) addIdempotencyValue(ctx, flow, composed, question)
-    const one = question && !isInheritedRow(composed) ? resumeRow(ctx, flow, composed, question) : composed
-    if (isInheritedRow(one)) standing.push(one)
+    const entry = isInheritedRow(composed) ? undefined : unsettled.get(composed.number)
+    if (!isInheritedRow(composed)) addIdempotencyValue(ctx, flow, composed, entry)
+    const one = entry && !isInheritedRow(composed) ? resumeRow(ctx, flow, composed, entry) : composed
+    if (isInheritedRow(one)) inheritedRows.push(one)
     else if (isRow(one)) rows.push(nestable.has(one.number) ? Object.assign(one, {nestable: nestable.get(one.number)}) : one)
     else if (one.end === 'held') counts.holdBack(one.number)
     else failures.push(one)
   }
   counts.leave(window)
   await addSteps(ctx, flow, 'write', [...rows, ...failures])
-  return {rows, failures, inherited: standing, unmatched: await matchRows(ctx, flow, rows)}
+  return {rows, failures, inherited: inheritedRows, unmatched: await matchRows(ctx, flow, rows)}
 }
 
 /** Counts the unmapped cells of rows that an earlier owner settled beyond its last low-water mark. Removes the rows from the window. */

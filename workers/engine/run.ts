@@ -176,9 +176,9 @@ const writeRows = async (ledgerContext: LedgerContext, {crm, budget}: CrmDeps, h
   if (head.held && !head.stop) throw runHeld(head.held)
   const offline = await readOfflineContext(ledgerContext)
   const compiledFlows = compileFlows(offline.snapshot)
-  const shut = findWriteBlock(await findWriteStatus(db, run.no), run)
+  const block = findWriteBlock(await findWriteStatus(db, run.no), run)
   // A stopped run only reads the results of its bulk jobs, so paused writes do not delay it.
-  if (shut && !(head.stop && shut instanceof RunPaused)) throw shut
+  if (block && !(head.stop && block instanceof RunPaused)) throw block
   if (!(await beginRun(db, {no: run.no, fence: lease.fence}))) throw new LeaseLost('Another owner took the run')
   const idempotencyValueOf = await openIdempotency(offline)
   const cost = openRunCost(offline)

@@ -32,11 +32,11 @@ const expand = async (tx: Tx, config: WorkerDeps['config'], notice: Notice) => {
   const {no, org, kind} = notice
   const {schedule, body} = await compose(tx, config, notice)
   await keepBody(tx, {no, schedule, body: JSON.stringify(body)})
-  const told = {org, kind, schedule}
-  for (const endpoint of await listEndpointsToNotify(tx, told)) await insertDelivery(tx, {id: newId('dlv'), org, notice: no, endpoint})
+  const filter = {org, kind, schedule}
+  for (const endpoint of await listEndpointsToNotify(tx, filter)) await insertDelivery(tx, {id: newId('dlv'), org, notice: no, endpoint})
   if (!config.SMTP_URL) return
   const people = [
-    ...(await listPeopleToNotify(tx, told)),
+    ...(await listPeopleToNotify(tx, filter)),
     ...(kind === 'webhook.disabled' ? await listAdmins(tx, {org, limit: mostAdmins}) : []),
   ]
   for (const person of new Set(people)) await insertDelivery(tx, {id: newId('dlv'), org, notice: no, person})

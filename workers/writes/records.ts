@@ -92,7 +92,7 @@ const unitOf = (
       key: rowKey,
       number: rowNumber ?? null,
       target: recordId ?? null,
-      witness: isIdempotent || unique.some(name => payload[name] !== undefined && payload[name] !== null && payload[name] !== ''),
+      hasUniqueKey: isIdempotent || unique.some(name => payload[name] !== undefined && payload[name] !== null && payload[name] !== ''),
     },
   ],
 })

@@ -40,7 +40,7 @@ export type RowPack = {
   /** Results of parents that end without being sent. */
   results: ItemResult[]
   /** The refusal that prevents the reading of all remaining parents. */
-  shut: Refusal | null
+  block: Refusal | null
 }
 
 /** Codes that concern the whole connection, not a single call. */
@@ -56,7 +56,7 @@ const readForMs = 2_000
  * decides.
  */
 export const gatherPack = async (pipeline: PackContext, parents: ParentItem[]): Promise<RowPack> => {
-  const pack: RowPack = {units: [], held: new Map(), readAt: performance.now(), results: [], shut: null}
+  const pack: RowPack = {units: [], held: new Map(), readAt: performance.now(), results: [], block: null}
   const until = performance.now() + readForMs
   let room = await readRoom(pipeline)
   let elements = 0
@@ -66,7 +66,7 @@ export const gatherPack = async (pipeline: PackContext, parents: ParentItem[]): 
     const fresh = await countFresh(pipeline, parent)
     if (room === null || fresh > room) return isFirst && pack.results.length === 0 ? {...pack, units: parents.map(unitOf)} : pack
     const read = (await hold(pipeline, parent)) ?? (await readParent(pipeline, parent, fresh))
-    if (read instanceof Refusal) return isFirst ? {...pack, shut: read} : pack
+    if (read instanceof Refusal) return isFirst ? {...pack, block: read} : pack
     if (!Array.isArray(read)) {
       pack.results.push(read)
       continue
@@ -130,7 +130,7 @@ const countFresh = async ({db, write, request}: PackContext, {rows}: ParentItem)
 const unitOf = ({at, parentId, rows}: ParentItem): AdmissionUnit => ({
   at,
   parent: parentId,
-  rows: rows.map(({rowKey, rowNumber = null}) => ({key: rowKey, number: rowNumber, target: parentId, witness: false})),
+  rows: rows.map(({rowKey, rowNumber = null}) => ({key: rowKey, number: rowNumber, target: parentId, hasUniqueKey: false})),
 })
 
 /**

@@ -17,8 +17,8 @@ export const judgeParent = ({at, parent, rows}: AdmittedUnit, answer: RecordAnsw
   const {crm} = answer
   const failed: ItemResult = {at, result: {ok: false, error: describeProblem(crm), crm}, again: crm.rateLimited === true}
   if (crm.unanswered) {
-    const said = {message: describeProblem(crm), ...(crm.code !== null && {code: crm.code})}
-    return endEvery(rows, {outcome: 'unanswered', ...said, mayGoOn: mayGoOn(crm)}, failed)
+    const details = {message: describeProblem(crm), ...(crm.code !== null && {code: crm.code})}
+    return endEvery(rows, {outcome: 'unanswered', ...details, mayGoOn: mayGoOn(crm)}, failed)
   }
   const code = crm.code ?? `HTTP_${crm.status}`
   const message = describeRefused(

@@ -143,8 +143,8 @@ const admit = (work: Work, {write, module, flow, kind, units: asked}: SendInput)
     const run = await lockExternalRun(tx, write.org, write.runId)
     const open = new Set(await listOpenAts(tx, write.id))
     const units = asked.filter(({at}) => open.has(at))
-    const shut = findBlockOfAccepted(run) ?? (await pausedBy(tx, write))
-    if (shut) return refuseAll(tx, write, units, shut)
+    const block = findBlockOfAccepted(run) ?? (await pausedBy(tx, write))
+    if (block) return refuseAll(tx, write, units, block)
     const admission = await admitUnits(tx, run, {write: write.id, module, flow, kind, units, answerSeconds: answerSecondsOf(work)})
     const results = admission.decided.map(end => resultOf(end, admission.stop))
     if (results.length) await keepResults(tx, {write: write.id, results})
@@ -184,9 +184,9 @@ const notReached = ({at}: AdmissionUnit): ItemResult =>
 /** Returns a refusal of the whole request as the result of one of its items. */
 export const refusedUnsent = (at: number, {code, message, extra}: Refusal): ItemResult => notSent(at, {...extra, code, error: message})
 
-export const notSent = (at: number, said: {code: string; error: string} & Record<string, unknown>): ItemResult => ({
+export const notSent = (at: number, refusal: {code: string; error: string} & Record<string, unknown>): ItemResult => ({
   at,
-  result: {ok: false, ...said, written: false},
+  result: {ok: false, ...refusal, written: false},
   again: true,
 })
 
@@ -212,7 +212,7 @@ const settle = async (
     numbers: rows.map(({number}) => number),
     attempts: rows.map(({attempt}) => attempt),
     targets: rows.map(({target}) => target),
-    witness: rows.map(({witness}) => witness),
+    hasUniqueKeys: rows.map(({hasUniqueKey}) => hasUniqueKey),
     fresh: rows.map(({fresh}) => fresh),
     patches: rows.map(({patch}) => patch),
   }

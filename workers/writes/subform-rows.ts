@@ -93,33 +93,33 @@ const replacePack = async (task: Task, left: ParentItem[]) => {
   const pack = await gatherPack(task, left)
   await keepResults(db, {write: write.id, results: pack.results})
   await keepPackImages(task, pack)
-  let {shut} = pack
+  let {block} = pack
   const transmit: SendInput['transmit'] = async (units, options) => {
     const sent = await sendPack(task, pack, units, options)
-    shut ??= sent.shut
+    block ??= sent.block
     return sent.answered
   }
   const {childNo: module, flowNo: flow} = request
   await sendUnits(work, {write, module, flow, kind: 'replace', units: pack.units, slots, isLarge: false, transmit})
-  if (shut) throw shut
+  if (block) throw block
 }
 
 /** The time in ms for which rows that were read count as current. Older rows may have changed and are read again. */
 const freshMs = 5_000
 
 type Options = Parameters<SendInput['transmit']>[1]
-type PackResult = {answered: SentUnits; shut: Refusal | null}
+type PackResult = {answered: SentUnits; block: Refusal | null}
 
 const sendPack = async (task: Task, pack: RowPack, units: AdmittedUnit[], options: Options): Promise<PackResult> => {
   const leave = () => joined(units.map(({rows}) => unsentEnds(rows)))
   const isFresh = performance.now() - pack.readAt < freshMs && units.every(({at}) => pack.held.has(at))
-  if (!isFresh) return {answered: leave(), shut: null}
+  if (!isFresh) return {answered: leave(), block: null}
   const {results, whole} = await ask(task, pack, units, options).catch(error => notAsked(units, error))
   const refused = results.flatMap(answer => (answer.ok || answer.sent ? [] : [answer.refusal]))
-  const shut = refused.find(isStopping)
-  if (shut) return {answered: leave(), shut}
+  const block = refused.find(isStopping)
+  if (block) return {answered: leave(), block}
   if (whole && isCrowded(whole.crm)) await task.slots.cut()
-  return {answered: joined(units.map((unit, n) => judgeParent(unit, results[n]!, pack.held.get(unit.at)!.length))), shut: null}
+  return {answered: joined(units.map((unit, n) => judgeParent(unit, results[n]!, pack.held.get(unit.at)!.length))), block: null}
 }
 
 /** Sends the request to the CRM. If the process is asked to stop, a request that was sent is still completed; no other is sent. */

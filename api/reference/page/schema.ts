@@ -106,7 +106,7 @@ const code = (value: unknown) => `<code>${inText(JSON.stringify(value))}</code>`
 
 const boundsOf = ({minimum, maximum, minLength, maxLength, minItems, maxItems, default: usual}: Schema): string => {
   const isTold = (bound: number | undefined) => bound !== undefined && Math.abs(bound) < Number.MAX_SAFE_INTEGER
-  const said = [
+  const bounds = [
     ...(isTold(minimum) ? [`from ${minimum}`] : []),
     ...(isTold(maximum) ? [`to ${maximum!.toLocaleString('en')}`] : []),
     ...(minLength ? [minLength === 1 ? 'not empty' : `at least ${minLength} characters`] : []),
@@ -115,5 +115,5 @@ const boundsOf = ({minimum, maximum, minLength, maxLength, minItems, maxItems, d
     ...(maxItems ? [`at most ${maxItems.toLocaleString('en')}`] : []),
     ...(usual === undefined ? [] : [`default ${inText(JSON.stringify(usual))}`]),
   ]
-  return said.length ? ` <span class="bounds">${said.join(', ')}</span>` : ''
+  return bounds.length ? ` <span class="bounds">${bounds.join(', ')}</span>` : ''
 }

@@ -51,7 +51,7 @@ const converse = async (deps: ChatDeps, {context, question}: ConverseInput, list
   const {org, out, asking, ground} = context
   const {signal} = listening
   signal.throwIfAborted()
-  const sent = out.said(question.message)
+  const sent = out.turnText(question.message)
   const messages = messagesFor(context, sent)
   const known = chatTools(deps)
   const charged = await withCredits(deps, {org, feature: 'chat', hold: holdFor(messages, known), signal}, async (spent, mayCost) => {
@@ -66,8 +66,8 @@ const converse = async (deps: ChatDeps, {context, question}: ConverseInput, list
     const value = {notes, samples: out.sent(), turn: null as ChatDone['turn']}
     const keep = async (tx: Parameters<typeof keepTurn>[0]) => {
       const {answer, targets} = heard
-      const said = {route: 'chat' as const, question: question.message, answer, notes, targets, samples: value.samples, sent, ground}
-      if (asking) value.turn = await keepTurn(tx, asking, said)
+      const turn = {route: 'chat' as const, question: question.message, answer, notes, targets, samples: value.samples, sent, ground}
+      if (asking) value.turn = await keepTurn(tx, asking, turn)
     }
     return {value, usage: heard.usage, keep}
   })

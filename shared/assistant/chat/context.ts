@@ -72,7 +72,7 @@ export const readContext = async ({db, parsing}: {db: Pool; parsing: Parsing}, c
     rows,
     out,
     modules: chatAsked.modules.length > 0 ? [...chatAsked.modules] : [...new Set(flows.map(({module}) => module))],
-    history: logReplay(turns, out.said),
+    history: logReplay(turns, out.turnText),
   }
 }
 

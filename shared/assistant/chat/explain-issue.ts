@@ -66,7 +66,7 @@ const describeProblems = async ({files, personal, out}: ChatContext, problems: r
   return first.map(({severity, kind, column, module, field, count, fix}, at) => {
     const {name, samples, personal: isShapes} = masked[at]!
     // Some fixes quote the column name, which in a file without a header is a cell.
-    const told = column === null ? fix : fix.replaceAll(`"${column}"`, () => `"${name}"`)
+    const shownFix = column === null ? fix : fix.replaceAll(`"${column}"`, () => `"${name}"`)
     return {
       severity,
       kind,
@@ -74,7 +74,7 @@ const describeProblems = async ({files, personal, out}: ChatContext, problems: r
       field,
       column: name || null,
       rows: count,
-      fix: told,
+      fix: shownFix,
       ...(samples.length > 0 && {[isShapes ? 'shapes' : 'values']: samples}),
     }
   })
@@ -86,11 +86,11 @@ const describeRunProblems = async (db: Pool, importNo: number, {module}: IssueQu
   const read = await readRun(db, run)
   const {state, outcome, counts, stop} = describeRun({run, importId: null, ...read})
   const failures = await countFailures(db, {run: run.no, most: mostEntries, limit: mostFailures})
-  const told = failures.map(({module: no, outcome: what, code, count}) => ({
+  const failureCounts = failures.map(({module: no, outcome: what, code, count}) => ({
     module: read.names.modules.find(one => one.no === no)?.apiName ?? null,
     outcome: what,
     code,
     count,
   }))
-  return {state, outcome, counts, stop: stop?.message ?? null, failures: told.filter(one => !module || one.module === module)}
+  return {state, outcome, counts, stop: stop?.message ?? null, failures: failureCounts.filter(one => !module || one.module === module)}
 }

@@ -9,7 +9,7 @@ export type OutputMask = {
   columns: MaskedColumn[]
   text(text: string): string
   /** Masks a question or an earlier turn. Unlike in other texts, single words of personal values are redacted too. */
-  said(text: string): string
+  turnText(text: string): string
   value(value: unknown): unknown
   /** Masks further columns and records that their data is sent. */
   sample(columns: readonly SampledColumn[]): Promise<MaskedColumn[]>
@@ -33,7 +33,7 @@ export const openOutputMask = async (
   const own = masked.slice(0, judged.length)
   let sent = sentOf(policy, own)
   const text = await openTextMask(policy, known)
-  const said = await openTextMask(policy, [...known, {name: '', samples: await wordsOf(known, masked), pii: true}])
+  const turnText = await openTextMask(policy, [...known, {name: '', samples: await wordsOf(known, masked), pii: true}])
   const value = (whole: unknown): unknown => {
     const parts = new Set<string>()
     gather(whole, parts)
@@ -43,11 +43,11 @@ export const openOutputMask = async (
   }
   const sample = async (columns: readonly SampledColumn[]) => {
     const outgoing = (await maskSamples(policy, [...columns, ...known])).columns.slice(0, columns.length)
-    const told = sentOf(policy, outgoing)
-    if (TELLING.indexOf(told) > TELLING.indexOf(sent)) sent = told
+    const level = sentOf(policy, outgoing)
+    if (TELLING.indexOf(level) > TELLING.indexOf(sent)) sent = level
     return outgoing
   }
-  return {policy, columns: own, text, said, value, sample, sent: () => sent}
+  return {policy, columns: own, text, turnText, value, sample, sent: () => sent}
 }
 
 /**

@@ -9,6 +9,6 @@ export const readContextHash = async (db: Db, org: string): Promise<string> => {
   const personal = (await listCuratedModules(db, org)).flatMap(({connectorId, apiName, annotations}) =>
     (annotations as {apiName: string; pii?: boolean}[]).flatMap(one => (one.pii === true ? [[connectorId, apiName, one.apiName]] : [])),
   )
-  const said = JSON.stringify([policy, personal.map(field => JSON.stringify(field)).toSorted()])
-  return createHash('sha256').update(said).digest('base64url').slice(0, 22)
+  const content = JSON.stringify([policy, personal.map(field => JSON.stringify(field)).toSorted()])
+  return createHash('sha256').update(content).digest('base64url').slice(0, 22)
 }

@@ -123,38 +123,38 @@ export const readMeanings = (name: string, neighbours: Neighbours): NameReading[
   const {words: written, hints} = readWords(name)
   const words = written.map(word => correct(word))
   const weight = words.some((word, at) => word !== written[at]) ? 0.88 : 1
-  let said: PartialReading[] = [{atoms: [], nth: [], rest: [], weight}]
+  let partials: PartialReading[] = [{atoms: [], nth: [], rest: [], weight}]
   // Kinds in brackets, such as `(Work)`, count as words of the name. Most other words in brackets only lower the weight.
-  const known = readWordList(words, said, neighbours)
-  said = readHints(hints, known, neighbours, words.length === 0)
-  const readings = said.flatMap(one => settle(one, neighbours))
+  const known = readWordList(words, partials, neighbours)
+  partials = readHints(hints, known, neighbours, words.length === 0)
+  const readings = partials.flatMap(one => settle(one, neighbours))
   return readings.sort((a, b) => b.weight - a.weight).slice(0, mostReadings)
 }
 
 const readWordList = (words: string[], begun: PartialReading[], neighbours: Neighbours): PartialReading[] => {
-  let said = begun
+  let partials = begun
   for (let at = 0; at < words.length; ) {
     const [senses, taken] = longestAt(words, at)
     if (senses) {
-      said = spread(said, senses, neighbours)
+      partials = spread(partials, senses, neighbours)
       at += taken
       continue
     }
-    said = readWord(words[at]!, said, neighbours)
+    partials = readWord(words[at]!, partials, neighbours)
     at++
   }
-  return said
+  return partials
 }
 
-const readHints = (hints: string[], said: PartialReading[], neighbours: Neighbours, alone: boolean): PartialReading[] => {
-  if (hints.length === 0) return said
-  if (alone) return readWordList(hints, said, neighbours)
+const readHints = (hints: string[], partials: PartialReading[], neighbours: Neighbours, alone: boolean): PartialReading[] => {
+  if (hints.length === 0) return partials
+  if (alone) return readWordList(hints, partials, neighbours)
   const [senses, taken] = longestAt(hints, 0)
   if (senses && taken === hints.length && senses.every(({atoms}) => atoms.every(atom => atom[0] === '~'))) {
-    return spread(said, senses, neighbours)
+    return spread(partials, senses, neighbours)
   }
-  if (hints.every(hint => /^\d$/.test(hint))) return said.map(one => ({...one, nth: [...one.nth, Number(hints[0])]}))
-  return said.map(one => ({...one, weight: one.weight * 0.93}))
+  if (hints.every(hint => /^\d$/.test(hint))) return partials.map(one => ({...one, nth: [...one.nth, Number(hints[0])]}))
+  return partials.map(one => ({...one, weight: one.weight * 0.93}))
 }
 
 /** Finds the longest known phrase that begins at this word. If needed, stop words inside the phrase are ignored. */
@@ -179,23 +179,23 @@ const startsPhrase = (words: string[], at: number) => words.length > at + 1 && s
 const inAnyOrder = (words: string[]) =>
   (words.length === 2 ? sensesOf(`${words[1]} ${words[0]}`) : undefined) ?? (words.length < 4 ? sensesOf(words.join('')) : undefined)
 
-const readWord = (word: string, said: PartialReading[], neighbours: Neighbours): PartialReading[] => {
-  if (/^\d{1,2}$/.test(word)) return said.map(one => ({...one, nth: [...one.nth, Number(word)]}))
-  if (isFiller(word)) return said
+const readWord = (word: string, partials: PartialReading[], neighbours: Neighbours): PartialReading[] => {
+  if (/^\d{1,2}$/.test(word)) return partials.map(one => ({...one, nth: [...one.nth, Number(word)]}))
+  if (isFiller(word)) return partials
   const parts = splitCompound(word)
-  if (parts) return parts.reduce((all, part) => spread(all, sensesOf(part)!, neighbours), said)
-  return said.map(one => ({...one, rest: [...one.rest, word]}))
+  if (parts) return parts.reduce((all, part) => spread(all, sensesOf(part)!, neighbours), partials)
+  return partials.map(one => ({...one, rest: [...one.rest, word]}))
 }
 
 /** Combines each reading with each sense. Senses in the file's languages get more weight. */
-const spread = (said: PartialReading[], senses: Sense[], {languages, spoken}: Neighbours): PartialReading[] => {
+const spread = (partials: PartialReading[], senses: Sense[], {languages, spoken}: Neighbours): PartialReading[] => {
   const [sense] = senses
   if (sense && senses.length === 1) {
     const weight = spoken === 0 || sense.languages & spoken ? 1 : foreignWord
-    return said.map(one => ({...one, atoms: [...one.atoms, ...sense.atoms], weight: one.weight * weight}))
+    return partials.map(one => ({...one, atoms: [...one.atoms, ...sense.atoms], weight: one.weight * weight}))
   }
   const own = languages === 0 || !senses.some(sense => sense.languages & languages) ? -1 : languages
-  return said
+  return partials
     .flatMap(one =>
       senses.map(sense => ({
         ...one,
@@ -207,18 +207,18 @@ const spread = (said: PartialReading[], senses: Sense[], {languages, spoken}: Ne
 }
 
 /** Converts a partial reading into one reading for each choice of its ambiguous meanings. */
-const settle = (said: PartialReading, neighbours: Neighbours): NameReading[] => {
-  let all: {about: string[]; weight: number}[] = [{about: [], weight: said.weight}]
-  for (const atom of said.atoms) {
+const settle = (partial: PartialReading, neighbours: Neighbours): NameReading[] => {
+  let all: {about: string[]; weight: number}[] = [{about: [], weight: partial.weight}]
+  for (const atom of partial.atoms) {
     if (atom[0] === '~' || atom[0] === '@') continue
-    const choices = atom.includes('?') ? choose(atom, neighbours, said.atoms.length === 1) : [[atom, 1] as const]
+    const choices = atom.includes('?') ? choose(atom, neighbours, partial.atoms.length === 1) : [[atom, 1] as const]
     all = all.flatMap(one => choices.map(([about, weight]) => ({about: [...one.about, about], weight: one.weight * weight})))
   }
   const kinds = unique(
-    said.atoms.filter(atom => atom[0] === '~' || atom === 'rate').map(atom => (atom === 'rate' ? 'percent' : atom.slice(1))),
+    partial.atoms.filter(atom => atom[0] === '~' || atom === 'rate').map(atom => (atom === 'rate' ? 'percent' : atom.slice(1))),
   )
-  const of = unique(said.atoms.filter(atom => atom[0] === '@').map(atom => atom.slice(1)))
-  return all.map(({about, weight}) => ({about: join(about, of, said), kinds, of, nth: nthOf(said), rest: said.rest, weight}))
+  const of = unique(partial.atoms.filter(atom => atom[0] === '@').map(atom => atom.slice(1)))
+  return all.map(({about, weight}) => ({about: join(about, of, partial), kinds, of, nth: nthOf(partial), rest: partial.rest, weight}))
 }
 
 const nthOf = ({nth}: PartialReading) => nth.find(number => number > 1) ?? nth[0] ?? 0

@@ -34,15 +34,15 @@ export const scoreColumn = (
     const evidence = weigh(values, field.field, field.options)
     if (named.score < 0.3 && saysNothing && !field.isClosed) {
       const place = {isMain: mainOf(field), isOnly: counts.get(typeOf(field.field)) === 1}
-      const told = isDistinctive(values, field.field, {...place, options: field.options, isOpaque})
-      if (told > named.score) return {score: told, why: [field.options.size > 0 ? 'options' : 'fingerprint']}
+      const distinctness = isDistinctive(values, field.field, {...place, options: field.options, isOpaque})
+      if (distinctness > named.score) return {score: distinctness, why: [field.options.size > 0 ? 'options' : 'fingerprint']}
     }
     if (named.score === 0) return none
     const why: MatchReason[] = evidence.speaks ? [...named.why, field.options.size > 0 ? 'options' : 'fingerprint'] : named.why
     // A column name that is a question fits fields other than booleans badly. Values may support a weak match of names.
     const asks = column.name.trimEnd().endsWith('?') && field.field.dataType !== 'boolean' ? 0.5 : 1
-    const told = evidence.speaks && named.score > 0.4 && named.score < 0.7 ? 1.35 : 1
-    return {score: named.score * evidence.factor * told * asks, why}
+    const boost = evidence.speaks && named.score > 0.4 && named.score < 0.7 ? 1.35 : 1
+    return {score: named.score * evidence.factor * boost * asks, why}
   })
 }
 

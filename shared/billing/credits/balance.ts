@@ -18,18 +18,18 @@ export type Balance = CreditAccount & {periodStart: string; periodEnd: string}
  * Locks the org's credit account and brings it up to date: releases expired reservations, ends expired grants, and adds the period's included
  * credits. The result is the same however often this was called before.
  */
-export const holdCurrent = async (tx: Tx, org: string): Promise<{standing: PlanStatus; balance: Balance}> => {
+export const holdCurrent = async (tx: Tx, org: string): Promise<{planStatus: PlanStatus; balance: Balance}> => {
   await holdAccount(tx, org)
   // The status is read after the lock is taken, so that its period is never older than one that an earlier lock holder read.
-  const standing = await readPlanStatus(tx, org)
+  const planStatus = await readPlanStatus(tx, org)
   for (const {ref, feature, amount} of await listAbandoned(tx, org)) {
     await spendHeld(tx, {org, ref, spent: 0})
     await endReservation(tx, {org, ref, state: 'expired', spent: 0})
     await postEntry(tx, {org, kind: 'release', ref, feature, reserved: -amount})
   }
   await expire(tx, org)
-  await refill(tx, standing)
-  return {standing, balance: await readBalance(tx, standing)}
+  await refill(tx, planStatus)
+  return {planStatus, balance: await readBalance(tx, planStatus)}
 }
 
 /** Ends expired grants. The caller must have locked the credit account. */

@@ -19,13 +19,13 @@ export const grantCredits = async (
   tx: Tx,
   {org, ref, pool, credits, expiresAt}: GrantInput,
 ): Promise<{before: Balance; after: Balance}> => {
-  const {standing, balance: before} = await holdCurrent(tx, org)
-  const ends = expiresAt ?? (pool === 'included' ? standing.window.endsAt : null)
-  if (ends !== null && ends <= standing.now)
+  const {planStatus, balance: before} = await holdCurrent(tx, org)
+  const ends = expiresAt ?? (pool === 'included' ? planStatus.window.endsAt : null)
+  if (ends !== null && ends <= planStatus.now)
     throw new Refusal('INVALID', 'These credits would have expired already. Give a later expiresAt')
   if (!(await insertGrant(tx, {org, ref, pool, credits, basis: null, expiresAt: ends}))) return {before, after: before}
   await postEntry(tx, {org, kind: 'grant', ref, [pool]: credits})
-  return {before, after: await readBalance(tx, standing)}
+  return {before, after: await readBalance(tx, planStatus)}
 }
 
 const most = 1_000_000_000

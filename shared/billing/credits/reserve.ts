@@ -34,7 +34,7 @@ export const reserveCredits = async (
   {org, feature, amount, ref, seconds = reservedSeconds}: ReserveCreditsInput,
 ): Promise<ReservedCredits> => {
   assertWhole(amount, 1)
-  const {standing: planStatus, balance} = await holdCurrent(tx, org)
+  const {planStatus, balance} = await holdCurrent(tx, org)
   const known = await findReservation(tx, {org, ref})
   if (known) return {reservation: known, balance}
   const obstacle = obstacleOf(planStatus)
@@ -43,7 +43,7 @@ export const reserveCredits = async (
   await insertReservation(tx, {org, ref, feature, amount, seconds})
   await postEntry(tx, {org, kind: 'reserve', ref, feature, reserved: amount})
   const after = await readBalance(tx, planStatus)
-  await considerTopup(tx, queue, {standing: planStatus, balance: after})
+  await considerTopup(tx, queue, {planStatus, balance: after})
   return {reservation: (await findReservation(tx, {org, ref}))!, balance: after}
 }
 
@@ -53,7 +53,7 @@ export const reserveCredits = async (
  */
 export const raiseReservation = async (tx: Tx, queue: Queue, {org, ref, amount}: SettleCreditsInput): Promise<boolean> => {
   assertWhole(amount, 0)
-  const {standing: planStatus, balance} = await holdCurrent(tx, org)
+  const {planStatus, balance} = await holdCurrent(tx, org)
   const {state, amount: held, feature} = await openReservation(tx, {org, ref})
   const more = amount - held
   if (more <= 0) return true
@@ -61,7 +61,7 @@ export const raiseReservation = async (tx: Tx, queue: Queue, {org, ref, amount}:
   await holdCredits(tx, {org, ref, amount: more})
   await setReserved(tx, {org, ref, amount})
   await postEntry(tx, {org, kind: 'reserve', ref, feature, reserved: more})
-  await considerTopup(tx, queue, {standing: planStatus, balance: await readBalance(tx, planStatus)})
+  await considerTopup(tx, queue, {planStatus, balance: await readBalance(tx, planStatus)})
   return true
 }
 
@@ -89,7 +89,7 @@ export const settleCredits = async (
   {org, ref, amount}: SettleCreditsInput,
 ): Promise<{spent: number; balance: Balance}> => {
   assertWhole(amount, 0)
-  const {standing: planStatus, balance} = await holdCurrent(tx, org)
+  const {planStatus, balance} = await holdCurrent(tx, org)
   const reservation = await openReservation(tx, {org, ref})
   if (reservation.state !== 'reserved' && reservation.state !== 'expired') return {spent: reservation.spent, balance}
   const held = reservation.state === 'reserved' ? reservation.amount : await reserveMore(tx, {org, reservation, amount, balance})
@@ -102,7 +102,7 @@ export const settleCredits = async (
   await logIncluded(tx, planStatus, before)
   await expire(tx, org)
   const after = await readBalance(tx, planStatus)
-  await considerTopup(tx, queue, {standing: planStatus, balance: after})
+  await considerTopup(tx, queue, {planStatus, balance: after})
   return {spent, balance: after}
 }
 
@@ -127,7 +127,7 @@ const reserveMore = async (
 
 /** Releases a reservation without cost, and returns the balance. Does nothing if the reservation was settled or released or has expired. */
 export const releaseCredits = async (tx: Tx, {org, ref}: Omit<SettleCreditsInput, 'amount'>): Promise<Balance> => {
-  const {standing: planStatus, balance} = await holdCurrent(tx, org)
+  const {planStatus, balance} = await holdCurrent(tx, org)
   const {state, amount, feature} = await openReservation(tx, {org, ref})
   if (state !== 'reserved') return balance
   await spendHeld(tx, {org, ref, spent: 0})

@@ -8,16 +8,16 @@ import {roomIn} from './rows.ts'
 /** Returns an org's plan, status, limits and usage in the form of `GET /entitlements/me`. */
 export const readEntitlements = (db: Pool, org: string) =>
   db.transaction(async tx => {
-    const {standing, balance} = await holdCurrent(tx, org)
-    return {...describePlanStatus(standing), usage: await usageOf(tx, standing), credits: balance}
+    const {planStatus, balance} = await holdCurrent(tx, org)
+    return {...describePlanStatus(planStatus), usage: await usageOf(tx, planStatus), credits: balance}
   })
 
 /** Returns the usage of the period, and the credits that AI features spent in the period. */
 export const readUsage = (db: Pool, org: string) =>
   db.transaction(async tx => {
-    const {standing, balance} = await holdCurrent(tx, org)
-    const byFeature = await listSpent(tx, {org, since: standing.window.startsAt})
-    return {...(await usageOf(tx, standing)), credits: describeCredits(balance, byFeature)}
+    const {planStatus, balance} = await holdCurrent(tx, org)
+    const byFeature = await listSpent(tx, {org, since: planStatus.window.startsAt})
+    return {...(await usageOf(tx, planStatus)), credits: describeCredits(balance, byFeature)}
   })
 
 export const describePlanStatus = ({

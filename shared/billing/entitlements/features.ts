@@ -17,8 +17,8 @@ const FEATURES = {
 export type Feature = keyof typeof FEATURES
 
 export const assertFeature = async (db: Db, org: string, feature: Feature): Promise<void> => {
-  const standing = await readPlanStatus(db, org)
-  if (standing.plan.features.includes(feature)) return
+  const planStatus = await readPlanStatus(db, org)
+  if (planStatus.plan.features.includes(feature)) return
   const {code, says} = FEATURES[feature]
-  throw new Refusal(code, says, {lift: await findPlanWith(db, standing, feature)})
+  throw new Refusal(code, says, {lift: await findPlanWith(db, planStatus, feature)})
 }

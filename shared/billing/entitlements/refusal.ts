@@ -94,7 +94,7 @@ type CountRefusalInput = {
 
 /** Builds the refusal for a limit on existing objects, such as modules or schedules. */
 export const countRefusal = async (tx: Tx, {org, code, limit, wanted, used, says: message}: CountRefusalInput): Promise<Refusal> => {
-  const {standing: planStatus, balance} = await holdCurrent(tx, org)
+  const {planStatus, balance} = await holdCurrent(tx, org)
   const lift = await findRoom(tx, planStatus, limit, wanted)
   return limitRefusal(balance, {code, message, lift, extra: {limit: planStatus.plan.limits[limit], used}})
 }

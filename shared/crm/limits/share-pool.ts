@@ -19,7 +19,7 @@ export const openSharePool = (budget: Pick<Budget, 'open'>, {idleMs = 5_000}: {i
   let draining = false
   let closed = false
 
-  const shut = (key: string, {share, idle}: PooledShare) => {
+  const closeShare = (key: string, {share, idle}: PooledShare) => {
     clearTimeout(idle)
     rooms.delete(key)
     const shutting = share.close().finally(() => closing.delete(shutting))
@@ -34,18 +34,18 @@ export const openSharePool = (budget: Pick<Budget, 'open'>, {idleMs = 5_000}: {i
       room.inside++
       const leave = () => {
         if (--room.inside > 0 || closed) return
-        if (draining) shut(key, room)
-        else room.idle = setTimeout(() => shut(key, room), idleMs)
+        if (draining) closeShare(key, room)
+        else room.idle = setTimeout(() => closeShare(key, room), idleMs)
       }
       return {share: room.share, leave}
     },
     drain() {
       draining = true
-      for (const [key, room] of rooms) if (room.inside === 0) shut(key, room)
+      for (const [key, room] of rooms) if (room.inside === 0) closeShare(key, room)
     },
     async close() {
       closed = true
-      for (const [key, room] of rooms) shut(key, room)
+      for (const [key, room] of rooms) closeShare(key, room)
       await Promise.all(closing)
     },
   }

@@ -12,7 +12,7 @@ import {assertPublishes, managerFor, notFound, PublishedLibrary, type Publisher,
 
 type LibraryRef = {namespace: string; condition: Condition; proposedBy?: 'ai' | null | undefined}
 /** The result of a publish. `made` is the resulting registry version, or null if nothing was published. */
-type Publication = {library: LibraryRow; told: VersionReply; made: number | null}
+type Publication = {library: LibraryRow; versionReply: VersionReply; made: number | null}
 
 /**
  * Publishes the first or the next version of a library. Before anything is written, the library is loaded and its examples run. Unchanged
@@ -65,7 +65,7 @@ export const publishLoaded = (
     const before = await lockLibrary(tx, {org, namespace})
     if (content.library !== undefined && before?.id !== content.library) throw notFound()
     if (before) assertPublishes(publisher, before)
-    if (before && isCurrent(before, content)) return {library: before, told: logVersion(condition, null), made: null}
+    if (before && isCurrent(before, content)) return {library: before, versionReply: logVersion(condition, null), made: null}
     const id = before?.id ?? newId('lib')
     const versionNumber = (before?.versionNumber ?? 0) + 1
     const managedBy = before ? before.managedBy : managerFor(publisher)
@@ -80,7 +80,7 @@ export const publishLoaded = (
       after,
       proposedBy,
     })
-    return {library: (await findLibrary(tx, {org, namespace}))!, told: logVersion(condition, made), made}
+    return {library: (await findLibrary(tx, {org, namespace}))!, versionReply: logVersion(condition, made), made}
   })
 
 const isCurrent = ({manifest, source, versionNumber}: LibraryRow, content: Content) =>
@@ -91,7 +91,7 @@ export const removeLibrary = (
   db: Pool,
   publisher: Publisher,
   {namespace, condition}: Omit<LibraryRef, 'proposedBy'>,
-): Promise<{library: LibraryRow; told: VersionReply}> =>
+): Promise<{library: LibraryRow; versionReply: VersionReply}> =>
   db.transaction(async tx => {
     await holdVersion(tx, publisher.org, condition)
     const library = await lockLibrary(tx, {org: publisher.org, namespace})
@@ -99,7 +99,7 @@ export const removeLibrary = (
     assertPublishes(publisher, library)
     await deleteLibrary(tx, library.id)
     const change = {subject: 'library.removed', target: namespace, before: nameVersion(library), after: null}
-    return {library, told: logVersion(condition, await logPublished(tx, publisher, change))}
+    return {library, versionReply: logVersion(condition, await logPublished(tx, publisher, change))}
   })
 
 const nameVersion = ({id, manifest, versionNumber}: LibraryRow) => ({libraryId: id, version: manifest.version!, versionNumber})

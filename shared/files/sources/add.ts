@@ -70,8 +70,8 @@ export const mostBytesOf = (config: Config, limits: Limits) => Math.min(config.F
 /** Rethrows an error. Adds to a `FILE_TOO_LARGE` refusal the plan that allows larger files. */
 export const explainLift = async (db: Pool, org: string, error: unknown): Promise<never> => {
   if (!(error instanceof Refusal) || error.code !== 'FILE_TOO_LARGE') throw error
-  const standing = await readPlanStatus(db, org)
-  const lift = await findRoom(db, standing, 'fileBytes', standing.plan.limits.fileBytes + 1)
+  const planStatus = await readPlanStatus(db, org)
+  const lift = await findRoom(db, planStatus, 'fileBytes', planStatus.plan.limits.fileBytes + 1)
   throw new Refusal(error.code, error.message, {...error.extra, lift})
 }
 

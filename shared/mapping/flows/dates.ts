@@ -17,7 +17,7 @@ export const convertDate: Conversion = (text, field, rules) => {
   // A date field accepts a time only if it is midnight, because spreadsheets write dates that way. Any other time would be lost, and an offset
   // can change the day.
   const isDay = moment && moment.offset === undefined && !moment.hour && !moment.minute && !moment.second
-  return isDay ? converted(writeDay(moment)) : invalid(field, `a date as ${said(rules, 'YYYY-MM-DD')}`)
+  return isDay ? converted(writeDay(moment)) : invalid(field, `a date as ${describeFormat(rules, 'YYYY-MM-DD')}`)
 }
 
 /**
@@ -28,7 +28,7 @@ export const convertMoment: Conversion = (text, field, rules) => {
   const moment = momentOf(text, rules)
   const isMidnight = rules.format !== undefined && rules.zone !== undefined
   if (!moment || (moment.hour === undefined && !isMidnight))
-    return invalid(field, `a date and a time as ${said(rules, 'YYYY-MM-DDThh:mm:ss with its offset from UTC')}`)
+    return invalid(field, `a date and a time as ${describeFormat(rules, 'YYYY-MM-DDThh:mm:ss with its offset from UTC')}`)
   if (moment.offset !== undefined) return converted(writeMoment(moment, moment.offset))
   if (rules.zone === undefined) return invalid(field, 'a time with its offset from UTC: this one has none, and the mapping names no zone')
   const offset = offsetAt(moment, rules.zone)
@@ -39,7 +39,7 @@ export const convertMoment: Conversion = (text, field, rules) => {
 
 export const convertTime: Conversion = (text, field) => (TIME.test(text) ? converted(text) : invalid(field, 'a time of day as hh:mm'))
 
-const said = ({format, reading}: Rules, usual: string) => {
+const describeFormat = ({format, reading}: Rules, usual: string) => {
   if (format !== undefined) return format
   if (reading?.dateFormat !== undefined)
     return `${usual}, or as ${reading.dateFormat}, the org's date format: choose the order of the column's dates`

@@ -106,8 +106,8 @@ const takeForSlot = async (
   const {kept, reader: ofSlot} = partEncoding(slot?.reader ?? {})
   const stated = slot ? ({...ofSlot, ...reader} as ReaderOptions) : reader
   const named = {charset, kept}
-  const told = onSource && ((tx: Tx, source: Source) => onSource(tx, source, slot?.slot ?? null))
-  return addSource(deps, {...place, name, label, reader: stated, named, body, onSource: told})
+  const onSlotSource = onSource && ((tx: Tx, source: Source) => onSource(tx, source, slot?.slot ?? null))
+  return addSource(deps, {...place, name, label, reader: stated, named, body, onSource: onSlotSource})
 }
 
 /** Separates the slot's encoding from the other options, because the file itself may show another encoding. */

@@ -91,8 +91,8 @@ const shapeSource = (source: NarrowSource<'name'>, slot: string, at: number): {s
  */
 const labelOf = ({name, label}: Pick<Source, 'name' | 'label'>): string | null => {
   const stem = name.replace(/\.[^.]*$/, '').toLowerCase()
-  const told = label.toLowerCase()
-  return told.includes(stem) || stem.includes(told) ? null : label
+  const lowerLabel = label.toLowerCase()
+  return lowerLabel.includes(stem) || stem.includes(lowerLabel) ? null : label
 }
 
 /** The values of `how` for an encoding that the file's bytes do not show. */

@@ -23,10 +23,10 @@ import {limitStop} from '../stop.ts'
  */
 export type AdmissionUnit = {at: number; parent: string | null; rows: UnitRow[]}
 /**
- * A row of a unit. `target`: the record to update, or the parent of a subform row; null for a create. `witness`: whether the payload has a
+ * A row of a unit. `target`: the record to update, or the parent of a subform row; null for a create. `hasUniqueKey`: whether the payload has a
  * unique value by which a lost create can be found again.
  */
-type UnitRow = {key: string; number: number | null; target: string | null; witness: boolean}
+type UnitRow = {key: string; number: number | null; target: string | null; hasUniqueKey: boolean}
 
 export type ExternalWriteKind = 'create' | 'update' | 'replace'
 
@@ -70,14 +70,14 @@ export const admitUnits = async (
 ): Promise<Admission> => {
   const chain = run.chainNo ?? run.no
   const keys = units.flatMap(({rows}) => rows.map(({key}) => key))
-  const standings = new Map((await listExternalRowStates(tx, {run: run.no, chain, module, keys})).map(one => [one.key, one]))
+  const rowStates = new Map((await listExternalRowStates(tx, {run: run.no, chain, module, keys})).map(one => [one.key, one]))
   const decided: Admission['decided'] = []
   const inherited: InheritedUnitRow[] = []
   const admitted: Admission['admitted'] = []
   let room = run.rowsLimit - run.counted
   let left: AdmissionUnit[] = []
   for (const [n, unit] of units.entries()) {
-    const known = unit.rows.map(({key}) => standings.get(key)!)
+    const known = unit.rows.map(({key}) => rowStates.get(key)!)
     const end = decideUnsent(unit, known, kind)
     if (end) {
       decided.push(end)

@@ -19,8 +19,8 @@ export const writeEntries = async (tx: Tx, run: ExternalRun, numbered: NumberedE
   const counts = openCounts()
   for (const [module, mine] of Map.groupBy(numbered, one => one.module)) {
     const finals = new Map(mine.filter(({entry}) => isFinal(entry)).map(({entry}) => [entry.rowKey, entry]))
-    const standings = await listExternalRowStates(tx, {run: run.no, chain, module, keys: [...finals.keys()]})
-    const unsent = standings.filter(({lastAttempt, sending, counted}) => lastAttempt === 0 && !sending && !counted)
+    const rowStates = await listExternalRowStates(tx, {run: run.no, chain, module, keys: [...finals.keys()]})
+    const unsent = rowStates.filter(({lastAttempt, sending, counted}) => lastAttempt === 0 && !sending && !counted)
     for (const {key, outcome, unchanged} of unsent) {
       const final = finals.get(key)!
       if (outcome !== null) counts.add(module, OUTCOMES[outcome]!, -1)

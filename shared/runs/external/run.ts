@@ -51,8 +51,8 @@ export const lockOwnExternalRun = async (tx: Tx, runCaller: RunCaller, {runId, c
 
 /** Checks that the run accepts writes, and begins the run if it has not begun. The second part of `openExternalRun`. */
 export const openLockedRun = async (tx: Tx, run: ExternalRun, {connector}: Pick<ExternalRunRef, 'connector'>): Promise<ExternalRun> => {
-  const shut = findBlock(run)
-  if (shut) throw shut
+  const block = findBlock(run)
+  if (block) throw block
   if (run.state === 'authorised') await beginWriting(tx, run)
   if (connector !== undefined) await fixConnector(tx, {no: run.no, connector})
   return {...run, connectorId: connector ?? run.connectorId}

@@ -15,11 +15,11 @@ import {clearQuotaNote, type ExternalRun, renewExternalRunLease, restoreLease} f
 import {
   type ChainRow,
   type LogRow,
-  type OpenQuestion,
   type PatchedRow,
   type RecordMarks,
   type Settlement,
   settleIn,
+  type UnsettledEntry,
 } from '../../../sql/ledger.ts'
 import {listClaimedElsewhere} from '../../../sql/record-claims.ts'
 import {loseParents, releaseParents} from '../../../sql/replacements.ts'
@@ -43,7 +43,7 @@ export type WriteEnd =
 
 type Batch = Pick<
   ExternalSend,
-  'batch' | 'module' | 'kind' | 'write' | 'keys' | 'ats' | 'numbers' | 'attempts' | 'targets' | 'witness' | 'fresh'
+  'batch' | 'module' | 'kind' | 'write' | 'keys' | 'ats' | 'numbers' | 'attempts' | 'targets' | 'hasUniqueKeys' | 'fresh'
 > & {
   flow: number | null
   /** For each row, whether its update patches a record that the row created in this run. Null if no row does. */
@@ -58,10 +58,10 @@ type Batch = Pick<
 export const settleBatch = async (tx: Tx, run: ExternalRun, batch: Batch, ends: WriteEnd[], results: ItemResult[]) => {
   const chain = run.chainNo ?? run.no
   const {module} = batch
-  const standings = await listExternalRowStates(tx, {run: run.no, chain, module, keys: batch.keys})
+  const rowStates = await listExternalRowStates(tx, {run: run.no, chain, module, keys: batch.keys})
   const held = await findRecordHolders(tx, {run: run.no, chain, module, keys: batch.keys, ends})
   const sheet = openSheet(batch)
-  for (const [at, standing] of standings.entries()) enterEnd(sheet, {standing, attempt: batch.attempts[at]!, at}, held.get(at) ?? ends[at]!)
+  for (const [at, rowState] of rowStates.entries()) enterEnd(sheet, {rowState, attempt: batch.attempts[at]!, at}, held.get(at) ?? ends[at]!)
   await writeSheet(tx, run, sheet, [batch.batch])
   if (results.length) await keepResults(tx, {write: batch.write, results: withHeldEnds(results, batch, held)})
   if (run.stoppedBy && ends.some(isWritten)) await clearQuotaNote(tx, {no: run.no, leaseSeconds})
@@ -79,22 +79,22 @@ export const settleLate = async (tx: Tx, run: ExternalRun, batch: Batch, ends: W
   if (batch.kind === EXTERNAL_STEP_CODES.replace || (run.state !== 'writing' && run.state !== 'closing')) return
   const chain = run.chainNo ?? run.no
   const {module} = batch
-  const standings = await listExternalRowStates(tx, {run: run.no, chain, module, keys: batch.keys})
+  const rowStates = await listExternalRowStates(tx, {run: run.no, chain, module, keys: batch.keys})
   const held = await findRecordHolders(tx, {run: run.no, chain, module, keys: batch.keys, ends})
   const claimed = await findClaimed(tx, run, ends)
   const sheet = openSheet(batch)
-  const told = new Set<number>()
-  for (const [at, standing] of standings.entries()) {
+  const settledItems = new Set<number>()
+  for (const [at, rowState] of rowStates.entries()) {
     const end = held.get(at) ?? ends[at]!
     if (end.outcome === 'created' && claimed.has(end.recordId)) continue
-    if (!isGuess(batch, standing, at) || end.outcome === 'unanswered' || end.outcome === 'unsent') continue
-    enterEnd(sheet, {standing: {...standing, kind: null}, attempt: batch.attempts[at]!, at}, end)
-    sheet.closed.push({module, key: standing.key})
-    told.add(batch.ats[at]!)
+    if (!isGuess(batch, rowState, at) || end.outcome === 'unanswered' || end.outcome === 'unsent') continue
+    enterEnd(sheet, {rowState: {...rowState, kind: null}, attempt: batch.attempts[at]!, at}, end)
+    sheet.closed.push({module, key: rowState.key})
+    settledItems.add(batch.ats[at]!)
   }
-  if (told.size === 0) return
+  if (settledItems.size === 0) return
   await writeSheet(tx, run, sheet, [])
-  const known = results.filter(({at}) => told.has(at))
+  const known = results.filter(({at}) => settledItems.has(at))
   if (known.length) await keepResults(tx, {write: batch.write, results: withHeldEnds(known, batch, held), late: true})
 }
 
@@ -135,11 +135,11 @@ const isLost = (end: WriteEnd) => end.outcome === 'unanswered' && end.mayGoOn ==
  */
 const withHeldEnds = (results: ItemResult[], {ats}: Batch, held: Map<number, HeldEnd>): ItemResult[] => {
   const ofItem = new Map([...held].map(([row, end]) => [ats[row]!, end]))
-  return results.map(told => {
-    const end = ofItem.get(told.at)
-    if (!end) return told
+  return results.map(itemResult => {
+    const end = ofItem.get(itemResult.at)
+    if (!end) return itemResult
     const crm = {...noAnswer, code: 'SUCCESS', details: {id: end.named}}
-    return {at: told.at, result: {ok: false, code: end.code, error: end.message, crm}, again: false}
+    return {at: itemResult.at, result: {ok: false, code: end.code, error: end.message, crm}, again: false}
   })
 }
 
@@ -187,7 +187,7 @@ type Sheet = {
   /** Rows that were metered before this attempt and stay metered, although the attempt was not sent. */
   lowered: {module: number; key: string; patch: boolean}[]
   kept: ChainRow[]
-  opened: OpenQuestion[]
+  opened: UnsettledEntry[]
   closed: {module: number; key: string}[]
   patched: PatchedRow[]
   marked: RecordMarks[]
@@ -209,13 +209,13 @@ const openSheet = (batch: Batch): Sheet => ({
   counts: openCounts(),
 })
 
-type SheetEntry = {standing: ExternalRowState; attempt: number; at: number}
+type SheetEntry = {rowState: ExternalRowState; attempt: number; at: number}
 
 const enterEnd = (sheet: Sheet, sheetEntry: SheetEntry, end: WriteEnd) => {
-  const {standing, attempt, at} = sheetEntry
+  const {rowState, attempt, at} = sheetEntry
   const {batch, released, attempts, lowered, kept, closed} = sheet
-  const name = {module: batch.module, key: standing.key}
-  const isOpen = standing.kind !== null
+  const name = {module: batch.module, key: rowState.key}
+  const isOpen = rowState.kind !== null
   const isFirst = batch.fresh[at]!
   const isPatch = batch.patches?.[at] === true
   if (end.outcome === 'unsent') {
@@ -239,18 +239,18 @@ const enterEnd = (sheet: Sheet, sheetEntry: SheetEntry, end: WriteEnd) => {
   kept.push({...name, recordId: end.recordId, how: end.outcome === 'created' ? HOW.made : HOW.updated, matchKey: null, writtenAt})
   if (isOpen) closed.push(name)
   // The payload had no unique value, so the unanswered create may have made a second record.
-  if (end.outcome === 'created' && isOpen && standing.kind !== EXTERNAL_STEP_CODES.update && !batch.witness[at])
+  if (end.outcome === 'created' && isOpen && rowState.kind !== EXTERNAL_STEP_CODES.update && !batch.hasUniqueKeys[at])
     logOutcome(sheet, sheetEntry, {outcome: 'made_after_no_answer', attempt: 0, recordId: end.recordId})
 }
 
 const noteOutcome = (sheet: Sheet, sheetEntry: SheetEntry, end: Exclude<WriteEnd, {outcome: 'unsent'}>) => {
-  const {standing, attempt} = sheetEntry
+  const {rowState, attempt} = sheetEntry
   const {module} = sheet.batch
-  const before = outcomeBefore(standing)
+  const before = outcomeBefore(rowState)
   if (before) sheet.counts.add(module, before, -1)
-  if (standing.unchanged) sheet.counts.addUnchanged(module, -1)
+  if (rowState.unchanged) sheet.counts.addUnchanged(module, -1)
   sheet.counts.add(module, end.outcome, 1)
-  sheet.outcomes.push({module, key: standing.key, outcome: outcomeNo(end.outcome)})
+  sheet.outcomes.push({module, key: rowState.key, outcome: outcomeNo(end.outcome)})
   const target = sheet.batch.targets[sheetEntry.at] ?? null
   logOutcome(sheet, sheetEntry, {recordId: target, ...end, attempt})
 }
@@ -261,11 +261,11 @@ type LoggedOutcome = {phase?: number; outcome: OutcomeName; attempt: number; rec
 
 const logOutcome = (
   {batch, log}: Sheet,
-  {standing, at}: SheetEntry,
+  {rowState, at}: SheetEntry,
   {phase = WRITE, outcome, attempt, recordId = null, code, message}: LoggedOutcome,
 ) =>
   log.push({
-    key: standing.key,
+    key: rowState.key,
     flow: batch.flow,
     number: batch.numbers[at] ?? null,
     module: batch.module,
@@ -281,15 +281,15 @@ const logOutcome = (
 /** Makes a text storable and truncates it. Postgres text cannot contain NUL, and a CRM message can have any length. */
 const plainText = (text: string | undefined, most: number) => text?.replaceAll('\0', '\ufffd').slice(0, most) ?? null
 
-const openQuestion = ({batch, opened}: Sheet, {standing, attempt, at}: SheetEntry, kind: number) => {
+const openQuestion = ({batch, opened}: Sheet, {rowState, attempt, at}: SheetEntry, kind: number) => {
   opened.push({
     module: batch.module,
-    key: standing.key,
+    key: rowState.key,
     flow: batch.flow ?? 0,
     number: batch.numbers[at] ?? 0,
     kind,
     target: batch.targets[at] ?? null,
-    witness: batch.witness[at]!,
+    hasUniqueKey: batch.hasUniqueKeys[at]!,
     attempt,
   })
 }

@@ -23,8 +23,8 @@ export const skipUnchanged = async (tx: Tx, run: ExternalRun, {write, request, i
     return open.has(at) && kind === null && !sending && parent === null && !moving.has(recordId!)
   })
   if (skipped.length === 0) return new Set()
-  const said = {module, outcome: 'skipped', code: 'UNCHANGED', message: 'The record already holds these values'} as const
-  const entries = skipped.map(({rowKey, rowNumber, recordId}) => ({...said, rowKey, rowNumber, recordId: recordId!}))
+  const skipEntry = {module, outcome: 'skipped', code: 'UNCHANGED', message: 'The record already holds these values'} as const
+  const entries = skipped.map(({rowKey, rowNumber, recordId}) => ({...skipEntry, rowKey, rowNumber, recordId: recordId!}))
   await writeEntries(
     tx,
     run,

@@ -36,11 +36,11 @@ export type ClaimStop = {stop: RunStop}
  * returns the answer to the claim or the stop.
  */
 export const admitClaim = async (tx: Tx, input: ClaimInput): Promise<AdmittedClaim | ClaimStop | ClaimAnswer> => {
-  const standing = await openForClaim(tx, input)
-  if (!standing) return {taken: false, why: 'ended'}
-  if (standing.stop) return {stop: standing.stop}
+  const current = await openForClaim(tx, input)
+  if (!current) return {taken: false, why: 'ended'}
+  if (current.stop) return {stop: current.stop}
   // An authorised run joins its chain when it begins, so it must begin before the chain is read.
-  const run = standing.state === 'authorised' ? await openExternalRun(tx, input.asker, input) : standing
+  const run = current.state === 'authorised' ? await openExternalRun(tx, input.asker, input) : current
   const {no} = run
   await renewExternalRunLease(tx, {no, seconds: leaseSeconds, taken: false})
   const wanted = await placeOf(tx, run, input)

@@ -71,8 +71,8 @@ const planOf = (entries: OutcomeEntry[], {rowNumber, source, modules, values}: P
   const looked = entries.filter(({outcome, phase}) => outcome === 'lookup' || (phase === 'edit' && outcome === 'skipped'))
   const written = entries.filter(entry => (entry.phase ?? 'write') === 'write' && !isAsked(entry))
   return [...asked, ...written, ...entries.filter(({phase}) => phase === 'patch')].flatMap(entry => {
-    const told = isLookupOutcome(entry, entries) ? looked : entry.phase === 'patch' ? [entry] : [entry, ...looked]
-    const why = told.map(describeStep).filter(Boolean)
+    const steps = isLookupOutcome(entry, entries) ? looked : entry.phase === 'patch' ? [entry] : [entry, ...looked]
+    const why = steps.map(describeStep).filter(Boolean)
     const module = modules.get(entry.module)
     const line = (field: string, old: string, now: string, more: string[] = []) => [
       String(rowNumber),

@@ -6,9 +6,9 @@ const mostLetters = 200
  * Returns the name of a fetched file, from the header of the answer (RFC 6266) or from the path. Only the last segment is used, without control
  * and formatting characters.
  */
-export const nameOf = (path: string, disposition?: string): string => tidy(told(disposition)) || tidy(path) || 'file'
+export const nameOf = (path: string, disposition?: string): string => tidy(dispositionName(disposition)) || tidy(path) || 'file'
 
-const told = (disposition = '') => {
+const dispositionName = (disposition = '') => {
   try {
     return parse(disposition).parameters.filename ?? ''
   } catch {

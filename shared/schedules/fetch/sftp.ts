@@ -27,7 +27,7 @@ export const fetchSftp = async (
   {limitBytes, timeoutSeconds, signal}: Bounds,
 ): Promise<FetchResult> => {
   const clock = startClock(timeoutSeconds, signal)
-  const told = reportFailure(source, {signal, timeoutSeconds})
+  const toFailure = reportFailure(source, {signal, timeoutSeconds})
   let session: Session | undefined
   const end = () => {
     clock.stop()
@@ -38,10 +38,10 @@ export const fetchSftp = async (
     session = await openSession(outbound, source, clock.signal)
     clock.signal.addEventListener('abort', end, {once: true})
     const file = await openFile(session, source, limitBytes)
-    return {name: nameOf(source.path), stream: readWhole(session, file, {end, told, source})}
+    return {name: nameOf(source.path), stream: readWhole(session, file, {end, toFailure, source})}
   } catch (error) {
     end()
-    throw told(error)
+    throw toFailure(error)
   }
 }
 
@@ -147,16 +147,16 @@ const openFile = async ({sftp, ask}: Session, {path}: SftpSource, limitBytes: nu
   return {handle, size: stats.size, mtime: stats.mtime}
 }
 
-type SftpContext = {end(): void; told(error: unknown): unknown; source: SftpSource}
+type SftpContext = {end(): void; toFailure(error: unknown): unknown; source: SftpSource}
 
-async function* readWhole(session: Session, file: File, {end, told, source}: SftpContext): AsyncGenerator<Uint8Array> {
+async function* readWhole(session: Session, file: File, {end, toFailure, source}: SftpContext): AsyncGenerator<Uint8Array> {
   const {sftp, ask} = session
   try {
     yield* readPieces(session, file)
     const {size, mtime} = await ask<Stats>(done => sftp.fstat(file.handle, done))
     if (size !== file.size || mtime !== file.mtime) throw changed(source)
   } catch (error) {
-    throw told(error)
+    throw toFailure(error)
   } finally {
     end()
   }

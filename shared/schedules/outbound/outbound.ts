@@ -170,11 +170,11 @@ const answerOf = (
   limitBytes: number,
   {end, failed}: Ends,
 ): Omit<OutboundAnswer, 'isPrivate'> => {
-  const told = single(headers)
+  const singleHeaders = single(headers)
   const tooLarge = () => new OutboundFailure('TOO_LARGE', `The answer has more than ${limitBytes} bytes`, {status})
   const limited = async function* () {
     try {
-      if (Number(told['content-length'] ?? 0) > limitBytes) throw tooLarge()
+      if (Number(singleHeaders['content-length'] ?? 0) > limitBytes) throw tooLarge()
       let bytes = 0
       for await (const chunk of body) {
         bytes += chunk.length
@@ -187,7 +187,7 @@ const answerOf = (
       end()
     }
   }
-  return {status, headers: told, body: limited(), discard: end}
+  return {status, headers: singleHeaders, body: limited(), discard: end}
 }
 
 const single = (headers: Dispatcher.ResponseData['headers']): Record<string, string | undefined> =>

@@ -15,7 +15,7 @@ test('whole personal values are redacted everywhere, including names, numbers an
 })
 
 test('a message is sent without the words of personal values, except words of headers and of non-personal values', async t => {
-  const said = out.said('Why are Zwölfenders, QUITTENWEG and Rumpelstilz refused, whose Home Street and Hue are teal?')
+  const said = out.turnText('Why are Zwölfenders, QUITTENWEG and Rumpelstilz refused, whose Home Street and Hue are teal?')
   t.notRegex(said, /zwölfender|quittenweg|rumpelstilz/i)
   t.regex(said, /^Why are \[…\]s, \[…\] and \[…\] refused, whose Home Street and Hue are teal\?$/)
   t.is(out.text('Quittenweg'), 'Quittenweg', 'a label may have one of their words')
@@ -47,6 +47,6 @@ test('redaction patterns are built once per conversation, not per text', async t
   const quiet = await openOutputMask('allow', [counted])
   const before = reads
   t.deepEqual(quiet.value([{a: 'rumpelstilz'}, 'b']), [{a: '[…]'}, 'b'])
-  t.is(quiet.said('Why Rumpelstilz?') + quiet.text('Rumpelstilz'), 'Why […]?[…]')
+  t.is(quiet.turnText('Why Rumpelstilz?') + quiet.text('Rumpelstilz'), 'Why […]?[…]')
   t.is(reads, before)
 })

@@ -1,7 +1,7 @@
 import type {FileRow} from '../../../shared/files/row.ts'
 import {listNotedFields} from '../../../sql/run-log.ts'
+import type {UnsettledRow} from '../../../sql/unsettled.ts'
 import type {Context} from '../context.ts'
-import type {Question} from '../match/questions.ts'
 import type {CompiledFlow, ImportRow, RowFailure} from '../model.ts'
 import {composeRow} from './compose-row.ts'
 import type {EvaluatedExpressions} from './expressions.ts'
@@ -13,9 +13,9 @@ export const composeRows = async (
   ctx: Context,
   flow: CompiledFlow,
   rows: FileRow[],
-  questions: ReadonlyMap<number, Question>,
+  unsettled: ReadonlyMap<number, UnsettledRow>,
 ): Promise<(ImportRow | RowFailure)[]> => {
-  return linkComposed(ctx, flow, {rows, composed: await composeUnlinked(ctx, flow, rows)}, questions)
+  return linkComposed(ctx, flow, {rows, composed: await composeUnlinked(ctx, flow, rows)}, unsettled)
 }
 
 /** Composes rows without resolving their links. */
@@ -46,7 +46,7 @@ const linkComposed = async (
   ctx: Context,
   flow: CompiledFlow,
   {rows, composed}: ComposedChunk,
-  questions: ReadonlyMap<number, Question>,
+  unsettled: ReadonlyMap<number, UnsettledRow>,
 ) => {
   if (!flow.parent && !flow.mappings.some(({link}) => link)) return composed
   const searched = await linkRows(ctx, flow, composed)
@@ -54,7 +54,7 @@ const linkComposed = async (
   await forgetNoted(
     ctx,
     flow,
-    linked.filter(({number, notes}) => notes && questions.get(number)?.run === ctx.run.no),
+    linked.filter(({number, notes}) => notes && unsettled.get(number)?.run === ctx.run.no),
   )
   return linked
 }

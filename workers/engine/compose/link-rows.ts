@@ -96,10 +96,10 @@ const link = (ctx: Context, flow: CompiledFlow, row: ImportRow, {answers, decide
       continue
     }
     const parent = own.get(want)
-    const came = {...judge(want, answer, decided.get(want)), ...(parent && 'why' in parent && {what: parent.why, isParent: true})}
-    const {code, record} = came
-    notes.push({field: want.field, code, message: describeLinkResult(came), recordId: record})
-    if (came.end) return endOf(ctx, flow, row, {want, answer, came, notes})
+    const linkResult = {...judge(want, answer, decided.get(want)), ...(parent && 'why' in parent && {what: parent.why, isParent: true})}
+    const {code, record} = linkResult
+    notes.push({field: want.field, code, message: describeLinkResult(linkResult), recordId: record})
+    if (linkResult.end) return endOf(ctx, flow, row, {want, answer, linkResult, notes})
     if (record !== null) payload[want.field] = {id: record}
     else emptyLinks.push(want.field)
   }
@@ -112,17 +112,22 @@ const judge = ({link}: PendingLink, {found, candidates}: LookupAnswer, decision:
   const {onNone, onMany, lookup} = link
   const {apiName} = lookup.field
   const module = lookup.module ?? 'the users'
-  const came = (code: LinkResult['code'], what: string, record: string | null, end: LinkResult['end'] = null) => ({code, what, record, end})
-  if (found < 0) return came('REFUSED', `The CRM cannot search ${module} for this ${apiName}`, null, 'fail')
-  if (found === 0) return came('NONE', `No record of ${module} has this ${apiName}`, null, onNone === 'leave' ? null : onNone)
+  const resultOf = (code: LinkResult['code'], what: string, record: string | null, end: LinkResult['end'] = null) => ({
+    code,
+    what,
+    record,
+    end,
+  })
+  if (found < 0) return resultOf('REFUSED', `The CRM cannot search ${module} for this ${apiName}`, null, 'fail')
+  if (found === 0) return resultOf('NONE', `No record of ${module} has this ${apiName}`, null, onNone === 'leave' ? null : onNone)
   const what = `${found} records of ${module} have this ${apiName}`
   const how = onMany === 'ask' ? (decision?.choice ?? 'ask') : onMany
   // Only the oldest candidates are stored. If more records match, the chosen record may be one that is not stored.
   const isThere = candidates.includes(decision?.recordId ?? '') || found > candidates.length
-  if (how === 'record' && isThere) return came('CHOSEN', what, decision!.recordId)
-  if (how === 'first') return came('MANY', what, candidates[0]!)
-  if (how === 'leave' || how === 'create') return came('MANY', what, null)
-  return came('MANY', what, null, how === 'skip' || how === 'fail' ? how : 'ask')
+  if (how === 'record' && isThere) return resultOf('CHOSEN', what, decision!.recordId)
+  if (how === 'first') return resultOf('MANY', what, candidates[0]!)
+  if (how === 'leave' || how === 'create') return resultOf('MANY', what, null)
+  return resultOf('MANY', what, null, how === 'skip' || how === 'fail' ? how : 'ask')
 }
 
 const ENDS = {
@@ -137,23 +142,23 @@ const describeLinkResult = ({what, code, record, end}: LinkResult) => {
   return `${what}: ${code === 'CHOSEN' ? 'the chosen record' : 'the first'} was linked`
 }
 
-type LinkEnding = {want: PendingLink; answer: LookupAnswer; came: LinkResult; notes: LookupNote[]}
+type LinkEnding = {want: PendingLink; answer: LookupAnswer; linkResult: LinkResult; notes: LookupNote[]}
 
 const endOf = (
   {run}: Context,
   flow: CompiledFlow,
   {number, key, unmapped}: ImportRow,
-  {want, answer, came, notes}: LinkEnding,
+  {want, answer, linkResult, notes}: LinkEnding,
 ): RowFailure => ({
   number,
   key,
-  code: came.isParent ? 'PARENT_FAILED' : `LOOKUP_${came.code}`,
-  message: describeLinkResult(came),
+  code: linkResult.isParent ? 'PARENT_FAILED' : `LOOKUP_${linkResult.code}`,
+  message: describeLinkResult(linkResult),
   target: want.field,
   notes,
   ...(unmapped && {unmapped}),
-  ...(came.end !== 'fail' && {end: 'skipped' as const}),
-  ...(came.end === 'ask' && !run.dryRun && {question: questionOf(flow, want, answer, number)}),
+  ...(linkResult.end !== 'fail' && {end: 'skipped' as const}),
+  ...(linkResult.end === 'ask' && !run.dryRun && {question: questionOf(flow, want, answer, number)}),
 })
 
 const questionOf = (flow: CompiledFlow, want: PendingLink, {candidates, found}: LookupAnswer, number: number): NewQuestion => ({

@@ -86,16 +86,16 @@ export const linkParents = async (
   ctx: Context,
   compiled: CompiledFlow,
   composed: (ImportRow | RowFailure)[],
-  kin: Map<number, ParentCandidates>,
+  candidates: Map<number, ParentCandidates>,
 ) => {
   const {order} = compiled.parent!
   if (order === 'after') return composed
   const rows = composed.filter(one => isRow(one))
   if (order === 'self') for (const row of rows) row.isAwaited = true
-  const belonging = rows.filter(({number}) => kin.has(number))
+  const belonging = rows.filter(({number}) => candidates.has(number))
   const now: ImportRow[] = []
   for (const row of belonging) {
-    row.parentCandidates = kin.get(row.number)!
+    row.parentCandidates = candidates.get(row.number)!
     const above = order === 'self' ? row.parentCandidates.numbers.filter(number => number < row.number) : []
     if (above.length) row.waitsFor = above.map(number => `${compiled.id}.${number}`)
     else if (order === 'before' || row.parentCandidates.numbers.length === 0) now.push(row)
@@ -112,8 +112,8 @@ export const joinParents = (ctx: Context, compiled: CompiledFlow, rows: ImportRo
   const isSelf = compiled.parent!.order === 'self'
   for (const row of rows) row.waitsFor = undefined
   return joinRows(ctx, compiled, rows, {
-    numbersOf: ({parentCandidates: kin, number}) => (isSelf ? kin!.numbers.filter(one => one < number) : kin!.numbers),
-    isLater: ({parentCandidates: kin, number}) => isSelf && kin!.numbers.some(one => one >= number),
+    numbersOf: ({parentCandidates: candidates, number}) => (isSelf ? candidates!.numbers.filter(one => one < number) : candidates!.numbers),
+    isLater: ({parentCandidates: candidates, number}) => isSelf && candidates!.numbers.some(one => one >= number),
   })
 }
 
@@ -125,28 +125,29 @@ export const linkLate = async (
   ctx: Context,
   compiled: CompiledFlow,
   composed: (ImportRow | RowFailure)[],
-  kin: Map<number, ParentCandidates>,
+  candidates: Map<number, ParentCandidates>,
 ) => {
   const isSelf = compiled.parent!.order === 'self'
-  const belonging = composed.filter(one => isRow(one)).filter(({number}) => kin.has(number))
-  for (const row of belonging) row.parentCandidates = kin.get(row.number)!
-  const above = ({parentCandidates: kin, number}: ImportRow) => kin!.numbers.filter(one => one < number)
+  const belonging = composed.filter(one => isRow(one)).filter(({number}) => candidates.has(number))
+  for (const row of belonging) row.parentCandidates = candidates.get(row.number)!
+  const above = ({parentCandidates: candidates, number}: ImportRow) => candidates!.numbers.filter(one => one < number)
   const linked = isSelf ? await findRecords(ctx, compiled.parent!, belonging.flatMap(above)) : new Map()
   const open = belonging.filter(
     row => !isSelf || (row.parentCandidates!.numbers.some(one => one >= row.number) && !above(row).some(one => linked.has(one))),
   )
   const joined = await joinRows(ctx, compiled, open, {
-    numbersOf: ({parentCandidates: kin, number}) => (isSelf ? kin!.numbers.filter(one => one >= number) : kin!.numbers),
+    numbersOf: ({parentCandidates: candidates, number}) =>
+      isSelf ? candidates!.numbers.filter(one => one >= number) : candidates!.numbers,
     isLater: () => false,
   })
   return composed.map(one => joined.get(one as ImportRow) ?? one)
 }
 
 /** Links rows whose link an earlier run left empty, for every `order` of the parents. */
-export const linkAgain = async (ctx: Context, compiled: CompiledFlow, rows: ImportRow[], kin: Map<number, ParentCandidates>) => {
-  const belonging = rows.filter(({number}) => kin.has(number))
-  for (const row of belonging) row.parentCandidates = kin.get(row.number)!
-  return joinRows(ctx, compiled, belonging, {numbersOf: ({parentCandidates: kin}) => kin!.numbers, isLater: () => false})
+export const linkAgain = async (ctx: Context, compiled: CompiledFlow, rows: ImportRow[], candidates: Map<number, ParentCandidates>) => {
+  const belonging = rows.filter(({number}) => candidates.has(number))
+  for (const row of belonging) row.parentCandidates = candidates.get(row.number)!
+  return joinRows(ctx, compiled, belonging, {numbersOf: ({parentCandidates: candidates}) => candidates!.numbers, isLater: () => false})
 }
 
 /** A parent's record. `number`: the first parent row that has the record. `isMade`: this run created the record. */
@@ -159,15 +160,15 @@ export const findParents = async (
   rows: FileRow[],
 ): Promise<Map<number, ParentRecord | MissingParent>> => {
   const link = compiled.parent!
-  const kin = await findParentCandidates(ctx, compiled, rows)
+  const candidates = await findParentCandidates(ctx, compiled, rows)
   const records = await readRecords(
     ctx,
     link,
-    [...kin.values()].flatMap(({numbers}) => numbers),
+    [...candidates.values()].flatMap(({numbers}) => numbers),
   )
   const named = rows.map(({rowNumber}) => {
-    const numbers = kin.get(rowNumber)?.numbers ?? []
-    return {rowNumber, hasKey: kin.has(rowNumber), numbers, ids: new Set(numbers.flatMap(one => records.get(one)?.recordId ?? []))}
+    const numbers = candidates.get(rowNumber)?.numbers ?? []
+    return {rowNumber, hasKey: candidates.has(rowNumber), numbers, ids: new Set(numbers.flatMap(one => records.get(one)?.recordId ?? []))}
   })
   const ends = await findEnds(
     ctx,
@@ -198,8 +199,8 @@ const joinRows = async (ctx: Context, compiled: CompiledFlow, rows: ImportRow[],
   if (rows.length === 0) return joined
   const records = await findRecords(ctx, compiled.parent!, rows.flatMap(numbersOf))
   const idsOf = (row: ImportRow) => [...new Set(numbersOf(row).flatMap(number => records.get(number) ?? []))]
-  const bereft = rows.filter(row => idsOf(row).length === 0).flatMap(row => numbersOf(row).slice(0, 1))
-  const ends = await findEnds(ctx, compiled.parent!, bereft)
+  const rowsWithoutParent = rows.filter(row => idsOf(row).length === 0).flatMap(row => numbersOf(row).slice(0, 1))
+  const ends = await findEnds(ctx, compiled.parent!, rowsWithoutParent)
   for (const row of rows) {
     const ids = idsOf(row)
     const numbers = numbersOf(row)

@@ -17,9 +17,9 @@ export const joinFailures = (failures: RowFailure[]): RowFailure => {
   let message = withField(first).slice(0, longestMessage - longestEnd)
   let named = 1
   for (const other of others) {
-    const said = `; ${withField(other)}`
-    if (named === mostNamed || message.length + said.length > longestMessage - longestEnd) break
-    message += said
+    const addition = `; ${withField(other)}`
+    if (named === mostNamed || message.length + addition.length > longestMessage - longestEnd) break
+    message += addition
     named++
   }
   const left = failures.length - named

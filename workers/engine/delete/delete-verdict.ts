@@ -6,7 +6,7 @@ import {type CompiledFlow, type ImportRow, STEP_CODES} from '../model.ts'
 import {countDeleted, logOutcome} from '../settle/log-entries.ts'
 import {sayRefusal} from '../settle/refusal-words.ts'
 import type {SettlementParts} from '../settle/settler.ts'
-import {admissionOf, countUnanswered, maySendAgain, type NextStep, type Op, questionOf} from '../settle/verdict.ts'
+import {admissionOf, countUnanswered, maySendAgain, type NextStep, type Op, unsettledEntryOf} from '../settle/verdict.ts'
 
 type DeleteBatch = {flow: CompiledFlow; settled: SettlementParts; patienceMs: number}
 
@@ -31,7 +31,7 @@ export const judgeDelete = (
     row.decided = {kind: 'delete', target}
     row.open = true
     logOutcome({flow, settled}, row, 'unanswered', {attempt: row.attempt, recordId: target, code: crm.code, message: describeProblem(crm)})
-    settled.opened.push(questionOf(flow, row, {kind: STEP_CODES.delete, target, attempt: row.attempt}))
+    settled.opened.push(unsettledEntryOf(flow, row, {kind: STEP_CODES.delete, target, attempt: row.attempt}))
     return maySendAgain(row, patienceMs) ? 'again' : 'end'
   }
   if (row.unansweredSends === 0) settled.released.push(admissionOf(flow, row))

@@ -162,8 +162,8 @@ const skipUpdate = (ctx: Context, flow: CompiledFlow, update: ComparedUpdate, {s
 const sayEdited = (asked: EditedField[]) =>
   `A person changed ${asked.map(({field}) => field).join(', ')} in the CRM: answer the run's questions, then retry it`
 
-const logSkip = (flow: CompiledFlow, settled: SettlementParts, {row, target}: Update, said: {code: string; message: string}) => {
-  logOutcome({flow, settled}, row, 'skipped', {...said, recordId: target, attempt: row.attempt})
-  if (flow.patchPlan || said.code === 'KEPT_EDIT') countEmptyLinks(settled, flow, row)
+const logSkip = (flow: CompiledFlow, settled: SettlementParts, {row, target}: Update, reason: {code: string; message: string}) => {
+  logOutcome({flow, settled}, row, 'skipped', {...reason, recordId: target, attempt: row.attempt})
+  if (flow.patchPlan || reason.code === 'KEPT_EDIT') countEmptyLinks(settled, flow, row)
   if (row.open) settled.closed.push({module: flow.module.no, key: row.key})
 }

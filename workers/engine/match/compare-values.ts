@@ -27,10 +27,10 @@ export const isNear = (
   telling: readonly (string | null | undefined)[],
 ): boolean => {
   const compared = comparedOf(fields, sent)
-  const told = compared.filter(({apiName}) => telling.includes(apiName))
+  const decisiveFields = compared.filter(({apiName}) => telling.includes(apiName))
   const isHeld = (field: ComparedField) => agrees(field, sent[field.apiName], record[field.apiName])
-  if (told.length === 0) return compared.some(isHeld)
-  return told.every(isHeld) && 2 * compared.filter(isHeld).length >= compared.length
+  if (decisiveFields.length === 0) return compared.some(isHeld)
+  return decisiveFields.every(isHeld) && 2 * compared.filter(isHeld).length >= compared.length
 }
 
 /**

@@ -39,10 +39,10 @@ export const planStep = (row: ImportRow, flow: PlanRowOptions, ours: ChainMatche
   if (choice === 'first') return planMatch(flow, matches[0]!, isUnchanged)
   if (choice === 'create') return {do: 'create'}
   if (choice === null) return planQuestion(matches, `${matches.length} records match`)
-  const [code, said] = decision
+  const [code, explanation] = decision
     ? (['MATCH_SKIPPED', 'a user chose to skip the row'] as const)
     : (['MATCH_MANY', 'none was written'] as const)
-  return {do: 'skip', code, message: `${matches.length} records match; ${said}`, recordId: null, asks: null}
+  return {do: 'skip', code, message: `${matches.length} records match; ${explanation}`, recordId: null, asks: null}
 }
 
 /**

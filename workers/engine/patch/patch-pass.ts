@@ -75,10 +75,10 @@ const preparePatches = async (
   const [full, empty] = [rows.filter(hasFields), rows.filter(row => !hasFields(row))]
   const failures: RowFailure[] = joined.flatMap(one => (isRow(one) ? [] : [one]))
   await addSteps(ctx, flow, 'patch', joined)
-  const told = empty.filter(isAnswered)
-  const gone = new Set([...full, ...failures, ...told].map(({number}) => number))
+  const answeredRows = empty.filter(isAnswered)
+  const gone = new Set([...full, ...failures, ...answeredRows].map(({number}) => number))
   for (const {rowNumber} of entered) if (!gone.has(rowNumber)) window.leave(rowNumber)
-  await settleAnswered(pipeline, flow, told)
+  await settleAnswered(pipeline, flow, answeredRows)
   return {rows: full, failures, unmatched: [], inherited: []}
 }
 
@@ -215,9 +215,9 @@ const settleAnswered = async ({ctx, window}: RowPipeline, flow: CompiledPatchFlo
     const [note] = notes ?? []
     row.notes = []
     countEmptyLinks(settled, flow, row)
-    const said =
+    const reason =
       attempt > 0 ? patchPresent : row.step ? skipStale('The plan patches the record, but nothing is left to patch') : noteOf(flow, note!)
-    logOutcome({flow, settled}, row, 'skipped', {...said, attempt})
+    logOutcome({flow, settled}, row, 'skipped', {...reason, attempt})
   }
   const leave = () => {
     for (const {number} of rows) window.leave(number)

@@ -62,9 +62,9 @@ export const measureNestable = (rows: NestableRows | undefined): number =>
 
 const placeRows = async (ctx: Context, nest: CompiledSubformFlow, chunk: FileRow[]): Promise<NestableRow[]> => {
   const rows = chunk.filter(({struck}) => struck === undefined)
-  const kin = await findParentCandidates(ctx, {...nest, parent: nest.subform.link}, rows)
+  const candidates = await findParentCandidates(ctx, {...nest, parent: nest.subform.link}, rows)
   return rows.flatMap(({struck: _, stored: __, ...row}) => {
-    const parent = kin.get(row.rowNumber)?.numbers[0]
+    const parent = candidates.get(row.rowNumber)?.numbers[0]
     return parent === undefined ? [] : [{...row, parent}]
   })
 }

@@ -2,8 +2,8 @@ import {describeUnfit, findUnfit} from '../../../shared/configuration/idempotenc
 import {type IdempotencyValueOf, openIdempotencyValues} from '../../../shared/runs/idempotency-values.ts'
 import {canContinue} from '../../../shared/runs/stop.ts'
 import {findDiscoveredModule} from '../../../sql/discoveries.ts'
+import type {UnsettledRow} from '../../../sql/unsettled.ts'
 import type {Context, OfflineContext} from '../context.ts'
-import type {Question} from '../match/questions.ts'
 import {type CompiledFlow, type ImportRow, isRow, type RowFailure} from '../model.ts'
 import {RunStopped} from '../run-endings.ts'
 import {uniqueKeyDigestOf} from '../send/payload-digest.ts'
@@ -34,10 +34,10 @@ export const addIdempotencyValue = (
   {idempotencyValueOf}: Pick<Context, 'idempotencyValueOf'>,
   flow: CompiledFlow,
   row: ImportRow | RowFailure,
-  question?: Question,
+  entry?: UnsettledRow,
 ): void => {
   const {apiName: module, idempotencyField: field} = flow.module
   if (!idempotencyValueOf || field === undefined || !isRow(row)) return
-  const isSentWithout = question && (!question.witness || (question.digest && uniqueKeyDigestOf(flow, row)?.equals(question.digest)))
+  const isSentWithout = entry && (!entry.hasUniqueKey || (entry.digest && uniqueKeyDigestOf(flow, row)?.equals(entry.digest)))
   if (!isSentWithout) Object.assign(row, {idempotency: {field, value: idempotencyValueOf(module, row.key)}, hasUniqueKey: true})
 }

@@ -1,13 +1,13 @@
 import type {RowRange} from '../../../shared/mapping/flows/snapshot.ts'
 import {mayExist} from '../../../shared/runs/results/row-result.ts'
 import {findInherited} from '../../../sql/chain-rows.ts'
-import type {OpenQuestion} from '../../../sql/ledger.ts'
+import type {UnsettledEntry} from '../../../sql/ledger.ts'
 import type {OutcomeName} from '../../../sql/run-log.ts'
+import type {UnsettledRow} from '../../../sql/unsettled.ts'
 import type {Context} from '../context.ts'
-import type {Question} from '../match/questions.ts'
 import {type CompiledFlow, type ImportRow, isRow, type RowFailure, STEP_CODES} from '../model.ts'
 import {uniqueKeyDigestOf} from '../send/payload-digest.ts'
-import {questionOf} from '../settle/verdict.ts'
+import {unsettledEntryOf} from '../settle/verdict.ts'
 import {countedAs} from './settle-open-sends.ts'
 
 /**
@@ -19,7 +19,7 @@ export type InheritedRow = {
   /** Whether an unanswered create of the row may have made a second record. */
   mayExistTwice?: boolean
   /** The row's unsettled entry, with the match key of the record that its create would have made. */
-  question?: OpenQuestion
+  entry?: UnsettledEntry
   outcome: Extract<OutcomeName, 'inherited' | 'unanswered'>
   recordId: string | null
   code: string | null
@@ -52,7 +52,7 @@ export const findInheritedRows = async (
 }
 
 /**
- * Continues a row that has an unsettled entry (`question`). An entry of the kind `again` is planned anew. Otherwise the row keeps the
+ * Continues a row that has an unsettled entry (`entry`). An entry of the kind `again` is planned anew. Otherwise the row keeps the
  * operation that was sent, because a new match could find the record that the row's lost create made. A create with a unique key is sent again; any
  * other create is first searched for by `sentDigest`. If neither is possible, returns an `InheritedRow` with the outcome unanswered. Attempts
  * and unanswered sends of earlier runs are not counted.
@@ -61,46 +61,46 @@ export const resumeRow = (
   {run}: Pick<Context, 'run'>,
   flow: CompiledFlow,
   composed: ImportRow | RowFailure,
-  question: Question,
+  entry: UnsettledRow,
 ): ImportRow | RowFailure | InheritedRow => {
-  const isOurs = question.run === run.no
+  const isOurs = entry.run === run.no
   const {number, key} = composed
-  const counted = isOurs ? countedAs(question.kind) : null
-  const attempt = isOurs ? question.attempt : 0
+  const counted = isOurs ? countedAs(entry.kind) : null
+  const attempt = isOurs ? entry.attempt : 0
   const row = {key, number, counted, attempt}
-  const isCreate = question.kind === STEP_CODES.create
+  const isCreate = entry.kind === STEP_CODES.create
   const unknown = (code: string, message: string): InheritedRow => ({
     row,
     outcome: 'unanswered',
-    recordId: question.target,
+    recordId: entry.target,
     code,
     message,
-    ...(isRow(composed) && isCreate && {question: {...questionOf(flow, composed, {...question, attempt}), ...keptDigestOf(question)}}),
+    ...(isRow(composed) && isCreate && {entry: {...unsettledEntryOf(flow, composed, {...entry, attempt}), ...keptDigestOf(entry)}}),
   })
   // An earlier run logged the row as refused after an unanswered create. The row is planned again, but its record may exist.
-  const mayBeMade = question.kind === STEP_CODES.again && question.ended && !isOurs
+  const mayBeMade = entry.kind === STEP_CODES.again && entry.ended && !isOurs
   if (!isRow(composed) && isCreate) return unknown(composed.code, `${composed.message}. ${SENT_BEFORE}`)
   if (!isRow(composed)) return mayBeMade ? {...composed, message: `${composed.message}. ${mayExist}`} : composed
-  if (isCreate && !question.witness && (run.dryRun || question.digest === null))
+  if (isCreate && !entry.hasUniqueKey && (run.dryRun || entry.digest === null))
     return unknown('SENT_BEFORE', `${SENT_BEFORE}, and the row has no unique value to find its record by. Check the CRM`)
-  if (isCreate && question.witness && question.digest !== null && !uniqueKeyDigestOf(flow, composed)?.equals(question.digest))
+  if (isCreate && entry.hasUniqueKey && entry.digest !== null && !uniqueKeyDigestOf(flow, composed)?.equals(entry.digest))
     return unknown('PAYLOAD_CHANGED', `${SENT_BEFORE}, with other unique values. Restore the mappings and retry, or check the CRM`)
-  const again = question.kind === STEP_CODES.again
+  const again = entry.kind === STEP_CODES.again
   return {
     ...composed,
     ...row,
     open: true,
     hasLostCreate: mayBeMade || (isCreate && !isOurs),
-    unansweredCreates: isCreate || mayBeMade ? question.creates : 0,
-    unansweredSends: again || !isOurs ? 0 : Math.max(1, isCreate && !question.witness ? attempt : 1),
-    ...(isCreate && !question.witness && {sentDigest: question.digest!}),
-    decided: again ? null : {kind: sentKindOf(question), target: question.target},
+    unansweredCreates: isCreate || mayBeMade ? entry.creates : 0,
+    unansweredSends: again || !isOurs ? 0 : Math.max(1, isCreate && !entry.hasUniqueKey ? attempt : 1),
+    ...(isCreate && !entry.hasUniqueKey && {sentDigest: entry.digest!}),
+    decided: again ? null : {kind: sentKindOf(entry), target: entry.target},
   }
 }
 
-const sentKindOf = ({kind}: Question) => (kind === STEP_CODES.create ? 'create' : kind === STEP_CODES.delete ? 'delete' : 'update')
+const sentKindOf = ({kind}: UnsettledRow) => (kind === STEP_CODES.create ? 'create' : kind === STEP_CODES.delete ? 'delete' : 'update')
 
-const keptDigestOf = ({witness, digest}: Question) => ({witness, digest, ended: true})
+const keptDigestOf = ({hasUniqueKey, digest}: UnsettledRow) => ({hasUniqueKey, digest, ended: true})
 
 const SENT_BEFORE = 'A create of this row was sent before and never answered'
 

@@ -23,7 +23,7 @@ export type Lease = {
   noteHeld(held: RunHold | null): void
   heldSeen(): RunHold | null
   /** Returns the write status of the connection, as of the last heartbeat. The intent statement checks it again. */
-  standingSeen(): WriteStatus
+  writeStatusSeen(): WriteStatus
   /** Releases the lease. `crashed`: the run's own work failed. */
   release(crashed: boolean): Promise<void>
 }
@@ -42,7 +42,7 @@ export const holdLease = ({db, hot, run, head, seconds, leaveSeconds, log}: Hold
   let stop = head.stop
   let orgClosed = false
   let {held} = head
-  let standing: WriteStatus = 'open'
+  let writeStatus: WriteStatus = 'open'
 
   const beat = async () => {
     const since = performance.now()
@@ -52,7 +52,7 @@ export const holdLease = ({db, hot, run, head, seconds, leaveSeconds, log}: Hold
       renewedAt = Math.max(renewedAt, since)
       stop = renewed.stop
       orgClosed = renewed.orgClosed
-      standing = renewed.standing
+      writeStatus = renewed.writeStatus
     } catch (error) {
       log.warn({err: error}, 'heartbeat failed')
       if (performance.now() - renewedAt > seconds * 1000)
@@ -75,7 +75,7 @@ export const holdLease = ({db, hot, run, head, seconds, leaveSeconds, log}: Hold
       held ??= noted
     },
     heldSeen: () => held,
-    standingSeen: () => standing,
+    writeStatusSeen: () => writeStatus,
     async release(crashed) {
       await heart.stop()
       await releaseLease(db, {run, fence, crashed})

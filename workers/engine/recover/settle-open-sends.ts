@@ -38,7 +38,7 @@ const putBack = (ctx: LedgerContext, {batch, module, flow, keys, numbers}: Send)
   })
 
 const settleSend = async (ctx: LedgerContext, send: Send, places: number[], batch: number | null): Promise<number> => {
-  const {flow, module, kind, keys, numbers, attempts, targets, witness, digests} = send
+  const {flow, module, kind, keys, numbers, attempts, targets, hasUniqueKeys, digests} = send
   const {run, chain} = ctx
   const isUndo = run.undoOf !== null
   const open = await listOpenKinds(ctx.db, {run: run.no, chain, module, keys: places.map(at => keys[at]!)})
@@ -51,10 +51,14 @@ const settleSend = async (ctx: LedgerContext, send: Send, places: number[], batc
     const [patchPlan, tags] = [kind === STEP_CODES.patch, kind === STEP_CODES.tag]
     const isCreate = kind === STEP_CODES.create
     // Without a target, the row was created itself, or was nested in a create.
-    const said = witness[at] && target === null ? resendSafe(LOST) : {message: LOST}
-    logOutcome({flow: {no: flow, module: {no: module}, patchPlan, tags}, settled}, row, 'unanswered', {attempt, recordId: target, ...said})
-    const question = {module, key, flow, number, kind, target, witness: witness[at]!, digest: digests?.[at] ?? null, attempt}
-    if (!patchPlan && !tags && !isUndo) settled.opened.push({...question, creates: Number(isCreate)})
+    const details = hasUniqueKeys[at] && target === null ? resendSafe(LOST) : {message: LOST}
+    logOutcome({flow: {no: flow, module: {no: module}, patchPlan, tags}, settled}, row, 'unanswered', {
+      attempt,
+      recordId: target,
+      ...details,
+    })
+    const entry = {module, key, flow, number, kind, target, hasUniqueKey: hasUniqueKeys[at]!, digest: digests?.[at] ?? null, attempt}
+    if (!patchPlan && !tags && !isUndo) settled.opened.push({...entry, creates: Number(isCreate)})
   }
   await ctx.settler.settle(settled)
   return places.length

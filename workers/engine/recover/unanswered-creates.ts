@@ -12,7 +12,7 @@ import {answerSecondsOf, lagSecondsOf, spareSecondsOf} from '../send/admission.t
 import {sentDigestOf} from '../send/payload-digest.ts'
 import {logMayExistTwice, logOutcome} from '../settle/log-entries.ts'
 import {emptySettlement, type SettlementParts} from '../settle/settler.ts'
-import {mostUnansweredSends, questionOf} from '../settle/verdict.ts'
+import {mostUnansweredSends, unsettledEntryOf} from '../settle/verdict.ts'
 import {noteWritten} from '../verify/written-rows.ts'
 import {type CreateInterval, findCandidateRecords, holdersOf} from './candidates.ts'
 import {type Group, matchLostCreates, type RowMatch} from './match-lost-creates.ts'
@@ -270,10 +270,10 @@ const sayOthers = (others: string[]) =>
   others.length ? `Equal records exist: ${others.join(', ')}` : 'A further create of this row was sent and never answered'
 
 /** Settles a row that stays unanswered. Its unsettled entry stays open for another run of the chain. */
-const settleUnanswered = ({flow}: Pass, settled: SettlementParts, row: ImportRow, said: {code: string; message: string}) => {
+const settleUnanswered = ({flow}: Pass, settled: SettlementParts, row: ImportRow, reason: {code: string; message: string}) => {
   const {attempt} = row
-  logOutcome({flow, settled}, row, 'unanswered', {...said, attempt})
-  settled.opened.push({...questionOf(flow, row, {kind: STEP_CODES.create, target: null, attempt}), ended: true})
+  logOutcome({flow, settled}, row, 'unanswered', {...reason, attempt})
+  settled.opened.push({...unsettledEntryOf(flow, row, {kind: STEP_CODES.create, target: null, attempt}), ended: true})
 }
 
 const settleAndEnd = async (room: Room, settled: SettlementParts, rows: ImportRow[]) => {

@@ -10,7 +10,7 @@ import {logOutcome} from '../settle/log-entries.ts'
 import {emptySettlement} from '../settle/settler.ts'
 import {logSkipped} from '../settle/skipped-rows.ts'
 import {settleRows} from '../settle/unsent-rows.ts'
-import {type Op, questionOf} from '../settle/verdict.ts'
+import {type Op, unsettledEntryOf} from '../settle/verdict.ts'
 import {changedAt, describeSteps, readTargets, type TargetRecords} from './describe-steps.ts'
 import {findDifference, isSent, PLAN_STALE, skipStale} from './keep-to-plan.ts'
 
@@ -119,5 +119,6 @@ const endStale = (
   if (!isSent(row, flow)) return logSkipped(ctx, flow, settled, row, {...skipStale(why), recordId: target})
   const message = `A write of the row was sent and not answered, and it was not sent again. ${why}`
   logOutcome({flow, settled}, row, 'unanswered', {code: PLAN_STALE, message, attempt: row.attempt, recordId: target})
-  if (!flow.patchPlan) settled.opened.push({...questionOf(flow, row, {kind: STEP_CODES[kind], target, attempt: row.attempt}), ended: true})
+  if (!flow.patchPlan)
+    settled.opened.push({...unsettledEntryOf(flow, row, {kind: STEP_CODES[kind], target, attempt: row.attempt}), ended: true})
 }

@@ -114,7 +114,7 @@ const intentsOf = (ctx: Context, flow: CompiledFlow, kind: BatchKind, ops: Op[],
     number: row.number,
     attempt: row.attempt + 1,
     target,
-    witness: row.hasUniqueKey,
+    hasUniqueKey: row.hasUniqueKey,
     digest: kind === 'create' ? sentDigestOf(flow, row) : null,
     isMetered: row.isMetered !== false,
     parent: unit?.parent ?? null,
@@ -128,7 +128,7 @@ const intentsOf = (ctx: Context, flow: CompiledFlow, kind: BatchKind, ops: Op[],
       number: row.number,
       attempt: row.attempt + 1,
       target: null,
-      witness: parent.hasUniqueKey,
+      hasUniqueKey: parent.hasUniqueKey,
       parent: parent.key,
     }))
     if (nested.length) intents.push(intentOf(ctx, nest, STEP_CODES.replace, nested))
@@ -169,8 +169,8 @@ const findRoom = (ctx: Context, flow: CompiledFlow, ops: Op[], {resending}: Admi
     if (!head) throw new LeaseLost('Another owner took the run')
     if (head.stop) throw new RunStopped(head.stop)
     if (head.held) throw runHeld(head.held)
-    const shut = findWriteBlock(await findWriteStatus(tx, ctx.run.no), ctx.run)
-    if (shut) throw shut
+    const block = findWriteBlock(await findWriteStatus(tx, ctx.run.no), ctx.run)
+    if (block) throw block
     const listFresh = ({no, module}: CompiledFlow, rows: ImportRow[]) =>
       listFreshRows(tx, {run: ctx.run.no, module: module.no, flow: no, rows})
     const metered = ops.flatMap(({row}) => (row.isMetered === false ? [] : row))

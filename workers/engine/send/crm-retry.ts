@@ -86,8 +86,8 @@ export const assertWritable = ({signal, lease, run}: Pick<Context, 'signal' | 'l
   const held = lease.heldSeen()
   if (held) throw runHeld(held)
   if (lease.orgClosedSeen()) throw new RunPaused('ORG_CLOSED', 'This org is closed. The run resumes when the org is reopened', 1)
-  const shut = findWriteBlock(lease.standingSeen(), run)
-  if (shut) throw shut
+  const block = findWriteBlock(lease.writeStatusSeen(), run)
+  if (block) throw block
 }
 
 /** Returns the pause of a run that its guard holds. Only a person ends the hold. */
@@ -100,8 +100,8 @@ export const crmUnavailable = () => new RunPaused('CRM_UNAVAILABLE', 'The CRM do
  * pauses.
  */
 export const classifyRefusal = async ({db, run}: LedgerContext, refusal: Refusal) => {
-  const shut = findWriteBlock(await findWriteStatus(db, run.no), run)
-  if (shut) return shut
+  const block = findWriteBlock(await findWriteStatus(db, run.no), run)
+  if (block) return block
   const {code, message, extra} = refusal
   // If the refusal says when the quota is available again, the run pauses until then.
   if (code === 'DAILY_ALLOWANCE_SPENT' && extra.retryAfterMs === undefined) return quotaExhausted()

@@ -5,7 +5,7 @@ import {isDue} from '../sealed-plan/keep-to-plan.ts'
 import {logOutcome} from '../settle/log-entries.ts'
 import {emptySettlement} from '../settle/settler.ts'
 import {settleRows, staleFailure} from '../settle/unsent-rows.ts'
-import {questionOf} from '../settle/verdict.ts'
+import {unsettledEntryOf} from '../settle/verdict.ts'
 import {composeMembers} from '../subform/read-groups.ts'
 import type {CompiledSubformFlow} from '../subform/record-order.ts'
 import {type EndReason, type SubformGroupMember, selectRecordRows} from '../subform/subform-group.ts'
@@ -119,11 +119,11 @@ const settleUnnested = async (pass: Pass, unnested: UnsentRow[]): Promise<void> 
     const {attempt} = row
     const isSent = row.open && row.decided?.kind === 'create'
     const message = isSent ? `${why.message}. A create of this row was sent before and never answered` : why.message
-    const said = isDue(row, flow) ? {outcome: 'skipped' as const, ...staleFailure({message})} : {...why, message}
-    logOutcome({flow, settled}, row, isSent ? 'unanswered' : said.outcome, {code: said.code, message: said.message, attempt})
+    const endReason = isDue(row, flow) ? {outcome: 'skipped' as const, ...staleFailure({message})} : {...why, message}
+    logOutcome({flow, settled}, row, isSent ? 'unanswered' : endReason.outcome, {code: endReason.code, message: endReason.message, attempt})
     if (!isSent && row.open) settled.closed.push({module: flow.module.no, key: row.key})
     if (isSent && !ctx.run.dryRun)
-      settled.opened.push({...questionOf(flow, row, {kind: STEP_CODES.create, target: null, attempt}), ended: true})
+      settled.opened.push({...unsettledEntryOf(flow, row, {kind: STEP_CODES.create, target: null, attempt}), ended: true})
   }
   await settleRows(
     pass,

@@ -10,9 +10,9 @@ type UniqueKeyRow = Pick<ImportRow, 'payload' | 'hasUniqueKey' | 'idempotency'>
  */
 export const uniqueKeyDigestOf = (
   {uniqueFields}: Pick<CompiledFlow, 'uniqueFields'>,
-  {payload, hasUniqueKey: witness, idempotency}: UniqueKeyRow,
+  {payload, hasUniqueKey, idempotency}: UniqueKeyRow,
 ): Buffer | null => {
-  if (!witness) return null
+  if (!hasUniqueKey) return null
   const values = uniqueFields.map(field => [field.apiName, normalise(payload[field.apiName], field)]).filter(([, value]) => value !== null)
   if (idempotency) values.push([idempotency.field, idempotency.value])
   return shortHash(JSON.stringify(values.sort()))

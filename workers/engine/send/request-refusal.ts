@@ -35,12 +35,12 @@ const tokenPauseSeconds = 60
  * the run stops.
  */
 export const endByRefusal = (crm: CrmProblem, run: Run): RunPaused | RunStopped => {
-  const said = describeProblem(crm)
+  const problem = describeProblem(crm)
   if (isTokenRefused(crm)) {
-    const message = `${said}. The renewed access token was refused too. The run tries again every minute. Connect the CRM again if this lasts`
+    const message = `${problem}. The renewed access token was refused too. The run tries again every minute. Connect the CRM again if this lasts`
     return new RunPaused('CONNECTION_UNAVAILABLE', message, tokenPauseSeconds)
   }
-  return new RunStopped({stopped: 'CRM_REFUSED', message: `${said}. ${remedyOf(crm)}. ${canContinue(run)}`})
+  return new RunStopped({stopped: 'CRM_REFUSED', message: `${problem}. ${remedyOf(crm)}. ${canContinue(run)}`})
 }
 
 const remedyOf = ({code, status, details}: CrmProblem) => {

@@ -61,8 +61,10 @@ const markDoubtful = (settlement: UnpackedSettlement, losers: readonly KeptRow[]
   const nested = kept.filter(({madeWith}) => madeWith !== undefined && keys.has(madeWith))
   for (const loser of [...losers, ...nested]) {
     kept.splice(kept.indexOf(loser), 1)
-    const said = loser.madeWith === undefined ? 'created' : 'updated'
-    const entry = log.findLast(({key, module, outcome}) => key === loser.key && module === loser.module && outcome === outcomeNo(said))!
+    const loggedOutcome = loser.madeWith === undefined ? 'created' : 'updated'
+    const entry = log.findLast(
+      ({key, module, outcome}) => key === loser.key && module === loser.module && outcome === outcomeNo(loggedOutcome),
+    )!
     const message = `The CRM named record ${loser.recordId}, which ${holder} made. Look for this row's record in the CRM`
     Object.assign(entry, {outcome: UNANSWERED, code: 'RECORD_HELD', message, recordId: null})
     settlement.marked = (settlement.marked as MarkedRow[]).filter(({key, moduleNo}) => key !== loser.key || moduleNo !== loser.module)
@@ -70,7 +72,7 @@ const markDoubtful = (settlement: UnpackedSettlement, losers: readonly KeptRow[]
     settlement.closed = settlement.closed.filter(({key, module}) => key !== loser.key || module !== loser.module)
     if (loser.doubt) settlement.opened.push(loser.doubt())
     for (const [outcome, change] of [
-      [said, -1],
+      [loggedOutcome, -1],
       ['unanswered', 1],
     ] as const) {
       const index = countAt(loser.module, outcome)

@@ -21,19 +21,19 @@ export const judgeNested = (settled: SettlementParts, parent: ImportRow, answer:
       if (isLeft) continue
       row.attempt++
       const {attempt} = row
-      const place = {flow: flow.no, number: row.number, target: null, witness: parent.hasUniqueKey, attempt}
-      const question = {...name, ...place, kind: STEP_CODES.replace}
+      const place = {flow: flow.no, number: row.number, target: null, hasUniqueKey: parent.hasUniqueKey, attempt}
+      const entry = {...name, ...place, kind: STEP_CODES.replace}
       if (answer.ok) {
         const {recordId} = answer
         logOutcome({flow, settled}, row, 'updated', {attempt, recordId})
-        settled.kept.push({...name, recordId, how: HOW.updated, matchKey: null, madeWith: parent.key, doubt: () => question})
+        settled.kept.push({...name, recordId, how: HOW.updated, matchKey: null, madeWith: parent.key, doubt: () => entry})
       } else if (isRefused) logOutcome({flow, settled}, row, 'refused', {attempt, ...sayNested(answer.crm, parent, row)})
       else {
         countUnanswered(row)
         const problem = describeProblem(answer.crm)
-        const said = parent.hasUniqueKey ? resendSafe(problem) : {code: answer.crm.code, message: problem}
-        logOutcome({flow, settled}, row, 'unanswered', {attempt, ...said})
-        settled.opened.push(question)
+        const details = parent.hasUniqueKey ? resendSafe(problem) : {code: answer.crm.code, message: problem}
+        logOutcome({flow, settled}, row, 'unanswered', {attempt, ...details})
+        settled.opened.push(entry)
         row.open = true
         continue
       }
@@ -44,9 +44,9 @@ export const judgeNested = (settled: SettlementParts, parent: ImportRow, answer:
 
 const sayNested = (crm: CrmProblem, parent: ImportRow, row: ImportRow) => {
   const culprit = findRefusedRow(crm, parent)
-  const said = sayRefusal(crm)
+  const refusal = sayRefusal(crm)
   const others = culprit
-    ? `Another row of this parent was refused, row ${culprit.key}: ${said}`
-    : `Its parent, row ${parent.key}, was refused: ${said}`
-  return {code: crm.code ?? `HTTP_${crm.status}`, message: culprit === row ? said : others}
+    ? `Another row of this parent was refused, row ${culprit.key}: ${refusal}`
+    : `Its parent, row ${parent.key}, was refused: ${refusal}`
+  return {code: crm.code ?? `HTTP_${crm.status}`, message: culprit === row ? refusal : others}
 }

@@ -7,13 +7,13 @@ import {
   type ChainRow,
   GATE_SHUT,
   type LogRow,
-  type OpenQuestion,
   type PatchedRow,
   type RecordMarks,
   type ReleasedAdmission,
   type Settlement,
   settle,
   settleIn,
+  type UnsettledEntry,
 } from '../../../sql/ledger.ts'
 import {insertQuestions, type NewQuestion} from '../../../sql/questions.ts'
 import {findHead} from '../../../sql/run-heads.ts'
@@ -33,7 +33,7 @@ export type SettlementParts = {
   log: LogRow[]
   released: ReleasedAdmission[]
   kept: KeptRow[]
-  opened: OpenQuestion[]
+  opened: UnsettledEntry[]
   closed: {module: number; key: string}[]
   patched: PatchedRow[]
   /** Empty links of rows whose record is not in `kept`. */
@@ -56,7 +56,7 @@ export type SettlementParts = {
  * A record to store for a row. `doubt` builds the unsettled entry that is stored instead if another row already holds the record.
  * `madeWith`: the key of the row in whose create this row was nested. If that row is doubted, so is this one.
  */
-export type KeptRow = ChainRow & {doubt?: () => OpenQuestion; madeWith?: string}
+export type KeptRow = ChainRow & {doubt?: () => UnsettledEntry; madeWith?: string}
 
 /** The marks of a row's record. `key` and `moduleNo` name the row. */
 export type MarkedRow = RecordMarks & {key: string; moduleNo: number}

@@ -38,10 +38,10 @@ export const patchPresent = {
 }
 
 /** Logs a patch that needs no write. A patch without an earlier send, lookup notes or a stale step gets no log entry. */
-const logUnchangedPatch = (flow: CompiledFlow, settled: SettlementParts, row: ImportRow, said: {code: string; message: string}) => {
+const logUnchangedPatch = (flow: CompiledFlow, settled: SettlementParts, row: ImportRow, reason: {code: string; message: string}) => {
   const {attempt, notes = []} = row
   countEmptyLinks(settled, flow, row)
-  if (said.code === PLAN_STALE) logOutcome({flow, settled}, row, 'skipped', {...said, attempt})
+  if (reason.code === PLAN_STALE) logOutcome({flow, settled}, row, 'skipped', {...reason, attempt})
   else if (attempt > 0) logOutcome({flow, settled}, row, 'skipped', {...patchPresent, attempt})
-  else if (notes.length > 0) logOutcome({flow, settled}, row, 'skipped', {...said, attempt})
+  else if (notes.length > 0) logOutcome({flow, settled}, row, 'skipped', {...reason, attempt})
 }

@@ -39,18 +39,18 @@ export const staleFailure = ({message}: {message: string | null}) => ({
 })
 
 /** Settles rows that an earlier run of the chain wrote, and rows whose create of an earlier run stays unanswered. */
-export const settleInherited = async (pass: Pass, standing: InheritedRow[]): Promise<void> => {
+export const settleInherited = async (pass: Pass, inheritedRows: InheritedRow[]): Promise<void> => {
   const {ctx, flow} = pass
   const settled = emptySettlement()
-  for (const {row, outcome, mayExistTwice, question, ...said} of standing) {
-    logOutcome({flow, settled}, row, outcome, {...said, attempt: row.attempt})
-    if (mayExistTwice) logMayExistTwice({flow, settled}, row, said)
-    if (question && !ctx.run.dryRun) settled.opened.push(question)
+  for (const {row, outcome, mayExistTwice, entry, ...details} of inheritedRows) {
+    logOutcome({flow, settled}, row, outcome, {...details, attempt: row.attempt})
+    if (mayExistTwice) logMayExistTwice({flow, settled}, row, details)
+    if (entry && !ctx.run.dryRun) settled.opened.push(entry)
   }
   await settleRows(
     pass,
     settled,
-    standing.map(({row}) => row),
+    inheritedRows.map(({row}) => row),
   )
 }
 

@@ -3,7 +3,7 @@ import {type CrmProblem, describeProblem, errorsOf, findDuplicateOf} from '../..
 import {madeEarlier} from '../../../shared/runs/made-earlier.ts'
 import {mayExist} from '../../../shared/runs/results/row-result.ts'
 import {HOW} from '../../../sql/chain-rows.ts'
-import type {OpenQuestion} from '../../../sql/ledger.ts'
+import type {UnsettledEntry} from '../../../sql/ledger.ts'
 import type {OutcomeName} from '../../../sql/run-log.ts'
 import {markWritten} from '../edits/mark-written.ts'
 import {type BatchKind, type CompiledFlow, type ImportRow, STEP_CODES, type StepKind} from '../model.ts'
@@ -221,7 +221,11 @@ const keepRecord = (
   const {attempt} = row
   markWritten(judgedBatch, row, recordId)
   noteWritten(judgedBatch, row, {recordId, writtenAt})
-  const doubt = () => ({...questionOf(judgedBatch.flow, row, {kind: STEP_CODES.create, target: null, attempt}), creates: 1, ended: true})
+  const doubt = () => ({
+    ...unsettledEntryOf(judgedBatch.flow, row, {kind: STEP_CODES.create, target: null, attempt}),
+    creates: 1,
+    ended: true,
+  })
   judgedBatch.settled.kept.push({
     ...nameOf(judgedBatch, row),
     recordId,
@@ -239,18 +243,18 @@ const openQuestion = (
   judgedBatch: JudgedBatch,
   {row, target}: Op,
   kind: number,
-  more: Pick<OpenQuestion, 'doneSeconds' | 'ended' | 'creates'> = {},
+  more: Pick<UnsettledEntry, 'doneSeconds' | 'ended' | 'creates'> = {},
 ) => {
   row.open = true
-  judgedBatch.settled.opened.push({...questionOf(judgedBatch.flow, row, {kind, target, attempt: row.attempt}), ...more})
+  judgedBatch.settled.opened.push({...unsettledEntryOf(judgedBatch.flow, row, {kind, target, attempt: row.attempt}), ...more})
 }
 
 /** Returns the row's unsettled entry, as the ledger stores it. */
-export const questionOf = (
+export const unsettledEntryOf = (
   flow: CompiledFlow,
   row: ImportRow,
-  {kind, target, attempt}: Pick<OpenQuestion, 'kind' | 'target' | 'attempt'>,
-): OpenQuestion => ({
+  {kind, target, attempt}: Pick<UnsettledEntry, 'kind' | 'target' | 'attempt'>,
+): UnsettledEntry => ({
   module: flow.module.no,
   key: row.key,
   flow: flow.no,
@@ -258,7 +262,7 @@ export const questionOf = (
   kind,
   target,
   attempt,
-  witness: row.hasUniqueKey,
+  hasUniqueKey: row.hasUniqueKey,
   digest: kind === STEP_CODES.create ? (row.sentDigest ?? sentDigestOf(flow, row)) : null,
   matchKey: row.matchKey,
 })

@@ -80,27 +80,27 @@ const withoutParent = (member: SubformGroupMember, end: RowFailure): SubformGrou
 export const composeMembers = async (ctx: Context, flow: CompiledSubformFlow, rows: FileRow[]): Promise<SubformGroupMember[]> => {
   const {db, run, chain, retried, snapshot} = ctx
   const numbers = rows.map(({rowNumber}) => rowNumber)
-  const [ended, questions, inherited] = await Promise.all([
+  const [ended, unsettled, inherited] = await Promise.all([
     listEnds(db, {run: run.no, flow: flow.no, numbers}),
     findUnsettled(db, {chain: retried ?? chain, flow: flow.no, numbers}),
     findInheritedRows(ctx, flow, numbers),
   ])
   const ends = new Map(ended.map(({number, outcome, attempt}) => [number, {outcome: OUTCOMES[outcome]!, attempt}]))
-  const open = new Map(questions.map(question => [question.number, question]))
+  const open = new Map(unsettled.map(entry => [entry.number, entry]))
   const composed = await composeRows(ctx, flow, rows, open)
   await addSteps(ctx, flow, 'write', composed)
   return rows.map(({rowNumber}, at) => {
     const one = composed[at]!
-    const [end, question] = [ends.get(rowNumber), open.get(rowNumber)]
-    const isDone = hasEnded(run.no, end?.outcome, question)
-    if (isRow(one) && question) resumeMember(run.no, one, question)
+    const [end, entry] = [ends.get(rowNumber), open.get(rowNumber)]
+    const isDone = hasEnded(run.no, end?.outcome, entry)
+    if (isRow(one) && entry) resumeMember(run.no, one, entry)
     else if (isRow(one) && end && isDone) continueFrom(one, end)
     return {
       composed: one,
       isIn: isInRange(snapshot.rows, rowNumber),
       isOver: isDone,
       inherited: inherited.get(rowNumber)?.recordId ?? null,
-      ...(question?.kind === STEP_CODES.replace && question.target === null && {sent: sentBy(run.no, question)}),
+      ...(entry?.kind === STEP_CODES.replace && entry.target === null && {sent: sentBy(run.no, entry)}),
     }
   })
 }
@@ -115,15 +115,15 @@ const sentBy = (run: number, {run: by, kind, attempt}: UnsettledRow): SubformGro
   by === run ? {counted: countedAs(kind), attempt} : {counted: null, attempt: 0}
 
 /** Whether the row is final. An unanswered row is final only if this run makes no further attempt. */
-const hasEnded = (run: number, outcome: OutcomeName | undefined, question: UnsettledRow | undefined) =>
-  outcome !== undefined && (outcome !== 'unanswered' || (question?.run === run && question.ended))
+const hasEnded = (run: number, outcome: OutcomeName | undefined, entry: UnsettledRow | undefined) =>
+  outcome !== undefined && (outcome !== 'unanswered' || (entry?.run === run && entry.ended))
 
 /**
  * Continues a row that was sent and not answered. The rows of its record are read again before they are replaced. Attempts of earlier runs are
  * not counted.
  */
-const resumeMember = (run: number, row: ImportRow, question: UnsettledRow) => {
+const resumeMember = (run: number, row: ImportRow, entry: UnsettledRow) => {
   row.open = true
-  if (question.run !== run) return
-  Object.assign(row, {counted: countedAs(question.kind), attempt: question.attempt, unansweredSends: 1})
+  if (entry.run !== run) return
+  Object.assign(row, {counted: countedAs(entry.kind), attempt: entry.attempt, unansweredSends: 1})
 }

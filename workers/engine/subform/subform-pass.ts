@@ -145,8 +145,8 @@ const settleEnds = ({ctx, flow}: SubformPipeline, ends: MemberEnd[]): Promise<vo
   for (const {row, asks, ...given} of ends) {
     if (asks && row.step === undefined) settled.asked.push(asks)
     const isStale = row.attempt === 0 && row.step && (given.outcome === 'failed' || given.outcome === 'skipped')
-    const {outcome, ...said} = isStale ? {...given, outcome: 'skipped' as const, ...staleFailure(given)} : given
-    logOutcome({flow, settled}, row, outcome, {...said, attempt: row.attempt})
+    const {outcome, ...details} = isStale ? {...given, outcome: 'skipped' as const, ...staleFailure(given)} : given
+    logOutcome({flow, settled}, row, outcome, {...details, attempt: row.attempt})
   }
   return ctx.settler.settle(settled)
 }

@@ -58,7 +58,7 @@ export const judgeReplaced = (
       number: row.number,
       kind: STEP_CODES.replace,
       target: record,
-      witness: false,
+      hasUniqueKey: false,
       attempt,
       ended,
     })

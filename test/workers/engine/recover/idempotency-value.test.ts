@@ -31,13 +31,13 @@ test('a module without the field leaves its rows as they are', t => {
 
 test('a row keeps the way in which its unanswered create was sent', t => {
   const payload = {Name: 'A', Code: '1'}
-  const unkeyed = added(row(1, {payload}), {...question, witness: false, digest: Buffer.alloc(16)})
+  const unkeyed = added(row(1, {payload}), {...question, hasUniqueKey: false, digest: Buffer.alloc(16)})
   t.is(unkeyed.idempotency, undefined, 'sent without any unique value')
   const before = row(1, {payload, hasUniqueKey: true})
-  const keyed = added(row(1, {payload, hasUniqueKey: true}), {...question, witness: true, digest: sentDigestOf(flow, before)})
+  const keyed = added(row(1, {payload, hasUniqueKey: true}), {...question, hasUniqueKey: true, digest: sentDigestOf(flow, before)})
   t.is(keyed.idempotency, undefined, 'sent with another unique value only')
   const own = sentDigestOf(flow, added(row(1, {payload, hasUniqueKey: true})))
-  const again = added(row(1, {payload, hasUniqueKey: true}), {...question, witness: true, digest: own})
+  const again = added(row(1, {payload, hasUniqueKey: true}), {...question, hasUniqueKey: true, digest: own})
   t.is(again.idempotency?.value, value)
   t.deepEqual(uniqueKeyDigestOf(flow, again), own)
 })

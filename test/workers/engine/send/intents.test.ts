@@ -11,7 +11,7 @@ const intent = (batch: number): Intent => ({
   kind: 0,
   answerSeconds: 10,
   leaseSeconds: 60,
-  rows: [{key: `f.${batch}`, number: batch, attempt: 1, target: null, witness: true}],
+  rows: [{key: `f.${batch}`, number: batch, attempt: 1, target: null, hasUniqueKey: true}],
 })
 
 const failing = (code: string) => Object.assign(new Error(code), {code})

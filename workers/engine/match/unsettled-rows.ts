@@ -2,7 +2,6 @@ import {listUnsettled, type UnsettledRow} from '../../../sql/unsettled.ts'
 import type {Context} from '../context.ts'
 import {type CompiledFlow, STEP_CODES} from '../model.ts'
 
-export type {UnsettledRow as Question} from '../../../sql/unsettled.ts'
 export type UnsettledRowReader = {
   /** Returns the unsettled entries of rows up to `number`, without entries that it returned before. Call it with ascending numbers. */
   upTo(number: number): Promise<Map<number, UnsettledRow>>
@@ -12,7 +11,7 @@ export type UnsettledRowReader = {
  * Reads the unsettled entries that an earlier owner or an earlier run of the chain left. Reads them page by page, because there may be as
  * many entries as rows. The entry of a row is read before this owner sends the row, so it never comes from this owner.
  */
-export const openQuestions = (
+export const openUnsettledRows = (
   {db, run, chain, retried}: Pick<Context, 'db' | 'run' | 'chain' | 'retried'>,
   flow: Pick<CompiledFlow, 'no'>,
   perPage = 1_000,
@@ -32,7 +31,7 @@ export const openQuestions = (
         found.push(...page.filter(one => one.number <= number))
       }
       page = page.filter(one => one.number > number)
-      return new Map(found.filter(question => question.run !== run.no || isToBeSent(question)).map(one => [one.number, one]))
+      return new Map(found.filter(row => row.run !== run.no || isToBeSent(row)).map(one => [one.number, one]))
     },
   }
 }
@@ -41,4 +40,5 @@ export const openQuestions = (
  * Whether this run continues an entry that it made. False if the run gave the row up, and for a create without a unique key whose payload
  * digest is unknown.
  */
-const isToBeSent = ({kind, witness, digest, ended}: UnsettledRow) => !ended && (kind !== STEP_CODES.create || witness || digest !== null)
+const isToBeSent = ({kind, hasUniqueKey, digest, ended}: UnsettledRow) =>
+  !ended && (kind !== STEP_CODES.create || hasUniqueKey || digest !== null)
