@@ -33,6 +33,8 @@ const findRow = async (deps: RunRowsDeps, foundRun: FoundRun, {row, ...of}: {row
 type RowLogQuery = {run: number; row: number; snapshot: Snapshot; source: SnapshotSource}
 
 const readRowLog = async (deps: RunRowsDeps, {run, row, snapshot, source}: RowLogQuery): Promise<LogEntry[] | null> => {
+  // A number beyond the file may also be too large for the integer types of the statement.
+  if (row > source.rows) return []
   const flows = snapshot.flows.filter(({sourceNo}) => sourceNo === source.no).map(({no}) => no)
   const {recordsAt} = await findRecordsAt(deps.db, run)
   if (recordsAt === 'db') {

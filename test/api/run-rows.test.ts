@@ -129,6 +129,10 @@ test('invalid filters, cursors of other filters and unknown sources are refused'
   t.is(await refused('?source=src_none'), 'SOURCE_NOT_FOUND')
   t.is(await refused('', '/log'), 'INVALID')
   t.deepEqual((await read(`${rows}/log`, '?row=11')).row.entries, [], 'a row that was passed over')
+  for (const row of [1_000_000, Number.MAX_SAFE_INTEGER]) {
+    const beyond = await read(`${rows}/log`, `?row=${row}`)
+    t.deepEqual([beyond.row.entries, beyond.log], [[], []], 'a row beyond the file')
+  }
 })
 
 test('the runs of an org are listed over all imports, newest first', async t => {

@@ -103,6 +103,12 @@ export const knownFaults: KnownFault[] = [
   },
   {
     document: record,
+    reason: 'An insert can name an assignment rule. The document has the key for upserts only.',
+    source: `zoho.com/crm/developer/docs/api/v7/insert-records.html: lar_id; ${sdk}: body_wrapper of createRecords, larId`,
+    changes: {'/components/schemas/RecordsInputSchema/properties/lar_id': {set: {type: ['string', 'null']}}},
+  },
+  {
+    document: record,
     reason: 'Codes of refused records and reads that the list leaves out.',
     source: `zoho/crm-oas of 2026, v8.0/record, update: DuplicateLinkingDataError; NOT_SUPPORTED: ${v80}, API_Exception`,
     changes: {[`${refusedRecord}/properties/code`]: {or: {enum: ['DUPLICATE_LINKING_DATA', 'NOT_SUPPORTED']}}},

@@ -99,15 +99,15 @@ test.serial("a batch that cannot be sent because the connection's tokens cannot 
 })
 
 test.serial('an intent that is committed while its statement is repeated is kept once', async t => {
-  const count = 1_000
+  const count = 2_000
   const {id, proxy, work, end} = await begin(t, 'Wt-', {flow: {...accounts, match: undefined}, count})
   here.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, times: slots, action: {type: 'hold', when: 'after'}})
   await work()
   await until(here.crm.held, held => held === slots)
-  // The two batches that are next to get a slot store their intents ahead.
+  // The five batches that are next to get a slot store their intents ahead.
   await until(
     () => intentsStored(id),
-    stored => stored === slots + 2,
+    stored => stored === slots + 5,
   )
   const lock = await here.hot.connect()
   await lock.query('begin')

@@ -3,7 +3,7 @@ import type {SlotCounts, SlotDemand} from './fair-share.ts'
 
 /**
  * A limit on calls in flight at the CRM. Waiters are served in order, but a small call passes large calls that lack a large slot. A waiter whose
- * signal aborts leaves the queue. `onNear` is called, maybe repeatedly, while the waiter is among the first two, so that the waiter can prepare
+ * signal aborts leaves the queue. `onNear` is called, maybe repeatedly, while the waiter is among the first five, so that the waiter can prepare
  * its call.
  */
 export type Slots = {take(signal: AbortSignal, onNear?: () => void): Promise<void>; give(): void}
@@ -92,7 +92,11 @@ export const openSlots = ({isOpen, onChange, first}: OpenSlotsOptions): LiveSlot
 type Call = {large: boolean; onNear: (() => void) | undefined}
 type Waiter = Call & {enter(): void}
 
-const nearest = 2
+/**
+ * The number of waiters that prepare their calls. Calls that began together end together, so several slots become free at once. The number is
+ * small, because a prepared call counts as unanswered after a crash.
+ */
+const nearest = 5
 
 const notifyNear = (line: Waiter[]) => {
   for (const {onNear} of line.slice(0, nearest)) onNear?.()

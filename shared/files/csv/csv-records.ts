@@ -1,3 +1,4 @@
+import {setImmediate} from 'node:timers/promises'
 import {type Parser, parse} from 'csv-parse'
 import type {CsvReader} from '../reader.ts'
 import {charactersIn, maxRowCells, maxRowCharacters} from '../row.ts'
@@ -26,8 +27,7 @@ export async function* recordsOf(
   try {
     for await (const piece of afterLines(utf8Of(bytes, {encoding: reader.encoding, onBad}), reader.skipRows)) {
       onPiece?.(piece)
-      const {records, error} = await feed(parser, piece)
-      position.pass(records, piece)
+      const {records, error} = await feedInParts(parser, piece, position.pass)
       if (records.length) yield records
       if (error) throw error
     }
@@ -57,6 +57,23 @@ const parserOf = (reader: CsvReader) => {
 const padding = Buffer.from('xxxxxxxx')
 
 type FedParser = {records: string[][]; error?: Error | null | undefined}
+
+/** The most bytes that are parsed without a break. Calls to the CRM and their answers wait for the end of a part. */
+const partBytes = 8 * 1024
+
+/** Feeds a piece in parts, and lets other work run between them. `pass` gets each part with the records that it completed. */
+const feedInParts = async (parser: Parser, piece: Buffer, pass: (records: string[][], part: Buffer) => void): Promise<FedParser> => {
+  const completed: string[][] = []
+  for (let from = 0; from < piece.length; from += partBytes) {
+    if (from > 0) await setImmediate()
+    const part = piece.subarray(from, from + partBytes)
+    const {records, error} = await feed(parser, part)
+    pass(records, part)
+    for (const record of records) completed.push(record)
+    if (error) return {records: completed, error}
+  }
+  return {records: completed}
+}
 
 const feed = async (parser: Parser, piece?: Buffer): Promise<FedParser> => {
   const records: string[][] = []
