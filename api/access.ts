@@ -29,14 +29,14 @@ export type Caller = {
 /** A caller in an org. Every route with `Gates` but without `noOrg` receives one. */
 export type MemberCaller = Caller & {org: string; orgName: string; role: Role}
 
-/** The caller of a backoffice route. `staff` and `session` are null for the operator, who authenticates with ADMIN_TOKEN or METRICS_TOKEN. */
+/** The caller of a backoffice route. `staff` and `session` are null for the deployment operator, who sends ADMIN_TOKEN or METRICS_TOKEN. */
 export type StaffCaller<S extends Staff = Staff> = {via: 'staff' | 'operator'; staff: S; session: string | null}
 
 /**
- * The gates of a route in an org. `noOrg` admits sessions without an org; `closedOrg` admits members of a closed org. `sessionOnly:
- * 'person'` admits only the person who signed in, never a staff view of the org. `oauth` admits MCP clients, whose tokens work on no other
- * route. `embed` admits embed tokens: with `own`, for the import in the path if the token created it; with `scope`, the handler uses
- * nothing but the scope of the token.
+ * The gates of a route in an org. `role`: the lowest role that is admitted. `sessionOnly` refuses API tokens; `sessionOnly: 'person'` also
+ * refuses staff views. `noOrg` admits sessions without an org; `closedOrg` admits members of a closed org. `oauth` admits MCP clients,
+ * whose tokens work on no other route. `embed` admits embed tokens: with `own`, for the import in the path if the token created it; with
+ * `scope`, the handler uses nothing but the scope of the token.
  */
 export type Gates = {role: Role; sessionOnly?: true | 'person'; noOrg?: true; closedOrg?: true; oauth?: true; embed?: 'own' | 'scope'}
 /**
@@ -48,13 +48,14 @@ export type BackofficeGates = {backoffice: true; sessionOnly?: true} | {operator
 export type RouteAccess = {public: true} | Gates | BackofficeGates
 
 /**
- * What a route may change. `access` covers changes that outlast a staff view: who can reach the org or its CRM, and who gets its notices.
+ * What a route may change. `money`: the plan, payments or AI credits. `publisher`: who manages a library. `access`: who can reach the org
+ * or its CRM, and who gets its notices; these changes would outlast a staff view.
  */
 export type Effect = 'read' | 'write' | 'money' | 'publisher' | 'access'
 
 export const isClosedToViews = (effect: Effect) => effect === 'money' || effect === 'publisher' || effect === 'access'
 
-/** A caller and the account states that block every request. */
+/** A caller, and whether the person is banned and the org closed. */
 export type AuthContext = {caller: Caller; banned: boolean; closed: boolean}
 
 type Route = {access: Gates; effect: Effect}

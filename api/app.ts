@@ -21,11 +21,15 @@ import {readAuthorization} from './session-cookie.ts'
 import {recordViewWrite} from './staff-write.ts'
 
 /**
- * Options of the app. `observer` is a test hook that sees every response, refusals included. `ctx.state.route` then holds the route pattern.
+ * Options of the app. `observer` is middleware for tests that sees every response, refusals included. After it calls `next`,
+ * `ctx.state.route` holds the route pattern, unless the request reached no route.
  */
 type AppOptions = {isInMaintenance?: () => boolean; draining?: AbortSignal; routes?: Route[]; observer?: Middleware | undefined}
 
-/** Builds the app. Gates run in a fixed order: maintenance, rate limit, authentication, org, role, schema, handler. */
+/**
+ * Builds the app. Each request passes these steps in order: maintenance, rate limit by address, authentication, rate limit by bearer, org,
+ * role, schema, handler.
+ */
 export const createApp = (
   deps: ApiDeps,
   {isInMaintenance = () => deps.config.MAINTENANCE, draining = never, routes: table = routes, observer}: AppOptions = {},

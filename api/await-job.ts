@@ -19,7 +19,10 @@ const moreSeconds = 30
 /** The seconds beyond the CRM timeout after which `isSettled` is polled. */
 const callSeconds = 10
 
-/** A job to wait for. `more` returns further keys of a 202 response. `isSettled` is polled after the CRM timeout, in case the worker died. */
+/**
+ * A job to wait for. `describe` builds the response. `more` returns further keys of a 202 response. `isSettled` is polled after the CRM
+ * timeout; true ends the wait, in case the worker died.
+ */
 type AwaitJobInput<A extends z.ZodType> = {
   job: Job<z.ZodType, A>
   id: string

@@ -16,8 +16,8 @@ export const isOperator = (config: Pick<Config, 'ADMIN_TOKEN'>, authorization: s
 }
 
 /**
- * Checks the gates of a backoffice route. An unknown bearer token gets 401; a known caller without access gets 403. A staff view of an org
- * gives no access here.
+ * Checks the gates of a backoffice route. An unknown bearer token gets 401. A missing bearer token, or a known caller without access, gets
+ * 403. A staff view of an org gives no access here.
  */
 export const admitInsider = async (
   tools: Pick<ApiDeps, 'config' | 'hot' | 'log'>,

@@ -7,7 +7,7 @@ const slowestMs = 30_000
 const silentMs = 60_000
 const deepest = 64
 
-/** Reads the JSON body, or returns `{}` if there is none. The caller checks it against the route's schema. */
+/** Reads the JSON body of at most `mostBytes`, or returns `{}` if there is none. The caller checks it against the route's schema. */
 export const readJson = async (request: IncomingMessage, mostBytes = usualBytes): Promise<unknown> => {
   if (hasNoBody(request)) return {}
   assertJson(request)
@@ -77,7 +77,7 @@ const parse = (bytes: Buffer): unknown => {
   }
 }
 
-/** Rejects values that are unsafe downstream: deep nesting, `__proto__` keys, and text Postgres cannot store (NUL, lone surrogates). */
+/** Rejects nesting deeper than 64 levels, `__proto__` keys, and text that Postgres cannot store (NUL, lone surrogates). */
 export const assertPlain = (json: unknown): void => {
   let level: unknown[] = [json]
   for (let depth = 0; level.length > 0; depth++) {

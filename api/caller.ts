@@ -22,7 +22,7 @@ type CallerDeps = Pick<ApiDeps, 'config' | 'hot' | 'log'>
 /** Returns the bearer token of the header, without checking it, or null if there is none. */
 export const bearerOf = (authorization: string | undefined): string | null => /^Bearer +(\S.*)$/i.exec(authorization ?? '')?.[1] ?? null
 
-/** A function that receives every recognised bearer token for the access log, even if the request is refused later. */
+/** A function that receives the ids behind a recognised bearer token, for the access log. It is called even if the request is refused later. */
 export type NoteBearer = (bearer: Pick<Caller, 'via' | 'org' | 'session' | 'token' | 'grant'> & {person: string | null}) => void
 
 const ignore = () => {}

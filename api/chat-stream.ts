@@ -12,7 +12,7 @@ import type {ApiRequest} from './route.ts'
 const mostStreams = 500
 const mostOfOrg = 250
 const beatMs = 15_000
-/** The seconds that a stream may last beyond the time-outs of the model, and in which a client can read the rest after the end. */
+/** A stream may last this many seconds longer than the time-outs of the model. After its end, a client has the same time to read the rest. */
 const lingerSeconds = 30
 
 const {take} = openKeyedLimiter({

@@ -5,7 +5,10 @@ import {awaitJob} from './await-job.ts'
 
 type SubmitWriteOptions = {by?: typeof writeRecords | typeof replaceRows; answer?: typeof answerWrite}
 
-/** Waits for a worker to finish a record write and returns the result. With `Prefer`, may return the job and the id of the write instead. */
+/**
+ * Waits for a worker to finish a record write and returns the result. With `Prefer`, returns the job and the id of the write if the write has
+ * not ended in the requested time.
+ */
 export const handleWrite = async (
   input: Parameters<typeof awaitJob>[0],
   {write: id, job}: Submission,

@@ -61,7 +61,7 @@ export const waitForEnd = async ({queue, request}: WaitDeps, {id, name, seconds,
   }
 }
 
-/** Parses the `Prefer` header. Returns the wait in seconds, and the value for `Preference-Applied` or null. */
+/** Parses the `Prefer` header. Returns the wait (at most 60 seconds; 0 without `wait`), and the value for `Preference-Applied` or null. */
 export const readPreference = (header: string | string[] | undefined) => {
   const wishes = [header ?? []].flat().join(',')
   const [, seconds] = /(?:^|[,;\s])wait\s*=\s*"?(\d{1,9})"?(?=$|[,;\s])/i.exec(wishes) ?? []

@@ -11,7 +11,7 @@ export type ListeningServer = {url: string; drain(): Promise<void>}
 
 const headersWithinMs = 10_000
 const idleConnectionMs = 65_000
-/** The time after which an idle socket is closed, in ms. It exceeds every wait that the header `Prefer` may ask for. */
+/** The time after which an idle socket is closed, in ms. It exceeds the longest wait of a request for its job: 330 seconds (`awaitJob`). */
 const stalledMs = 340_000
 
 /** Options for tests. `observer`: a middleware that sees every response. `stalledMs`: the time after which an idle socket is closed. */

@@ -41,8 +41,8 @@ export const watchMaintenance = async ({config: {MAINTENANCE}, hot, log}: Mainte
 }
 
 /**
- * Refuses requests during maintenance, before any query and before the body is read. Only a few exempt paths and the operator's deletion of a
- * person pass. A CORS preflight is answered earlier, so that pages of other origins can read the refusal.
+ * Refuses requests during maintenance, before any query and before the body is read. Only `/health`, `/robots.txt` and the operator's deletion
+ * of a person pass. A CORS preflight is answered earlier, so that pages of other origins can read the refusal.
  */
 export const refuseInMaintenance =
   (config: Pick<Config, 'ADMIN_TOKEN'>, {isOn}: Pick<Maintenance, 'isOn'>): Middleware =>

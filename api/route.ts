@@ -92,7 +92,10 @@ type RouteInput<A extends RouteAccess, P extends Schema, Q extends Schema, B ext
    * against these shapes.
    */
   answers: Record<number, AnswerShape | readonly AnswerShape[]>
-  /** Refusals specific to this route. Those of its gates, body and schemas are derived. `status` is set only where it differs from the code's default. */
+  /**
+   * Refusals specific to this route. Those of its access checks, body and schemas are derived. `status` is set only where it differs from the
+   * code's default.
+   */
   refusals: readonly (Code | {code: Code; status: number})[]
   /** Media types and contents of a body without a schema. */
   sends?: StreamShape | readonly StreamShape[]

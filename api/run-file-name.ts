@@ -23,7 +23,7 @@ const countFailed = (found: FoundRun) =>
     0,
   )
 
-/** Replaces the characters that file systems refuse. */
+/** Replaces characters that file systems refuse by spaces, and cuts the name to 120 characters. */
 const allowed = (name: string) =>
   name
     // biome-ignore lint/suspicious/noControlCharactersInRegex: these characters are removed

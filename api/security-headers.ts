@@ -1,6 +1,6 @@
 import type {Config} from '../shared/config.ts'
 
-/** Returns the security headers of every response. A route may override them. */
+/** Returns a function that gives the security headers of a response by the path of the request. A route can override them. */
 export const securityHeaders = ({PUBLIC_URL, HSTS_SECONDS}: Pick<Config, 'PUBLIC_URL' | 'HSTS_SECONDS'>) => {
   const isSecure = new URL(PUBLIC_URL).protocol === 'https:' && HSTS_SECONDS > 0
   const common = {

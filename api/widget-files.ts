@@ -6,7 +6,7 @@ import {gzip} from 'node:zlib'
 
 /** A file that the browser loads. TypeScript files have their types stripped and keep their line numbers. */
 type WidgetFile = {type: string; body: Buffer; zipped: Buffer}
-/** All files of the widget. `name` is a hash of their contents, so URLs that contain it can be cached for ever. */
+/** All files of the widget, by path. `name` is a hash of their contents, so URLs that contain it can be cached for ever. */
 export type WidgetBuild = {name: string; files: Map<string, WidgetFile>; styles: string[]}
 
 const root = new URL('clients/', import.meta.url)

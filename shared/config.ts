@@ -247,8 +247,8 @@ export const directUrlOf = (config: {DATABASE_URL?: string | undefined; DATABASE
 }
 
 /**
- * Returns where files and the records of ended runs are stored: in a bucket if one is configured, otherwise in a folder. Throws if a bucket has
- * no access key.
+ * Returns where files and the packed logs of ended runs are stored: in a bucket if one is configured, otherwise in a folder. Throws if a bucket
+ * has no access key.
  */
 export const storageOf = (
   config: Pick<Config, 'STORAGE_DIR' | `S3_${'BUCKET' | 'REGION' | 'ENDPOINT' | 'ACCESS_KEY_ID' | 'SECRET_ACCESS_KEY'}`>,

@@ -4,8 +4,9 @@ import {type Job, job} from './queue.ts'
 import {Forecast} from './runs/forecast/forecast.ts'
 
 /**
- * Reads a connection's modules and fields from the CRM, and stores them as a snapshot with its diff. One such job runs at a time per connection.
- * `upkeep`: the job is background work, so it never makes the one probe call that an exhausted CRM quota still allows.
+ * Reads a connection's modules and fields from the CRM, and stores them as a discovery with its changes. One such job runs at a time per
+ * connection. `upkeep`: the job is background work. It never makes the one probe call a minute that an exhausted CRM quota still allows, and
+ * stores no new discovery if nothing changed.
  */
 export const runDiscovery = job({
   name: 'discovery.run',
@@ -68,8 +69,9 @@ export const checkImport = job({
 })
 
 /**
- * Checks the newest import of each template of a connection again, after a discovery found changes. A waiting job will read the newest discovery
- * when it starts, so one waiting job per connection is enough.
+ * Checks the newest imports of the 20 most recently used templates of a connection again, after a discovery found changes. Leaves out imports
+ * of more than 500,000 rows, and imports without a changed module. A job reads the newest discovery when it starts, so one waiting job per
+ * connection is enough.
  */
 export const recheckTemplates = job({
   name: 'templates.recheck',
@@ -147,7 +149,10 @@ export const eraseOrg = job({
   key: ({org}) => org,
 })
 
-/** Reads a CRM org's licence and remaining quota, if a call is allowed. A caller waits for the result, so the job is tried once. */
+/**
+ * Reads a CRM org's licence and remaining quota, at most every 30 s per connection. While the quota is exhausted, makes only the probe call that
+ * is then allowed. A caller waits for the result, so the job is tried once.
+ */
 export const checkCredits = job({
   name: 'credits.check',
   payload: z.object({org: z.string(), connector: z.string()}),
@@ -168,7 +173,8 @@ export const writeRecords = job({name: 'records.write', ...oneWrite})
 export const replaceRows = job({name: 'rows.replace', ...oneWrite})
 
 /**
- * The settings of short jobs whose state is a database row. A job is retried a few times; after that, a periodic task continues from the row.
+ * The settings of short jobs whose state is a database row. A job is retried at most five times; after that, a periodic task continues from the
+ * row.
  */
 const overAtOnce = {
   retryLimit: 5,
@@ -181,7 +187,8 @@ const overAtOnce = {
 
 /**
  * Applies an event of the payment provider. The job does nothing if the event's row is already applied. If the org's billing lock is taken, the
- * job only defers the event. The holder of the lock then enqueues the job again when it releases the lock.
+ * job only defers the event. When the holder releases the lock, it enqueues the job of the org's oldest deferred event. That job also applies
+ * the other events of the org that wait.
  */
 export const applyPaymentEvent = job({
   name: 'payment.event',

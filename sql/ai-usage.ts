@@ -42,7 +42,7 @@ export const listAiUsage = (db: Db, {org, periodStart}: {org: string; periodStar
 
 const Day = Sums.extend({day: z.string()})
 
-/** Lists the AI usage of the last `days` days by day, newest first, for one org or for all orgs. */
+/** Lists the AI usage of the last `days` days by day and feature, newest day first, for one org or for all orgs. */
 export const listAiDays = (db: Db, {org, days}: {org: string | null; days: number}) =>
   db.any(sql.type(Day)`
     select day::text, ${sums} from ai_usage

@@ -24,7 +24,7 @@ const Entry = z.object({
 
 export type AuditPage = {org: string; from: string | null; to: string; after: {place: string; id: string} | null; limit: number}
 
-/** Lists the audit entries of the org from `from` until before `to`, oldest first. A page reads at most `limit` rows from each source. */
+/** Lists at most `limit` audit entries of the org from `from` until before `to`, oldest first. Reads at most `limit` rows of each source. */
 export const listAuditEntries = (db: Db, page: AuditPage) =>
   db.any(sql.type(Entry)`
     select at, e.id, source, kind, via, person_id as "personId", p.name as "personName", p.email as "personEmail", staff_id as "staffId",

@@ -1,10 +1,10 @@
 import type {Hot} from './database.ts'
 
-/** `mostKeys`: the limit on keys in one batch. `mostQueries`: the limit on concurrent batches. Other keys wait for the next batch. */
+/** `mostKeys`: the limit on keys in one query. `mostQueries`: the limit on concurrent queries. Other keys wait for the next query. */
 const mostKeys = 200
 const mostQueries = 2
 
-/** The longest time in ms that the pool lets a query wait for a connection. If a batch fails, waiting keys that are older than this fail too. */
+/** The longest time in ms that the pool lets a query wait for a connection. If a query fails, keys that have waited longer fail too. */
 const mostPatientMs = 5_000
 
 type WaitingKey<Key, Row> = {key: Key; since: number; resolve: (row: Row | undefined) => void; reject: (error: unknown) => void}
@@ -12,9 +12,9 @@ type Gate<Key, Row> = {waiting: WaitingKey<Key, Row>[]; flights: number; isDue: 
 
 /**
  * Returns a function that finds one row by one key, as a batch loader over a named statement. One query serves all keys of the same turn of the
- * event loop, and the keys that arrive while earlier batches run. An idle server queries at once; a busy server sends one query for many
- * requests. Nothing is cached: each key is read after its request. `text` takes the keys as the array `$1`. Each returned row carries `n`, the
- * position of its key in the array, from 1.
+ * event loop, or the keys that arrived while `mostQueries` earlier queries ran. An idle server queries at once; a busy server sends one query
+ * for many requests. Nothing is cached: each key is read after its request. `text` takes the keys as the array `$1`. Each returned row carries
+ * `n`, the position of its key in the array, from 1.
  */
 export const openBatchLoader = <Key, Row extends object>(name: string, text: string, {patienceMs = mostPatientMs} = {}) => {
   const gates = new WeakMap<Hot, Gate<Key, Row>>()

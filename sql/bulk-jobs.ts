@@ -61,7 +61,7 @@ const changeJob = async (db: Db, {run, no, fence}: OwnedJob, change: ReturnType<
 
 /**
  * Stores the storage key of a job's rows, and removes it from the list of objects that no row names. Returns false if this owner has lost the
- * run.
+ * run. Throws if the object was marked for removal meanwhile.
  */
 export const nameBulkRows = (db: Pool, job: OwnedJob & {key: string; sealed: string; rows: number}) =>
   db.transaction(async tx => {

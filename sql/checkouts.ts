@@ -18,7 +18,7 @@ const Checkout = z.object({
   credits: z.number().nullable(),
   /** The exact parameters of the request to the provider. */
   params: z.record(z.string(), z.json()),
-  /** Whether the Checkout is so old that the provider may have forgotten its idempotency key. */
+  /** Whether the Checkout is older than 23 hours, so that the provider may have forgotten its idempotency key. */
   isOld: z.boolean(),
 })
 export type Checkout = z.output<typeof Checkout>
@@ -54,7 +54,7 @@ export const setCheckoutOpen = (db: Db, {id, session, expiresAt}: OpenedCheckout
   db.query(sql.type(Empty)`
     update checkouts set session_id = ${session}, expires_at = ${expiresAt}, state = 'open' where id = ${id} and state in ('started', 'open')`)
 
-/** Stores this session as the org's only open Checkout page for a plan. Returns false if a later number was taken meanwhile. */
+/** Stores this session as the org's only open Checkout page for a plan. Returns false if a later Checkout number (`seq`) was taken. */
 export const setPlanCheckout = async (tx: Tx, {org, seq, session}: {org: string; seq: number; session: string}) => {
   const {rowCount} = await tx.query(sql.type(Empty)`
     update billing_accounts set plan_checkout = ${session} where org_id = ${org} and checkout_seq = ${seq}`)

@@ -41,8 +41,8 @@ export const listAcceptedFiles = (db: Db, {org, template}: OfTemplate) =>
 type NewAcceptedFile = OfTemplate & {slot: string; sourceId: string; rows: number; columns: readonly unknown[]}
 
 /**
- * Stores the shape of an accepted file, once for each source, and deletes the oldest of the slot beyond `mostAccepted`. Stores nothing if the
- * template was deleted.
+ * Stores the row count and the columns of an accepted file, once for each source, and deletes the oldest of the slot beyond `mostAccepted`.
+ * Stores nothing if the template was deleted.
  */
 export const insertAcceptedFile = async (
   tx: Tx,

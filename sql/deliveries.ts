@@ -125,7 +125,7 @@ type DeliveryAttempt = {id: string; attempt: number; status: number | null; erro
 
 /**
  * Records a failed attempt. `inSeconds`: the delay until the next attempt; null if there is none. Changes nothing if another sender has
- * claimed the delivery meanwhile.
+ * claimed the delivery meanwhile, or the delivery is no longer pending.
  */
 export const markFailed = (tx: Db, {id, attempt, status, error, answer, inSeconds}: DeliveryAttempt & {inSeconds: number | null}) =>
   tx.query(sql.type(Empty)`

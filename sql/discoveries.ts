@@ -48,7 +48,7 @@ export const DiscoveredModule = z.object({
   subformOf: z.object({module: z.string(), field: z.string()}).nullable(),
   /** The field that holds a record's name. */
   namingField: z.string().nullable(),
-  /** Why the newest discovery could not read the fields. The listed fields are then those of an earlier discovery, or none. */
+  /** Why this discovery could not read the fields. The listed fields are then those of an earlier discovery, or none. */
   unread: z.object({code: z.string().nullable(), status: z.number().nullable(), message: z.string()}).optional(),
   /** The active layouts. Absent if the CRM showed none, or if an older build that read no layouts made the discovery. */
   layouts: z.array(Layout).optional(),

@@ -59,12 +59,12 @@ const openClient = (config: pg.ClientConfig, prepares: boolean, driverClientEven
 
 /** The least characters of a statement that is prepared. Postgres parses and plans a shorter one in a fraction of a millisecond. */
 const leastCharacters = 400
-/** The most prepared statements of a connection. Each takes up to some hundred kilobytes of memory in Postgres. */
+/** How many long statements of a connection may be prepared: the first ones. Each takes up to some hundred kilobytes of memory in Postgres. */
 const mostNames = 60
 
 /**
- * Names the long statements of a connection from their second use on, so that Postgres parses and plans each only a few times. The values of
- * `names`: '' for a statement that was used once, null for a statement that must have no name.
+ * Names the long statements of a connection from their second use on, so that Postgres parses and plans each only a few times. `names`: the
+ * name of each statement by its text; '' for a statement that was used once, null for a statement that must have no name.
  */
 const openNames = () => {
   const names = new Map<string, string | null>()

@@ -27,8 +27,8 @@ export const isStillOld = (tx: Tx, {no, days}: {no: number; days: number}) =>
 
 /**
  * Expires the import and its runs. Only a summary of each run stays. This transaction deletes the rows of the sources, uploads and
- * conversations. The stored files and other data are deleted later. The caller has locked the import, and none of its runs is open. Returns the
- * number of expired runs.
+ * conversations. The stored files and other data are deleted later. The caller has locked the import, and none of its runs is open. `deleted`:
+ * a person deletes the import. Returns the number of expired runs.
  */
 export const expireImport = async (tx: Tx, {no, deleted}: {no: number; deleted: boolean}): Promise<number> => {
   await tx.query(sql.type(Empty)`

@@ -97,8 +97,8 @@ export const closeExternalRun = (tx: Tx, {no, outcome}: {no: number; outcome: st
   tx.query(sql.type(Empty)`update runs set state = 'closing', outcome = coalesce(${outcome}, outcome) where run_no = ${no}`)
 
 /**
- * Renews the lease. Never shortens it, because a batch in flight may have extended it further. `taken`: raises the fence, so that the previous
- * holder loses the lease.
+ * Renews the lease and returns its end. Never shortens it, because a batch in flight may have extended it further. `taken`: raises the fence, so
+ * that writes of the previous owner fail.
  */
 export const renewExternalRunLease = (tx: Tx, {no, seconds, taken}: {no: number; seconds: number; taken: boolean}) =>
   tx.oneFirst(sql.type(z.object({until: z.string()}))`

@@ -5,7 +5,7 @@ const Figure = z.object({figure: z.string(), a: z.string(), b: z.string(), value
 
 /** The number of the newest ended runs that are examined. */
 const newest = 2_000
-/** The limit at which counts stop, because a higher number only means "many". */
+/** The limit of counts that may be high. A number beyond it would only mean "many". */
 const most = 10_000
 
 /**
@@ -56,8 +56,8 @@ const runs = sql.fragment`
   union all select 'rows_unsettled', '', '', count(*) from (select from unsettled join runs using (run_no) where state = 'ended' limit ${most}) u`
 
 /**
- * SQL that is true for an exhausted quota that was probed within the hour or has its renewal ahead. Any other exhausted quota may have renewed:
- * without a call, a renewed quota still counts as exhausted.
+ * SQL that is true for an exhausted quota that was probed within the hour or has its renewal ahead. Any other exhausted quota may have renewed,
+ * because only a call shows a renewal.
  */
 const isWaitedFor = sql.fragment`spent_at is not null and greatest(probe_at + interval '1 hour', renews_at) > lading_now()`
 

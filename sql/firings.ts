@@ -16,7 +16,7 @@ export const Firing = z.object({
   outcome: z.enum(['done', 'stopped', 'unchanged', 'drifted', 'failed', 'skipped']).nullable(),
   reason: Reason.nullable(),
   drift: z.array(z.unknown()).nullable(),
-  /** The broken expectations of a held file, with the file of each slot. */
+  /** The breaches of a held file, the version of its contract, and the file of each slot. Null: the file was not held. */
   contract: z.unknown(),
   decision: z.enum(['accepted', 'discarded']).nullable(),
   decidedAt: z.string().nullable(),

@@ -21,7 +21,10 @@ const columns = sql.fragment`invitations.id, invitations.email, invitations.role
 
 type NewInvitation = {id: string; org: string; email: string; role: z.output<typeof Role>; person: string | null; days: number}
 
-/** Invites the address to the org. If the address has an unused invitation, even an expired one, renews it with the new role and expiry. */
+/**
+ * Invites the address to the org. If the address has an invitation that is neither used nor withdrawn, even an expired one, renews it with the
+ * new role, inviter and expiry.
+ */
 export const keepInvitation = (db: Db, {id, org, email, role, person, days}: NewInvitation) =>
   db.one(sql.type(Invitation)`
     insert into invitations (id, org_id, email, role, invited_by, expires_at)

@@ -207,7 +207,8 @@ export type Settlement = {
 
 /**
  * Commits the settlement (T2) of batches, and of rows that needed no batch, in one statement. The settlement covers log, row count, record ids,
- * unsettled entries, marks of records and cursor. Returns why the run guard holds the run now, or null.
+ * unsettled entries, marks of records and cursor. Returns why the run guard holds the run afterwards, or null. Raises `GATE_SHUT` if this owner
+ * lost the run, if `settleNo` is not the next number, or if one of the batches is no longer in flight.
  */
 export const settle = async (hot: Hot, s: Settlement): Promise<RunHold | null> => (await settleStatement(hot, valuesOf(s)))[0]?.held ?? null
 

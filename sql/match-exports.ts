@@ -30,7 +30,7 @@ type StoredPart = OfFlow & {part: number; key: string; sealed: string; nextPage:
 
 /**
  * Stores the storage key of a part's file, and removes it from the list of objects that no row names. Throws if another owner of the run stored
- * or deleted the part.
+ * or deleted the part, or if the object was marked for removal meanwhile.
  */
 export const nameExportPart = (db: Pool, {run, flow, part, key, sealed, nextPage, records}: StoredPart) =>
   db.transaction(async tx => {

@@ -49,8 +49,8 @@ export const keepMember = (db: Db, {id, org, person, role}: {id: string; org: st
     returning ${columns}`)
 
 /**
- * Finds how to read this member's CRM role: the person's account id and the newest connection to the org's own CRM org. Returns null if the org
- * does not follow the CRM's roles, the person belongs to another data centre, or there is no such connection.
+ * Finds how to read this member's CRM role: the person's account id (`zuid`) and the newest connected connection to the org's own CRM org.
+ * Returns null if the org does not follow the CRM's roles, the person belongs to another data centre, or there is no such connection.
  */
 export const findFollowed = (db: Db, {org, person}: {org: string; person: string}) =>
   db.maybeOne(sql.type(z.object({connector: z.string(), zuid: z.string(), invited: z.boolean()}))`

@@ -13,7 +13,7 @@ export class NotRowQuery extends Error {
 const connectSeconds = 20
 const batchRows = 500
 const batchBytes = 1024 * 1024
-/** The most rows that wait in memory for the reader. Then the connection is paused. */
+/** The most rows that the stream of rows buffers. Then the connection is paused. */
 const waitingRows = 16
 
 /**
@@ -23,8 +23,8 @@ const waitingRows = 16
 const rowQueryPattern = /^(?:\s|\(|--[\s][^\n]*(?:\n|$)|#[^\n]*(?:\n|$)|\/\*(?!M?!)[\s\S]*?\*\/)*(?:select|with|values|table|show)\b/i
 
 /**
- * Runs a query of a MySQL or MariaDB database in a read-only transaction. Rows are read as fast as the caller takes them. No value becomes a JavaScript
- * number or date. Throws errors of mysql2, NotRowQuery, and the errors of `guardStream`.
+ * Runs a query of a MySQL or MariaDB database in a read-only transaction. Rows are read as fast as the caller takes them. No value becomes a
+ * JavaScript number or date. Throws errors of mysql2, NotRowQuery, and the errors of `guardStream`.
  */
 export const openMysqlQuery = async ({query, statementSeconds, ...input}: QueryInput): Promise<QueryRows> => {
   if (!rowQueryPattern.test(query)) throw new NotRowQuery('The query does not begin with SELECT')

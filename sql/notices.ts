@@ -25,8 +25,8 @@ const Notice = z.object({
 export type Notice = z.output<typeof Notice>
 
 /**
- * Locks the oldest notice after number `after` that has no deliveries yet, until the transaction ends. Notices of a closed org wait until
- * it is reopened.
+ * Locks the oldest notice after number `after` whose deliveries were not inserted yet, until the transaction ends. Notices of a closed org wait
+ * until it is reopened.
  */
 export const claimNotice = (tx: Tx, {after}: {after: number}) =>
   tx.maybeOne(sql.type(Notice)`
@@ -52,7 +52,7 @@ export const keepBody = (tx: Tx, {no, schedule, body}: {no: number; schedule: st
 
 type NoticeTarget = {org: string; kind: string; schedule: string | null}
 
-/** Lists enabled endpoints that subscribe to this kind, or that a notice rule of the org or of the schedule names for it. */
+/** Lists enabled endpoints that subscribe to this kind, for all schedules or this one, or that a rule of the org or schedule names for it. */
 export const listEndpointsToNotify = (tx: Tx, {org, kind, schedule}: NoticeTarget) =>
   tx.anyFirst(sql.type(z.object({id: z.string()}))`
     select id from webhook_endpoints e

@@ -12,7 +12,7 @@ export const lockClosing = (tx: Tx, id: string) =>
 export const setClosed = (tx: Tx, {id, closed}: {id: string; closed: boolean}) =>
   tx.one(sql.type(OrgClosing)`update orgs set closed_at = case when ${closed} then lading_now() end where id = ${id} returning ${columns}`)
 
-/** Closes the org permanently. A second call changes nothing. */
+/** Marks the org for erasure and closes it. A second call keeps both times. */
 export const setErasing = (tx: Tx, id: string) =>
   tx.one(sql.type(OrgClosing)`
     update orgs set closed_at = coalesce(closed_at, lading_now()), erasing_at = coalesce(erasing_at, lading_now())

@@ -90,7 +90,7 @@ const Total = z.object({
 })
 export type Total = z.output<typeof Total>
 
-/** Lists reported rows per org over whole UTC days, from `days` days ago to the start of today. Leaves out orgs with an unconfirmed report. */
+/** Lists reported rows per org in the last `days` whole UTC days before today. Leaves out orgs with an unconfirmed report in this time. */
 export const listReported = (db: Db, {days, after, limit}: {days: number; after: string; limit: number}) =>
   db.any(sql.type(Total)`
     with span as (

@@ -52,8 +52,8 @@ export const deferEvent = (tx: Tx, id: string) =>
   tx.query(sql.type(Empty)`update payment_events set status = 'deferred' where id = ${id} and not ${over}`)
 
 /**
- * Lists the oldest of the org's deferred events, which came while its billing lock was held. One is enough: the worker that takes it applies the
- * others too.
+ * Returns the id of the org's oldest deferred event in a list, which is empty if there is none. One is enough, because the worker that applies
+ * this event applies the others too. Events that come while the org's billing lock is held are deferred.
  */
 export const listDeferredEvents = (tx: Tx, org: string) =>
   tx.anyFirst(sql.type(Id)`select id from payment_events where org_id = ${org} and status = 'deferred' order by created_at, id limit 1`)

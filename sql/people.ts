@@ -49,7 +49,10 @@ export const setStaff = (tx: Tx, {id, staff}: {id: string; staff: boolean}) =>
 export const setBanned = (tx: Tx, {id, banned}: {id: string; banned: boolean}) =>
   tx.one(sql.type(Person)`update people set banned_at = case when ${banned} then lading_now() end where id = ${id} returning ${columns}`)
 
-/** Deletes a person with all memberships. Sessions, API tokens and everything that the person created stay without a person. */
+/**
+ * Deletes a person with all memberships, embed tokens, notice deliveries and unfinished sign-ins. Sessions, API tokens and imports, among others,
+ * stay without a person.
+ */
 export const deletePerson = (tx: Tx, id: string) => tx.query(sql.type(z.object({}))`delete from people where id = ${id}`)
 
 export const isBanned = (db: Db, id: string) =>

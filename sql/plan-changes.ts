@@ -64,7 +64,7 @@ export const insertPlanChange = (tx: Tx, {id, org, person, kind, target, params}
     insert into plan_changes (id, org_id, person_id, kind, target, params)
     values (${id}, ${org}, ${person}, ${kind}, ${sql.jsonb(target)}, ${sql.jsonb(params as never)}) returning ${change}`)
 
-/** Finds the org's change that was started and is not settled. */
+/** Finds the org's change whose outcome is not known yet, or null. A change that waits for a payment confirmation does not count. */
 export const findUnsettledChange = (db: Db, org: string) =>
   db.maybeOne(sql.type(Change)`select ${change} from plan_changes where org_id = ${org} and state in ('started', 'unknown', 'partial')`)
 

@@ -60,7 +60,7 @@ export const findPlanStatus = (db: Db, org: string) =>
     from org_plans o join plan_versions p on p.id = o.plan_version_id join orgs on orgs.id = o.org_id join orgs payer on payer.id = payer_id
     where o.org_id = ${org}`)
 
-/** Lists the newest version of each plan on sale, the lowest rank first. */
+/** Lists the newest version of each plan, if that version is on sale, the lowest rank first. */
 export const listSold = (db: Db) =>
   db.any(sql.type(PlanVersion)`
     select ${columns} from plan_versions p

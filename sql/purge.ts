@@ -66,8 +66,8 @@ export const deleteImport = async (tx: Tx, importNo: number) => {
 }
 
 /**
- * Lists the keys of objects that are marked for removal and that no source or segment names. `hours`: only objects that were listed at least so
- * long ago.
+ * Lists the keys of objects that are marked for removal and that no source or segment names. `hours`: only objects that have been in
+ * `loose_objects` for at least so long; null lists all.
  */
 export const listPendingDeletes = (db: Db, {after, limit, hours = null}: {after: string; limit: number; hours?: number | null}) =>
   db.anyFirst(sql.type(z.object({key: z.string()}))`

@@ -14,11 +14,11 @@ export type QueryInput = {
   query: string
   /** `ca`: the authorities that are trusted instead of the public ones. Null: no encryption. */
   tls: {ca?: string | undefined} | null
-  /** The time limit in seconds: of each batch (PostgreSQL) or of the whole query (MySQL). */
+  /** The time limit in seconds: of each statement, such as a fetch of 500 rows (PostgreSQL), or of the whole query (MySQL). */
   statementSeconds: number
 }
 
-/** The result of a query in batches. `end` closes the transaction and the connection. */
+/** The result of a query. `batches`: its rows, in groups of at most 500. `end` closes the transaction and the connection. */
 export type QueryRows = {columns: string[]; batches: AsyncIterable<QueryCell[][]>; end(): Promise<void>}
 
 const connectSeconds = 20

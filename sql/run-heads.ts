@@ -12,8 +12,9 @@ export const RunStop = z.object({
 export type RunStop = z.infer<typeof RunStop>
 
 /**
- * Why the run guard holds a run: `rows` of `settled` rows have the outcome, more than the share `limit`. For `coerced`, `settled` counts the
- * rows that were read back.
+ * Why the run guard holds a run: of `settled` rows, `rows` have the outcome, which is more than the share `limit` (0 to 1). Both count since the
+ * start, or since a person last ended a hold. Inherited and skipped rows do not count. For `coerced`, `settled` counts the rows that were read
+ * back.
  */
 export const RunHold = z.object({
   outcome: z.enum(['refused', 'unanswered', 'failed', 'coerced']),
@@ -61,7 +62,7 @@ export const endHold = (tx: Tx, run: number) =>
         and exists (select from runs where run_no = ${run} and state = 'paused') returning run_no)
     update runs set state = 'queued', pause = null, resume_at = null from released where runs.run_no = released.run_no returning runs.run_no as run`)
 
-/** Stores that the canary of this kind of rows was verified. Returns false if another owner has the run. */
+/** Stores that the canary of this kind of rows was verified. Returns false if the caller no longer has the lease. */
 export const passCanary = async (db: Db, {run, fence, kind}: {run: number; fence: number; kind: string}) => {
   const {rowCount} = await db.query(sql.type(z.object({}))`
     update run_heads set canary_passed = canary_passed || ${kind}::text where run_no = ${run} and fence = ${fence} and lease_until > lading_now()`)
@@ -119,7 +120,7 @@ export const releaseLease = (db: Db, {run, fence, crashed}: {run: number; fence:
 
 /**
  * Counts a crash of a process that took the run. Another process may own the run by now, because a hung process loses its lease long before it
- * ends. Returns null if a row was settled or the run was released in good order since then.
+ * ends. Returns the number of crashes; null if a row was settled or the run was released in good order since then.
  */
 export const recordCrash = (db: Db, run: number) =>
   db.maybeOneFirst(sql.type(z.object({crashes: z.number()}))`
@@ -132,7 +133,7 @@ export const writeStop = (db: Db, {run, stop}: {run: number; stop: RunStop}) =>
     where run_no = ${run} and stop is null and exists (select from runs where run_no = ${run} and state not in ('closing', 'ended'))`)
 
 /**
- * Locks the head until the transaction ends. Returns null if another owner has the run. Used only at the row limit, because it is slow.
+ * Locks the head until the transaction ends. Returns null if the caller no longer has the lease. Used only at the row limit, because it is slow.
  * `sendsOpen`: the batches in flight.
  */
 export const lockHead = async (tx: Tx, {run, fence}: {run: number; fence: number}) => {
@@ -143,13 +144,13 @@ export const lockHead = async (tx: Tx, {run, fence}: {run: number; fence: number
   return head && {...head, sendsOpen: await tx.oneFirst(count)}
 }
 
-/** Returns the keys of rows of an external run that the run has not counted yet. */
+/** Returns those of `keys` whose rows an external run has not counted yet. */
 export const listFreshKeys = (db: Db, {run, module, keys}: {run: number; module: number; keys: string[]}) =>
   db.anyFirst(sql.type(z.object({key: z.string()}))`
     select key from unnest(${sql.array(keys, 'text')}) as key
     where not exists (select from admissions a where a.run_no = ${run} and a.module_no = ${module} and a.row_key = key)`)
 
-/** Returns the keys of an import's rows that the run has not counted yet. */
+/** Returns the keys of those of `rows`, of an import, that the run has not counted yet. */
 export const listFreshRows = (db: Db, {run, module, flow, rows}: FreshRowsQuery) =>
   db.anyFirst(sql.type(z.object({key: z.string()}))`
     select key from unnest(${sql.array(
@@ -172,8 +173,8 @@ export const countAdmissions = (db: Db, run: number) =>
       + (select coalesce(sum(bit_count(bits)), 0)::bigint from admitted_blocks where run_no = ${run}) as count`)
 
 /**
- * Deletes at most `limit` admissions from each of the two tables, so that the end of a long run blocks nothing. Returns the number of deleted
- * rows.
+ * Deletes at most `limit` rows from each of the two tables of admissions, so that the end of a long run blocks nothing. Returns the number of
+ * deleted table rows.
  */
 export const deleteAdmissions = async (db: Db, {run, limit}: {run: number; limit: number}) => {
   const {rowCount} = await db.query(sql.type(z.object({}))`

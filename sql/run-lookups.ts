@@ -2,8 +2,8 @@ import {z} from 'zod'
 import {type Db, type Hot, prepare, sql} from './database.ts'
 
 /**
- * The CRM's answer to a lookup. `found`: the number of records that match the value, -1 if the CRM cannot search for it. `candidates`: the
- * oldest of these records.
+ * The records that a lookup finds for one value. `found`: their number, or -1 if the CRM cannot search for the value. `candidates`: the ids of
+ * the oldest of these records, at most 20.
  */
 export type LookupAnswer = {found: number; candidates: string[]}
 export type KeptAnswer = LookupAnswer & {hash: Buffer}

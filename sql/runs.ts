@@ -89,7 +89,7 @@ export const Run = z.object({
   overageRows: z.number(),
   /** The CRM calls that the run made so far, by kind, and their credits. */
   cost: z.record(z.string(), z.object({calls: z.number(), credits: z.number()})),
-  /** The forecast that the import had when the run started. */
+  /** The forecast that the import had when the run started. Null: there was none, or the inputs had changed since the forecast. */
   forecast: z.record(z.string(), z.json()).nullable(),
   /** The number of questions of the run, answered or not. */
   questions: z.number(),
@@ -265,9 +265,9 @@ export const pauseRun = (db: Db, {no, fence, pause, seconds}: {no: number; fence
 type QuotaNote = {org: string; connector: string; id: string; isWrite?: boolean}
 
 /**
- * Notes an exhausted quota on this open run, if the run belongs to this org and connection. `isWrite`: a write was refused, which does not mark
- * the run. Extends a live lease of an external run to 24 hours and 2 minutes from now, because the engine may send no request until the quota
- * renews.
+ * Handles an exhausted quota for this open run, if the run belongs to this org and connection. Marks the run as stopped by the quota, unless the
+ * CRM refused a write (`isWrite`). Extends a live lease of an external run to 24 hours and 2 minutes from now, because the engine may send no
+ * request until the quota renews.
  */
 export const noteQuota = (db: Db, {org, connector, id, isWrite = false}: QuotaNote) =>
   db.query(sql.type(z.object({}))`

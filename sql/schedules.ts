@@ -92,8 +92,8 @@ export const countEnabled = (tx: Tx, org: string) =>
   tx.oneFirst(sql.type(z.object({count: z.number()}))`select count(*) from schedules where org_id = ${org} and enabled`)
 
 /**
- * Locks the schedule that is due longest until the transaction ends. The time is read once, in a subquery, so that the index is used. Skips
- * schedules that another process has locked. Schedules of a closed org wait until it is reopened.
+ * Locks, until the transaction ends, the schedule that has been due the longest. Returns null if none is due. Skips schedules that another
+ * process has locked, and those of closed orgs. The time is read once, in a subquery, so that the index is used.
  */
 export const claimDue = (tx: Tx) =>
   tx.maybeOne(sql.type(Schedule)`

@@ -65,8 +65,8 @@ const RunToArchive = z.object({
 export type RunToArchive = z.infer<typeof RunToArchive>
 
 /**
- * Claims the oldest ended run whose records are still to be moved or deleted. Returns null if there is none. The claim lasts `seconds`,
- * longer than a move takes. Two concurrent moves of one run do no harm.
+ * Claims the oldest ended run whose records are still to be moved to storage, or deleted from Postgres after the move. Returns null if there is
+ * none. The claim lasts `seconds`, longer than a move takes. Two concurrent moves of one run do no harm.
  */
 export const claimUnarchived = (db: Db, {seconds}: {seconds: number}) =>
   db.maybeOne(sql.type(RunToArchive)`

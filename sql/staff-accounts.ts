@@ -38,6 +38,6 @@ export const takeStaffAccount = async (tx: Tx, subject: string) => {
   return rowCount === 1
 }
 
-/** Deletes the address of an erased person from the staff accounts, where an older build may have stored it. */
+/** Deletes the address of an erased person, which an older build may have stored to make the person staff. */
 export const forgetStaffAddress = (tx: Tx, email: string) =>
   tx.query(sql.type(z.object({}))`delete from staff_addresses where email = ${email}`)

@@ -26,7 +26,7 @@ type NewAction = {
   detail: Record<string, unknown>
 }
 
-/** Records a staff action. `detail.roles`: the person's role in each org at that time, by org id. */
+/** Records a staff action. Adds to `detail` as `roles`: the person's role in each org at that time, by org id. */
 export const insertStaffAction = (db: Db, {id, kind, staff, org, person, reason, detail}: NewAction) =>
   db.query(sql.type(z.object({}))`
     insert into staff_actions (id, kind, staff_id, staff_name, staff_email, org_id, person_id, reason, detail)

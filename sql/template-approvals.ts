@@ -5,7 +5,7 @@ const Empty = z.object({})
 
 const Approval = z.object({
   version: z.number(),
-  /** The digest of the template's files and flows. */
+  /** The digest of the template's slots and flows. */
   content: z.string(),
   approvedAt: z.string(),
   /** Null after the person was erased. */

@@ -28,7 +28,7 @@ const columns = sql.fragment`t.id, t.org_id as org, t.connector_id as "connector
   t.created_by as "createdBy", (select p.name from people p where p.id = t.created_by) as "createdByName", t.created_at as "createdAt",
   t.updated_at as "updatedAt"`
 
-/** The member who reads templates. An admin reads every template of the org. */
+/** The member who reads templates. An admin reads every template of the org, another member the shared templates and the member's own. */
 export type Viewer = {org: string; person: string; admin: boolean}
 
 const isVisible = ({org, person, admin}: Viewer) => sql.fragment`t.org_id = ${org} and (t.shared or t.created_by = ${person} or ${admin})`

@@ -16,7 +16,7 @@ export const keepTestFetch = async (db: Db, {schedule, result}: {schedule: strin
   return rowCount === 1
 }
 
-/** Deletes test fetches older than a day, because they contain rows of files. */
+/** Deletes at most `limit` test fetches that are older than a day, because they contain rows of files. Returns the number of deleted ones. */
 export const deleteOldTestFetches = async (db: Db, {limit}: {limit: number}): Promise<number> => {
   const {rowCount} = await db.query(sql.type(z.object({}))`
     delete from test_fetches where schedule_id = any(array(

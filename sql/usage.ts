@@ -65,8 +65,8 @@ export const settleRun = async (tx: Tx, runId: string) => {
 }
 
 /**
- * Finds a run that reserved rows and will write none: deleted, ended, or authorised `hours` ago and never started. Returns null if there is none.
- * Locks the run if it exists.
+ * Finds a run whose reserved rows are not settled although it writes no more: deleted, ended, or authorised `hours` ago and never started.
+ * Returns null if there is none. Locks the run if it exists. `no`: null for a deleted run. `lapsed`: the run was never started.
  */
 export const claimIdle = (tx: Tx, {hours}: {hours: number}) =>
   tx.maybeOne(sql.type(z.object({runId: z.string(), no: z.number().nullable(), lapsed: z.boolean()}))`

@@ -21,7 +21,7 @@ export const listWrittenModules = (db: Db, {org, connector}: Omit<ModuleRef, 'mo
   db.anyFirst(sql.type(z.object({module: z.string()}))`
     select module from written_modules where org_id = ${org} and connector_id = ${connector}`)
 
-/** Lists the marks of records. `days`: the days since the marks were stored last. */
+/** Lists the marks of records, one row with all marks for each record that has any. `days`: the days since the marks were stored last. */
 export const listMarks = (hot: Hot, {org, connector, module, records}: ModuleRef & {records: string[]}) =>
   listMarksStatement(hot, [org, connector, module, records])
 
@@ -31,7 +31,7 @@ const listMarksStatement = prepare<{recordId: string; marks: Buffer; days: numbe
    where org_id = $1 and connector_id = $2 and module = $3 and record_id = any($4::text[])`,
 )
 
-/** Deletes marks that were not stored again for `days`. Returns their number. */
+/** Deletes all marks of at most `limit` records whose marks were not stored again for `days`. Returns the number of these records. */
 export const deleteOldMarks = async (db: Db, {org, days, limit}: {org: string; days: number; limit: number}) => {
   const {rowCount} = await db.query(sql.type(z.object({}))`
     delete from written_records where ctid = any(array(

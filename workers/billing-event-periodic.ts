@@ -7,5 +7,8 @@ import {aboutEachLease, periodicTask} from './periodic.ts'
  */
 const mostMs = 10_000
 
-/** Enqueues waiting payment events. The task is separate from `billing`, because that task waits for the provider. */
+/**
+ * Enqueues one job for each waiting provider event, because the job of another event applies only events that were never tried. The task is
+ * separate from `billing`, because that task waits for the provider.
+ */
 export default periodicTask({name: 'billing-events', everyMs: tools => Math.min(aboutEachLease(tools), mostMs), steps: [sendWaiting]})

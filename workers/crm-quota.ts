@@ -25,8 +25,8 @@ const tooSoon: QuotaCheckTarget = {asked: false, answered: false, notAsked: 'too
 const checked = (answered: boolean): QuotaCheckTarget => ({asked: true, answered, notAsked: null})
 
 /**
- * Reads the remaining quota if no such read of this connection began in the last 30 s. If the quota is exhausted, the gate before every CRM call
- * decides instead.
+ * Reads the remaining quota if no such read of this connection began in the last 30 s. While the quota is exhausted, the CRM client decides
+ * instead: it lets one call a minute through and refuses the others.
  */
 const checkOnce = async (work: Work, connector: ConnectorRow): Promise<QuotaCheckTarget> => {
   const isDue = await takeQuotaCheck(work.db, connector.id, {seconds: checkEverySeconds})

@@ -4,12 +4,12 @@ import {executeFiring} from './schedules/execute-firing.ts'
 import {testFetch} from './schedules/test-fetch.ts'
 import {type Worker, worker} from './worker.ts'
 
-/** The number of firings that a process executes at once. A firing mostly waits for an external server. */
+/** The number of firings that a process executes concurrently. A firing mostly waits for an external server. */
 const concurrency = 4
 
 /**
  * Executes firings until their runs have started, and executes test fetches. The lease of a firing decides which process owns the firing. The
- * clock ends the firing when its run ends.
+ * worker `clock` ends the firing when its run ends.
  */
 const schedules: Worker = {
   name: fireSchedule.name,

@@ -12,7 +12,7 @@ const perRound = 500
 const many = 10_000
 const dayMs = 86_400_000
 
-/** Makes the charges that need no person at a page: automatic top-ups, and rows beyond the plan. */
+/** Starts due automatic top-ups, settles open top-ups, issues their invoices, and reports overage to the payment provider. */
 export default periodicTask({
   name: 'topups',
   everyMs: aboutEachLease,

@@ -107,7 +107,7 @@ export const JobAnswer = JobWith(Json('Depends on the kind of job. See the route
   description: 'A job for a worker',
 })
 
-/** The new version of the configuration. Present only in the response to a configuration edit that had `If-Match`. */
+/** The new version of the configuration after an edit. Absent if the edit had no `If-Match`, or if others edited at the same time. */
 export const registryVersion = z
   .int()
   .nonnegative()

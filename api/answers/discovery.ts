@@ -42,7 +42,6 @@ export const DiscoveredField = Answer({
   ),
 }).meta({id: 'DiscoveredField'})
 
-/** A field as `config/resolved` returns it. */
 export const AnnotatedField = DiscoveredField.extend({
   annotation: Annotation.nullable().describe('The annotation by the org. Null: none'),
 }).meta({id: 'AnnotatedField', description: 'A field of the latest discovery, with the annotation by the org'})

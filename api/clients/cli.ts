@@ -69,7 +69,8 @@ type Shape = {
 }
 
 /**
- * Creates the program with all commands. Loads only the one that is used, or all for `completion`. The others need just a name and a summary.
+ * Creates the program with all commands. Loads the code of the commands that the arguments name, or of all commands for `completion`. The
+ * others need just a name and a summary.
  */
 export const createProgram = async ({settings, out, args, exit, keepHelp, interrupt}: Shape): Promise<Command> => {
   const program = new Command('lading')
@@ -107,7 +108,7 @@ export const createProgram = async ({settings, out, args, exit, keepHelp, interr
   return program
 }
 
-/** Returns the arguments that are neither options nor the value of a global option. */
+/** Returns the arguments that are neither options nor the value of `--server`. */
 const wordsOf = (args: readonly string[]) => args.filter((arg, at) => !arg.startsWith('-') && args[at - 1] !== '--server')
 
 /** Converts an error of Commander to a Failure, without the prefix `error:` and with advice. */

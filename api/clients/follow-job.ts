@@ -17,8 +17,8 @@ const everyMs = 1000
 const mostSilentMs = 2 * 60_000
 
 /**
- * Polls a job until it has ended. Returns null if it still runs after `mostMs`. `tell` is awaited at every step. Temporary errors are
- * retried, because the job continues on the server.
+ * Polls a job until it has ended. Returns null if it still runs after `mostMs`. `tell` receives the job after each poll and is awaited.
+ * Temporary errors are retried, because the job continues on the server.
  */
 export const followJob = async ({client, path, mostMs, signal, tell}: Following): Promise<Job | null> => {
   let heardAt = Date.now()

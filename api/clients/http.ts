@@ -44,7 +44,10 @@ export class ApiError extends Error {
   }
 }
 
-/** Thrown if the server did not respond, or not in time. The server may or may not have carried out the request. */
+/**
+ * Thrown if no usable response arrived: the connection failed, the time-out passed, or another program responded. The server may or may not
+ * have carried out the request.
+ */
 export class Unreachable extends Error {
   override name = 'Unreachable'
 }

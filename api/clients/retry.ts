@@ -8,8 +8,9 @@ const longestWaitMs = 60_000
 export const openRetryingClient = (base: string, bearer: () => string | null) => withRetry(openClient({base, bearer, redirect: 'manual'}))
 
 /**
- * Adds retries to a client where they are safe: for requests that the rate limit refused, and for reads without an answer or with a temporary
- * error. If the server has responded before, any request is retried after a refused connection, because the server may be restarting.
+ * Adds retries to a client where they are safe: for requests that the rate limit refused, and for reads without an answer or with a
+ * temporary error. If the server has responded before, any request is retried after a refused connection, because the server may be
+ * restarting. A request is sent at most five times. `open` is not retried.
  */
 const withRetry = (client: Client, waitMs = 300): Client => {
   let wasThere = false

@@ -50,7 +50,10 @@ export type RunSource = {id: string; label: string; rows: number}
 type TallyPage = {sources: RunSource[]; source: string; groups: Omit<Group, 'source'>[]; nextCursor: string | null}
 export type CountedRows = {groups: Group[]; sources: RunSource[]; isWhole: boolean}
 
-/** Counts the rows of a run by outcome and reason, over all files. `path`: the path of the run. `tell` receives the counts after each page. */
+/**
+ * Counts the rows of a run by outcome and reason, over all files. `path`: the path of the run. `tell` receives the counts so far after each
+ * page.
+ */
 export const countRows = async (client: Client, path: string, signal: AbortSignal, tell: (counted: CountedRows) => void = () => {}) => {
   let counted: CountedRows = {groups: [], sources: [], isWhole: false}
   for (let at = 0; at === 0 || at < counted.sources.length; at++) {

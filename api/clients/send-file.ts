@@ -21,6 +21,7 @@ type UploadInput = {
   reader?: object | undefined
   /** Sends bytes of the file and returns the updated upload. */
   sendPart(part: Part): Promise<Upload>
+  /** Called with the number of bytes that have been sent so far, at the start and after each part. */
   onSent(bytes: number): void
   /** Called when all parts are sent, before the server reads the file. */
   onWhole?(): Promise<void> | void

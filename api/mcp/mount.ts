@@ -62,8 +62,8 @@ const mostStreams = 200
 
 /**
  * Returns the route of a stateless MCP server (Streamable HTTP). Each request gets its own server instance, for either version of the
- * protocol. Refusals of the gates use the envelope; later errors use JSON-RPC. `bus` announces changes of the tool list, which only tests
- * do.
+ * protocol. Refusals before the message is parsed use the error envelope; later errors use JSON-RPC. `bus` announces changes of the tool list;
+ * only tests pass it.
  */
 export const mountMcp = (build: Build, more: Pick<CreateMcpHandlerOptions, 'bus'> = {}): Route => {
   let opened: Promise<McpHttpHandler> | null = null
@@ -161,7 +161,7 @@ const requestOf = ({config, request}: McpInput, body: Buffer, signal: AbortSigna
   const headers = Object.entries(request.headers).flatMap(([name, value]) =>
     [value].flat().map(one => [name, one ?? ''] as [string, string]),
   )
-  // The gates have checked the credentials, so the SDK does not receive them.
+  // The credentials were checked before this handler, so the SDK does not receive them.
   const forwardedHeaders = headers.filter(([name]) => !['authorization', 'cookie', 'content-length', 'transfer-encoding'].includes(name))
   return new Request(new URL('/mcp', config.PUBLIC_URL), {method: 'POST', headers: forwardedHeaders, body, signal})
 }

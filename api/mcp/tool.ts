@@ -15,7 +15,7 @@ export type Tool<I extends z.ZodType = z.ZodType, O extends z.ZodType = z.ZodTyp
   run(input: McpInput, asked: z.output<I>, signal: AbortSignal): Promise<z.input<O>>
 }
 
-/** Returns the declared tool. The call gives `run` the types of the schemas. */
+/** Returns its argument with the types of `run` inferred from the schemas. */
 export const tool = <I extends z.ZodType, O extends z.ZodType>(declared: Tool<I, O>): Tool => declared as unknown as Tool
 
 type ToolInput = McpInput & {inTurn: ReturnType<typeof openLimiter>}

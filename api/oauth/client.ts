@@ -28,7 +28,7 @@ const RedirectUris = z.array(z.string().refine(isRedirectUri, 'Use https, http o
 /** Client metadata (RFC 7591). Fields that we do not use are dropped; the response lists the values that apply. */
 const Registration = z.object({client_name: Name.optional(), redirect_uris: RedirectUris})
 
-/** Registers a client as a public client, whatever kind it requests. A client without a grant is deleted after a day. */
+/** Registers a public client, whatever kind it requests. A client without a grant is deleted after a day, or earlier beyond `mostUnused`. */
 export const registerClient = async (db: Db, metadata: unknown) => {
   const {data, error} = Registration.safeParse(metadata)
   if (error) {

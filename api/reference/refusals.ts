@@ -6,7 +6,7 @@ import {effectOf, type Route} from '../route.ts'
 /** A code and status with which a route refuses. A code with two statuses has two entries. */
 export type PossibleRefusal = {code: Code; status: number}
 
-/** Returns all refusals of a route: those of its gates, of its body, of the whole API, and its own. */
+/** Returns all refusals of a route: those of its access checks, of its body, of the whole API, and its own. */
 export const refusalsOf = (route: Route): PossibleRefusal[] => {
   const given = [...ofTheApi(route), ...ofAccess(route), ...ofBody(route)].map(code => ({code, status: statusOf(code)}))
   const own = route.refusals.flatMap(one => (typeof one === 'string' ? answersOf(one) : one))
@@ -30,8 +30,8 @@ const answersOf = (code: Code): PossibleRefusal[] => {
 }
 
 /**
- * Returns the refusals of a route that come from the API itself, not from its gates, its body or its handler. INVALID is always among them,
- * because any URL may be malformed.
+ * Returns the refusals of a route that come from the API itself, not from its access checks, its body or its handler. INVALID is always among
+ * them, because any URL may be malformed.
  */
 const ofTheApi = ({path, access}: Route): Code[] => [
   'INVALID',

@@ -61,7 +61,7 @@ export const recordRole = (tx: Tx, author: Author, {person, before, after}: Role
 /**
  * Returns the role with which an actor may change members: the lower of the request's role and the actor's present role. A staff view keeps the
  * request's role. For an API token, its creator is the actor. The present role is read under the org's row lock, so that if two members demote
- * each other, the second change is refused.
+ * each other, the second change is refused. Throws MEMBERSHIP_GONE or ROLE_REQUIRED if the actor is no longer a member or an admin.
  */
 export const rankNow = async (tx: Tx, {org, person, role, staffView}: Actor): Promise<Role> => {
   if (staffView) return role

@@ -17,7 +17,10 @@ const signInDays = 30
 
 type NewSession = {person: string; org: string | null; role: Role | null; device?: Device | undefined; home?: string | null}
 
-/** Creates a session and a signed token with its id. `role` limits the session's rights until the session is refreshed. */
+/**
+ * Creates a session and returns a signed token with its id. `role` limits the session's rights until the session is refreshed. `home`: the org
+ * whose CRM admitted the person, or null.
+ */
 export const openSession = async (
   db: Db,
   config: Pick<Config, 'SESSION_KEYS'>,

@@ -88,7 +88,7 @@ type SignInReturn = {
 
 /**
  * The result of a visit. For the purpose `grant`, it is the request of an MCP client that awaits a decision. Otherwise it is a message for the
- * page that began the visit, at the origin of that page.
+ * page that began the visit, at the origin of that page. `cookie`: the session token for the cookie, or null if no cookie is set.
  */
 export type SignInOutcome = {origin: string; message: SignInMessage; cookie: string | null} | {request: {id: string; expiresAt: string}}
 

@@ -7,7 +7,8 @@ import {keyOf, type MappingTarget} from './targets.ts'
 
 /**
  * A question to the model about one column. The model gets one question per column, so that a column's cells cannot influence the answer
- * for another column. `text` masks texts that the org wrote.
+ * for another column. `kinds`: the kinds of its values. `candidates`: fields that the matcher found likely. `text` masks texts that the org
+ * wrote.
  */
 export type ColumnQuestion = {column: MaskedColumn; kinds: string[]; candidates: readonly MatchCandidate[]; text(text: string): string}
 

@@ -42,10 +42,10 @@ type CreditedWork<T> = {value: T; usage: Usage; keep?: (tx: Tx) => Promise<unkno
 type ChargedWork<T> = {value: T; usage: Usage; credits: number; balance: Balance}
 
 /**
- * Runs work of a model in three steps: reserves and commits credits, runs the work, settles the actual cost. Work with several steps calls
- * `mayCost` before each further step and stops if it returns false. Failed work costs nothing, unless the caller aborted it. After a crash, the
- * reservation expires once no answer can arrive any more. If the credits do not suffice or the plan status forbids the use, throws before the
- * model is called.
+ * Runs work of a model in three steps: reserves and commits credits, runs the work, settles the actual cost. Work reports its total usage so far
+ * to `spent`. Work with several steps calls `mayCost` before each further step and stops if it returns false. Failed work costs nothing, unless
+ * the caller aborted it. After a crash, the reservation expires once no answer can arrive any more. If the credits do not suffice or the plan
+ * status forbids the use, throws before the model is called.
  */
 export const withCredits = async <T>(
   deps: CreditsDeps,
@@ -84,7 +84,7 @@ const longest = ({config}: CreditsDeps) => Math.ceil(config.MODEL_TIMEOUT_SECOND
 type Open = HeldCredits & {ref: string; periodStart: string}
 type SettledUse = {usage: Usage; credits: number; failed: boolean}
 
-/** Settles a reservation. If nothing is charged, releases it completely. */
+/** Settles a reservation and counts the usage. If nothing is charged, releases the reservation completely. */
 const settle = async (tx: Tx, queue: Queue, {org, feature, ref, periodStart}: Open, {usage, credits, failed}: SettledUse) => {
   const ended =
     credits === 0 ? {spent: 0, balance: await releaseCredits(tx, {org, ref})} : await settleCredits(tx, queue, {org, ref, amount: credits})

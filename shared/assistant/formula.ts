@@ -52,9 +52,9 @@ const maxTokens = 800
 const mostExplanation = 1000
 
 /**
- * Writes an expression for one field, compiles it and runs it on the unmasked rows. `results` shows the rows for which it fails. If three
- * attempts work for no row, throws and charges nothing. The model sees only data that the org's sample policy allows, and never the results of
- * rows.
+ * Writes an expression for one field, compiles it and runs it on the unmasked rows. `results` has the value or the error of each row. If three
+ * attempts work for no row, throws and charges nothing. The model sees only data that the org's sample policy allows. Of failed rows it sees
+ * numbers, error codes and error positions. It never sees computed values.
  */
 export const writeFormula = async (deps: FormulaDeps, question: Question): Promise<Formula> => {
   const {org, module, field, columns, rows, source, signal} = question

@@ -16,9 +16,9 @@ const least = 0.5
 const mostCandidates = 4
 
 /**
- * Merges the model's choices into the matcher's proposals. Each field goes to at most one column. If the model made no choice for a column, the
- * column keeps its field. If the model chooses one field for two columns, the field goes to the column for which the matcher is more confident.
- * In a tie, both choices are ignored. So the cells of one column cannot take a field from a column for which the model made no choice.
+ * Merges the model's choices into the matcher's proposals. Each field goes to at most one column. If the model made no confident choice for a
+ * column, the column keeps its field, so that instructions in cells cannot move that field to another column. If the model chooses one field for
+ * two columns, the field goes to the column for which the matcher is more confident; in a tie, both choices are ignored.
  */
 export const mergeProposals = (local: readonly LocalProposal[], chosen: ReadonlyMap<number, ChosenField>): MappingProposal[] => {
   const wanted = new Map([...chosen].filter(([, {target, confidence}]) => target !== null && confidence >= least) as [number, SureMatch][])

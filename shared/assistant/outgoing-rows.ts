@@ -5,8 +5,8 @@ import {OTHER, shapeOf} from './shape.ts'
 type Row = Record<string, string>
 
 /**
- * Masks rows for sending, under the masked column names. A shape that `out.columns` does not show is sent as `other`. The policy `deny` sends no
- * rows.
+ * Returns rows that may be sent, with the masked column names as keys. A cell of a personal column is sent as its shape, or as `other` if
+ * `out.columns` does not show the shape. In other cells, `out` redacts or masks personal values. The policy `deny` sends no rows.
  */
 export const outgoingRows = (rows: readonly Row[], judged: readonly SampledColumn[], out: OutputMask): Row[] => {
   if (out.policy === 'deny') return []

@@ -6,7 +6,7 @@ export const looksPersonal = (value: string): boolean => {
   return EMAIL.test(text) || IBAN.test(text) || longNumbers(text).length > 0
 }
 
-/** Replaces the parts of a text that look personal by their shapes. */
+/** Replaces the parts of a text that look personal by their shapes. If there are any, the rest of the text is normalised too. */
 export const shapePersonal = (text: string): string => {
   if (!looksPersonal(text)) return text
   const plain = plainOf(text)
@@ -62,8 +62,8 @@ export const isCalledPersonal = (header: string): boolean => {
 }
 
 /**
- * Whether a column's values look like people's names: at least two thirds are two to four capitalised words, and few values repeat. Names of
- * towns look like that too, so a column whose name means a thing does not count.
+ * Whether a column's values look like people's names. At least three quarters of the values must be different, and at least two thirds of these
+ * must be two to four capitalised words. Names of towns look like that too, so a column whose name means a thing does not count.
  */
 export const looksLikeNames = (header: string, samples: readonly string[]): boolean => {
   const different = [...new Set(samples)]

@@ -43,10 +43,10 @@ const mostRead = 400
 const mostWords = 6
 
 /**
- * Masks columns for sending to a model, an MCP client or a log. A personal column is sent as shapes at most. A column is personal if it is
- * marked (`pii`) or one of its values looks personal. Under a policy other than `allow`, it is also personal if its name or values suggest
- * people or prose. Other columns are sent as distinct, shortened values, in which values of personal columns are redacted. `deny` sends only
- * column names.
+ * Returns the parts of columns that may be sent to a model, an MCP client or a log. A personal column is sent as shapes at most. A column is
+ * personal if it is marked (`pii`) or one of its values looks personal. Under a policy other than `allow`, it is also personal if its name or
+ * values suggest people or prose. Other columns are sent as distinct, shortened values, in which values of personal columns are redacted. `deny`
+ * sends only column names. A column name is redacted too; its shape is sent if it looks personal or the file seems to have no header.
  */
 export const maskSamples = async (
   policy: AiSamplePolicy,
@@ -64,8 +64,8 @@ export const maskSamples = async (
 }
 
 /**
- * Returns a function that masks other texts, such as questions. It redacts the values of personal columns and the parts of a text that look
- * personal.
+ * Returns a function for other texts, such as questions. The function redacts the values of personal columns, and replaces other parts that look
+ * personal by their shapes.
  */
 export const openTextMask = async (policy: AiSamplePolicy, columns: readonly SampledColumn[]): Promise<(text: string) => string> => {
   const strike = await openRedaction(await mapYielding(columns, column => ({...column, personal: isPersonal(policy, column)})))

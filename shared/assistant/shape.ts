@@ -4,7 +4,8 @@ export const OTHER = 'other'
 
 /**
  * Returns the kinds of characters of a text in order: A and a for letters, 9 for digits, a dot for unusual characters. Common punctuation stays
- * unchanged. A sequence of one kind becomes one character, so that lengths are hidden: `Anna Berg` and `Jo Li` are both `Aa Aa`.
+ * unchanged. A sequence of one kind becomes one character, so that lengths are hidden: `Anna Berg` and `Jo Li` are both `Aa Aa`. A shape
+ * has at most 40 characters.
  */
 export const shapeOf = (text: string): string => {
   let shape = ''

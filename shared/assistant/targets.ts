@@ -14,12 +14,12 @@ import {isFillable} from '../mapping/flows/value-issues.ts'
 import {readPersonalFields} from './personal-fields.ts'
 import {readSamplePolicy} from './sample-masking.ts'
 
-/** A field that a column may fill: it exists, is writable, and is neither excluded nor the idempotency field of its module. */
+/** A field of a module, with the org's annotation. Only the `targets` of `Targets` can be filled by columns. */
 export type MappingTarget = {module: string; connectorId: string; field: DiscoveredField; annotation: Annotation | null}
 
 /**
- * `targets`: the fields of the chosen modules that columns may fill. `closed` has the other fields of these modules. `personal` has the fields
- * of all modules that are annotated as personal, writable or not.
+ * `targets`: the fields of the chosen modules that columns may fill: writable, not excluded, and not the module's idempotency field. `closed`:
+ * the other fields of these modules. `personal`: the fields of all modules that are annotated as personal, writable or not.
  */
 export type Targets = {
   targets: MappingTarget[]

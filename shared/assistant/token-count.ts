@@ -6,7 +6,10 @@ export type Usage = {inputTokens: number; outputTokens: number}
 export const nothing: Usage = {inputTokens: 0, outputTokens: 0}
 export const charactersPerToken = 4
 
-/** Counts the usage of a conversation: complete steps by the provider's report, the current step by what was streamed so far. */
+/**
+ * Counts the usage of a conversation: complete steps by the provider's report, the current step by what was streamed so far. `begun`: the
+ * estimated input tokens of the first step. Calls `spent` with the total after every change.
+ */
 export const counting = (begun: number, spent: (usage: Usage) => void) => {
   let known = nothing
   let open = nothing

@@ -8,7 +8,7 @@ import {namespacesOf, type SnapshotLibrary} from '../mapping/flows/libraries.ts'
 import {convertValue} from '../mapping/flows/value.ts'
 import type {FlowIssue} from '../mapping/flows/value-issues.ts'
 
-/** The result of one sample row, numbered from 1. `problem` says why the field does not accept the value. */
+/** The result of one sample row, numbered from 1. `problem`: why the field does not accept the value; null if it does, or without a field. */
 export type TriedRow =
   | {row: number; value: unknown; problem: {code: string; message: string} | null}
   | {row: number; error: Pick<EvaluationError, 'code' | 'message' | 'line' | 'column'>}

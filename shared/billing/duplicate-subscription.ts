@@ -13,8 +13,8 @@ type DuplicateDeps = {db: Pool; payment: PaymentProvider; log: Log}
 /**
  * If `read` is a second subscription of the org, ends and refunds it, and returns true. A second subscription is rare, because our own pages
  * prevent a second purchase. The known subscription stays, even if it began later. The provider's event of the end notifies the org. Every step
- * is safe to repeat. Otherwise returns false: also for a complete Checkout, and if the known subscription has ended or waits for its first
- * payment. Also if `read` ended before the known period began.
+ * is safe to repeat. Returns false if the org has no other subscription, or if that one has ended or waits for its first payment. Returns false
+ * too if the Checkout is complete, or if `read` ended before the known subscription's period began.
  */
 export const endSecondSubscription = async (
   deps: DuplicateDeps,

@@ -12,8 +12,8 @@ type Meter = {id: string; event: string; customerKey: string; valueKey: string}
 const sameForHours = 23
 
 /**
- * Periodic task: reports overage rows to the provider's meter, each report under one identifier until it is known to have arrived. Stops at
- * the first report that the provider does not answer. Returns the number of delivered reports.
+ * Periodic task: reports overage rows to the provider's meter, each report under one identifier until it is known to have arrived. Continues
+ * after a refused report, and stops at any other failure of the provider. Returns the number of delivered reports.
  */
 export const sendOverage = async (deps: OverageDeps, {most}: {most: number}): Promise<number> => {
   const {db, payment, log} = deps
@@ -94,7 +94,8 @@ const isThereAlready = (error: unknown) =>
 /**
  * Returns whether the meter counted a report whose identifier the provider may have forgotten. The meter returns only sums, so all unconfirmed
  * reports of the org in that minute are checked together. Returns null while one of them may be sent again or the meter may still be counting.
- * Returns null too if no set of reports explains the sum; staff must check that.
+ * Returns null too if no set of reports explains the sum; staff must check that. Otherwise marks each report that the meter counted as
+ * delivered.
  */
 const hasArrived = async ({db, payment, log}: OverageDeps, report: Report, meter: Meter): Promise<boolean | null> => {
   const {org, customer, at, identifier} = report
@@ -164,7 +165,8 @@ type Difference = {org: string; reported: number; counted: number}
 
 /**
  * Daily task: compares the meter's count of the last three whole UTC days with the confirmed reports. Only this comparison reveals a report
- * that was accepted but not counted. Logs the differences for staff and returns them.
+ * that was accepted but not counted. Logs the differences for staff and returns them. Stops after about `most` totals, or if the provider does
+ * not answer.
  */
 export const reconcileOverage = async (deps: OverageDeps, {most}: {most: number}): Promise<Difference[]> => {
   const {db, payment, log} = deps

@@ -28,7 +28,10 @@ import {readTermsOf, type Terms, termsOf} from './plan-change-terms.ts'
 
 export type PlanChangeDeps = {config: Config; db: Pool; payment: PaymentProvider; log: Log}
 
-/** The state of a change after its execution. `terms`: the subscription as last read. `failure`: why the change was not accepted. */
+/**
+ * The state of a change after its execution. `terms`: the subscription as last read; null if it has ended or could not be read. `failure`: the
+ * failed call because of which the change was not accepted; null without one.
+ */
 export type PlanChangeOutcome = {change: PlanChange; state: ChangeState; terms: Terms | null; failure: PaymentFailure | null}
 
 /**

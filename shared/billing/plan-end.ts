@@ -5,7 +5,7 @@ import type {PaymentProvider} from './payment-provider.ts'
 import {type ReadSubscription, readSubscription} from './subscription.ts'
 
 /**
- * Returns the parameters that end a subscription at the end of its plan's paid period. The flag `cancel_at_period_end` cannot: with a
+ * Returns the parameters that end a subscription at the end of its plan's paid period. The flag `cancel_at_period_end` cannot do this: with a
  * yearly plan and monthly overage it "always resolves to the earliest item period end"
  * (https://docs.stripe.com/changelog/basil/2025-07-30/cancel-at-enums). `proration_behavior: none`, because a date within another item's
  * period causes a proration by default. If no item is known as the plan, the latest period end keeps everything that is paid.
@@ -24,9 +24,9 @@ export const planEndOf = ({cancelsAt, periodEndsAt, endsEarly}: ReadSubscription
 type PlanEndDeps = {db: Pool; payment: PaymentProvider; log: Log}
 
 /**
- * If the subscription would end with a shorter item, moves its end to the end of the plan's period, and returns it as read afterwards; null if
- * it is gone by then. Otherwise returns `read`. The portal, the dashboard and earlier releases set such early dates. The call is safe to
- * repeat.
+ * If the subscription would end with a shorter item, moves its end to the end of the plan's period, and returns the subscription as read
+ * afterwards; null if the provider no longer has it. Otherwise returns `read`. The portal, the dashboard and earlier releases set such early
+ * dates. The call is safe to repeat.
  */
 export const correctEarlyEnd = async (deps: PlanEndDeps, read: ReadSubscription): Promise<ReadSubscription | null> => {
   const {id, cancelsAt, periodEndsAt} = read

@@ -13,7 +13,7 @@ const staleMinutes = 10
 
 /**
  * Settles the org's Checkouts whose outcome may have been missed. A Checkout that cannot be settled is tried again by the next call. Throws
- * a PaymentFailure if the provider does not answer.
+ * a PaymentFailure if the provider does not answer or is busy.
  */
 export const settleStaleCheckouts = async (deps: StaleCheckoutsDeps, org: string): Promise<void> => {
   for (const row of await listStaleCheckouts(deps.db, {org, minutes: staleMinutes})) {

@@ -8,7 +8,7 @@ import type {PaymentProvider} from './payment-provider.ts'
 export type {PendingPlan as Pending}
 export type Interval = 'month' | 'year'
 
-/** A subscription as just read from the provider. `planVersionId` is null if none of our plans has its price. Times are ISO 8601. */
+/** A subscription as just read from the provider. `planVersionId`: null if neither price nor metadata name a plan. Times are ISO 8601. */
 export type ReadSubscription = Omit<Subscription, 'org' | 'readAt'> & {
   customer: string
   itemId: string | null

@@ -87,7 +87,7 @@ export const settleTopups = async (deps: TopupDeps, org: string): Promise<void> 
   for (const {id} of await listOpenAttempts(deps.db, {org, limit: 10})) await settleTopup(deps, {org, attempt: id})
 }
 
-/** Periodic task: settles the open top-ups of all orgs, oldest first. Returns their number. */
+/** Periodic task: settles the open top-ups of all orgs, oldest first, at most `most`. Returns how many it tried to settle. */
 export const settleAllTopups = async (deps: TopupDeps, {most}: {most: number}): Promise<number> => {
   if (!deps.payment.isConfigured) return 0
   const open = await listOpenAttempts(deps.db, {org: null, limit: most})

@@ -69,7 +69,7 @@ export const applyBundle = async (
   return {warnings: [...first.warnings, ...prepared.warnings, ...checked.warnings], skippedLibraries: prepared.skipped, versionReply}
 }
 
-/** Returns the history entry that links the other changes to a bundle. */
+/** Returns the history entry that shows that the other changes came from one bundle. It counts the parts of the bundle. */
 const pushed = ({registry, libraries, templates}: {registry: Registry; libraries: unknown[]; templates: unknown[]}): Change => {
   const fields = Object.values(registry.fields).reduce((sum, set) => sum + set.length, 0)
   const after = {modules: registry.modules.length, fields, libraries: libraries.length, templates: templates.length}

@@ -24,8 +24,8 @@ type EditResult = {
 
 /**
  * Edits an org's registry. No other code changes a registry. `edit` receives the current registry under a lock and returns the new one. All
- * differences are stored, recorded in the history one by one, and create one version together. Without a difference and without `also`, nothing
- * is stored.
+ * differences are stored, recorded in the history one by one, and create one version together (`made`). Without a difference and without `also`,
+ * nothing is stored and `made` is null. Also returns what `edit` returned.
  */
 export const editRegistry = async <E extends EditResult>(
   db: Pool,

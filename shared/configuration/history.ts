@@ -17,7 +17,7 @@ type HistoryInput = {
 
 /**
  * Returns a page of the org's settings history, newest first. Changes on pages that exist per connection (`OWN_PAGES`) are listed only if their
- * connection is named.
+ * connection is named. If only such pages are requested without a connection, throws CONNECTION_REQUIRED.
  */
 export const readHistory = async (db: Db, ring: KeyRing, {org, connector, pages, limit, cursor}: HistoryInput) => {
   const connections = await listConnectors(db, org)

@@ -12,7 +12,7 @@ export type ModuleSettings = {match: RegistryModule['match']; excluded: Readonly
 
 const nothing: ModuleSettings = {match: null, excluded: new Set(), defaults: []}
 
-/** Reads the settings of a connection's modules, by API name. A module without configuration has no settings. */
+/** Reads the settings of a connection's modules. Returns a function from API name to settings, which are empty for an unconfigured module. */
 export const readModuleSettings = async (
   db: Db,
   {org, connector}: {org: string; connector: string},

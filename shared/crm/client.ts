@@ -33,6 +33,7 @@ export type CrmResponse = {
   retryAfterMs: number | null
   /** The remaining credits of the CRM's daily quota, from `X-API-CREDITS-REMAINING`. Null until half of the quota is used. */
   creditsRemaining: number | null
+  /** The CRM's clock minus ours; null if the answer has no date. */
   clockOffsetMs: number | null
   /** True if the answer was a file that `receive` read. */
   isReceived?: true

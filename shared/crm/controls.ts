@@ -9,10 +9,11 @@ import type {SendCrmRequest} from './request.ts'
  * without any record shows that the search is broken, not that the values do not exist.
  */
 export type Controls = {
+  /** The controls found so far, by module and field. */
   known: Map<string, Control>
   /**
-   * The search for a control, by module and field. It resolves to null if no control exists; an empty answer to a query then proves that the
-   * values do not exist.
+   * The search for a control, by module and field. It resolves to null if no control can be found; an empty answer to a query then needs no
+   * proof.
    */
   searches: Map<string, Promise<Control | null>>
 }

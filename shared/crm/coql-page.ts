@@ -34,9 +34,9 @@ export const readPage = async (
 }
 
 /**
- * Escapes a value for COQL. A quote is doubled, because `\'` is a SYNTAX_ERROR on a live org (github search "COQL injection guards", 2026). The
- * vendor does not document whether a backslash needs escaping. So a value with a backslash gets two spellings, and the caller compares the found
- * records. If the doctor found that the CRM escapes by a backslash, the only spelling uses backslashes.
+ * Returns the literals of a value for COQL: usually one, two for a text with a backslash. The vendor does not document whether a backslash needs
+ * escaping, so the caller queries both spellings and compares the found records. A quote is doubled, because `\'` is a SYNTAX_ERROR on a live
+ * org (github search "COQL injection guards", 2026). If the doctor found that the CRM escapes by a backslash, the one literal uses backslashes.
  */
 export const writeLiteral = (value: string | number, {coqlQuote}: Capabilities): Literal[] => {
   if (typeof value === 'number') return [{value, text: String(value)}]

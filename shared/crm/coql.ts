@@ -25,7 +25,8 @@ const recordsPerLongPage = 1_000
 
 /**
  * `valuesPerQuery`: the most values of one query. It falls to one list of values if the CRM refuses a query with several lists but accepts each
- * list. It also falls if three queries with several lists in a row get no answer. `unanswered`: the number of unanswered ones in a row.
+ * list. It also falls if three queries with several lists in a row get no answer. `unanswered`: how many of these queries in a row got no
+ * answer.
  */
 export type QueryLimits = {valuesPerQuery: number; unanswered: number}
 

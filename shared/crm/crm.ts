@@ -96,7 +96,7 @@ export type Connection = {
   readRecord(module: string, id: string, options?: ReadOptions): Promise<CrmRecord | null>
   /** Reads a record together with the offset of the CRM's clock, for comparisons of times. */
   readRecordWithClock(module: string, id: string, options?: ReadOptions): Promise<TimedRecord>
-  /** Reads the record with the highest id. The function is null if the ids of the destination do not grow. */
+  /** Reads the highest record id of a module. The function is null if the ids of the destination do not grow. */
   readNewest: ((module: string, options?: ReadOptions) => Promise<NewestRecord>) | null
   /** Reads all records of a module by jobs of the CRM. Null if the destination has no such jobs. */
   bulkRead: BulkRead | null
@@ -119,7 +119,10 @@ export type Connection = {
   currentUser(options?: ReadOptions): Promise<{id: string; name: string}>
   /** Counts the active users. Null if the destination has no users; the call then only checks the connection. */
   countActiveUsers(options?: ReadOptions): Promise<number | null>
-  /** Finds the user with this account of the identity provider, including deactivated and deleted users. Null if there is none. */
+  /**
+   * Finds the user with this account of the identity provider, including deactivated and deleted users. Null if there is none. Throws if the
+   * user may be beyond the first 4,000 of a kind.
+   */
   findUser(zuid: string, options?: ReadOptions): Promise<{id: string; isActive: boolean; isAdministrator: boolean} | null>
   /** Reads whether the connection's user is an administrator, and the user's limits. Null if the destination has no users. */
   readAccess(options?: ReadOptions): Promise<CrmAccess | null>
@@ -127,7 +130,10 @@ export type Connection = {
   listUsers(options?: ReadOptions): Promise<CrmUser[]>
   /** Runs the doctor's probes. `write` adds the writing probes, which need a sandbox or developer org. */
   runProbes(options: ProbeOptions): Promise<DoctorReport>
-  /** Reads all modules that rows can be written to or looked up in, with their fields. Calls `onProgress` after each module. */
+  /**
+   * Reads all modules that rows can be written to or looked up in, with their fields. A module that the CRM refuses is marked `unread`. Calls
+   * `onProgress` after each module.
+   */
   readModules(options?: ReadOptions & {onProgress?(done: number, total: number): Promise<void>}): Promise<DiscoveredModule[]>
 }
 

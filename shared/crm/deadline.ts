@@ -1,4 +1,7 @@
-/** Combines a time-out and the caller's signal. `stop` clears the time-out and removes the listener from the caller's signal. */
+/**
+ * Returns a signal that aborts after `seconds` or with the caller's signal. Call `stop` when the work ends. `name`: how the message of the
+ * time-out begins.
+ */
 export const startClock = (seconds: number, signal: AbortSignal | undefined, name = 'No complete answer') => {
   const controller = new AbortController()
   const abort = () => controller.abort(signal?.reason)

@@ -16,8 +16,9 @@ type Options = ReadOptions & {capabilities: Capabilities}
 /**
  * Finds the records that a user created in a time window. The vendor does not document whether a query can filter by creator, or by which value.
  * So a refused query is repeated without the conditions on fields, and then without the user. The window is by our clock. If the first answer
- * shows another clock, the query is repeated with the CRM's time. A query that misses the control, although the lag has passed, is sent up to
- * six times. Returns null if the CRM refuses every form of the query.
+ * shows another clock, the query is repeated with the CRM's time. The control is a record that the query must find as well. If the query misses
+ * it after its lag has passed, the query is sent up to six times. Returns `many` above 2,000 records, and null if the CRM refuses every form of
+ * the query.
  */
 export const searchMade = async (sendCrmRequest: SendCrmRequest, query: MadeQuery, options: Options): Promise<MadeSearchResult | null> => {
   const found = await searchInForms(sendCrmRequest, query, options)

@@ -7,7 +7,7 @@ import {type CrmCallOutcome, isName, listAt, readProblem, type SentRecords, unan
 const longestSlowdownMs = 60_000
 
 /**
- * Returns a problem that applies to the whole call; null if the answer lists the requested items, or is a 204 to a read. `renews`: the
+ * Returns a problem that applies to the whole call; null if the answer has a list of items under `key`, or is a 204 to a read. `renews`: the
  * destination names the time at which its quota renews, so a 429 without a short Retry-After means an exhausted quota.
  */
 export const problemOf = (outcome: CrmCallOutcome, {key, renews}: {key: string; renews: boolean}): CrmProblem | null => {
@@ -62,7 +62,7 @@ const declined = ({status}: CrmResponse, error: Record<string, unknown>): CrmPro
   quotaSpent: false,
 })
 
-/** Returns the id of the record that already holds a unique value, from `details.id` of `DUPLICATE_DATA`; null for other refusals. */
+/** Returns the id of the record that already holds a unique value, as a `DUPLICATE_DATA` refusal names it; null if the refusal names none. */
 const duplicateIn = (crm: CrmProblem) => (crm.code === 'DUPLICATE_DATA' ? errorsOf(crm)[0]!.recordId : null)
 
 const isMade = (item: unknown) => asObject(item)?.id !== undefined && asObject(item)?.error === undefined

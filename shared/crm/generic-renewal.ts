@@ -13,7 +13,7 @@ const lookAgainMs = 5_000
 export type Renewals = {
   /** Throws DAILY_ALLOWANCE_SPENT with the time left if the quota is exhausted. Call this before each CRM call. */
   enter(org: CrmOrg): Promise<void>
-  /** Records that the destination's quota is exhausted. Returns the wait in ms. */
+  /** Records that the quota is exhausted for `waitMs`, or if this is null until the next `dailyAt` (UTC). Returns the wait in ms. */
   spent(org: CrmOrg, until: {dailyAt: string; waitMs: number | null}): Promise<number>
 }
 

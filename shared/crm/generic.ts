@@ -69,8 +69,8 @@ const idsPerCall = 50
 const valuesAtOnce = 3
 
 /**
- * Operations that a generic connection lacks, because the document does not describe them or the ids may not grow. `unmodifiedSince`: the
- * destination does not check this time.
+ * What a generic connection lacks. The operations are null, because the document does not describe them; `readNewest` also needs ids that grow.
+ * `unmodifiedSince` is a setting: a destination does not check whether a record changed since this time.
  */
 const undescribed = {
   findMade: null,

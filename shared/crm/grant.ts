@@ -63,7 +63,7 @@ type GrantDeps = CrmDeps & {client: Client}
  */
 export const openGrants = (deps: GrantDeps): Grants => {
   const held = new Map<string, CachedAccess>()
-  /** Tokens that the CRM refused while renewals were throttled. Until the throttle ends, they are not sent again, and no renewal starts. */
+  /** By connection: the token that the CRM refused while renewals were throttled. Until the throttle ends, it is not sent or renewed. */
   const dead = new Map<string, string>()
   const renewing = new Map<string, Promise<CachedAccess>>()
   const gates = new Map<string, ReturnType<typeof openLimiter>>()

@@ -52,8 +52,8 @@ const requiredBy = (layouts: unknown[]): Set<string> => {
 }
 
 /**
- * Describes the active layouts. The fields of a subform section belong to another module, so they are left out. Source: `status` and
- * `isSubformSection` in the vendor's OpenAPI of layouts.
+ * Describes the active layouts. `required`: the fields that only the layout requires, not the module. The fields of a subform section belong to
+ * another module, so they are left out. Source: `status` and `isSubformSection` in the vendor's OpenAPI of layouts.
  */
 const describeLayouts = (layouts: unknown[]): NonNullable<DiscoveredModule['layouts']> =>
   layouts

@@ -16,10 +16,10 @@ const longestWaitMs = 10_000
 const mostFailed = 5
 
 /**
- * Reads every module of the API that people write or look up, with its fields and subforms. A read that may succeed later is tried up to four
- * times. If the CRM refuses a module or does not answer for it, the module is marked `unread` with the reason. Throws CrmError for a refused
- * token, a missing scope (except that of assignment rules), a rate limit and an exhausted quota. Throws CrmError too if more than five modules
- * or all modules fail for another reason than a refusal.
+ * Reads the modules that `listModules` selects, with their fields, layouts and assignment rules. A read that may succeed later is tried up to
+ * four times. If the CRM refuses a module or does not answer for it, the module is marked `unread` with the reason. Throws CrmError for a
+ * refused token, a missing scope (except that of assignment rules), a rate limit and an exhausted quota. Throws CrmError too if more than five
+ * modules or all modules fail for another reason than a refusal.
  */
 export const readModules = async (
   sendCrmRequest: SendCrmRequest,

@@ -18,7 +18,7 @@ const marginMs = 86_400_000
 /** The largest tolerated difference of the clocks. If the clocks differ by more, a second query uses the corrected time. */
 const toleranceMs = 1_000
 
-/** Reads the records changed since `sinceMs`, and all deletions since. Returns null if more than `mostChanges` records changed. */
+/** Reads the records changed or deleted since `sinceMs`. Returns null if more than `mostChanges` records, by default 100,000, changed. */
 export const readChanges = async (
   sendCrmRequest: SendCrmRequest,
   query: ChangesQuery,

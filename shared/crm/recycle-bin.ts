@@ -11,7 +11,7 @@ const restoredAtOnce = 200
 
 /**
  * Restores deleted records with their ids, values and subform rows. Returns one result per id, in order. The CRM may schedule the restore of
- * many records without naming a job, so the caller then reads the records by id until they exist.
+ * many records without naming a job. Every result is then a success, `scheduled` has all ids, and the caller reads the records until they exist.
  */
 export const restoreRecords = async (sendCrmRequest: SendCrmRequest, ids: string[], options: WriteOptions): Promise<RestoreAnswer> => {
   let scheduled: string[] = []

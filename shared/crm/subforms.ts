@@ -62,7 +62,7 @@ const rowsIn = (rows: unknown): CrmRecord[] | undefined => {
   return rows.every(row => typeof asObject(row)?.id === 'string') ? rows : undefined
 }
 
-/** Sends one request for all these parents. Each parent gets its new rows or keeps its old ones. */
+/** Sends one request for all these parents. The CRM makes the changes to one parent completely or not at all. */
 export const replaceRows = (
   sendCrmRequest: SendCrmRequest,
   module: string,

@@ -28,8 +28,8 @@ const usersPerPage = 200
 const mostPages = 20
 
 /**
- * Finds the active, deactivated or deleted user of an account; null if there is none. Reads the users page by page, because the CRM does not
- * search by account. Throws if the user is not among the first 4,000 of a type and more may exist.
+ * Finds the active, deactivated or deleted user of the account `zuid`; null if there is none. Reads the users page by page, because the CRM
+ * does not search by account. Throws if the user is not among the first 4,000 of a type and more may exist.
  */
 export const findUser = async (sendCrmRequest: SendCrmRequest, zuid: string, options: ReadOptions = {}) => {
   for (const type of ['ActiveUsers', 'DeactiveUsers', 'DeletedUsers'] as const) {

@@ -32,7 +32,10 @@ export const describeEmbed = async (db: Db, caller: EmbedCaller) => {
   }
 }
 
-/** Describes the connection that imports of the template write to, and of its modules only what the template names. */
+/**
+ * Describes the connection that imports of the template write to, and of its modules only what the template names. The connection is null if the
+ * template names none and the org has not exactly one that fits.
+ */
 const describeTarget = async (db: Db, org: string, template: TemplateRow) => {
   const found = await findTarget(db, org, template.connectorId)
   if (!found) return {connection: null, modules: {}}

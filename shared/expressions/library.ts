@@ -14,7 +14,8 @@ import {sandboxUnavailable} from './sandbox-thread.ts'
  * The functions that routes and the engine call:
  *
  *   checkLibrary(sandbox, {manifest, source, namespace?}) → {ok: true, library} | {ok: false, code, message, line, column}
- *     Before a library is published or restored. `manifest` must have been parsed by `Manifest`; `namespace`: that of the path, if any.
+ *     Before a library is published or restored. `manifest` must have been parsed by `Manifest`. `namespace`: the one in
+ *     the request's path, if the path has one.
  *     Throws a Refusal SANDBOX_UNAVAILABLE if no sandbox can be started; the library is then unchecked.
  *   readLibrary({manifest, source}) → Library
  *     For `sandbox.evaluate({libraries})`, of a library that was checked when it was published. Throws ModuleProblem.

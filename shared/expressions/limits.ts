@@ -15,8 +15,8 @@ export const LIMITS = {
   /** Maximum number of rows in one transfer into the sandbox. */
   crossingRows: 500,
   /**
-   * Maximum characters of one transfer into the sandbox. A single row that is larger is transferred alone, up to `rowChars`. A longer answer
-   * also ends a transfer early.
+   * Maximum characters of one transfer into the sandbox. A single row that is larger is transferred alone, up to `rowChars`. A transfer also
+   * ends early, after the row with which its answer reaches this length.
    */
   crossingChars: 1_000_000,
   rowChars: 2_000_000,

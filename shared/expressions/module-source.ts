@@ -9,14 +9,17 @@ export class ModuleProblem extends Error {
   }
 }
 
-/** A module converted to a function body. All text keeps its position; `export` and imports are blanked out. */
+/**
+ * A module converted to a function body. All text keeps its position; `export` and imports are blanked out. `exports`: each exported `name`, and
+ * the `local` name of its value. `constants`: the names of all top-level declarations.
+ */
 export type ModuleSource = {code: string; exports: {name: string; local: string; position: Position}[]; constants: string[]}
 
 type Rule = (statement: Statement | ModuleDeclaration, object: (node: Node, message: string) => ModuleProblem) => void
 
 /**
  * Converts an ES module with named exports to a function body that keeps every line and column. QuickJS would load a module asynchronously
- * and resolve its imports. `check` may refuse more statements.
+ * and resolve its imports. `check` is called with each top-level statement, and throws to refuse it.
  */
 export const readModule = (source: string, check: Rule): ModuleSource => {
   const program = parseModule(source)

@@ -4,7 +4,8 @@ import type {Batch, ExpressionRow} from './sandbox.ts'
 
 /**
  * Rows for one transfer. `rows` is JSON. If `width` is above 0, `rows` has flat cells of the fields that are read, `width` per row. If `width`
- * is 0, `rows` has whole rows as objects, or nulls if no field is read. `split` returns one transfer for each of the rows.
+ * is 0, `rows` has whole rows as objects, or nulls if no field is read. `numbers`: the number of each row. `split` returns one transfer for
+ * each of the rows.
  */
 export type PackedRows = {rows: string; width: number; numbers: readonly number[]; split: () => Iterable<PackedRows>}
 

@@ -42,7 +42,7 @@ export type Fault = {fault: FaultCode; row: number; expression: number; certain:
 
 /**
  * The result of loading a library. If QuickJS does not load it, `refused` has the error. Otherwise `kinds` has the kinds of its exports and
- * `results` the result of each example, as JSON.
+ * `results` the result of each example, as JSON. Examples that did not begin within their total time have no result.
  */
 export type CheckedLibrary = {kinds: string; results: string[]; refused: {message: string; stack: string} | null}
 

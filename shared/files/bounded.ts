@@ -16,8 +16,8 @@ export type TextPiece = {
 type Options = {limit?: number | undefined; onCut?: ((rows: number) => void) | undefined; otherwise?: string | undefined}
 
 /**
- * Encodes the pieces of a file. Without `onCut`, a file beyond the limit yields nothing more. The generator counts the remaining rows and bytes,
- * then throws `RESULTS_TOO_LARGE` with both counts.
+ * Yields the pieces of a file as UTF-8. Without `onCut`, a piece that exceeds the limit and all later pieces are only counted. At the end, the
+ * generator then throws `RESULTS_TOO_LARGE` with the rows and bytes of the whole file.
  */
 export async function* bounded(
   pieces: AsyncIterable<TextPiece>,

@@ -95,7 +95,10 @@ export const numbersOf = (column: Pick<Column, 'stored'>, choice?: Choice): 'dis
   return choice?.numbers ?? (percent || (padded && choice?.as !== 'number') ? 'displayed' : 'stored')
 }
 
-/** Returns a function that returns how the numbers of a column are read, by the choices alone. Use it to read a file again. */
+/**
+ * Returns a function that returns how the numbers of a column are read: by its choice, or `auto` without a choice. A read that replaces the
+ * evidence uses this function, because it cannot use the evidence.
+ */
 export const numbersChosen = (choices: Choices) => (column: string) => {
   const {numbers = 'auto', as} = choices[column] ?? {}
   return {numbers, as} as const

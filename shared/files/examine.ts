@@ -5,7 +5,10 @@ import type {BadBytesFound} from './text/bad-bytes.ts'
 import type {EncodingCandidate} from './text/encoding-candidates.ts'
 import type {FormattedCells, StoredWorkbook, WorkbookEvidence, XlsxFile} from './xlsx/xlsx-file.ts'
 
-/** Text facts of a CSV file: bytes that are invalid in its encoding, and candidate encodings if the encoding is uncertain. */
+/**
+ * Text facts of a CSV file. `bad`: bytes that are invalid in its encoding. `candidates`: possible encodings, if the encoding is uncertain.
+ * Invalid bytes make it uncertain too, unless it is UTF-16 or UTF-32.
+ */
 export type TextEvidence = {bad: BadBytesFound | null; candidates?: EncodingCandidate[]}
 
 /**

@@ -16,8 +16,8 @@ const mostCells = 100
 const longestCell = 100
 
 /**
- * Returns the first non-empty rows of a file, at most 30, including rows above the header. At most 100 cells of a row and 100 characters of a
- * cell are kept.
+ * Returns the first non-empty rows of a file, at most 30, including rows above the header. Of a CSV file, only the first 64 KiB are read. At
+ * most 100 cells of a row and 100 characters of a cell are kept.
  */
 export const listHeaderCandidates = async (
   deps: FileDeps,

@@ -1,4 +1,4 @@
-/** The names and short names of months in the languages of the matcher, by month. Compared without case, accents and points. */
+/** The names and short names of months in the languages of `assistant/matcher`, by month. Compared without case, accents and points. */
 const monthNames = [
   'january jan januar janner janvier janv enero ene gennaio gen janeiro januari styczen stycznia sty',
   'february feb februar feber fevrier fevr fev febrero febbraio fevereiro februari luty lutego lut',

@@ -35,7 +35,7 @@ export type XlsxSniffed = {
 }
 export type SniffedFile = CsvSniffed | XlsxSniffed
 
-/** `corrects`: the run whose failed rows the file holds, if the file is a failed.csv of a run. */
+/** `corrects`: the run and the source whose failed rows the file holds, if the file is a failed.csv that names them. */
 export type FileFindings = ExaminedFile & {reader: Reader; sniffed: SniffedFile; corrects?: FailedRowsOrigin | undefined}
 
 type NewFileDeps = {storage: Storage; limits: WorkbookLimits}
@@ -65,9 +65,10 @@ const csvOnly = ['encoding', 'badBytes', 'delimiter', 'quote', 'strictQuotes', '
 const xlsxOnly = ['sheet', 'range']
 
 /**
- * Reads a workbook. If cells have the apostrophes of failed.csv and `apostrophes` is not set, the sheet is read again with the apostrophes
- * removed. If the sheet begins with the columns of reasons of failed.csv, it is read again without these columns, unless a range is stated or
- * `headerRow` is false.
+ * Reads a workbook. The workbook may be a failed.csv, the file of a run's failed rows, that was saved as a workbook. failed.csv begins with two
+ * columns of reasons: the row number and the error. It has an apostrophe before each cell that a spreadsheet would execute as a formula. If
+ * cells have such apostrophes and `apostrophes` is not set, the sheet is read again without the apostrophes. If the sheet begins with the
+ * columns of reasons, it is read again without these columns, unless a range is stated or `headerRow` is false.
  */
 const readWorkbook = async ({storage, limits}: NewFileDeps, {key, reader: options}: NewFile): Promise<FileFindings> => {
   const stated = (options ?? {}) as XlsxOptions

@@ -6,10 +6,10 @@ import type {ReaderOptions} from './reader.ts'
 import {type TextFacts, type TextProblem, textProblems} from './text/text-problems.ts'
 
 /**
- * The kinds of problems. `ambiguous`: a user must choose. `lost`: characters were lost before the upload. `ragged`: rows do not fit the header.
- * `merged`: only the first cell of a merged range has its value. `uncalculated`: formulas have no saved value. `undated`: cells formatted as
- * dates hold invalid numbers. `header`: another row looks like the header. `sheet`: the first visible sheet has no rows, so another sheet is
- * read.
+ * The kinds of problems. `ambiguous`: a user must choose. `lost`: cells contain U+FFFD, for characters that were lost before the upload or bytes
+ * that are invalid in the encoding. `ragged`: rows do not fit the header. `merged`: only the first cell of a merged range has its value.
+ * `uncalculated`: formulas have no saved value. `undated`: cells formatted as dates hold invalid numbers. `header`: another row looks like the
+ * header. `sheet`: the first visible sheet has no rows, so another sheet is read.
  */
 type ProblemKind = 'ambiguous' | 'lost' | 'ragged' | 'merged' | 'uncalculated' | 'undated' | 'header' | 'sheet'
 /** A problem of a source. `reader` has the reader options that solve the problem, if they are known. */

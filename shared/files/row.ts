@@ -9,7 +9,7 @@ export type FileRow = {
   rowNumber: number
   cells: string[]
   ragged: boolean
-  /** The stored texts of the cells, such as the number behind a date. Absent if all are equal to `cells`. */
+  /** The stored texts of the cells, such as the number behind a date. Absent if all equal the cells before cleaning. */
   stored?: string[]
   /** Why cells cannot be imported, by index of the cell. A cell that a cleaning step changed can be imported nevertheless. */
   faults?: Record<number, string>

@@ -4,8 +4,8 @@ import {newId} from '../ids.ts'
 import type {NoticeKind} from './kind.ts'
 
 /**
- * The data of an event, which leaves the service: ids, codes, counts, amounts, times and our own sentences. It never contains rows, cells or
- * file names.
+ * The data of an event: ids, codes, counts, amounts, times and our own sentences. Because the data is sent to receivers outside the service, it
+ * never contains rows, cells or file names.
  */
 export type About = {[name: string]: string | number | boolean | null | About | About[]}
 

@@ -3,7 +3,7 @@ import {resealEach} from '../security/reseal.ts'
 import {isOutdated} from '../security/secrets.ts'
 import {openSecret, sealSecret} from './signature.ts'
 
-/** Reseals the secret of every webhook endpoint, and the previous secret if one is stored. */
+/** Reseals the secrets of webhook endpoints, also previous ones, that are not sealed with the current master key. */
 export const resealWebhooks = resealEach({
   what: 'endpoint',
   list: listSealedElse,

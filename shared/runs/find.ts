@@ -10,8 +10,8 @@ export type FoundRun = ReadRun & {run: Run; importId: string | null}
 type OfImport = {org: string; importId: string; runId: string}
 
 /**
- * Finds a run of the import, with its snapshot. Throws RUN_NOT_FOUND if there is no such run, or if the run belongs to another org or
- * import.
+ * Finds a run of the import, with its snapshot. Throws IMPORT_NOT_FOUND if the org has no such import, and RUN_NOT_FOUND if the import has no
+ * such run.
  */
 export const findImportRun = async (db: Db, {org, importId, runId}: OfImport): Promise<FoundRun & {import: Import}> => {
   const found = await findImport(db, {org, id: importId})

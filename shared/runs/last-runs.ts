@@ -6,7 +6,10 @@ import {readRun} from './names.ts'
 
 type DescribedRun = ReturnType<typeof describeRun>
 
-/** Reads the last run of each import. Returns a function that returns the last run of an import, or null if the import has no run. */
+/**
+ * Reads the last started run of each import, without dry runs. Returns a function that returns this run of an import, or null if there is
+ * none.
+ */
 export const readLastRuns = async (db: Db, imports: readonly Import[]): Promise<(found: Import) => DescribedRun | null> => {
   const ids = new Map(imports.map(({no, id}) => [no, id]))
   const runs = await listLastRuns(db, [...ids.keys()])

@@ -10,8 +10,8 @@ import {assertNotUndone} from './undo/undo-status.ts'
 type RetriedRun = {no: number; chain: number; lineage: Lineage; planNo: number | null}
 
 /**
- * Finds the run to retry: an ended run of this import by the service's own engine. Refuses dry runs, undos, and runs that were undone or
- * expired. The run must be the last of its chain, so that two runs cannot retry one row. The caller must have locked the import.
+ * Finds the run to retry: an ended run of this import by the service's own engine. Refuses dry runs, undos, expired runs, and runs whose undo
+ * has begun. The run must be the last of its chain, so that two runs cannot retry one row. The caller must have locked the import.
  */
 export const findRetried = async (tx: Tx, {org, importNo, id}: {org: string; importNo: number; id: string}): Promise<RetriedRun> => {
   const run = await findRun(tx, {org, id})

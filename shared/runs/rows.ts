@@ -130,7 +130,7 @@ export type RunRowEntry = {
 }
 type RunRow = {rowNumber: number; entries: RunRowEntry[]}
 
-/** The rows to read. `withValues`: also reads the values that a dry run would write. */
+/** The rows to read, from row `from`. `withValues`: whether to read the values that a dry run would write; by default true. */
 type RowLooksQuery = {snapshot: Snapshot; source: SnapshotSource; from: number; withValues?: boolean}
 
 /**

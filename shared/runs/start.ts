@@ -54,9 +54,9 @@ type Start = StartCaller &
   }
 
 /**
- * Starts a run in the caller's transaction: freezes the import into a snapshot and enqueues the run. A run that writes also takes the import.
- * Without `runId`, authorises a run for the confirmed deletes, else for `declaredRows`, else for every row of every flow. An `embed` scope
- * limits this number.
+ * Starts a run in the caller's transaction: freezes the import into a snapshot and enqueues the run. A run that writes holds the import until
+ * the run ends. Without `runId`, authorises a run for the confirmed deletes, else for `declaredRows`, else for the rows that all flows
+ * together read. An `embed` scope limits this number.
  */
 export const startRun = async (tx: Tx, queue: Queue, start: Start): Promise<{runId: string; job: string | null}> => {
   const {org, person, importId, runId, retryOf, planOf, dryRun, rows: range} = start

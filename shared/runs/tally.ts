@@ -16,8 +16,8 @@ type TallyName = 'module' | 'moduleLabel' | 'phase' | 'outcome' | 'action' | 'co
 type Group = Pick<RunRowEntry, TallyName> & {rows: number; firstRow: number; message: string | null}
 
 /**
- * Counts the entries of a file's rows by module, phase, outcome, action, code and field. Returns each group with its first row and that row's
- * message. One call searches about 50,000 rows; for a larger file, the caller adds up the pages.
+ * Counts the entries of a file's rows by module, phase, outcome, action, code, field and `linkEmpty`. Returns each group with its first row and
+ * that row's message. One call searches about 50,000 rows; for a larger file, the caller adds up the pages.
  */
 export const tallyRows = async (deps: RunRowsDeps, foundRun: FoundRun, {source: id, cursor}: TallyQuery) => {
   const {snapshot, source} = frozenOf(foundRun, id)

@@ -9,7 +9,7 @@ import {readRun} from './names.ts'
 const everyMs = 1_000
 /** The first pause between two reads, in ms. The pause doubles up to `everyMs`, so that clients see the result of a short run at once. */
 const firstMs = 100
-/** How many reads in a row may fail, one per second. After 30 s without the database, the streams end and the clients reconnect. */
+/** The number of failed reads in a row, one per second, after which the streams end and the clients reconnect. */
 const mostFailures = 30
 
 type WatchDeps = {db: Pool; log: Log}
@@ -17,16 +17,13 @@ export type WatchedRun = ReturnType<typeof describeRun>
 
 type RunWatch = {
   run: WatchedRun
-  /** Whether the run had ended, or was gone, at the last read. */
+  /** Whether the watch ends: the run has ended, was deleted, or could not be read `mostFailures` times in a row. */
   isOver: boolean
   watchers: number
   change: PromiseWithResolvers<void>
 }
 
-/**
- * The watched runs of this process by database. A run is read once a second, after the first second, regardless of the number of its
- * clients.
- */
+/** The watched runs of this process, by database and by run id. All clients of a run share one loop (`readOnce`) that reads the run. */
 const watches = new WeakMap<Pool, Map<string, RunWatch>>()
 
 /**

@@ -47,7 +47,7 @@ export const assertSchedulable = (template: TemplateRow): void => {
     )
 }
 
-/** Refuses a connection that has ended or does not exist, because the next firing would stop the schedule. */
+/** Refuses a connection that has ended, was disconnected or does not exist, because the next firing would stop the schedule. */
 export const assertConnected = async (tx: Tx, {org, connector: id}: {org: string; connector: string | null}): Promise<void> => {
   const connector = id === null ? null : await findConnector(tx, {org, id})
   if (connector?.state !== 'connected')

@@ -6,7 +6,7 @@ import {isZone, writeOffset, zoneOffset} from '../expressions/zone-offset.ts'
 export type Times = {cron: string; timezone: string}
 
 const leastMinutes = 5
-/** The number of moments to check. If a day has more, two of them are less than `leastMinutes` apart. */
+/** The number of moments that `isFrequent` checks: more than a day has if they are `leastMinutes` apart. */
 const momentsLooked = (24 * 60) / leastMinutes + 2
 const daysLooked = 400
 const dayMs = 86_400_000
@@ -77,8 +77,8 @@ const assertFields = (cron: string) => {
 }
 
 /**
- * Returns whether two consecutive moments of the expression are less than five minutes apart. Checks a limited number of moments and days. Times
- * are in UTC, where the clock never changes.
+ * Returns whether two consecutive moments of the expression are less than five minutes apart. Checks at most `momentsLooked` moments within
+ * `daysLooked` days of the first. Times are in UTC, where the clock never changes.
  */
 export const isFrequent = (cron: string): boolean => {
   const beat = open({cron, timezone: 'UTC'})

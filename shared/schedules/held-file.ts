@@ -27,8 +27,8 @@ const Files = z.array(z.object({slot: z.string(), sourceId: z.string()}))
 type AcceptResult = {runId: string; left: Breach[]}
 
 /**
- * Runs a held file once, as the person who accepts it. `adapt` also loosens the contract, so that the next file like this one is not held;
- * `left` has the breaches for which an editor must state allowed values.
+ * Runs a held file once, as the person who accepts it. `adapt` also loosens the contract for later files, except its allowed values. `left`: the
+ * breaches for which an editor must state new allowed values; empty without `adapt`.
  */
 export const acceptHeldFile = async (
   deps: SourceDeps & {queue: Queue},
@@ -66,7 +66,7 @@ export const acceptHeldFile = async (
   })
 }
 
-/** Deletes the import of a held file. The same file is not run again, until the template or its contract changes. */
+/** Deletes the import of a held file. The same file is not run again until the template or its contract changes, or a firing has `again`. */
 export const discardHeldFile = ({db}: Pick<SourceDeps, 'db'>, input: HeldFileInput): Promise<void> =>
   db.transaction(async tx => {
     const {schedule, file} = await lockHeld(tx, input)

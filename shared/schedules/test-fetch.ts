@@ -4,8 +4,8 @@ export const mostSampleRows = 5
 export const mostSampleCells = 50
 
 /**
- * What a test fetch found in the file. `columns` and the cells of `sample` are the first ones, each cut after 200 characters. `drift`: how the
- * file differs from the template.
+ * What a test fetch found in the file. `columns`: the first 50. `sample`: the first 50 cells of the first 5 rows. Each text is cut after 200
+ * characters. `drift`: at most 20 differences from the template.
  */
 export type FetchedSample = {
   name: string

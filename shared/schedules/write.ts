@@ -60,9 +60,9 @@ export const createSchedule = ({db, config}: ScheduleDeps, asker: NamedSchedule,
   })
 
 /**
- * Replaces a schedule. A stored credential that the change leaves out stays if kind, target and user of the source are the same. If the kind is
- * the same but target or user differs, the change is refused. Enabling the schedule clears the reason of its stop. A firing that was due before
- * the change still fires, because the periodic task may not have processed it yet. If the change disables the schedule, nothing fires.
+ * Replaces a schedule. A stored credential that the change leaves out stays if kind, target and user of the source are the same. If only the
+ * kind is the same, a change that leaves out a credential is refused. Enabling the schedule clears the reason of its stop. A firing that was due
+ * before the change still fires, because the periodic task may not have processed it yet. If the change disables the schedule, nothing fires.
  */
 export const replaceSchedule = ({db, config}: ScheduleDeps, asker: OneSchedule, body: ReplacedSchedule): Promise<Schedule> =>
   db.transaction(async tx => {
@@ -181,7 +181,7 @@ const shape = async (tx: Tx, schedulePlace: SchedulePlace, body: Omit<NewSchedul
   }
 }
 
-/** Returns the schedule's connection. The schedule names a connection only if the template names none. */
+/** Returns the connection to store in the schedule: null if the template names one, otherwise the named or the only connection of the org. */
 const connectorOf = async (
   tx: Tx,
   {org, template}: Omit<SchedulePlace, 'verify'>,

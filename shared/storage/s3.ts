@@ -15,7 +15,7 @@ export type S3Config = {
 
 /**
  * The size in bytes of one read request and of one part of an upload. A reader such as a run may pause for hours between two pieces, and stores
- * cut a connection that stays open that long. Objects never change, so all pieces belong to one object.
+ * cut a connection that stays open that long. Objects never change, so pieces that are read at different times fit together.
  */
 const pieceBytes = 8 * 1024 ** 2
 const connectWithinMs = 5_000

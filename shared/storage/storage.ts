@@ -14,11 +14,11 @@ export type StorageObject = {key: string; modifiedAt: Date; bytes: number}
 
 /** Stored objects by key. All operations except `list` and `sweepTemporary` throw StorageFailed if the storage itself fails. */
 export type Storage = {
-  /** The kind of storage. If a deployment changes the kind, it cannot read its earlier objects. */
+  /** `folder`, or `s3:` and the bucket. If a deployment changes the kind, it cannot read its earlier objects. */
   kind: string
   /**
-   * Stores a stream completely or not at all: the object appears under its key only when every byte is stored. Returns its size. Throws the
-   * stream's own error if the stream fails.
+   * Stores a stream completely or not at all: the object appears under its key only when every byte is stored. Returns the number of bytes.
+   * Throws the stream's own error if the stream fails.
    */
   put(key: string, stream: AsyncIterable<Uint8Array>): Promise<number>
   read(key: string): Promise<Readable>
@@ -36,8 +36,8 @@ export type Storage = {
   exists(key: string): Promise<boolean>
   size(key: string): Promise<number>
   /**
-   * Removes the remains of uploads that broke more than a day ago, in a bucket at most 1,000 per call. The margin covers clocks that differ by
-   * hours. Returns their number.
+   * Removes the remains of unfinished uploads: in a folder, those last written more than a day ago; in a bucket, those begun more than a day
+   * ago, at most 1,000 per call. The margin covers clocks that differ by hours. Returns the number of removed uploads.
    */
   sweepTemporary(): Promise<number>
 }

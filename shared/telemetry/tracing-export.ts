@@ -45,8 +45,8 @@ export const openExport = async (config: ExportedSpans, part: string): Promise<{
 }
 
 /**
- * Returns the sampler. A sampled trace parent does not raise a request's probability, because any client can send one. A job follows its
- * request.
+ * Returns the sampler of spans whose parent is in another process and is sampled. A request is sampled with probability `share` all the same,
+ * because any client can send such a parent. Other spans, such as those of jobs, are sampled like their parent.
  */
 const shareOfRequests = (share: number): Sampler => ({
   shouldSample: (_context, _traceId, _name, kind) => ({

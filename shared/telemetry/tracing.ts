@@ -46,7 +46,10 @@ type Tracing = {close(): Promise<void>}
 
 type TracedWork = Pick<Config, 'OTEL_EXPORTER_OTLP_ENDPOINT' | 'OTEL_SERVICE_NAME' | 'OTEL_TRACES_SAMPLER_ARG'>
 
-/** Opens tracing, once per process and before the first span. `close` sends the remaining spans, for at most a few seconds. */
+/**
+ * Opens tracing, once per process and before the first span. Without a configured endpoint, nothing is traced. `close` sends the remaining
+ * spans, for at most a few seconds.
+ */
 export const openTracing = async (config: TracedWork, {log, part}: {log: Log; part: string}): Promise<Tracing> => {
   if (config.OTEL_EXPORTER_OTLP_ENDPOINT === undefined) return {close: async () => {}}
   const {openExport} = await import('./tracing-export.ts')

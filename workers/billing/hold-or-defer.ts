@@ -7,7 +7,8 @@ const mostTries = 5
 
 /**
  * Takes the org's billing lock to apply this event. If another process holds the lock, defers the event and returns null; that process
- * enqueues the event when it releases the lock. The check and the deferral share one row lock, so no release can come in between.
+ * enqueues the event when it releases the lock. The check and the deferral share one row lock, so no release can come in between. Throws if the
+ * lock changes owners five times meanwhile.
  */
 export const holdOrDefer = async (db: Pool, {org, event}: {org: string; event: string}): Promise<BillingLease | null> => {
   for (let tries = 0; tries < mostTries; tries++) {

@@ -16,7 +16,7 @@ const eventsPerRound = 100
 /**
  * The delays after which an event is enqueued again. `pickupSeconds`: before the first attempt, because the worker that took the job may have
  * died; a queued job is not queued twice. `patienceSeconds`: after an attempt. From `usualAttempts` on, this delay doubles with each failure up
- * to six hours, for about a week. A deferred event waits only for the billing lock, as does an event of an org whose attempt was cut off.
+ * to six hours, for about a week. A deferred event, or an org's event whose worker died during the attempt, waits only for the billing lock.
  */
 const patience = {pickupSeconds: 15, patienceSeconds: 300, usualAttempts, mostAttempts: 40, mostSeconds: 6 * 3600, limit: eventsPerRound}
 

@@ -6,7 +6,10 @@ import {fixOf} from './fixes.ts'
 export type Spot = Pick<CheckProblem, 'severity' | 'kind'> &
   Partial<Pick<CheckProblem, 'flow' | 'module' | 'field' | 'column' | 'place'>> & {source?: Pick<SnapshotSource, 'no' | 'id'> | null}
 
-/** A finding to note. `cell`: the cell as in the file. `fix`: what a person can do, if the kind alone does not determine that. */
+/**
+ * A finding to note. `cell`: the cell as in the file. `fix`: what a person can do, if the kind alone does not determine that. `count`: the
+ * number of cases, 1 by default.
+ */
 type NewFinding = {message: string; row?: number; cell?: string | undefined; fix?: string; count?: number}
 type Group = {order: number; problem: CheckProblem}
 

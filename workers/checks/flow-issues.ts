@@ -6,7 +6,7 @@ import type {CheckFindings} from './findings.ts'
 
 type IssueContext = {sources: SnapshotSource[]; modules: ReadonlyMap<string, DiscoveredModule>}
 
-/** Notes the issues that prevent flows from being run. Returns the flows without issues. */
+/** Notes the issues that prevent flows from being run, and the flows whose parent flow has issues. Returns the other flows. */
 export const noteIssues = (findings: CheckFindings, flows: Flow[], issues: Issue[], issueContext: IssueContext): Flow[] => {
   for (const {path, message, line, column} of issues) {
     const flow = flows[path[0] as number]!

@@ -3,7 +3,7 @@ import {digestOfText, type Repeats} from '../../shared/files/repeats.ts'
 import {normalise} from '../../shared/mapping/flows/match-key.ts'
 import type {CompiledFlow, ImportRow} from '../engine/model.ts'
 
-/** What the keys of a slot are: a flow's match keys if `field` is null, otherwise the values of one of its unique fields. */
+/** One kind of key that the rows of a flow have: the match key if `field` is null, otherwise the value of this unique field. */
 export type KeySlot = {flow: CompiledFlow; field: DiscoveredField | null}
 
 /**

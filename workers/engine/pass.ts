@@ -90,7 +90,7 @@ async function* chunksOf(ctx: Context, flow: CompiledFlow, reader: NestedReader 
 
 /**
  * Returns a test whether a row is at or below the low-water mark, or has a log entry of the write phase of this run. Only logged rows above
- * the mark are held in memory.
+ * the low-water mark are held in memory.
  */
 const findDone = async ({db, run}: Context, flow: CompiledFlow, lowWater: number): Promise<IsDone> => {
   const logged = new Set(await listLoggedRows(db, {run: run.no, flow: flow.no, after: lowWater}))

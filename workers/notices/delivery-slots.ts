@@ -4,7 +4,7 @@ type DeliverySlots<T> = {most: number; claim(): Promise<T | null>; work(claimed:
 
 /**
  * Processes claimable work with up to `most` claims at the same time. Each successful claim starts a further attempt to claim. `look` starts
- * an attempt to claim and returns at once. `ended` waits for all claims in progress.
+ * an attempt to claim and returns immediately. `ended` waits for all claims in progress.
  */
 export const openDeliverySlots = <T>({drain, log}: Pick<WorkerDeps, 'drain' | 'log'>, {most, claim, work}: DeliverySlots<T>) => {
   const open = new Set<Promise<void>>()

@@ -9,7 +9,8 @@ import type {WorkerDeps} from '../deps.ts'
 const mostAdmins = 20
 
 /**
- * Creates one delivery per recipient of every new notice. A notice that fails does not block the others and is retried in the next round.
+ * Creates the deliveries of every new notice: one for each endpoint and, if mail is configured, one for each person to notify. A notice that
+ * fails does not block the others and is retried in the next round.
  */
 export const expandAll = async ({db, config, log, drain}: WorkerDeps): Promise<void> => {
   for (let after = 0; !drain.aborted; ) {

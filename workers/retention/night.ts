@@ -36,8 +36,8 @@ const nightsKeptDays = 400
 const paymentEventsKeptDays = 90
 const aiUsageKeptDays = 400
 /**
- * The days for which an org keeps all its data after a change: another plan, the end of a trial, or a link to another org that was made or
- * ended. In this time the org can export data or change the plan again.
+ * The days for which an org keeps all its data after a change. Changes are another plan, the end of a trial, and a link to another org that was
+ * made or ended. In this time the org can export data or change the plan again.
  */
 const graceDays = 14
 /** The most attempts of a night. After so many lost processes, another attempt would be lost too. */

@@ -63,7 +63,7 @@ export const openLogged = ({log}: Pick<WorkerDeps, 'log'>): Tally => ({
   fail: async (step, org, error) => log.error({err: error, step, org}, 'retention failed; it is tried again the next night'),
 })
 
-/** Returns the error's message without the org's id. The org has its own column, which is deleted with the org. */
+/** Returns the error's message without org ids, cut to 500 characters. The org has its own column, which is deleted with the org. */
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error)).replaceAll(/org_\w+/g, 'org').slice(0, 500)
 
 /** Executes a step. A failure does not block the other steps, unless the process drains or has lost the night. */

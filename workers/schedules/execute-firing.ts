@@ -139,7 +139,7 @@ const continueFiring = async (work: FetchDeps, ready: ReadyFiring): Promise<Firi
 /** The limit on drift that is stored with the firing. A completely different file may differ in thousands of columns. */
 const mostDrift = 100
 
-/** Finds the drift. Drift that stops the run comes first. */
+/** Finds the drift, at most `mostDrift` items. Drift that stops the run comes first. */
 const driftOf = async ({db}: FetchDeps, {ground, schedule}: ReadyFiring, {made, filled}: FilledImport): Promise<Drift[]> => {
   const {modules, libraries, discovery} = await findKnownNow(db, {org: schedule.org, connector: made.connectorId})
   const drift = findDrift(ground.template, {sources: filled, modules: discovery ? modules : null, libraries})

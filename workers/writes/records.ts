@@ -21,7 +21,7 @@ import {skipUnchangedItems} from './skip-unchanged.ts'
 import {openShare} from './slot-shares.ts'
 import {openUndoValues} from './undo-values.ts'
 
-/** The number of writes at once. Each is one call, which may hang until its timeout. */
+/** The number of writes that a process executes concurrently. Each makes one call at a time, which may hang until its timeout. */
 const atOnce = 8
 
 /** Writes the records of one request. The results are stored under the write's id. The job's answer only says that the write was tried. */
@@ -176,7 +176,7 @@ const judge = ({kind, field}: WriteShape, at: number, answer: RecordAnswer): {en
   return {end: {outcome: 'refused', code, message: sayRefusal(crm)}, result: {at, result, again: crm.rateLimited === true}}
 }
 
-/** Stores the error as the result of unsent items, which the caller may send again at once. The sweep settles items in flight. */
+/** Stores the error as the result of unsent items, which the caller may send again immediately. The sweep settles items in flight. */
 const dropRequest = ({db}: Work, {id: write}: Write, error: unknown) => {
   const {result} = error instanceof Refusal ? refusedUnsent(0, error) : notSent(0, {code: 'UNAVAILABLE', error: notNow().message})
   return db.transaction(tx => keepUnsent(tx, {write, result}))

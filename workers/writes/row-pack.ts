@@ -23,7 +23,7 @@ export type PackContext = {
   connection: Connection
   /** Stores the rows that are replaced. Null: the run stores none. */
   images: ImageStore | null
-  /** The fields of the rows that are stored. Empty without `images`. */
+  /** The fields of subform rows that before images store. Empty if `images` is null. */
   rowFields: ComparedField[]
   /** The seconds for which a parent is reserved for this request: to be read, queued, written and settled. */
   holdSeconds: number

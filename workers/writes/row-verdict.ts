@@ -39,8 +39,8 @@ export const describeRefused = (crm: CrmProblem, keys: string[], deleted: number
 }
 
 /**
- * Whether the CRM may still execute the call: no status arrived, or a gateway answered for the CRM (504, or 502 without a code of the CRM).
- * Any other answer means that the call has ended.
+ * Whether the CRM may still execute the call. This is so if no status arrived, or if a gateway answered for the CRM: with 504, or with 502 and
+ * no code of the CRM. Any other answer means that the call has ended.
  */
 export const mayGoOn = ({status, code}: CrmProblem) => status === null || status === 504 || (status === 502 && code === null)
 

@@ -191,8 +191,8 @@ export const notSent = (at: number, refusal: {code: string; error: string} & Rec
 })
 
 /**
- * Settles a batch and retries until the result is known. After the deadline of the batch the sweep settles it as unanswered, and this
- * settlement counts as late.
+ * Settles a batch, with up to ten tries while the result is unknown. After the deadline of the batch the sweep settles it as unanswered, and
+ * this settlement counts as late.
  */
 const settle = async (
   work: Work,

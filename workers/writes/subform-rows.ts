@@ -19,7 +19,7 @@ import {judgeParent, unsentEnds} from './row-verdict.ts'
 import {notAsked, notNow, refusedUnsent, type SendInput, type SentUnits, sendUnits} from './send.ts'
 import {openShare} from './slot-shares.ts'
 
-/** The number of writes at once. Each reads and writes for up to ten parents, and each call may hang until its timeout. */
+/** The number of writes that a process executes concurrently. Each writes the rows of up to ten parents, and each call may hang. */
 const atOnce = 4
 
 /**
@@ -146,6 +146,6 @@ const withoutResult = async ({db, write}: Task, parents: ParentItem[]) => {
   return parents.filter(({at}) => open.has(at))
 }
 
-/** Stores the refusal as the result of unsent items, which the caller may send again at once. The sweep settles items in flight. */
+/** Stores the refusal as the result of unsent items, which the caller may send again immediately. The sweep settles items in flight. */
 const releaseParents = ({db}: Work, {id: write}: Write, refusal: Refusal) =>
   db.transaction(tx => keepUnsent(tx, {write, result: refusedUnsent(0, refusal).result}))

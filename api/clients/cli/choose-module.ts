@@ -7,7 +7,7 @@ import type {Cli, Session} from './session.ts'
 
 type ChooseModuleInput = {connectorId: string; named: string | undefined; files: readonly {name: string}[]}
 
-/** Returns the module to write to, by its API name or label. In a terminal, asks if none is named. */
+/** Returns the module to write to, by its API name or label. If none is named, asks in a terminal and throws elsewhere. */
 export const chooseModule = async (cli: Cli, session: Session, {connectorId, named, files}: ChooseModuleInput): Promise<Json> => {
   const modules = await readModules(session, connectorId)
   if (named !== undefined) return findModule(modules, named)
@@ -26,7 +26,7 @@ export const chooseModule = async (cli: Cli, session: Session, {connectorId, nam
   )
 }
 
-/** Returns the modules whose records can be created. */
+/** Returns the modules of the CRM whose records can be created, without subforms. */
 const readModules = async ({client, path}: Session, connectorId: string): Promise<Json[]> => {
   const {modules} = await client.get(path('config/modules'), {connector: connectorId})
   return modules.filter(({removed, creatable, kind}: Json) => !removed && creatable && kind !== 'subform')
@@ -46,7 +46,7 @@ const findModule = (modules: readonly Json[], named: string): Json => {
   })
 }
 
-/** Returns the rank of a module: 2 if a file is named after it, plus 1 if the settings enable it. */
+/** Returns the rank of a module: 2 if a file name contains a name of the module, plus 1 if the settings enable it. */
 const likeness = ({apiName, label, crmSingular, enabled}: Json, files: readonly {name: string}[]): number => {
   const isNamed = [apiName, label, crmSingular].some(name => name && files.some(file => fold(file.name).includes(fold(name))))
   return (isNamed ? 2 : 0) + (enabled ? 1 : 0)

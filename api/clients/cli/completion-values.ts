@@ -7,7 +7,10 @@ import type {Cli, Session} from './session.ts'
 const longestMs = 3_000
 const most = 200
 
-/** Returns the names that complete a value, sorted. Returns none without a session or an answer, because a shell cannot show an error here. */
+/**
+ * Returns the names that complete a value, sorted. Reads at most 200 imports or templates, and 200 schedules of each template. Returns none
+ * without a session or an answer, because a shell cannot show an error here.
+ */
 export const readValues = async (cli: Cli, kind: ValueKind): Promise<string[]> => {
   try {
     const names = await READERS[kind](await cli.open(), AbortSignal.timeout(longestMs))

@@ -9,7 +9,10 @@ type Flag = {long: string; short: string | null; summary: string; choices: strin
 /** A command, as far as completion needs it. `kind`: the values of its first argument. */
 export type Node = {name: string; summary: string; options: Flag[]; commands: Node[]; choices: string[]; kind: ValueKind | null}
 
-/** Generates a shell script that completes commands, options, choices and values from the server. Anywhere else it completes file names. */
+/**
+ * Generates a shell script that completes commands, options and their choices, and values that it requests from the server. For other
+ * arguments, the shell completes file names.
+ */
 export const writeCompletion = (shell: Shell, root: Node): string => WRITERS[shell](root)
 
 type CommandPosition = {path: string; node: Node}

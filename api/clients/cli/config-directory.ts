@@ -6,7 +6,10 @@ import {withoutMark} from './inputs.ts'
 import type {Session} from './session.ts'
 import {formatJson} from './stable-json.ts'
 
-/** The contents of `.lading.json`: the server, the org, and the version on which the next push is based. */
+/**
+ * The contents of `.lading.json`: the server, the org, and the version on which the next push is based. `files`: hashes of the files at the
+ * last pull or push.
+ */
 export type Origin = {server: string; org: string; version: number; etag: string; files: Base}
 
 const originFile = '.lading.json'

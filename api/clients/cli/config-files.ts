@@ -56,7 +56,10 @@ const slugOf = (name: string) =>
     .replaceAll(/^-+|-+$/g, '')
     .slice(0, 60)
 
-/** Builds the API's bundle from the files, limited to the libraries and templates in `wanted`. */
+/**
+ * Builds the API's bundle from the files. `registry`: whether to include the registry. `wanted`: the paths of the library and template
+ * files to include.
+ */
 export const bundleOf = (files: Files, {registry, wanted}: {registry: boolean; wanted: ReadonlySet<string>}): Json => {
   const below = (folder: string) => [...files.keys()].filter(path => path.startsWith(`${folder}/`)).sort()
   const namespaces = [

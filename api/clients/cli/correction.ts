@@ -7,7 +7,10 @@ import type {Cli, Session} from './session.ts'
 
 const workbookType = 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet'
 
-/** Sends the corrected rows of a run: its failed.csv, or the whole file. A retry of the run writes them. Returns what changed, in words. */
+/**
+ * Sends the correction of a run: the corrected failed.csv, or the whole corrected file. A retry of the run writes the corrected rows.
+ * Returns in words how many rows and cells changed.
+ */
 export const sendCorrection = async (cli: Cli, session: Session, run: Json, given: string): Promise<string> => {
   const [file] = await readInputs([given])
   const {path, name} = file!

@@ -9,7 +9,10 @@ export type DateOrder = (typeof DATE_ORDERS)[number]
 
 type DecideDatesInput = {importId: string; source: Json; flow: Json; fields: readonly Json[]; dates?: DateOrder}
 
-/** Decides the order of ambiguous dates in the columns that fill date fields, by --dates or by asking. Other columns stay as they are. */
+/**
+ * Decides the order of ambiguous dates in the columns that fill date fields, by --dates or by asking. Throws if neither is possible. Other
+ * columns stay as they are.
+ */
 export const decideDates = async (cli: Cli, session: Session, input: DecideDatesInput) => {
   const {importId, source, dates} = input
   const open = listOpen(input)

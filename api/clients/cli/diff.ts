@@ -1,7 +1,10 @@
 type Edit = {sign: ' ' | '-' | '+'; text: string}
 
 const context = 3
-/** Largest table, in cells, for the longest common subsequence. Beyond it, the diff shows the middle as replaced. */
+/**
+ * Largest table, in cells, for the longest common subsequence. Beyond it, the diff shows all lines between the common start and end as
+ * replaced.
+ */
 const mostCells = 4_000_000
 
 /** Returns a unified diff with three lines of context, or an empty list if the texts are equal. */

@@ -8,7 +8,7 @@ import {sumCounts} from './progress.ts'
 import {reasonLines} from './reasons.ts'
 
 export const FAIL_ON = ['refused', 'skipped', 'never'] as const
-/** The unwritten rows that make a command exit with 2. */
+/** Which rows make a command exit with 2. `refused`: refused, failed and unanswered rows. `skipped`: skipped rows too. `never`: none. */
 export type FailOn = (typeof FAIL_ON)[number]
 
 const unwritten = ['refused', 'failed', 'unanswered']
@@ -63,7 +63,7 @@ const COLOURS: Record<string, 'green' | 'red' | 'yellow' | 'dim'> = {
   filtered: 'dim',
 }
 
-/** Subtracts unchanged and kept rows from the skipped rows, because these rows need no retry and have not failed. */
+/** Subtracts `settled` rows from the skipped rows: rows that need no retry, such as unchanged rows. */
 const withoutSettled = (sums: Record<string, number>, settled: number): Record<string, number> => ({
   ...sums,
   skipped: (sums.skipped ?? 0) - settled,

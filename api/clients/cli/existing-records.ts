@@ -5,7 +5,10 @@ import {clean} from './phrases.ts'
 import {askChoice, canAsk, type Option} from './questions.ts'
 import type {Cli} from './session.ts'
 
-/** The options for existing records. `match` names fields, or is `none`. `yes` accepts the recommendation. */
+/**
+ * The options for existing records. `match` names fields, or is `none`. `existing`: what happens to a matched record. `yes` accepts the
+ * recommendation.
+ */
 export type Existing = {match?: string; existing?: 'update' | 'skip'; yes?: boolean}
 /** The match of a flow. Null: every row creates a record. Undefined: the default of the module. */
 type Match = {by: string[]; onOne: 'update' | 'skip'; onMany: 'ask'} | null | undefined

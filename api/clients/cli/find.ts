@@ -34,7 +34,7 @@ export const findTemplate = async (session: Session, given: string): Promise<{te
   return {template: body.template, etag: headers.get('etag') ?? '*'}
 }
 
-/** Returns the id of the import with this id or this name. */
+/** Returns an import id unchanged. For a name, returns the id of the import, and throws if none or several have the name. */
 export const findImportId = async ({client, path}: Session, given: string): Promise<string> => {
   if (given.startsWith('imp_')) return given
   const named: Json[] = []

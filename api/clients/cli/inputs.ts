@@ -45,7 +45,7 @@ const describe = async (path: string, said = path) => {
   return {path: resolve(path), name: basename(path).replaceAll(/\p{Cc}/gu, ' '), bytes: found.size, modifiedMs: Math.floor(found.ctimeMs)}
 }
 
-/** Copies standard input to a temporary file, because a resumed upload reads it again. */
+/** Copies standard input to a temporary file, because an upload needs the size first and reads failed parts again. Also returns its SHA-256. */
 const spool = async (stdin: Readable_) => {
   const folder = await mkdtemp(join(tmpdir(), 'lading-stdin-'))
   process.once('exit', () => rmSync(folder, {recursive: true, force: true}))

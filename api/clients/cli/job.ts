@@ -8,7 +8,7 @@ import type {Cli, Session} from './session.ts'
 
 const longestHours = 24
 
-/** Waits for a job and returns it. Throws if the job was refused, failed or was cancelled. */
+/** Waits up to 24 hours for a job and returns it. Throws if the job was refused, failed, was cancelled or has not ended. */
 export const waitForJob = async (cli: Cli, session: Session, {id}: Pick<Job, 'id'>): Promise<Job> => {
   const progress = openProgress(cli.out)
   const signal = cli.interrupt()

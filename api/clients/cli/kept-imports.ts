@@ -7,7 +7,10 @@ import type {LocalFile} from './inputs.ts'
 import {writePrivately} from './profiles.ts'
 import type {Settings} from './settings.ts'
 
-/** The stored state of an interrupted import. `files` holds the upload or the source of each file, in the order of the command line. */
+/**
+ * The stored state of an interrupted import. `files` holds the upload or the source of each file, in the order of the command line. Null:
+ * the upload of the file has not begun.
+ */
 export type KeptImport = {import: string; files: ({upload: string} | {source: string} | null)[]}
 
 const keepDays = 7

@@ -1,6 +1,6 @@
 import {InvalidArgumentError} from 'commander'
 
-/** Parses a positive whole number. */
+/** Parses a positive whole number. The digits may contain `_` and `,`. */
 export const wholeNumber = (given: string): number => {
   const value = Number(given.replaceAll(/[_,]/g, ''))
   if (Number.isInteger(value) && value > 0) return value

@@ -6,8 +6,8 @@ type Style = Parameters<typeof styleText>[0]
 type Stream = NodeJS.WriteStream
 
 /**
- * The output of a command. Results go to standard output; notes, progress and errors go to standard error. With `json`, a result is one
- * document, or one line per event, and notes are omitted.
+ * The output of a command. Results go to standard output; notes, warnings, progress and errors go to standard error. With `json`, a result
+ * is one document, or one line per event; notes, warnings and progress are omitted.
  */
 export type Output = ReturnType<typeof openOutput>
 

@@ -43,7 +43,10 @@ export const moment = (iso: string | null | undefined, {dateFormat, timeZone}: {
   return `${writeDay(at, dateFormat, timeZone)} ${clock.format(at)}`
 }
 
-/** Makes foreign text safe for a terminal: one line, without control characters, escape sequences or bidirectional marks. */
+/**
+ * Makes text of files, the server or the CRM safe for a terminal: one line, without control characters, escape sequences or bidirectional
+ * marks.
+ */
 export const clean = (text: unknown) =>
   String(text ?? '')
     .replaceAll(/\s+/g, ' ')

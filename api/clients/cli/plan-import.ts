@@ -19,7 +19,10 @@ export type PlanInput = Existing & {
   dates?: DateOrder
 }
 
-/** `flows` are given flows, `target` is the module of a flow to propose. Without both, a template has the flows. */
+/**
+ * What to import. `flows`: the flows of --flow. `target`: the module for which a flow is proposed. If both are null, a template provides
+ * the flows. `slots`: whether the files fill template slots. `body`: the request that creates the import.
+ */
 export type ImportPlan = {
   files: LocalFile[]
   flows: Json[] | null
@@ -74,7 +77,7 @@ const nameOf = (files: readonly LocalFile[]) =>
     .join(', ')
     .slice(0, 200)
 
-/** Returns the named connection, or the only one that is connected. */
+/** Returns the named connection, or the only one that is connected. Throws if none is named and none or several are connected. */
 export const chooseConnection = async (session: Session, named: string | undefined): Promise<Json> => {
   if (named !== undefined) return findConnection(session, named)
   const {connectors} = await session.client.get(session.path('connectors'))

@@ -71,8 +71,8 @@ export const prepareImport = async (cli: Cli, session: Session, input: PrepareIn
 type InterruptedInput = {how: object; files: ImportPlan['files']; input: PrepareInput}
 
 /**
- * Finds the interrupted import of the same command. The options --encoding and --accept-bad-bytes are part of the command, because a run has
- * read its files with them. An import that was interrupted without these options is found too, unless a run of it has started.
+ * Finds the interrupted import of the same command. The options --encoding and --accept-bad-bytes identify the command too, because they
+ * change what a run reads. An import that was interrupted without these options is found too, unless a run of it has started.
  */
 const findInterrupted = async (cli: Cli, session: Session, {how, files, input}: InterruptedInput) => {
   const {encoding, acceptBadBytes, fresh} = input
@@ -100,7 +100,7 @@ const assertGoingOn = ({aborted, reason}: AbortSignal) => {
     throw interrupted(reason, 'Interrupted before the run started', 'The files are uploaded. Run the same command again to start the run')
 }
 
-/** Returns the import that an earlier command left, or null if there is none or it no longer exists on the server. */
+/** Returns the import that an earlier command left, with its newest run. Null if there is none, or if the import expired or was deleted. */
 const findBefore = async (session: Session, kept: KeptImport | null) => {
   if (!kept) return null
   try {
@@ -195,7 +195,10 @@ const assignFiles = async (cli: Cli, session: Session, {importId, plan, sources,
   })
 }
 
-/** Throws if a file does not fit its slot. The import is then still a draft, and setting the slots again returns the issues. */
+/**
+ * Throws if a file does not fit its slot. In that case the import is not ready. Setting the slots again makes the API refuse with the
+ * issues.
+ */
 const assertFilled = async ({client, path}: Session, importId: string, files: readonly LocalFile[], sources: readonly Json[]) => {
   const {import: found} = await client.get(path(`imports/${importId}`))
   if (found.state === 'ready') return

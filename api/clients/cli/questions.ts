@@ -4,7 +4,7 @@ import {interrupted} from './interrupt.ts'
 import {clean} from './phrases.ts'
 import type {Cli} from './session.ts'
 
-/** Whether questions can be asked: input and error output are a terminal, and the output is for people. */
+/** Whether questions can be asked: standard input and error output are terminals, and --json is not set. */
 export const canAsk = ({out}: Pick<Cli, 'out'>): boolean => !out.json && Boolean(process.stdin.isTTY && out.err.isTTY)
 
 export type Option<T> = {value: T; label: string}
@@ -66,7 +66,7 @@ const readLine = async (signal: AbortSignal): Promise<string> => {
   }
 }
 
-/** Reads lines as the terminal edits them, so that Ctrl-C still reaches the process as a signal. */
+/** Reads lines after the terminal has edited them. Node does no line editing, so Ctrl-C still reaches the process as a signal. */
 const openLines = (): TypedLines => {
   const opened: TypedLines = {input: createInterface({input: process.stdin, terminal: false}), lines: [], waiting: null, isClosed: false}
   opened.input.on('line', line => {

@@ -10,8 +10,9 @@ const never = new AbortController().signal
 const open = ['refused', 'failed', 'unanswered', 'skipped']
 
 /**
- * Reads why rows of an ended run were not written, most frequent reason first. Empty for a run without an import. If the log cannot be read now,
- * warns and returns an empty list, because the result of the run is known.
+ * Reads why rows of an ended run were not written, most frequent reason first. Leaves out rows that were unchanged, or kept because people
+ * had edited values. Empty for a run without an import. If the log cannot be read now, warns and returns an empty list, because the result
+ * of the run is known.
  */
 export const readReasons = async (out: Output, session: Session, run: Json): Promise<Group[]> => {
   const sums = sumCounts(run.counts)
@@ -28,7 +29,7 @@ export const readReasons = async (out: Output, session: Session, run: Json): Pro
 
 const mostShown = 5
 
-/** Lists the most frequent reasons, each with its number of rows and its first row. */
+/** Lists the five most frequent reasons, each with its number of rows and its first row, and says how many more there are. */
 export const reasonLines = (reasons: readonly Group[], isDryRun: boolean): string[] => {
   if (reasons.length === 0) return []
   const shown = reasons.slice(0, mostShown)

@@ -3,7 +3,7 @@ import type {Client} from '../http.ts'
 
 export type FollowRunInput = {org: string /** `id`: the import. */; id: string; run: string}
 
-/** Yields the events of a run until its end. After a lost connection it resumes with the last event. */
+/** Yields the events of a run until its end. After a lost connection, it continues after the last received event. */
 export const followRun = (
   client: Client,
   {org, id, run}: FollowRunInput,

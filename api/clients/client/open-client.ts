@@ -11,7 +11,7 @@ export type ApiClient<T extends Record<keyof T, OperationTypes>> = Operations<T>
   each: Lists<T>
   /** Yields the events of a run until its end. */
   followRun(input: FollowRunInput, options?: {signal?: AbortSignal}): AsyncGenerator<RunEvent>
-  /** Uploads a file in parts. A broken upload continues with the id that `onStarted` got. */
+  /** Uploads a file in parts. To resume an interrupted upload, set `upload` to the id that `onStarted` got. */
   uploadFile(input: UploadFileInput, options?: UploadOptions): Promise<Json>
   /** The HTTP client that the operations use. It can also call paths that this release does not know. */
   http: Client
@@ -33,6 +33,6 @@ export const prepareClient =
     }
   }
 
-/** Whether the error is a refusal of the API, with one of the codes if there are any. */
+/** Whether the error is a refusal of the API. If codes are given, the refusal must have one of them. */
 export const hasCode = (error: unknown, ...codes: string[]): boolean =>
   error instanceof ApiError && (codes.length === 0 || codes.includes(error.code))

@@ -10,7 +10,10 @@ export type UploadFileInput = {
   slot?: string
   /** How to read the file. Omitted options are detected. */
   reader?: object
-  /** The id of an interrupted upload, as `onStarted` received it. If this upload has expired, a new one begins. */
+  /**
+   * The id of an interrupted upload, as `onStarted` received it. If this upload has expired or has another size than the file, a new one
+   * begins.
+   */
   upload?: string
 }
 
@@ -18,6 +21,7 @@ export type UploadOptions = {
   signal?: AbortSignal
   /** Called with the id of the upload before the first byte is sent. Keep the id to resume the upload. */
   onStarted?(upload: string): void
+  /** Called at the start and after each part with the number of bytes that the server has stored. */
   onSent?(bytes: number): void
   /** The most bytes of a part, if the server's usual size is too large for the connection. */
   partBytes?: number

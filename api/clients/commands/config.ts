@@ -239,8 +239,8 @@ const pruneAll = async (
 type Settling = {directory: string; origin: Origin; here: Files; pushed: string[]; told: number | undefined}
 
 /**
- * Replaces pushed local files by the form in which the server stores them. Records the new version, unless another member changed the
- * configuration at the same time; then the directory must be pulled first. Returns the version of the directory.
+ * After a push, replaces the pushed local files by the form in which the server stores them, and records the new version. If another member
+ * changed the configuration at the same time, does neither; the directory must then be pulled first. Returns the version of the directory.
  */
 const settle = async (session: Session, {directory, origin, here, pushed, told}: Settling): Promise<number> => {
   const {files: now, version, etag} = await readThere(session)

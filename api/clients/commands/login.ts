@@ -80,7 +80,7 @@ const logout = async ({settings, out, server: named}: Cli) => {
   if (settings.token) out.warn('LADING_TOKEN is set and still authenticates every command')
 }
 
-/** Returns an error message, or null if the session has ended. */
+/** Ends the session on the server. Returns null if the session has ended, else an error message. */
 const endSession = async (server: string, token: string): Promise<string | null> => {
   try {
     await openRetryingClient(server, () => token).delete('/auth/session')
@@ -128,7 +128,7 @@ const askBrowser = async (cli: Cli, server: string, {browser, dc}: {browser: boo
   }
 }
 
-/** Checks the server before opening the browser. */
+/** Throws if the server does not respond. This check comes before the browser opens. */
 const assertReachable = async (server: string): Promise<Json> =>
   openRetryingClient(server, () => null).call('GET', '/health', {timeoutMs: 15_000})
 

@@ -104,7 +104,7 @@ const kindOf = ({dryRun, retryOf, undoOf}: Json) => {
   return dryRun ? 'dry run' : retryOf ? 'retry' : 'run'
 }
 
-/** Returns the state of a run, with its stop code. */
+/** Returns the label of a run's state, with the code if the run was stopped. Null without a run. */
 const stateOf = (run: Json): string | null => {
   if (!run) return null
   const {word} = describeRunState(run, count)

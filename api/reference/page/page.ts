@@ -12,7 +12,10 @@ import {markdown} from './text.ts'
 const read = (name: string) => readFileSync(new URL(name, import.meta.url), 'utf8')
 const [style, script] = [read('style.css'), read('script.js')]
 
-/** Returns the pages of the reference: a start page, and one for each noun. They are generated on first use. */
+/**
+ * Returns a function that renders a page of the reference: the start page for null, else the page of the tag with this slug. Throws NOT_FOUND
+ * for an unknown slug. The content of a page is generated on first use.
+ */
 export const openPages = (document: ApiDocument) => {
   const made = new Map<string, string>()
   const placed = placedIn(document)

@@ -18,7 +18,10 @@ const mostFailures = 20
 const mostEntries = 100_000
 const noProblem = 'No such problem was found'
 
-/** Returns kinds, counts and fixes of at most 30 problems. Cells are masked; the CRM's own messages, which quote records, are not sent. */
+/**
+ * Returns at most 30 problems of the last check, with kind, count and fix, and the counts of at most 20 kinds of failures of the newest run.
+ * Cells are masked; the CRM's own messages, which quote records, are not sent.
+ */
 export const explainIssue = (db: Pool) =>
   chatTool({
     name: 'explain_issue',

@@ -3,7 +3,7 @@ import type {Db} from '../../../sql/database.ts'
 import {listCuratedModules} from '../../../sql/registry.ts'
 import {readSamplePolicy} from '../sample-masking.ts'
 
-/** Returns a digest of the org's settings that decide what may be sent: the sample policy and the personal fields. */
+/** Returns a digest of the org's settings that decide what a model may see: the sample policy and the fields annotated as personal. */
 export const readContextHash = async (db: Db, org: string): Promise<string> => {
   const policy = await readSamplePolicy(db, org)
   const personal = (await listCuratedModules(db, org)).flatMap(({connectorId, apiName, annotations}) =>

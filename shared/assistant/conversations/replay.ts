@@ -23,12 +23,12 @@ export const readReplay = async (db: Db, {org, importNo, place}: ReplayQuery): P
   return turns.toReversed()
 }
 
-/** Returns the messages of the turns. `filter` masks personal values by the present rules, as in all other data that is sent. */
+/** Returns the messages of the turns. `filter` redacts or masks personal values by the present rules, as in all other data that is sent. */
 export const logReplay = (turns: readonly ReplayTurn[], filter: (text: string) => string): Message[] =>
   turns.flatMap(({sent, answer}): Message[] => [
     {role: 'user', text: filter(sent)},
     {role: 'assistant', text: filter(answer).slice(0, longestAnswer) || noWords},
   ])
 
-/** Replaces an empty message, because providers reject empty messages. */
+/** Replaces an empty answer, because providers reject empty messages. */
 const noWords = '(The answer has no words.)'

@@ -23,9 +23,9 @@ const VIA: Record<TurnQuestion['via'], AskedVia> = {session: 'session', token: '
 const [longestQuestion, longestAnswer, mostTargets, mostNotes] = [10_000, 40_000, 500, 20]
 
 /**
- * Stores a question and its answer as the last turn of the conversation place, in the transaction that charges for the answer. Returns id and
- * position, or null if the import or the file was deleted in the meantime. Ids are assigned under the import's lock. So if a reader sees a turn,
- * all turns with lower ids are visible too.
+ * Stores a question and its answer as the last turn of the conversation place, in the transaction that charges for the answer. Long texts are
+ * cut. Returns id and position, or null if the import or the file was deleted in the meantime. Ids are assigned under the import's lock. So if
+ * a reader sees a turn, all turns with lower ids are visible too.
  */
 export const keepTurn = async (
   tx: Tx,
@@ -64,7 +64,7 @@ export const keepTurn = async (
   return {id, position}
 }
 
-/** Replaces characters that Postgres text cannot contain: NUL and lone surrogates. */
+/** Cuts a text to `most` characters, and replaces the characters that Postgres text cannot contain: NUL and lone surrogates. */
 const storable = (text: string, most: number) => text.slice(0, most).replaceAll('\0', '\ufffd').toWellFormed()
 
 const plain = <T>(value: T): T =>

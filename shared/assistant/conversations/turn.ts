@@ -4,7 +4,7 @@ import {readPlaceKey} from './conversation-place.ts'
 
 /** Format of the body. Increase it for every change that an older build could not read completely, including a new kind of place. */
 export const TURN_FORMAT = 1
-/** Maximum number of turns at a place that are replayed, newest first. */
+/** Only this many of the newest turns at a place can be replayed. */
 export const mostReplayed = 6
 
 const TURN_ROUTES = ['auto-map', 'formula', 'chat'] as const

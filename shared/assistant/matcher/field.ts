@@ -116,7 +116,7 @@ const readModules = (fields: readonly MatchField[]): Map<string, Records> => {
 
 const placeOf = (module: string, field: string) => `${module}\n${field}`
 
-/** Assigns each header to the field that it was accepted for most often; ties go to the first field by name. */
+/** In each module, assigns each header to the field that it was accepted for most often; ties go to the first field by name. */
 const readAccepted = (accepted: readonly AcceptedName[]): Map<string, Set<string>> => {
   const best = new Map<string, AcceptedName>()
   for (const one of accepted) {

@@ -2,7 +2,7 @@ import {type CellKind, lookOf, looks} from '../../files/cell-kind.ts'
 import type {MatchColumn, MatchField} from './propose.ts'
 import {normalForm} from './words.ts'
 
-/** Statistics of a column's first values. If `count` is 0, no values are known. */
+/** Statistics of a column's first 20 values that are not empty. If `count` is 0, no values are known. */
 export type Fingerprint = {
   count: number
   /** For each format, the share of the values that may have it, 0 to 1. A date may be any value with a digit. */
@@ -12,6 +12,7 @@ export type Fingerprint = {
   date: number
   number: number
   boolean: number
+  /** Share of values with a digit. */
   digits: number
   /** Share of values that link to profiles on social networks, which are not company websites. */
   profile: number

@@ -4,7 +4,7 @@ import {readWords} from './words.ts'
 
 /**
  * The meaning of a name. `about`: the property, such as `city`. `kinds`: its kinds, such as `billing`. `of`: the subjects, such as `company`.
- * `nth`: a number in the name. `rest`: the unknown words.
+ * `nth`: the number in the name, such as 2 in `Phone 2`; 0 without one. `rest`: the unknown words.
  */
 type Meaning = {about: string; kinds: string[]; of: string[]; nth: number; rest: string[]}
 
@@ -39,7 +39,7 @@ const english = 1 << LANGUAGES.indexOf('en')
 /** Minimum number of unambiguous words in one language. With fewer, `spoken` is 0. */
 const fewestWords = 4
 
-/** Meanings that another meaning of the same name implies: in `mobile phone`, `phone` is dropped. */
+/** For a general meaning, the exact meanings that imply it. In `mobile phone`, `mobile` implies `phone`, so `phone` is dropped. */
 const saidBy: Record<string, string[]> = {
   address: ['street', 'housenumber', 'city', 'state', 'zip', 'country', 'pobox', 'addressextra', 'district', 'website', 'email'],
   phone: ['mobile', 'fax', 'pager', 'otherline'],

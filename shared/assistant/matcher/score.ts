@@ -46,7 +46,7 @@ export const scoreColumn = (
   })
 }
 
-/** Matches generic names of unnamed columns in the lexicon's languages. */
+/** Matches names without meaning: one or two letters, up to three digits, an empty name, or a generic one such as `Column 3` or `Spalte B`. */
 const OPAQUE =
   /^(?:(?:column|col|field|header|unnamed|spalte|feld|colonne|champ|columna|campo|colonna|coluna|kolom|veld|kolumna|pole|kolumn|fält)[\s:_.-]*)?(?:[a-z]{1,2}|\d{1,3})?$/i
 

@@ -1,4 +1,4 @@
-/** Returns the similarity of two words, 0 to 1, by the number of edits. Short words must be equal. */
+/** Returns the similarity of two words, 0 to 1, by the number of edits. A word of fewer than four letters is similar only to itself. */
 const likeness = (a: string, b: string): number => {
   if (a === b) return 1
   const longer = Math.max(a.length, b.length)

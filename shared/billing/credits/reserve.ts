@@ -48,8 +48,8 @@ export const reserveCredits = async (
 }
 
 /**
- * Raises the reservation to `amount`, if it is lower. Returns false and changes nothing if the balance is too low or the reservation has
- * ended.
+ * Raises the reservation to `amount`. Returns true without a change if at least `amount` was reserved. Returns false without a change if the
+ * balance is too low or the reservation has ended.
  */
 export const raiseReservation = async (tx: Tx, queue: Queue, {org, ref, amount}: SettleCreditsInput): Promise<boolean> => {
   assertWhole(amount, 0)

@@ -5,7 +5,7 @@ import {type UsageWindow, windowAt} from './window.ts'
 
 export const TRIAL = 'trial'
 
-/** For how many days after a failed payment an org can start metered work. */
+/** The days after a failed payment during which an org can still start metered work. */
 const graceDays = 7
 const dayMs = 86_400_000
 

@@ -31,8 +31,8 @@ export const movePlan = async (tx: Tx, {org, to, status, anchor, isRenewed = fal
 }
 
 /**
- * Sets the row limit of the current period. A higher plan adds rows in proportion to the rest of the period; a lower plan sets its own
- * limit.
+ * Sets the row limit of the current period. A higher plan adds rows in proportion to the rest of the period, up to its own limit. A lower plan
+ * sets its own limit.
  */
 const moveRows = async (tx: Tx, {org, plan, window, now}: PlanStatus, to: PlanVersion) => {
   const {rowsLimit} = await holdPeriod(tx, {org, ...window, rowsLimit: plan.limits.rowsPerPeriod})

@@ -7,7 +7,8 @@ import {obstacleOf, type PlanStatus, TRIAL} from './plan-status.ts'
 /**
  * One way to make the same request succeed. `fewer`: request at most this many rows. `plan`: choose a plan with room or with the feature.
  * `trial`: an owner starts the trial, which has the room or the feature. `pack`: buy AI credits. `overage`: enable overage. `period`: wait
- * for the next period. `payment`: pay or change the card. `support`: contact support.
+ * for the next period. `payment`: pay or change the card. `support`: contact support. The property `limit` is the limit of the plan or trial;
+ * null if a feature is missing.
  */
 export type Lift =
   | {by: 'fewer'; rows: number}

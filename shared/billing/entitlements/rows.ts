@@ -12,9 +12,9 @@ const unbegunHours = 24
 type ReserveForRunInput = {runId: string; rows: number; fewer: boolean}
 
 /**
- * Reserves the rows that a run may write, in the org's current period, and returns their number. The run counts in that period, even if it
- * ends later. If the period has too little room and overage is disabled, throws LIMIT_ROWS. With `fewer`, reserves as many rows as fit, but
- * throws LIMIT_ROWS if not even one fits.
+ * Reserves the rows that a run may write, in the org's current period, and returns how many were reserved. The run counts in that period, even
+ * if it ends later. With overage, reserves all `rows`. Without overage, throws LIMIT_ROWS if they do not fit; with `fewer`, reserves as many as
+ * fit, and throws only if not even one fits.
  */
 export const reserveForRun = async (tx: Tx, planStatus: PlanStatus, {runId, rows, fewer}: ReserveForRunInput): Promise<number> => {
   const {org, plan, window, overageEnabled} = planStatus
@@ -61,7 +61,7 @@ const LAPSED = {
   message: `This run did not begin within ${unbegunHours} hours of its authorisation. Authorise another one`,
 }
 
-/** Periodic task: settles runs that will write nothing more, which releases their reserved rows. Returns the number of settled runs. */
+/** Periodic task: settles at most `most` runs that will write nothing more, which releases their reserved rows. Returns how many it settled. */
 export const releaseIdle = async (db: Pool, {most}: {most: number}): Promise<number> => {
   for (let done = 0; done < most; done++) {
     const found = await db.transaction(async tx => {

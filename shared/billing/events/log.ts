@@ -23,7 +23,7 @@ export const readEventLog = async (
   return {events, nextCursor}
 }
 
-/** Enqueues an event again, for example after the cause of its failure was fixed. Throws NOT_FOUND for an unknown or completed event. */
+/** Enqueues an event again, for example after the cause of its failure was fixed. Throws NOT_FOUND for an unknown, applied or ignored event. */
 export const retryEvent = ({db, queue}: {db: Pool; queue: Queue}, staff: Staff, id: string) =>
   db.transaction(async tx => {
     const event = await reopenEvent(tx, id)

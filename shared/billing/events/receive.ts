@@ -15,8 +15,8 @@ type ReceiveDeps = {db: Pool; queue: Queue; config: Pick<Config, 'PAYMENT_ENVIRO
 
 /**
  * Stores a verified event and enqueues its application, once per event id. If a plan change or another change of billing holds the org's billing
- * lock, throws CHANGE_IN_PROGRESS after storing the event. The provider then sends the event again. If a worker applies other events of the org,
- * the event is applied after them: one purchase causes eight events within a second.
+ * lock, throws CHANGE_IN_PROGRESS after storing the event. The provider then sends the event again. If a worker holds the lock to apply other
+ * events, the event waits for them without an error, because one purchase causes eight events within a second.
  */
 export const receiveEvent = async ({db, queue, config}: ReceiveDeps, event: Stripe.Event): Promise<{received: true}> => {
   assertEvent(event)

@@ -6,7 +6,10 @@ const RowAmount = z.union([z.number().positive(), z.string().regex(/^\d+(\.\d{1,
 
 const PlanAmounts = z.strictObject({month: Amount.optional(), year: Amount.optional(), row: RowAmount.optional()})
 
-/** The operator's prices, in the smallest unit of one currency. `row`: the price of one overage row, billed monthly. */
+/**
+ * The operator's prices, in the smallest unit of one currency. `plans` has the prices by the plan's key, `packs` by the pack's. `row`: the price
+ * of one overage row, billed monthly.
+ */
 export const PriceList = z.strictObject({
   currency: z.string().regex(/^[a-z]{3}$/, 'Three lower-case letters, e.g. eur'),
   taxBehavior: z.enum(['inclusive', 'exclusive']).optional(),

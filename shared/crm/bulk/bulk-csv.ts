@@ -3,7 +3,7 @@ import {maxRowCharacters} from '../../files/row.ts'
 import {badPlace} from '../../files/text/decoder.ts'
 import {utf8Of} from '../../files/text/text.ts'
 
-/** The characters of one piece of records. The caller stores a piece in one transaction, so a piece has several hundred records. */
+/** A piece of records is yielded after this many characters. The caller stores a piece, several hundred records, in one transaction. */
 const usualCharacters = 65_536
 
 /**

@@ -10,7 +10,7 @@ const unpackedLimit = 4 * 1024 ** 3
 /**
  * Yields the records of a stored bulk file in pieces. Each record has one text per entry of `columns`, which are names or positions. An empty
  * text is an empty value; links and users are ids, times are ISO 8601, lists are joined by `;`. Throws a retryable CrmError if the file is
- * unreadable or lacks a column, but TextFault for a NUL. Source of the form: the vendor's pages of bulk read.
+ * unreadable, contains a NUL or lacks a column. Source of the form: the vendor's pages of bulk read.
  */
 export async function* readExportedRecords(
   object: StoredObject,

@@ -30,7 +30,10 @@ export type ProbeContext = {
  */
 export type Finding = {seen: string; isExpected: boolean | null; capabilities?: Partial<Capabilities>}
 
-/** One fact that the CRM's documentation leaves open, and the calls that check it. */
+/**
+ * One fact that the CRM's documentation leaves open, and the calls that check it. `consequence`: what follows if the CRM does not behave as
+ * `expected`.
+ */
 export type Probe = {
   id: string
   fact: string

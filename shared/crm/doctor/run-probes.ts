@@ -20,9 +20,9 @@ const clearMs = 20_000
 const mostTries = 4
 
 /**
- * Runs the probes against one CRM org. Each call costs one API credit: about 60 calls, and about 25 more with `write`. When the time is up, the
- * remaining facts are unknown; if no writing probe has begun, the report has none. Throws a Refusal if the org has no credits left, or the CRM
- * refuses the token. With `write`, throws a Refusal unless the org is a sandbox or developer org.
+ * Runs the probes against one CRM org. Each call costs one API credit: about 60 calls, and about 25 more with `write`. When `timeUp` aborts, by
+ * default after four minutes, the remaining facts are unknown; if no writing probe has begun, the report has none. Throws a Refusal if the org
+ * has no credits left, or the CRM refuses the token. With `write`, throws a Refusal unless the org is a sandbox or developer org.
  */
 export const runProbes = async (
   sendCrmRequest: SendCrmRequest,

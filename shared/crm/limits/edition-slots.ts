@@ -18,7 +18,10 @@ export const slotsOfEdition = (edition: string | null | undefined): number | und
 
 const editionEveryMs = 60_000
 
-/** Returns a function that reads the limit of the org's edition, at most once a minute. The limit is `otherwise` for an unknown edition. */
+/**
+ * Returns a function that returns the concurrent calls of the org's edition, or `otherwise` for an unknown edition. The function reads the
+ * stored edition at most once a minute.
+ */
 export const openSlotCap = (db: Pool, org: CrmOrg, otherwise: number) => {
   let cap = otherwise
   let askedAt = Number.NEGATIVE_INFINITY

@@ -16,7 +16,8 @@ type Names = {fields: string[]; check: string[]}
 
 /**
  * Returns one record or null per id, in the order of `ids`. Each call reads up to 50 fields of all ids. If `fields` is empty, reads every field
- * that a list of records can contain. `dropped`: the names in `fields`, or in `check` if `fields` is empty, that such a list cannot contain.
+ * that a list of records can contain. `dropped`: the names in `fields`, or in `check` if `fields` is empty, that belong to no field or to
+ * a field that such a list cannot contain.
  */
 export const readByIds = async (
   {module, connection}: OpenModule,
@@ -63,8 +64,8 @@ const merge = (parts: CrmRecord[][]): Map<string, CrmRecord> => {
 type QuotaNoteInput = {org: string; connector: string; run: string | undefined}
 
 /**
- * Runs a read. If the daily quota is exhausted, notes this on `run` and rethrows the error. Nothing is noted on a run that has ended or uses
- * another connection.
+ * Runs a read. If the daily quota is exhausted, notes this on `run` and rethrows the error. Nothing is noted on a run that is closing, has
+ * ended or uses another connection.
  */
 export const withQuotaNote = async <T>(db: Db, {run, ...place}: QuotaNoteInput, read: () => Promise<T>): Promise<T> => {
   try {

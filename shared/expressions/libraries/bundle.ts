@@ -6,12 +6,12 @@ import {assertLoads} from './check.ts'
 import {managerFor, type PublishedLibrary, type Publisher} from './library.ts'
 import {publishLoaded} from './publish.ts'
 
-/** The checked libraries of a bundle: those to publish, the namespaces of the skipped ones, and a warning for each skipped one. */
+/** The libraries of a bundle: `loaded` are checked and will be published. `skipped` has the namespaces of the others, each with a warning. */
 type PreparedLibraries = {loaded: PublishedLibrary[]; skipped: string[]; warnings: string[]}
 
 /**
- * Checks a bundle's libraries before anything is written. If a library does not load or an example fails, the push is refused. A library
- * that another publisher manages is skipped with a warning.
+ * Checks a bundle's libraries before anything is written. Throws if a library does not load or an example fails. A library that another
+ * publisher manages is skipped with a warning.
  */
 export const prepareLibraries = async (db: Pool, author: Author, libraries: PublishedLibrary[]): Promise<PreparedLibraries> => {
   const prepared: PreparedLibraries = {loaded: [], skipped: [], warnings: []}
@@ -32,7 +32,7 @@ export const prepareLibraries = async (db: Pool, author: Author, libraries: Publ
   return prepared
 }
 
-/** Publishes each library in its own transaction. Returns the resulting registry versions in order. */
+/** Publishes each library in its own transaction. Returns the resulting registry versions in order; an unchanged library makes none. */
 export const publishPrepared = async (db: Pool, author: Author, {loaded}: PreparedLibraries): Promise<number[]> => {
   const made: number[] = []
   for (const library of loaded) {

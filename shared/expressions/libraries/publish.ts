@@ -32,7 +32,7 @@ export const publishLibrary = async (
   return publishLoaded(db, publisher, {namespace, ...asked}, {...published, restoredFrom: null})
 }
 
-/** Publishes an old version again as the next one. Restoring the current version does nothing. */
+/** Publishes an old version again as the next one. Nothing is published if the old version equals the current one. */
 export const restoreLibrary = async (
   db: Pool,
   publisher: Publisher,

@@ -14,7 +14,7 @@ const carriageReturn = 13
 
 /**
  * Yields the file's records, including the header. After each piece of at most 64 KiB, yields the records that the piece completed. Refusals
- * name the row, and the line if it is known. For `onBad`, see `utf8Of`. `onPiece` gets each piece of text as UTF-8, without the skipped lines.
+ * name the row, and the line if it is known. For `onBad`, see `TextOptions`. `onPiece` gets each piece of text as UTF-8, without skipped lines.
  */
 export async function* recordsOf(
   bytes: AsyncIterable<Uint8Array>,

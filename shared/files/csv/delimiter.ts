@@ -11,8 +11,8 @@ type ScoreOptions = {
 }
 
 /**
- * Returns the delimiter with which the largest share of the records has the same number of cells, at least two. Returns undefined for a single
- * column.
+ * Returns the candidate with which the largest share of the first 200 records has the same number of cells, at least two. Returns undefined for
+ * a single column.
  */
 export const scoreDelimiters = (text: string, options: ScoreOptions = {}) => {
   const scores = candidates

@@ -4,7 +4,8 @@ import type {CsvReader, ReaderOptions} from '../reader.ts'
 import {parserOptionsOf} from './csv-options.ts'
 
 /**
- * A later row that looks like the header. `title`: the first cell of the title row above. `reader`: the options that make the row the header.
+ * A later row that looks like the header. `title`: the first cell of the title row above. `columns`: the first 20 names. Title and names are cut
+ * at 100 characters. `reader`: the options that make the row the header.
  */
 export type HeaderProposal = {title: string; columns: string[]; reader: ReaderOptions}
 

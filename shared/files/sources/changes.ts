@@ -66,7 +66,7 @@ const plan = ({source, changes}: ApplyChangesInput) => {
   }
 }
 
-/** Drops choices for columns that neither the file nor its cleaning has. */
+/** Drops choices for columns that are neither in the file nor made by a split of the changed cleaning. */
 const fittingOf = ({choices = {}, cleaning = []}: SourceChanges, {columns, fileColumns}: SourceEvidence): ChoiceChanges => {
   const own = fileColumns ?? columns.map(({name}) => name)
   const names = new Set([...own, ...cleaning.flatMap(step => (step.step === 'split' ? step.into : []))])

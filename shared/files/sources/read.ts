@@ -18,7 +18,7 @@ type FoundFile = {reader: Reader; rows: number; evidence: SourceEvidence; isGuar
 
 /**
  * The result of a read, in the form of a source row. `evidence` and `findings` are JSON; for `findings`, see `describeFindings`. `corrects`: the
- * run whose failed rows a new file holds.
+ * run and the source whose failed rows a new file holds, if it is a failed.csv that names them.
  */
 export type FileRead = {reader: Reader; rows: number; evidence: string; findings: string; corrects?: FailedRowsOrigin | undefined}
 
@@ -27,7 +27,10 @@ export const readNewSource = async ({storage, config}: FileDeps, file: NewFile):
   return {reader, rows, evidence: JSON.stringify(evidence), findings: describeFindings({reader, choices: {}}, evidence), corrects}
 }
 
-/** Reads another sheet of a workbook. `evidence`: the evidence of the sheet that was read before. */
+/**
+ * Reads another sheet of a workbook. If the sheet has the apostrophes or columns of reasons of failed.csv, it is read again without them.
+ * `evidence`: the evidence of the sheet that was read before.
+ */
 export const readSheet = async (
   deps: FileDeps,
   {fileKey, sheet, evidence: known}: {fileKey: string; sheet: string; evidence: string},

@@ -48,8 +48,9 @@ export const resolveReader = (
       : countDelimiters(text, {quote: stated.quote, skipRows, comment: stated.comment, cut: sample.length >= sampleBytes})
   const {badBytes, ...others} = stated
   const hasReasons = stated.headerRow !== false && hasReasonColumns(text, {delimiter, skipRows})
-  // The sample of a long failed.csv may have no cells with apostrophes. A failed.csv of an earlier build has no reasons and begins with `sep=`.
-  // So a file with columns of reasons, and a long file with `sep=,`, count as files with apostrophes.
+  // failed.csv has an apostrophe before cells that look like formulas, but the sample of a long one may have no such cell. A failed.csv of an
+  // earlier build has no columns of reasons and begins with `sep=,`. So a file with these columns, and a long file with `sep=,`, count as files
+  // with apostrophes.
   const isGuarded = hasGuards(text, delimiter) || hasReasons || (separator === ',' && sample.length >= sampleBytes)
   const reader = consistent({
     ...(hasReasons && {reasons: 'remove'}),

@@ -2,7 +2,8 @@ import {isUtf8} from 'node:buffer'
 import {badPlace, type DecodedText, openDecoder} from './decoder.ts'
 
 /**
- * The error of bytes that are invalid in the encoding, or of a NUL. `byte`: the offset from 0, known for UTF-8 only. `cut`: the file ends early.
+ * The error of bytes that are invalid in the encoding, or of a NUL. `byte`: the offset from 0, known for UTF-8 only. `cut`: the file ends within
+ * a character.
  */
 export class TextFault extends Error {
   override name = 'TextFault'
@@ -18,7 +19,10 @@ export class TextFault extends Error {
 
 export type TextOptions = {
   encoding: string
-  /** Called with the number of undecodable places, which become `badPlace`. Without `onBad`, the first undecodable place throws a TextFault. */
+  /**
+   * Called once for each decoded piece that has undecodable places, with their number in this piece. Each place becomes the character
+   * `badPlace`. Without `onBad`, the first undecodable place throws a TextFault.
+   */
   onBad?: ((places: number) => void) | undefined
 }
 

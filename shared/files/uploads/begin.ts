@@ -24,8 +24,8 @@ type BeginUploadInput = {
 }
 
 /**
- * Begins an upload in parts. Checks the size, the slot, and that no run on the import is active, so that these are not refused only after the
- * last part.
+ * Begins an upload in parts. Checks the size, the slot, and that no run on the import is active, so that an upload is not refused only after its
+ * last part. Throws `UPLOAD_LIMIT` if the import has ten unfinished uploads, or if those of the org have too many bytes.
  */
 export const beginUpload = async (
   {db, config}: Pick<SourceDeps, 'db' | 'config'>,

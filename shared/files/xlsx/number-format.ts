@@ -22,7 +22,7 @@ type Section = {
 
 /**
  * A parsed number format. `date`: the kind of the first section, if it is a date; every number is then a date. `isPlain`: every number is
- * displayed as stored.
+ * displayed as stored, apart from rounding, digit grouping and other characters such as currency signs.
  */
 export type NumberFormat = {date: DateKind | null; sections: Section[]; isPlain: boolean}
 
@@ -157,8 +157,8 @@ export const displayNumber = (format: NumberFormat, digits: string): DisplayedNu
 }
 
 /**
- * Number of digits that spreadsheet programs show. Further digits are the error of a binary fraction, such as 7.0000000000000007E-2 for 7
- * %.
+ * The number of significant digits that spreadsheet programs show. Further digits are the error of a binary fraction, such as
+ * 7.0000000000000007E-2 for 7 %.
  */
 const significantDigits = 15
 

@@ -1,8 +1,8 @@
 import type {Handlers} from './xml.ts'
 
 /**
- * Matches the escapes of characters that XML cannot contain, such as `_x000D_`. An underscore that looks like an escape is written as
- * `_x005F_`.
+ * Matches the escapes of characters that XML cannot contain, such as `_x000D_`. In a literal text of this form, the first underscore is
+ * escaped as `_x005F_`.
  */
 const escaped = /_x([0-9A-F]{4})_/gi
 

@@ -9,7 +9,7 @@ import {openXml} from './xml.ts'
 import {corrupt, type Zip} from './zip.ts'
 
 const slabBytes = 64 * 1024
-/** The bytes of slabs from the temporary file that are kept in memory. The slab that was loaded longest ago is dropped first. */
+/** Maximum number of bytes of slabs that are read back from the temporary file and kept in memory. The slab read first is dropped first. */
 const keptBytes = 4 * 1024 ** 2
 /** The positions of only every 16th string are stored. The other strings are found by the lengths of the strings before them. */
 const stride = 16

@@ -12,7 +12,7 @@ const [general, date, time, moment, duration, percent] = ['General', 'yyyy-mm-dd
 
 /**
  * Returns a built-in format by its number, including the formats of East Asian editions. Source: ECMA-376 part 1, 18.8.30. Currencies (5 to 8,
- * 37 to 44) and fractions (12, 13) display the stored number.
+ * 37 to 44) and fractions (12, 13) count as General, which displays the stored number.
  */
 const builtIn = (id: number): NumberFormat => {
   if (id === 9 || id === 10) return percent

@@ -25,7 +25,7 @@ export type FormattedCells = {displayed: string; stored: string}
 export type WorkbookEvidence = {
   /** The year from which the serial numbers of dates count days. */
   epoch: 1900 | 1904
-  /** Merged ranges of the sheet. The first cell of each has the value; the others are empty. */
+  /** The number of merged ranges of the sheet. The first cell of each range has the value; the others are empty. */
   merged: number
 }
 
@@ -238,7 +238,7 @@ const headerOf = (texts: string[], {headerRow}: Options, {left, right}: Range) =
   return Array.from({length: width}, (_, at) => (headerRow ? (texts[at] ?? '') : ''))
 }
 
-/** Numbers the rows and fits them to the header. A blank row is a row only if another row follows. */
+/** Numbers the rows below the header. Pads short rows and marks longer ones as ragged. Blank rows count only if a row with cells follows. */
 const openRows = (file: XlsxFile, headerNumber: number) => {
   const width = file.columns.length
   let [rowNumber, last, filled] = [0, headerNumber, 0]

@@ -4,7 +4,7 @@ import {maxRowCharacters} from '../row.ts'
 import {corrupt} from './zip.ts'
 
 const deepest = 64
-/** Maximum length of an element's text and attributes. saxes buffers them until they are complete. */
+/** Maximum number of characters of an element's text or attributes. saxes buffers them until they are complete. */
 const longestPiece = 4 * maxRowCharacters
 
 export type Attributes = Record<string, string>
@@ -69,7 +69,7 @@ export const readXml = async (part: string, bytes: AsyncIterable<Buffer>, handle
 
 const localName = (name: string) => name.slice(name.indexOf(':') + 1)
 
-/** Returns the encoding of an XML part. It is usually UTF-8; UTF-16 and, in the declaration, other encodings are allowed. */
+/** Returns the encoding of an XML part: UTF-16 if the first two bytes show it, else the declared encoding, else UTF-8. */
 const encodingOf = (bytes: Buffer) => {
   if (bytes[0] === 0xff || bytes[1] === 0) return 'utf-16le'
   if (bytes[0] === 0xfe || bytes[0] === 0) return 'utf-16be'

@@ -7,8 +7,8 @@ type Severity = (typeof SEVERITIES)[number]
 
 /**
  * A problem that a check found. Rows with the same problem are counted together. `kind`: the code that a run would use, in lower case, or
- * another name if there is none. `rows`: the first of the `count` affected rows; empty if no single row causes the problem. `samples`:
- * cells as in the file. `place`: the line and column in an expression.
+ * another name if there is none. `rows`: the numbers of the first 20 of the `count` affected rows; empty if no single row causes the
+ * problem. `samples`: up to five cells as in the file, truncated. `place`: the line and column in an expression.
  */
 export type CheckProblem = {
   severity: Severity

@@ -17,7 +17,7 @@ export type Breach = {
 }
 
 type BreachPlace = {slot: string; label: string}
-/** `accepted`: the row counts of the last accepted files. */
+/** `accepted`: the row counts of the slot's last accepted files, at most ten. */
 type FileToJudge = {label: string; measure: FileMeasure; accepted: readonly number[]}
 
 /** The fewest accepted files for a comparison of row counts. */
@@ -40,7 +40,7 @@ export const findBreaches = (contract: SourceContract, {label, measure, accepted
   ]
 }
 
-/** The columns of a file after cleaning. `fileColumns`: those without the columns that cleaning added. */
+/** `names`: the names of a file's columns after cleaning. `fileColumns`: those of them that cleaning did not add. */
 type NamedColumns = {label: string; names: readonly string[]; fileColumns: readonly string[]}
 
 /** Returns the expectations about column names that a file with these columns does not meet. */
@@ -180,7 +180,10 @@ const judgeRows = (
   ]
 }
 
-/** Returns the limits of the number of rows: those of the contract, narrowed by the allowed deviation from the median of the accepted files. */
+/**
+ * Returns the limits of the number of rows. With `fewestAccepted` accepted files or more, the allowed deviation from their median narrows the
+ * limits of the contract.
+ */
 const rowLimits = ({least, most, change}: RowExpectations, accepted: readonly number[]) => {
   if (change === null || accepted.length < fewestAccepted) return {least, most, median: null}
   const median = medianOf(accepted)

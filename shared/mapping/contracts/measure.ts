@@ -20,8 +20,8 @@ export type MeasureInput = {
 }
 
 /**
- * Counts of one column, without its values. `repeated`: cells whose value an earlier row has. `others`: cells whose value is not allowed.
- * Both are null if they were not measured.
+ * Counts of one column, without its values. `repeated`: cells whose value an earlier row has; null unless uniqueness was measured. `others`:
+ * cells whose value is not allowed; null if any value is allowed.
  */
 export type ColumnMeasure = {
   name: string
@@ -33,14 +33,14 @@ export type ColumnMeasure = {
   others: CellCount | null
 }
 /**
- * Counts of a file after cleaning. `fileColumns`: its columns without those that cleaning added. `columns`: those of the wanted columns
- * that the file has.
+ * Counts of a file after cleaning. `names`: the names of all columns. `fileColumns`: those of them that cleaning did not add. `columns`: the
+ * counts of the requested columns that the file has.
  */
 export type FileMeasure = {rows: number; names: string[]; fileColumns: string[]; columns: ColumnMeasure[]}
 
 /**
  * Measures a file in one pass with bounded memory. Repeated values are found by digests on disk, among the first 50,000,000 cells. Rows that
- * cleaning excluded do not count. Columns also leave out ragged rows.
+ * cleaning excluded do not count. The counts of columns also leave out ragged rows.
  */
 export const measureFile = async (deps: FileDeps, input: MeasureInput): Promise<FileMeasure> => {
   try {

@@ -11,8 +11,8 @@ type FlowFacts = {sources: {id: string; columns: string[]}[]; modules: Map<strin
 
 /**
  * Completes flows with the settings of their modules. A flow without `match` gets the module's default; `match: null` states that every row
- * creates a record. A flow whose id is not in `stored` also gets default mappings of fields that it does not map. Default mappings that do
- * not fit the file or the CRM are left out. Subform flows and flows that delete get no defaults.
+ * creates a record. A flow whose id is not in `stored` also gets default mappings of fields that it does not map. Default mappings are left
+ * out if the settings exclude the field, or if they do not fit the file or the CRM. Subform flows and flows that delete get no defaults.
  */
 export const addModuleDefaults = (flows: Flow[], stored: readonly Flow[], settingsOf: SettingsOf, facts: FlowFacts): Flow[] => {
   const before = new Set(stored.map(({id}) => id))

@@ -71,7 +71,7 @@ const SnapshotSource = z.object({
   /** `rows`: all rows of the file. `struck`: how many of them cleaning excludes. */
   rows: z.number(),
   struck: z.number().optional(),
-  /** How each column's ambiguous values are read, if a user chose it or a value proves it. */
+  /** By column name: how its values are read, as a user chose, as a value proves, or by the org's date format. */
   readings: z.record(z.string(), Reading).optional(),
 })
 export type SnapshotSource = z.infer<typeof SnapshotSource>

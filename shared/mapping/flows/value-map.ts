@@ -4,7 +4,7 @@ import {CLEAR, convert, type FieldShape, LISTS} from './value.ts'
 
 /** What happens to a value without an entry: it is converted as it is, treated as a blank cell, or fails the row. */
 type Otherwise = 'keep' | 'empty' | 'fail'
-/** The value map of a mapping. `entries`: the new values by trimmed lower-case text. */
+/** The value map of a mapping. `entries`: the new values by the value that they replace, trimmed and in lower case. */
 export type ValueMap = {entries: ReadonlyMap<string, string>; otherwise: Otherwise}
 
 /**

@@ -42,8 +42,8 @@ const assertFits = (kind: QuestionKind, choice: string) => {
 }
 
 /**
- * Answers of users. The answer to one question is a record or a choice. A rule applies to all questions of one kind in a flow that have no
- * answer; `ask` removes a rule.
+ * Answers of users. The answer to one question is a record or a choice. A rule applies to all questions of one kind in a flow, or of one
+ * edited field, that have no answer; `ask` removes a rule.
  */
 export const AnswersBody = z
   .strictObject({

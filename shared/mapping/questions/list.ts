@@ -39,7 +39,7 @@ export const readQuestions = async (
   }
 }
 
-/** Describes a question. `candidates`: the records that still exist. `rowNumbers`: the first of the waiting rows. */
+/** Describes a question. `candidates`: the records that still exist. `rows`: how many rows wait. `rowNumbers`: the first 20 of them. */
 const describe = (question: OpenRowQuestion, read: ReadModule | undefined, urlOf: RecordUrls) => {
   const {key, kind, flowId, module, field, found: foundRun, rows, numbers, choice, recordId, decidedBy, decidedAt} = question
   return {

@@ -27,7 +27,10 @@ type File = {
 type TakenFile = {sourceId: string}
 type Sheet = {fromSource: string; sheet: string; label?: string | undefined}
 
-/** The result of filling a slot. `state`: that of the import. `waiting`: the slots without a file. `issues`: what does not fit. */
+/**
+ * The result of filling a slot. `state`: that of the import. `waiting`: the slots without a file; only this slot if its file could not be read
+ * as the slot defines. `issues`: what does not fit.
+ */
 export type FilledSlot = {slot: string; state: string; waiting: string[]; issues: Issue[]}
 
 /**

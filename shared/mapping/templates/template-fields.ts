@@ -10,7 +10,10 @@ import {namespacesOf, shapeLibrary} from '../flows/libraries.ts'
 const TemplateField = z.object({type: z.string(), length: z.number().nullable(), unique: z.boolean(), lookup: z.string().nullable()})
 export type TemplateField = z.output<typeof TemplateField>
 
-/** The fields and libraries that a template uses, as they were when it was saved. Empty if they were unknown then. */
+/**
+ * What a template uses, as it was when the template was saved. `modules`: the fields by module and field name. `libraries`: the function names
+ * by library. Both are empty if they were unknown then.
+ */
 export const KnownAtSave = z.object({
   modules: z.record(z.string(), z.record(z.string(), TemplateField)).default({}),
   libraries: z.record(z.string(), z.array(z.string())).default({}),

@@ -8,7 +8,7 @@ import {findKnownNow, keepKnown} from './template-fields.ts'
 
 /**
  * The result of a validation. `issues`: why the document cannot be saved. `problems`: the problems that its imports would have; those with
- * `stops` prevent a run.
+ * `stops` prevent a run. Each list has at most 100 entries.
  */
 type ValidatedTemplate = {
   valid: boolean

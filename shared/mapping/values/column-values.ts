@@ -33,8 +33,8 @@ type ColumnValue = {value: string; count: number; option: boolean | null; sugges
 
 /**
  * Counts the distinct values of a column in one pass over the file, most frequent first. Stops after 30 s, with `complete: false`. As in a value
- * map, values that differ only in letter case and surrounding blanks are one. Memory is bounded: the first 1,000 values are counted exactly; of
- * others, only the number is estimated. Leaves out ragged rows and rows that cleaning excluded. Returns JSON in UTF-8.
+ * map, values that differ only in letter case and surrounding blanks are one. To bound the memory, lists only the first 1,000 values of at most
+ * 300 characters, and estimates how many others there are. Leaves out ragged rows and rows that cleaning excluded. Returns JSON in UTF-8.
  */
 export const readColumnValues = async (deps: FileDeps, input: ValuesInput): Promise<Uint8Array<ArrayBuffer>> => {
   try {

@@ -8,8 +8,8 @@ import {isFailedFile, rangeWithoutReasons, reasonColumns} from '../results/reaso
 export type CorrectedFile = {fileKey: string; reader: unknown}
 
 /**
- * The file of the run. `keys`: the columns by which rows are found if the corrected file has no row numbers. `rows`: how many rows the file
- * has.
+ * The file of the run. `keys`: the columns by which rows are found if the corrected file has no row numbers and another number of rows.
+ * `rows`: how many rows the file of the run has.
  */
 type RunFile = {columns: string[]; keys: string[]; rows: number}
 

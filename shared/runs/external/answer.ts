@@ -18,7 +18,10 @@ const OF_ALL: Code[] = [
   ...(['CONNECTION_NOT_FOUND', 'CONNECTION_THROTTLED', 'CONNECTION_UNAVAILABLE', 'DAILY_ALLOWANCE_SPENT', 'NOT_OFFERED'] as const),
 ]
 
-/** Reads a write and the result of each item, in the order sent. `crm`: the CRM error that the write got as a whole, or null. */
+/**
+ * Reads a write and the result of each item, in the order sent. `crm`: the CRM error of the whole write; null if there is none, or only errors
+ * of single items.
+ */
 export const readWrite = async (db: Db, {org, id}: {org: string; id: string}) => {
   const found = await findWrite(db, {org, id})
   if (!found) throw new Refusal('NOT_FOUND', 'No such write, or it ended too long ago')

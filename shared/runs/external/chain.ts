@@ -30,8 +30,9 @@ export const findPrevious = async (tx: Tx, {org, person, admin, importNo, id, co
 }
 
 /**
- * Joins a run that begins to the chain of the run that it retries. Without `retryOf`, joins it to the chain of the import's last external run,
- * unless that run was undone. Modules and flows keep their numbers. The caller must have locked the run and its import.
+ * Joins a run that begins to the chain of the run that it retries. Without `retryOf`, joins it to the chain of the import's last ended external
+ * run that no run retries, unless an undo of that run has begun. Modules and flows keep their numbers. The caller must have locked the run and
+ * its import.
  */
 export const enterChain = async (tx: Tx, run: ExternalRun): Promise<void> => {
   const previous = await findChainEnd(tx, run)

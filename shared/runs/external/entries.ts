@@ -45,9 +45,9 @@ export const assertEntries = ({entries}: z.output<typeof EntriesBody>) => {
 }
 
 /**
- * Logs outcomes that an external engine settled without a send, as attempt 0. A failed or skipped row enters the run's counts unless this run
- * sent it. A record that a skipped row matched is never claimed for a lost create of the chain. With a `writeId`, a repeated request logs
- * nothing.
+ * Logs outcomes that an external engine settled without a send, as attempt 0. A row that failed or was skipped in the phase `write` enters the
+ * run's counts, unless this run sent or metered it. A record that a skipped row matched is never claimed for a lost create of the chain. With a
+ * `writeId`, a repeated request logs nothing.
  */
 export const logEntries = async (
   tx: Tx,

@@ -11,8 +11,8 @@ import {writeSettlement} from './settle.ts'
 export type NumberedEntry = {entry: Entry; module: number; flow: number | null}
 
 /**
- * Logs entries as attempt 0. A failed or skipped row enters the run's counts, in place of its earlier outcome, unless this run sent it. The
- * caller must have locked the run.
+ * Logs entries as attempt 0. A `failed` or `skipped` entry of the phase `write` enters the run's counts, in place of the row's earlier outcome,
+ * unless this run sent or metered the row. The caller must have locked the run.
  */
 export const writeEntries = async (tx: Tx, run: ExternalRun, numbered: NumberedEntry[]) => {
   const chain = run.chainNo ?? run.no

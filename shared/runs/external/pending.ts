@@ -35,7 +35,10 @@ export const endRequest = async (tx: Tx, run: ExternalRun, id: string): Promise<
 
 const rowsPerLook = 1_000
 
-/** Logs each accepted row of an ending run that was never sent, because no engine will send it later. The caller must have locked the run. */
+/**
+ * Logs the accepted rows of an ending run that were never sent and about which the engine logged nothing, because no engine will send them
+ * later. The caller must have locked the run.
+ */
 export const logUnsent = async (tx: Tx, run: ExternalRun): Promise<void> => {
   // A worker may have stored a write's results without ending its request.
   for (const id of await listTriedWrites(tx, run.no)) await endRequest(tx, run, id)

@@ -105,7 +105,7 @@ const findEnd = (run: ExternalRun): Refusal | null => {
 }
 
 /**
- * Renews the lease of an external run, and begins an authorised run. A stopped run may still renew its lease in order to report. Refuses a run
+ * Renews the lease of an external run, and begins an authorised run. A stopped run can still renew its lease in order to report. Refuses a run
  * that is closing, ended, expired or used by the service's own engine, or whose lease is lost.
  */
 export const renewExternalLease = async (tx: Tx, run: ExternalRun) => {
@@ -139,8 +139,8 @@ const setLease = async (tx: Tx, run: ExternalRun, {taken}: {taken: boolean}) => 
 }
 
 /**
- * Refuses if a run holds the import. If the holder is an external run with an expired lease, ends that run instead, and refuses only while the
- * run is `closing`. The caller must have locked the import.
+ * Refuses if a run that writes holds the import. If the holder is an external run with an expired lease, ends that run instead, and refuses only
+ * while the run is `closing`. The caller must have locked the import.
  */
 export const freeImport = async (tx: Tx, {org, importNo}: {org: string; importNo: number}) => {
   const holder = await findHolder(tx, {importNo})

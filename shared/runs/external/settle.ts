@@ -184,7 +184,7 @@ type Sheet = {
   released: Settlement['released']
   attempts: ReleasedRow[]
   outcomes: {module: number; key: string; outcome: number}[]
-  /** Rows that were metered before this attempt and stay metered, although the attempt was not sent. */
+  /** Rows whose attempt was not sent, but that an earlier attempt metered. They stay metered; their attempt number is lowered. */
   lowered: {module: number; key: string; patch: boolean}[]
   kept: ChainRow[]
   opened: UnsettledEntry[]
@@ -294,5 +294,5 @@ const openQuestion = ({batch, opened}: Sheet, {rowState, attempt, at}: SheetEntr
   })
 }
 
-/** Returns the outcome under which the run now counts the row, or null. */
+/** Returns the outcome that a new outcome of the row replaces in the run's counts. Null if the run has not counted the row yet. */
 export const outcomeBefore = ({outcome}: ExternalRowState): OutcomeName | null => (outcome === null ? null : OUTCOMES[outcome]!)

@@ -5,9 +5,9 @@ import {describeRun} from '../describe.ts'
 import {readRun} from '../names.ts'
 
 /**
- * What an earlier run shows about the rows of each module; `modules` is null if no earlier run can be used. `written`: rows created,
- * updated, planned or refused. `dryRun`: the number of the run, if it is a current dry run of the import (`isDryRun`). `cost`: its CRM
- * calls by kind, if all flows matched by one route, `match`.
+ * What an earlier run shows about the rows of an import. `modules`: counts of rows by API name of the module; null if no earlier run can be
+ * used. `written`: rows created, updated, planned or refused. `isDryRun`: whether the run is a current dry run of the import; if so, `dryRun` is
+ * its number. `cost`: its CRM calls by kind, and `match`: the route by which its flows matched; both null if they matched by several routes.
  */
 export type WrittenShares = {
   modules: Map<string, {written: number; skipped: number}> | null
@@ -21,8 +21,8 @@ export type WrittenShares = {
 const mostRuns = 20
 
 /**
- * Finds the shares of a current dry run of the import. Otherwise finds those of the last complete run of its template, without dry runs, undos,
- * retries and external runs.
+ * Finds the shares of a current dry run of the import. Otherwise finds those of the last complete run among the newest 20 of its template,
+ * without dry runs, undos, retries and external runs.
  */
 export const findShares = async (db: Db, {org, found}: {org: string; found: Import}): Promise<WrittenShares> => {
   const dryRun = await findLastDryRun(db, found.no)

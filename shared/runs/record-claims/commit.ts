@@ -15,8 +15,8 @@ import type {ClaimAnswer, ClaimInput} from './claim.ts'
 import {keyOf} from './keys.ts'
 
 /**
- * Assigns a reserved record to the row. Returns why not, if the run has ended or its row limit has no room for the row. Also if the row was
- * sent again or has another record, if the reservation was lost, or if another row has the record.
+ * Assigns a reserved record to the row. Otherwise returns why not. `ended`: the run no longer writes. `reused`: the row has another record.
+ * `held`: the row was sent again, the reservation was lost, or another row has the record. Returns a stop if the run's row limit is reached.
  */
 export const commitClaim = async (
   tx: Tx,

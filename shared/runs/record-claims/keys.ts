@@ -5,7 +5,7 @@ export type Keys = Record<string, unknown>
 
 /**
  * Returns the match key by which later rows find the record, made of those `keys` that are fields of the module. Null if no key is a field of
- * the module, or if the value of one is empty.
+ * the module, or if the value of one is empty or cannot be compared.
  */
 export const keyOf = (keys: Keys, {fields}: DiscoveredModule): Buffer | null => {
   const named = fields.filter(({apiName}) => Object.hasOwn(keys, apiName))

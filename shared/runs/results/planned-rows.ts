@@ -14,7 +14,7 @@ const mostSpans = 20_000
 const readAtOnce = 8
 const segmentsPerLook = 500
 
-/** Row spans of segments by storage key. A segment never changes, so its span is computed once. */
+/** The first and last row of segments, by storage key. A segment never changes, so a cached span stays valid. */
 const spans = new Map<string, Span>()
 
 /** Opens the planned values of a dry run for reading row ranges in any order. If a step was planned twice, the later values are returned. */

@@ -17,7 +17,7 @@ type ResultCache = {
 
 /**
  * Makes and caches result files. A file takes up to 64 MB of disk and a CPU core for seconds, so at most `mostAtOnce` files are made at a
- * time. At most `mostKept` files are cached, each for `keepMs`, so that several downloads of one file make it once.
+ * time; further calls throw BUSY. At most `mostKept` files are cached, each for `keepMs`, so that several downloads of one file make it once.
  */
 export const openResultCache = ({mostAtOnce = 4, mostKept = 8, keepMs = 600_000, ...place}: Limits = {}): ResultCache => {
   const kept = new Map<string, Promise<CachedResult>>()

@@ -10,7 +10,10 @@ import type {ResultModule, RowOutcome} from './row-result.ts'
 type ResultRowsInput = {source: StoredFile; part?: ResultsPart | undefined; modules: ResultModule[]}
 type FailedRowsInput = Omit<ResultRowsInput, 'part'> & {origin: FailedRowsOrigin}
 
-/** Writes `results.csv` of a source from the outcomes of its rows. Returns the first row of the next part, or null if this part is the last. */
+/**
+ * Yields `results.csv` of a source, made from the outcomes of its rows. At the end, returns the first row of the next part; null unless this
+ * part was cut at the size limit.
+ */
 export async function* resultRows(
   deps: FileDeps,
   {source, part, modules}: ResultRowsInput,

@@ -5,7 +5,7 @@ import {openUnlinkedFile} from '../../files/unlinked-file.ts'
 type Options<T> = {
   compare(a: T, b: T): number
   sizeOf(item: T): number
-  /** The bytes of items that memory may hold. When they are reached, all items in memory are written to disk. */
+  /** The size of all items in memory, in bytes by `sizeOf`, from which `add` writes them to disk. */
   chunkBytes?: number
   directory?: string
 }

@@ -7,10 +7,10 @@ import type {ImageSeal} from './image-key.ts'
 export type FieldValues = Record<string, unknown>
 
 /**
- * The values of one record before a write, and the values that were sent. `key`: the row key. `module`: its number in the snapshot. `sent`:
- * null for a record that an undo deleted. `subform`: the field whose rows were replaced, and the rows of the file; `before` and `sent` then
- * hold a list of rows under that field. `marks`: the stored marks of the record before the write. `attempt`: the row's next attempt at that
- * time, only for an external engine, which may write a row several times. `isUnread`: the CRM refused to show the values, so `before` is
+ * The values of one record before a write, and the values that were sent. `key`: the row key. `flow`, `module`: their numbers in the run.
+ * `sent`: null for a record that an undo deleted. `subform`: the field whose rows were replaced, and the rows of the file; `before` and `sent`
+ * then hold a list of rows under that field. `marks`: the stored marks of the record before the write. `attempt`: the row's next attempt at
+ * that time, only for an external engine, which may write a row several times. `isUnread`: the CRM refused to show the values, so `before` is
  * empty.
  */
 export type BeforeImage = {

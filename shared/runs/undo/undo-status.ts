@@ -5,7 +5,7 @@ import {Refusal} from '../../errors.ts'
 
 type UndoBlock = 'RUN_ACTIVE' | 'DRY_RUN' | 'UNDO_NOT_KEPT' | 'UNDO_EXPIRED' | 'UNDO_DONE' | 'RUN_RETRIED'
 
-/** Returns whether and until when the run can be undone, and which run undid it. */
+/** Returns whether and until when the run can be undone. `why`: why not, else null. `undoneBy`: its undo, in progress or complete. */
 export const describeUndo = async (db: Db, run: Run) => {
   const {until, undoneBy, why} = await readUndo(db, run)
   return {available: why === null, until, why, undoneBy}
@@ -19,7 +19,7 @@ export const assertUndoable = async (db: Db, run: Run): Promise<void> => {
   throw new Refusal(why, SAYS[why], {...(why === 'UNDO_DONE' && {run: undoneBy}), ...(why === 'RUN_RETRIED' && {run: retriedBy})})
 }
 
-/** Refuses to retry a run that was undone. */
+/** Refuses to retry a run whose undo has begun, unless that undo was itself undone. */
 export const assertNotUndone = async (db: Db, run: number): Promise<void> => {
   const {begunBy} = await findUndoState(db, run)
   if (begunBy !== null) throw new Refusal('RUN_UNDONE', 'This run was undone, so it cannot be retried. Start a new run', {run: begunBy})

@@ -1,5 +1,5 @@
 import {verifyKeys} from '../../../sql/verify-queue.ts'
 import {openRunSeals} from '../run-seal.ts'
 
-/** Seals and opens the values that verification compares, and the values that differ. */
+/** Opens a run's seal for the values that verification compares and the differences that it finds. Reseals the keys of these seals. */
 export const {make: makeVerifySeal, find: findVerifySeal, reseal: resealVerifyKeys} = openRunSeals(verifyKeys, 'verify')

@@ -8,7 +8,7 @@ export type SourceCode = OutboundCode | 'SIGN_IN_REFUSED' | 'NOT_FOUND' | 'HOST_
 
 /**
  * The reason why a fetch failed, in words for the person who configured the source. `UNREACHABLE`, `TIMED_OUT` and `NOT_FOUND` may be temporary,
- * so the worker retries them. The other causes are permanent.
+ * so the worker fetches again, at most twice. The other causes are permanent.
  */
 export class SourceFailure extends Error {
   override name = 'SourceFailure'

@@ -7,8 +7,8 @@ import type {Bounds} from './fetch.ts'
 const sheetAddress = /^https:\/\/docs\.google\.com\/spreadsheets\/d\/([\w-]{10,200})(?:[/?#]|$)/i
 
 /**
- * Returns the address of the CSV export of a Google sheet, whose link a person copied from the browser. `gid` names the sheet of the
- * spreadsheet; a link without it means the first one. Other addresses are returned unchanged.
+ * Converts the link of a Google spreadsheet to the address of a CSV export. `gid` in the link names the sheet that is exported; without `gid`,
+ * the first sheet is exported. Other addresses are returned unchanged.
  */
 export const exportAddressOf = (url: string): string => {
   const [, id] = sheetAddress.exec(url) ?? []

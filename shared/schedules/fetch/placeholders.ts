@@ -7,8 +7,9 @@ const placeholder = /\{date(?:-(\d{1,2})d)?:((?:yyyy|YYYY|MM|dd|DD|HH|mm|[._-]){
 const dayMs = 24 * 60 * 60 * 1000
 
 /**
- * Inserts the due time into a path or a query, in the schedule's time zone. `{date:yyyy-MM-dd}` is the due day (also `HH`, `mm`), and
- * `{date-1d:yyyyMMdd}` is the day before. At most 99 days can be subtracted. Hosts and buckets take no placeholder, so that the target is fixed.
+ * Inserts the due time into the URL, object key, path or query of a source, in the schedule's time zone. `{date:yyyy-MM-dd}` is the due day
+ * (also `HH`, `mm`), and `{date-1d:yyyyMMdd}` is the day before. At most 99 days can be subtracted. Hosts and buckets take no placeholder, so
+ * that the target is fixed.
  */
 export const fillPlaceholders = (source: FileSource, due: Due): FileSource => {
   const fill = (text: string) => fillText(text, due)

@@ -8,7 +8,10 @@ import type {QuerySource} from './query.ts'
 
 const products = {postgres: 'PostgreSQL', mysql: 'MySQL or MariaDB'} as const
 
-/** Returns a function that converts an error of the database or its driver. No sentence quotes a value of a row. */
+/**
+ * Returns a function that converts an error of the database or its driver to a SourceFailure without values of rows. If the caller's signal is
+ * aborted, the function returns the reason of the signal.
+ */
 export const queryFailureOf =
   (source: QuerySource, {signal, timeoutSeconds}: Bounds) =>
   (error: unknown): unknown => {

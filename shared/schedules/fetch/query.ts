@@ -11,7 +11,7 @@ import type {FileSource} from './source.ts'
 
 export type QuerySource = Extract<FileSource, {kind: 'postgres' | 'mysql'}>
 
-/** The time limit of a PostgreSQL batch. A MySQL query has one limit for all rows, which includes the time that the reader takes. */
+/** The time limit of one PostgreSQL statement, such as a fetch of 500 rows. A MySQL query has one limit, including the time of the reader. */
 const batchSeconds = 5 * 60
 const usualMostRows = 5_000_000
 

@@ -38,8 +38,9 @@ export const openSource = (ring: KeyRing, {open: described, sealed}: {open: unkn
 }
 
 /**
- * Merges a change with the stored credentials. A credential that is left out stays, null removes it, and another way of signing in replaces the
- * old one. A credential stays only if target and user are the same; otherwise it could be sent to another server. Throws INVALID.
+ * Merges a change with the stored credentials, unless the kind of the source changes. A credential that is left out stays, null removes it, and
+ * another way of signing in replaces the old one. Throws INVALID if a credential would stay although target or user differs, because it could be
+ * sent to another server.
  */
 export const mergeCredentials = (old: FileSource, change: SourceChange): FileSource => {
   const kept = unsaidOf(describeSource(old), change)
@@ -54,8 +55,8 @@ export const mergeCredentials = (old: FileSource, change: SourceChange): FileSou
 }
 
 /**
- * Applies a change to a source whose credentials can no longer be decrypted. No stored credential is kept. The change must mention or replace
- * each of them, so that none is dropped silently.
+ * Applies a change to a source whose credentials can no longer be decrypted. No stored credential is kept. Throws INVALID if a change of the
+ * same kind neither mentions nor replaces one of them, so that none is dropped silently.
  */
 export const replaceLost = (lost: DescribedSource, change: SourceChange): FileSource => {
   const unsaid = unsaidOf(lost, change)

@@ -19,7 +19,7 @@ const piecesAhead = 16
 
 /**
  * Fetches a regular file over SSH. The server must show the host key that the source names before any credential is sent. If the size or time of
- * the file changes during the fetch, the file is still being written and is refused.
+ * the file changes during the fetch, the file is still being written, and the stream throws UNREACHABLE.
  */
 export const fetchSftp = async (
   outbound: Outbound,
@@ -192,8 +192,8 @@ const changed = ({path}: SftpSource) =>
   new SourceFailure('UNREACHABLE', `${path} was changed during the transfer. It is fetched again once it is complete`)
 
 /**
- * Returns a function that converts an error of ssh2. It reads status codes of the protocol (draft-ietf-secsh-filexfer-02, 7) and ssh2's error
- * levels.
+ * Returns a function that converts an error of ssh2 to a SourceFailure, by the status codes of the protocol (draft-ietf-secsh-filexfer-02, 7)
+ * and ssh2's error levels. If the caller's signal is aborted, the function returns the reason of the signal.
  */
 const reportFailure =
   ({host, path}: SftpSource, {signal, timeoutSeconds}: {signal: AbortSignal | undefined; timeoutSeconds: number}) =>

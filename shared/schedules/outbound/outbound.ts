@@ -32,7 +32,7 @@ export type OutboundAnswer = {
 }
 
 export type Outbound = {
-  /** Sends one request once. The call and the reading of the body throw OutboundFailure, or the reason of the caller's signal. */
+  /** Sends a request once, without a retry. The call and the reading of the body throw OutboundFailure, or the reason of the caller's signal. */
   request(url: string, outboundRequest?: OutboundRequest): Promise<OutboundAnswer>
   /**
    * Opens an unencrypted connection, for protocols with their own encryption. `isPlain`: the protocol has no encryption, which is allowed only

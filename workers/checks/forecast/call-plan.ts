@@ -39,7 +39,8 @@ export const tagsOf = ({min, max}: CountSpan): CallSpan => ({
 })
 
 /**
- * The most records that hold a control: a value that is known to exist, and that a query may include. The answer then holds these records too.
+ * The most records that hold the control of a query. A control is a value that a record is known to hold. Queries ask for it too, so an answer
+ * may contain these records besides the wanted ones (shared/crm/controls.ts).
  */
 const controlRecords = 10
 const [shortPage, longPage] = [200, 1_000]

@@ -176,8 +176,8 @@ const openProgress = ({db, job}: Work, compiledFlows: CompiledFlow[]) => {
 }
 
 /**
- * The most credits by which the queries of two equal runs differ. A query that finds nothing is repeated with a control value. Only if no
- * earlier query has found such a value, extra calls look for one.
+ * The assumed difference between the queries of two equal runs, in calls and in credits. A query that finds nothing is repeated with a control,
+ * a value that a record is known to hold. Extra calls look for a control only if no earlier query has found one.
  */
 const controlReserve = 6
 

@@ -1,6 +1,6 @@
 /**
  * The pauses between polls of a bulk write, as the engine makes them: the first pause, its growth factor, and the longest pause. An export is
- * polled more often (`export-module.ts`), so the forecast of a job that takes minutes may be up to 15 credits too low.
+ * polled more often (`export-module.ts`), so the forecast may be up to 20 credits too low for each export job.
  */
 const [firstPollSeconds, growth, longestPollSeconds] = [5, 1.5, 60] as const
 /** The extra polls of a job that takes longer than usual. */

@@ -25,7 +25,7 @@ export type PlannedFlow = {
 
 /**
  * `stores`: whether the run stores before images. `isRecent`: whether any run at the CRM org is open or has just ended, so that queries may miss
- * its writes. `columns`: the most columns of one query.
+ * its writes. `columns`: the most columns of one query. `fieldsPerRead`: the most fields of one read by id. `exports`: by flow number.
  */
 export type RunFacts = {
   snapshot: Snapshot
@@ -64,10 +64,13 @@ export const planCalls = (flows: PlannedFlow[], facts: RunFacts): CallPlan => {
   return plan
 }
 
-/** The most calls that look for a control value of a field, and the most queries that are repeated with it. */
+/**
+ * The extra calls that a forecast assumes: calls that look for the control of a field, and queries that are repeated with the control. A slow
+ * search index of the CRM can cause more. A control is a value that a record is known to hold (shared/crm/controls.ts).
+ */
 const [mostControlCalls, mostRepeated] = [6, 10] as const
 
-/** Returns the most extra calls for controls. A query that finds nothing is repeated with a value that is known to exist. */
+/** Returns the assumed extra calls for this number of queries by one field. A query that finds nothing is repeated with a control. */
 const controlsOf = (queries: number) => (queries > 0 ? mostControlCalls + Math.min(queries, mostRepeated) : 0)
 
 const planQueries = (plan: CallPlan, {queries, credits}: {queries: number; credits: number}, least = 1) => {

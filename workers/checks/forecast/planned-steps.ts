@@ -9,7 +9,7 @@ import type {Work} from '../../worker.ts'
  */
 export type PlannedSteps = {creates: number; updates: number; refused: number}
 
-/** Counts the steps of a dry run from its log. */
+/** Counts the planned writes of a dry run from its log, by flow number. */
 export const countPlannedSteps = async (
   {db, hot, storage}: Pick<Work, 'db' | 'hot' | 'storage'>,
   {run, snapshot, signal}: {run: number; snapshot: Snapshot; signal: AbortSignal},

@@ -4,7 +4,7 @@ import type {CrmQuotaRow} from '../../../sql/crm-quota.ts'
 import {addSpans, type CallPlan, type CallSpan, spanOf} from './call-plan.ts'
 import {WRITES} from './plan-calls.ts'
 
-/** The time in ms of a kind of call that was not measured yet at the connection. */
+/** The assumed time in ms of a call whose kind was not measured yet at the connection. */
 const usualPace = {p50Ms: 400, p95Ms: 1_200}
 const dayMs = 86_400_000
 
@@ -78,8 +78,8 @@ const roundTenths = (ms: number) => Math.round(ms / 100) / 10
 type FinishInput = {now: number; credits: CountSpan; seconds: Forecast['seconds']; quota: CrmQuotaRow | null; isEnough: boolean | null}
 
 /**
- * Returns when the run ends; null if the quota is unknown. Each credit returns a day after its use, so a run that exhausts the quota waits a
- * day for the next allowance.
+ * Returns when the run ends; null if the quota is unknown. Each credit returns a day after its use, so a run that exhausts the quota waits one
+ * day for each further allowance that it needs.
  */
 const finishOf = ({now, credits, seconds, quota, isEnough}: FinishInput): string | null => {
   const days = isEnough === false ? daysOf(credits.max - quota!.remaining!, quota!.allowance) : 0

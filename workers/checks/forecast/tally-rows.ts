@@ -25,13 +25,17 @@ export type FlowTally = {
   queries: number
   /** The credits of these queries. */
   queryCredits: number
-  /** Parent records of a subform flow. */
+  /** The number of different parents of a subform flow's rows, by their keys; without keys, the number of rows. At most `mostDistinct`. */
   parents: number
+  /** By the number of the lookup. */
   lookups: Map<number, LookupTally>
 }
 type LookupTally = {values: number; queries: number; credits: number}
 
-/** The most distinct values of one flow that are remembered, for match values, parents and links each. Every further value counts as new. */
+/**
+ * The most distinct values of one flow that are remembered, for match values, parents and links each. Every further match value or link counts
+ * as new; further parents are not counted.
+ */
 const mostDistinct = 500_000
 
 type TallyInput = {

@@ -17,7 +17,7 @@ type RowsInFlight = {batches: number[]; ops: Op[]; keys: string[]}
 
 /**
  * Settles the rows of a job, batch by batch. Returns rows that the CRM did not write as `unsent`, for record calls. Rows without a result
- * are unanswered.
+ * are unanswered. `leave`: called for each row that is settled, or is to be searched for.
  */
 export const settleJob = async (
   ctx: Context,

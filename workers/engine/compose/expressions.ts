@@ -10,8 +10,8 @@ export type EvaluatedExpressions = Record<string, ExpressionOutcome>
 
 export type Expressions = {
   /**
-   * Returns the results of the expressions in the order of the rows. Throws if the signal aborts, and stops the run after `mostStuck`
-   * consecutive timeouts.
+   * Returns the results of the expressions in the order of the rows. Throws if the signal aborts, and throws RunStopped after `mostStuck`
+   * consecutive rows with a timeout.
    */
   evaluate(program: FlowProgram, rows: readonly FileRow[], signal: AbortSignal): Promise<EvaluatedExpressions[]>
   close(): Promise<void>

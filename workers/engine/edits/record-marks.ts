@@ -8,7 +8,7 @@ import type {CompiledFlow, FlowField} from '../model.ts'
 
 type Values = Record<string, unknown>
 
-/** The marks of the values that a record held when Lading last wrote or confirmed them. `days`: since then. */
+/** The marks of the values that a record held when Lading last wrote or confirmed them. `days`: the days since the marks were stored last. */
 export type WrittenValues = {
   days: number
   /** Whether the field held the value of this form. Null: the last written value of the field is unknown. */

@@ -1,4 +1,4 @@
-/** The ages of the data, in ms. A call after `refreshMs` starts an update in the background. A call after `freshMs` waits for an update. */
+/** Ages of the data in ms. From `refreshMs` on, `ensureFresh` starts an update in the background. From `freshMs` on, it waits for an update. */
 const [refreshMs, freshMs] = [20_000, 30_000] as const
 
 /** Keeps data fresh by updates, one at a time. */

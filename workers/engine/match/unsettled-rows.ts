@@ -3,7 +3,10 @@ import type {Context} from '../context.ts'
 import {type CompiledFlow, STEP_CODES} from '../model.ts'
 
 export type UnsettledRowReader = {
-  /** Returns the unsettled entries of rows up to `number`, without entries that it returned before. Call it with ascending numbers. */
+  /**
+   * Returns the unsettled entries of rows up to `number`, by row number. Leaves out entries that it returned before, and entries of this run
+   * that the run need not resolve. Call it with ascending numbers.
+   */
   upTo(number: number): Promise<Map<number, UnsettledRow>>
 }
 
@@ -37,8 +40,8 @@ export const openUnsettledRows = (
 }
 
 /**
- * Whether this run continues an entry that it made. False if the run gave the row up, and for a create without a unique key whose payload
- * digest is unknown.
+ * Whether the run still has to resolve this unsettled entry of its own. False if the run makes no further attempt, and for a create that has
+ * neither a unique key nor a known payload digest.
  */
 const isToBeSent = ({kind, hasUniqueKey, digest, ended}: UnsettledRow) =>
   !ended && (kind !== STEP_CODES.create || hasUniqueKey || digest !== null)

@@ -8,16 +8,17 @@ type CountedPosition<M> = M & {counts?: Map<number, number>; unmapped?: Unmapped
 type MappedRow = Pick<ImportRow, 'number' | 'unmapped'>
 
 /**
- * The counts of a pass by row, besides outcomes: rows that the filter excludes, and unmapped cells. The settlement that moves the low-water
- * mark past a row counts the row. After a takeover, rows below the mark are already counted, and rows above the mark are composed again.
+ * The counts of a pass besides outcomes: rows that the filter excludes, and unmapped cells. The settlement that moves the low-water mark past
+ * a row counts the row. After a takeover, rows up to the low-water mark are already counted, and rows above it are composed again.
  */
 export type PassCounts = {
+  /** Notes a row that the filter excludes. */
   holdBack(number: number): void
-  /** Notes the unmapped cells of a composed row. Rows below the mark at which the pass began are already counted. */
+  /** Notes the unmapped cells of a composed row. Ignores rows up to the low-water mark at which the pass began, which are already counted. */
   noteUnmapped(row: MappedRow): void
-  /** Removes the excluded rows from the window. */
+  /** Removes the rows from the window that `holdBack` noted since the last call. */
   leave(window: RowWindow): void
-  /** Returns the mark with the counts of the rows up to the mark. Each row is counted once. */
+  /** Adds the counts of the rows up to `mark.lowWater` to the cursor position `mark`. Later calls do not count these rows again. */
   withCounts<M extends CursorPosition>(mark: M): CountedPosition<M>
   /** Whether some rows are not counted yet. */
   isOpen(): boolean

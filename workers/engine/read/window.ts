@@ -21,8 +21,8 @@ export type RowWindow = {
    */
   isFull(others: {rows: number; size: number}): boolean
   /**
-   * Whether another chunk may be prepared. Part of the window is left to planned rows, because no row could leave a window full of prepared
-   * rows.
+   * Whether another chunk may be prepared. Part of the window stays free for planned rows: if prepared rows filled the window, no row
+   * could leave the window.
    */
   hasRoomAhead(): boolean
   /**

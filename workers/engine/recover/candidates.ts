@@ -12,15 +12,15 @@ import {findHeldElsewhere} from './record-claims.ts'
 export type CreateInterval = {fromMs: number; toMs: number}
 
 /**
- * The records that a search found. `madeAtMs`: when the record was created, by this process's clock. `field`: the most selective field by
- * which the CRM was searched; null if no field was used.
+ * The records that a search found. `madeAtMs`: when the record was created, by this process's clock. `field`: the most selective search field;
+ * null if no field suits the search.
  */
 export type CandidateRecords = {
   records: {record: CrmRecord; madeAtMs: number}[]
   field: string | null
   /** Whether the search is complete: each of its queries found the control record. */
   isProven: boolean
-  /** Whether there was a control record, which the chain created. */
+  /** Whether there was a control record: a record that the chain created and that each query should find. */
   hasControl: boolean
 }
 
@@ -42,7 +42,8 @@ export const isWithin = ({fromMs, toMs}: CreateInterval, atMs: number) =>
 
 /**
  * Finds the records that this connection's CRM user created while these creates were in flight. Reads the fields that the rows sent. Returns
- * null if the CRM refuses the search or the read, finds too many records, or does not show the creator or the creation time of a found record.
+ * null if the CRM has no search, refuses the search or the read, or finds over 2,000 records. Also null if it hides the creator or the creation
+ * time of a record.
  */
 export const findCandidateRecords = async (
   ctx: Context,

@@ -30,8 +30,7 @@ type IsolationDeps = Pick<EngineDeps, 'config' | 'db'>
 let current: {run: number; handOver(): void} | null = null
 
 /**
- * Whether the lease of the run was taken at least twice since a row was last settled or the run was last released in good order. A takeover
- * after a killed worker counts too.
+ * Whether the run's lease was taken at least twice since the last settled row or orderly release. A takeover after a killed worker counts too.
  */
 export const needsIsolation = async ({db}: Pick<EngineDeps, 'db'>, run: number) =>
   ((await findHead(db, run))?.takeovers ?? 0) > mostSharedTakeovers

@@ -25,6 +25,7 @@ export type RowMatch =
   /** No record can belong to the row. */
   | {is: 'none'}
 
+/** `telling`: names of decisive fields. A record that is not equal to a row may be the row's only if it agrees in these fields (`isNear`). */
 type MatchInput = {
   fields: readonly ComparedField[]
   telling: readonly (string | null | undefined)[]

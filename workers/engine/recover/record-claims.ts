@@ -7,8 +7,8 @@ import {overSecondsOf} from '../send/admission.ts'
 import type {RowMatch} from './match-lost-creates.ts'
 
 /**
- * Waits up to `seconds` until the creates now in flight in other runs, in this module of the CRM org, are settled. One of them may have made
- * the record that a row is about to claim. Returns whether all settled in time. `wait` throws if the pass must end.
+ * Waits up to `seconds` for the creates of other runs that are now in flight in this module of the CRM org. One of them may have made the record
+ * that a row is about to claim. Returns false if a create was still neither answered nor past its deadline. `wait` throws if the pass must end.
  */
 export const waitForOtherRuns = (
   ctx: Context,

@@ -13,7 +13,7 @@ type Send = Awaited<ReturnType<typeof listSends>>[number]
 /**
  * Settles the batches that an earlier owner, or a failed step of this process, left in flight. Call it while no batch is in progress. The CRM
  * may have executed the batches, so their rows are logged as unanswered. Batches of a bulk job that was never requested count as never sent.
- * Needs only the ledger. `piecewise`: if a batch cannot be settled as a whole, its rows are settled one by one, and rows that still cannot be
+ * Needs only the ledger. `piecewise`: if a batch cannot be settled as a whole, its rows are settled one by one. Rows that still cannot be
  * settled stay in flight. `keepsJobs`: leaves the batches of requested bulk jobs open, because their result will be read. Returns the number
  * of rows that were logged as unanswered.
  */
@@ -50,7 +50,8 @@ const settleSend = async (ctx: LedgerContext, send: Send, places: number[], batc
     const row = {key, number, counted: isUndo && attempt > 1 ? ('unanswered' as const) : (counted.get(key) ?? null)}
     const [patchPlan, tags] = [kind === STEP_CODES.patch, kind === STEP_CODES.tag]
     const isCreate = kind === STEP_CODES.create
-    // Without a target, the row was created itself, or was nested in a create.
+    // A send without a target is a create: of the row's own record, or of a parent record with the row nested. Only a create with a unique
+    // key is safe to send again.
     const details = hasUniqueKeys[at] && target === null ? resendSafe(LOST) : {message: LOST}
     logOutcome({flow: {no: flow, module: {no: module}, patchPlan, tags}, settled}, row, 'unanswered', {
       attempt,

@@ -32,7 +32,10 @@ export type UnansweredCreates = {
   steps(): number
 }
 
-/** The parts of the pass that are needed to resolve rows. `flying`: batches that were sent, until each is settled. */
+/**
+ * The parts of the pass that are needed to resolve rows. `flying`: batches that were sent, until each is settled. `follow`: counts work as in
+ * progress. `leave`: removes a row from the window. `end`: called with rows that ended. `again`: called with rows to send again.
+ */
 type Pass = {
   ctx: Context
   flow: CompiledFlow
@@ -160,8 +163,8 @@ type SearchResult = {resolved: Map<ImportRow, RowMatch>; isFirst: boolean}
 
 /**
  * Searches the CRM once and returns the rows that this search resolved. A batch that was in flight during the search may have made a found
- * record. So before records are assigned, the batches of this pass are settled. If records were found, the creates of other runs are waited for
- * too, until they are settled or can have no further effect.
+ * record. So records are assigned only after the batches of this pass are settled. If records were found, the creates in flight of other runs
+ * must also be answered or past their deadline.
  */
 const searchRecords = async (room: Room, rows: ImportRow[], canSendFirst: boolean): Promise<SearchResult> => {
   const {ctx, flow} = room

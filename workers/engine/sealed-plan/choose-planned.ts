@@ -19,8 +19,8 @@ type ChosenOps = {ops: Op[]; ended: ImportRow[]}
 
 /**
  * Compares operations with the plan that the run applies, just before they are sent. The targets are read by id, because the query that matched
- * them may be old. A row that differs, or whose record another writer changed, is settled without a send, unless an earlier send of the row may
- * have caused the difference. Returns all operations if the run applies no plan, or the flow adds tags.
+ * them may be old. A row that differs, or whose record another writer changed, is settled without a send. Exceptions: a create that was sent
+ * before, and an unanswered update that took effect. Returns all operations if the run applies no plan, or the flow adds tags.
  */
 const choosePlanned = async (
   {ctx, flow, window}: Pick<RowPipeline, 'ctx' | 'flow' | 'window'>,

@@ -161,7 +161,7 @@ const intentOf = (ctx: Context, flow: CompiledFlow, kind: number, rows: Intent['
 /**
  * Finds out why the gate refused an intent, under a lock on the run's head. Returns how many of the operations fit; 0 means to wait for rows
  * in flight. If nothing fits, nothing is in flight and nothing waits to be sent again, the run has reached its limit. The stop is then stored
- * and returned.
+ * and returned. Throws if the cause is not the row limit: a lost lease, a stop, a hold or a block of writes.
  */
 const findRoom = (ctx: Context, flow: CompiledFlow, ops: Op[], {resending}: AdmissionHooks): Promise<number | RunStop> =>
   ctx.db.transaction(async tx => {

@@ -7,8 +7,8 @@ import {countNested} from './nested-rows.ts'
 export const stepKinds = ['create', 'update', 'delete'] as const satisfies StepKind[]
 const rowsPerBatch = 100
 /**
- * The most rows per batch of creates after a batch without an answer, if a waiting create has no unique key. Each such create without an
- * answer takes many calls to settle, so the next batches are smaller for a while.
+ * The most rows per batch after an unanswered create without a unique key, because such a create takes many calls to settle. Applies to
+ * `batchesAfterLoss` batches of creates, and only while a waiting create has no unique key.
  */
 const rowsAfterLoss = 10
 export const batchesAfterLoss = 20
@@ -22,8 +22,8 @@ export const isBatchFull = (waiting: PartBatches, kind: StepKind): boolean => {
 }
 
 /**
- * Removes the next batch from the waiting operations. It has at most 100 operations and fits into one request with its nested rows. After a
- * loss, `rowsAfterLoss` limits creates for a while.
+ * Removes the next batch from the waiting operations. It has at most 100 operations and fits into one request with its nested rows. While
+ * `smallBatchesLeft` is above 0, a batch of creates has at most `rowsAfterLoss` if a waiting create has no unique key.
  */
 export const takeBatch = (waiting: PartBatches, kind: StepKind): Op[] => {
   const most = mostRows(waiting, kind)

@@ -28,15 +28,18 @@ export type BatchResult = {
   ending: Error | null
 }
 
-/** The result of one request. `refused`: the CRM refused the request as a whole, because of its size or of one of its records. */
+/**
+ * The result of one request. `unsent`: the CRM did nothing; the error that ends the run, or null. `refused`: the CRM refused the request as a
+ * whole, because of its size or of one of its records.
+ */
 type TransmitResult = Answers | {unsent: Error | null} | {refused: CrmProblem}
 
 const longestWaitMs = 10_000
 const mostTries = 10
 
 /**
- * The callbacks of a batch. `leave`: called for each row that is settled, or is to be searched for in the CRM. `heard`: called with whether
- * the CRM answered anything about the batch. `leaving`: called just before the batch is sent.
+ * The callbacks of a batch. `leave`: called for each row that has ended, or is to be searched for in the CRM. `heard`: called after each sent
+ * request with whether the CRM answered for any record. `leaving`: called just before each try of the request.
  */
 export type BatchHooks = {leave(row: ImportRow): void; heard(anything: boolean): void; leaving(): void}
 
@@ -91,7 +94,7 @@ const hasAnswer = (answer: RecordAnswer) => answer.ok || (answer.sent && !answer
 
 type TransmitOptions = {slot: BatchSlot; leaving(): void}
 
-/** Sends the batch. Retries while the CRM answers that it did nothing and asks to retry soon. */
+/** Sends the batch, up to ten times while the CRM's rate limit refuses all of it. Gives up earlier if a wait would exceed ten seconds. */
 const transmit = async (
   ctx: Context,
   flow: CompiledFlow,

@@ -9,7 +9,7 @@ const UNANSWERED = outcomeNo('unanswered')
 
 /**
  * Marks a create as unanswered with `RECORD_HELD` if its answer names a record that another row of the chain holds. Two rows cannot have
- * created the same record, so the answer does not prove which record the create made.
+ * created the same record, so the answer does not prove which record the create made. Throws if no answer names such a record.
  */
 export const doubtSharedRecords = async (db: Pool, settlement: UnpackedSettlement) => {
   const {chain} = settlement

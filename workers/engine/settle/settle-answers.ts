@@ -13,7 +13,7 @@ import {judgeNested} from './nested-verdict.ts'
 import {emptySettlement} from './settler.ts'
 import {admissionOf, findClaimedRecord, judgeAnswer, type NextStep, type Op} from './verdict.ts'
 
-/** The answers to a batch, in the order of its operations. */
+/** The answers to a batch, in the order of its operations. `clockOffsetMs`: the CRM's clock minus this process's clock; null if unknown. */
 export type Answers = {answers: RecordAnswer[]; clockOffsetMs: number | null}
 
 /** Deletes the batches of unsent rows, and releases the admission of metered rows without an unanswered send. */
@@ -28,7 +28,7 @@ const releasedBy = (flow: CompiledFlow, ops: Op[]) =>
     .map(({row, flow}) => admissionOf(flow, row))
 
 /**
- * Settles the answers of a batch. `leave`: called for each row that is settled, or is to be searched for. `unsent`: operations that were
+ * Settles the answers of a batch. `leave`: called for each row that has ended, or is to be searched for. `unsent`: operations that were
  * certainly not written, so their admission is released.
  */
 export const settleAnswers = async (

@@ -44,6 +44,7 @@ export type SettlementParts = {
   marked: MarkedRow[]
   /** Rows that the CRM wrote, and rows with an unanswered update (`isSure` is false). */
   written: SettledRow[]
+  /** Changes of the run's counts, by their position in the counts of the run's head (`countAt`). */
   counts: Map<number, number>
   /** Cells to add to the run's counts of unmapped cells. */
   unmapped: UnmappedCells[]
@@ -85,7 +86,7 @@ export const emptySettlement = (...batches: number[]): SettlementParts => ({
 const coalesced = 8
 
 /**
- * The cursor of a pass. `counts` and `unmapped`: the filtered rows and the unmapped cells below the low-water mark that are not stored yet.
+ * The cursor of a pass. `counts` and `unmapped`: the filtered rows and the unmapped cells up to the low-water mark that are not stored yet.
  */
 type Cursor = {flow: number; lowWater: number; pass?: number; counts?: Map<number, number>; unmapped?: UnmappedCells[]}
 

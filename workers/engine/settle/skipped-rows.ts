@@ -31,13 +31,13 @@ const staleOf = (flow: CompiledFlow, row: ImportRow, given: SkipPlan): SkipPlan 
     ? given
     : {...skipStale(`The plan would ${row.step!.kind}, but now: ${given.message}`), recordId: given.recordId}
 
-/** The outcome of an unanswered patch whose fields need no write any more. */
+/** The code and message for a row whose unanswered patch needs no further write. */
 export const patchPresent = {
   code: 'PATCH_PRESENT',
   message: 'An earlier patch was not answered. The fields have values now, so the patch was applied or another user wrote them',
 }
 
-/** Logs a patch that needs no write. A patch without an earlier send, lookup notes or a stale step gets no log entry. */
+/** Logs a patch that needs no write, but only if the row is stale, its patch was sent before, or it has lookup notes. */
 const logUnchangedPatch = (flow: CompiledFlow, settled: SettlementParts, row: ImportRow, reason: {code: string; message: string}) => {
   const {attempt, notes = []} = row
   countEmptyLinks(settled, flow, row)

@@ -7,8 +7,8 @@ const marks = [2_000, 20_000, 200_000]
 let line: Promise<unknown> = Promise.resolve()
 
 /**
- * Returns a function to call with the number of rows that a run just logged. The function refreshes the table statistics in the background when
- * the total of the run passes one of `marks`. Leaves out tables that the statistics already show as large as the mark.
+ * Returns a function to call with the number of log entries that were just stored. When the total passes a number in `marks`, the function
+ * refreshes the table statistics in the background. Leaves out tables for which the statistics already show that many rows.
  */
 export const openStatistics = ({hot, log}: {hot: Hot; log: Log}) => {
   let written = 0

@@ -38,7 +38,7 @@ export const staleFailure = ({message}: {message: string | null}) => ({
   message: `The plan writes this row, but now: ${message}`,
 })
 
-/** Settles rows that an earlier run of the chain wrote, and rows whose create of an earlier run stays unanswered. */
+/** Settles rows that an earlier run of the chain wrote, and rows whose earlier create stays unanswered. */
 export const settleInherited = async (pass: Pass, inheritedRows: InheritedRow[]): Promise<void> => {
   const {ctx, flow} = pass
   const settled = emptySettlement()

@@ -16,7 +16,7 @@ import {type LogDetails, logMayExistTwice, logOutcome, longestMessage, plain} fr
 import {sayRefusal, sayRowRefusal} from './refusal-words.ts'
 import type {SettlementParts} from './settler.ts'
 
-/** An operation on one row. `unit`: for a subform replace, the parent record whose rows are replaced. */
+/** An operation on one row. `target`: the record's id; null for a create. `unit`: the record whose subform rows a `replace` replaces. */
 export type Op = {row: ImportRow; target: string | null; unit?: ReplaceUnit}
 /** The next step of a row: it ends, is sent again unchanged, is first searched for in the CRM, or is planned again. */
 export type NextStep = 'end' | 'again' | 'wait' | 'replan'
@@ -49,7 +49,7 @@ export const countUnanswered = (row: Pick<ImportRow, 'unansweredSends' | 'unansw
   row.unansweredSince ??= performance.now()
 }
 
-/** Settles the answer for one row and returns the row's next step. */
+/** Settles the answer for one row and returns the row's next step. `take`: the verdict on the row's claim; undefined if it claims no record. */
 export const judgeAnswer = (
   judgedBatch: JudgedBatch,
   op: Op,
@@ -176,8 +176,8 @@ const isDone = ({status}: CrmProblem) => status !== null && status >= 200 && sta
 const unreadableSeconds = 10
 
 /**
- * Puts off the decision whether the duplicate that the CRM names belongs to the row. It is put off if the CRM does not show the record, if the
- * CRM's clock was moved, if other runs have creates in flight, or if the check failed. The unsettled entry stays open, and the row is sent again
+ * Puts off the decision whether the duplicate that the CRM names belongs to the row. Reasons: the CRM does not show the record, the CRM's clock
+ * was moved, other runs have creates in flight, or the check failed. The unsettled entry stays open, and the row is sent again
  * if `maySendAgain` allows it.
  */
 const putOff = (judgedBatch: JudgedBatch, op: Op, code: string, crm: CrmProblem): NextStep => {

@@ -58,8 +58,8 @@ const holdsRows = ({subform}: CompiledSubformFlow, {parent, rows}: ParentedGroup
 
 /**
  * Reserves the records of as many groups as fit into one request, and reads their rows. Until the records are released or the reservation
- * expires, no other run of this deployment replaces their rows. `round`: 1 plus the number of rounds without a result. `fields`: the row
- * fields to read.
+ * expires, no other run of this deployment replaces their rows. `round`: 1 plus the number of consecutive rounds without a result. `fields`:
+ * the row fields to read.
  */
 export const gatherPack = async (
   ctx: Context,

@@ -18,7 +18,10 @@ export type SubformGroup = GroupVerdict & {parent: ParentRecord | null}
 
 const batchesAhead = 2
 
-/** Yields one group after another from the sorted rows. Keeps at most one group in memory, and only part of a group that is too large. */
+/**
+ * Yields one group after another from the sorted rows. Rows without a record, and the rows of a record that has too many for one request, are
+ * yielded in several groups to bound memory.
+ */
 export async function* readSubformGroups(
   ctx: Context,
   flow: CompiledSubformFlow,
@@ -50,7 +53,7 @@ const addMember = (group: OpenGroup, parent: ParentRecord | null, member: Subfor
   if (parent?.isMade) group.parent!.isMade = true
 }
 
-/** Whether the group must be closed. It has too many rows for one request, or is a full part of rows that are not sent anyway. */
+/** Whether the group must be closed: it has too many rows for one request, or has `elementsAtOnce` rows, none of which are sent. */
 const isLarge = ({rows, members, isTooLarge, parent}: OpenGroup) =>
   isTooLarge || parent === null ? members.length >= elementsAtOnce : rows > elementsAtOnce
 

@@ -51,7 +51,7 @@ type SubformPipeline = {
 
 /**
  * Runs a flow of subform rows. Sorts the file by parent record and replaces the rows of each record, all of them or none. The cursor does not
- * move within the flow: a new owner sorts again and skips rows with a final log entry.
+ * move within the flow: a new owner sorts again and skips the records whose rows all have a final log entry.
  */
 export const runSubformPass = async (ctx: Context, flow: CompiledSubformFlow, lowWater: number): Promise<void> => {
   const {rows} = flow.source

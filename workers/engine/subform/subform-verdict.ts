@@ -7,6 +7,10 @@ import {logOutcome} from '../settle/log-entries.ts'
 import type {SettlementParts} from '../settle/settler.ts'
 import {admissionOf, countUnanswered, maySendAgain, type NextStep, type Op} from '../settle/verdict.ts'
 
+/**
+ * One record whose subform rows a request replaces. `record`: the record's id. `keys`: the keys of the rows to write, in order; for an undo,
+ * the one key of its `UndoRow`.
+ */
 export type ReplaceUnit = {
   /** The record's position in the request. */
   at: number

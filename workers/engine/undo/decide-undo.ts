@@ -7,7 +7,10 @@ import type {UndoRecord} from './undo-source.ts'
 /** A field that keeps its value. */
 export type KeptField = {field: string; code: 'CHANGED_SINCE' | 'UNDO_UNKNOWN'; message: string}
 
-/** What is done with a record. `payload`: the values to restore. `kept`: fields that keep their values. */
+/**
+ * What is done with a record. `done`: an unanswered write of this undo took effect. `payload`: the values to restore. `rows`: the subform rows
+ * to restore. `kept`: fields that keep their values.
+ */
 export type UndoPlan =
   | {do: 'skip'; code: 'UNCHANGED' | 'GONE' | 'CHANGED_SINCE' | 'UNDO_UNKNOWN' | 'UNDO_NOT_KEPT'; message: string; kept: KeptField[]}
   | {do: 'done'; code: 'RESTORED' | 'DELETED'; kept: KeptField[]}

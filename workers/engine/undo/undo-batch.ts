@@ -169,8 +169,8 @@ const decide = async ({ctx, source}: UndoPass, rows: UndoRow[], records: Map<str
 }
 
 /**
- * Sets `row.creator` of rows that restore values: `firstChain` and the module of the record. Sets null if the record was changed after the
- * last write of that chain.
+ * Sets `row.creator` of rows that restore values: `firstChain` and the module of the record. Sets null if that chain did not write the record,
+ * or if the record was changed after the chain's last write.
  */
 const findCreators = async ({db, connection}: Context, {firstChain: chain, flows}: UndoSource, rows: UndoRow[], records: Records) => {
   const first = rows.filter(({creator, undone: {effect}}) => creator === undefined && (effect === 'restore' || effect === 'rows'))

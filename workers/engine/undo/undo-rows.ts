@@ -77,7 +77,7 @@ export const unitOf = ({undone: {recordId}, key}: UndoRow, {at, held, adds, read
   isLost: false,
 })
 
-/** Returns the before image of a record whose rows an undo replaces: the rows before, the rows to send, and the run's rows. */
+/** Returns the before image for a replacement of a record's rows: the rows it holds, the rows to send, and which rows are undone. */
 export const imageOfRows = (fields: readonly ComparedField[], {undone, payload}: UndoRow, record: CrmRecord) => {
   const {field} = (undone.flow as CompiledSubformFlow).subform
   return {

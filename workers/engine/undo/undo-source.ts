@@ -43,10 +43,11 @@ export type UndoRecord = {
 export type UndoSource = {
   run: Run
   chain: number
-  /** The chain whose earlier runs may have created the records that this undo writes. Null: no earlier run is in that chain. */
+  /** The chain whose earlier runs may have created the records that this undo writes. Null: the first run that wrote began its chain. */
   firstChain: number | null
   seal: ImageSeal
   flows: CompiledFlow[]
+  /** The effects that each pass undoes, in the order of the passes. */
   passes: UndoEffect[][]
   /** The row fields of each subform flow, by the number of its module. */
   rowFields: ReadonlyMap<number, ComparedField[]>
@@ -86,8 +87,8 @@ const findFirstChain = async (ctx: Pick<Context, 'db'>, run: Run): Promise<numbe
 }
 
 /**
- * What one row did to one record. `at`: its position among all traces, in the order of the writes. `nested`: the row is a subform row of a
- * record that the run created. `returned`: the row took the record out of the recycle bin.
+ * What one row did to one record. `rank`: orders the modules, see `rankModules`. `at`: orders the traces of a record as they were written.
+ * `nested`: the row is a subform row of a record that the run created. `returned`: the row took the record out of the recycle bin.
  */
 type Trace = {
   rank: number
@@ -230,7 +231,7 @@ const fold = ({flows}: UndoSource, traces: Trace[]): UndoRecord => {
   }
 }
 
-/** Lists each row once. The first row is one of the record's own flow. */
+/** Lists each row once. The first row is a row of `UndoRecord.flow`; rows nested in a created record come last. */
 const listUndoneRows = (traces: Trace[]): UndoneRow[] => {
   const rows = traces.flatMap(({image: {key, row, flow, module, subform}}) =>
     (subform?.rows ?? [{key, number: row}]).map(({key, number}): UndoneRow => ({key, number, flow, module, counted: null})),

@@ -14,8 +14,8 @@ import type {UndoRecord} from './undo-source.ts'
 
 /**
  * A record to undo, as the row of a batch. `no`: its position in the undo. `conflicts`: how often the CRM refused the restore because a
- * record of the batch changed. `creator`: the chain and module under which an earlier run may have created the record. Null: the record was
- * changed since the last write of that chain.
+ * record of the batch changed. `creator`: the chain and module under which an earlier run may have created the record. Null: that chain did not
+ * write the record, or the record was changed since the chain's last write.
  */
 export type UndoRow = ImportRow & {
   no: number

@@ -20,7 +20,10 @@ export type Findings = {fields: FieldCounts[]; rows: RowCounts; differences: Dif
 
 /** The counts of each field, by flow and by name. */
 type CountsByFlow = Map<number, Map<string, FieldCounts>>
-/** `byRow`: the differences of a row of a flow, in all phases. */
+/**
+ * `byRow`: the differences of a row found so far, in both phases. The key names flow, row and record. Has only rows whose flow stores marks and
+ * whose record no other user changed last.
+ */
 type OpenFindings = Omit<Findings, 'fields'> & {counts: CountsByFlow; byRow: Map<string, Difference[]>}
 
 /**

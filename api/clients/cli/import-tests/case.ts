@@ -3,7 +3,7 @@ import {parseAllDocuments} from 'yaml'
 import type {Json} from '../../http.ts'
 import {badFile} from '../failure.ts'
 
-/** Counts by outcome, of all modules or of each. */
+/** Expected numbers of rows: by outcome over all modules, or by module and outcome. */
 export type ExpectedCounts = Record<string, number | Record<string, number>>
 /** The expected outcome of a row: the name of the outcome, some keys of the row's entry, or one of these by module. */
 export type ExpectedRow = string | Record<string, unknown>

@@ -1,7 +1,7 @@
 import {ApiError, type Json} from '../../http.ts'
 import {clean} from '../phrases.ts'
 
-/** A mismatch with the case. `module` and `field` are null if the mismatch concerns neither. */
+/** A difference between a case and the result of its run. `module`, `field` and `row` are null where the difference concerns none. */
 export type Difference = {module: string | null; field: string | null; row: number | null; message: string}
 
 export const differ = (message: string, {module = null, field = null, row = null}: Partial<Difference> = {}): Difference => ({

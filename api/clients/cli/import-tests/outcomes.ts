@@ -7,7 +7,7 @@ import {type Difference, differ, show} from './difference.ts'
 export type RowEntries = {slot: string; row: number; entries: Json[]}
 export type Counts = Record<string, Record<string, number>>
 
-/** Reads the rows of all files of a run. `slots` names the slot of each source. */
+/** Reads the rows of all files of a run. `slots` holds the slot by source id. */
 export const readRows = async ({client, path}: Session, run: Json, slots: Record<string, string>): Promise<RowEntries[]> => {
   const at = path(`imports/${run.importId}/runs/${run.id}/rows`)
   const rows: RowEntries[] = []
@@ -30,7 +30,10 @@ export const chainCounts = (runs: readonly Json[]): Counts => {
   return last
 }
 
-/** Merges the rows of a retry chain. The entries of a later run replace earlier ones, except inherited entries. */
+/**
+ * Merges the rows of a retry chain. The entries of a later run replace earlier ones. An inherited entry is replaced by the created and
+ * updated entries of the same row and module in earlier runs.
+ */
 export const chainRows = (runs: readonly (readonly RowEntries[])[]): RowEntries[] => {
   const all = new Map<string, RowEntries>()
   for (const rows of runs)
@@ -52,7 +55,10 @@ export const chainRows = (runs: readonly (readonly RowEntries[])[]): RowEntries[
 const badOutcomes = ['refused', 'failed', 'unanswered', 'skipped']
 const mostReasons = 5
 
-/** Compares counts by outcome. Outcomes that the case leaves out must be 0. Rows with an unexpected bad outcome are reported too. */
+/**
+ * Compares counts by outcome. Outcomes that the case leaves out must be 0. The first five rows with an unexpected bad outcome are reported
+ * too.
+ */
 export const compareCounts = (expected: ExpectedCounts, found: Counts, rows: readonly RowEntries[]): Difference[] => {
   const isPerModule = Object.values(expected).some(value => typeof value === 'object')
   const parts: [module: string | null, wanted: Record<string, number>, found: Record<string, number>][] = isPerModule

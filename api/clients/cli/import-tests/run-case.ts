@@ -9,7 +9,10 @@ import {type CrmOrg, compareRecords, writeRecords} from './crm-records.ts'
 import {type Difference, differ, orDifferences} from './difference.ts'
 import {chainCounts, chainRows, compareCounts, compareRows, readRows} from './outcomes.ts'
 
-/** The environment of a case: the org of its suite, the templates by name, and the CRM org that a connection has at the stand-in. */
+/**
+ * The environment of a case: the org of its suite and the templates by name. `crmOf` returns the CRM org of a connection at the stand-in,
+ * or of the first connection if the id is null or unknown.
+ */
 export type CaseSetting = {
   session: Session
   templates: Map<string, Json>

@@ -11,7 +11,7 @@ import {type ImportCase, parseCases} from './case.ts'
 /** A folder with a pulled configuration, its discovery and the cases below `tests/`. */
 export type Suite = {directory: string; connections: Json[]; bundle: Json; cases: ImportCase[]}
 
-/** Reads the folder, or each folder below it that has a discovery. Throws if there is no case. */
+/** Reads the folder. If it has no discovery file, reads each direct subfolder that has one. Throws if there is no case. */
 export const readSuites = async (directory: string): Promise<Suite[]> => {
   const folders = existsSync(join(directory, discoveryFile)) ? [directory] : await foldersBelow(directory)
   if (folders.length === 0)

@@ -11,7 +11,7 @@ import {modifierName} from './shortcuts.ts'
 
 const newest = 200
 
-/** Reads the newest imports and templates. A failed load is not reported, because the menu still finds the pages. */
+/** Reads the newest 200 imports and 200 templates. A failed load is not reported, because the menu still finds the pages. */
 const readObjects = async (signal: AbortSignal): Promise<MenuCommand[]> => {
   const [{imports}, {templates}] = await Promise.all([
     client.get<Json>(inOrg('/imports'), {limit: newest}, signal),

@@ -16,7 +16,7 @@ import {Select} from '../ui/field.ts'
 import {sayName} from '../ui/labels.ts'
 import {Problem} from '../ui/notice.ts'
 
-/** The match step of an embedded import: the file, and its column for each field of the template. */
+/** The match step of an embedded import: its files, and the column for each field of the template. */
 export const EmbedMatch = ({params: {id = ''}}: PageProps) => html`
   <${ImportFrame} id=${id} step="match" lead=${t.matchLead}>
     ${(loaded: LoadedImport) => html`<${MatchOf} key=${id} known=${loaded} />`}
@@ -92,7 +92,7 @@ const skipped = ' '
 const columnsOf = ({sources}: Imported, {sourceId}: Flow): string[] =>
   sources.find(({id}) => id === sourceId)?.columns.map(({name}) => name) ?? []
 
-/** Returns the fields that a column of the file fills, and those that the person left out. */
+/** Returns the fields that a column of the file fills, and the fields for which the person chose a column or left it out. */
 const fieldsOf = ({fields}: Flow, kept: Record<string, string | null>): string[] =>
   fields.filter(mapping => takesColumn(mapping) || mapping.field in kept).map(({field}) => field)
 

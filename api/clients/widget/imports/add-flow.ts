@@ -24,7 +24,7 @@ type Props = {
 }
 
 /**
- * A form to add a flow of a file into a module. The module that fits the columns is suggested. The first flow of an import is added at once if a
+ * A form to add a flow of a file into a module. A module that fits the file is suggested. The first flow of an import is added at once if a
  * module is suggested. A subform can be chosen only if a flow writes its parent records.
  */
 export const AddFlow = ({found, source, flows, modules, allFields, add, onCancel}: Props) => {
@@ -78,7 +78,7 @@ const makeFlow = async ({connectorId}: Imported, {source, flows, to: {module, su
 
 type TargetOption = {value: string; label: string; group: string; module: string; subform?: NonNullable<Flow['subform']>}
 
-/** Returns the modules that rows can be imported into, as options. */
+/** Returns the modules into which rows can be imported, as options. Leaves out disabled modules and subforms. */
 export const modulesToChoose = (modules: Module[]): {value: string; label: string}[] =>
   targetsFor(modules, [], new Map()).map(({value, label}) => ({value, label}))
 

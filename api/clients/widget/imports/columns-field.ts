@@ -6,7 +6,7 @@ import {Check, TextField} from '../ui/field.ts'
 type Props = {label: string; hint?: string; columns: string[]; chosen: string[]; onChange: (columns: string[]) => void}
 const mostShown = 100
 
-/** A list of checkboxes to choose columns. For more than 20 columns, it has a search. */
+/** A list of checkboxes to choose columns: the chosen ones, and at most 100 others. For more than 20 columns, it has a search. */
 export const ColumnsField = ({label, hint, columns, chosen, onChange}: Props) => {
   const [part, setPart] = useState('')
   const fitting = columns.filter(name => name.toLowerCase().includes(part.toLowerCase()))

@@ -27,8 +27,8 @@ export const canFixValues = (found: Imported, problem: CheckProblem): boolean =>
 }
 
 /**
- * Lists the values of a column that are not options of the field. A choice adds an entry to the value map, which replaces all cells with that
- * value.
+ * Lists up to 10 values of a column that are not options of the field and have no entry in the value map. A choice adds an entry, which
+ * replaces the value in all its cells.
  */
 export const FixValues = ({found, problem, again}: Props) => {
   const flow = placeOf(found, problem).flow!

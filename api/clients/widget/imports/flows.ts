@@ -33,7 +33,7 @@ export const dropMapping = (flow: Flow, field: string): Flow => {
   )
 }
 
-/** Sets the match fields. Without match fields, `match` is removed, so the choice about existing records is open again. */
+/** Sets the match fields. If `by` is empty, `match` is removed; the module's default match then applies, if there is one. */
 export const withMatchFields = ({match, ...flow}: Flow, by: string[]): Flow => {
   if (by.length === 0) return flow
   return {...flow, match: {onOne: 'update', onMany: 'ask', ...match, by}}
@@ -131,7 +131,7 @@ export const sayMapping = ({mode, source, staticValue, transform, searchField}: 
   }
 }
 
-/** Returns the modules of the lookup fields that a search fills. */
+/** Returns the modules to which the lookup fields refer that a search fills. */
 export const linkedModules = (flows: Flow[], fields: ReadonlyMap<string, Field[]> | undefined): string[] =>
   flows.flatMap(flow =>
     flow.fields.flatMap(({mode, field}) => {

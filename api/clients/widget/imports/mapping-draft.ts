@@ -18,7 +18,7 @@ export type Draft = {
   issues: Issue[]
   set: (flows: Flow[]) => void
   forget: () => void
-  /** Saves the flows. If they cannot be saved, shows the reason and returns false. */
+  /** Saves the flows. If the API refuses them, shows the reason and returns false. Throws other errors. */
   save: () => Promise<boolean>
 }
 
@@ -78,7 +78,10 @@ const putFlows = async ({id, version}: Imported, flows: Flow[]): Promise<SaveRes
   }
 }
 
-/** Returns the issues of unchanged flows and mappings. The others are dropped, because the path of an issue consists of positions. */
+/**
+ * Returns the issues of unchanged flows and mappings. Other issues are dropped, because their paths hold positions that the change may have
+ * shifted.
+ */
 const left = (issues: Issue[], before: Flow[], after: Flow[]): Issue[] =>
   issues.filter(({path: [at, part, field]}) => {
     const [was, is] = [before[Number(at)], after[Number(at)]]

@@ -17,7 +17,7 @@ import {useProposals} from './proposals.ts'
 
 type Props = FlowProps & {found: Imported; again: () => Promise<void>}
 const pageColumns = 50
-/** Suggestions with at least this confidence are filled in. The server asks its model about the others. */
+/** Suggestions with at least this confidence are filled in. An AI model on the server checks up to 12 columns whose suggestion is less sure. */
 const leastConfidence = 0.6
 
 /** The table of a flow: each column of the file with samples, field and state. Suggestions are filled in for a new flow, and on request. */

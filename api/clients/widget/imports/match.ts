@@ -72,7 +72,7 @@ const chooseSource = ({sources}: Imported, flows: Flow[]): Source | undefined =>
 
 type DestinationsProps = {known: LoadedImport; draft: Draft; modules: Module[]; allFields: FieldsOf; source: Source}
 
-/** The flows of one file. The first flow of an import is added automatically if a module fits the file's columns. */
+/** The flows of one file. The first flow of an import is added automatically if a module fits the file. */
 const Destinations = ({known: {import: found, again}, draft, modules, allFields, source}: DestinationsProps) => {
   const {flows} = draft
   const wanted = place.value.query.get('flow')

@@ -41,7 +41,7 @@ export const sayModel = (model: string): string | null => {
 const isFree = (flow: Flow, field: string) =>
   flow.parent?.field !== field && !flow.fields.some(one => one.field === field && one.mode !== 'skip')
 
-/** Maps a column to a field. If the column alone fills another field, that mapping is removed. */
+/** Maps a column to a field. If the column already fills another field without an expression, that mapping is removed. */
 export const takeColumn = (flow: Flow, column: string, field: Field): Flow => {
   const before = flow.fields.find(one => one.mode === 'column' && one.source === column && one.field !== field.apiName && !one.transform)
   return putMapping(before ? dropMapping(flow, before.field) : flow, mapColumn(field, column))
@@ -61,7 +61,7 @@ export const sureProposals = (
 export const acceptAll = (flow: Flow, sure: readonly {proposal: Proposal; field: Field}[]): Flow =>
   sure.reduce((made, {proposal, field}) => takeColumn(made, proposal.column, field), flow)
 
-/** Returns the proposed fields of a column that nothing fills yet, likeliest first. */
+/** Returns the fields that are proposed for a column and that nothing fills yet, the main proposal first. */
 export const choicesFor = (
   flow: Flow,
   proposal: Proposal | undefined,

@@ -63,7 +63,7 @@ const sheetReasons: Record<string, string> = {
   'first with rows': t.theFirstVisibleSheetWithRows,
 }
 
-/** Returns the reason for each detected reader option. */
+/** Returns why the encoding and the delimiter, or the sheet of a workbook, were chosen. Empty if this is not known. */
 export const sayReasons = (sniffed: SniffedReader | undefined): string[] => {
   if (!sniffed) return []
   if ('sheets' in sniffed) return [t.sheetBecause(sniffed.sheet, sheetReasons[sniffed.how] ?? sniffed.how)]

@@ -14,7 +14,7 @@ import type {Source} from './import.ts'
 type Row = {rowNumber: number; values: string[]; raw: string[]; ragged: boolean; struck: string | null}
 type Rows = {columns: string[]; rows: Row[]; nextFrom: number | null}
 const pageRows = 5
-/** Limit on the columns that are shown, because a file may have thousands. */
+/** The number of columns that are shown at first. A button shows as many more, because a file may have thousands. */
 const shownColumns = 30
 
 /** `again`: reloads the import after a change. Null if the header row may not be changed. */

@@ -18,6 +18,7 @@ type Chosen = {
   reader?: Partial<Reader> | undefined
   upload?: Upload | undefined
 }
+/** `onSent` receives the total of sent bytes. `onRead` is called when all bytes are sent and the server reads the file. */
 type Telling = {signal: AbortSignal; onUpload: (upload: Upload) => void; onSent: (bytes: number) => void; onRead: () => void}
 
 /** Uploads a file to the import at `path`, or resumes `upload`. Returns `{source, filled?}` when the server has read the file. */

@@ -15,7 +15,7 @@ import {addFile, cancelSending, pauseSending, type QueuedFile, resumeSending, se
 
 type Props = {importId: string; onTaken: (answer: {source: {name: string}}) => void}
 
-/** Lists the uploads of this import in this tab, and the uploads that a reload interrupted. */
+/** Lists the uploads of this import in this tab, and its other unfinished uploads on the server. */
 export const Sendings = ({importId, onTaken}: Props) => {
   const mine = sendings.value.filter(one => one.importId === importId)
   return html`
@@ -59,8 +59,8 @@ const sayState = ({state, sent, file}: QueuedFile) => {
 }
 
 /**
- * Lists uploads that a reload interrupted. The person chooses each file again, because the browser no longer has it. Stored parts are not
- * uploaded again.
+ * Lists the unfinished uploads on the server that this tab does not hold, for example after a reload. The person chooses each file again,
+ * because the browser no longer has it. Stored parts are not uploaded again.
  */
 const Unfinished = ({importId, onTaken, mine}: Props & {mine: QueuedFile[]}) => {
   const path = inOrg(`/imports/${importId}/uploads`)

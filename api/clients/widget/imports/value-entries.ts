@@ -13,7 +13,7 @@ export type ShownValue = {from: string; to: string | null; count: number | null;
 export const entriesOf = ({values, picklist, map}: Mapping): ValueEntry[] | null =>
   values ?? (picklist === 'map' ? Object.entries(map ?? {}).map(([from, to]) => ({from, to})) : null)
 
-/** Returns the column whose cells the mapping writes unchanged. Null if an expression, a value map or a lookup changes them. */
+/** Returns the column whose cells the mapping writes unchanged. Null if the mapping has another mode, an expression or a value map. */
 export const columnAsItIs = (mapping: Mapping | undefined): string | null =>
   mapping?.mode === 'column' && !mapping.transform && entriesOf(mapping) === null ? (mapping.source ?? null) : null
 
@@ -42,7 +42,7 @@ export const addSuggestions = (entries: readonly ValueEntry[], values: readonly 
   ...values.flatMap(({value, suggestion}) => (suggestion && !isMapped(entries, value) ? [{from: value, to: suggestion.to}] : [])),
 ]
 
-/** Lists the column's values that are not options or have an entry. The entries of values outside the column follow. */
+/** Lists the values of the column, except options without an entry. Entries whose value does not occur in the column follow. */
 export const listShown = (entries: readonly ValueEntry[], values: readonly ColumnValue[]): ShownValue[] => {
   const found = new Map(values.map(({value}) => [fold(value), true]))
   const toOf = (value: string) => entries.find(({from}) => fold(from) === fold(value))?.to ?? null

@@ -12,7 +12,10 @@ import {isOver, type Run} from './run.ts'
 export type Cell = {column: string; value: string}
 type EditRowProps = {importId: string; source: string; row: number; cells: Cell[]}
 
-/** Whether the person may correct the cells of a row: the run ended and was no dry run, and the row failed or was refused. */
+/**
+ * Whether the person may correct the cells of a row. This requires the operator role, an ended run that was no dry run, and a row that
+ * failed or was refused.
+ */
 export const canFix = ({run, row: {entries}}: {run: Run; row: RunRow}): boolean =>
   isOver(run) && !run.dryRun && may('operator') && entries.some(({outcome}) => outcome === 'failed' || outcome === 'refused')
 

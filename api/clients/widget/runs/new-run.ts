@@ -9,9 +9,9 @@ type RepeatingFlow = {flow: string; module: string; matchBy: Field | null}
 type MappedImport = Pick<Imported, 'flows' | 'sources'>
 
 /**
- * Lists the flows whose written rows a new run over all rows would create again. A flow is safe if every row finds its record. That requires
- * match fields that no row leaves empty, because a row without a match value is created. Subform rows are replaced with their parent, so their
- * flows are safe.
+ * Lists the flows whose written rows a new run over all rows would create again. A flow is safe if every row finds its record. That
+ * requires match fields that no row leaves empty, because a row without a match value creates a record. Subform rows are replaced with
+ * their parent, so their flows are safe.
  */
 export const findRepeatingFlows = (found: MappedImport, fields: ReadonlyMap<string, Field[]> = new Map()): RepeatingFlow[] =>
   found.flows

@@ -74,7 +74,7 @@ export const EmptyLinks = ({run, found}: {run: Run; found: Imported}) => {
   `
 }
 
-/** Describes how many of the skipped rows were unchanged, and the CRM quota that this saved. */
+/** Describes how many of the skipped rows were unchanged, and how many CRM credits this saved. */
 const sayUnchanged = ({unchanged = 0, creditsSaved}: Run) =>
   unchanged > 0 && t.unchanged(count(unchanged)) + (creditsSaved ? t.whichSaved(creditsSaved) : '')
 

@@ -45,7 +45,7 @@ export const etaOf = (run: Pick<Run, 'progress'>, rate: number | null): number |
   return (Math.max(0, run.progress.total - run.progress.done) / rate) * 1000
 }
 
-/** Returns the data of a stacked chart: seconds since 1970, and cumulative rows per part. */
+/** Returns the data of a stacked chart: the seconds since 1970, then for each part its rows plus the rows of the parts below it. */
 export const stack = (samples: Sample[]): number[][] => [
   samples.map(({at}) => at / 1000),
   ...chartParts.map((_, part) => samples.map(({parts}) => parts.slice(0, part + 1).reduce((sum, rows) => sum + rows, 0))),

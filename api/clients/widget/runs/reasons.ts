@@ -9,7 +9,7 @@ import {adviceOf, sayReason} from './why.ts'
 
 const mostShown = 8
 
-/** The filters of a link to the rows of a reason. */
+/** The filters of the link to the rows of a reason. An undefined filter is left out. */
 export type ReasonQuery = {code: string | undefined; outcome: string | undefined; module: string | undefined}
 type Props = {tally: Tally; run: Run; linkTo: (group: Group, query: ReasonQuery) => string}
 

@@ -8,14 +8,14 @@ import {t} from '../text/decide.ts'
 import {Button} from '../ui/button.ts'
 import {Problem} from '../ui/notice.ts'
 
-/** Opens a new schedule of the import's template. Without a template, the import is saved as one first. */
+/** A button that opens a new weekly schedule of the import's template. An import without a template is first saved as one. */
 export const Repeat = ({found}: {found: Imported}) => {
   const goOn = goIfHere()
   const repeat = useDoing(async () => {
     const template = found.templateId ?? (await saveTemplate(found))
     goOn(to('templates', template, 'schedules', 'new', {repeat: 'weekly'}))
   })
-  // A schedule cannot delete, because a person confirms the number of records.
+  // A schedule cannot run delete flows, because a person must confirm the number of records.
   if (!may('builder') || found.state === 'expired' || found.flows.some(({action}) => action === 'delete')) return null
   return html`<${Button} isBusy=${repeat.isBusy} onClick=${() => repeat.run()}>${t.repeatWeekly}<//><${Problem} error=${repeat.error} />`
 }

@@ -23,7 +23,7 @@ type Props = {
   edit: EditCell | null
 }
 
-/** One row of the review. A cell that caused an error is shown beside the error. All cells open on request. */
+/** One row of the review. A cell that caused an error is shown beside the error. A button shows all cells of the row. */
 export const ReviewRow = ({row, cells, columns, keys, flows, edited, edit}: Props) => {
   const [isOpen, setOpen] = useState(false)
   const {rowNumber} = row

@@ -75,7 +75,10 @@ const Hindrances = ({id, connection, running}: HindrancesProps) => {
   return null
 }
 
-/** Warns that a new run would create records of earlier runs again. Null if no run wrote rows, or if every flow is safe. */
+/**
+ * Warns that a new run would create records of earlier runs again. Null if no run wrote rows, or if every flow finds its earlier records.
+ * Subform flows do not count.
+ */
 const sayRepeats = (loadedImport: LoadedImport): string | null => {
   const written = runsOf(loadedImport).reduce((sum, run) => sum + (run.dryRun ? 0 : writtenOf(run)), 0)
   const repeating = findRepeatingFlows(loadedImport.import)

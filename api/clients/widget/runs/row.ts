@@ -1,7 +1,7 @@
 import {t} from '../text/runs.ts'
 import {sayReason} from './why.ts'
 
-/** The outcome of a row in one module, or its plan in a dry run. */
+/** The outcome of a row, or of one of its lookups, in one module. In a dry run, what the run would do. */
 export type Entry = {
   module: string
   moduleLabel: string

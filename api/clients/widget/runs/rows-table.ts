@@ -106,7 +106,7 @@ const Said = ({entry, value}: {entry: Entry; value: {column: string; value: stri
 
 const mostChanges = 6
 
-/** Shows the old and new values of changed fields. For new records and in embed sessions, only the new ones are shown. */
+/** Shows the old and new values of six changed fields, and of all on request. New records and embed sessions show only new values. */
 export const Changes = ({changes, ...record}: {changes: Change[]; isNew: boolean}) => {
   const isNew = record.isNew || embed.value !== null
   const [isAll, setAll] = useState(false)

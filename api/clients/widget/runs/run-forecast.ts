@@ -12,8 +12,8 @@ import {Notice} from '../ui/notice.ts'
 type ForecastProps = {id: string; version: number; preview: string | null; isBusy: boolean}
 
 /**
- * Shows what a run would cost at the CRM. An operator's page creates a forecast after the checks, and again after a change of the import or its
- * dry run.
+ * Shows what a run would cost at the CRM. For operators, a missing or outdated forecast is created as soon as no check and no dry run of the
+ * import is active.
  */
 export const RunForecast = ({id, version, preview, isBusy}: ForecastProps) => {
   const path = inOrg(`/imports/${id}/forecast`)

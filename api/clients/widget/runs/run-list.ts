@@ -30,7 +30,7 @@ export const sayCounts = (run: Pick<Run, 'counts' | 'undoOf' | 'deleted'>): stri
 const sayTook = ({startedAt, endedAt}: Run) =>
   startedAt && endedAt ? duration(Math.max(1000, Date.parse(endedAt) - Date.parse(startedAt))) : '–'
 
-/** Returns the columns of `first`, then those of every list of runs. */
+/** Returns the columns of a list of runs: `first`, followed by the columns that all such lists share. */
 export const runColumns = (first: Column<Run>[]): Column<Run>[] => [
   ...first,
   {

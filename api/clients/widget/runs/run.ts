@@ -16,7 +16,7 @@ export type Run = {
   undoOf?: string | null
   /** Whether the run deletes records. Absent in earlier versions of Lading. */
   deletes?: boolean
-  /** Rows whose record was deleted, or would be by a dry run. Absent in earlier versions of Lading. */
+  /** Rows whose record was deleted or, in a dry run, would be deleted. Absent in earlier versions of Lading. */
   deleted?: number
   /** The rows of an undo, by what it did with their records, or in a dry run would do. Null if the run undoes nothing. */
   undo?: {restored: number; deleted: number; changedSince: number} | null
@@ -107,7 +107,8 @@ export const laterOf = (runs: Run[]): Map<string, Run> =>
   new Map(runs.flatMap(run => (run.retryOf && !run.dryRun ? [[run.retryOf, run]] : [])))
 
 /**
- * Groups runs into retry chains, in the order of their runs. The chain with the newest last run comes first. A dry run is a separate chain.
+ * Groups runs into retry chains, each from its first to its last run. The chain with the newest last run comes first. A dry run is a separate
+ * chain.
  */
 export const chainsOf = (runs: Run[]): Run[][] => {
   const later = laterOf(runs)

@@ -7,8 +7,9 @@ type SaveCallbacks = (sent: number, total: number | null) => void
 const picker = () => (globalThis as {showSaveFilePicker?: Picker}).showSaveFilePicker
 
 /**
- * Saves a response to a file that the person chooses, or as a download if the browser has no file picker. Reports progress. Returns the size in
- * bytes, or null if the person cancelled. Call it within the click event, because browsers open the picker only there.
+ * Saves a response to a file that the person chooses, or as a download if the browser has no file picker. `tell` gets the bytes so far and the
+ * total, which is null if unknown. Returns the size in bytes, or null if the person cancelled. Call it within the click event, because browsers
+ * open the picker only there.
  */
 export const saveStream = async (name: string, open: () => Promise<Response>, tell: SaveCallbacks): Promise<number | null> => {
   const choose = picker()

@@ -6,7 +6,7 @@ import {client, inOrg, may} from '../state/session.ts'
 import {isCurrentPreview, newestPreview, previewsOf, readByFlows} from './choose.ts'
 import {isUnderWay, type Run} from './run.ts'
 
-/** The most rows for which a dry run starts automatically, because a dry run sends the CRM one query for each 50 rows. */
+/** The most rows for which a dry run starts automatically. The limit exists because a dry run uses CRM quota. */
 const mostAutomatic = 10_000
 /** The wait after an edit, so that edits in quick succession are checked together. */
 const settleMs = 1_500

@@ -37,7 +37,10 @@ export const Plan = () => {
 
 type Waiting = {awaited: AwaitedChange | null; isLate: boolean; start(awaited: AwaitedChange): void}
 
-/** Polls the billing summary until it shows a paid or saved change. After a payment, the URL contains the change. */
+/**
+ * Polls the billing summary until it shows a paid or saved change. If that takes longer than a minute, polling ends and `isLate` is true.
+ * After a payment, the URL contains the change.
+ */
 const useAwaitedChange = (again: () => void): Waiting => {
   const [awaited, setAwaited] = useState<AwaitedChange | null>(() => readAwaited(place.value.query))
   const [isLate, setLate] = useState(false)

@@ -9,7 +9,7 @@ import {Notice} from '../ui/notice.ts'
 type RecheckProblem = {severity: string; kind: string; module: string; field: string | null; rows: number | null; fix: string}
 export type Recheck = {rows: number; problems: RecheckProblem[]}
 
-/** Shows which rows of the template's newest import no longer fit after changes of the CRM's fields. */
+/** Shows the problems that changes in the CRM may cause for the template's newest import, each with the number of affected rows. */
 export const RecheckNotice = ({recheck, connectorId}: {recheck: Recheck | null; connectorId: string | null}) => {
   const problems = recheck?.problems ?? []
   const labelOf = useFieldLabels(connectorId ?? '', connectorId === null ? [] : [...new Set(problems.map(({module}) => module))])

@@ -44,7 +44,7 @@ const fieldsOf = (schedule: Schedule | null, {starts = {}, connections = []}: Pi
 /** The form of a schedule: times, source of the file, and what happens on drift. */
 export const ScheduleForm = ({schedule, save, saveForTest, ...given}: FormProps) => {
   const {connections = []} = given
-  // The default values of a new schedule depend on the time, so they are computed once.
+  // The default times of a new schedule can depend on today's weekday, so they are computed once.
   const [saved] = useState(() => fieldsOf(schedule, given))
   const form = useDraft(saved)
   const {draft, set} = form

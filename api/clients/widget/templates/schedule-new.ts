@@ -15,7 +15,7 @@ type Ground = {template: Template; connections: {id: string; name: string}[]}
 
 /**
  * The page that creates a schedule. The schedule is on at once, unless the person tests the file first. `?repeat=weekly` preselects a weekly
- * schedule on today's weekday.
+ * schedule on today's weekday at 05:00.
  */
 export const NewSchedule = ({params}: PageProps) => {
   const {id} = params as {id: string}
