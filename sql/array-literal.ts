@@ -6,6 +6,9 @@ export const arrayLiteral = (values: readonly Element[]): string => literal(valu
 export const columnLiteral = <Row, Name extends keyof Row>(rows: readonly Row[], name: Name): string =>
   literal(rows.length, at => rows[at]![name] as Element)
 
+/** Formats one value per row, which `read` returns. */
+export const mappedLiteral = <Row>(rows: readonly Row[], read: (row: Row) => Element): string => literal(rows.length, at => read(rows[at]!))
+
 const literal = (length: number, elementAt: (at: number) => Element) => {
   const elements: string[] = []
   for (let at = 0; at < length; at++) elements.push(write(elementAt(at)))
@@ -14,10 +17,13 @@ const literal = (length: number, elementAt: (at: number) => Element) => {
 
 const write = (element: Element) => {
   if (element === null || element === undefined) return 'NULL'
-  if (typeof element === 'string') return needsEscape.test(element) ? `"${element.replace(escaped, '\\$&')}"` : `"${element}"`
-  if (typeof element === 'object') return `"\\\\x${element.toString('hex')}"`
+  if (typeof element === 'string') {
+    if (isBare.test(element)) return element
+    return `"${element.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`
+  }
+  if (typeof element === 'object') return `\\\\x${element.toString('hex')}`
   return `${element}`
 }
 
-const needsEscape = /["\\]/
-const escaped = /["\\]/g
+/** Texts that need no quotes, such as ids and times. Without quotes, an array of arrays needs no escapes. */
+const isBare = /^(?!null$)[\w.:+-]+$/i

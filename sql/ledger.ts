@@ -1,5 +1,5 @@
 import {blocksOf, type NumberedRow} from './admitted-blocks.ts'
-import {arrayLiteral, columnLiteral} from './array-literal.ts'
+import {arrayLiteral, columnLiteral, mappedLiteral} from './array-literal.ts'
 import {type Hot, prepare, statementsIn, type Tx} from './database.ts'
 import {countEmptyLinks, type EmptyLink, joinFields} from './empty-links.ts'
 import {chunksOf, sortByBlock} from './log-chunks.ts'
@@ -239,10 +239,10 @@ const valuesOf = (s: Settlement) => {
     ...columnsOf('released', s.released, ['module', 'key']),
     ...columnsOf('releasedBlock', blocksOf(s.released.filter(isNumbered)), ['module', 'flow', 'block', 'bits']),
     ...columnsOf('kept', s.kept, ['module', 'key', 'recordId', 'how', 'matchKey']),
-    'kept.writtenAt': s.kept.map(({writtenAt = null}) => writtenAt),
-    'kept.emptyLinks': s.kept.map(({emptyLinks = []}) => joinFields(emptyLinks)),
+    'kept.writtenAt': mappedLiteral(s.kept, ({writtenAt}) => writtenAt),
+    'kept.emptyLinks': mappedLiteral(s.kept, ({emptyLinks}) => emptyLinks && joinFields(emptyLinks)),
     ...columnsOf('link', countEmptyLinks(s), ['flow', 'field', 'rows']),
-    'kept.mayExistTwice': s.kept.map(({mayExistTwice = false}) => mayExistTwice),
+    'kept.mayExistTwice': mappedLiteral(s.kept, ({mayExistTwice = false}) => mayExistTwice),
     ...columnsOf('opened', s.opened, [
       'module',
       'key',
@@ -255,15 +255,15 @@ const valuesOf = (s: Settlement) => {
       'digest',
       'matchKey',
     ]),
-    'opened.ended': s.opened.map(({ended = false}) => ended),
-    'opened.doneSeconds': s.opened.map(({doneSeconds = null}) => doneSeconds),
-    'opened.creates': s.opened.map(({creates = 0}) => creates),
+    'opened.ended': mappedLiteral(s.opened, ({ended = false}) => ended),
+    'opened.doneSeconds': mappedLiteral(s.opened, ({doneSeconds}) => doneSeconds),
+    'opened.creates': mappedLiteral(s.opened, ({creates = 0}) => creates),
     ...columnsOf('closed', s.closed, ['module', 'key']),
     ...columnsOf('patched', s.patched ?? [], ['module', 'key', 'isWhole']),
-    'patched.writtenAt': (s.patched ?? []).map(({writtenAt = null}) => writtenAt),
-    'patched.filled': (s.patched ?? []).map(({filled}) => joinFields(filled)),
+    'patched.writtenAt': mappedLiteral(s.patched ?? [], ({writtenAt}) => writtenAt),
+    'patched.filled': mappedLiteral(s.patched ?? [], ({filled}) => joinFields(filled)),
     ...columnsOf('tagged', s.tagged ?? [], ['module', 'key']),
-    'tagged.writtenAt': (s.tagged ?? []).map(({writtenAt = null}) => writtenAt),
+    'tagged.writtenAt': mappedLiteral(s.tagged ?? [], ({writtenAt}) => writtenAt),
     ...columnsOf('rewritten', s.rewritten ?? [], ['chain', 'module', 'recordId', 'writtenAt']),
     ...columnsOf('unmapped', s.unmapped ?? [], ['flow', 'field', 'cells']),
     ...columnsOf('marked', s.marked ?? [], ['module', 'recordId', 'marks', 'isSure']),

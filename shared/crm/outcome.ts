@@ -101,17 +101,27 @@ const duplicateIn = (crm: CrmProblem) => {
  */
 const isInOrder = (items: unknown[], {count, ids}: SentRecords) =>
   items.length === count &&
-  (ids !== undefined || isDistinct(items.flatMap(item => (isSuccess(item) ? (idIn(item) ?? []) : [])))) &&
+  (ids !== undefined || hasDistinctIds(items)) &&
   items.every((item, index) => {
     if (ids && isSuccess(item) && (idIn(item) ?? ids[index]) !== ids[index]) return false
     const place = placeIn(item)
     return place === null || place === index
   })
 
-const isDistinct = (ids: string[]) => new Set(ids).size === ids.length
+const hasDistinctIds = (items: unknown[]) => {
+  const seen = new Set<string>()
+  for (const item of items) {
+    const id = isSuccess(item) ? idIn(item) : undefined
+    if (id === undefined) continue
+    if (seen.has(id)) return false
+    seen.add(id)
+  }
+  return true
+}
 
 const placeIn = (item: unknown): number | null => {
   const details = asObject(asObject(item)?.details)
+  if (details?.json_path === undefined && details?.errors === undefined) return null
   const paths = [details, ...(listAt(details, 'errors') ?? []).map(error => asObject(asObject(error)?.details))]
   const [, place] = paths.map(at => /^\$\.data\[(\d+)\]/.exec(String(at?.json_path ?? ''))).find(Boolean) ?? []
   return place === undefined ? null : Number(place)

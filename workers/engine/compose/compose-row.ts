@@ -34,19 +34,25 @@ export const composeRow = (
   const stopped = flow.program && checkFilterAndGuard(evaluated, failed)
   if (stopped) return stopped
   if (!flow.patchPlan && isBlank(flow, cells)) return failed('ROW_EMPTY', 'Every mapped cell of the row is empty')
-  const filled: FilledRow = {payload: {}, failures: all ?? []}
-  for (const filler of flow.mappings) fillField(filled, filler, {read, evaluated, failed})
-  const {payload, failures, unmapped, emptied, ...more} = filled
-  const mapped = {...(unmapped && {unmapped}), ...(emptied && {emptied})}
-  if (!all && failures.length > 0) return {...joinFailures(failures), ...mapped}
-  return {...withRowKeys(flow, key, rowNumber, payload), ...more, ...mapped}
+  const filled: FilledRow = {payload: {}, failures: all ?? [], notes: null}
+  const input = {read, evaluated, failed}
+  for (const filler of flow.mappings) fillField(filled, filler, input)
+  const {payload, failures, notes} = filled
+  if (!all && failures.length > 0) {
+    const {unmapped, emptied} = notes ?? {}
+    return {...joinFailures(failures), ...(unmapped && {unmapped}), ...(emptied && {emptied})}
+  }
+  const row = withRowKeys(flow, key, rowNumber, payload)
+  return notes ? Object.assign(row, notes) : row
 }
 
 const none: EvaluatedExpressions = {}
 
 type MakeFailure = (code: string, message: string, target?: string | null) => RowFailure
 
-type FilledRow = Pick<ImportRow, 'payload' | 'pendingLinks' | 'rounded' | 'unmapped' | 'emptied'> & {failures: RowFailure[]}
+/** A row while its fields are filled. `notes`: what else is known of the row; null if nothing. */
+type FilledRow = Pick<ImportRow, 'payload'> & {failures: RowFailure[]; notes: RowNotes | null}
+type RowNotes = Pick<ImportRow, 'pendingLinks' | 'rounded' | 'unmapped' | 'emptied'>
 type FillInput = {read: FileRow; evaluated: EvaluatedExpressions; failed: MakeFailure}
 
 /**
@@ -63,22 +69,24 @@ const fillField = (filled: FilledRow, filler: FieldMapping, {read, evaluated, fa
   const given = made ? made.value : cellOf(filler, read.cells)
   const {value, isMapped = false, isUnmapped = false}: MappedValue = values ? mapValue(given, field, values) : {value: given}
   if (isUnmapped) {
-    ;(filled.unmapped ??= []).push(field.apiName)
+    ;(notesOf(filled).unmapped ??= []).push(field.apiName)
     if (values!.otherwise === 'fail') return void failures.push(failed('VALUE_UNMAPPED', describeUnmapped(field), field.apiName))
-    if (values!.otherwise === 'empty') (filled.emptied ??= []).push(field.apiName)
+    if (values!.otherwise === 'empty') (notesOf(filled).emptied ??= []).push(field.apiName)
   }
   if (value === CLEAR) payload[field.apiName] = null
   else if (value === null || (typeof value === 'string' && value.trim() === '')) {
     if (clears) payload[field.apiName] = null
-  } else if (filler.link && isWanted(filler, value)) (filled.pendingLinks ??= []).push(addPendingLink(filler, String(value)))
+  } else if (filler.link && isWanted(filler, value)) (notesOf(filled).pendingLinks ??= []).push(addPendingLink(filler, String(value)))
   else {
     const rules = isMapped ? {...filler.rules, reading: undefined} : filler.rules
     const converted = made && !isMapped ? convertValue(value, field, rules) : convert(value as string, field, rules)
     if (!converted.ok) return void failures.push(failed(converted.code, converted.message, field.apiName))
     payload[field.apiName] = converted.value
-    if (converted.rounded) (filled.rounded ??= []).push(field.apiName)
+    if (converted.rounded) (notesOf(filled).rounded ??= []).push(field.apiName)
   }
 }
+
+const notesOf = (filled: FilledRow): RowNotes => (filled.notes ??= {})
 
 const describeUnmapped = ({apiName}: FieldMapping['field']) => `The value map of ${apiName} has no entry for this value`
 

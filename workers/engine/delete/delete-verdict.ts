@@ -41,7 +41,7 @@ export const judgeDelete = (
   }
   const code = crm.code ?? `HTTP_${crm.status}`
   logOutcome({flow, settled}, row, 'refused', {attempt: row.attempt, recordId: target, code, message: sayRefusal(crm)})
-  closeQuestion(flow, settled, row)
+  closeUnsettled(flow, settled, row)
   return 'end'
 }
 
@@ -50,10 +50,10 @@ export const logDeleted = (flow: CompiledFlow, settled: SettlementParts, row: Im
   logOutcome({flow, settled}, row, 'updated', {attempt: row.attempt, recordId, code: 'DELETED', message: 'The record was deleted'})
   countDeleted(settled, flow)
   settled.kept.push({module: flow.module.no, key: row.key, recordId, how: HOW.deleted, matchKey: row.matchKey})
-  closeQuestion(flow, settled, row)
+  closeUnsettled(flow, settled, row)
 }
 
-const closeQuestion = ({module}: CompiledFlow, settled: SettlementParts, row: ImportRow) => {
+const closeUnsettled = ({module}: CompiledFlow, settled: SettlementParts, row: ImportRow) => {
   if (row.open) settled.closed.push({module: module.no, key: row.key})
   row.open = false
 }

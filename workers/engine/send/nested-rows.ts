@@ -37,11 +37,14 @@ export const forgetNested = (row: ImportRow) => Object.assign(row, {nestable: un
 export const countNested = ({nested = []}: Pick<ImportRow, 'nested'>): number => nested.reduce((sum, {rows}) => sum + rows.length, 0)
 
 /** Returns the record that a create sends: the payload, the nested rows and the idempotency value. */
-export const payloadOf = ({payload, nested = [], idempotency}: ImportRow): Record<string, unknown> => ({
-  ...payload,
-  ...Object.fromEntries(nested.map(({flow, rows}) => [flow.subform.field, rows.map(one => one.payload)])),
-  ...(idempotency && {[idempotency.field]: idempotency.value}),
-})
+export const payloadOf = ({payload, nested, idempotency}: ImportRow): Record<string, unknown> => {
+  if (!nested && !idempotency) return payload
+  return {
+    ...payload,
+    ...Object.fromEntries((nested ?? []).map(({flow, rows}) => [flow.subform.field, rows.map(one => one.payload)])),
+    ...(idempotency && {[idempotency.field]: idempotency.value}),
+  }
+}
 
 const composeNested = async ({ctx, flow}: Pass, creates: ImportRow[]): Promise<UnsentRow[]> => {
   const open = creates.filter(({nested}) => !nested)

@@ -24,20 +24,19 @@ type EntryDetails = LogDetails & {phase: (typeof PHASES)[number]; outcome: Outco
 export const logEntryOf = (
   {no: flow, module}: EntryFlow,
   {key, number}: Pick<ImportRow, 'key' | 'number'>,
-  {phase, outcome, ...details}: EntryDetails,
+  {phase, outcome, target = null, attempt = 0, recordId = null, code = null, message = null}: EntryDetails,
 ) => ({
   key,
   flow,
   number: number || null,
   module: module.no,
   phase: PHASES.indexOf(phase),
-  target: null,
-  attempt: 0,
-  recordId: null,
+  target,
+  attempt,
+  recordId,
   outcome: outcomeNo(outcome),
-  code: null,
-  message: null,
-  ...details,
+  code,
+  message,
 })
 
 /** Logs and counts that an unanswered create of the row, sent without a unique key, may have made a second record. */
@@ -62,8 +61,8 @@ export const logOutcome = (
   if (row.notes) noteLookups({flow, settled}, row)
   if (row.keptEdits) noteKeptEdits({flow, settled}, row, recordId)
   const phase = flow.tags ? 'tag' : flow.patchPlan ? 'patch' : 'write'
-  const texts = {code: code && plain(code, 100), message: message && plain(message, longestMessage)}
-  settled.log.push(logEntryOf(flow, row, {phase, target, attempt, recordId, outcome, ...texts}))
+  const [shortCode, shortMessage] = [code && plain(code, 100), message && plain(message, longestMessage)]
+  settled.log.push(logEntryOf(flow, row, {phase, target, attempt, recordId, outcome, code: shortCode, message: shortMessage}))
   // Patches and tags do not change the outcome under which a row is counted.
   if (flow.patchPlan || flow.tags) return
   if (row.counted) add(settled.counts, countAt(module, row.counted), -1)

@@ -44,24 +44,26 @@ export const settleAnswers = async (
     return recordId === null ? [] : [{row: op.row, recordId}]
   })
   await ctx.crmClock.note(clockOffsetMs)
-  const made = ops.flatMap(({row: {key}}, at) => {
+  const made: {key: string; recordId: string}[] = []
+  for (const [at, {row}] of ops.entries()) {
     const answer = answers[at]!
-    return answer.ok ? [{key, recordId: answer.recordId}] : []
-  })
+    if (answer.ok) made.push({key: row.key, recordId: answer.recordId})
+  }
   const {takes, ending} = await judgeOrPutOff(ctx, flow, candidates, {clockOffsetMs, batches, made})
   const settled = {...emptySettlement(...batches), released: releasedBy(flow, unsent)}
   const next = new Map<ImportRow, NextStep>()
+  const sent = {flow, settled, patienceMs: lagSecondsOf(ctx) * 1000, lateUpdates: ctx.lateUpdates}
+  const written = {...sent, kind: kind as StepKind}
   for (const [at, op] of ops.entries()) {
     const answer = answers[at]!
     if (!answer.ok && !answer.sent) throw new Error('A batch came back partly unsent')
-    const sent = {flow, settled, patienceMs: lagSecondsOf(ctx) * 1000, lateUpdates: ctx.lateUpdates}
     if (flow.judge === 'undo') next.set(op.row, judgeUndo(sent, op, answer))
     else if (kind === 'replace') next.set(op.row, judgeReplaced(sent, op, answer))
     else if (kind === 'delete') next.set(op.row, judgeDelete(sent, op, answer))
     else if (flow.tags) next.set(op.row, judgeTag(sent, op, answer))
     else if (flow.patchPlan) next.set(op.row, judgePatch(sent, op, answer))
     else {
-      const step = judgeAnswer({...sent, kind: kind as StepKind}, op, answer, takes.get(op.row))
+      const step = judgeAnswer(written, op, answer, takes.get(op.row))
       if (kind === 'create') judgeNested(settled, op.row, answer, step)
       next.set(op.row, step)
     }

@@ -14,7 +14,7 @@ import type {ReplaceUnit} from '../subform/subform-verdict.ts'
 import {noteWritten} from '../verify/written-rows.ts'
 import {type LogDetails, logMayExistTwice, logOutcome, longestMessage, plain} from './log-entries.ts'
 import {sayRefusal, sayRowRefusal} from './refusal-words.ts'
-import type {SettlementParts} from './settler.ts'
+import type {KeptRow, SettlementParts} from './settler.ts'
 
 /** An operation on one row. `target`: the record's id; null for a create. `unit`: the record whose subform rows a `replace` replaces. */
 export type Op = {row: ImportRow; target: string | null; unit?: ReplaceUnit}
@@ -67,7 +67,7 @@ export const judgeAnswer = (
   if (isMatchFound(judgedBatch, row, answer.crm) && answer.duplicateOf) {
     logAttempt(judgedBatch, row, 'refused', {recordId: op.target, code, message: sayRowRefusal(row, answer.crm)})
     judgedBatch.settled.released.push(admissionOf(judgedBatch.flow, row))
-    openQuestion(judgedBatch, op, STEP_CODES.again)
+    addUnsettled(judgedBatch, op, STEP_CODES.again)
     row.matches = [answer.duplicateOf]
     return 'replan'
   }
@@ -79,8 +79,8 @@ export const judgeAnswer = (
   logAttempt(judgedBatch, row, 'refused', {recordId: op.target, code, message})
   if (row.unansweredSends === 0) judgedBatch.settled.released.push(admissionOf(judgedBatch.flow, row))
   if (!take && judgedBatch.kind === 'create' && (row.unansweredSends > 0 || row.hasLostCreate))
-    openQuestion(judgedBatch, op, STEP_CODES.again, {ended: true})
-  else closeQuestion(judgedBatch, row)
+    addUnsettled(judgedBatch, op, STEP_CODES.again, {ended: true})
+  else closeUnsettled(judgedBatch, row)
   return 'end'
 }
 
@@ -121,7 +121,7 @@ const succeed = (judgedBatch: JudgedBatch, {row}: Op, {recordId, modifiedAt}: {r
   const mayExistTwice = created && !row.hasUniqueKey && row.unansweredCreates > 0
   if (mayExistTwice) logMayExistTwice(judgedBatch, row, {recordId})
   keepRecord(judgedBatch, row, recordId, created ? HOW.made : HOW.updated, {mayExistTwice, writtenAt: modifiedAt})
-  closeQuestion(judgedBatch, row)
+  closeUnsettled(judgedBatch, row)
   return 'end'
 }
 
@@ -136,7 +136,7 @@ const settleClaimed = (judgedBatch: JudgedBatch, {row}: Op, crm: CrmProblem, rec
   keepRecord(judgedBatch, row, recordId, HOW.taken)
   // The claim of an earlier run's create counts nothing here, because that run counted the row.
   if (row.unansweredSends === 0 && row.hasLostCreate) judgedBatch.settled.released.push(admissionOf(judgedBatch.flow, row))
-  closeQuestion(judgedBatch, row)
+  closeUnsettled(judgedBatch, row)
   return 'end'
 }
 
@@ -156,7 +156,7 @@ const markUnanswered = (judgedBatch: JudgedBatch, op: Op, crm: CrmProblem): Next
     markWritten(judgedBatch, row, target!, false)
     noteWritten(judgedBatch, row, {recordId: target!, isSure: false})
   }
-  openQuestion(judgedBatch, op, STEP_CODES[judgedBatch.kind], {
+  addUnsettled(judgedBatch, op, STEP_CODES[judgedBatch.kind], {
     doneSeconds: isDone(crm) ? unreadableSeconds : null,
     creates: isCreate ? 1 : 0,
   })
@@ -184,7 +184,7 @@ const putOff = (judgedBatch: JudgedBatch, op: Op, code: string, crm: CrmProblem)
   countUnanswered(op.row)
   const message = `${sayRefusal(crm)}. We could not confirm that this record belongs to the row. If the run ends without a result, retry it`
   logAttempt(judgedBatch, op.row, 'unanswered', {recordId: op.target, ...(op.row.hasUniqueKey ? {code: 'RESEND_SAFE'} : {code}), message})
-  openQuestion(judgedBatch, op, STEP_CODES[judgedBatch.kind])
+  addUnsettled(judgedBatch, op, STEP_CODES[judgedBatch.kind])
   return maySendAgain(op.row, judgedBatch.patienceMs) ? 'again' : 'end'
 }
 
@@ -226,20 +226,14 @@ const keepRecord = (
     creates: 1,
     ended: true,
   })
-  judgedBatch.settled.kept.push({
-    ...nameOf(judgedBatch, row),
-    recordId,
-    how,
-    matchKey: row.matchKey,
-    mayExistTwice,
-    writtenAt,
-    flow: judgedBatch.flow.no,
-    emptyLinks: row.emptyLinks,
-    ...(how === HOW.made && {doubt}),
-  })
+  const {no: flow, module} = judgedBatch.flow
+  const {key, matchKey, emptyLinks} = row
+  const kept: KeptRow = {module: module.no, key, recordId, how, matchKey, mayExistTwice, writtenAt, flow, emptyLinks}
+  if (how === HOW.made) kept.doubt = doubt
+  judgedBatch.settled.kept.push(kept)
 }
 
-const openQuestion = (
+const addUnsettled = (
   judgedBatch: JudgedBatch,
   {row, target}: Op,
   kind: number,
@@ -267,7 +261,7 @@ export const unsettledEntryOf = (
   matchKey: row.matchKey,
 })
 
-const closeQuestion = (judgedBatch: JudgedBatch, row: ImportRow) => {
+const closeUnsettled = (judgedBatch: JudgedBatch, row: ImportRow) => {
   if (row.open) judgedBatch.settled.closed.push(nameOf(judgedBatch, row))
   row.open = false
 }
