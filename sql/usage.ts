@@ -65,7 +65,7 @@ export const settleRun = async (tx: Tx, runId: string) => {
 }
 
 /**
- * Finds a run whose reserved rows are not settled although it writes no more: deleted, ended, or authorised `hours` ago and never started.
+ * Finds a run whose reserved rows are not settled although it ended its writing: deleted, ended, or authorised `hours` ago and never started.
  * Returns null if there is none. Locks the run if it exists. `no`: null for a deleted run. `lapsed`: the run was never started.
  */
 export const claimIdle = (tx: Tx, {hours}: {hours: number}) =>

@@ -40,7 +40,7 @@ export const openUnsettledRows = (
 }
 
 /**
- * Whether the run still has to resolve this unsettled entry of its own. False if the run makes no further attempt, and for a create that has
+ * Whether the run still has to resolve this unsettled entry that it made. False if the run makes no further attempt, and for a create that has
  * neither a unique key nor a known payload digest.
  */
 const isToBeSent = ({kind, hasUniqueKey, digest, ended}: UnsettledRow) =>
