@@ -61,6 +61,8 @@ const openClient = (config: pg.ClientConfig, prepares: boolean, driverClientEven
 const leastCharacters = 400
 /** How many long statements of a connection may be prepared: the first ones. Each takes up to some hundred kilobytes of memory in Postgres. */
 const mostNames = 60
+/** How many long statements a connection remembers, most of them used once. */
+const mostTexts = 1_000
 
 /**
  * Names the long statements of a connection from their second use on, so that Postgres parses and plans each only a few times. `names`: the
@@ -68,12 +70,13 @@ const mostNames = 60
  */
 const openNames = () => {
   const names = new Map<string, string | null>()
+  let count = 0
   return {
     nameOf(text: string): string | undefined {
       const name = names.get(text)
-      if (name === undefined && text.length >= leastCharacters && names.size < mostNames) names.set(text, '')
-      if (name === '') names.set(text, `long ${[...names.keys()].indexOf(text)}`)
-      return name === undefined ? undefined : (names.get(text) ?? undefined)
+      if (name === undefined && text.length >= leastCharacters && names.size < mostTexts) names.set(text, '')
+      if (name === '' && count < mostNames) names.set(text, `long ${count++}`)
+      return name === undefined ? undefined : names.get(text) || undefined
     },
     drop: (text: string) => void names.set(text, null),
   }

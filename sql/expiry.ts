@@ -100,10 +100,14 @@ export const listImportsToDelete = (db: Db, {org, days, after, limit}: Some & {d
     where org_id = ${org} and expired_at is not null and emptied and (deleted or expired_at < lading_now() - make_interval(days => ${days}::int)) and import_no > ${after}
     order by import_no limit ${limit}`)
 
-/** Lists orgs with imports that a person deleted and that are not purged yet. Orgs that are being erased are left out. */
+/**
+ * Lists orgs with imports that a person deleted and that are not purged yet, in random order, so that no org waits for others whose purge
+ * fails. Orgs that are being erased are left out.
+ */
 export const listOrgsWithDeleted = (db: Db, {limit}: {limit: number}) =>
   db.anyFirst(sql.type(z.object({org: z.string()}))`
-    select distinct org_id as org from imports join orgs on orgs.id = org_id and erasing_at is null where deleted limit ${limit}`)
+    select org_id as org from imports join orgs on orgs.id = org_id and erasing_at is null
+    where deleted group by org_id order by random() limit ${limit}`)
 
 export const listRunsOf = (db: Db, {importNo, limit}: {importNo: number; limit: number}) =>
   db.anyFirst(sql.type(No)`select run_no as no from runs where import_no = ${importNo} order by run_no limit ${limit}`)

@@ -12,7 +12,7 @@ export const RunStop = z.object({
 export type RunStop = z.infer<typeof RunStop>
 
 /**
- * Why the run guard holds a run: of `settled` rows, `rows` have the outcome, which is more than the share `limit` (0 to 1). Both count since the
+ * Why the run guard holds a run: `rows` of `settled` rows have the outcome, and their share exceeds `limit` (0 to 1). Both count since the
  * start, or since a person last ended a hold. Inherited and skipped rows do not count. For `coerced`, `settled` counts the rows that were read
  * back.
  */

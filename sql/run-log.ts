@@ -93,8 +93,8 @@ const blockArray = (numbers: readonly number[]) => sql.array([...new Set(numbers
 const LateUpdate = z.object({recordId: z.string(), rowKey: z.string(), leftMs: z.number()})
 
 /**
- * Lists log entries of unanswered writes and patches of known records: of the last `seconds`, oldest first, of this run and of all runs of the
- * chains. `leftMs`: the ms until the entry is `seconds` old.
+ * Lists the log entries of unanswered writes and unanswered patches whose record is known, oldest first. Covers the last `seconds` of this run
+ * and of all runs of the chains. `leftMs`: the ms until the entry is `seconds` old.
  */
 export const listLateUpdates = (db: Db, {run, chains, seconds}: {run: number; chains: number[]; seconds: number}) =>
   db.any(sql.type(LateUpdate)`

@@ -67,8 +67,8 @@ const shows = (row: ShownSubscription, {kind, target, params}: PlanChange): bool
 }
 
 /**
- * Returns the author of a change in progress that caused the subscription's present state. Null for a change from elsewhere. Null also
- * after the change has landed, because its later effects come from the schedule.
+ * Returns the person whose plan change, still in progress, caused the subscription's present state. Null if the state has another cause.
+ * Null also after the change has landed, because the provider's subscription schedule causes its later effects.
  */
 export const findChangeAuthor = async (tx: Tx, {org, read}: {org: string; read: ShownSubscription}): Promise<Author | null> => {
   const change = await findChangeUnderWay(tx, org)

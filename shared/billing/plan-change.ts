@@ -112,8 +112,10 @@ const change = async (
   if (shown) await assertAsShown(deps, shown, {kind, target, terms})
   const second = shown?.at ?? withinPeriod(terms, await readSecond(deps.db))
   const made = await makeChange(deps, billingLease, {org, person, kind, target, terms, second, earlier})
-  if (made.state === 'accepted' && shown) noteDifference(deps, made, shown)
-  if (kind === 'cancel') noteOtherEnd(deps, made, planEndOf(terms.read))
+  if (made.state === 'accepted') {
+    if (shown) noteDifference(deps, made, shown)
+    if (kind === 'cancel') noteOtherEnd(deps, made, planEndOf(terms.read))
+  }
   return answerOf(deps, made, terms)
 }
 

@@ -168,7 +168,7 @@ export type MadeQuery = {
  * how long after its creation a search may miss the record.
  */
 export type MadeControl = {id: string; createdMs: number; values: Record<string, string>; lagMs: number}
-/** The records found. `isProven`: every query found the control, so no other record of the window exists. */
+/** The records found. `isProven`: every query found the control record, so the time window contains no other record that fits the query. */
 export type MadeAnswer = {ids: string[]; clockOffsetMs: number; isProven: boolean}
 /** Options of the doctor. When `timeUp` aborts, by default after four minutes, the remaining probes have no result. */
 export type ProbeOptions = ReadOptions & {write: boolean; timeUp?: AbortSignal; onProgress?(done: number, total: number): Promise<void>}

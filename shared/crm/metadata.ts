@@ -47,27 +47,32 @@ const describeModule = ({json, fields, layouts, assignmentRules, unread}: ReadMo
 }
 
 const requiredBy = (layouts: unknown[]): Set<string> => {
-  const fields = layouts.flatMap(layout => childrenOf(layout, 'sections')).flatMap(section => childrenOf(section, 'fields'))
+  const fields = activeOf(layouts).flatMap(fieldsOfLayout)
   return new Set(fields.filter(field => field.required === true).map(field => text(field.api_name)))
 }
 
-/**
- * Describes the active layouts. `required`: the fields that only the layout requires, not the module. The fields of a subform section belong to
- * another module, so they are left out. Source: `status` and `isSubformSection` in the vendor's OpenAPI of layouts.
- */
+/** Describes the active layouts. `required`: the fields that only the layout requires, not the module. */
 const describeLayouts = (layouts: unknown[]): NonNullable<DiscoveredModule['layouts']> =>
-  layouts
-    .map(asObject)
-    .filter(layout => layout?.status !== 'inactive')
-    .flatMap(layout =>
-      describeNamed(layout).map(named => {
-        const fields = childrenOf(layout, 'sections')
-          .filter(({isSubformSection}) => isSubformSection !== true)
-          .flatMap(section => childrenOf(section, 'fields'))
-        const namesOf = (some: Json[]) => [...new Set(some.map(({api_name}) => text(api_name)))].filter(Boolean)
-        return {...named, fields: namesOf(fields), required: namesOf(fields.filter(isRequiredHere))}
-      }),
-    )
+  activeOf(layouts).flatMap(layout =>
+    describeNamed(layout).map(named => {
+      const fields = fieldsOfLayout(layout)
+      const namesOf = (some: Json[]) => [...new Set(some.map(({api_name}) => text(api_name)))].filter(Boolean)
+      return {...named, fields: namesOf(fields), required: namesOf(fields.filter(isRequiredHere))}
+    }),
+  )
+
+/** Returns the layouts that people use. Source: `status` in the vendor's OpenAPI of layouts. */
+const activeOf = (layouts: unknown[]): Json[] =>
+  layouts.map(asObject).filter(layout => layout !== null && layout.status !== 'inactive') as Json[]
+
+/**
+ * Returns the fields of a layout. The fields of a subform section belong to another module, so they are left out. Source: `isSubformSection` in
+ * the vendor's OpenAPI of layouts.
+ */
+const fieldsOfLayout = (layout: Json): Json[] =>
+  childrenOf(layout, 'sections')
+    .filter(({isSubformSection}) => isSubformSection !== true)
+    .flatMap(section => childrenOf(section, 'fields'))
 
 const isRequiredHere = ({required, system_mandatory}: Json) => required === true && system_mandatory !== true
 

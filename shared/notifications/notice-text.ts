@@ -74,7 +74,7 @@ const inWords = (counts: Record<string, number>) => {
   return some.length > 0 ? some.map(([outcome, count]) => `${count} ${outcome}`).join(', ') : 'no rows'
 }
 
-/** Lists the texts and numbers that are not nested, except the org: ids, codes, times and our own sentences. */
+/** Lists the top-level texts and numbers of a notice, except the org. They are ids, codes, times and our own sentences. */
 export const detailsOf = ({org, ...data}: About): [name: string, value: string][] =>
   Object.entries(data).flatMap(([name, value]) => (typeof value === 'string' || typeof value === 'number' ? [[name, String(value)]] : []))
 

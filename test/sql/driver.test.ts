@@ -39,6 +39,14 @@ test('a connection prepares at most 60 statements', async t => {
   t.is(await countPrepared(db), 60)
 })
 
+test('statements that are used once leave room for statements that are repeated', async t => {
+  const db = await open()
+  const select = (text: string) => db.oneFirst(sql.type(Numbers)`select ${sql.literalValue(text)}::int8 as n ${padding}`)
+  for (let n = 0; n < 100; n++) await select(`${n}`)
+  for (let again = 0; again < 2; again++) await select('1000')
+  t.is(await countPrepared(db), 1)
+})
+
 test('nothing is prepared behind a pooler', async t => {
   const db = await open(`${database.url}?pooler=transaction`)
   for (const n of [1, 2, 3]) t.is(await db.oneFirst(sql.type(Numbers)`select ${n}::int8 as n ${padding}`), n)

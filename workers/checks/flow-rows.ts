@@ -30,8 +30,8 @@ type FlowCheck = {
 }
 
 /**
- * Reads the flow's file and composes its rows as a run does. Returns the number of rows without an error that no filter, guard or cleaning step
- * excludes.
+ * Reads the flow's file and composes its rows as a run does. Returns the number of rows that have no error and that no filter, guard or
+ * cleaning step excludes.
  */
 export const checkRows = async (check: FlowCheck): Promise<number> => {
   const {place, flow, late, findings, signal, tellsStruck, onRead} = check

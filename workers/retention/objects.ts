@@ -68,9 +68,10 @@ const zeroIfMissing = (error: unknown): number => {
 }
 
 /**
- * Lists all stored objects and removes those that no row names, which an upload left between storage and database. Skips young objects, which
- * may still get a row. Does nothing if a newer build has migrated the database, because this build does not know its rows. Objects of an
- * unknown org are reported and kept. Nothing is removed before all objects are listed.
+ * Lists all stored objects and removes orphans. An upload leaves an orphan if it fails after the object is stored and before its row is
+ * committed. Skips young objects, which may still get a row. Does nothing if a newer build has migrated the database, because this build does
+ * not know the newer rows. Reports and keeps objects of an unknown org. Removes nothing before all objects are listed. Throws if there are more
+ * than `mostOrphans`.
  */
 export const removeOrphans = async (retaining: RetentionDeps) => {
   const {db, storage, drain} = retaining

@@ -28,7 +28,8 @@ type UndoValuesInput = {
 
 /**
  * Stores what an undo and the recognition of edits need from one request of an external engine. `keep`: stores the values that updates
- * replace; call it before the intents are stored. `mark`: adds the marks of the written values to the end of an item.
+ * replace; call it before the intents are stored. `mark`: adds the marks of the written values to an item's outcome, unless the item was
+ * refused or not sent.
  */
 export type UndoValues = {keep(items: RecordItem[]): Promise<void>; mark(end: WriteEnd, item: RecordItem): WriteEnd}
 

@@ -85,7 +85,7 @@ const gather = (value: unknown, into: Set<string>): void => {
 
 const replace = (whole: unknown, {text, value}: Pick<OutputMask, 'text' | 'value'>): unknown => {
   if (typeof whole === 'string') return text(whole)
-  // A long number can identify a person as well as the same digits in a text.
+  // A long number identifies a person just as its digits in a text do, so it is masked like a text.
   if (typeof whole === 'number') return text(String(whole)) === String(whole) ? whole : text(String(whole))
   if (Array.isArray(whole)) return whole.map(value)
   if (typeof whole !== 'object' || whole === null) return whole

@@ -117,8 +117,8 @@ export const splitCompound = (word: string, most = 3): string[] | null => {
 }
 
 /**
- * Corrects an unknown word with one letter missing, doubled or swapped with the next. Other errors are not corrected, because many words
- * differ in one letter (`contract`, `contact`).
+ * Corrects an unknown word in which an inner letter is missing, or a letter is doubled or swapped with the next. Leaves other errors, because
+ * many known words differ in one replaced letter (`state`, `stage`).
  */
 export const correct = (word: string): string => {
   if (word.length < 4 || word.length > 20 || lexicon().knownWords.has(word) || splitCompound(word)) return word

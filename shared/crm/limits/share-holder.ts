@@ -84,7 +84,7 @@ export const openShareHolder = (deps: ShareHolderDeps, org: CrmOrg, holder: stri
 
 type RenewalsInput = {org: CrmOrg; holder: string; members: Map<number, Member>}
 
-/** The renewals of a holder. `renew` returns the milliseconds until the next one, and does not throw. */
+/** Opens the renewals of a holder's shares. `renew` returns the milliseconds until the next renewal, and does not throw. */
 const openRenewals = ({db, config, log, changes}: ShareHolderDeps, {org, holder, members}: RenewalsInput) => {
   const cap = openSlotCap(db, org, config.CRM_SLOTS)
   let last: RenewalResult | null = null

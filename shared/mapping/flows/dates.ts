@@ -5,8 +5,8 @@ import {dateFormatOf, isReal, type Moment, offsetAt, offsetIn, writeDay, writeMo
 const DAY = /^(\d{4})-(\d\d)-(\d\d)$/
 const MOMENT = /^(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d)(?:\.\d+)?)?(Z|[+-]\d\d:?\d\d)?$/
 /**
- * Matches a date of three numbers, optionally with a time. The column's reading decides the order of the numbers; the year must have four
- * digits.
+ * Matches the three numbers of a date, optionally with a time. `orderedMoment` orders the numbers by the column's reading, and requires a
+ * year of four digits.
  */
 const NUMBERS = /^(\d{1,4})([./-])(\d{1,2})\2(\d{1,4})(?:[ T](\d{1,2}):(\d\d)(?::(\d\d)(?:\.\d+)?)?)?$/
 const TIME = /^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d)?$/

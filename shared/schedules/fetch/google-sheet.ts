@@ -28,10 +28,12 @@ const mostRedirects = 3
  * credential is sent, because the sheet is shared by its link. A sheet that is not shared leads to the sign-in page.
  */
 export const requestSheet = async (outbound: Outbound, url: URL, bounds: Bounds): Promise<OutboundAnswer> => {
+  const until = performance.now() + bounds.timeoutSeconds * 1000
   let target = url
   for (let redirects = 0; ; redirects++) {
     try {
-      return await outbound.request(target.href, {headers: {'user-agent': 'Lading'}, ...bounds})
+      const timeoutSeconds = Math.max(0, until - performance.now()) / 1000
+      return await outbound.request(target.href, {headers: {'user-agent': 'Lading'}, ...bounds, timeoutSeconds})
     } catch (error) {
       if (!(error instanceof OutboundFailure) || error.code !== 'REDIRECTED' || error.location === null || redirects === mostRedirects)
         throw error

@@ -94,6 +94,9 @@ test('a field required by a layout is not required by the module', t => {
   const layouts = [{sections: [{fields: [{api_name: 'Phone', required: true}]}, {fields: [{api_name: 'Email', required: true}]}]}, {}]
   t.like(describe({}, layouts), {required: false, layoutRequired: true})
   t.like(describe({system_mandatory: true}), {required: true, layoutRequired: false})
+  const [sections] = layouts.map(layout => layout.sections)
+  t.like(describe({}, [{status: 'inactive', sections}]), {layoutRequired: false})
+  t.like(describe({}, [{sections: sections!.map(section => ({...section, isSubformSection: true}))}]), {layoutRequired: false})
 })
 
 test('active layouts are described with the fields that only they require', t => {

@@ -72,12 +72,12 @@ export const tallyRows = async (input: TallyInput): Promise<FlowTally> => {
       if (!isRow(composed) || (flow.patchPlan && !patches(flow, composed))) continue
       rows.push(composed)
       const key = flow.subform?.link.key
-      if (flow.subform) addDistinct(seen.parents, key ? parentKeyOf(read.cells[key.child])?.toString('latin1') : String(read.rowNumber))
+      if (!flow.subform) continue
+      if (addDistinct(seen.parents, key ? parentKeyOf(read.cells[key.child])?.toString('latin1') : String(read.rowNumber))) tally.parents++
     }
     tallyChunk(input, tally, rows, seen)
     await onRead(chunk.length)
   }
-  tally.parents = seen.parents.size
   return tally
 }
 

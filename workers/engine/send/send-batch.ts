@@ -174,7 +174,7 @@ const mostRefusedSingles = 100
 
 /**
  * Returns how to continue after the CRM refused the whole request. Null if each record has an answer to settle. The refusal counts as the
- * answer of each record if the request has one record, is a tag call, or conflicts with a later change.
+ * answer of each record in three cases: the request has one record, it is a tag call, or a record changed after `unmodifiedSince`.
  */
 const readRefusal = (
   {run, refusedSingles}: Context,

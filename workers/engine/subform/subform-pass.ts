@@ -184,7 +184,10 @@ const processGroup = async (pipeline: SubformPipeline, groups: ParentedGroup[]):
 
 const emptySendResult: SubformSendResult = {done: [], again: [], ending: null}
 
-/** Sends groups again in a separate step, after a delay. At the row limit, other groups wait for these rows, which are already counted. */
+/**
+ * Sends groups again in a separate step, after a delay. Their rows already count towards the row limit. `resending` holds the groups, so that
+ * other groups wait for them at the limit.
+ */
 const resendGroups = (pipeline: SubformPipeline, groups: ParentedGroup[]) => {
   for (const group of groups) pipeline.resending.add(group)
   const waitMs = backOffMs(Math.max(...groups.map(({rows}) => rows[0]!.unansweredSends)))

@@ -49,7 +49,10 @@ export const ExpressionEditor = ({label, hint, error, value, columns, source, ha
     event.preventDefault()
     event.stopPropagation()
     if (isAsked) show(value)
-    else if (step) setChosen((chosen + step + open!.suggestions.length) % open!.suggestions.length)
+    else if (step)
+      setChosen(
+        chosen < 0 && step < 0 ? open!.suggestions.length - 1 : (chosen + step + open!.suggestions.length) % open!.suggestions.length,
+      )
     else if (event.key === 'Escape') setOpen(null)
     else insert(open!.suggestions[chosen]!)
   }

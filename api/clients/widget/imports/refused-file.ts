@@ -8,7 +8,7 @@ import type {CsvReader, Reader, WorkbookReader} from './import.ts'
 import {CsvFields, WorkbookFields} from './reader-form.ts'
 import {sheetsIn} from './reading.ts'
 
-/** The advice which reader options to change, by the code of an error that other options may prevent. */
+/** Advice on the reader options to change, by the code of an error that other options may prevent. */
 const advice: Record<string, string> = {
   FILE_EMPTY: t.readAnotherSheetOrAnotherRange,
   FILE_NO_ROWS: t.ifTheFirstRowIsDataClear,

@@ -37,7 +37,7 @@ export const usePreview = (loadedImport: LoadedImport): Preview => {
   const ended = newestPreview(loadedImport)
   const isCheckStale = !checks || checks.checks.endedAt === null || checks.checks.stale
   const isStale = ended === null || !isCurrentPreview(loadedImport, ended)
-  const rows = readByFlows(loadedImport).reduce((sum, source) => sum + source.rows, 0)
+  const rows = readByFlows(loadedImport).reduce((sum, {rows, struck}) => sum + rows - struck, 0)
   const isLarge = rows > mostAutomatic && isStale
   const version = JSON.stringify([
     found.version,
