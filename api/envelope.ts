@@ -30,7 +30,7 @@ export const envelope =
 const describe = (error: unknown, request: string): Envelope => {
   if (error instanceof Refusal) return {status: error.status, body: error.envelope, headers: retryAfter(error.extra.retryAfterMs)}
   if (error instanceof CrmError) return describeCrm(error)
-  const outage = logOutage(error)
+  const outage = describeOutage(error)
   if (outage) return describe(outage, request)
   return describe(
     new Refusal('INTERNAL', `Something went wrong. If it happens again, contact support with the request id ${request}`, {request}),
@@ -39,7 +39,7 @@ const describe = (error: unknown, request: string): Envelope => {
 }
 
 /** Converts an outage of storage or the database to UNAVAILABLE. Returns null for any other error. */
-const logOutage = (error: unknown): Refusal | null => {
+const describeOutage = (error: unknown): Refusal | null => {
   if (isDiskFull(error) || (error instanceof StorageFailed && error.isFull))
     return unavailable('The file storage is full, so nothing was stored. Try again later', 60_000)
   if (error instanceof StorageFailed) return unavailable('The file storage is unavailable. Try again in a moment', 5_000)

@@ -29,7 +29,7 @@ export const OF_RUNS = {
 export type OfRuns = keyof typeof OF_RUNS
 export const ofRuns = Object.keys(OF_RUNS) as OfRuns[]
 /** The tables of `OF_RUNS`, except those that later runs of a chain need. */
-export const ofRunsAlone = ofRuns.filter(table => table !== 'chain_rows' && table !== 'unsettled')
+export const tablesOfOneRun = ofRuns.filter(table => table !== 'chain_rows' && table !== 'unsettled')
 
 /**
  * Large tables with the data of an org itself. Deleting the org's row deletes its rows in other tables by cascade. API tokens, payment events

@@ -1,6 +1,6 @@
 import {z} from 'zod'
 import {type Db, sql, type Tx} from './database.ts'
-import {OF_RUNS, type OfRuns, ofRunsAlone} from './erasure.ts'
+import {OF_RUNS, type OfRuns, tablesOfOneRun} from './erasure.ts'
 
 const Empty = z.object({})
 
@@ -40,7 +40,7 @@ export const markRunEmptied = async (tx: Tx, {no, snapshotNo}: {no: number; snap
 /** SQL that is true if the run has no rows left in large tables. If all runs of its chain have expired, the chain must have none either. */
 const hasNothing = (run: number) => sql.fragment`
   ${sql.join(
-    ofRunsAlone.map(table => hasNone(table, sql.fragment`${run}`)),
+    tablesOfOneRun.map(table => hasNone(table, sql.fragment`${run}`)),
     sql.fragment` and `,
   )}
   and (exists (select from runs other where other.chain_no = runs.chain_no and other.expired_at is null)

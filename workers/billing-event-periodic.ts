@@ -1,4 +1,4 @@
-import {sendWaiting} from './billing/reconcile.ts'
+import {enqueueWaitingEvents} from './billing/reconcile.ts'
 import {aboutEachLease, periodicTask} from './periodic.ts'
 
 /**
@@ -11,4 +11,8 @@ const mostMs = 10_000
  * Enqueues one job for each waiting provider event, because the job of another event applies only events that were never tried. The task is
  * separate from `billing`, because that task waits for the provider.
  */
-export default periodicTask({name: 'billing-events', everyMs: tools => Math.min(aboutEachLease(tools), mostMs), steps: [sendWaiting]})
+export default periodicTask({
+  name: 'billing-events',
+  everyMs: tools => Math.min(aboutEachLease(tools), mostMs),
+  steps: [enqueueWaitingEvents],
+})

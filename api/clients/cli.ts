@@ -21,7 +21,7 @@ export const main = async (args: string[]): Promise<number> => {
     columns: settings.columns,
     isDumb: settings.isDumb,
   })
-  for (const stream of [process.stdout, process.stderr]) stream.on('error', leaveUnheard)
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', endOnOutputError)
   const ended = {exit: EXIT.ok as number, help: ''}
   try {
     const shape = {
@@ -49,7 +49,7 @@ export const main = async (args: string[]): Promise<number> => {
 }
 
 /** Handles a failed write to the output: a closed pipe (`head`), a closed terminal or a full disk. */
-const leaveUnheard = ({code, message}: NodeJS.ErrnoException) => {
+const endOnOutputError = ({code, message}: NodeJS.ErrnoException) => {
   if (code === 'EPIPE') process.exit(EXIT.pipeClosed)
   if (code !== 'EIO') writeSync(2, `Error: Could not write the output: ${message}\n`)
   process.exit(code === 'EIO' ? EXIT.hungUp : EXIT.failed)

@@ -7,7 +7,7 @@ import type {Pool} from '../../sql/database.ts'
 import {noteClientVisit} from '../../sql/oauth-clients.ts'
 import {findClient} from './client.ts'
 import {issuerOf, resourceOf, scope} from './metadata.ts'
-import {isAmong, isHere, withParameters} from './redirect.ts'
+import {isAmong, leadsToOwnComputer, withParameters} from './redirect.ts'
 import {OAuthRefusal} from './refusal.ts'
 
 type AuthoriseDeps = {db: Pool; config: Config; outbound: Outbound; log: Log}
@@ -32,7 +32,7 @@ export const authorise = async (
   try {
     return await begin(deps, {client: client.id, redirectUri, asked, browser})
   } catch (error) {
-    if (!(error instanceof OAuthRefusal) || !isHere(redirectUri)) throw error
+    if (!(error instanceof OAuthRefusal) || !leadsToOwnComputer(redirectUri)) throw error
     const parameters = {error: error.code, error_description: error.message, state: stateOf(asked)}
     return {url: answerTo(deps.config, redirectUri, parameters), browser: null}
   }

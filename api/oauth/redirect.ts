@@ -29,7 +29,7 @@ const withoutPort = (text: string): string | null => {
 const isPlainHost = (hostname: string) => /^([a-z0-9_-]+\.)*[a-z0-9_-]+\.?$|^\[[0-9a-f:]+\]$/.test(hostname)
 
 /** Whether a redirect URI leads to a program on the browser's own computer. */
-export const isHere = (redirectUri: string): boolean => new URL(redirectUri).protocol !== 'https:'
+export const leadsToOwnComputer = (redirectUri: string): boolean => new URL(redirectUri).protocol !== 'https:'
 
 const isLoopback = (hostname: string) => ['localhost', '127.0.0.1', '[::1]'].includes(hostname)
 

@@ -4,7 +4,7 @@ import type {Pool} from '../../sql/database.ts'
 import {listReceived} from '../../sql/invitations.ts'
 import {insertRequest} from '../../sql/oauth-requests.ts'
 import type {Device} from '../../sql/sessions.ts'
-import {spendSignIn} from '../../sql/used-sign-ins.ts'
+import {useSignInOnce} from '../../sql/used-sign-ins.ts'
 import type {Config} from '../config.ts'
 import type {Crm} from '../crm/crm.ts'
 import {apiAccessRemedy} from '../crm/error.ts'
@@ -162,7 +162,7 @@ const openRequest = async (db: Pool, {asked, expiresAt}: Visit, {person, org, br
 
 const takeVisit = async ({db, config}: Pick<SignInDeps, 'db' | 'config'>, {state, browser}: SignInReturn): Promise<Visit> => {
   const visit = state && browser ? openVisit(config.SECRETS_KEYS, state, browser) : null
-  if (visit && (await spendSignIn(db, visit))) return visit
+  if (visit && (await useSignInOnce(db, visit))) return visit
   throw new Refusal('SIGN_IN_EXPIRED', 'This sign-in took too long, was already used, or began in another browser. Start again')
 }
 

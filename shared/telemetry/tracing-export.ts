@@ -35,7 +35,7 @@ export const openExport = async (config: ExportedSpans, part: string): Promise<{
     }),
     sampler: new ParentBasedSampler({
       root: new TraceIdRatioBasedSampler(config.OTEL_TRACES_SAMPLER_ARG),
-      remoteParentSampled: shareOfRequests(config.OTEL_TRACES_SAMPLER_ARG),
+      remoteParentSampled: requestSampler(config.OTEL_TRACES_SAMPLER_ARG),
     }),
     spanProcessors: [
       new BatchSpanProcessor({exporter, scheduledDelayMillis: tellEveryMs, exportTimeoutMillis: withinMs, maxQueueSize: 8_192}),
@@ -48,7 +48,7 @@ export const openExport = async (config: ExportedSpans, part: string): Promise<{
  * Returns the sampler of spans whose parent is in another process and is sampled. A request is sampled with probability `share` all the same,
  * because any client can send such a parent. Other spans, such as those of jobs, are sampled like their parent.
  */
-const shareOfRequests = (share: number): Sampler => ({
+const requestSampler = (share: number): Sampler => ({
   shouldSample: (_context, _traceId, _name, kind) => ({
     decision: kind !== SpanKind.SERVER || Math.random() < share ? SamplingDecision.RECORD_AND_SAMPLED : SamplingDecision.NOT_RECORD,
   }),

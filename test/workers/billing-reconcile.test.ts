@@ -3,7 +3,7 @@ import test from 'ava'
 import {holdBilling} from '../../shared/billing/lease.ts'
 import type {Config} from '../../shared/config.ts'
 import {applyEvents} from '../../workers/billing/events.ts'
-import {reconcileDue, sendWaiting} from '../../workers/billing/reconcile.ts'
+import {enqueueWaitingEvents, reconcileDue} from '../../workers/billing/reconcile.ts'
 import {doNight} from '../../workers/retention/night.ts'
 import {type Billing, openBilling, pass, seedSubscription, sessionOf, settleMoney} from '../support/billing.ts'
 import {ok} from '../support/importing.ts'
@@ -29,7 +29,7 @@ const later = (more: number) => {
 /** Runs one reconcile pass now, as the worker does. */
 const goRound = async ({tools, queue}: TestDeployment) => {
   const work = {...tools, drain: new AbortController().signal} as never
-  await sendWaiting(work, queue)
+  await enqueueWaitingEvents(work, queue)
   await reconcileDue(work)
 }
 

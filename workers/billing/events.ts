@@ -73,7 +73,7 @@ type FailedEvent = {event: PaymentEvent; error: unknown; again: 'received' | 'de
 
 /**
  * Records a failed attempt and rethrows the error, so that the event is retried. The retry comes from the event's job, or from the release of
- * the billing lock. After `usualAttempts` failures, the event counts as failed and nothing is thrown. `sendWaiting` then retries the event.
+ * the billing lock. After `usualAttempts` failures, the event counts as failed and nothing is thrown. `enqueueWaitingEvents` then retries the event.
  */
 const noteFailure = async ({db, log}: WorkerDeps, {event, error, again}: FailedEvent): Promise<EventStatus> => {
   const {id, type, org, attempts} = event

@@ -21,7 +21,7 @@ const eventsPerRound = 100
 const patience = {pickupSeconds: 15, patienceSeconds: 300, usualAttempts, mostAttempts: 40, mostSeconds: 6 * 3600, limit: eventsPerRound}
 
 /** Enqueues the waiting events that no worker applies. Does nothing if payments are not configured. */
-export const sendWaiting = async ({db, payment}: WorkerDeps, queue: Queue): Promise<void> => {
+export const enqueueWaitingEvents = async ({db, payment}: WorkerDeps, queue: Queue): Promise<void> => {
   if (!payment.isConfigured) return
   for (const event of await listWaitingEvents(db, patience))
     await db.transaction(tx => enqueue(queue, applyPaymentEvent, {event}, {tx, track: false}))

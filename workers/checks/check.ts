@@ -147,7 +147,7 @@ const checkFlows = async (work: Work, checkRef: CheckRef, {findings, known, snap
   let good = 0
   try {
     for (const [at, compiled] of compiledFlows.entries()) {
-      const tellsStruck = compiledFlows.findIndex(({source}) => source === compiled.source) === at
+      const reportsExcluded = compiledFlows.findIndex(({source}) => source === compiled.source) === at
       const module = known.modules.get(compiled.module.apiName)!
       const onRead = async (rows: number) => {
         await repeats.spill()
@@ -164,7 +164,7 @@ const checkFlows = async (work: Work, checkRef: CheckRef, {findings, known, snap
         rowless,
         expressions,
         signal: work.signal,
-        tellsStruck,
+        reportsExcluded,
         onRead,
       }
       good += await checkRows(check).catch(error => noteStop(work, checkRef, findings, compiled, error))

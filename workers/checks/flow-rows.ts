@@ -25,7 +25,7 @@ type FlowCheck = {
   expressions: Expressions
   signal: AbortSignal
   /** Whether this flow reports the rows that cleaning removed. Only one of the flows over a file does. */
-  tellsStruck: boolean
+  reportsExcluded: boolean
   onRead(rows: number): Promise<void>
 }
 
@@ -34,14 +34,14 @@ type FlowCheck = {
  * cleaning step excludes.
  */
 export const checkRows = async (check: FlowCheck): Promise<number> => {
-  const {place, flow, late, findings, signal, tellsStruck, onRead} = check
+  const {place, flow, late, findings, signal, reportsExcluded, onRead} = check
   const source = flow.source
   const required = requiredOf(check.module, flow)
   let good = 0
   for await (const chunk of readChunks(place, flow)) {
     signal.throwIfAborted()
     const mine = chunk.filter(({struck}) => struck === undefined)
-    if (tellsStruck && mine.length < chunk.length)
+    if (reportsExcluded && mine.length < chunk.length)
       for (const {struck, rowNumber: row} of chunk)
         if (struck !== undefined) findings.note({severity: 'info', kind: 'struck', source}, {row, message: struck})
     const evaluated = await evaluateRows(check, flow, mine)

@@ -1,6 +1,6 @@
 import {atPoint} from '../../shared/fault-point.ts'
 import type {Tx} from '../../sql/database.ts'
-import {deleteOfRuns, deleteRuns, ofRunsAlone, perDelete} from '../../sql/erasure.ts'
+import {deleteOfRuns, deleteRuns, perDelete, tablesOfOneRun} from '../../sql/erasure.ts'
 import {
   listImportsToDelete,
   listRunsOf,
@@ -37,7 +37,7 @@ const emptyRun = async (retaining: RetentionDeps, run: RunToEmpty) => {
   const {db} = retaining
   const {no, chainNo: chain} = run
   await db.transaction(tx => keepNames(tx, no))
-  for (const table of ofRunsAlone) await deletePieces(retaining, limit => deleteOfRuns(db, {table, runs: [no], limit}), perDelete(table))
+  for (const table of tablesOfOneRun) await deletePieces(retaining, limit => deleteOfRuns(db, {table, runs: [no], limit}), perDelete(table))
   if (chain !== null && (await isChainOver(db, chain)))
     for (const table of ['chain_rows', 'unsettled'] as const)
       await deletePieces(retaining, limit => deleteOfChain(db, {table, chain, limit}))

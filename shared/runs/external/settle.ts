@@ -246,7 +246,7 @@ const enterEnd = (sheet: Sheet, sheetEntry: SheetEntry, end: WriteEnd) => {
 const noteOutcome = (sheet: Sheet, sheetEntry: SheetEntry, end: Exclude<WriteEnd, {outcome: 'unsent'}>) => {
   const {rowState, attempt} = sheetEntry
   const {module} = sheet.batch
-  const before = outcomeBefore(rowState)
+  const before = countedOutcomeOf(rowState)
   if (before) sheet.counts.add(module, before, -1)
   if (rowState.unchanged) sheet.counts.addUnchanged(module, -1)
   sheet.counts.add(module, end.outcome, 1)
@@ -295,4 +295,4 @@ const openQuestion = ({batch, opened}: Sheet, {rowState, attempt, at}: SheetEntr
 }
 
 /** Returns the outcome that a new outcome of the row replaces in the run's counts. Null if the run has not counted the row yet. */
-export const outcomeBefore = ({outcome}: ExternalRowState): OutcomeName | null => (outcome === null ? null : OUTCOMES[outcome]!)
+export const countedOutcomeOf = ({outcome}: ExternalRowState): OutcomeName | null => (outcome === null ? null : OUTCOMES[outcome]!)

@@ -6,7 +6,7 @@ import {type ExternalRun, fixConnector, renewExternalRunLease} from '../../../sq
 import {claimRecords} from '../../../sql/record-claims.ts'
 import {outcomeNo} from '../../../sql/run-log.ts'
 import {openCounts} from '../external/counts.ts'
-import {outcomeBefore, writeSettlement} from '../external/settle.ts'
+import {countedOutcomeOf, writeSettlement} from '../external/settle.ts'
 import {leaseSeconds} from '../lease-seconds.ts'
 import {madeEarlier} from '../made-earlier.ts'
 import {numberFlow} from '../names.ts'
@@ -84,7 +84,7 @@ const commitRecord = async (tx: Tx, run: ExternalRun, row: ExternalRowState, res
 
 const countsOf = (module: number, row: ExternalRowState): number[] => {
   const counts = openCounts()
-  const before = outcomeBefore(row)
+  const before = countedOutcomeOf(row)
   if (before) counts.add(module, before, -1)
   counts.add(module, 'created', 1)
   return counts.list()

@@ -34,7 +34,7 @@ export const openUnsettledRows = (
         found.push(...page.filter(one => one.number <= number))
       }
       page = page.filter(one => one.number > number)
-      return new Map(found.filter(row => row.run !== run.no || isToBeSent(row)).map(one => [one.number, one]))
+      return new Map(found.filter(row => row.run !== run.no || isStillOpen(row)).map(one => [one.number, one]))
     },
   }
 }
@@ -43,5 +43,5 @@ export const openUnsettledRows = (
  * Whether the run still has to resolve this unsettled entry that it made. False if the run makes no further attempt, and for a create that has
  * neither a unique key nor a known payload digest.
  */
-const isToBeSent = ({kind, hasUniqueKey, digest, ended}: UnsettledRow) =>
+const isStillOpen = ({kind, hasUniqueKey, digest, ended}: UnsettledRow) =>
   !ended && (kind !== STEP_CODES.create || hasUniqueKey || digest !== null)

@@ -8,18 +8,18 @@ type CountedPosition<M> = M & {counts?: Map<number, number>; unmapped?: Unmapped
 type MappedRow = Pick<ImportRow, 'number' | 'unmapped'>
 
 /**
- * The counts of a pass besides outcomes: rows that the filter excludes, and unmapped cells. The settlement that moves the low-water mark past
- * a row counts the row. After a takeover, rows up to the low-water mark are already counted, and rows above it are composed again.
+ * The counts of a pass besides outcomes: rows that the filter excludes, and unmapped cells. The settlement that moves the low-water position past
+ * a row counts the row. After a takeover, rows up to the low-water position are already counted, and rows above it are composed again.
  */
 export type PassCounts = {
   /** Notes a row that the filter excludes. */
   holdBack(number: number): void
-  /** Notes the unmapped cells of a composed row. Ignores rows up to the low-water mark at which the pass began, which are already counted. */
+  /** Notes the unmapped cells of a composed row. Ignores rows up to the low-water position at which the pass began, which are already counted. */
   noteUnmapped(row: MappedRow): void
   /** Removes the rows from the window that `holdBack` noted since the last call. */
   leave(window: RowWindow): void
-  /** Adds the counts of the rows up to `mark.lowWater` to the cursor position `mark`. Later calls do not count these rows again. */
-  withCounts<M extends CursorPosition>(mark: M): CountedPosition<M>
+  /** Adds the counts of the rows up to `position.lowWater` to the cursor position `position`. Later calls do not count these rows again. */
+  withCounts<M extends CursorPosition>(position: M): CountedPosition<M>
   /** Whether some rows are not counted yet. */
   isOpen(): boolean
 }
@@ -38,16 +38,20 @@ export const openPassCounts = (flow: Pick<CompiledFlow, 'no' | 'module'>, lowWat
       open = open.concat(entered)
       entered = []
     },
-    withCounts(mark) {
-      if (open.length + mapped.length === 0) return mark
-      const above = open.filter(number => number > mark.lowWater)
+    withCounts(position) {
+      if (open.length + mapped.length === 0) return position
+      const above = open.filter(number => number > position.lowWater)
       const passed = open.length - above.length
       open = above
       const counted = openUnmappedCount(flow)
-      counted.add(mapped.filter(({number}) => number <= mark.lowWater))
+      counted.add(mapped.filter(({number}) => number <= position.lowWater))
       const unmapped = counted.list()
-      mapped = mapped.filter(({number}) => number > mark.lowWater)
-      return {...mark, ...(passed > 0 && {counts: new Map([[filteredAt(flow.module.no), passed]])}), ...(unmapped.length > 0 && {unmapped})}
+      mapped = mapped.filter(({number}) => number > position.lowWater)
+      return {
+        ...position,
+        ...(passed > 0 && {counts: new Map([[filteredAt(flow.module.no), passed]])}),
+        ...(unmapped.length > 0 && {unmapped}),
+      }
     },
     isOpen: () => open.length + mapped.length > 0,
   }

@@ -10,7 +10,7 @@ import {t} from '../text/options.ts'
 import {Button} from '../ui/button.ts'
 import {TextField} from '../ui/field.ts'
 import {Problem} from '../ui/notice.ts'
-import {type ExpressionTest, useTried} from './expression-test.ts'
+import {type ExpressionTest, useExpressionTest} from './expression-test.ts'
 import {sayTested, sayTried} from './tried.ts'
 
 /** The field that an expression fills, and the import, source, connection and module of that field. */
@@ -32,7 +32,7 @@ type Props = {
 export const ExpressionField = ({label, hint, error, value, onInput, sample, source, target}: Props) => {
   const {connectorId, module, field} = target ?? {}
   const into = connectorId && module && field ? {connectorId, module, field} : undefined
-  const trying = useTried({expression: value, source: source ?? null, sample, target: into})
+  const trying = useExpressionTest({expression: value, source: source ?? null, sample, target: into})
   return html`
     <div class="expression">
       <${ExpressionEditor} label=${label} hint=${hint ?? usualHint(source)} error=${error} value=${value} columns=${sample.columns} source=${source ?? null} hasExamples=${target !== undefined} onInput=${onInput} />

@@ -14,7 +14,7 @@ type ExpressionTestInput = {
 }
 
 /** Tests an expression on sample rows, after a pause in typing. A new test aborts the previous one. */
-export const useTried = ({expression, source, sample, target}: ExpressionTestInput): ExpressionTest => {
+export const useExpressionTest = ({expression, source, sample, target}: ExpressionTestInput): ExpressionTest => {
   const [trying, setTrying] = useState<ExpressionTest>({tested: null, error: null, isBusy: false})
   useEffect(() => {
     if (!expression.trim() || sample.rows.length === 0) return setTrying({tested: null, error: null, isBusy: false})
