@@ -16,7 +16,7 @@ const PATTERNS = [
   'test/api/{health,import-settings,invitation-races,invitations,libraries,libraries-unavailable,longest-turn,maintenance}.test.ts',
   'test/api/{mcp,mcp-attacks,member-roles,members,metrics,modules,naughty-strings,oauth,oauth-attacks,oauth-clients,parsing}.test.ts',
   'test/api/{record-claims-elsewhere,record-claims-races,record-claims-refused,record-writes,record-writes-crm,reference}.test.ts',
-  'test/api/{registry,results,results-parts,run-events,run-rows,sandbox,server,session-cookie,session-forgery,sessions}.test.ts',
+  'test/api/{registry,run-events,run-results,run-results-parts,run-rows,sandbox,server,session-cookie,session-forgery,sessions}.test.ts',
   'test/api/{sign-in,sign-in-faults,source-encodings,source-reading,sources,staff,staff-view,subform-rows,template-imports}.test.ts',
   'test/api/{template-saving,templates,uploaded-file,uploads,visibility,webhooks,widget}.test.ts',
   'test/clients/{cli-completion,cli-contracts,cli-corrected,cli-import,cli-install,cli-interrupted,cli-login,cli-mapping}.test.ts',
@@ -58,16 +58,23 @@ const PATTERNS = [
   'test/workers/{import-rounding,import-sources,import-subforms-lost,import-takeovers,import-types,import-unanswered-creates}.test.ts',
   'test/workers/{import-unchanged,import-unchanged-files,import-unchanged-known,import-value-maps,import-wide,import-wire}.test.ts',
   'test/workers/{invitation-mail,match-snapshot,notices,notices-chat,plan-approval,retention,retention-night,retention-races}.test.ts',
-  'test/workers/{rows-limit,rows-packs,rows-refused,rows-unanswered,schedules,schedules-approval,schedules-contracts}.test.ts',
+  'test/workers/{schedules,schedules-approval,schedules-contracts}.test.ts',
   'test/workers/{schedules-deletes,schedules-edits,schedules-encodings,schedules-files,schedules-verify,sealed-plan-links}.test.ts',
-  'test/workers/{sealed-plans,share-changes,template-recheck,undo,undo-external,undo-fields,undo-retry,undo-strict}.test.ts',
+  'test/workers/{subform-rows-limit,subform-rows-packs,subform-rows-refused,subform-rows-unanswered}.test.ts',
+  'test/workers/{sealed-plans,share-changes,template-rechecks,undo,undo-external,undo-fields,undo-retry,undo-strict}.test.ts',
   'test/workers/{undo-subforms,uploads,verify,verify-planted,watchdog,writes-paused}.test.ts',
 ]
 
-/** Lists the test files of both commands. Every test file is in exactly one list. Throws for a pattern that matches no file. */
+/** Lists the test files of both commands. Every test file is in exactly one list. Throws for a pattern or name that matches no file. */
 export const listTestFiles = (patterns: readonly string[] = PATTERNS): {short: string[]; long: string[]} => {
-  const empty = patterns.find(pattern => fs.globSync(pattern).length === 0)
+  const empty = patterns.flatMap(expandBraces).find(pattern => fs.globSync(pattern).length === 0)
   if (empty) throw new Error(`No test file matches ${empty}. Correct test/stack/long-tests.ts`)
   const long = new Set(fs.globSync([...patterns]))
   return {short: fs.globSync('test/**/*.test.ts').filter(file => !long.has(file)), long: [...long]}
+}
+
+/** Expands the names in the braces of a pattern, so that a renamed file is noticed. */
+const expandBraces = (pattern: string): string[] => {
+  const [, head, names, tail] = /^(.*)\{(.*)\}(.*)$/.exec(pattern) ?? []
+  return names === undefined ? [pattern] : names.split(',').map(name => `${head}${name}${tail}`)
 }

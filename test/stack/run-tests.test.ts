@@ -53,4 +53,5 @@ test('each test file belongs to one of the two commands, and a pattern without a
   t.true(long.includes('test/workers/import-kills.test.ts'))
   t.is(new Set([...short, ...long]).size, short.length + long.length)
   t.throws(() => listTestFiles(['test/absent.test.ts']), {message: /No test file matches test\/absent/})
+  t.throws(() => listTestFiles(['test/{boundaries,absent}.test.ts']), {message: /No test file matches test\/absent/})
 })
