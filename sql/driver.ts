@@ -62,7 +62,7 @@ const leastCharacters = 400
 /** How many long statements of a connection may be prepared: the first ones. Each takes up to some hundred kilobytes of memory in Postgres. */
 const mostNames = 60
 /** How many long statements a connection remembers, most of them used once. */
-const mostTexts = 1_000
+const mostTexts = 200
 
 /**
  * Names the long statements of a connection from their second use on, so that Postgres parses and plans each only a few times. `names`: the

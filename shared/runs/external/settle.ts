@@ -228,10 +228,10 @@ const enterEnd = (sheet: Sheet, sheetEntry: SheetEntry, end: WriteEnd) => {
   if (isPatch && isWritten(end)) sheet.patched.push({...name, filled: [], isWhole: false, writtenAt})
   if (isPatch) return logOutcome(sheet, sheetEntry, {recordId: batch.targets[at] ?? null, ...end, attempt, phase: PATCH})
   noteOutcome(sheet, sheetEntry, end)
-  if (end.outcome === 'unanswered') return openQuestion(sheet, sheetEntry, batch.kind)
+  if (end.outcome === 'unanswered') return addUnsettled(sheet, sheetEntry, batch.kind)
   if (end.outcome === 'refused') {
     // A refusal after an unanswered send does not prove that the earlier send failed. So the row stays counted and its question stays open.
-    if (isOpen) return openQuestion(sheet, sheetEntry, EXTERNAL_STEP_CODES.again)
+    if (isOpen) return addUnsettled(sheet, sheetEntry, EXTERNAL_STEP_CODES.again)
     if (isFirst) released.push({...name, flow: null, number: null})
     if (isFirst) attempts.push({...name, attempt, outcome: outcomeNo('refused')})
     return
@@ -281,7 +281,7 @@ const logOutcome = (
 /** Makes a text storable and truncates it. Postgres text cannot contain NUL, and a CRM message can have any length. */
 const plainText = (text: string | undefined, most: number) => text?.replaceAll('\0', '\ufffd').slice(0, most) ?? null
 
-const openQuestion = ({batch, opened}: Sheet, {rowState, attempt, at}: SheetEntry, kind: number) => {
+const addUnsettled = ({batch, opened}: Sheet, {rowState, attempt, at}: SheetEntry, kind: number) => {
   opened.push({
     module: batch.module,
     key: rowState.key,

@@ -32,7 +32,7 @@ export const requestSheet = async (outbound: Outbound, url: URL, bounds: Bounds)
   let target = url
   for (let redirects = 0; ; redirects++) {
     try {
-      const timeoutSeconds = Math.max(0, until - performance.now()) / 1000
+      const timeoutSeconds = Math.max(1, Math.ceil((until - performance.now()) / 1000))
       return await outbound.request(target.href, {headers: {'user-agent': 'Lading'}, ...bounds, timeoutSeconds})
     } catch (error) {
       if (!(error instanceof OutboundFailure) || error.code !== 'REDIRECTED' || error.location === null || redirects === mostRedirects)
