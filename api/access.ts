@@ -1,3 +1,4 @@
+import {impersonationRefused} from '../shared/accounts/impersonation.ts'
 import {isAtLeast, type Role} from '../shared/accounts/roles.ts'
 import type {Staff} from '../shared/accounts/staff-action.ts'
 import type {EmbedScope} from '../shared/embed/scope.ts'
@@ -35,8 +36,8 @@ export type StaffCaller<S extends Staff = Staff> = {via: 'staff' | 'operator'; s
 /**
  * The gates of a route in an org. `role`: the lowest role that is admitted. `sessionOnly` refuses API tokens; `sessionOnly: 'person'` also
  * refuses staff views. `noOrg` admits sessions without an org; `closedOrg` admits members of a closed org. `oauth` admits MCP clients,
- * whose tokens work on no other route. `embed` admits embed tokens: with `own`, for the import in the path if the token created it; with
- * `scope`, the handler uses nothing but the scope of the token.
+ * whose tokens work on no other route. `embed` admits embed tokens: with `own`, for the import in the path if the token created it, but not for
+ * its undos; with `scope`, the handler uses nothing but the scope of the token.
  */
 export type Gates = {role: Role; sessionOnly?: true | 'person'; noOrg?: true; closedOrg?: true; oauth?: true; embed?: 'own' | 'scope'}
 /**
@@ -89,7 +90,3 @@ const assertViewMay = ({write}: {write: boolean}, {sessionOnly}: Gates, effect: 
     throw new Refusal('IMPERSONATION_READ_ONLY', 'This staff view is read-only. Open a view that allows writing')
   if (isClosedToViews(effect)) throw impersonationRefused()
 }
-
-/** Returns the refusal of a change that no staff view may make. Routes also throw it if only the body shows such a change. */
-export const impersonationRefused = () =>
-  new Refusal('IMPERSONATION_REFUSED', 'A staff view cannot do this for an org. Ask a member of the org to do it')

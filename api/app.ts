@@ -98,7 +98,7 @@ const admitRequest = async (deps: LimitedDeps, {access, effect}: GuardedRoute, c
   const authContext = await readCaller(deps, authorization, note)
   await deps.limits.bearer(authContext.caller)
   assertAccess({access, effect}, authContext, ctx.params.org)
-  if (access.embed === 'own') await assertOwnImport(deps.db, authContext.caller, ctx.params.id)
+  if (access.embed === 'own') await assertOwnImport(deps.db, authContext.caller, ctx.params as {id: string; run?: string})
   return authContext.caller
 }
 

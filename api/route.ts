@@ -105,6 +105,8 @@ type RouteInput<A extends RouteAccess, P extends Schema, Q extends Schema, B ext
    * What the route may change; by default `read` for GET, else `write`. Staff views of an org cannot use `money`, `publisher` or `access`.
    */
   effect?: Effect
+  /** Whether a refusal can follow a change that stays. A refused write of a staff view then stays recorded. */
+  mayRefuseAfterChange?: true
   params?: P
   query?: Q
   /**

@@ -112,6 +112,12 @@ export const readJob = async (queue: Queue, {name, id}: {name: string; id: strin
   return found && describe(found)
 }
 
+/** Reads the payload of a job; undefined once the queue has deleted the job. */
+export const readPayload = async <P extends z.ZodType>(queue: Queue, {name, payload}: Job<P>, id: string) => {
+  const [found] = await queue.findJobs<object>(name, {id})
+  return found && payload.parse(found.data)
+}
+
 /** Reads the newest job of this key; undefined if there is none, or if the queue has deleted it. */
 export const readNewestJob = async (queue: Queue, {name, key}: {name: string; key: string}) => {
   const found = await queue.findJobs<object>(name, {key})

@@ -33,7 +33,7 @@ export const isStillOld = (tx: Tx, {no, days}: {no: number; days: number}) =>
 export const expireImport = async (tx: Tx, {no, deleted}: {no: number; deleted: boolean}): Promise<number> => {
   await tx.query(sql.type(Empty)`
     update imports set state = 'expired', expired_at = coalesce(expired_at, lading_now()), deleted = deleted or ${deleted}, flows = '[]', slots = '[]',
-      version = version + 1
+      template_flows = null, version = version + 1
     where import_no = ${no}`)
   const {rowCount} = await tx.query(sql.type(Empty)`
     update runs set expired_at = lading_now(), archived = true where import_no = ${no} and expired_at is null`)

@@ -134,6 +134,11 @@ export const setFiringRun = (tx: Tx, leasedFiring: LeasedFiring, {run, drift}: {
       reason = null`,
   )
 
+/** Finds the import of a firing. Null: none, or deleted. */
+export const findFiringImport = (db: Db, id: string) =>
+  db.oneFirst(sql.type(z.object({importId: z.string().nullable()}))`
+    select (select i.id from imports i where i.import_no = firings.import_no) as "importId" from firings where id = ${id}`)
+
 type FiringEnd = {
   outcome: Outcome
   reason: object | null
@@ -175,16 +180,25 @@ export const endRunning = (
 
 const LastRun = z.object({importNo: z.number(), importId: z.string(), runId: z.string(), isStopped: z.boolean()})
 
+type RunFile = {schedule: string; sha256: string; templateVersion: number}
+
 /**
- * Finds the newest run, except dry runs, of the import that the schedule ran last. Returns null if the import or its files are gone.
- * `isStopped`: the run was stopped, but not by a person.
+ * Finds the newest run of the import in which the schedule last ran this file under this version of the template. Dry runs, undos and runs that
+ * were never started are left out. Returns null if the import or its files are gone. `isStopped`: the run was stopped, but not by a person,
+ * and has no undo.
  */
-export const findLastRun = (db: Db, schedule: string) =>
+export const findLastRun = (db: Db, {schedule, sha256, templateVersion}: RunFile) =>
   db.maybeOne(sql.type(LastRun)`
-    select i.import_no as "importNo", i.id as "importId", r.id as "runId", r.state = 'ended' and r.engine = 'worker' and coalesce(h.stop ->> 'stopped' <> 'CANCELLED', false) as "isStopped"
-    from (select import_no from firings where schedule_id = ${schedule} and outcome in ('done', 'stopped') order by id desc limit 1) f
+    select i.import_no as "importNo", i.id as "importId", r.id as "runId", r.state = 'ended' and r.engine = 'worker' and coalesce(h.stop ->> 'stopped' <> 'CANCELLED', false)
+        and not exists (select from runs u where u.undo_of = r.run_no and not u.dry_run) as "isStopped"
+    from (
+      select import_no from firings
+      where schedule_id = ${schedule} and outcome in ('done', 'stopped') and sha256 = decode(${sha256}, 'hex') and template_version = ${templateVersion}
+      order by id desc limit 1) f
     join imports i on i.import_no = f.import_no and i.state <> 'expired'
-    cross join lateral (select * from runs where runs.import_no = i.import_no and not dry_run order by run_no desc limit 1) r
+    cross join lateral (
+      select * from runs where runs.import_no = i.import_no and not dry_run and undo_of is null and engine is not null
+      order by run_no desc limit 1) r
     join run_heads h on h.run_no = r.run_no`)
 
 type OfImport = {org: string; importId: string}

@@ -50,20 +50,24 @@ const oneStatement = (text: string): pg.QueryConfig => Object.assign({text}, {qu
 
 type ClientInput = Omit<QueryInput, 'query' | 'statementSeconds'>
 
-/** Opens a client. Sets host, database, sign-in, TLS, name and time-out, which pg would otherwise read from the environment of the process. */
+/** pg sends these parameters to the server. Its types do not know them. */
+type WithParameters = pg.Client & {connectionParameters: {options: string | undefined; replication: string | undefined}}
+
+/** Opens a client. Sets everything that pg would otherwise read from the environment of the process. */
 const openClient = ({socket, tls, host, user, password, database}: ClientInput): pg.Client => {
   const client = new pg.Client({
     host,
     user,
     password,
     database,
-    options: '',
     sslnegotiation: 'postgres',
     application_name: 'lading',
     connectionTimeoutMillis: connectSeconds * 1000,
     ssl: tls === null ? false : {rejectUnauthorized: true, ...(tls.ca !== undefined && {ca: tls.ca})},
     stream: () => withoutConnect(socket),
   })
+  // pg replaces an empty option by PGOPTIONS or PGREPLICATION of the process, so both are emptied here.
+  Object.assign((client as WithParameters).connectionParameters, {options: undefined, replication: undefined})
   // Without a listener, Node would end the process. The running query fails with the same error.
   client.on('error', () => {})
   if (tls === null) guardClient(socket, client)

@@ -155,8 +155,10 @@ export const findRunByNo = (db: Db, no: number) => db.maybeOne(sql.type(Run)`${s
 export const lockRun = (tx: Tx, {org, id}: {org: string; id: string}) =>
   tx.maybeOne(sql.type(Run)`${select} where org_id = ${org} and id = ${id} for update of runs`)
 
-export const listRuns = (db: Db, {importNo, limit}: {importNo: number; limit: number}) =>
-  db.any(sql.type(Run)`${select} where import_no = ${importNo} order by run_no desc limit ${limit}`)
+/** Lists the newest runs of an import. `withUndos`: by default true. */
+export const listRuns = (db: Db, {importNo, limit, withUndos = true}: {importNo: number; limit: number; withUndos?: boolean}) =>
+  db.any(sql.type(Run)`
+    ${select} where import_no = ${importNo} and (${withUndos}::boolean or undo_of is null) order by run_no desc limit ${limit}`)
 
 /** Lists the newest run of each import. Dry runs and runs that were not started are left out. */
 export const listLastRuns = (db: Db, importNos: readonly number[]) =>

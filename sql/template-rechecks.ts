@@ -34,19 +34,23 @@ const Recheckable = z.object({
   version: z.number(),
   flows: z.array(z.unknown()),
   importId: z.string(),
+  importFlows: z.array(z.unknown()),
   madeAt: z.string(),
   rows: z.number(),
 })
 
-/** Lists the templates whose newest import uses the connection and still has its files, the most recently used first. */
+/**
+ * Lists the templates with an import of their current version, the most recently used first. Leaves out a template whose newest such import uses
+ * another connection or has lost its files.
+ */
 export const listRecheckable = (db: Db, {org, connector, limit}: {org: string; connector: string; limit: number}) =>
   db.any(sql.type(Recheckable)`
-    select t.id, t.version, t.flows, i.id as "importId", i.created_at as "madeAt",
+    select t.id, t.version, t.flows, i.id as "importId", i.flows as "importFlows", i.created_at as "madeAt",
       (select coalesce(sum(s.rows), 0)::bigint from sources s where s.import_no = i.import_no) as rows
     from templates t
     cross join lateral (
-      select import_no, id, created_at, state, connector_id from imports
-      where org_id = t.org_id and template_id = t.id and not deleted order by import_no desc limit 1
+      select import_no, id, flows, created_at, state, connector_id from imports
+      where org_id = t.org_id and template_id = t.id and template_version = t.version and not deleted order by import_no desc limit 1
     ) i
     where t.org_id = ${org} and i.connector_id = ${connector} and i.state <> 'expired'
     order by i.import_no desc limit ${limit}`)

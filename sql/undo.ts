@@ -35,6 +35,10 @@ export const findUndoState = (db: Db, run: number) =>
       exists (select from runs u where u.run_no = r.undo_of and u.undo_of is not null) as "isSecondUndo"
     from runs r where r.run_no = ${run}`)
 
+/** Whether the run undoes another run. False for an unknown run. */
+export const isUndo = (db: Db, {org, id}: {org: string; id: string}) =>
+  db.exists(sql.type(z.object({}))`select from runs where org_id = ${org} and id = ${id} and undo_of is not null`)
+
 const MadeRow = z.object({module: z.number(), key: z.string(), recordId: z.string()})
 const UnknownRow = z.object({module: z.number(), key: z.string(), flow: z.number(), number: z.number()})
 type RowsOfRun = {chain: number; run: number; after: {module: number; key: string}; limit: number}

@@ -15,7 +15,8 @@ export type Client = {
   open(method: string, path: string, options?: RequestOptions): Promise<Response>
 }
 
-export type Query = Record<string, string | number | boolean | undefined | null>
+type QueryValue = string | number | boolean | undefined | null
+export type Query = Record<string, QueryValue | QueryValue[]>
 export type RequestOptions = {query?: Query; body?: unknown; headers?: Headers_; signal?: AbortSignal; timeoutMs?: number}
 export type HttpAnswer<T> = {status: number; headers: Headers; body: T}
 type Headers_ = Record<string, string>
@@ -123,8 +124,10 @@ export async function* readPages<T = Json>(client: Client, path: string, name: s
   }
 }
 
+/** Returns the query as the end of an address. A list becomes one parameter per item. */
 const inAddress = (query: Query = {}) => {
-  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null)
+  const all = Object.entries(query).flatMap(([name, value]) => [value].flat().map(one => [name, one] as const))
+  const given = all.filter(([, value]) => value !== undefined && value !== null)
   return given.length ? `?${new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)]))}` : ''
 }
 

@@ -1,6 +1,7 @@
 import {beginSignIn} from '../../shared/accounts/sign-in.ts'
 import {signId} from '../../shared/accounts/signed.ts'
 import type {Config} from '../../shared/config.ts'
+import {chooseDataCentre} from '../../shared/crm/oauth-client.ts'
 import type {Outbound} from '../../shared/schedules/outbound/outbound.ts'
 import type {Log} from '../../shared/telemetry/log.ts'
 import type {Pool} from '../../sql/database.ts'
@@ -52,8 +53,7 @@ const begin = async ({db, config}: AuthoriseDeps, {client, redirectUri, asked, b
   const challenge = readChallenge(asked, config)
   await noteClientVisit(db, client)
   const request = {client, redirectUri, clientState: stateOf(asked), challenge}
-  const dc = config.CRM_STANDIN_URL ? 'local' : 'us'
-  return beginSignIn({db, config}, {purpose: 'grant', asked: request, dc, returnTo: undefined, browser})
+  return beginSignIn({db, config}, {purpose: 'grant', asked: request, dc: chooseDataCentre(config), returnTo: undefined, browser})
 }
 
 /** Returns the PKCE challenge of the request. Throws if a parameter is invalid or repeated. */

@@ -180,6 +180,7 @@ export default [
     operationId: 'setImportSlots',
     tag: 'Imports',
     access: {role: 'operator', embed: 'own'},
+    mayRefuseAfterChange: true,
     summary: 'Assign files to the slots of the template',
     description: 'Each file is read with the options of its slot. The import is ready once every slot is filled and all flows fit.',
     answers: {200: ImportAnswer},

@@ -29,6 +29,7 @@ export default [
     operationId: 'replaceRows',
     tag: 'Records',
     access: {role: 'operator'},
+    mayRefuseAfterChange: true,
     summary: 'Replace the subform rows of records',
     description: `For external engines that have authorised a run. For each parent record, all existing rows are replaced by the rows sent, or none are. An error common
 to all parents becomes the error of the response; other errors are in \`results\`.`,

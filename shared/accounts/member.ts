@@ -8,7 +8,7 @@ import {isAtLeast, lowerOf, type Role} from './roles.ts'
 import {endTokensOf} from './token.ts'
 
 /** The author of a membership change, with the role of the request. A staff view of the org needs no membership. */
-export type Actor = Author & {person: string; role: Role; staffView?: object | null}
+export type Actor = Author & {person: string; role: Role}
 
 type RoleInput = {id: string; role: Role; roleSource: MemberRow['roleSource']; revokeTokens: boolean}
 

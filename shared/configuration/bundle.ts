@@ -56,10 +56,10 @@ export const applyBundle = async (
   const prepared = await prepareLibraries(db, author, libraries)
   const checked = await prepareTemplates(db, author.org, {templates, libraries: prepared.loaded})
   const first = await editRegistry(db, author, input, async (before, tx) => {
+    assertTemplatesUnmapped(registry ?? before, templates)
     if (!registry) return {registry: before, warnings: []}
     await assertConnections(tx, author.org, registry, ['registry'])
     const warnings = await assertNamed(tx, author.org, registry)
-    assertTemplatesUnmapped(registry, templates)
     const also = diffRegistry(before, registry).length > 0 ? [pushed({registry, libraries, templates})] : []
     return {registry, also, warnings, whole: true}
   })
@@ -76,7 +76,7 @@ const pushed = ({registry, libraries, templates}: {registry: Registry; libraries
   return {page: 'general', subject: 'bundle', before: null, after}
 }
 
-/** Refuses templates that map an idempotency field of the same bundle. */
+/** Refuses templates that map an idempotency field of the registry. */
 const assertTemplatesUnmapped = ({modules}: Registry, templates: Template[]) => {
   for (const {connectorId, flows} of templates) {
     const own = modules.filter(one => one.connectorId === connectorId && one.idempotencyField != null)

@@ -56,20 +56,27 @@ export const assertUnmapped = (flows: readonly MappedFlow[], fields: Idempotency
   if (mapped) throw new Refusal('FIELD_MAPPED', describeMapped(mapped.module, fields))
 }
 
+/** Returns one issue for each flow that `assertUnmapped` would refuse. */
+export const listMapped = (flows: readonly MappedFlow[], fields: IdempotencyFields): Issue[] =>
+  flows.flatMap((flow, at) => {
+    const mapping = findMapping(flow, fields)
+    return mapping < 0 ? [] : [{path: [at, 'fields', mapping, 'field'], message: describeMapped(flow.module, fields)}]
+  })
+
 /** Returns one issue for each flow that `assertUnmapped` or `assertFit` would refuse. */
 export const listIdempotencyIssues = (
   flows: readonly (MappedFlow & WritingFlow)[],
   modules: ReadonlyMap<string, DiscoveredModule>,
   fields: IdempotencyFields,
-): Issue[] =>
-  flows.flatMap((flow, at) => {
+): Issue[] => [
+  ...listMapped(flows, fields),
+  ...flows.flatMap((flow, at) => {
     const {module} = flow
-    const mapping = findMapping(flow, fields)
-    if (mapping >= 0) return [{path: [at, 'fields', mapping, 'field'], message: describeMapped(module, fields)}]
-    const field = fields.get(module)
+    const field = findMapping(flow, fields) < 0 ? fields.get(module) : undefined
     const why = field === undefined ? null : findUnfit(modules.get(module) ?? null, field, flows)
     return why ? [{path: [at], message: describeUnfit(module, field!, why)}] : []
-  })
+  }),
+]
 
 const findMapping = ({module, fields: mappings}: MappedFlow, fields: IdempotencyFields) =>
   mappings.findIndex(({field, mode}) => mode !== 'skip' && field === fields.get(module))

@@ -27,11 +27,12 @@ type FieldNotes = Pick<Annotation, 'apiName' | 'excluded' | 'defaultMapping'>
 
 /**
  * Returns the settings of one module. A seed mapping of the module precedes the default mapping in the field's annotation, because the first
- * mapping of a field counts.
+ * mapping of a field counts. The idempotency field has no default mapping, because no flow may map it.
  */
-const settingsOf = ({match, exclusions, seedMappings}: RegistryModule, annotations: FieldNotes[]): ModuleSettings => {
+const settingsOf = ({match, exclusions, seedMappings, idempotencyField}: RegistryModule, annotations: FieldNotes[]): ModuleSettings => {
   const noted = annotations.flatMap(({apiName, defaultMapping}) => (defaultMapping ? [{field: apiName, ...defaultMapping}] : []))
-  return {match, excluded: excludedFields(exclusions, annotations), defaults: [...seedMappings, ...noted]}
+  const defaults = [...seedMappings, ...noted].filter(({field}) => field !== idempotencyField)
+  return {match, excluded: excludedFields(exclusions, annotations), defaults}
 }
 
 /** Returns the fields that imports do not offer: those that the module's settings or the annotations exclude. */

@@ -119,14 +119,11 @@ export type Connection = {
   currentUser(options?: ReadOptions): Promise<{id: string; name: string}>
   /** Counts the active users. Null if the destination has no users; the call then only checks the connection. */
   countActiveUsers(options?: ReadOptions): Promise<number | null>
-  /**
-   * Finds the user with this account of the identity provider, including deactivated and deleted users. Null if there is none. Throws if the
-   * user may be beyond the first 4,000 of a kind.
-   */
+  /** Finds the user with this account of the identity provider, including deactivated and deleted users. Null if there is none. */
   findUser(zuid: string, options?: ReadOptions): Promise<{id: string; isActive: boolean; isAdministrator: boolean} | null>
   /** Reads whether the connection's user is an administrator, and the user's limits. Null if the destination has no users. */
   readAccess(options?: ReadOptions): Promise<CrmAccess | null>
-  /** Returns the users who can own records, at most 4,000. */
+  /** Returns the users who can own records. */
   listUsers(options?: ReadOptions): Promise<CrmUser[]>
   /** Runs the doctor's probes. `write` adds the writing probes, which need a sandbox or developer org. */
   runProbes(options: ProbeOptions): Promise<DoctorReport>

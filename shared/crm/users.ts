@@ -25,21 +25,17 @@ export const countActiveUsers = async (sendCrmRequest: SendCrmRequest, {signal}:
 }
 
 const usersPerPage = 200
-const mostPages = 20
+/** The most pages of one type of users. The number only ends a list that the CRM never ends. */
+const mostPages = 500
 
 /**
  * Finds the active, deactivated or deleted user of the account `zuid`; null if there is none. Reads the users page by page, because the CRM
- * does not search by account. Throws if the user is not among the first 4,000 of a type and more may exist.
+ * does not search by account.
  */
 export const findUser = async (sendCrmRequest: SendCrmRequest, zuid: string, options: ReadOptions = {}) => {
   for (const type of ['ActiveUsers', 'DeactiveUsers', 'DeletedUsers'] as const) {
-    let seen = 0
-    for await (const user of readUsers(sendCrmRequest, type, options)) {
+    for await (const user of readUsers(sendCrmRequest, type, options))
       if (String(user.zuid) === zuid) return describeUser(sendCrmRequest, user, {isActive: type === 'ActiveUsers', ...options})
-      seen++
-    }
-    if (seen >= mostPages * usersPerPage)
-      throw new Error(`More than ${seen} users of type ${type}. The user may be one of those that were not read`)
   }
   return null
 }
@@ -90,6 +86,7 @@ export const listUsers = async (sendCrmRequest: SendCrmRequest, options: ReadOpt
   return users
 }
 
+/** Yields all users of a type. Throws after `mostPages`, because a user who was not read must not count as absent. */
 async function* readUsers(sendCrmRequest: SendCrmRequest, type: 'ActiveUsers' | 'DeactiveUsers' | 'DeletedUsers', {signal}: ReadOptions) {
   for (let page = 1; page <= mostPages; page++) {
     const query = {type, page: String(page), per_page: String(usersPerPage)}
@@ -98,4 +95,5 @@ async function* readUsers(sendCrmRequest: SendCrmRequest, type: 'ActiveUsers' | 
     for (const user of listOf(outcome, 'users').map(asObject)) if (user) yield user
     if (asObject(asObject(answerOf(outcome).json)?.info)?.more_records !== true) return
   }
+  throw new Error(`The CRM has more than ${mostPages * usersPerPage} users of type ${type}, so not all were read`)
 }

@@ -34,10 +34,10 @@ export const describeEmbed = async (db: Db, caller: EmbedCaller) => {
 
 /**
  * Describes the connection that imports of the template write to, and of its modules only what the template names. The connection is null if the
- * template names none and the org has not exactly one that fits.
+ * template names none and the org has none.
  */
 const describeTarget = async (db: Db, org: string, template: TemplateRow) => {
-  const found = await findTarget(db, org, template.connectorId)
+  const found = await findTarget(db, org, template)
   if (!found) return {connection: null, modules: {}}
   const discovery = await findLatestDiscovery(db, found.id)
   const modules = discovery ? await listDiscoveredModules(db, discovery.id) : []
@@ -45,11 +45,20 @@ const describeTarget = async (db: Db, org: string, template: TemplateRow) => {
   return {connection: {id, name, state, writesPaused, isDiscovered: discovery !== null}, modules: nameFields(template, modules)}
 }
 
-const findTarget = async (db: Db, org: string, id: string | null) => {
+/**
+ * Finds the connection of the template, else the org's only connection or its only connected one. Null if the org has none. Throws
+ * CONNECTION_REQUIRED if the org has several.
+ */
+export const findTarget = async (db: Db, org: string, {connectorId: id}: TemplateRow) => {
   if (id !== null) return findConnector(db, {org, id})
   const all = await listConnectors(db, org)
   const connected = all.filter(({state}) => state === 'connected')
-  return all.length === 1 ? all[0]! : connected.length === 1 ? connected[0]! : null
+  const [only] = all.length === 1 ? all : connected.length === 1 ? connected : []
+  if (only || all.length === 0) return only ?? null
+  throw new Refusal(
+    'CONNECTION_REQUIRED',
+    'The org has several connections, and the template has none. Save the template with a connection',
+  )
 }
 
 const nameFields = (template: TemplateRow, modules: Awaited<ReturnType<typeof listDiscoveredModules>>) =>

@@ -40,11 +40,18 @@ export const RowsFilter = z.object({
   phase: z.enum(PHASES).optional().describe('The phase of an entry'),
   code: z.string().max(100).optional().describe('Code of the final outcome'),
   linkEmpty: z.enum(['true', 'false']).optional().describe('`true`: only rows that were written without a link'),
-  text: z.string().max(200).optional().describe('Part of a message, code, record id or planned value, in any letter case'),
+  text: z
+    .string()
+    .max(200)
+    .optional()
+    .describe(
+      'Part of a message, code, record id, planned value or current value, in any letter case. An embed token finds no current values',
+    ),
   from: z.coerce.number().int().min(1).optional().describe('Number of the first row to search'),
 })
 export type RowsFilter = z.output<typeof RowsFilter>
-type Page = {limit: number; cursor?: string | undefined}
+/** `withOld`: whether the caller may read, and find rows by, the current values of records. */
+type Page = {limit: number; cursor?: string | undefined; withOld: boolean}
 
 const rowsPerLook = 1_000
 const segmentsPerLook = 10
@@ -55,13 +62,13 @@ const mostLooked = 50_000
  * Returns a page of a file's rows with their outcomes, in row order; for a dry run, with the planned outcomes. A page may have fewer rows
  * than `limit`, even none, although a next page exists. `reached`: the last row that was searched.
  */
-export const readRunRows = async (deps: RunRowsDeps, foundRun: FoundRun, {limit, cursor, ...filter}: RowsFilter & Page) => {
+export const readRunRows = async (deps: RunRowsDeps, foundRun: FoundRun, {limit, cursor, withOld, ...filter}: RowsFilter & Page) => {
   const list = `rows ${foundRun.run.id} ${JSON.stringify(filter)}`
   const start = Number(readCursor(deps.config.SECRETS_KEYS, list, cursor) ?? filter.from ?? 1)
   const {snapshot, source} = frozenOf(foundRun, filter.source)
   const page: RunRow[] = []
   let reached = start - 1
-  for await (const {rows, to} of readLoggedRows(deps, foundRun, {snapshot, source, from: start})) {
+  for await (const {rows, to} of readLoggedRows(deps, foundRun, {snapshot, source, from: start, withOld})) {
     const fitting = rows.filter(row => fits(row, filter)).slice(0, limit - page.length)
     page.push(...fitting)
     reached = page.length === limit ? page.at(-1)!.rowNumber : Math.min(to, source.rows)
@@ -125,13 +132,16 @@ export type RunRowEntry = {
   mayExistTwice: boolean
   /** Whether the row was written without the link in `field`. */
   linkEmpty: boolean
-  /** The values that a dry run would change. Null if no values are stored or the run writes. */
+  /** The values that a dry run would change. Null if no values are stored or the run writes. `old` is empty if the caller may not read it. */
   changes: {field: string; label: string; old: string; new: string}[] | null
 }
 type RunRow = {rowNumber: number; entries: RunRowEntry[]}
 
-/** The rows to read, from row `from`. `withValues`: whether to read the values that a dry run would write; by default true. */
-type RowLooksQuery = {snapshot: Snapshot; source: SnapshotSource; from: number; withValues?: boolean}
+/**
+ * The rows to read, from row `from`. `withValues`: whether to read the values that a dry run would write; by default true. `withOld`: whether
+ * these have the current values of the records; by default false.
+ */
+type RowLooksQuery = {snapshot: Snapshot; source: SnapshotSource; from: number; withValues?: boolean; withOld?: boolean}
 
 /**
  * Yields rows in groups, beginning with row `from`. `to`: the last row of the group. If the run's records move to storage during the read,
@@ -142,8 +152,8 @@ export async function* readLoggedRows(
   {run}: FoundRun,
   query: RowLooksQuery,
 ): AsyncGenerator<{rows: RunRow[]; to: number}> {
-  const describe = describeIn(query.snapshot, run.dryRun)
-  const {withValues = true} = query
+  const {withValues = true, withOld = false} = query
+  const describe = describeIn(query.snapshot, {dryRun: run.dryRun, withOld})
   const planned = run.dryRun && withValues ? openPlannedRows(deps, run.no) : null
   let {from} = query
   for (let tries = 1; ; tries++) {
@@ -185,7 +195,7 @@ async function* readInPieces({db, hot, storage}: RunRowsDeps, {run, snapshot, so
 }
 
 /** Returns a function that describes rows, with the labels that modules and fields have in the CRM. */
-const describeIn = ({modules, flows}: Snapshot, dryRun: boolean) => {
+const describeIn = ({modules, flows}: Snapshot, {dryRun, withOld}: {dryRun: boolean; withOld: boolean}) => {
   const known = new Map(modules.map(module => [module.no, module]))
   const describe = (final: FinalEntry, values: PlannedValues[], row: readonly FinalEntry[]): RunRowEntry => {
     const module = known.get(final.module)
@@ -205,7 +215,7 @@ const describeIn = ({modules, flows}: Snapshot, dryRun: boolean) => {
       mayExistTwice: final.disclosed,
       linkEmpty: isLinkEmpty(final, row),
       action: dryRun && outcome !== 'lookup' && (phase !== 'edit' || outcome === 'would_ask') ? stepOf(finalStep) : null,
-      changes: query?.changes.map(([field, old, now]) => ({field, label: labelOf(field), old, new: now})) ?? null,
+      changes: query?.changes.map(([field, old, now]) => ({field, label: labelOf(field), old: withOld ? old : '', new: now})) ?? null,
     }
   }
   return (finals: readonly FinalEntry[], values: PlannedValues[]): RunRow[] => {

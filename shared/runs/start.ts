@@ -5,6 +5,7 @@ import {findLastDecision} from '../../sql/decisions.ts'
 import {findLatestDiscovery, listDiscoveredModules} from '../../sql/discoveries.ts'
 import {listEditSettings} from '../../sql/edit-settings.ts'
 import {keepRunForecast} from '../../sql/forecasts.ts'
+import {setFileAccepted} from '../../sql/held-files.ts'
 import {type Import, lockImport, setImportState} from '../../sql/imports.ts'
 import {listLibraryRows} from '../../sql/libraries.ts'
 import {findSettings} from '../../sql/registry.ts'
@@ -32,6 +33,7 @@ import {type Flow, Flows, findIssues} from '../mapping/flows/flow.ts'
 import {namespacesOf, type SnapshotLibrary, shapeLibrary} from '../mapping/flows/libraries.ts'
 import {formatOf, rowsToRead, type Snapshot, type SnapshotSource, takeSnapshot} from '../mapping/flows/snapshot.ts'
 import {enqueue, type Queue} from '../queue.ts'
+import {openKeptFiring} from '../schedules/kept-firing.ts'
 import {admitModules, listWrittenModules} from './admit-modules.ts'
 import {authorise} from './authorise.ts'
 import {confirmDeletes} from './confirm-deletes.ts'
@@ -55,13 +57,14 @@ type Start = StartCaller &
 
 /**
  * Starts a run in the caller's transaction: freezes the import into a snapshot and enqueues the run. A run that writes holds the import until
- * the run ends. Without `runId`, authorises a run for the confirmed deletes, else for `declaredRows`, else for the rows that all flows
- * together read. An `embed` scope limits this number.
+ * the run ends, and continues the firing that left the import to a person. Without `runId`, authorises a run for the confirmed deletes, else for
+ * `declaredRows`, else for the rows that all flows together read. An `embed` scope limits this number.
  */
 export const startRun = async (tx: Tx, queue: Queue, start: Start): Promise<{runId: string; job: string | null}> => {
   const {org, person, importId, runId, retryOf, planOf, dryRun, rows: range} = start
   const {guard, verify = null, isScheduled = false, embed = null} = start
   const left = embed && (await lockEmbedRows(tx, embed))
+  const firing = dryRun ? null : await openKeptFiring(tx, {org, importId})
   const found = await openImport(tx, {org, importId, dryRun})
   if (!dryRun) await assertTextDecided(tx, found)
   const retry = retryOf === undefined ? null : await findRetried(tx, {org, importNo: found.no, id: retryOf})
@@ -106,6 +109,7 @@ export const startRun = async (tx: Tx, queue: Queue, start: Start): Promise<{run
   if (!dryRun) await setImportState(tx, {no: importNo, state: 'running'})
   const job = await enqueue(queue, runImport, {org, run: id}, {tx})
   await setRunJob(tx, {no: run.no, job})
+  if (firing !== null) await setFileAccepted(tx, {firing, run: id})
   return {runId: id, job}
 }
 

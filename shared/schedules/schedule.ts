@@ -38,7 +38,9 @@ const shown = {
   onDrift: z
     .enum(['stop', 'warn'])
     .default('stop')
-    .describe('If the file or the CRM no longer matches the template: `stop` runs nothing, `warn` runs what still matches'),
+    .describe(
+      'If the file or the CRM no longer matches the template: `stop` runs nothing, `warn` runs the file and sends a notice, unless its flows or cleaning steps no longer work',
+    ),
   verify: VerifyMode.nullish().describe(
     'Which written rows the runs read back; null: as the template says. Left out: null for a new schedule, unchanged for another',
   ),

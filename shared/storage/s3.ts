@@ -25,6 +25,10 @@ const mostAttempts = 3
 const deletesAtOnce = 10
 /** The age from which an unfinished upload counts as left by a crashed process. */
 const leftoverMs = 24 * 60 * 60 * 1000
+/** The most pages of 1,000 unfinished uploads that one sweep lists. */
+const mostPages = 100
+/** Matches the keys of this service's objects, because the bucket may hold uploads of other programs too. */
+const ownKey = /^org_\w+\/(imp_\w+|runs)\//
 
 /** Opens storage in any S3-compatible store. The client is loaded at its first use. */
 export const openS3 = (config: S3Config): Storage => {
@@ -142,10 +146,20 @@ async function* listObjects(open: Open, where: {Bucket: string; Prefix: string})
 
 const sweepUploads = async (open: Open, Bucket: string) => {
   const {client, s3} = await open()
-  const {Uploads = []} = await client.send(new s3.ListMultipartUploadsCommand({Bucket}))
-  const left = Uploads.filter(({Initiated}) => Initiated && Initiated.getTime() < Date.now() - leftoverMs)
-  for (const {Key, UploadId} of left) await client.send(new s3.AbortMultipartUploadCommand({Bucket, Key, UploadId}))
-  return left.length
+  const before = Date.now() - leftoverMs
+  let swept = 0
+  let next: {KeyMarker?: string; UploadIdMarker?: string} = {}
+  for (let page = 0; page < mostPages; page++) {
+    const {Uploads = [], ...rest} = await client.send(new s3.ListMultipartUploadsCommand({Bucket, ...next}))
+    for (const {Key = '', UploadId, Initiated} of Uploads) {
+      if (!ownKey.test(Key) || !Initiated || Initiated.getTime() >= before) continue
+      await client.send(new s3.AbortMultipartUploadCommand({Bucket, Key, UploadId}))
+      swept++
+    }
+    if (!rest.IsTruncated || !rest.NextKeyMarker) break
+    next = {KeyMarker: rest.NextKeyMarker, ...(rest.NextUploadIdMarker && {UploadIdMarker: rest.NextUploadIdMarker})}
+  }
+  return swept
 }
 
 const missingOr = async <T>(key: string, act: () => Promise<T>): Promise<T> => {

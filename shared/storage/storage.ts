@@ -36,8 +36,8 @@ export type Storage = {
   exists(key: string): Promise<boolean>
   size(key: string): Promise<number>
   /**
-   * Removes the remains of unfinished uploads: in a folder, those last written more than a day ago; in a bucket, those begun more than a day
-   * ago, at most 1,000 per call. The margin covers clocks that differ by hours. Returns the number of removed uploads.
+   * Removes the remains of unfinished uploads: in a folder, those last written more than a day ago; in a bucket, those of this service begun
+   * more than a day ago, among at most 100,000 per call. The margin covers clocks that differ by hours. Returns the number of removed uploads.
    */
   sweepTemporary(): Promise<number>
 }

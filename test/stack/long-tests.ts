@@ -59,9 +59,9 @@ const PATTERNS = [
   'test/workers/{import-unchanged,import-unchanged-files,import-unchanged-known,import-value-maps,import-wide,import-wire}.test.ts',
   'test/workers/{invitation-mail,match-snapshot,notices,notices-chat,plan-approval,retention,retention-night,retention-races}.test.ts',
   'test/workers/{schedules,schedules-approval,schedules-contracts}.test.ts',
-  'test/workers/{schedules-deletes,schedules-edits,schedules-encodings,schedules-files,schedules-verify,sealed-plan-links}.test.ts',
+  'test/workers/{schedules-deletes,schedules-edits,schedules-encodings,schedules-files,schedules-kept-imports}.test.ts',
   'test/workers/{subform-rows-limit,subform-rows-packs,subform-rows-refused,subform-rows-unanswered}.test.ts',
-  'test/workers/{sealed-plans,share-changes,template-rechecks,undo,undo-external,undo-fields,undo-retry,undo-strict}.test.ts',
+  'test/workers/{schedules-verify,sealed-plan-links,sealed-plans,share-changes,template-rechecks,undo,undo-external,undo-fields,undo-retry,undo-strict}.test.ts',
   'test/workers/{undo-subforms,uploads,verify,verify-planted,watchdog,writes-paused}.test.ts',
 ]
 

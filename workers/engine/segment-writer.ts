@@ -60,7 +60,8 @@ export const openSegmentWriter = <T extends object>(
 /**
  * Stores the items as one object, and adds the object to the list of segments in a transaction. `within`: further statements of that
  * transaction; if `within` returns false, the object is not added. A try with an unknown result is repeated, so `within` must notice an
- * earlier commit. Pauses the run after three failed tries.
+ * earlier commit. Without `within`, and after a takeover, items may be stored twice: readers of such a list use the later ones. Pauses the run
+ * after three failed tries.
  */
 export const storeSegment = async (
   {db, storage, run, log}: SegmentContext,

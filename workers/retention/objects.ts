@@ -21,11 +21,11 @@ const youngDays = 3
  */
 const mostOrphans = 1_000
 /**
- * Matches the keys of files of sources, upload parts, segments, plans, bulk files, before images, values read back and exports. No other
- * object counts as an orphan.
+ * Matches the keys of files of sources, upload parts, files of test fetches, segments, plans, bulk files, before images, values read back and
+ * exports. No other object counts as an orphan.
  */
 export const ours =
-  /^org_\w+\/(imp_\w+\/(src_\w+|upl_\w+-\d+-[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12})|runs\/run_\w+\/(plan|steps|bulk|image|verify|\d+-\d+)-[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}\.ndjson\.gz(\.sealed)?|runs\/run_\w+\/match-[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}\.zip\.sealed)$/
+  /^org_\w+\/(test-fetches\/sch_\w+|imp_\w+\/(src_\w+|upl_\w+-\d+-[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12})|runs\/run_\w+\/(plan|steps|bulk|image|verify|\d+-\d+)-[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}\.ndjson\.gz(\.sealed)?|runs\/run_\w+\/match-[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}\.zip\.sealed)$/
 
 /** Removes objects that are pending delete. An object that cannot be removed stays listed and is retried. Stops after five failures. */
 export const removePendingDeletes = async (retaining: RetentionDeps) => {

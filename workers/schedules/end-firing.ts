@@ -3,7 +3,7 @@ import {bindWhatFits} from '../../shared/mapping/templates/apply.ts'
 import type {Obstacle} from '../../shared/schedules/schedule-status.ts'
 import {logFailure, logStop, stop} from '../../shared/schedules/stop.ts'
 import type {Tx} from '../../sql/database.ts'
-import {endFiring, type Firing} from '../../sql/firings.ts'
+import {endFiring, type Firing, findFiringImport} from '../../sql/firings.ts'
 import {forgetFailures, type Reason, type Schedule} from '../../sql/schedules.ts'
 import {Superseded} from './lease.ts'
 
@@ -38,19 +38,8 @@ export const endBlocked = async (tx: Tx, {firing, schedule}: FiringOf, {stops, r
 
 export const endFailed = async (tx: Tx, {firing, schedule}: FiringOf, reason: Reason) => {
   await end(tx, firing, {outcome: 'failed', reason})
-  await logFailure(tx, 'schedule.failed', schedule, firedOf(firing, reason, firing.importId))
-}
-
-type UndecidedFiring = {reason: Reason; importId: string; filled: readonly {slot: string; sourceId: string}[]}
-
-/**
- * Ends a firing whose file has an uncertain encoding, before a row is written. The import and its file stay, so that a person can choose
- * the encoding and start the run.
- */
-export const endUndecided = async (tx: Tx, {firing, schedule}: FiringOf, {reason, importId, filled}: UndecidedFiring) => {
-  await bindWhatFits(tx, {org: schedule.org, importId, sources: filled.map(({slot, sourceId}) => ({slot, sourceId}))})
-  await end(tx, firing, {outcome: 'failed', reason})
-  await logFailure(tx, 'schedule.failed', schedule, firedOf(firing, reason, importId))
+  // This attempt may have made the import after it took the firing.
+  await logFailure(tx, 'schedule.failed', schedule, firedOf(firing, reason, await findFiringImport(tx, firing.id)))
 }
 
 /**

@@ -204,11 +204,15 @@ export const writeProbes: WriteProbe[] = [
       if (!id) return unknownFinding('No record could be made')
       const answer = await ask({method: 'POST', path: '/crm/v8/settings/recycle_bin/actions/restore', json: {ids: [id]}})
       const isAccepted = ['SUCCESS', 'SCHEDULED'].includes(codeAt(answer))
-      const read = async () => (await ask({path: `/crm/v8/${module}/${id}`})).status === 200
+      let status = 0
+      const read = async () => {
+        status = (await ask({path: `/crm/v8/${module}/${id}`})).status
+        return status === 200
+      }
       // A scheduled restore must be over before the doctor deletes its records.
       const ms = isAccepted ? await timeUntil(read, signal) : null
       return {
-        seen: isAccepted ? `${codeAt(answer)}, then HTTP ${ms === null ? 204 : 200}` : `HTTP ${answer.status} ${codeAt(answer)}`,
+        seen: isAccepted ? `${codeAt(answer)}, then HTTP ${status}` : `HTTP ${answer.status} ${codeAt(answer)}`,
         isExpected: codeAt(answer) === 'SUCCESS' && ms !== null,
       }
     },

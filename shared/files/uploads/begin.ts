@@ -33,7 +33,7 @@ export const beginUpload = async (
 ): Promise<UploadRow> => {
   const {limits} = await findPlan(db, org)
   const maxBytes = mostBytesOf(config, limits)
-  if (size > maxBytes && (await findImport(db, {org, id: importId}))) await explainLift(db, org, tooLarge(maxBytes))
+  if (size > maxBytes && (await findImport(db, {org, id: importId}))) await explainLift({db, config}, org, tooLarge(maxBytes), size)
   return db.transaction(async tx => {
     const {no: importNo, slots} = await lockOpenImport(tx, {org, importId})
     if (slot !== undefined) chooseSlot(slotsOf({slots}), {named: slot, sources: []})

@@ -49,6 +49,9 @@ const ColumnExpectations = z
   .meta({id: 'ColumnExpectations', description: 'What a data contract expects of one column'})
 export type ColumnExpectations = z.output<typeof ColumnExpectations>
 
+/** The largest `change` of a contract. */
+export const mostChange = 100
+
 const RowExpectations = z
   .strictObject({
     least: z.int().min(0).nullable().default(null).describe('The fewest rows. Null: any'),
@@ -56,7 +59,7 @@ const RowExpectations = z
     change: z
       .number()
       .gt(0)
-      .max(100)
+      .max(mostChange)
       .nullable()
       .default(null)
       .describe(
@@ -112,5 +115,9 @@ export const contractOf = (row: ContractRow | null): DataContract & {version: nu
   ...DataContract.parse({sources: row?.sources ?? []}),
   version: row?.version ?? 0,
 })
+
+/** Returns the positions of the expectations whose slot is not one of `slots`. No file would be checked against them. */
+export const listUnknownSlots = ({sources}: DataContract, slots: readonly {slot: string}[]): number[] =>
+  sources.flatMap(({slot}, at) => (slots.some(one => one.slot === slot) ? [] : [at]))
 
 export const isBare = ({sources}: DataContract) => sources.length === 0

@@ -9,7 +9,7 @@ import {lockOpenImport} from '../../files/sources/find.ts'
 import {newId} from '../../ids.ts'
 import {findFlowData} from '../../runs/start.ts'
 import {type Flow, Flows, findIssues, type Issue} from '../flows/flow.ts'
-import {type ImportSlot, openSlots, refuseSlot, slotsOf} from './slots.ts'
+import {type ImportSlot, isWaiting, openSlots, refuseSlot, slotsOf} from './slots.ts'
 import {documentOf} from './template.ts'
 
 type MadeImport = {
@@ -79,7 +79,7 @@ export const bindWhatFits = async (
   const filledBy = new Map(bound.map(({slot, sourceId}) => [slot, sourceId]))
   const slots = before.map(slot => ({...slot, sourceId: filledBy.get(slot.slot) ?? slot.sourceId}))
   const flows = before.reduce((all, slot) => rebind(all, slot, filledBy.get(slot.slot)), Flows.parse(found.flows))
-  const waiting = slots.filter(({sourceId}) => !sources.some(({id}) => id === sourceId)).map(({slot}) => slot)
+  const waiting = slots.filter(slot => isWaiting(slot, sources)).map(({slot}) => slot)
   const issues = waiting.length > 0 ? [] : [...readingIssues(slots), ...(await flowIssues(tx, {org, found, flows}))]
   const state = waiting.length + issues.length === 0 ? 'ready' : 'draft'
   return {import: await setSlots(tx, {no: found.no, slots, flows, state}), waiting, issues}

@@ -10,7 +10,7 @@ import {editSource} from '../../files/sources/edit.ts'
 import {findImportSource} from '../../files/sources/find.ts'
 import type {Issue} from '../flows/flow.ts'
 import {type BoundSources, bindWhatFits, refuseUnfit} from './apply.ts'
-import {chooseSlot, type ImportSlot, refuseSlot, slotsOf} from './slots.ts'
+import {chooseSlot, type ImportSlot, isWaiting, refuseSlot, slotsOf} from './slots.ts'
 
 type OfImport = {org: string; importId: string}
 type OnSource = (tx: Tx, source: Source, slot: string | null) => Promise<void>
@@ -28,7 +28,7 @@ type TakenFile = {sourceId: string}
 type Sheet = {fromSource: string; sheet: string; label?: string | undefined}
 
 /**
- * The result of filling a slot. `state`: that of the import. `waiting`: the slots without a file; only this slot if its file could not be read
+ * The result of filling a slot. `state`: that of the import. `waiting`: the slots without a file, and this slot if its file could not be read
  * as the slot defines. `issues`: what does not fit.
  */
 export type FilledSlot = {slot: string; state: string; waiting: string[]; issues: Issue[]}
@@ -49,7 +49,11 @@ export const addFile = async (
   if (!slot) return {source: taken, filled: null}
   const {source, issues: reading} = await readIfItFits(deps, {...place, sourceId: taken.id}, takenFileOf(slot, file))
   // A file that could not be read as the slot defines is not bound to flows.
-  if (reading.length > 0) return {source, filled: {slot: slot.slot, state: 'draft', waiting: [slot.slot], issues: reading}}
+  if (reading.length > 0) {
+    const {slots, sources} = await readSlots(deps, place)
+    const waiting = slots.filter(one => one.slot === slot.slot || isWaiting(one, sources)).map(one => one.slot)
+    return {source, filled: {slot: slot.slot, state: 'draft', waiting, issues: reading}}
+  }
   const sources = [{slot: slot.slot, sourceId: source.id}]
   const {import: bound, waiting, issues} = await deps.db.transaction(tx => bindWhatFits(tx, {...place, sources}))
   return {source, filled: {slot: slot.slot, state: bound.state, waiting, issues}}
@@ -91,10 +95,15 @@ export const fillSlots = async (deps: SourceDeps, place: OfImport, bound: BoundS
   })
 }
 
-const findSlot = async ({db}: SourceDeps, {org, importId}: OfImport, named: string | undefined): Promise<ImportSlot | null> => {
+const readSlots = async ({db}: SourceDeps, {org, importId}: OfImport) => {
   const found = await findImport(db, {org, id: importId})
   if (!found) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')
-  return chooseSlot(slotsOf(found), {named, sources: [...(await listSources(db, found.no))]})
+  return {slots: slotsOf(found), sources: await listSources(db, found.no)}
+}
+
+const findSlot = async (deps: SourceDeps, place: OfImport, named: string | undefined): Promise<ImportSlot | null> => {
+  const {slots, sources} = await readSlots(deps, place)
+  return chooseSlot(slots, {named, sources})
 }
 
 const takeForSlot = async (

@@ -7,7 +7,7 @@ import {Choices} from '../../files/choices.ts'
 import {Cleaning, namesRows} from '../../files/cleaning/cleaning.ts'
 import {ReaderOptions} from '../../files/reader.ts'
 import {isOneLine, notOneLine, oneLine, toOneLine} from '../../schema/name.ts'
-import {DataContract} from '../contracts/contract.ts'
+import {DataContract, listUnknownSlots} from '../contracts/contract.ts'
 import {Flows} from '../flows/flow.ts'
 import {parentOf} from '../flows/subform.ts'
 
@@ -76,6 +76,9 @@ export type Template = z.output<typeof Template>
 /** A template of a bundle, with its data contract. A contract that is left out stays as it is. */
 export const BundledTemplate = Template.safeExtend({
   contract: DataContract.optional().describe('The data contract. Left out: unchanged'),
+}).superRefine(({sources, contract}, context) => {
+  for (const at of contract ? listUnknownSlots(contract, sources) : [])
+    context.addIssue({code: 'custom', path: ['contract', 'sources', at, 'slot'], message: 'The template has no such slot'})
 })
 export type BundledTemplate = z.output<typeof BundledTemplate>
 

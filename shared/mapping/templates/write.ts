@@ -16,6 +16,7 @@ import {invalid} from '../../configuration/modules.ts'
 import {assertVersion, type Condition} from '../../configuration/version.ts'
 import {Refusal} from '../../errors.ts'
 import {newId} from '../../ids.ts'
+import {assertContractKept, readContract} from '../contracts/store.ts'
 import {recordTemplate, versionOf} from './change.ts'
 import {lockEditable, type TemplateCaller, viewerOf} from './find.ts'
 import {isSameContent, type Template} from './template.ts'
@@ -44,7 +45,10 @@ export const createTemplate = (db: Pool, asker: Editor, document: Template): Pro
 
 type TemplateInput = {id: string; condition: Condition}
 
-/** Replaces the whole document. Equal content makes no new version, but the current fields and libraries are stored as known. */
+/**
+ * Replaces the whole document. Equal content makes no new version, but the current fields and libraries are stored as known. Throws INVALID if
+ * the document lacks a slot of the data contract.
+ */
 export const replaceTemplate = (db: Pool, asker: Editor, {id, condition}: TemplateInput, document: Template): Promise<TemplateRow> =>
   namedOnce(db, async tx => {
     const before = await lockEditable(tx, {...asker, id})
@@ -56,6 +60,7 @@ export const replaceTemplate = (db: Pool, asker: Editor, {id, condition}: Templa
       if (!isDeepStrictEqual(before.known, known)) await setTemplateKnown(tx, {id, known})
       return reread(tx, asker, id)
     }
+    assertContractKept(document, await readContract(tx, {org: asker.org, template: id}))
     await updateTemplate(tx, {...document, id, known})
     const changed = await reread(tx, asker, id)
     await recordTemplate(tx, asker, changed, {subject: 'template.changed', before: versionOf(before), after: versionOf(changed)})

@@ -40,6 +40,7 @@ export const openCorrectedRows = async (deps: FileDeps, {fileKey, reader}: Corre
   const taken = new Set<string>()
   return {
     matchedBy: matchedBy as 'row' | 'order' | 'key',
+    hasColumn: (name: string) => own.includes(name),
     take(row: FileRow): string[] | null {
       const name = nameInRun(row)
       const found = named.get(name)

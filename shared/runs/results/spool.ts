@@ -70,8 +70,8 @@ async function* readAll(file: FileHandle): AsyncGenerator<Buffer> {
 }
 
 /**
- * Deletes temporary files that are named like those of `spool` and are older than a day. Returns how many it deleted. A file remains if the
- * process died before it unlinked the file, or if the system cannot unlink open files.
+ * Deletes temporary files older than a day: those of `spool`, of `openUnlinkedFile` and of shared strings, which are all named alike. Returns
+ * how many it deleted. A file remains if the process died before it unlinked the file, or if the system cannot unlink open files.
  */
 export const sweepSpools = async ({directory = tmpdir()}: {directory?: string} = {}): Promise<number> => {
   let swept = 0

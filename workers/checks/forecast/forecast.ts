@@ -25,7 +25,7 @@ import {RunStopped} from '../../engine/run-endings.ts'
 import type {Work} from '../../worker.ts'
 import {forecastBulkRoute} from './bulk-route.ts'
 import {type CallPlan, spanOf} from './call-plan.ts'
-import {type PlannedFlow, planCalls} from './plan-calls.ts'
+import {CONTROLS, type PlannedFlow, planCalls} from './plan-calls.ts'
 import {countPlannedSteps} from './planned-steps.ts'
 import {priceCalls, priceRun} from './price-run.ts'
 import {forecastSnapshotRoute} from './snapshot-route.ts'
@@ -175,23 +175,24 @@ const openProgress = ({db, job}: Work, compiledFlows: CompiledFlow[]) => {
   }
 }
 
-/**
- * The assumed difference between the queries of two equal runs, in calls and in credits. A query that finds nothing is repeated with a control,
- * a value that a record is known to hold. Extra calls look for a control only if no earlier query has found one.
- */
-const controlReserve = 6
-
 type MeasuredQueries = Pick<WrittenShares, 'isDryRun' | 'cost' | 'match'> & {flows: PlannedFlow[]}
 
-/** If a dry run matched by this route, narrows the query cost to that of the dry run. The real run makes the same queries. */
-const takeQueriesOf = (plan: CallPlan, {isDryRun, cost, match, flows}: MeasuredQueries, route: 'query' | 'snapshot') => {
+/**
+ * If a dry run matched by this route, narrows the query cost to that of the dry run. The real run makes the same queries. If queries may find
+ * nothing, adds the control calls, because the dry run may have found a control earlier.
+ */
+export const takeQueriesOf = (plan: CallPlan, {isDryRun, cost, match, flows}: MeasuredQueries, route: 'query' | 'snapshot') => {
   if (!isDryRun || !cost || match !== route) return
   const mayFindNothing = flows.some(({steps, tally}) => !steps || steps.creates + steps.refused > 0 || tally.lookups.size > 0)
   for (const kind of ['query', 'search', 'users']) {
     const planned = plan.get(kind)
     const {calls, credits} = cost[kind] ?? {calls: 0, credits: 0}
-    const reserve = mayFindNothing ? controlReserve : 0
-    if (planned) plan.set(kind, {calls: nearOf(planned.calls, calls, reserve), credits: nearOf(planned.credits, credits, reserve)})
+    const reserve = kind === 'query' && mayFindNothing ? plan.get(CONTROLS) : undefined
+    if (planned)
+      plan.set(kind, {
+        calls: nearOf(planned.calls, calls, reserve?.calls.max ?? 0),
+        credits: nearOf(planned.credits, credits, reserve?.credits.max ?? 0),
+      })
   }
 }
 

@@ -1,4 +1,6 @@
 import {creditsPerJob} from '../../../shared/crm/bulk/bulk-read.ts'
+import {mostEmptyResults} from '../../../shared/crm/controls.ts'
+import {mostLarge} from '../../../shared/crm/limits/fair-share.ts'
 import type {Snapshot} from '../../../shared/mapping/flows/snapshot.ts'
 import type {CountSpan} from '../../../shared/runs/forecast/forecast.ts'
 import {isComparable} from '../../engine/match/compare-values.ts'
@@ -65,24 +67,29 @@ export const planCalls = (flows: PlannedFlow[], facts: RunFacts): CallPlan => {
 }
 
 /**
- * The extra calls that a forecast assumes: calls that look for the control of a field, and queries that are repeated with the control. A slow
- * search index of the CRM can cause more. A control is a value that a record is known to hold (shared/crm/controls.ts).
+ * The kind of the extra calls of queries, which the kind `query` includes: calls that look for the control of a field, and queries that are
+ * repeated with the control. A control is a value that a record is known to hold (shared/crm/controls.ts).
  */
-const [mostControlCalls, mostRepeated] = [6, 10] as const
+export const CONTROLS = 'control'
 
-/** Returns the assumed extra calls for this number of queries by one field. A query that finds nothing is repeated with a control. */
-const controlsOf = (queries: number) => (queries > 0 ? mostControlCalls + Math.min(queries, mostRepeated) : 0)
+/** The calls that find a control, and the most calls that find none. Without a control, no query is repeated. */
+const [callsOfControl, callsWithoutControl] = [2, 1 + mostEmptyResults] as const
 
+/**
+ * Plans the queries by one field. All queries in flight before the first control is found are repeated if they find nothing. A slow search index,
+ * a new owner of the run and the deletion of a control's record can cause more calls.
+ */
 const planQueries = (plan: CallPlan, {queries, credits}: {queries: number; credits: number}, least = 1) => {
-  const more = controlsOf(queries)
-  const price = queries > 0 ? Math.ceil(credits / queries) : 0
+  if (queries === 0) return
+  const repeated = Math.min(queries, mostLarge)
+  const more = Math.max(callsWithoutControl, callsOfControl + repeated)
+  const moreCredits = Math.max(callsWithoutControl, callsOfControl + repeated * Math.ceil(credits / queries))
   addCalls(plan, 'query', {
     calls: spanOf(queries * least, queries + more),
-    credits: spanOf(credits * least, credits + mostOf(more, mostControlCalls) + Math.max(0, more - mostControlCalls) * price),
+    credits: spanOf(credits * least, credits + moreCredits),
   })
+  addCalls(plan, CONTROLS, {calls: spanOf(0, more), credits: spanOf(0, moreCredits)})
 }
-
-const mostOf = (value: number, limit: number) => Math.min(value, limit)
 
 const planLookups = (plan: CallPlan, {lookups}: FlowTally, {snapshot}: RunFacts) => {
   for (const [no, tally] of lookups) {

@@ -50,8 +50,7 @@ export const judgeGroup = (record: string, members: SubformGroupMember[]): Group
   const judged = judgeEach(members)
   const open = members.some(({composed, isOver}) => isRow(composed) && !isOver)
   if (!why) return {...judged, rows: open ? rows : []}
-  const ends = members.flatMap(({composed, isIn, isOver}) => (isRow(composed) && isIn && !isOver ? [endOf(composed, why)] : []))
-  return {...judged, rows: [], ends: [...judged.ends, ...ends]}
+  return {...judged, rows: [], ends: [...judged.ends, ...endAll(listOpenRows(members), why)]}
 }
 
 /** Returns the rows that the record must hold. Rows that were left out on purpose are not among them. */
@@ -69,9 +68,12 @@ export const judgeEach = (members: SubformGroupMember[]): GroupVerdict => {
 /** Judges a part of the rows of a record that has more rows than one request takes. */
 export const judgeTooMany = (members: SubformGroupMember[]): GroupVerdict => {
   const judged = judgeEach(members)
-  const ends = members.flatMap(({composed, isIn, isOver}) => (isRow(composed) && isIn && !isOver ? [endOf(composed, tooMany)] : []))
-  return {...judged, ends: [...judged.ends, ...ends]}
+  return {...judged, ends: [...judged.ends, ...endAll(listOpenRows(members), tooMany)]}
 }
+
+/** Returns the composed rows in the row range that have no final outcome yet. */
+const listOpenRows = (members: SubformGroupMember[]): ImportRow[] =>
+  members.flatMap(({composed, isIn, isOver}) => (isRow(composed) && isIn && !isOver ? [composed] : []))
 
 /**
  * Whether a row that cannot be written also prevents the writing of the other rows of its record. A row that was excluded on purpose does
@@ -123,9 +125,14 @@ const endOf = (row: ImportRow, {outcome, code, message}: EndReason): MemberEnd =
   target: null,
 })
 
-/** Ends rows that cannot be sent. A row that was sent before without an answer ends as unanswered, because it may exist. */
+/**
+ * Ends rows that cannot be sent. A row that this run sent without an answer ends as unanswered, because it may exist. A row that has ended in
+ * this run, for example as updated, keeps its outcome.
+ */
 export const endAll = (rows: ImportRow[], why: EndReason): MemberEnd[] =>
-  rows.map(row => endOf(row, row.attempt > 0 ? {...why, outcome: 'unanswered', message: `${SENT_BEFORE}: ${why.message}`} : why))
+  rows
+    .filter(({open, counted}) => open || counted === null)
+    .map(row => endOf(row, row.attempt > 0 ? {...why, outcome: 'unanswered', message: `${SENT_BEFORE}: ${why.message}`} : why))
 
 const SENT_BEFORE = 'The rows were sent and not answered, so they may exist. They could not be sent again'
 

@@ -101,9 +101,12 @@ export const resumeSending = async (one: QueuedFile): Promise<void> => {
  * Retries a file that the server could not read, with other reader options. A small file is uploaded again, and the stored parts of a large one
  * are reused.
  */
-export const sendAs = ({key}: QueuedFile, reader: Partial<Reader>): void => {
-  change(key, {reader, state: 'waiting', error: null})
-  beginNext()
+export const sendAs = async (one: QueuedFile, reader: Partial<Reader>): Promise<void> => {
+  change(one.key, {reader, state: 'reading', error: null})
+  await resumeSending(one).catch(error => {
+    change(one.key, {state: 'failed', error})
+    beginNext()
+  })
 }
 
 /** Cancels an upload and deletes its parts on the server. */

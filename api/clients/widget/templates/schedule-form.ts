@@ -27,7 +27,7 @@ type FormProps = {
 
 const drifts = [
   {value: 'stop', label: t.doNotRunAndNotify},
-  {value: 'warn', label: t.runThePartsThatStillFitAnd},
+  {value: 'warn', label: t.runIfTheMappingStillWorksAnd},
 ]
 
 const fieldsOf = (schedule: Schedule | null, {starts = {}, connections = []}: Pick<FormProps, 'starts' | 'connections'>) => ({
