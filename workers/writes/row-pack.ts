@@ -7,17 +7,19 @@ import type {ParentItem, RowsRequest} from '../../shared/runs/external/subform-r
 import type {Pool} from '../../sql/database.ts'
 import {holdParents} from '../../sql/replacements.ts'
 import {findHead, listFreshKeys} from '../../sql/run-heads.ts'
+import type {Run} from '../../sql/runs.ts'
 import type {ItemResult, Write} from '../../sql/writes.ts'
 import type {ImageStore} from '../engine/images/before-images.ts'
 import type {ComparedField} from '../engine/match/compare-values.ts'
 import {valuesOfRows} from '../engine/subform/row-values.ts'
 import {notSent, refusedUnsent, soonMs, underWay} from './send.ts'
-import {keepOrRefuse} from './undo-values.ts'
+import {findNextAttempts, keepOrRefuse} from './undo-values.ts'
 
 export type PackContext = {
   db: Pool
   signal: AbortSignal
   write: Write
+  run: Run
   request: RowsRequest
   /** The connection for reads. Each read takes a slot of the ad-hoc limiter. */
   connection: Connection
@@ -82,9 +84,11 @@ export const gatherPack = async (pipeline: PackContext, parents: ParentItem[]): 
 }
 
 /** Stores the rows that the pack replaces, one image per parent. Call it before the intent is stored. */
-export const keepPackImages = async ({images, request, rowFields}: PackContext, {units, held}: RowPack): Promise<void> => {
+export const keepPackImages = async ({db, images, run, request, rowFields}: PackContext, {units, held}: RowPack): Promise<void> => {
   const {field, childNo: module, flowNo, items} = request
   if (!images) return
+  const keys = items.flatMap(({rows}) => rows.slice(0, 1).map(({rowKey}) => rowKey))
+  const attempts = await findNextAttempts(db, {run, module, keys})
   await keepOrRefuse(
     images,
     units.flatMap(({at, parent}) => {
@@ -100,6 +104,7 @@ export const keepPackImages = async ({images, request, rowFields}: PackContext, 
           module,
           recordId: parent!,
           phase: 'write' as const,
+          attempt: attempts.get(first.rowKey)!,
           before: {[field]: valuesOfRows(rowFields, before)},
           sent: {[field]: rows.map(({payload}) => payload)},
           subform: {field, rows: rows.map(({rowKey: key, rowNumber: number = 0}) => ({key, number}))},

@@ -83,7 +83,7 @@ const openTask = async (work: Work, write: Write, request: RowsRequest): Promise
   const images = await openImageStore({...work, run})
   const rowFields = images ? await listRowFields(db, {connector: write.connectorId, module: request.child}) : []
   const slots = openShare(work, own.connector)
-  return {db, signal, write, request, connection, work, own, slots, images, rowFields, holdSeconds: holdSecondsOf(work)}
+  return {db, signal, write, run, request, connection, work, own, slots, images, rowFields, holdSeconds: holdSecondsOf(work)}
 }
 
 /** Sends one request for as many parents as it can hold. */

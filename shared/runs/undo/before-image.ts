@@ -23,6 +23,8 @@ export type BeforeImage = {
   before: FieldValues
   sent: FieldValues | null
   subform?: {field: string; rows: {key: string; number: number}[]}
+  /** Of an undo that wrote the record for several rows: all of them. */
+  undoneRows?: {key: string; number: number; flow: number; module: number}[]
   marks?: string
   attempt?: number
   isUnread?: true

@@ -1,3 +1,4 @@
+import {listEndsOfKeys, OUTCOMES} from '../../../sql/run-log.ts'
 import {listSends} from '../../../sql/sends.ts'
 import {listOpenKinds} from '../../../sql/unsettled.ts'
 import type {LedgerContext} from '../context.ts'
@@ -41,13 +42,15 @@ const settleSend = async (ctx: LedgerContext, send: Send, places: number[], batc
   const {flow, module, kind, keys, numbers, attempts, targets, hasUniqueKeys, digests} = send
   const {run, chain} = ctx
   const isUndo = run.undoOf !== null
-  const open = await listOpenKinds(ctx.db, {run: run.no, chain, module, keys: places.map(at => keys[at]!)})
-  const counted = new Map(open.map(({key, kind}) => [key, countedAs(kind)]))
+  const named = {run: run.no, chain, module, keys: places.map(at => keys[at]!)}
+  // The records of an undo have no unsettled entries, so its log says how their rows are counted.
+  const counted = isUndo
+    ? new Map((await listEndsOfKeys(ctx.db, named)).map(({key, outcome}) => [key, OUTCOMES[outcome]!]))
+    : new Map((await listOpenKinds(ctx.db, named)).map(({key, kind}) => [key, countedAs(kind)]))
   const settled = {...emptySettlement(...(batch === null ? [] : [batch])), isProgress: false}
   for (const at of places) {
     const [key, number, attempt, target] = [keys[at]!, numbers[at]!, attempts[at]!, targets[at]!]
-    // The records of an undo have no unsettled entries. A further attempt shows that an earlier one was logged as unanswered.
-    const row = {key, number, counted: isUndo && attempt > 1 ? ('unanswered' as const) : (counted.get(key) ?? null)}
+    const row = {key, number, counted: counted.get(key) ?? null}
     const [patchPlan, tags] = [kind === STEP_CODES.patch, kind === STEP_CODES.tag]
     const isCreate = kind === STEP_CODES.create
     // A send without a target is a create: of the row's own record, or of a parent record with the row nested. Only a create with a unique

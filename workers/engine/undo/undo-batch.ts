@@ -15,7 +15,7 @@ import type {NextStep, Op} from '../settle/verdict.ts'
 import {decideUndo, isLastChangedBy, STAMPS, type UndoPlan} from './decide-undo.ts'
 import {imageOfRows, readRowRecords, releaseRecords, reserveRecords, unitOf} from './undo-rows.ts'
 import type {UndoRecord, UndoSource} from './undo-source.ts'
-import {keepWrittenAt, logDone, logKept, type UndoRow} from './undo-verdict.ts'
+import {keepReturned, keepWrittenAt, logDone, logKept, type UndoRow} from './undo-verdict.ts'
 
 export type UndoPass = {ctx: Context; source: UndoSource; window: RowWindow}
 
@@ -199,7 +199,9 @@ const settlePlans = async ({ctx, window}: UndoPass, plans: Plans, records: Map<s
     else if (plan.do === 'done') {
       logDone(settled, row, plan.code)
       const record = records.get(row.undone.recordId)
-      if (record && isLastChangedBy(record, ctx.connection.connector.crmUserId)) keepWrittenAt(settled, row, String(record.Modified_Time))
+      if (row.undone.effect === 'undelete') keepReturned(settled, row, String(record!.Modified_Time))
+      else if (record && isLastChangedBy(record, ctx.connection.connector.crmUserId))
+        keepWrittenAt(settled, row, String(record.Modified_Time))
     } else if (ctx.run.dryRun) {
       logDone(settled, row, plan.do === 'delete' ? 'DELETED' : 'RESTORED', 'planned')
       if (plan.do === 'restore') values.push(...planValues(row, plan.payload, records.get(row.undone.recordId)))
@@ -271,7 +273,14 @@ const keepImages = async ({images}: Context, source: UndoSource, rows: UndoRow[]
         const place = {row: number, key, flow: undone.flow.no, module: undone.flow.module.no, recordId: undone.recordId}
         const before = Object.fromEntries(Object.keys(payload).map(name => [name, record?.[name] ?? null]))
         const values = undone.effect === 'rows' ? imageOfRows(fieldsOf(source, undone), row, record!) : {before, sent: payload}
-        return {...place, phase: 'write' as const, ...values, ...(undone.effect === 'delete' && {sent: null})}
+        const undoneRows = undone.rows.map(({counted: _, ...one}) => one)
+        return {
+          ...place,
+          phase: 'write' as const,
+          ...values,
+          ...(undone.effect === 'delete' && {sent: null}),
+          ...(undoneRows.length > 1 && {undoneRows}),
+        }
       }),
   )
 }

@@ -3,7 +3,7 @@ import {openRowSort} from '../../../shared/runs/results/row-sort.ts'
 import {type BeforeImage, type FieldValues, readImages} from '../../../shared/runs/undo/before-image.ts'
 import {findImageSeal, type ImageSeal} from '../../../shared/runs/undo/image-key.ts'
 import {findRun, type Run} from '../../../sql/runs.ts'
-import {listDeletedRows, listMadeRows, listReturnedRows, listRowsOfMade, listUnknownRows} from '../../../sql/undo.ts'
+import {listDeletedRows, listMadeRows, listReturnedRows, listRowsOfMade, listUnknownRows, listWrittenPlaces} from '../../../sql/undo.ts'
 import {compileFlows} from '../compose/compiled-flow.ts'
 import type {Context} from '../context.ts'
 import {openMarks} from '../edits/record-marks.ts'
@@ -25,7 +25,7 @@ export type UndoEffect = 'restore' | 'rows' | 'delete' | 'undelete' | 'unknown' 
 
 /**
  * One record to undo, combined from all rows of the run that wrote it. `before`: the first value of each field before the run. `sent`: the
- * last value that was sent. `marks`: the marks of the record before its first write. With the effect `rows`, `flow` is the flow of the rows.
+ * last value that was sent. `sentEarlier`: the values of earlier rows, one of which stays if the CRM refused the last. `marks`: the marks of the record before its first write. With the effect `rows`, `flow` is the flow of the rows.
  */
 export type UndoRecord = {
   flow: CompiledFlow
@@ -34,6 +34,7 @@ export type UndoRecord = {
   rows: UndoneRow[]
   before: FieldValues
   sent: FieldValues
+  sentEarlier: FieldValues[]
   marks: string | undefined
   /** Whether the undone run took the record out of the recycle bin, so that deleting it again is the undo. */
   isReturned: boolean
@@ -144,8 +145,12 @@ async function* tracesOf({db, storage}: Context, source: UndoSource): AsyncGener
     yield* run.undoOf === null ? named('deleted', listDeletedRows) : named('returned', listReturnedRows)
     return
   }
-  for await (const {at, images} of readImages({db, storage}, {run: run.no, seal}))
-    yield images.map((image, n) => ({rank: rankOf(moduleOf(image)), recordId: image.recordId, at: at + n, kind: 'image', image}))
+  for await (const {at, images} of readImages({db, storage}, {run: run.no, seal})) {
+    const refused = run.undoOf === null && run.snapshotNo !== null ? await findRefused(db, chain, images) : new Set()
+    yield images.flatMap((image, n) =>
+      refused.has(image) ? [] : [{rank: rankOf(moduleOf(image)), recordId: image.recordId, at: at + n, kind: 'image', image}],
+    )
+  }
   if (run.undoOf !== null) return
   yield* named('made', listMadeRows)
   for (const {module, subform} of subforms) {
@@ -169,6 +174,13 @@ async function* tracesOf({db, storage}: Context, source: UndoSource): AsyncGener
       kind: 'unknown',
       image: imageOf(source, {module, key, recordId: ''}),
     }))
+}
+
+/** Returns the images of updates that the CRM refused, or that were not sent. The values of their records are not the run's. */
+const findRefused = async (db: Context['db'], chain: number, images: BeforeImage[]): Promise<Set<unknown>> => {
+  const updates = images.filter(({phase, subform}) => phase === 'write' && !subform)
+  const written = new Set(await listWrittenPlaces(db, {chain, rows: updates}))
+  return new Set(updates.filter((_, at) => !written.has(at + 1)))
 }
 
 type NamedRow = {module: number; key: string; recordId: string}
@@ -226,6 +238,7 @@ const fold = ({flows}: UndoSource, traces: Trace[]): UndoRecord => {
     rows: listUndoneRows(kept),
     before: Object.assign({}, ...images.map(({before}) => before).reverse()),
     sent: Object.assign({}, ...images.map(({sent}) => sent ?? {})),
+    sentEarlier: images.slice(0, -1).map(({sent}) => sent ?? {}),
     marks: images[0]?.marks,
     isReturned: kept.some(({kind}) => kind === 'returned'),
   }
@@ -233,8 +246,8 @@ const fold = ({flows}: UndoSource, traces: Trace[]): UndoRecord => {
 
 /** Lists each row once. The first row is a row of `UndoRecord.flow`; rows nested in a created record come last. */
 const listUndoneRows = (traces: Trace[]): UndoneRow[] => {
-  const rows = traces.flatMap(({image: {key, row, flow, module, subform}}) =>
-    (subform?.rows ?? [{key, number: row}]).map(({key, number}): UndoneRow => ({key, number, flow, module, counted: null})),
+  const rows = traces.flatMap(({image: {key, row, flow, module, subform, undoneRows}}) =>
+    (undoneRows ?? subform?.rows ?? [{key, number: row}]).map((one): UndoneRow => ({flow, module, ...one, counted: null})),
   )
   return [...new Map(rows.map(row => [`${row.module} ${row.key}`, row])).values()]
 }

@@ -92,7 +92,7 @@ export const keepWrittenAt = (settled: SettlementParts, {creator, undone: {recor
 /**
  * Stores the record that returned from the recycle bin. An undo of this undo can then delete it again, if the record was not changed since.
  */
-const keepReturned = (settled: SettlementParts, {key, undone}: UndoRow, writtenAt: string | null | undefined) => {
+export const keepReturned = (settled: SettlementParts, {key, undone}: UndoRow, writtenAt: string | null | undefined) => {
   const {recordId, flow} = undone
   settled.kept.push({module: flow.module.no, key, recordId, how: HOW.undeleted, matchKey: null, writtenAt})
 }
