@@ -1,4 +1,4 @@
-import type {Breach} from '../../shared/mapping/contracts/breach.ts'
+import type {Breach} from '../../shared/mapping/data-contracts/breach.ts'
 import {bindWhatFits} from '../../shared/mapping/templates/apply.ts'
 import type {Obstacle} from '../../shared/schedules/schedule-status.ts'
 import {logFailure, logStop, stop} from '../../shared/schedules/stop.ts'

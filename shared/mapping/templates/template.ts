@@ -7,7 +7,7 @@ import {Choices} from '../../files/choices.ts'
 import {Cleaning, namesRows} from '../../files/cleaning/cleaning.ts'
 import {ReaderOptions} from '../../files/reader.ts'
 import {isOneLine, notOneLine, oneLine, toOneLine} from '../../schema/name.ts'
-import {DataContract} from '../contracts/contract.ts'
+import {DataContract} from '../data-contracts/contract.ts'
 import {Flows} from '../flows/flow.ts'
 import {parentOf} from '../flows/subform.ts'
 
