@@ -65,7 +65,6 @@ const breachExample = {
   message: 'Visitors, column "E-mail": 12 cells are not of type email, first in row 4',
 }
 
-/** Replies with the contract and its version as ETag. */
 const answer = (contract: StoredContract) => reply({json: {contract}, headers: {etag: tagOf(contract.version)}})
 
 const heldFileOf = (caller: MemberCaller, {id, schedule, firing}: z.output<typeof OfFiring>) => ({

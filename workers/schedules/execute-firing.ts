@@ -25,9 +25,8 @@ type FiringInput = {firing: Firing; schedule: Schedule}
 export type ReadyFiring = FiringInput & {ground: ScheduleStatus; contract: StoredContract; fetched: FetchedFile}
 type FilledImport = {made: Import; filled: FilledSource}
 
-/** The delays in seconds after which a firing with a temporary or internal failure is retried. */
 const retrySeconds = [30, 120]
-/** The most owners of one firing. After so many, the firing itself may be what kills its workers. */
+/** The maximum number of owners of one firing. After so many, the firing itself may be what kills its workers. */
 const mostTakes = 8
 
 /**
@@ -120,7 +119,7 @@ const runFile = async (work: FetchDeps, ready: ReadyFiring): Promise<FiringState
 const isUnchanged = ({firing, schedule, ground, fetched}: ReadyFiring) =>
   !firing.again && fetched.sha256 === schedule.lastSha256 && ground.template.version === schedule.lastTemplateVersion
 
-/** Runs the rest of the file if the last run of the same file was stopped. Otherwise ends the firing as unchanged. */
+/** Runs the rest of the file if the last run of the same file was stopped. If it was not stopped, ends the firing as unchanged. */
 const continueFiring = async (work: FetchDeps, ready: ReadyFiring): Promise<FiringState> => {
   const {firing, schedule, fetched} = ready
   const last = await findLastRun(work.db, schedule.id)

@@ -44,7 +44,7 @@ export const openUndoValues = async (work: Work, input: UndoValuesInput): Promis
     mappings: fields.map(field => ({field, column: null, text: '', clears: false})),
   }
   await openMarks({...work, connection, run}, [flow])
-  // Creates need no images, but a run without a key cannot be undone.
+  // Creates need no images, but a run without an image key cannot be undone.
   const images = await openImageStore({...work, run})
   const marks = flow.marks ?? null
   return {
@@ -94,8 +94,8 @@ export const keepOrRefuse = (images: ImageStore, list: BeforeImage[]): Promise<v
 type ChainRef = {write: Write; run: Run}
 
 /**
- * Returns the attempt that the next send of each row makes. If an earlier send of this attempt did not take place, the new image replaces the
- * image that was stored for it.
+ * Returns the attempt number of the next send of each row. If an earlier send of this attempt did not take place, the new image replaces
+ * its image.
  */
 const findNextAttempts = async ({db}: Work, {write, run, request}: ChainRef & {request: RecordsRequest}, items: RecordItem[]) => {
   const place = {run: write.runNo, chain: run.chainNo ?? run.no, module: request.moduleNo}

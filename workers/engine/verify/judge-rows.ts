@@ -18,11 +18,11 @@ export const STAMPS = ['Modified_Time', 'Modified_By']
 /** The counts and differences that were found when rows were read back. `marks`: the new marks of their records. */
 export type Findings = {fields: FieldCounts[]; rows: RowCounts; differences: Difference[]; marks: ReadMarks[]}
 
-/** The counts of each field, by flow and by name. */
+/** By flow, then by field name. */
 type CountsByFlow = Map<number, Map<string, FieldCounts>>
 /**
- * `byRow`: the differences of a row found so far, in both phases. The key names flow, row and record. Has only rows whose flow stores marks and
- * whose record no other user changed last.
+ * `byRow`: the differences of a row found so far, in both phases. The key names flow, row and record. Contains only rows whose flow stores
+ * marks and whose record no other user changed last.
  */
 type OpenFindings = Omit<Findings, 'fields'> & {counts: CountsByFlow; byRow: Map<string, Difference[]>}
 
@@ -100,8 +100,8 @@ const countField = (counts: Map<string, FieldCounts>, {flow, field}: Pick<FieldC
 }
 
 /**
- * Adds marks of the differing values that were read. The next run then does not take a change by the CRM or its automations for an edit. Not
- * called for a record that another user changed last. `own`: the differences of the row in this phase.
+ * Adds marks of the differing values that were read. The next run then does not mistake a change by the CRM or its automations for a
+ * person's edit. Not called for a record that another user changed last. `own`: the differences of the row in this phase.
  */
 const markRead = ({marks, byRow}: OpenFindings, flow: CompiledFlow, {key, recordId}: WrittenRow, own: readonly Difference[]) => {
   if (!flow.marks || own.length === 0) return

@@ -6,8 +6,8 @@ import type {CompiledFlow, ImportRow} from '../model.ts'
 import type {SettlementParts} from '../settle/settler.ts'
 
 /**
- * A row whose values its record holds or may hold. `writtenAt`: the record's `Modified_Time` after the write; null if the CRM did not say it.
- * `isSure`: false if the update got no answer; such a row is not read back.
+ * A row whose values were, or may have been, written to its record. `writtenAt`: the record's `Modified_Time` after the write; null if the
+ * CRM did not return it. `isSure`: false if the update got no answer; such a row is not read back.
  */
 export type WrittenRow = {
   row: number
@@ -21,7 +21,6 @@ export type WrittenRow = {
   isSure: boolean
 }
 
-/** A settled row that may be queued for reading back. */
 export type SettledRow = WrittenRow & {isCanary: boolean}
 
 type WrittenDetails = {recordId: string; writtenAt?: string | null | undefined; isSure?: boolean}
