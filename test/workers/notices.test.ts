@@ -32,8 +32,6 @@ test.after.always(async () => {
   await smtp.stop()
 })
 
-const ids = (path: string) => receiver.at(path).map(({headers}) => headers['webhook-id'])
-
 test('a notice is delivered, signed, to the endpoints subscribed to its event, and to no other org', async t => {
   const [org, other] = [await openNoticing(house), await openNoticing(house)]
   const {secret} = await org.addEndpoint(receiver.url('/all'), {description: 'all'})
