@@ -13,7 +13,7 @@ type OfTemplate = {org: string; template: string}
 export const findContract = (db: Db, {org, template}: OfTemplate) =>
   db.maybeOne(sql.type(Contract)`select ${columns} from data_contracts where template_id = ${template} and org_id = ${org}`)
 
-/** Stores the contract as its next version. The caller has locked the template. */
+/** The caller has locked the template. */
 export const storeContract = (tx: Tx, {org, template, sources}: OfTemplate & {sources: readonly unknown[]}) =>
   tx.one(sql.type(Contract)`
     insert into data_contracts (template_id, org_id, sources, version) values (${template}, ${org}, ${sql.jsonb(sources as never)}, 1)
@@ -32,7 +32,6 @@ export type AcceptedFileRow = z.output<typeof AcceptedFile>
 /** The number of accepted files that are kept per slot. */
 const mostAccepted = 10
 
-/** Lists the newest accepted files of a template, newest first. */
 export const listAcceptedFiles = (db: Db, {org, template}: OfTemplate) =>
   db.any(sql.type(AcceptedFile)`
     select slot, source_id as "sourceId", rows, columns, accepted_at as "acceptedAt" from accepted_files

@@ -6,15 +6,12 @@ const UndoState = z.object({
   until: z.string().nullable(),
   isOver: z.boolean(),
   hasKey: z.boolean(),
-  /**
-   * The newest undo of the run that has not ended, or that ended without a stop. Dry runs, and undos that were themselves undone, are left out.
-   */
+  /** The newest undo of the run that has not ended, or that ended without a stop. Ignores dry runs and undos that were themselves undone. */
   undoneBy: z.string().nullable(),
-  /** The newest undo of the run in any state. Dry runs, and undos that were themselves undone, are left out. */
+  /** The newest undo of the run in any state. Ignores dry runs and undos that were themselves undone. */
   begunBy: z.string().nullable(),
   /** The run that retries this run, unless the retry was undone. */
   retriedBy: z.string().nullable(),
-  /** Whether the run undoes an undo. */
   isSecondUndo: z.boolean(),
 })
 
@@ -22,7 +19,6 @@ const UndoState = z.object({
 const isUndone = sql.fragment`exists (
   select from runs uu join run_heads hh using (run_no) where uu.undo_of = u.run_no and not uu.dry_run and uu.state = 'ended' and hh.stop is null)`
 
-/** Reads the facts that decide whether a run can be undone. */
 export const findUndoState = (db: Db, run: number) =>
   db.one(sql.type(UndoState)`
     select r.ended_at + make_interval(days => r.undo_days) as until,
@@ -143,7 +139,6 @@ type QueuedUndo = {
   undoDays: number | null
 }
 
-/** Queues a run as the undo of another. */
 export const queueUndo = (tx: Tx, {no, of, connector, importNo, snapshotNo, dryRun, force, undoDays}: QueuedUndo) =>
   tx.query(sql.type(z.object({}))`
     update runs set state = 'queued', engine = 'worker', connector_id = ${connector}, import_no = ${importNo}, snapshot_no = ${snapshotNo},

@@ -148,8 +148,8 @@ type Entry = Awaited<ReturnType<typeof readRunRows>>['rows'][number]['entries'][
 type UrlOf = Awaited<ReturnType<typeof openRunRecordUrls>>
 
 /**
- * Adds the URL of the record to an entry. For an embed token, leaves out this URL and the current values of the record, because the holder of
- * the token may not read the CRM.
+ * Adds the record's URL to an entry. For an embed token, omits the URL and the record's current values, because the holder of the token may not read
+ * the CRM.
  */
 const describeEntry = (entry: Entry, urlOf: UrlOf, {embed}: Pick<Caller, 'embed'>) => ({
   ...entry,
@@ -157,7 +157,6 @@ const describeEntry = (entry: Entry, urlOf: UrlOf, {embed}: Pick<Caller, 'embed'
   changes: embed ? (entry.changes?.map(change => ({...change, old: ''})) ?? null) : entry.changes,
 })
 
-/** Routes that return the rows of a run's files by outcome. */
 export default [
   route({
     method: 'get',

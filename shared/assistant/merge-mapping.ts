@@ -3,7 +3,7 @@ import type {MatchCandidate as LocalCandidate, LocalProposal, MatchReason} from 
 import {keyOf, type MappingTarget} from './targets.ts'
 
 type Candidate = Omit<LocalCandidate, 'why'> & {why: (MatchReason | 'model')[]}
-/** A proposal for one column. `why` has the reasons for the field. `note` is the model's own sentence, if the model made the proposal. */
+/** `why` has the reasons for the field. `note` is the model's own sentence, if the model made the proposal. */
 export type MappingProposal = Omit<LocalProposal, 'candidates'> & {
   why: Candidate['why']
   by: 'local' | 'model'
@@ -16,9 +16,9 @@ const least = 0.5
 const mostCandidates = 4
 
 /**
- * Merges the model's choices into the matcher's proposals. Each field goes to at most one column. If the model made no confident choice for a
- * column, the column keeps its field, so that instructions in cells cannot move that field to another column. If the model chooses one field for
- * two columns, the field goes to the column for which the matcher is more confident; in a tie, both choices are ignored.
+ * Merges the model's choices into the matcher's proposals. A column for which the model made no confident choice keeps its field, so that
+ * instructions in cells cannot move that field to another column. If the model chooses one field for two columns, the field goes to the column for
+ * which the matcher is more confident. In a tie, both choices are ignored.
  */
 export const mergeProposals = (local: readonly LocalProposal[], chosen: ReadonlyMap<number, ChosenField>): MappingProposal[] => {
   const wanted = new Map([...chosen].filter(([, {target, confidence}]) => target !== null && confidence >= least) as [number, SureMatch][])

@@ -13,7 +13,7 @@ export const readCurrentUser = async (sendCrmRequest: SendCrmRequest, {signal}: 
   return {id, name: String(full_name ?? '')}
 }
 
-/** Counts the active users. The CRM returns a number, or text in older versions; 204 means 0. */
+/** The CRM returns a number, or text in older versions; 204 means 0. */
 export const countActiveUsers = async (sendCrmRequest: SendCrmRequest, {signal}: ReadOptions = {}) => {
   const answer = answerOf(
     await sendCrmRequest({operation: 'users', method: 'GET', path: '/crm/v8/users/actions/count', query: {type: 'ActiveUsers'}, signal}),
@@ -28,8 +28,8 @@ const usersPerPage = 200
 const mostPages = 20
 
 /**
- * Finds the active, deactivated or deleted user of the account `zuid`; null if there is none. Reads the users page by page, because the CRM
- * does not search by account. Throws if the user is not among the first 4,000 of a type and more may exist.
+ * Finds the active, deactivated or deleted user of the account `zuid`. The CRM does not search by account, so the users are read page by page. Throws
+ * if the user is not among the first 4,000 of a type and more may exist.
  */
 export const findUser = async (sendCrmRequest: SendCrmRequest, zuid: string, options: ReadOptions = {}) => {
   for (const type of ['ActiveUsers', 'DeactiveUsers', 'DeletedUsers'] as const) {
@@ -55,7 +55,6 @@ const describeUser = async (
 
 const textOf = (json: unknown) => (typeof json === 'string' ? json : null)
 
-/** Reads whether the connection's user is an administrator, and the user's limits. */
 export const readOwnAccess = async (sendCrmRequest: SendCrmRequest, options: ReadOptions = {}): Promise<CrmAccess> => {
   const outcome = await sendCrmRequest({
     operation: 'users',
@@ -71,8 +70,8 @@ export const readOwnAccess = async (sendCrmRequest: SendCrmRequest, options: Rea
 }
 
 /**
- * Returns a function that reads JSON. A refusal for a missing scope or permission is returned as an answer. The function throws CrmError after a
- * rate limit, a refused token or no answer.
+ * The returned function returns a refusal for a missing scope or permission as an answer. It throws CrmError after a rate limit, a refused token or
+ * no answer.
  */
 const readJsonFrom =
   (sendCrmRequest: SendCrmRequest, {signal}: ReadOptions): ReadJson =>

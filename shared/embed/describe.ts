@@ -11,11 +11,11 @@ import type {EmbedScope} from './scope.ts'
 
 type EmbedCaller = {org: string; orgName: string; person: string; embed: EmbedScope}
 
-/** Finds the template of an embed token. The search uses admin rights, because the access was checked when the token was created. */
+/** Searches with admin rights, because access to the template was checked when the token was created. */
 export const findEmbedTemplate = (db: Db, {org, person, embed}: Omit<EmbedCaller, 'orgName'>): Promise<TemplateRow> =>
   findVisible(db, {org, person, rank: 'admin', id: embed.template})
 
-/** Describes what an embedded page may know: the org's name, the template, the rows that the token may still import, and the connection. */
+/** Describes what an embedded page may know. */
 export const describeEmbed = async (db: Db, caller: EmbedCaller) => {
   const {org, orgName, embed} = caller
   const template = await findEmbedTemplate(db, caller)
@@ -33,8 +33,8 @@ export const describeEmbed = async (db: Db, caller: EmbedCaller) => {
 }
 
 /**
- * Describes the connection that imports of the template write to, and of its modules only what the template names. The connection is null if the
- * template names none and the org has not exactly one that fits.
+ * Describes the connection of the template's imports, and of its modules only what the template names. The connection is null if the template names
+ * none, unless the org has exactly one connection or exactly one that is connected.
  */
 const describeTarget = async (db: Db, org: string, template: TemplateRow) => {
   const found = await findTarget(db, org, template.connectorId)

@@ -7,13 +7,13 @@ import {Refusal} from '../errors.ts'
 import {newId} from '../ids.ts'
 import {findVisible} from '../mapping/templates/find.ts'
 
-/** The start of the secret of an embed token. */
+/** The prefix of an embed token's secret. */
 export const EMBED = 'lading-embed_'
 
 type Creator = {org: string; person: string; role: Role; token: string | null}
 type CreateEmbedTokenInput = {template: string; origin: string; rowsLimit: number; minutes: number}
 
-/** Creates an embed token. The secret is returned once and never stored. */
+/** The secret is returned once and never stored. */
 export const createEmbedToken = (db: Pool, {org, person, role, token: apiToken}: Creator, input: CreateEmbedTokenInput) =>
   db.transaction(async (tx): Promise<{token: EmbedTokenRow; secret: string}> => {
     await findVisible(tx, {org, person, rank: role, id: input.template})

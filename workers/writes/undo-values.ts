@@ -45,7 +45,7 @@ export const openUndoValues = async (work: Work, input: UndoValuesInput): Promis
     mappings: fields.map(field => ({field, column: null, text: '', clears: false})),
   }
   await openMarks({...work, connection, run}, [flow])
-  // Creates need no images, but a run without a key cannot be undone.
+  // Creates need no images, but a run without an image key cannot be undone.
   const images = await openImageStore({...work, run})
   const marks = flow.marks ?? null
   return {
@@ -96,8 +96,8 @@ export const keepOrRefuse = (images: ImageStore, list: BeforeImage[]): Promise<v
   })
 
 /**
- * Returns the attempt that the next send of each row makes. If an earlier send of this attempt did not take place, the new image replaces the
- * image that was stored for it.
+ * Returns the attempt number of the next send of each row. If an earlier send of this attempt did not take place, the new image replaces
+ * its image.
  */
 export const findNextAttempts = async (db: Db, {run, module, keys}: {run: Run; module: number; keys: string[]}) => {
   const states = await db.transaction(tx => listExternalRowStates(tx, {run: run.no, chain: run.chainNo ?? run.no, module, keys}))

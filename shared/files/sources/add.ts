@@ -64,10 +64,9 @@ export const addSource = async (
   }
 }
 
-/** Returns the maximum bytes of a file: the smaller limit of the org's plan and this deployment. */
 export const mostBytesOf = (config: Config, limits: Limits) => Math.min(config.FILE_LIMIT_BYTES, limits.fileBytes)
 
-/** Rethrows an error. A `FILE_TOO_LARGE` refusal gets as `lift` the trial and the lowest plan that allow larger files, if there are any. */
+/** Rethrows an error. Adds `lift` to a `FILE_TOO_LARGE` refusal: the trial and the lowest plan that allow larger files, if there are any. */
 export const explainLift = async (db: Pool, org: string, error: unknown): Promise<never> => {
   if (!(error instanceof Refusal) || error.code !== 'FILE_TOO_LARGE') throw error
   const planStatus = await readPlanStatus(db, org)

@@ -7,7 +7,7 @@ import {invalid} from '../../configuration/modules.ts'
 import {Refusal} from '../../errors.ts'
 import type {PublishedLibrary} from '../../expressions/libraries/library.ts'
 import {newId} from '../../ids.ts'
-import {readContract, saveContract} from '../contracts/store.ts'
+import {readContract, saveContract} from '../data-contracts/store.ts'
 import {recordTemplate, versionOf} from './change.ts'
 import {type Drift, findDrift} from './drift.ts'
 import {type BundledTemplate, isSameContent, type Template} from './template.ts'
@@ -19,9 +19,9 @@ type Pusher = Author & {person: string}
 type PushedTemplate = {templates: Template[]; libraries: PublishedLibrary[]}
 
 /**
- * Checks a bundle's templates against the newest discovery of their connections before anything is written. Throws TEMPLATE_INVALID with
- * the issues. A module or field that existed in an earlier discovery only causes a warning. A template whose connection has no discovery is
- * not checked against modules. `libraries`: the libraries that the bundle publishes.
+ * Checks a bundle's templates against the newest discovery of their connections before anything is written. Throws TEMPLATE_INVALID with the issues.
+ * A module or field that existed in an earlier discovery only causes a warning. If a connection has no discovery, modules and fields are not checked.
+ * `libraries`: the libraries that the bundle publishes.
  */
 export const prepareTemplates = async (db: Db, org: string, {templates, libraries}: PushedTemplate): Promise<{warnings: string[]}> => {
   if (templates.length === 0) return {warnings: []}

@@ -18,7 +18,7 @@ export const openSlots = ({sources, flows}: Template): ImportSlot[] =>
     sourceId: null,
   }))
 
-/** Returns the slot for an uploaded file: the named slot, else the only slot if it is not filled. Null if the file is for no slot. */
+/** Returns the named slot, else the only slot if it is not filled yet. Null: the file is for no slot. */
 export const chooseSlot = (
   slots: ImportSlot[],
   {named, sources}: {named?: string | undefined; sources: {id: string}[]},

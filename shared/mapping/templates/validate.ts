@@ -7,8 +7,8 @@ import {Template} from './template.ts'
 import {findKnownNow, keepKnown} from './template-fields.ts'
 
 /**
- * The result of a validation. `issues`: why the document cannot be saved. `problems`: the problems that its imports would have; those with
- * `stops` prevent a run. Each list has at most 100 entries.
+ * `issues`: why the document cannot be saved. `problems`: problems that its imports would have; problems with `stops` prevent a run. Each list has at
+ * most 100 entries.
  */
 type ValidatedTemplate = {
   valid: boolean
@@ -20,10 +20,7 @@ type ValidatedTemplate = {
 
 const mostIssues = 100
 
-/**
- * Validates the form of a document and checks it against the newest discovery of a connection: `connector`, else the document's own. Stores
- * nothing.
- */
+/** Checks the document against the newest discovery of `connector`, else of the document's own connection. Stores nothing. */
 export const validateTemplate = async (
   db: Db,
   {org, document, connector}: {org: string; document: unknown; connector?: string | undefined},

@@ -12,11 +12,10 @@ const LOST = 'The worker that sent the row ended before the CRM answered'
 type Send = Awaited<ReturnType<typeof listSends>>[number]
 
 /**
- * Settles the batches that an earlier owner, or a failed step of this process, left in flight. Call it while no batch is in progress. The CRM
- * may have executed the batches, so their rows are logged as unanswered. Batches of a bulk job that was never requested count as never sent.
- * Needs only the ledger. `piecewise`: if a batch cannot be settled as a whole, its rows are settled one by one. Rows that still cannot be
- * settled stay in flight. `keepsJobs`: leaves the batches of requested bulk jobs open, because their result will be read. Returns the number
- * of rows that were logged as unanswered.
+ * Settles the batches that an earlier owner, or a failed step of this process, left in flight. Call it while no batch is in progress. The
+ * CRM may have executed the batches, so their rows are logged as unanswered; returns the number of these rows. `piecewise`: a batch that
+ * cannot be settled as a whole is settled row by row, and the failing rows stay in flight. `keepsJobs`: batches of requested bulk jobs stay
+ * open, because their result will be read.
  */
 export const settleOpenSends = async (ctx: LedgerContext, {piecewise = false, keepsJobs = false} = {}): Promise<number> => {
   let rows = 0
@@ -30,7 +29,7 @@ export const settleOpenSends = async (ctx: LedgerContext, {piecewise = false, ke
   return rows
 }
 
-/** Settles a batch of a bulk job that was never requested. Its rows count as never sent. */
+/** Releases the rows of a bulk job that was never requested, because they were never sent. */
 const putBack = (ctx: LedgerContext, {batch, module, flow, keys, numbers}: Send) =>
   ctx.settler.settle({
     ...emptySettlement(batch),

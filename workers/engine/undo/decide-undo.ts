@@ -19,9 +19,9 @@ export type UndoPlan =
   | {do: 'delete' | 'undelete'; kept: KeptField[]}
 
 /**
- * The facts for a decision. `writtenAt`: when the CRM last changed the record for the run, in ms; null if unknown. `user`: the connection's
- * CRM user. `wasSent`: this undo has already sent its write, which was not answered. `isForced`: created records are deleted even if they
- * were changed since. `rowFields`: the fields of subform rows.
+ * `writtenAt`: when the CRM last changed the record for the run, in ms; null if unknown. `user`: the connection's CRM user. `wasSent`: this
+ * undo has already sent its write, which was not answered. `isForced`: created records are deleted even if they were changed since.
+ * `rowFields`: the fields of subform rows.
  */
 export type UndoFacts = {
   record: CrmRecord | undefined
@@ -64,8 +64,8 @@ const ended = (wasSent: boolean, code: 'RESTORED' | 'DELETED', message: string, 
   wasSent ? {do: 'done', code, kept} : skip('UNCHANGED', message, kept)
 
 /**
- * Whether the record was not changed since the run's last write. A record from the recycle bin keeps the user who changed it last, so only the
- * time of that change counts.
+ * Whether the record was not changed since the run's last write. A record from the recycle bin keeps the user who changed it last, so only
+ * the time of the change is compared.
  */
 const isUntouched = ({isReturned}: UndoRecord, record: CrmRecord, {writtenAt, user}: UndoFacts): boolean => {
   if (isReturned) return writtenAt !== null && Date.parse(String(record.Modified_Time)) <= writtenAt
@@ -101,8 +101,8 @@ const decideFields = ({flow, before, sent, sentEarlier}: UndoRecord, record: Crm
 }
 
 /**
- * Restores the rows of a record as a whole, and only if they are rows that the run sent. A row counts as edited if it was modified after
- * it was created.
+ * Restores the rows of a record as a whole, and only if they are rows that the run sent. A row is edited if it was modified after it
+ * was created.
  */
 const decideRows = ({before, sent, sentEarlier}: UndoRecord, record: CrmRecord, {rowFields, wasSent}: UndoFacts): UndoPlan => {
   const [field] = Object.keys(before) as [string]

@@ -10,7 +10,8 @@ const pollsMs = [500, 1_000, 2_000, 4_000, 8_000, 15_000, 15_000, 15_000]
 
 /**
  * Takes records out of the recycle bin. If the CRM only schedules the restore, reads the records for up to a minute, until it shows them.
- * Records that it does not show in time count as unanswered. The answers carry the `Modified_Time` of the returned records, if it was read.
+ * Records that it does not show in time get an unanswered result. The results contain the `Modified_Time` of returned records, if it was
+ * read.
  */
 export const undelete = async (ctx: Context, flow: CompiledFlow, ids: string[], options: WriteOptions): Promise<WriteAnswer> => {
   const {scheduled, ...answer} = await ctx.connection.restoreRecords!(ids, options)

@@ -14,7 +14,6 @@ import {isSubform} from '../subform/record-order.ts'
 import {listRowFields} from '../subform/row-values.ts'
 import {listExternalFlows} from './external-flows.ts'
 
-/** A row whose record is undone, with the outcome under which it is counted. */
 type UndoneRow = Pick<ImportRow, 'key' | 'number' | 'counted'> & {flow: number; module: number}
 
 /**
@@ -25,7 +24,8 @@ export type UndoEffect = 'restore' | 'rows' | 'delete' | 'undelete' | 'unknown' 
 
 /**
  * One record to undo, combined from all rows of the run that wrote it. `before`: the first value of each field before the run. `sent`: the
- * last value that was sent. `sentEarlier`: the values of earlier rows, one of which stays if the CRM refused the last. `marks`: the marks of the record before its first write. With the effect `rows`, `flow` is the flow of the rows.
+ * last value that was sent. `sentEarlier`: the values of earlier rows; the record still has one of them if the CRM refused the last. `marks`:
+ * the marks of the record before its first write. With the effect `rows`, `flow` is the flow of the subform rows.
  */
 export type UndoRecord = {
   flow: CompiledFlow
@@ -40,7 +40,7 @@ export type UndoRecord = {
   isReturned: boolean
 }
 
-/** The undone run, and what is needed to read and undo its writes. */
+/** `run` and `chain`: the undone run and its retry chain. */
 export type UndoSource = {
   run: Run
   chain: number
@@ -48,7 +48,6 @@ export type UndoSource = {
   firstChain: number | null
   seal: ImageSeal
   flows: CompiledFlow[]
-  /** The effects that each pass undoes, in the order of the passes. */
   passes: UndoEffect[][]
   /** The row fields of each subform flow, by the number of its module. */
   rowFields: ReadonlyMap<number, ComparedField[]>
@@ -65,7 +64,7 @@ export const openUndoSource = async (ctx: Context): Promise<UndoSource> => {
     })
   const flows = run.snapshotNo === null ? await listExternalFlows(db, run) : compileFlows(await readSnapshot(db, run.snapshotNo))
   await openMarks(ctx, flows)
-  // Links are restored before the deletes of the records that they name. The undo of an undo first brings these records back.
+  // Links are restored before the records to which they point are deleted. The undo of an undo first restores these records.
   const writes: UndoEffect[][] =
     run.undoOf === null
       ? [
@@ -188,7 +187,7 @@ type NamedRow = {module: number; key: string; recordId: string}
 const imageOf = ({flows}: UndoSource, {module, key, recordId}: NamedRow): BeforeImage => {
   const end = key.lastIndexOf('.')
   const flow = flows.find(({id}) => id === key.slice(0, end)) ?? flows.find(one => one.module.no === module)!
-  // The key of an external row has any form.
+  // The key of an external row can have any form, so it gives no row number.
   return {row: flow.no === 0 ? 0 : Number(key.slice(end + 1)), key, flow: flow.no, module, recordId, phase: 'write', before: {}, sent: {}}
 }
 
@@ -219,7 +218,7 @@ const splitTraces = (traces: Trace[]): Trace[][] =>
   traces.some(({kind}) => kind === 'made') ? [traces] : [...Map.groupBy(traces, ({image}) => image.subform?.field).values()]
 
 const fold = ({flows}: UndoSource, traces: Trace[]): UndoRecord => {
-  // If two owners stored an image of the same row and attempt, the later image counts.
+  // If two owners stored an image of the same row and attempt, the later image is used.
   const latest = new Map<string, Trace>()
   for (const trace of traces) {
     const {module, key, phase, attempt = ''} = trace.image

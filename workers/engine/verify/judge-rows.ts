@@ -18,7 +18,7 @@ export const STAMPS = ['Modified_Time', 'Modified_By']
 /** The counts and differences that were found when rows were read back. `marks`: the new marks of their records. */
 export type Findings = {fields: FieldCounts[]; rows: RowCounts; differences: Difference[]; marks: ReadMarks[]}
 
-/** The counts of each field, by flow and by name. */
+/** By flow, then by field name. */
 type CountsByFlow = Map<number, Map<string, FieldCounts>>
 /**
  * `read`: the differing values of each record, by module and id. Only records whose flows store marks, and that no other user changed last.

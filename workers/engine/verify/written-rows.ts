@@ -6,9 +6,9 @@ import type {CompiledFlow, ImportRow} from '../model.ts'
 import type {SettlementParts} from '../settle/settler.ts'
 
 /**
- * A row whose values its record holds or may hold. `writtenAt`: the record's `Modified_Time` after the write; null if the CRM did not say it.
- * `isSure`: false if the update got no answer; such a row is not read back. `isSecond`: the run wrote the row before it patched it, so that the row
- * counts once.
+ * A row whose values were, or may have been, written to its record. `writtenAt`: the record's `Modified_Time` after the write; null if the
+ * CRM did not return it. `isSure`: false if the update got no answer; such a row is not read back. `isSecond`: this is the patch of a row that
+ * the run wrote before. The row counts once.
  */
 export type WrittenRow = {
   row: number
@@ -23,7 +23,6 @@ export type WrittenRow = {
   isSecond?: true
 }
 
-/** A settled row that may be queued for reading back. */
 export type SettledRow = WrittenRow & {isCanary: boolean}
 
 type WrittenDetails = {recordId: string; writtenAt?: string | null | undefined; isSure?: boolean}
