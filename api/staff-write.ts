@@ -9,7 +9,7 @@ type ViewWrite = {
   request: string
   /** The caller's `x-request-id`. */
   callerRequest: string | undefined
-  /** Path parameters of the route. They hold the ids of the objects that the write changes. */
+  /** Path parameters of the route: the ids of the objects that the write changes. */
   params: Record<string, string>
 }
 

@@ -38,7 +38,6 @@ export type AcceptedFileRow = z.output<typeof AcceptedFile>
 /** The number of accepted files that are kept per slot. */
 const mostAccepted = 10
 
-/** Lists the newest accepted files of a template, newest first. */
 export const listAcceptedFiles = (db: Db, {org, template}: OfTemplate) =>
   db.any(sql.type(AcceptedFile)`
     select slot, source_id as "sourceId", rows, columns, accepted_at as "acceptedAt" from accepted_files

@@ -52,7 +52,7 @@ export const readEmbedExpiry = (db: Db, id: string) =>
 export const countEmbedImports = (tx: Tx, id: string) =>
   tx.oneFirst(sql.type(z.object({count: z.number()}))`select count(*)::int as count from imports where embed_token = ${id}`)
 
-/** Returns the rows of all runs of the token's imports: counted rows of ended runs, and the row limits of other runs. Dry runs do not count. */
+/** Returns the rows of all runs of the token's imports except dry runs: counted rows of ended runs, and the row limits of other runs. */
 export const sumEmbedRows = (db: Db, id: string) =>
   db.oneFirst(sql.type(z.object({rows: z.number()}))`
     select coalesce(sum(case when runs.state = 'ended' then counted else rows_limit end), 0)::int8 as rows
@@ -64,7 +64,6 @@ export const markEmbedded = (tx: Tx, {importNo, token}: {importNo: number; token
   tx.query(sql.type(Nothing)`
     update imports set embed_token = ${token} where import_no = ${importNo} and embed_token is null`)
 
-/** Whether the token created the import. */
 export const isEmbedImport = (db: Db, {org, id, token}: {org: string; id: string; token: string}) =>
   db.exists(sql.type(Nothing)`select from imports where org_id = ${org} and id = ${id} and embed_token = ${token} and not deleted`)
 

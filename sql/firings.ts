@@ -99,7 +99,7 @@ export const takeFiring = (db: Db, {org, id, seconds}: {org: string; id: string;
 type LeasedFiring = {id: string; fence: number}
 const fenced = ({id, fence}: LeasedFiring) => sql.fragment`id = ${id} and fence = ${fence} and state = 'working'`
 
-/** Changes a firing under its fence. Returns false if the caller no longer owns the firing. */
+/** Returns false, and changes nothing, if the caller no longer owns the firing. */
 const change = async (db: Db, leasedFiring: LeasedFiring, set: ReturnType<typeof sql.fragment>) => {
   const {rowCount} = await db.query(sql.type(z.object({}))`update firings set ${set} where ${fenced(leasedFiring)}`)
   return rowCount === 1
@@ -108,10 +108,7 @@ const change = async (db: Db, leasedFiring: LeasedFiring, set: ReturnType<typeof
 export const renewFiring = (db: Db, leasedFiring: LeasedFiring, seconds: number) =>
   change(db, leasedFiring, sql.fragment`lease_until = greatest(lease_until, lading_now() + make_interval(secs => ${seconds}))`)
 
-/**
- * Gives up the lease of the firing, which is due again after `seconds`. `failed`: why the attempt failed; null if this does not count as an
- * attempt.
- */
+/** Gives up the lease of the firing, which is due again after `seconds`. `failed`: why the attempt failed; null if the attempt is not counted. */
 export const pauseFiring = (db: Db, leasedFiring: LeasedFiring, {seconds, failed}: {seconds: number; failed: object | null}) =>
   change(
     db,
@@ -168,7 +165,7 @@ export const claimRunEnded = (tx: Tx) =>
     where state = 'running' and not exists (select from runs where runs.run_no = firings.run_no and runs.state <> 'ended')
     order by id limit 1 for no key update skip locked`)
 
-/** Ends a running firing. The caller has locked it by `claimRunEnded`. */
+/** Ends a running firing. The caller has locked the firing by `claimRunEnded`. */
 export const endRunning = (
   tx: Tx,
   {id, outcome, reason, counts}: {id: string; outcome: Outcome; reason: object | null; counts: object | null},
@@ -206,8 +203,8 @@ type OfImport = {org: string; importId: string}
 const Deleted = z.object({name: z.string(), connectorId: z.string()})
 
 /**
- * Deletes the import of a firing, unless the import has a run or a run is being started. `deleted`: the import, if this call deleted it.
- * `isGone`: the import does not exist any more.
+ * Deletes the import of a firing, unless the import has a run or a run is being started. `deleted`: the import, if this call deleted it. `isGone`:
+ * the import no longer exists.
  */
 export const deleteUnused = async (tx: Tx, {org, importId}: OfImport) => {
   const named = sql.fragment`from imports where org_id = ${org} and id = ${importId}`

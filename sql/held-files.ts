@@ -7,14 +7,13 @@ const HeldFile = z.object({
   contract: z.unknown(),
   /** Whether the import has a run that is not a dry run. */
   isRun: z.boolean(),
-  /** Whether the file waits for a decision. */
   isWaiting: z.boolean(),
 })
 export type HeldFileRow = z.output<typeof HeldFile>
 
 type OfFiring = {org: string; schedule: string; firing: string}
 
-/** Locks a firing. Returns null if the schedule has no such firing. */
+/** Returns null if the schedule has no such firing. */
 export const lockHeldFile = (tx: Tx, {org, schedule, firing}: OfFiring) =>
   tx.maybeOne(sql.type(HeldFile)`
     select id, contract, (select i.id from imports i where i.import_no = firings.import_no and not i.deleted) as "importId",
@@ -44,7 +43,7 @@ export const setFileAccepted = (tx: Tx, {firing, run}: {firing: string; run: str
       run_no = (select run_no from runs where id = ${run})
     where id = ${firing}`)
 
-/** Marks the file as discarded. The caller holds the row lock of `lockHeldFile`. */
+/** The caller holds the row lock of `lockHeldFile`. */
 export const setFileDiscarded = (tx: Tx, firing: string) =>
   tx.query(sql.type(z.object({}))`
     update firings set decision = 'discarded', decided_at = lading_now() where id = ${firing}`)

@@ -55,7 +55,7 @@ export const listImportNames = (db: Db, numbers: number[]) =>
   db.any(sql.type(z.object({no: z.number(), id: z.string(), name: z.string()}))`
     select import_no as no, id, name from imports where import_no = any(${sql.array(numbers, 'int8')})`)
 
-/** Locks the import until the transaction ends, so that decisions that depend on its state are made one at a time. */
+/** Locks the import until the transaction ends, so that concurrent requests cannot both act on the same state. */
 export const lockImport = (tx: Tx, {org, id}: {org: string; id: string}) =>
   tx.maybeOne(sql.type(Import)`select ${columns} from imports where org_id = ${org} and id = ${id} and not deleted for update`)
 
@@ -74,7 +74,7 @@ export const setFlows = (tx: Tx, {no, flows, state}: {no: number; flows: unknown
   tx.one(sql.type(Import)`
     update imports set flows = ${sql.jsonb(flows as never)}, state = ${state}, version = version + 1 where import_no = ${no} returning ${columns}`)
 
-/** Renames the import. The same name creates no new version. */
+/** The same name creates no new version. */
 export const setImportName = (tx: Tx, {no, name}: {no: number; name: string}) =>
   tx.one(sql.type(Import)`
     update imports set name = ${name}, version = version + (name <> ${name})::int where import_no = ${no} returning ${columns}`)

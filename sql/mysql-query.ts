@@ -13,7 +13,7 @@ export class NotRowQuery extends Error {
 const connectSeconds = 20
 const batchRows = 500
 const batchBytes = 1024 * 1024
-/** The most rows that the stream of rows buffers. Then the connection is paused. */
+/** Maximum number of rows that the stream buffers before the connection is paused. */
 const waitingRows = 16
 
 /**

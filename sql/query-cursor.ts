@@ -14,7 +14,7 @@ export type QueryInput = {
   query: string
   /** `ca`: the authorities that are trusted instead of the public ones. Null: no encryption. */
   tls: {ca?: string | undefined} | null
-  /** The time limit in seconds: of each statement, such as a fetch of 500 rows (PostgreSQL), or of the whole query (MySQL). */
+  /** The time limit in seconds. PostgreSQL applies it to each statement, such as a fetch of 500 rows; MySQL to the whole query. */
   statementSeconds: number
 }
 
@@ -25,8 +25,8 @@ const connectSeconds = 20
 const batchRows = 500
 
 /**
- * Runs a query of another database, in a read-only transaction and through a cursor. `query` must be one statement that returns rows. No value
- * becomes a JavaScript number or date. Throws errors of pg, and those of `guardStream`.
+ * Runs a query on another database, in a read-only transaction and through a cursor. `query` must be one statement that returns rows. No value
+ * becomes a JavaScript number or date. Throws errors of pg and of `guardStream`.
  */
 export const openQuery = async ({query, statementSeconds, ...input}: QueryInput): Promise<QueryRows> => {
   const client = openClient(input)

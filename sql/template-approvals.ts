@@ -14,7 +14,6 @@ const Approval = z.object({
 
 type OfTemplate = {org: string; template: string}
 
-/** Finds the approved version of a template, or null. */
 export const findTemplateApproval = (db: Db, {org, template}: OfTemplate) =>
   db.maybeOne(sql.type(Approval)`
     select version, digest as content, approved_at as "approvedAt",
@@ -23,7 +22,7 @@ export const findTemplateApproval = (db: Db, {org, template}: OfTemplate) =>
 
 type NewApproval = OfTemplate & {version: number; digest: string; person: string}
 
-/** Stores the approval in place of an earlier one. The caller has locked the template. */
+/** Replaces an earlier approval. The caller has locked the template. */
 export const storeTemplateApproval = (tx: Tx, {org, template, version, digest, person}: NewApproval) =>
   tx.query(sql.type(Empty)`
     insert into template_approvals (template_id, org_id, version, digest, approved_by)

@@ -23,7 +23,6 @@ const Recheck = z.object({
   problems: z.array(RecheckProblem),
 })
 
-/** Finds the re-check of this version of the template, or null. */
 export const findRecheck = (db: Db, {id, version}: {id: string; version: number}) =>
   db.maybeOne(sql.type(Recheck)`
     select discovery_id as discovery, import_id as "importId", checked_at as "checkedAt", rows, problems
@@ -63,8 +62,8 @@ export const listChangesSince = (db: Db, {connector, since}: {connector: string;
 type NewRecheck = {template: {id: string; version: number}; discovery: string; importId: string; rows: number; problems: RecheckProblem[]}
 
 /**
- * Replaces the re-check of a template. Returns whether its problems differ from those of the previous re-check; true if there was none. Returns
- * false if the template no longer exists.
+ * Replaces the re-check of a template. Returns whether the problems differ from the previous re-check; true if there was none. Returns false if the
+ * template no longer exists.
  */
 export const replaceRecheck = async (
   tx: Tx,

@@ -17,9 +17,9 @@ type AuthoriseDeps = {db: Pool; config: Config; outbound: Outbound; log: Log}
 type AuthoriseQuery = Record<string, string | string[] | undefined>
 
 /**
- * Returns where to send the browser: to the sign-in or, with an error, back to a client on the same computer. Other errors are thrown. Anyone
- * can register a client. So the browser is redirected to a web address only after a person has signed in and decided (RFC 9700, sections 4.1 and
- * 4.11.2). The returned `browser` is the secret for the browser's cookie, or null if the client gets an error.
+ * Returns the URL to which the browser is redirected: the sign-in or, with an error, a client on the same computer. Other errors are thrown. Anyone
+ * can register a client, so the browser goes to a web address only after a person has signed in and decided (RFC 9700, sections 4.1 and 4.11.2).
+ * `browser` is the secret for the browser's cookie, or null if the client gets an error.
  */
 export const authorise = async (
   deps: AuthoriseDeps,

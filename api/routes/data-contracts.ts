@@ -1,9 +1,9 @@
 import {z} from 'zod'
 import {tagOf} from '../../shared/configuration/version.ts'
-import {checkImport} from '../../shared/mapping/contracts/check-import.ts'
-import {DataContract, SourceContract} from '../../shared/mapping/contracts/contract.ts'
-import {proposeContract} from '../../shared/mapping/contracts/propose-contract.ts'
-import {findVisibleContract, replaceContract, type StoredContract} from '../../shared/mapping/contracts/store.ts'
+import {checkImport} from '../../shared/mapping/data-contracts/check-import.ts'
+import {DataContract, SourceContract} from '../../shared/mapping/data-contracts/contract.ts'
+import {proposeContract} from '../../shared/mapping/data-contracts/propose-contract.ts'
+import {findVisibleContract, replaceContract, type StoredContract} from '../../shared/mapping/data-contracts/store.ts'
 import {findVisible} from '../../shared/mapping/templates/find.ts'
 import {acceptHeldFile, discardHeldFile} from '../../shared/schedules/held-file.ts'
 import type {MemberCaller} from '../access.ts'
@@ -66,7 +66,6 @@ const breachExample = {
   message: 'Visitors, column "E-mail": 12 cells are not of type email, first in row 4',
 }
 
-/** Replies with the contract and its version as ETag. */
 const answer = (contract: StoredContract) => reply({json: {contract}, headers: {etag: tagOf(contract.version)}})
 
 const heldFileOf = (caller: MemberCaller, {id, schedule, firing}: z.output<typeof OfFiring>) => ({

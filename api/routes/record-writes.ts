@@ -27,10 +27,7 @@ const EXAMPLES = {
   },
 }
 
-/**
- * Returns a route that writes records which an external engine has planned. The writes belong to the run of that engine. They are metered,
- * logged and sent once.
- */
+/** Returns a route that writes records which an external engine has planned, under the run of that engine. */
 const writeRoute = (method: 'post' | 'put', kind: 'create' | 'update', body: typeof CreateBody | typeof UpdateBody) =>
   route({
     method,

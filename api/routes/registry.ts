@@ -149,7 +149,7 @@ export default [
     example: {body: {registry: registryExample, libraries: [publishedExample]}, answer: {ok: true, warnings: [], skippedLibraries: []}},
     query: z.object({proposedBy: proposed}),
     body: Bundle,
-    // A bundle holds a registry of up to 1 MiB, and libraries of up to 256 KiB each.
+    // A bundle contains a registry of up to 1 MiB, and libraries of up to 256 KiB each.
     mostBytes: 8 * 1024 ** 2,
     async handle({db, caller, query, body, request}) {
       const {versionReply, ...answer} = await applyBundle(db, caller, {condition: conditionOf(request), ...query}, body)

@@ -61,7 +61,6 @@ const ResultsQuery = RunFileQuery.extend({
   bom: flag('1: start with a byte order mark, so that spreadsheets read the file as UTF-8'),
 })
 
-/** Returns a route that downloads a file of a run for one of its sources. */
 const runFile = (kind: RunFile, path: `/${string}`, operationId: string) =>
   route({
     method: 'get',

@@ -156,7 +156,6 @@ const describeEntry = (entry: Entry, urlOf: UrlOf, caller: Pick<Caller, 'embed'>
   recordUrl: mayReadCrm(caller) ? urlOf(entry.module, entry.recordId) : null,
 })
 
-/** Routes that return the rows of a run's files by outcome. */
 export default [
   route({
     method: 'get',

@@ -8,7 +8,6 @@ import {Drift} from '../answers/drift.ts'
 import {firingExample} from '../answers/examples.ts'
 import {NoticeRule} from '../answers/notices.ts'
 
-/** The held file of a firing, with the decision about it. */
 const HeldFile = Answer({
   version: Count('The version of the contract that the file did not meet'),
   breaches: z.array(Breach).describe('The first 100 expectations that the file does not meet'),

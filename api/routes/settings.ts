@@ -8,7 +8,7 @@ import {conditionOf} from '../if-match.ts'
 import {connector} from '../params.ts'
 import {route} from '../route.ts'
 
-/** The settings of an org: those of the registry, and `followsCrmRoles`, which is not part of the registry. */
+/** The settings of the registry, and `followsCrmRoles`, which is not part of the registry. */
 const OrgSettings = Settings.extend({
   followsCrmRoles: z
     .boolean()

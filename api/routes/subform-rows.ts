@@ -21,7 +21,6 @@ const RowsResult = z
 
 const parent = {parentId: '5725767000000411001', writeId: 'quote-17-rows'}
 
-/** Routes that replace the subform rows of records, under the run of an external engine. */
 export default [
   route({
     method: 'put',

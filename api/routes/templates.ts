@@ -52,7 +52,6 @@ const New = withJsonSchema(z.unknown(), z.union([Template, FromImport])).transfo
 
 type AnswerParts = {status?: number; leftOut?: string[]; recheck?: object | null}
 
-/** Replies with the template and its version as ETag. */
 const answer = (template: TemplateRow, templateCaller: TemplateCaller, {status, ...more}: AnswerParts = {}) =>
   reply({
     json: {template: describeTemplate(template, templateCaller), ...more},

@@ -3,7 +3,7 @@ import type {MatchCandidate as LocalCandidate, LocalProposal, MatchReason} from 
 import {keyOf, type MappingTarget} from './targets.ts'
 
 type Candidate = Omit<LocalCandidate, 'why'> & {why: (MatchReason | 'model')[]}
-/** A proposal for one column. `why` has the reasons for the field. `note` is the model's own sentence, if the model made the proposal. */
+/** `why` has the reasons for the field. `note` is the model's own sentence, if the model made the proposal. */
 export type MappingProposal = Omit<LocalProposal, 'candidates'> & {
   why: Candidate['why']
   by: 'local' | 'model'

@@ -72,7 +72,7 @@ const assertFits = (registry: Registry) => {
 }
 
 /**
- * Throws LIMIT_MODULES if the edit raises the number of counted modules above the limit of the plan. A module counts if it is enabled, or if it
+ * Throws LIMIT_MODULES if the edit raises the number of counted modules above the limit of the plan. A module is counted if it is enabled, or if it
  * was imported into and is not disabled.
  */
 const assertRoom = async (tx: Tx, org: string, before: Registry, after: Registry) => {
@@ -94,7 +94,6 @@ const countCounted = ({modules}: Registry, imported: readonly ModuleName[]): num
   return new Set([...enabled, ...imported.map(nameOf).filter(name => !disabled.has(name))]).size
 }
 
-/** Adds the connection's name to each change of a write pause. */
 const nameConnections = async (tx: Tx, org: string, values: ValueChange[]): Promise<Change[]> => {
   if (!values.some(({page}) => page === 'writing')) return values
   const names = new Map((await listConnectors(tx, org)).map(({id, name}) => [id, name]))

@@ -19,8 +19,8 @@ export const readIdempotencyFields = async (db: Db, connection: {org: string; co
 type WritingFlow = {module: string; layout?: string | null | undefined}
 
 /**
- * Returns why the field cannot hold idempotency values, or null if it can. `module` comes from the newest discovery; null if the discovery lacks
- * the module. The layouts of `flows` into the module must have the field, because the CRM drops fields that a flow's layout lacks.
+ * Returns why the field cannot store idempotency values, or null if it can. `module` comes from the newest discovery; null if the discovery lacks the
+ * module. The layouts of `flows` into the module must have the field, because the CRM drops fields that a flow's layout lacks.
  */
 export const findUnfit = (module: DiscoveredModule | null, name: string, flows: readonly WritingFlow[] = []): string | null => {
   const field = module?.fields.find(({apiName}) => apiName === name)
@@ -36,7 +36,7 @@ export const findUnfit = (module: DiscoveredModule | null, name: string, flows: 
   return without ? `the layout ${without.name}, which a flow names, does not have it` : null
 }
 
-/** Refuses flows into modules whose field cannot hold idempotency values. */
+/** Refuses flows into modules whose field cannot store idempotency values. */
 export const assertFit = (flows: readonly WritingFlow[], modules: ReadonlyMap<string, DiscoveredModule>, fields: IdempotencyFields) => {
   for (const module of new Set(flows.map(flow => flow.module))) {
     const field = fields.get(module)

@@ -4,10 +4,9 @@ import {annotationsOf} from './diff.ts'
 import type {RegistryModule} from './document.ts'
 import {loadRegistry} from './store.ts'
 
-/** A mapping that flows get for a field that they do not name. */
+/** A mapping that a flow gets for a field that the flow does not name. */
 type FieldDefault = Omit<RegistryModule['seedMappings'][number], 'field'> & {field: string}
 
-/** What the org's configuration says about imports into one module. */
 export type ModuleSettings = {match: RegistryModule['match']; excluded: ReadonlySet<string>; defaults: FieldDefault[]}
 
 const nothing: ModuleSettings = {match: null, excluded: new Set(), defaults: []}

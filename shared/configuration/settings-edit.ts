@@ -36,7 +36,10 @@ const follow = async (tx: Tx, actor: Actor, follows: boolean | undefined): Promi
   return [{page: 'members', subject: 'settings.followsCrmRoles', before, after: follows}]
 }
 
-/** Pauses or resumes writing through one connection: the named one, or else the only (connected) one. Without `paused`, nothing changes. */
+/**
+ * Pauses or resumes writing through one connection. Without `connector`, chooses the org's only connection or its only connected one. Without
+ * `paused`, nothing changes.
+ */
 export const pauseWriting = (
   db: Pool,
   author: Author,

@@ -13,7 +13,7 @@ export const readCurrentUser = async (sendCrmRequest: SendCrmRequest, {signal}: 
   return {id, name: String(full_name ?? '')}
 }
 
-/** Counts the active users. The CRM returns a number, or text in older versions; 204 means 0. */
+/** The CRM returns a number, or text in older versions; 204 means 0. */
 export const countActiveUsers = async (sendCrmRequest: SendCrmRequest, {signal}: ReadOptions = {}) => {
   const answer = answerOf(
     await sendCrmRequest({operation: 'users', method: 'GET', path: '/crm/v8/users/actions/count', query: {type: 'ActiveUsers'}, signal}),
@@ -51,7 +51,6 @@ const describeUser = async (
 
 const textOf = (json: unknown) => (typeof json === 'string' ? json : null)
 
-/** Reads whether the connection's user is an administrator, and the user's limits. */
 export const readOwnAccess = async (sendCrmRequest: SendCrmRequest, options: ReadOptions = {}): Promise<CrmAccess> => {
   const outcome = await sendCrmRequest({
     operation: 'users',
@@ -67,8 +66,8 @@ export const readOwnAccess = async (sendCrmRequest: SendCrmRequest, options: Rea
 }
 
 /**
- * Returns a function that reads JSON. A refusal for a missing scope or permission is returned as an answer. The function throws CrmError after a
- * rate limit, a refused token or no answer.
+ * The returned function returns a refusal for a missing scope or permission as an answer. It throws CrmError after a rate limit, a refused token or
+ * no answer.
  */
 const readJsonFrom =
   (sendCrmRequest: SendCrmRequest, {signal}: ReadOptions): ReadJson =>

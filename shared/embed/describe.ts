@@ -11,11 +11,11 @@ import type {EmbedScope} from './scope.ts'
 
 type EmbedCaller = {org: string; orgName: string; person: string; embed: EmbedScope}
 
-/** Finds the template of an embed token. The search uses admin rights, because the access was checked when the token was created. */
+/** Searches with admin rights, because access to the template was checked when the token was created. */
 export const findEmbedTemplate = (db: Db, {org, person, embed}: Omit<EmbedCaller, 'orgName'>): Promise<TemplateRow> =>
   findVisible(db, {org, person, rank: 'admin', id: embed.template})
 
-/** Describes what an embedded page may know: the org's name, the template, the rows that the token may still import, and the connection. */
+/** Describes what an embedded page may know. */
 export const describeEmbed = async (db: Db, caller: EmbedCaller) => {
   const {org, orgName, embed} = caller
   const template = await findEmbedTemplate(db, caller)

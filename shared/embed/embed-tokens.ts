@@ -8,7 +8,7 @@ import {newId} from '../ids.ts'
 import {findVisible} from '../mapping/templates/find.ts'
 import {findTarget} from './describe.ts'
 
-/** The start of the secret of an embed token. */
+/** The prefix of an embed token's secret. */
 export const EMBED = 'lading-embed_'
 
 type Creator = {org: string; person: string; role: Role; token: string | null}

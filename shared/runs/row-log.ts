@@ -16,8 +16,8 @@ const readAtOnce = 4
 type RunRowQuery = {row: number; source?: string | undefined; withOld: boolean}
 
 /**
- * Returns the final entries of one row, and its log entries in seq order, at most 1,000 while the log is in the database. `log`: null if the
- * run's log has too many segments to search.
+ * Returns a row's final entries, and its log entries in `seq` order: at most 1,000 while the log is in the database. `log` is null if the run's log
+ * has too many segments to search.
  */
 export const readRunRow = async (deps: RunRowsDeps, foundRun: FoundRun, {row, source: id, withOld}: RunRowQuery) => {
   const {snapshot, source} = frozenOf(foundRun, id)
@@ -58,7 +58,7 @@ const readRowLog = async (deps: RunRowsDeps, {run, row, snapshot, source}: RowLo
 
 const lineFeed = 10
 
-/** Returns the log entries in a segment that have this row number. Searches the bytes before parsing, because few of the 10,000 lines match. */
+/** Searches the bytes before parsing, because few of a segment's 10,000 lines match. */
 const linesOf = async (storage: Storage, segment: Parameters<typeof readLines>[1], row: number): Promise<LogEntry[]> => {
   const lines = await readLines(storage, segment)
   const wanted = `"rowNumber":${row},`

@@ -17,7 +17,7 @@ import type {PlannedValues} from './results/planned-values.ts'
 import type {RowOutcomeName} from './results/row-result.ts'
 import {itemsOf, readLines} from './segment.ts'
 
-/** Services for reading rows. `request`: if given, reading stops when the client disconnects. */
+/** `request`: if given, reading stops when the client disconnects. */
 export type RunRowsDeps = {db: Db; hot: Hot; storage: Storage; config: Pick<Config, 'SECRETS_KEYS'>; request?: {signal: AbortSignal}}
 
 const names = [...OUTCOMES] as const
@@ -55,12 +55,12 @@ type Page = {limit: number; cursor?: string | undefined; withOld: boolean}
 
 const rowsPerLook = 1_000
 const segmentsPerLook = 10
-/** The number of searched rows after which one call ends, even if few of them match. */
+/** After this many searched rows, a call ends even if few rows matched. */
 const mostLooked = 50_000
 
 /**
- * Returns a page of a file's rows with their outcomes, in row order; for a dry run, with the planned outcomes. A page may have fewer rows
- * than `limit`, even none, although a next page exists. `reached`: the last row that was searched.
+ * Returns a page of a file's rows with their outcomes, in row order. The page of a dry run has the planned outcomes. A page may have fewer rows than
+ * `limit`, even none, although a next page exists. `reached`: the last row that was searched.
  */
 export const readRunRows = async (deps: RunRowsDeps, foundRun: FoundRun, {limit, cursor, withOld, ...filter}: RowsFilter & Page) => {
   const list = `rows ${foundRun.run.id} ${JSON.stringify(filter)}`
@@ -100,7 +100,7 @@ const hasOutcome = ({code, message, recordId, changes}: RunRowEntry, text: strin
   [code, message, recordId, ...(changes ?? []).flatMap(({old, new: now}) => [old, now])].some(value => value?.toLowerCase().includes(text))
 
 /**
- * Returns the run's snapshot, and the source with this id, or the first source without an id. Throws if the run expired, has no readable
+ * Returns the run's snapshot and the source with this id; if `id` is undefined, the first source. Throws if the run expired, has no readable
  * snapshot, or did not read the source.
  */
 export const frozenOf = ({run, snapshot, unread}: FoundRun, id: string | undefined): {snapshot: Snapshot; source: SnapshotSource} => {
@@ -144,8 +144,8 @@ type RunRow = {rowNumber: number; entries: RunRowEntry[]}
 type RowLooksQuery = {snapshot: Snapshot; source: SnapshotSource; from: number; withValues?: boolean; withOld?: boolean}
 
 /**
- * Yields rows in groups, beginning with row `from`. `to`: the last row of the group. If the run's records move to storage during the read,
- * the read continues there.
+ * Yields rows in groups, beginning with row `from`. `to`: the last row of the group. If the run's records move to storage meanwhile, reading
+ * continues there.
  */
 export async function* readLoggedRows(
   deps: RunRowsDeps,
@@ -231,7 +231,7 @@ const WRITTEN = ['created', 'updated', 'inherited', 'planned']
 /** Codes of skipped rows whose record needed no write or kept its edited values. */
 const HELD = ['UNCHANGED', 'KEPT_EDIT']
 
-/** Whether the entry shows that its row was written without a link: a lookup found no record, or a patch could not set the link. */
+/** Whether the row was written without a link: a lookup found no record, or a patch could not set the link. */
 const isLinkEmpty = ({flow, phase, outcome, recordId, code, target}: FinalEntry, row: readonly FinalEntry[]): boolean => {
   if (PHASES[phase] === 'patch')
     return !['updated', 'planned', 'unanswered'].includes(OUTCOMES[outcome]!) && isLinkCode(code) && target !== null

@@ -23,7 +23,7 @@ const connectWithinMs = 5_000
 const idleMs = 30_000
 const mostAttempts = 3
 const deletesAtOnce = 10
-/** The age from which an unfinished upload counts as left by a crashed process. */
+/** An unfinished upload that is older is treated as left by a crashed process. */
 const leftoverMs = 24 * 60 * 60 * 1000
 /** The most pages of 1,000 unfinished uploads that one sweep lists. */
 const mostPages = 100
@@ -118,7 +118,7 @@ const putWhole = async (open: Open, place: {Bucket: string; Key: string}, stream
   return bytes
 }
 
-/** Streams an object in pieces. The first piece is fetched before this returns, so that a missing object throws here. */
+/** Streams an object in pieces. The first piece is fetched before the function returns, so that the function throws if the object is missing. */
 const streamOf = async (read: (start: number, end: number) => Promise<Buffer>, {start, end}: {start: number; end: number}) => {
   const pieceAt = (at: number) => read(at, Math.min(end, at + pieceBytes))
   const first = start < end ? await pieceAt(start) : null
@@ -130,7 +130,6 @@ const streamOf = async (read: (start: number, end: number) => Promise<Buffer>, {
   return Readable.from(all(), {objectMode: false})
 }
 
-/** Lists objects, in pages of a thousand. */
 async function* listObjects(open: Open, where: {Bucket: string; Prefix: string}): AsyncGenerator<StorageObject[]> {
   const {client, s3} = await open()
   for (let ContinuationToken: string | undefined; ; ) {

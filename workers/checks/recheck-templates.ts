@@ -88,7 +88,7 @@ type KeepInput = {
   problems: RecheckProblem[]
 }
 
-/** Stores the result, and announces its problems in the same transaction unless they are those of the previous result. */
+/** Stores the result, and announces its problems in the same transaction unless the previous result had the same problems. */
 const keep = ({db}: Work, {org, connector, template, rows, problems}: KeepInput) =>
   db.transaction(async tx => {
     const discovery = (await findLatestDiscovery(tx, connector))!.id

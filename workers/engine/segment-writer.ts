@@ -28,10 +28,7 @@ const tries = 3
 
 type SegmentContext = Pick<LedgerContext, 'db' | 'storage' | 'run' | 'log'>
 
-/**
- * Opens a writer that stores the items of concurrent callers together. `gatherMs`: the ms for which items are collected before they are
- * stored as one object.
- */
+/** Opens a writer that stores the items of concurrent callers together. `gatherMs`: for how many ms items are collected into one object. */
 export const openSegmentWriter = <T extends object>(
   ctx: SegmentContext,
   options: SegmentOptions & {gatherMs: number},

@@ -1,4 +1,4 @@
-import type {Breach} from '../../shared/mapping/contracts/breach.ts'
+import type {Breach} from '../../shared/mapping/data-contracts/breach.ts'
 import {bindWhatFits} from '../../shared/mapping/templates/apply.ts'
 import type {Obstacle} from '../../shared/schedules/schedule-status.ts'
 import {logFailure, logStop, stop} from '../../shared/schedules/stop.ts'
@@ -16,14 +16,12 @@ const end = async (tx: Tx, firing: Firing, ended: EndedFiring) => {
 
 const firedOf = ({id, dueAt}: Firing, reason: Reason, importId: string | null = null) => ({firing: id, dueAt, importId, reason})
 
-/** Ends a firing as unchanged, because the file and the template are those of the last run. */
 export const endUnchanged = async (tx: Tx, {firing, schedule}: FiringOf, sha256: string) => {
   const message = 'The file and the template are the same as in the last run, so nothing was run. Fire with again: true to run it anyway'
   await end(tx, firing, {outcome: 'unchanged', reason: {code: 'UNCHANGED', message}, sha256})
   await forgetFailures(tx, schedule.id)
 }
 
-/** Ends a firing as unchanged, because a person discarded the same file under the same template and contract. */
 export const endDiscarded = async (tx: Tx, {firing}: FiringOf, sha256: string) => {
   const message = 'A person discarded this file before, so nothing was run. Fire with again: true to check it again'
   await end(tx, firing, {outcome: 'unchanged', reason: {code: 'DISCARDED', message}, sha256})
@@ -67,7 +65,6 @@ type HeldFiring = {
   isCleaned: boolean
 }
 
-/** The most breaches that are stored with the firing. */
 const mostBreaches = 100
 
 /**

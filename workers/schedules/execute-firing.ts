@@ -1,7 +1,7 @@
 import {Refusal} from '../../shared/errors.ts'
 import {atPoint} from '../../shared/fault-point.ts'
 import {parseHere} from '../../shared/files/parser/pool.ts'
-import {readContract, type StoredContract} from '../../shared/mapping/contracts/store.ts'
+import {readContract, type StoredContract} from '../../shared/mapping/data-contracts/store.ts'
 import {type Drift, findDrift} from '../../shared/mapping/templates/drift.ts'
 import {findKnownNow} from '../../shared/mapping/templates/template-fields.ts'
 import {startRun} from '../../shared/runs/start.ts'
@@ -13,7 +13,7 @@ import type {Tx} from '../../sql/database.ts'
 import {type Firing, findLastRun, pauseFiring, setFiringImport, setFiringRun, takeFiring} from '../../sql/firings.ts'
 import type {Import} from '../../sql/imports.ts'
 import {findFired, type Reason, type Schedule} from '../../sql/schedules.ts'
-import {checkContract, findMissing, isDiscardedFile} from './check-contract.ts'
+import {checkContract, findMissing, isDiscardedFile} from './data-contract.ts'
 import {endBlocked, endDiscarded, endDrifted, endFailed, endHeld, endUnchanged} from './end-firing.ts'
 import {type FetchDeps, type FetchedFile, fetchFile} from './fetch.ts'
 import {holdLease, Superseded} from './lease.ts'
@@ -24,9 +24,8 @@ type FiringInput = {firing: Firing; schedule: Schedule}
 export type ReadyFiring = FiringInput & {ground: ScheduleStatus; contract: StoredContract; fetched: FetchedFile}
 type FilledImport = {made: Import; filled: FilledSource}
 
-/** The delays in seconds after which a firing with a temporary or internal failure is retried. */
 const retrySeconds = [30, 120]
-/** The most owners of one firing. After so many, the firing itself may be what kills its workers. */
+/** The maximum number of owners of one firing. After so many, the firing itself may be what kills its workers. */
 const mostTakes = 8
 
 /**
@@ -132,7 +131,7 @@ const runFilled = async (work: FetchDeps, ready: ReadyFiring, {made, filled, dri
 const isUnchanged = ({firing, schedule, ground, fetched}: ReadyFiring) =>
   !firing.again && fetched.sha256 === schedule.lastSha256 && ground.template.version === schedule.lastTemplateVersion
 
-/** Runs the rest of the file if the last run of the same file was stopped. Otherwise ends the firing as unchanged. */
+/** Runs the rest of the file if the last run of the same file was stopped. If it was not stopped, ends the firing as unchanged. */
 const continueFiring = async (work: FetchDeps, ready: ReadyFiring): Promise<FiringState> => {
   const {firing, schedule, ground, fetched} = ready
   const file = {sha256: fetched.sha256, templateVersion: ground.template.version}

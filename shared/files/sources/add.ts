@@ -64,7 +64,6 @@ export const addSource = async (
   }
 }
 
-/** Returns the maximum bytes of a file: the smaller limit of the org's plan and this deployment. */
 export const mostBytesOf = (config: Config, limits: Limits) => Math.min(config.FILE_LIMIT_BYTES, limits.fileBytes)
 
 /**

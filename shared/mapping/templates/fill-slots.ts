@@ -34,9 +34,8 @@ type Sheet = {fromSource: string; sheet: string; label?: string | undefined}
 export type FilledSlot = {slot: string; state: string; waiting: string[]; issues: Issue[]}
 
 /**
- * Adds a file, or another sheet of a workbook, to an import. If the import's template has a slot for the file, reads it as the slot defines
- * and lets the slot's flows read it. A file that does not fit is kept, and the import stays a draft. Reader options of the request take
- * precedence.
+ * Adds a file, or another sheet of a workbook, to an import. If the template has a slot for the file, reads the file as the slot defines and points
+ * the slot's flows at the file. A file that does not fit is kept, and the import stays a draft. Reader options of the request take precedence.
  */
 export const addFile = async (
   deps: SourceDeps,
@@ -75,10 +74,7 @@ export const cleanForSlot = async (deps: SourceDeps, place: OfSource, named: str
   return readAsSlot(deps, place, {...slot, reader: {}} as ImportSlot)
 }
 
-/**
- * Fills slots with files of the import: reads the files as the slots define, then binds them. If the files do not fit, throws, but keeps their
- * new readings.
- */
+/** Reads files of the import as the slots define, then binds them. If the files do not fit, throws, but the files stay read as the slots define. */
 export const fillSlots = async (deps: SourceDeps, place: OfImport, bound: BoundSources[]) => {
   const found = await findImport(deps.db, {org: place.org, id: place.importId})
   if (!found) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')
@@ -130,8 +126,7 @@ const partEncoding = (options: ReaderOptions): {kept: string | undefined; reader
 }
 
 /**
- * Returns the slot with the reader options that are still to be applied. A new file was already read with the slot's options; another sheet
- * of a workbook was not.
+ * Returns the slot with the reader options still to apply. A new file was already read with the slot's options; another sheet of a workbook was not.
  */
 const takenFileOf = (slot: ImportSlot, file: File | Sheet | TakenFile): ImportSlot =>
   ({...slot, reader: 'fromSource' in file ? {...slot.reader, sheet: file.sheet} : {}}) as ImportSlot
@@ -148,7 +143,7 @@ const readIfItFits = async (deps: SourceDeps, place: OfSource, slot: ImportSlot)
   }
 }
 
-/** Reads a source as the slot defines. Leaves out choices for columns that the file does not have. */
+/** Leaves out choices for columns that the file does not have. */
 const readAsSlot = async (deps: SourceDeps, place: OfSource, {reader, cleaning, choices}: ImportSlot): Promise<ReadSource> => {
   const {kept, reader: others} = partEncoding(reader)
   return editSource(deps, place, {reader: others, keptEncoding: kept, cleaning, choices, fittingChoices: true})

@@ -21,8 +21,8 @@ type Columns = z.output<typeof Columns>
 type SetColumnsInput = {org: string; importId: string; columns: Columns}
 
 /**
- * Chooses the columns for the fields of a template's flows, for a file with other column names. Apart from that, the flows become those of the
- * template again, so the import still writes the template's modules and fields. Each flow keeps its file.
+ * Chooses columns for the fields of a template's flows, for a file with other column names. All other parts of the flows are reset to the template,
+ * except which file each flow reads.
  */
 export const setColumns = (db: Pool, {org, importId, columns}: SetColumnsInput): Promise<Import> =>
   db.transaction(async tx => {
@@ -45,7 +45,6 @@ export const setColumns = (db: Pool, {org, importId, columns}: SetColumnsInput):
 const sourceOf = (now: Flow[], slots: ImportSlot[], {id, sourceId}: Flow) =>
   now.find(flow => flow.id === id)?.sourceId ?? slots.find(({slot}) => slot === sourceId)?.sourceId ?? sourceId
 
-/** Whether the field gets its value from one column of the file. */
 const takesColumn = ({mode, source}: Mapping) => (mode === 'column' || mode === 'search') && source != null
 
 const withColumns = (flow: Flow, columns: Record<string, string | null>): Flow => ({

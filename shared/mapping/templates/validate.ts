@@ -21,10 +21,7 @@ type ValidatedTemplate = {
 
 const mostIssues = 100
 
-/**
- * Validates the form of a document and checks it against the newest discovery of a connection: `connector`, else the document's own. Stores
- * nothing.
- */
+/** Checks the document against the newest discovery of `connector`, else of the document's own connection. Stores nothing. */
 export const validateTemplate = async (
   db: Db,
   {org, document, connector}: {org: string; document: unknown; connector?: string | undefined},

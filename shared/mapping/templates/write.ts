@@ -16,14 +16,13 @@ import {invalid} from '../../configuration/modules.ts'
 import {assertVersion, type Condition} from '../../configuration/version.ts'
 import {Refusal} from '../../errors.ts'
 import {newId} from '../../ids.ts'
-import {assertContractKept, readContract} from '../contracts/store.ts'
+import {assertContractKept, readContract} from '../data-contracts/store.ts'
 import {recordTemplate, versionOf} from './change.ts'
 import {lockEditable, type TemplateCaller, viewerOf} from './find.ts'
 import {isSameContent, type Template} from './template.ts'
 import {findKnownNow, keepKnown} from './template-fields.ts'
 import {keepVerify} from './verify.ts'
 
-/** The member who changes templates, and the author in the settings history. */
 export type Editor = TemplateCaller & Author
 
 export const createTemplate = (db: Pool, asker: Editor, document: Template): Promise<TemplateRow> =>
@@ -67,7 +66,7 @@ export const replaceTemplate = (db: Pool, asker: Editor, {id, condition}: Templa
     return changed
   })
 
-/** Shares or unshares a template. Every member may use a shared template. A private one is visible to its creator and to admins. */
+/** Every member may use a shared template. A private template is visible to its creator and to admins. */
 export const shareTemplate = (db: Pool, asker: Editor, {id, shared}: {id: string; shared: boolean}): Promise<TemplateRow> =>
   namedOnce(db, async tx => {
     const before = await lockEditable(tx, {...asker, id})
@@ -85,7 +84,6 @@ export const removeTemplate = (db: Pool, asker: Editor, {id, condition}: Templat
     await recordTemplate(tx, asker, before, {subject: 'template.deleted', before: versionOf(before), after: null})
   })
 
-/** Refuses an unknown connection, and flows that map an idempotency field of the connection. */
 const assertConnection = async (db: Db, org: string, {connectorId, flows}: Template) => {
   if (connectorId !== null && !(await findConnector(db, {org, id: connectorId})))
     throw invalid([{code: 'custom', path: ['connectorId'], message: 'No such connection. GET …/connectors lists them'}])
@@ -98,7 +96,7 @@ export const knownNow = async (db: Db, org: string, {connectorId, flows}: Templa
 const reread = async (tx: Tx, asker: TemplateCaller, id: string): Promise<TemplateRow> =>
   (await findTemplate(tx, {...viewerOf(asker), id}))!
 
-/** Runs a write. Throws TEMPLATE_NAME_TAKEN if another shared template of the org has the name. */
+/** Throws TEMPLATE_NAME_TAKEN if another shared template of the org has the name. */
 const namedOnce = async <T>(db: Pool, write: (tx: Tx) => Promise<T>): Promise<T> => {
   try {
     return await db.transaction(write)

@@ -26,10 +26,7 @@ export type CorrectionsInput = {
  */
 export type Corrections = {cells: CellChange[]; rows: number; matchedBy: 'row' | 'order' | 'key'}
 
-/**
- * Compares a corrected file with the file of a run. Refuses a corrected file that changes a settled row. A retry would not write the change,
- * and the corrected file was probably sorted or cut.
- */
+/** Refuses a corrected file that changes a settled row. A retry would not write the change, and the corrected file was probably sorted or cut. */
 export const findCorrections = async (deps: FileDeps, input: CorrectionsInput): Promise<Corrections> => {
   try {
     return await compare(deps, input)
@@ -75,7 +72,7 @@ const assertCorrectable = ({rowNumber, ragged}: FileRow, isSettled: boolean) => 
     throw unfit(rowNumber, `Row ${rowNumber} has more or fewer cells than the header, so its cells cannot be corrected one by one`)
 }
 
-/** Returns a function that checks whether a row is settled. Callers must pass ascending row numbers. */
+/** The returned function says whether a row is settled. Callers must pass ascending row numbers. */
 const openSettled = (settled: Uint32Array) => {
   let at = 0
   return (row: number) => {

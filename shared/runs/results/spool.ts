@@ -56,10 +56,7 @@ export const spool = async (chunks: AsyncIterable<Uint8Array>, {directory = tmpd
   }
 }
 
-/**
- * Yields the file from its beginning. `file.createReadStream` is not used, because destroying one of its streams would close the file for
- * the other readers.
- */
+/** `file.createReadStream` is not used, because destroying one of its streams would close the file for the other readers. */
 async function* readAll(file: FileHandle): AsyncGenerator<Buffer> {
   for (let at = 0; ; ) {
     const {bytesRead, buffer} = await file.read(Buffer.allocUnsafe(pieceBytes), 0, pieceBytes, at)

@@ -43,7 +43,7 @@ type ForecastInput = {
   shares: WrittenShares
 }
 
-/** Reads every row of the import as a run would, without the CRM, and stores what the run would cost at the CRM. */
+/** Reads every row of the import as a run would, without calling the CRM, and stores what the run would cost at the CRM. */
 export const forecastImport = async (work: Work, forecastRef: ForecastRef): Promise<Forecast> => {
   const {db, config} = work
   const input = await db.transaction(tx => readInput(tx, forecastRef))
@@ -152,7 +152,7 @@ const tallyFlows = async (work: Work, {snapshot, connector, shares}: ForecastInp
 
 type TallyInput = Parameters<typeof tallyRows>[0] & {expressions: Expressions}
 
-/** Tallies a flow. Throws NOT_READY if a run could not read the file to its end. */
+/** Throws NOT_READY if a run could not read the file to its end. */
 const tallyOrNothing = async (input: TallyInput): Promise<FlowTally> => {
   try {
     return await tallyRows(input)

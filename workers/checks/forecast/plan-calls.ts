@@ -26,8 +26,8 @@ export type PlannedFlow = {
 }
 
 /**
- * `stores`: whether the run stores before images. `isRecent`: whether any run at the CRM org is open or has just ended, so that queries may miss
- * its writes. `columns`: the most columns of one query. `fieldsPerRead`: the most fields of one read by id. `exports`: by flow number.
+ * `stores`: whether the run stores before images. `isRecent`: whether any run at the CRM org is open or has just ended, so that queries may miss its
+ * writes. `columns`: the maximum columns of one query. `fieldsPerRead`: the maximum fields of one read by id. `exports`: by flow number.
  */
 export type RunFacts = {
   snapshot: Snapshot
@@ -36,15 +36,14 @@ export type RunFacts = {
   columns: number
   fieldsPerRead: number
   exports?: ReadonlyMap<number, ExportPlan>
-  /** The numbers of the flows that write by bulk jobs. */
   bulkFlows?: ReadonlySet<number>
 }
 /** An export that a flow matches against. `seconds`: the time until the run ends, during which the run reads the changes of the module. */
 export type ExportPlan = {jobs: number; jobSeconds: number; seconds: number}
 
 /**
- * Plans the calls of a run. By default, the run finds records by queries and writes them by record calls; `exports` and `bulkFlows` change
- * that. Ranges cover what only the CRM decides.
+ * Plans the calls of a run. By default, the run finds records by queries and writes them by record calls; `exports` and `bulkFlows` change that. A
+ * count that depends on the CRM is a range.
  */
 export const planCalls = (flows: PlannedFlow[], facts: RunFacts): CallPlan => {
   const plan: CallPlan = new Map()
@@ -137,7 +136,7 @@ const columnsOf = ({matchFields, comparedFields}: CompiledFlow) =>
 const isStale = ({module}: CompiledFlow, {snapshot, isRecent}: RunFacts) =>
   isRecent || snapshot.flows.filter(({moduleNo}) => moduleNo === module.no).length > 1
 
-/** Adds reads by id of these records. `parts`: the most part-filled calls. */
+/** Adds reads by id of these records. `parts`: the maximum number of part-filled calls. */
 const planReads = (plan: CallPlan, {min, max}: CountSpan, fields: number, {fieldsPerRead}: RunFacts, parts = 0) => {
   const perRecord = Math.max(1, Math.ceil(fields / fieldsPerRead))
   addCalls(plan, 'read', plainCalls(countBatches(min) * perRecord, (countBatches(max) + (max > 0 ? parts : 0)) * perRecord))
@@ -176,7 +175,7 @@ const divideWritten = ({tally, written, steps}: PlannedFlow): {creates: CountSpa
   return {creates: spanOf(tally.rows - tally.keyed, written.max), updates: spanOf(0, Math.min(written.max, tally.keyed))}
 }
 
-/** The kind under which creates and updates are planned together, because each record is only one of both. */
+/** The kind under which creates and updates are planned together, because each record is either created or updated. */
 export const WRITES = 'create or update'
 
 type UpdateReads = {flow: CompiledFlow; tally: FlowTally; updates: CountSpan}
@@ -188,7 +187,7 @@ const planUpdateReads = (plan: CallPlan, {flow, tally, updates}: UpdateReads, fa
   if (flow.edits && isStale(flow, facts)) planReads(plan, updates, flow.edits.fields.size, facts, parts)
   if (flow.comparedFields && flow.parent) planReads(plan, updates, flow.comparedFields.length, facts, parts)
   if (!facts.stores && !flow.edits) return
-  // An export holds digests instead of values, so the records of each batch are read.
+  // An export contains digests instead of values, so the records of each batch are read.
   if (facts.exports?.has(flow.no)) return planReads(plan, updates, fields, facts, tally.repeated + 1)
   const isShown = flow.mappings.every(({field}) => isComparable(field)) && columnsOf(flow) + fields <= facts.columns
   if (facts.stores && (!isShown || isStale(flow, facts) || flow.parent)) planReads(plan, updates, fields, facts, parts)
@@ -235,5 +234,5 @@ const planPatches = (plan: CallPlan, planned: PlannedFlow, {flow, tally}: {flow:
 }
 
 const rowsPerChunk = 500
-/** The number of codes in `HOW` that the patch conditions `created` and `updated` stand for together: made, taken, updated and unchanged. */
+/** The number of codes in `HOW` that the patch conditions `created` and `updated` include together: made, taken, updated and unchanged. */
 const createdAndUpdated = 4

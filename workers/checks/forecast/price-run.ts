@@ -8,7 +8,7 @@ import {CONTROLS, WRITES} from './plan-calls.ts'
 const usualPace = {p50Ms: 400, p95Ms: 1_200}
 const dayMs = 86_400_000
 
-/** `slots`: the most calls in flight at once. `quota`: null if the destination counts no credits. `rows`: the number of rows of all flows. */
+/** `slots`: the maximum number of calls in flight. `quota`: null if the destination counts no credits. `rows`: the number of rows of all flows. */
 type PriceInput = {
   plan: CallPlan
   paces: readonly CrmPace[]
@@ -21,7 +21,6 @@ type PriceInput = {
   verifyAll: CountSpan
 }
 
-/** Returns what the planned calls cost: credits, time, and waits for the quota. */
 export const priceRun = ({others, verifyAll, ...input}: PriceInput): Forecast => {
   const {plan, quota, rows, basis, now} = input
   const {credits, seconds} = priceCalls(input)

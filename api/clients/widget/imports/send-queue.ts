@@ -82,7 +82,7 @@ const send = async ({key, importId, file, slot, reader, upload}: QueuedFile) => 
   }
 }
 
-/** Pauses an upload. `resumeSending` first asks the server for the offset that it has stored. */
+/** Pauses an upload. `resumeSending` first reads the stored offset from the server. */
 export const pauseSending = (key: number): void => {
   stops.get(key)?.abort()
   change(key, {state: 'paused'})

@@ -36,7 +36,7 @@ const onEdited = [
 ]
 const dateFormats = ['yyyy-MM-dd', 'dd.MM.yyyy', 'dd/MM/yyyy', 'MM/dd/yyyy', 'd.M.yyyy']
 
-/** General settings of the org. Saving fails if the org's configuration has changed since it was loaded. */
+/** Saving fails if the org's configuration changed after the page loaded it. */
 export const General = () => {
   const loaded = useLoad<GeneralInput>(signal => client.get(inOrg('/config/settings'), {}, signal), [])
   return html`

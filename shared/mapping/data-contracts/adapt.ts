@@ -2,8 +2,8 @@ import type {Breach} from './breach.ts'
 import {type ColumnExpectations, type DataContract, mostChange, type RowExpectations, type SourceContract} from './contract.ts'
 
 /**
- * Loosens the contract so that a file with these breaches meets all but the allowed values. Allowed values stay, because cell values are not
- * stored, so an editor must state new ones. `left`: the breaches of allowed values.
+ * Loosens the contract so that it accepts a file with these breaches. Allowed values stay, because cell values are not stored: an editor must state
+ * new ones. `left`: the breaches of allowed values.
  */
 export const adaptContract = ({sources}: DataContract, breaches: readonly Breach[]): {contract: DataContract; left: Breach[]} => ({
   contract: {sources: sources.map(source => breaches.filter(({slot}) => slot === source.slot).reduce(adaptSource, source))},

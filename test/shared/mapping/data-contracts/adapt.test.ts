@@ -1,7 +1,7 @@
 import test from 'ava'
-import {adaptContract} from '../../../../shared/mapping/contracts/adapt.ts'
-import {findBreaches} from '../../../../shared/mapping/contracts/breach.ts'
-import {DataContract} from '../../../../shared/mapping/contracts/contract.ts'
+import {adaptContract} from '../../../../shared/mapping/data-contracts/adapt.ts'
+import {findBreaches} from '../../../../shared/mapping/data-contracts/breach.ts'
+import {DataContract} from '../../../../shared/mapping/data-contracts/contract.ts'
 
 test('a file meets the contract that was adapted to its number of rows, however far that is from the median', t => {
   const contract = DataContract.parse({sources: [{slot: 's', rows: {least: 1, change: 0.5}}]})
