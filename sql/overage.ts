@@ -23,6 +23,8 @@ const Report = z.object({
   customer: z.string(),
   /** The overage price of the plan that the org had subscribed to when its subscription was last read. */
   price: z.string().nullable(),
+  /** The overage item of the subscription, or null. It bills overage even if the plan has no overage price any more. */
+  item: z.string().nullable(),
   rows: z.number(),
   at: z.string(),
   /** Hours since the first attempt to send the report; null before the first attempt. */
@@ -30,8 +32,8 @@ const Report = z.object({
 })
 export type Report = z.output<typeof Report>
 
-const report = sql.fragment`identifier, r.org_id as org, customer_id as customer, p.payment_price_overage_id as price, rows, at,
-  (extract(epoch from lading_now() - first_tried_at) / 3600)::float8 as "triedHours"`
+const report = sql.fragment`identifier, r.org_id as org, customer_id as customer, p.payment_price_overage_id as price,
+  overage_item_id as item, rows, at, (extract(epoch from lading_now() - first_tried_at) / 3600)::float8 as "triedHours"`
 const tables = sql.fragment`overage_reports r join billing_accounts using (org_id) left join subscriptions s using (org_id)
   left join plan_versions p on p.id = s.plan_version_id`
 
@@ -83,7 +85,8 @@ export const listOfMinute = (db: Db, {org, at, hours}: {org: string; at: string;
 const Total = z.object({
   org: z.string(),
   customer: z.string(),
-  price: z.string(),
+  price: z.string().nullable(),
+  item: z.string().nullable(),
   from: z.string(),
   to: z.string(),
   rows: z.number(),
@@ -95,10 +98,12 @@ export const listReported = (db: Db, {days, after, limit}: {days: number; after:
   db.any(sql.type(Total)`
     with span as (
       select date_trunc('day', lading_now(), 'UTC') - make_interval(days => ${days}) as "from", date_trunc('day', lading_now(), 'UTC') as "to")
-    select r.org_id as org, customer_id as customer, p.payment_price_overage_id as price, "from", "to", sum(rows)::int8 as rows
+    select r.org_id as org, customer_id as customer, p.payment_price_overage_id as price, overage_item_id as item, "from", "to",
+      sum(rows)::int8 as rows
     from span, ${tables}
-    where at >= "from" and at < "to" and customer_id is not null and p.payment_price_overage_id is not null and r.org_id > ${after}
-    group by 1, 2, 3, 4, 5 having bool_and(sent_at is not null) order by 1 limit ${limit}`)
+    where at >= "from" and at < "to" and customer_id is not null and coalesce(p.payment_price_overage_id, overage_item_id) is not null
+      and r.org_id > ${after}
+    group by 1, 2, 3, 4, 5, 6 having bool_and(sent_at is not null) order by 1 limit ${limit}`)
 
 const Item = z.object({org: z.string(), item: z.string(), price: z.string()})
 

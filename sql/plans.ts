@@ -110,14 +110,15 @@ export const setPlanPayment = (tx: Tx, id: string, payment: PlanPayment & {amoun
 type OrgPlanMove = {org: string; plan: string; status: Status; anchor: string}
 
 /**
- * Moves the org to a plan. An org that stays past due keeps the time at which it became past due. If the plan has no overage price, overage is
- * disabled. The caller has locked the org's row.
+ * Moves the org to a plan. An org that stays past due keeps the time at which it became past due. If the org comes to a plan without an overage
+ * price, overage is disabled. An org that stays on its plan keeps overage. The caller has locked the org's row.
  */
 export const setOrgPlan = (tx: Tx, {org, plan, status, anchor}: OrgPlanMove) =>
   tx.query(sql.type(z.object({}))`
     update orgs set plan_version_id = ${plan}, plan_status = ${status}, plan_anchor = ${anchor},
       past_due_since = case when ${status} = 'past_due' then coalesce(past_due_since, lading_now()) end,
-      overage_enabled = overage_enabled and exists (select from plan_versions p where p.id = ${plan} and payment_price_overage_id is not null)
+      overage_enabled = overage_enabled and (plan_version_id = ${plan}
+        or exists (select from plan_versions p where p.id = ${plan} and payment_price_overage_id is not null))
     where id = ${org}`)
 
 const OrgPlan = z.object({planVersionId: z.string(), status: Status, anchor: z.string(), trialEndsAt: z.string().nullable()})

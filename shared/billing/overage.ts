@@ -36,14 +36,16 @@ export const sendOverage = async (deps: OverageDeps, {most}: {most: number}): Pr
   return sent
 }
 
-type Meters = (price: string) => Promise<Meter | null>
+/** The sources of a meter: the overage price of the org's plan, or else the overage item of the subscription. */
+type MeterSource = Pick<Report, 'price' | 'item'>
+type Meters = (source: MeterSource) => Promise<Meter | null>
 
 const sendReport = async (deps: OverageDeps, report: Report, meters: Meters): Promise<boolean> => {
   const {db, log} = deps
-  const {identifier, price, triedHours, org} = report
-  const meter = price === null ? null : await meters(price)
+  const {identifier, price, item, triedHours, org} = report
+  const meter = await meters(report)
   if (meter === null) {
-    log.error({org, identifier, price}, 'overage rows cannot be billed: no meter found for the price')
+    log.error({org, identifier, price, item}, 'overage rows cannot be billed: no meter found for the price')
     await restReport(db, identifier)
     return false
   }
@@ -135,24 +137,31 @@ const readSum = async (payment: PaymentProvider, {id}: Meter, {customer, start, 
   return data.reduce((sum, {aggregated_value}) => sum + aggregated_value, 0)
 }
 
-/** Returns a function that reads the meter of a price, once per price. The function returns null for a price without a meter. */
+/** Returns a function that reads the meter of a price or item, once for each. The function returns null if there is no meter. */
 const openMeters = ({payment}: OverageDeps): Meters => {
   const known = new Map<string, Promise<Meter | null>>()
-  return price => {
-    const found = known.get(price) ?? readMeter(payment, price)
-    known.set(price, found)
+  return async source => {
+    const id = source.price ?? source.item
+    if (id === null) return null
+    const found = known.get(id) ?? readMeter(payment, source)
+    known.set(id, found)
     return found
   }
 }
 
-const readMeter = async (payment: PaymentProvider, price: string): Promise<Meter | null> => {
-  const {recurring} = await payment.ask('price', stripe => stripe.prices.retrieve(price))
+const readMeter = async (payment: PaymentProvider, source: MeterSource): Promise<Meter | null> => {
+  const {recurring} = await readPrice(payment, source)
   if (!recurring?.meter) return null
   const {meter} = recurring
   const {id, event_name, customer_mapping, value_settings} = await payment.ask('billing.meter', stripe =>
     stripe.billing.meters.retrieve(meter),
   )
   return {id, event: event_name, customerKey: customer_mapping.event_payload_key, valueKey: value_settings.event_payload_key}
+}
+
+const readPrice = async (payment: PaymentProvider, {price, item}: MeterSource) => {
+  if (price !== null) return payment.ask('price', stripe => stripe.prices.retrieve(price))
+  return (await payment.ask('subscription_item', stripe => stripe.subscriptionItems.retrieve(item!))).price
 }
 
 const perLook = 100
@@ -192,7 +201,7 @@ export const reconcileOverage = async (deps: OverageDeps, {most}: {most: number}
   return differences
 }
 
-const countAgain = async (payment: PaymentProvider, meters: Meters, {customer, price, from, to}: Total): Promise<number> => {
-  const meter = await meters(price)
+const countAgain = async (payment: PaymentProvider, meters: Meters, {customer, from, to, ...source}: Total): Promise<number> => {
+  const meter = await meters(source)
   return meter ? readSum(payment, meter, {customer, start: Date.parse(from) / 1000, end: Date.parse(to) / 1000}) : 0
 }

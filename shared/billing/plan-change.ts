@@ -39,6 +39,7 @@ const requestChange = async (
     previewToken === undefined ? null : await readPreview(config.SESSION_KEYS, previewToken, {org, person}, await readSecond(db))
   return onceSettled(deps, org, async (billingLease, earlier) => {
     if (earlier && isSame(earlier.change, changeTarget.target, shown) && !isGone(earlier)) return answerOf(deps, earlier)
+    await settleConfirming(deps, billingLease, {givesUp: true})
     return change(deps, billingLease, {org, person, wanted: changeTarget, shown, earlier})
   })
 }
@@ -50,6 +51,7 @@ export const cancelPending = (deps: ChangePlanDeps, asking: Pick<ChangePlanInput
 const cancelChange = async (deps: ChangePlanDeps, {org, person}: Pick<ChangePlanInput, 'org' | 'person'>): Promise<PlanChangeAnswer> => {
   await assertMayBuy(deps, org)
   return onceSettled(deps, org, async (billingLease, earlier) => {
+    await settleConfirming(deps, billingLease, {givesUp: true})
     const terms = await readTerms(deps, org)
     const {plan, read, item} = terms
     const target = {planKey: plan?.key ?? 'unknown', planVersionId: read.planVersionId, interval: read.interval, price: item.price.id}
@@ -76,8 +78,8 @@ const isSame = ({target, kind, params}: PlanChange, changeTarget: ChangeTarget, 
   (kind !== 'now' || shown?.kind !== 'now' || shown.at === params.prorationDate)
 
 /**
- * Takes the billing lock, settles an unfinished change, and runs `work`. Also ends a change that waits for a confirmed payment. Throws
- * CHANGE_UNCONFIRMED if the unfinished change cannot be settled.
+ * Takes the billing lock, settles an unfinished change, and runs `work`. The settled change may wait for a confirmed payment; `work` must end such a
+ * change before another one begins. Throws CHANGE_UNCONFIRMED if the unfinished change cannot be settled.
  */
 const onceSettled = async <T>(
   deps: ChangePlanDeps,
@@ -88,7 +90,6 @@ const onceSettled = async <T>(
   try {
     const earlier = await settleUnsettled(deps, billingLease)
     if (earlier?.state === 'unknown') throw unconfirmed()
-    if (earlier?.state !== 'confirming') await settleConfirming(deps, billingLease, {givesUp: true})
     const done = await work(billingLease, earlier)
     atPoint('before_billing_release')
     return done

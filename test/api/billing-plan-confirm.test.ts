@@ -106,6 +106,47 @@ test('cancelling the pending change voids its invoice', async t => {
   t.is(waitsAt(payer), 'N')
 })
 
+/** Restores what the tables held before the process stored the outcome of the change, as after a crash. */
+const forgetOutcome = ({org}: Payer) =>
+  billing.house.hot.query(`update plan_changes set state = 'started' where org_id = $1 and state = 'confirming'`, [org])
+
+test('after a crash, another change still closes the confirmation page and takes effect', async t => {
+  const payer = await openWaiting(billing, 'N', {planKey: 'team'})
+  billing.payment.setCard(payer.found().default_payment_method, 'authentication_required')
+  const url = await askFor(t, payer)
+  await forgetOutcome(payer)
+  const other = await askFor(t, payer, {planKey: 'business'})
+  t.not(url, other)
+  t.is(invoiceAt(url).status, 'void')
+  t.deepEqual(
+    (await payer.changes()).map(({target, state}) => [target.planKey, state]),
+    [
+      ['enterprise', 'declined'],
+      ['business', 'confirming'],
+    ],
+  )
+  await forgetOutcome(payer)
+  t.is(await askFor(t, payer, {planKey: 'business'}), other, 'the same request returns the same page')
+  t.is(await confirm(other), 303)
+  await hear(payer)
+  t.is(await planOf(payer), 'business.1')
+})
+
+test('after a crash, cancelling the pending change still voids its invoice', async t => {
+  const payer = await openCareful('D')
+  const url = await askFor(t, payer)
+  await forgetOutcome(payer)
+  t.is((await payer.takeBack()).status, 200)
+  t.is(invoiceAt(url).status, 'void')
+  t.is(payer.found().pending_update, null)
+  t.is(waitsAt(payer), 'N')
+  t.like((await payer.changes()).at(0), {kind: 'at_renewal'})
+  t.like(
+    (await payer.changes()).find(({kind}) => kind === 'now'),
+    {state: 'declined', error: 'not_confirmed'},
+  )
+})
+
 test('a change that was paid just before another request stays in effect', async t => {
   const payer = await openCareful()
   const url = await askFor(t, payer)

@@ -1,7 +1,7 @@
 import anyTest, {type TestFn} from 'ava'
 import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
-import {place} from '../support/entitlements.ts'
+import {move, place} from '../support/entitlements.ts'
 import {ok} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
@@ -63,6 +63,22 @@ test('only the owner can start a trial, once, and at its end the earlier plan re
   t.deepEqual(await me(), over, 'written down, and the same')
   const no = await house.as(await sessionOf(org))('POST', `/orgs/${org}/trial`)
   t.like(no, {status: 409, body: {code: 'TRIAL_USED'}}, no.text)
+})
+
+test('an org that staff put on the trial plan has whole periods with AI credits, whenever its own trial ended', async t => {
+  const {org, call, me} = await newOrg()
+  await ok(call('POST', `/orgs/${org}/trial`), 200)
+  await place(house, org, 'trial.1')
+  const days = ({period}: {period: {start: string; end: string}}) => (Date.parse(period.end) - Date.parse(period.start)) / 86_400_000
+  const placed = await me()
+  t.like(placed, {plan: {key: 'trial'}, status: 'active', credits: {included: 200}})
+  t.true(days(placed) >= 28)
+  for (const after of ['15 days', '40 days', '100 days']) {
+    await house.ahead(after)
+    const later = await me()
+    t.like(later, {plan: {key: 'trial'}, credits: {included: 200}}, after)
+    t.true(days(later) >= 28, after)
+  }
 })
 
 const sessionOf = async (org: string) => (await house.makeOrg({org})).token
@@ -184,6 +200,10 @@ test('a plan upgrade within its period adds the prorated difference of rows, onc
   t.true(Math.abs(raised.usage.rows.limit - (100_000 + 900_000 / 4)) < 2_000, `${raised.usage.rows.limit}`)
   t.is(raised.usage.rows.reserved, 60_000)
   t.true(Math.abs(raised.credits.included - (500 + 2_000 / 4)) < 5, `${raised.credits.included}`)
+  for (const status of ['past_due', 'active'] as const) {
+    await move(house, org, 'business.1', status)
+    t.like(await me(), {status, usage: {rows: {limit: raised.usage.rows.limit}}}, 'another status leaves the limit')
+  }
   await place(house, org, 'team.1')
   t.is((await me()).usage.rows.limit, 100_000)
   await place(house, org, 'business.1')

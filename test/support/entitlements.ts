@@ -1,7 +1,7 @@
 import type {ExecutionContext} from 'ava'
 import {movePlan} from '../../shared/billing/entitlements/plan.ts'
 import {sql} from '../../sql/database.ts'
-import {findPlanVersion, lockOrgPlan} from '../../sql/plans.ts'
+import {findPlanVersion, lockOrgPlan, type Status} from '../../sql/plans.ts'
 import type {HttpAnswer} from './client.ts'
 import {ok} from './importing.ts'
 import type {TestDeployment} from './test-deployment.ts'
@@ -11,10 +11,10 @@ export const place = async (house: TestDeployment, org: string, planVersionId: s
   ok(house.as(house.adminToken)('POST', `/staff/orgs/${org}/plan`, {planVersionId, reason: 'A test'}), 200)
 
 /** Gives an org a version of a plan, as a sync with the provider does. Staff cannot change the plan of a paying org. */
-export const move = ({db}: TestDeployment, org: string, planVersionId: string) =>
+export const move = ({db}: TestDeployment, org: string, planVersionId: string, status: Status = 'active') =>
   db.transaction(async tx => {
     await lockOrgPlan(tx, org)
-    return movePlan(tx, {org, to: (await findPlanVersion(tx, planVersionId))!, status: 'active', anchor: null})
+    return movePlan(tx, {org, to: (await findPlanVersion(tx, planVersionId))!, status, anchor: null})
   })
 
 /** Creates a plan with the limits of the free plan, changed by `limits`. No refusal recommends it. */

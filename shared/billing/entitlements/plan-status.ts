@@ -20,10 +20,10 @@ export const readPlanStatus = async (db: Db, org: string): Promise<PlanStatus> =
   return {...found, org, window: windowOf(found), graceEndsAt}
 }
 
-/** The last period of a trial ends with the trial. */
-const windowOf = ({anchor, now, plan, trialEndsAt}: PlanStatusRow): UsageWindow => {
+/** The last period of a trial ends with the trial. An org that staff put on the trial plan has periods of its own, not those of its former trial. */
+const windowOf = ({anchor, now, plan, trialStartedAt, trialEndsAt}: PlanStatusRow): UsageWindow => {
   const window = windowAt(anchor, now)
-  return plan.key === TRIAL && trialEndsAt! < window.endsAt ? {...window, endsAt: trialEndsAt!} : window
+  return plan.key === TRIAL && anchor === trialStartedAt && trialEndsAt! < window.endsAt ? {...window, endsAt: trialEndsAt!} : window
 }
 
 /** Returns why an org may not start metered work, or null. The plan's limits are checked elsewhere. */

@@ -32,12 +32,12 @@ export const movePlan = async (tx: Tx, {org, to, status, anchor, isRenewed = fal
 
 /**
  * Sets the row limit of the current period. A higher plan adds rows in proportion to the rest of the period, up to its own limit. A lower plan
- * sets its own limit.
+ * sets its own limit. A plan with the same limit changes nothing: the limit of an upgraded period stays prorated.
  */
 const moveRows = async (tx: Tx, {org, plan, window, now}: PlanStatus, to: PlanVersion) => {
   const {rowsLimit} = await holdPeriod(tx, {org, ...window, rowsLimit: plan.limits.rowsPerPeriod})
   const more = to.limits.rowsPerPeriod - plan.limits.rowsPerPeriod
-  const next = more > 0 ? rowsLimit + Math.round(more * leftOf(window, now)) : to.limits.rowsPerPeriod
+  const next = more >= 0 ? rowsLimit + Math.round(more * leftOf(window, now)) : to.limits.rowsPerPeriod
   await setRowsLimit(tx, {org, startsAt: window.startsAt, rowsLimit: Math.min(next, to.limits.rowsPerPeriod)})
 }
 

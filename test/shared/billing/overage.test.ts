@@ -3,7 +3,11 @@ import fc from 'fast-check'
 import {pickSum, reconcileOverage, sendOverage} from '../../../shared/billing/overage.ts'
 import {alignOverage} from '../../../shared/billing/overage-price.ts'
 import {restoreOverage, switchOverage} from '../../../shared/billing/overage-switch.ts'
+import {findSubscription} from '../../../sql/subscriptions.ts'
+import {reconcileOrg} from '../../../workers/billing/reconcile.ts'
+import type {WorkerDeps} from '../../../workers/deps.ts'
 import {type Billing, openBilling, pass, settleMoney} from '../../support/billing.ts'
+import {move} from '../../support/entitlements.ts'
 import {ok} from '../../support/importing.ts'
 import {openOverage} from '../../support/overage.ts'
 
@@ -12,7 +16,10 @@ let billing: Billing
 test.before(async t => {
   billing = await openBilling(t, {workers: [], webhook: false})
 })
-test.afterEach.always(() => billing.payment.faults.clear())
+test.afterEach.always(async () => {
+  billing.payment.faults.clear()
+  for (const plan of ['team.1', 'business.1', 'enterprise.1']) await patchPrice(plan, billing.prices.overage)
+})
 test.afterEach(t => settleMoney(t, billing))
 
 const shouldRetry = false
@@ -134,30 +141,76 @@ test('a report that may have arrived long ago is looked up before it is sent aga
   t.is(billing.payment.journal().filter(entry => entry.method === 'POST' && entry.path === path).length, 1)
 })
 
-test('after a plan change, overage is billed at the price of the new plan', async t => {
-  const {house, stripe, prices} = billing
-  const org = await openOverage(billing)
-  const tools = house.tools
-  t.is(await alignOverage(tools, {most: 1000}), 0)
-  const {product, recurring} = await stripe.prices.retrieve(prices.overage)
-  const dear = await stripe.prices.create({
-    product: product as string,
-    currency: 'eur',
-    unit_amount: 3,
-    recurring: {interval: 'month', usage_type: 'metered', meter: recurring!.meter!},
+const patchPrice = (plan: string, paymentPriceOverageId: string | null, more: {paymentProductId?: string | null} = {}) =>
+  ok(billing.house.as(billing.house.adminToken)('PATCH', `/billing/admin/plans/${plan}/payment`, {paymentPriceOverageId, ...more}), 200)
+
+/** Creates an overage price of `amount` cents. Without a product or meter, the price has those that all plans share. */
+const makePrice = async (amount: number, {product, meter}: {product?: string; meter?: string} = {}) => {
+  const {stripe, prices} = billing
+  const {product: shared, recurring} = await stripe.prices.retrieve(prices.overage)
+  const more = {interval: 'month', usage_type: 'metered', meter: meter ?? recurring!.meter!} as const
+  return (await stripe.prices.create({product: product ?? (shared as string), currency: 'eur', unit_amount: amount, recurring: more})).id
+}
+
+const amountsPaid = async (customer: string) =>
+  (await billing.stripe.invoices.list({customer})).data.map(({amount_paid}) => amount_paid).toSorted((one, other) => one - other)
+
+const overagePriceOf = async ({org}: {org: string}) =>
+  (await billing.stripe.subscriptionItems.retrieve((await findSubscription(billing.house.db, org))!.overageItemId!)).price.id
+
+for (const isSold of [true, false])
+  test(`after a plan change, overage is billed at the price of the new plan; the earlier price is ${isSold ? '' : 'not '}sold`, async t => {
+    const {house, stripe, prices} = billing
+    const org = await openOverage(billing)
+    await org.write(12)
+    const {id, items} = (await stripe.subscriptions.list({customer: org.customer})).data[0]!
+    const item = items.data.find(({price}) => price.id === prices['team.month'])!.id
+    const metadata = {plan_key: 'business', plan_version_id: 'business.1'}
+    await stripe.subscriptions.update(id, {items: [{id: item, price: prices['business.month']}], proration_behavior: 'none', metadata})
+    await reconcileOrg({...house.tools, drain: new AbortController().signal} as unknown as WorkerDeps, org.org)
+    const dear = await makePrice(3, isSold ? {} : {product: (await stripe.products.create({name: 'Business'})).id})
+    await patchPrice('business.1', dear, isSold ? {} : {paymentProductId: null})
+    if (!isSold) for (const plan of ['team.1', 'enterprise.1']) await patchPrice(plan, null)
+    t.is(await overagePriceOf(org), prices.overage)
+    t.true((await alignOverage(house.tools, {most: 1000})) > 0)
+    t.is(await overagePriceOf(org), dear)
+    t.is(await alignOverage(house.tools, {most: 1000}), 0)
+    await send()
+    await pass(billing, 32)
+    t.deepEqual(await amountsPaid(org.customer), [3000, 9006])
   })
-  await ok(house.as(house.adminToken)('PATCH', '/billing/admin/plans/team.1/payment', {paymentPriceOverageId: dear.id}), 200)
+
+test('subscribers keep their overage price when their plan gets another one', async t => {
+  const {house} = billing
+  const [old, dear] = [await makePrice(2), await makePrice(5)]
+  await patchPrice('team.1', old)
+  const org = await openOverage(billing)
   await org.write(12)
-  t.true((await alignOverage(tools, {most: 1000})) > 0)
-  t.is(await alignOverage(tools, {most: 1000}), 0)
-  await ok(house.as(house.adminToken)('PATCH', '/billing/admin/plans/team.1/payment', {paymentPriceOverageId: prices.overage}), 200)
+  await patchPrice('team.1', dear)
+  await alignOverage(house.tools, {most: 1000})
+  t.is(await overagePriceOf(org), old)
   await send()
   await pass(billing, 32)
-  const invoices = (await stripe.invoices.list({customer: org.customer})).data
-  t.deepEqual(
-    invoices.map(({amount_paid}) => amount_paid).toSorted((one, other) => one - other),
-    [3000, 3006],
-  )
+  t.deepEqual(await amountsPaid(org.customer), [3000, 3004])
+})
+
+test('subscribers get the new overage price if it has another meter, because rows are reported to that meter', async t => {
+  const {house, stripe} = billing
+  await patchPrice('team.1', await makePrice(2))
+  const org = await openOverage(billing)
+  await org.write(12)
+  const meter = await stripe.billing.meters.create({
+    display_name: 'Rows beyond the plan, again',
+    event_name: 'lading_rows_again',
+    default_aggregation: {formula: 'sum'},
+    customer_mapping: {type: 'by_id', event_payload_key: 'stripe_customer_id'},
+    value_settings: {event_payload_key: 'value'},
+  })
+  await patchPrice('team.1', await makePrice(5, {meter: meter.id}))
+  await alignOverage(house.tools, {most: 1000})
+  await send()
+  await pass(billing, 32)
+  t.deepEqual(await amountsPaid(org.customer), [3000, 3010])
 })
 
 test('a report that the meter accepted and did not count is found', async t => {
@@ -166,7 +219,11 @@ test('a report that the meter accepted and did not count is found', async t => {
   await send()
   await billing.stripe.billing.meterEventAdjustments.create({cancel: {identifier: `${run}:1`}, event_name: 'lading_rows', type: 'cancel'})
   await pass(billing, 1)
-  t.deepEqual(await reconcileOverage(billing.house.tools, {most: 1000}), [{org: org.org, reported: 2, counted: 0}])
+  for (const price of [null, billing.prices.overage]) {
+    await patchPrice('team.1', price)
+    const found = await reconcileOverage(billing.house.tools, {most: 1000})
+    t.deepEqual(found, [{org: org.org, reported: 2, counted: 0}], `the overage price of the plan is ${price}`)
+  }
 })
 
 test('no overage is stored if it is disabled or the org gets no bill', async t => {
@@ -192,4 +249,22 @@ test('the overage item is restored if a scheduled plan change removed it', async
   t.is(await restoreOverage(house.tools, {most: 100}), 1)
   t.truthy(await metered())
   t.is(await restoreOverage(house.tools, {most: 100}), 0)
+})
+
+test('overage of existing subscribers is still billed, once, after their plan lost its overage price', async t => {
+  const {house} = billing
+  const org = await openOverage(billing)
+  await org.write(12)
+  await patchPrice('team.1', null)
+  await move(house, org.org, 'team.1')
+  await org.write(3)
+  billing.payment.faults.add({method: 'POST', path, times: 1, action: {type: 'half'}})
+  for (let times = 0; times < 3; times++) {
+    await send()
+    await pass(billing, 0.1)
+  }
+  t.true((await org.reports()).every(({sent}) => sent))
+  t.is(rowsTold(org), 5)
+  const newcomer = await t.throwsAsync(openOverage(billing))
+  t.like(newcomer, {code: 'NOT_SOLD'})
 })
