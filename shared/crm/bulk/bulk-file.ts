@@ -2,7 +2,7 @@ import {ZipFile} from 'yazl'
 import {type BulkColumn, writeBulkCell} from './bulk-columns.ts'
 
 /** The most columns of a file. Source: the vendor's page of bulk uploads. */
-const mostColumns = 200
+export const mostBulkColumns = 200
 
 /**
  * Writes the file of a bulk write: a ZIP with one CSV whose header has the API names. Every cell is quoted. Every record of an update must have
@@ -10,7 +10,7 @@ const mostColumns = 200
  * not write.
  */
 export const writeBulkFile = async (name: string, columns: BulkColumn[], records: Record<string, unknown>[]): Promise<Buffer> => {
-  if (columns.length > mostColumns) throw new RangeError(`A bulk file has at most ${mostColumns} columns, not ${columns.length}`)
+  if (columns.length > mostBulkColumns) throw new RangeError(`A bulk file has at most ${mostBulkColumns} columns, not ${columns.length}`)
   const rows = records.map(record => columns.map(column => cellOf(column, record)))
   const csv = [columns.map(({apiName}) => apiName), ...rows].map(cells => `${cells.map(quote).join(',')}\r\n`).join('')
   const zip = new ZipFile()
