@@ -1,9 +1,10 @@
+import {impersonationRefused} from '../shared/accounts/impersonation.ts'
 import {isAtLeast, type Role} from '../shared/accounts/roles.ts'
 import type {Staff} from '../shared/accounts/staff-action.ts'
 import type {EmbedScope} from '../shared/embed/scope.ts'
 import {Refusal} from '../shared/errors.ts'
 
-/** The caller of a request. `role` is the role that applies now. In a session without an org, `org` and `role` are null. */
+/** In a session without an org, `org`, `orgName` and `role` are null. */
 export type Caller = {
   via: 'session' | 'token' | 'oauth'
   person: string
@@ -26,7 +27,7 @@ export type Caller = {
   embed: EmbedScope | null
 }
 
-/** A caller in an org. Every route with `Gates` but without `noOrg` receives one. */
+/** A caller in an org. Routes with `Gates` receive this type, unless they set `noOrg`. */
 export type MemberCaller = Caller & {org: string; orgName: string; role: Role}
 
 /** The caller of a backoffice route. `staff` and `session` are null for the deployment operator, who sends ADMIN_TOKEN or METRICS_TOKEN. */
@@ -35,8 +36,8 @@ export type StaffCaller<S extends Staff = Staff> = {via: 'staff' | 'operator'; s
 /**
  * The gates of a route in an org. `role`: the lowest role that is admitted. `sessionOnly` refuses API tokens; `sessionOnly: 'person'` also
  * refuses staff views. `noOrg` admits sessions without an org; `closedOrg` admits members of a closed org. `oauth` admits MCP clients,
- * whose tokens work on no other route. `embed` admits embed tokens: with `own`, for the import in the path if the token created it; with
- * `scope`, the handler uses nothing but the scope of the token.
+ * whose tokens work on no other route. `embed` admits embed tokens: with `own`, for the import in the path if the token created it, but not for
+ * its undos; with `scope`, the handler uses nothing but the scope of the token.
  */
 export type Gates = {role: Role; sessionOnly?: true | 'person'; noOrg?: true; closedOrg?: true; oauth?: true; embed?: 'own' | 'scope'}
 /**
@@ -55,7 +56,6 @@ export type Effect = 'read' | 'write' | 'money' | 'publisher' | 'access'
 
 export const isClosedToViews = (effect: Effect) => effect === 'money' || effect === 'publisher' || effect === 'access'
 
-/** A caller, and whether the person is banned and the org closed. */
 export type AuthContext = {caller: Caller; banned: boolean; closed: boolean}
 
 type Route = {access: Gates; effect: Effect}
@@ -82,14 +82,10 @@ export const assertAccess = ({access: gates, effect}: Route, {caller, banned, cl
     throw new Refusal('ROLE_REQUIRED', `This requires the ${gates.role} role. Ask a member with that role`)
 }
 
-/** Throws if a staff view may not use the route. A `sessionOnly: 'person'` route refuses every staff view, so that check comes first. */
+/** A `sessionOnly: 'person'` route refuses every staff view, so that check comes first. */
 const assertViewMay = ({write}: {write: boolean}, {sessionOnly}: Gates, effect: Effect) => {
   if (sessionOnly === 'person') throw new Refusal('STAFF_VIEW', 'A staff view of an org cannot do this. Ask a member of the org to do it')
   if (effect !== 'read' && !write)
     throw new Refusal('IMPERSONATION_READ_ONLY', 'This staff view is read-only. Open a view that allows writing')
   if (isClosedToViews(effect)) throw impersonationRefused()
 }
-
-/** Returns the refusal of a change that no staff view may make. Routes also throw it if only the body shows such a change. */
-export const impersonationRefused = () =>
-  new Refusal('IMPERSONATION_REFUSED', 'A staff view cannot do this for an org. Ask a member of the org to do it')

@@ -3,7 +3,6 @@ import type {MemberCaller} from './access.ts'
 import {deviceOf} from './device.ts'
 import type {ApiRequest} from './route.ts'
 
-/** Returns the caller of a request in the form that the audit log stores. */
 export const actorOf = (
   {org, via, person, session, token}: Pick<MemberCaller, 'org' | 'via' | 'person' | 'session' | 'token'>,
   request: Pick<ApiRequest, 'headers' | 'address'>,

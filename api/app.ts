@@ -21,8 +21,8 @@ import {readAuthorization} from './session-cookie.ts'
 import {recordViewWrite} from './staff-write.ts'
 
 /**
- * Options of the app. `observer` is middleware for tests that sees every response, refusals included. After it calls `next`,
- * `ctx.state.route` holds the route pattern, unless the request reached no route.
+ * `observer` is middleware for tests that sees every response, refusals included. After it calls `next`, `ctx.state.route` contains the route
+ * pattern, unless no route matched.
  */
 type AppOptions = {isInMaintenance?: () => boolean; draining?: AbortSignal; routes?: Route[]; observer?: Middleware | undefined}
 
@@ -98,7 +98,7 @@ const admitRequest = async (deps: LimitedDeps, {access, effect}: GuardedRoute, c
   const authContext = await readCaller(deps, authorization, note)
   await deps.limits.bearer(authContext.caller)
   assertAccess({access, effect}, authContext, ctx.params.org)
-  if (access.embed === 'own') await assertOwnImport(deps.db, authContext.caller, ctx.params.id)
+  if (access.embed === 'own') await assertOwnImport(deps.db, authContext.caller, ctx.params as {id: string; run?: string})
   return authContext.caller
 }
 

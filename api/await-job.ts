@@ -13,15 +13,15 @@ import type {ApiDeps} from './route.ts'
 type JobResult<A> = {answer: A} | 'unstarted' | 'unknown'
 type Input = Pick<ApiDeps, 'db' | 'queue' | 'config'> & {caller: MemberCaller; request: Waiter}
 
-/** The seconds beyond the CRM timeout after which waiting ends. They cover queueing, renewing the connection's token and storing the answer. */
+/** Waiting ends this many seconds after the CRM timeout: time to queue the job, renew the connection's token and store the answer. */
 const moreSeconds = 30
 
-/** The seconds beyond the CRM timeout after which `isSettled` is polled. */
+/** Polling of `isSettled` begins this many seconds after the CRM timeout. */
 const callSeconds = 10
 
 /**
- * A job to wait for. `describe` builds the response. `more` returns further keys of a 202 response. `isSettled` is polled after the CRM
- * timeout; true ends the wait, in case the worker died.
+ * `describe` builds the response. `more` returns further keys of a 202 response. `isSettled` is polled after the CRM timeout; true ends the wait,
+ * even if the worker died.
  */
 type AwaitJobInput<A extends z.ZodType> = {
   job: Job<z.ZodType, A>

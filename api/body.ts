@@ -7,7 +7,7 @@ const slowestMs = 30_000
 const silentMs = 60_000
 const deepest = 64
 
-/** Reads the JSON body of at most `mostBytes`, or returns `{}` if there is none. The caller checks it against the route's schema. */
+/** Returns `{}` if there is no body. The caller checks the result against the route's schema. */
 export const readJson = async (request: IncomingMessage, mostBytes = usualBytes): Promise<unknown> => {
   if (hasNoBody(request)) return {}
   assertJson(request)
@@ -18,7 +18,6 @@ export const readJson = async (request: IncomingMessage, mostBytes = usualBytes)
   return json
 }
 
-/** Reads the whole body as raw bytes, at most `mostBytes`. */
 export const readBytes = (request: IncomingMessage, mostBytes = usualBytes): Promise<Buffer> => readAll(request, mostBytes)
 
 /** Opens the body as a stream. A sender that stalls for 60 seconds is disconnected. */

@@ -100,8 +100,8 @@ const readAccess = async ({hot, log}: Pick<CallerDeps, 'hot' | 'log'>, bearer: s
 }
 
 /**
- * Loads the caller of an embed token. The embed token acts with the lowest role, for the person who created it. Its changes count as made by the
- * API token with which it was created, if there is one.
+ * Loads the caller of an embed token. The embed token acts with the lowest role, for the person who created it. Its changes are recorded under the
+ * API token that created it, if there is one.
  */
 const readEmbed = async ({hot}: Pick<CallerDeps, 'hot'>, bearer: string, note: NoteBearer): Promise<AuthContext> => {
   const found = await readEmbedCaller(hot, hashSecret(bearer))

@@ -3,8 +3,6 @@ import type {Editor as TemplateEditor} from '../shared/mapping/templates/write.t
 import type {RunCaller as RunAsker} from '../shared/runs/external/run.ts'
 import type {MemberCaller} from './access.ts'
 
-/** Returns the caller with the fields that the permissions of templates and schedules need. */
 export const templateAskerOf = ({org, person, role, via, token}: MemberCaller): TemplateEditor => ({org, person, rank: role, via, token})
 
-/** Returns the caller with the fields that the permissions of external runs need. */
 export const runAskerOf = ({org, person, role}: MemberCaller): RunAsker => ({org, person, admin: isAtLeast(role, 'admin')})

@@ -8,7 +8,7 @@ import {openKeyedLimiter} from './keyed-limiter.ts'
 import {type Reply, reply} from './reply.ts'
 import type {ApiRequest} from './route.ts'
 
-/** Limit on concurrent conversations in this process. Each holds one client socket and one connection to the model. */
+/** The limit for this process. Each conversation uses one client socket and one connection to the model. */
 const mostStreams = 500
 const mostOfOrg = 250
 const beatMs = 15_000

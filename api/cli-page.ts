@@ -6,9 +6,9 @@ import type {Reply} from './reply.ts'
 type CliPageInput = {port: number; state: string; dc?: string | undefined}
 
 /**
- * Returns the page that `lading login` opens. The person signs in, sees the account, and hands the session to the CLI with a button. The
- * form posts to 127.0.0.1, the only target that its content security policy allows. The person compares the page's code with the
- * terminal's, so that a person approves only their own login.
+ * Returns the page that `lading login` opens. The person signs in, sees the account, and hands the session to the CLI with a button. The form posts
+ * to 127.0.0.1, the only target that its content security policy allows. The person compares the code on the page with the code in the terminal,
+ * which reveals a login that another person started.
  */
 export const cliPage = (config: Pick<Config, 'CRM_STANDIN_URL' | 'CRM_HOSTS' | 'PUBLIC_URL'>, {port, state, dc}: CliPageInput): Reply => {
   const home = new URL(config.PUBLIC_URL).origin

@@ -2,7 +2,7 @@ import {z} from 'zod'
 import {tagOf, type VersionReply} from '../shared/configuration/version.ts'
 import {reply} from './reply.ts'
 
-/** The refusals that all configuration edits share, because they accept `If-Match`. */
+/** The refusals of every configuration edit, because every edit accepts `If-Match`. */
 export const ofEdit = ['BAD_IF_MATCH', 'REGISTRY_CONFLICT', 'NOT_FOUND'] as const
 export const ofCondition =
   'With `If-Match: "7"`, the edit applies only if version 7 of the configuration is still the newest. The response, and its `ETag`, give the new version.'
@@ -14,5 +14,4 @@ export const answerEdit = (body: object, versionReply: VersionReply) =>
     ...(versionReply?.tag && {headers: {etag: tagOf(versionReply.version)}}),
   })
 
-/** The query parameter of every edit: `?proposedBy=ai`. */
 export const proposed = z.literal('ai').optional().describe('`ai` if the value was proposed by AI. The history records it')

@@ -4,8 +4,8 @@ import {policySourceOf} from './oauth/redirect.ts'
 import type {Reply} from './reply.ts'
 
 /**
- * Returns the page on which a signed-in person authorises an OAuth client. The form policy names the redirect target, because browsers
- * apply it to redirects too. The `same-origin` referrer policy keeps the Origin header of the form from being `null`.
+ * Returns the page on which a signed-in person authorises an OAuth client. The CSP `form-action` includes the redirect target, because browsers apply
+ * it to redirects too. The `same-origin` referrer policy keeps the Origin header of the form from being `null`.
  */
 export const consentPage = ({request, orgs}: OAuthConsent, signed: string): Reply =>
   page({

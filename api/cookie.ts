@@ -2,7 +2,6 @@ import type {Config} from '../shared/config.ts'
 
 export type CookieConfig = Pick<Config, 'PUBLIC_URL'>
 
-/** Returns the value of a cookie, or null if the browser sent none. */
 export const readCookie = (config: CookieConfig, name: string, cookies: string | undefined): string | null => {
   const start = `${nameOf(config, name)}=`
   const found = (cookies ?? '').split(/; */).find(cookie => cookie.startsWith(start))

@@ -9,8 +9,8 @@ const EXPOSED = 'Content-Disposition, ETag, Link, Location, Preference-Applied, 
 const rememberSeconds = '600'
 
 /**
- * Allows the configured origins to call the API from a browser. Credentials are allowed only for the sign-in cookie. The session cookie does
- * not authenticate other origins, and they cannot send its CSRF header, because it is not among the accepted headers.
+ * Allows the configured origins to call the API from a browser. Credentials are allowed only for the sign-in cookie. Other origins cannot use the
+ * session cookie, because its CSRF header is not among the accepted headers.
  */
 export const allowOrigins = (config: Pick<Config, 'RETURN_ORIGINS' | 'PUBLIC_URL'>): Middleware => {
   const allowed = new Set(listOrigins(config))

@@ -3,7 +3,6 @@ import type {ApiRequest} from './route.ts'
 
 const mostCharacters = 300
 
-/** Returns the IP address and the user agent of a request. The list of sessions shows both. */
 export const deviceOf = ({headers, address}: Pick<ApiRequest, 'headers' | 'address'>): Device => ({
   userAgent: headers['user-agent']?.slice(0, mostCharacters) ?? null,
   address,

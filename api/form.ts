@@ -4,7 +4,7 @@ import {OAuthRefusal} from './oauth/refusal.ts'
 /** Limit for OAuth forms. A code and a verifier take a few hundred bytes. */
 export const formBytes = 16 * 1024
 
-/** Parses a form body. Refuses another content type and a repeated name. Leaves out empty values and values with a NUL. */
+/** Parses a form body. Refuses another content type and a repeated name. Omits empty values, values with a NUL, and the name `__proto__`. */
 export const readForm = (headers: IncomingHttpHeaders, body: Buffer): Record<string, string> => {
   const [type = ''] = (headers['content-type'] ?? '').split(';')
   if (type.trim().toLowerCase() !== 'application/x-www-form-urlencoded')

@@ -17,15 +17,15 @@ const ENDED = ['done', 'refused', 'failed', 'cancelled']
 export const hasEnded = ({state}: {state: JobState | undefined}) => ENDED.includes(state!)
 
 /**
- * Responds to a request that enqueued a job (RFC 7240): 202 with a Location, or 200 if the job ends within `Prefer: wait=N` seconds. `more` is
- * merged into the body. A null `id` means that a job with the same key has just ended. The function then throws BUSY.
+ * Responds to a request that enqueued a job (RFC 7240): 202 with a Location, or 200 if the job ends within `Prefer: wait=N` seconds. `more` is merged
+ * into the body. Throws BUSY if `id` is null, which means that a job with the same key has just ended.
  */
 export const answerJob = (input: TrackedJobInput, id: string | null, name: string, more: object = {}): Promise<Reply> =>
   answerSent(input, {id, name, location: `/orgs/${input.caller.org}/jobs/${id}`, describe: () => describeJob(input, id!)}, more)
 
 type SentJob = {id: string | null; name: string; location: string; describe(): Promise<{state: JobState | undefined}>}
 
-/** Does the same as `answerJob` for a job without an org. `location` is the URL of the job. */
+/** Like `answerJob`, but for a job without an org. `location` is the URL of the job. */
 export const answerSent = async (input: WaitDeps, {id, name, location, describe}: SentJob, more: object = {}): Promise<Reply> => {
   if (id === null) throw new Refusal('BUSY', 'The same job has just ended. Send the request again', {retryAfterMs: 1000})
   const {waitSeconds, applied} = readPreference(input.request.headers.prefer)

@@ -3,8 +3,8 @@ import {Refusal} from '../shared/errors.ts'
 type Limits = {most: number; mostInAll?: number; says: string; retryAfterMs?: number}
 
 /**
- * Limits concurrent work per key and in total. Work beyond a limit is refused with BUSY. `take` counts one piece of work and returns a function
- * that ends it. `hold` counts `work` until it settles.
+ * Limits concurrent work per key and in total. Work beyond a limit is refused with BUSY. `take` starts one unit of work and returns the function that
+ * ends it. `hold` runs `work` as one such unit.
  */
 export const openKeyedLimiter = ({most, mostInAll = Number.POSITIVE_INFINITY, says, retryAfterMs = 2_000}: Limits) => {
   const held = new Map<string, number>()

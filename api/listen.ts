@@ -20,7 +20,7 @@ type ListenOptions = {observer?: Middleware; stalledMs?: number}
 /** Serves until drained. Draining refuses new connections, ends waits early and finishes requests in flight within DRAIN_SECONDS. */
 export const listen = async (deps: ApiDeps, {observer, ...tuned}: ListenOptions = {}): Promise<ListeningServer> => {
   const {HOST, PORT, DRAIN_SECONDS} = deps.config
-  // Uploads may take long, so there is no request timeout here; JSON bodies have their own.
+  // Uploads may take long, so there is no request timeout here. JSON bodies have a separate timeout.
   const server = createServer({
     headersTimeout: headersWithinMs,
     requestTimeout: 0,
@@ -28,7 +28,7 @@ export const listen = async (deps: ApiDeps, {observer, ...tuned}: ListenOptions 
     keepAliveTimeout: idleConnectionMs,
   })
   server.on('clientError', answerUnreadable)
-  // A client that does not read its response would hold the connection for ever.
+  // Without this timeout, a client that does not read its response would keep the connection open for ever.
   server.setTimeout(tuned.stalledMs ?? stalledMs)
   const maintenance = await watchMaintenance(deps)
   server.listen(PORT, HOST)

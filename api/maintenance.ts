@@ -16,8 +16,8 @@ const DELETES_PERSON = /^\/staff\/people\/[^/]+\/delete$/
 type MaintenanceDeps = {config: Pick<Config, 'MAINTENANCE'>; hot: Hot; log: Log}
 
 /**
- * Watches whether the API is in maintenance. MAINTENANCE switches it on in one process, the switch in the database in all processes. The
- * switch is read before the first request and then every second. If the database does not answer, the last known state remains.
+ * Watches whether the API is in maintenance. The setting MAINTENANCE enables maintenance in one process, the switch in the database in all processes.
+ * The switch is read before the first request and then every second. If the database does not answer, the last known state remains.
  */
 export const watchMaintenance = async ({config: {MAINTENANCE}, hot, log}: MaintenanceDeps): Promise<Maintenance> => {
   const read = async () => (await readMaintenanceSwitch(hot, [])).length > 0

@@ -4,7 +4,7 @@ import {OAuthRefusal} from './oauth/refusal.ts'
 import {type Reply, reply} from './reply.ts'
 import {refusalPage} from './sign-in-page.ts'
 
-/** Responds to an OAuth client. An error has the form of RFC 6749: `error` holds the code and `error_description` the text. */
+/** Responds to an OAuth client. An error has the form of RFC 6749: `error` contains the error code and `error_description` the text. */
 export const answerClient = async (give: () => Promise<{status?: number; json: object}>): Promise<Reply> => {
   try {
     return reply(await give())
@@ -14,7 +14,9 @@ export const answerClient = async (give: () => Promise<{status?: number; json: o
   }
 }
 
-/** Shows a page to a person. An error becomes a page too, because the person cannot be redirected; clients that do not accept HTML get the envelope. */
+/**
+ * Shows a page to a person. An error becomes a page too, because the person cannot be redirected. Clients that do not accept HTML get the envelope.
+ */
 export const answerPerson = async (headers: IncomingHttpHeaders, show: () => Promise<Reply>): Promise<Reply> => {
   try {
     return await show()

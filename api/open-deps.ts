@@ -13,7 +13,7 @@ import {openMetrics} from '../shared/telemetry/metrics/scrape.ts'
 import {openDatabase, openHot} from '../sql/database.ts'
 import type {ApiDeps} from './route.ts'
 
-/** Creates the services for handlers and a function that closes them. The API only enqueues and reads jobs; workers maintain the queue. */
+/** Creates the services for handlers. The API only enqueues and reads jobs; workers maintain the queue. */
 export const openTools = async (config: Config, log: Log): Promise<ApiDeps & {close(): Promise<void>}> => {
   const url = databaseUrlOf(config)
   const db = await openDatabase(url)

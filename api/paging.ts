@@ -1,7 +1,10 @@
 import {z} from 'zod'
 import {withJsonSchema} from '../shared/schema/json-schema.ts'
 
-/** Returns the schema of the `limit` parameter, which accepts every value. A larger value becomes the maximum; an invalid one becomes the default. */
+/**
+ * Returns the schema of the `limit` parameter, which accepts every value. A value above the maximum becomes the maximum. An invalid value becomes the
+ * default.
+ */
 export const limitOf = ({usual, most, what = 'Maximum number of items'}: {usual: number; most: number; what?: string}) =>
   withJsonSchema(z.unknown().optional(), z.int().min(1).max(most).default(usual))
     .transform(given => (typeof given === 'string' && /^\d+$/.test(given) && Number(given) > 0 ? Math.min(Number(given), most) : usual))

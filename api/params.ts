@@ -15,7 +15,6 @@ export const OfOrgRun = z.object({org, run})
 export const OfRunId = z.object({runId: run})
 export const OfModule = z.object({org, id: connection, module})
 
-/** The query parameter that names the connection in the settings routes. */
 export const connector = z.string().optional().describe('The connection. Required only if several connections have a module of this name')
 export const moduleName = z.string().describe('The module, by key or API name')
 /** Refusals of routes that find a module by its name. */
@@ -26,7 +25,6 @@ export const OfSchedule = OfTemplate.extend({schedule: z.string().describe('The 
 export const OfFiring = OfSchedule.extend({firing: z.string().describe('The firing')})
 export const OfEndpoint = z.object({org, id: z.string().describe('The webhook endpoint')})
 
-/** Row numbers in a query, sorted. */
 export const RowNumbers = z
   .string()
   .regex(/^[1-9]\d{0,9}(,[1-9]\d{0,9}){0,199}$/, 'Send at most 200 row numbers, separated by commas')

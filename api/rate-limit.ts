@@ -17,8 +17,8 @@ const ofGuests = ['/auth/zoho/start', '/oauth/authorize', '/oauth/register']
 const callbacks = '/bulk-callbacks/'
 
 /**
- * Limits the requests per minute of each address and each bearer token; 0 disables a limit. `guest` has a thousandth of the limit of addresses.
- * Counters live in memory, so each API process counts separately.
+ * Limits the requests per minute of each address and each bearer token; 0 disables a limit. The limit of `guest` is a thousandth of the limit of
+ * addresses. Counters are in memory, so each API process counts separately.
  */
 export const openRateLimits = ({RATE_PER_ADDRESS, RATE_PER_BEARER}: Pick<Config, 'RATE_PER_ADDRESS' | 'RATE_PER_BEARER'>): RateLimits => {
   const addresses = openCount(RATE_PER_ADDRESS, 'This address')

@@ -21,19 +21,16 @@ export const ofRecords = ['FILE_GONE', 'FROM_FUTURE', 'NOT_CONFIGURED', 'RECORDS
 /** Refusals of routes that start work which counts against the plan. */
 export const ofPlan = ['STATUS_SUSPENDED', 'STATUS_PAST_DUE', 'LIMIT_ROWS'] as const satisfies readonly Code[]
 
-/** Refusals of requests that an external engine makes about its run. */
 export const ofExternalRun = [
   ...(['RUN_NOT_FOUND', 'NOT_YOUR_RUN', 'RUN_USED', 'RUN_ENDED', 'FILE_GONE', 'LEASE_LOST', 'IMPORT_RUNNING'] as const),
 ] as const satisfies readonly Code[]
 
-/** Refusals of writes under an external run. */
 export const ofExternalWrite = [
   ...ofExternalRun,
   ...(['RUN_STOPPED', 'RUN_CONNECTOR_MISMATCH', 'WRITE_ID_REUSED', 'WRITE_UNDER_WAY', 'WRITES_PAUSED', 'MODULE_DISABLED'] as const),
   ...(['CONNECTION_NOT_FOUND', 'CONNECTION_UNAVAILABLE', 'CONNECTION_THROTTLED'] as const),
 ] as const satisfies readonly Code[]
 
-/** Refusals of requests that call the payment provider. */
 export const ofPayment = ['NOT_CONFIGURED', 'PAYMENT_PROVIDER_REFUSED', 'PAYMENT_PROVIDER_UNAVAILABLE'] as const satisfies readonly Code[]
 
 /** Refusals of the routes that call the AI model. Failures of the model cost nothing. */

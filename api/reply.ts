@@ -47,7 +47,7 @@ const untilReadable = async (body: Readable) => {
   await promise
 }
 
-/** Sends a stream. If it fails midway, the connection is closed, so that half a file does not look complete. Koa reports the error. */
+/** Sends a stream. If the stream fails midway, the connection is closed, so that half a file does not look complete. Koa reports the error. */
 const sendStream = async (ctx: Context, body: Readable) => {
   ctx.respond = false
   if (ctx.method === 'HEAD') {

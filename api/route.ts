@@ -33,7 +33,6 @@ export type ApiDeps = {
   log: Log
 }
 
-/** The parts of a request that handlers use. */
 export type ApiRequest = {
   id: string
   method: string
@@ -44,7 +43,7 @@ export type ApiRequest = {
   signal: AbortSignal
   /** Aborts when this process starts to drain. */
   draining: AbortSignal
-  /** Repeats the access check and throws its refusal. Long-lived streams call it regularly. */
+  /** Repeats the access check and throws its refusal. Long-lived streams call this function regularly. */
   assertAdmitted(): Promise<unknown>
 }
 
@@ -80,7 +79,6 @@ type RouteInput<A extends RouteAccess, P extends Schema, Q extends Schema, B ext
   path: `/${string}`
   /** The name in generated clients, a verb first. It never changes. */
   operationId: string
-  /** The section of the API reference. */
   tag: Tag
   access: A
   /** One line of the API reference: a verb first, no full stop. */
@@ -93,7 +91,7 @@ type RouteInput<A extends RouteAccess, P extends Schema, Q extends Schema, B ext
    */
   answers: Record<number, AnswerShape | readonly AnswerShape[]>
   /**
-   * Refusals specific to this route. Those of its access checks, body and schemas are derived. `status` is set only where it differs from the
+   * Refusals specific to this route. Refusals of its access checks, body and schemas are derived. `status` is set only where it differs from the
    * code's default.
    */
   refusals: readonly (Code | {code: Code; status: number})[]
@@ -105,6 +103,8 @@ type RouteInput<A extends RouteAccess, P extends Schema, Q extends Schema, B ext
    * What the route may change; by default `read` for GET, else `write`. Staff views of an org cannot use `money`, `publisher` or `access`.
    */
   effect?: Effect
+  /** Whether a refusal can follow a change that stays. A refused write of a staff view then stays recorded. */
+  mayRefuseAfterChange?: true
   params?: P
   query?: Q
   /**
@@ -125,7 +125,7 @@ type RouteInput<A extends RouteAccess, P extends Schema, Q extends Schema, B ext
 // biome-ignore lint/suspicious/noExplicitAny: a table holds routes of every shape
 export type Route = RouteInput<RouteAccess, any, any, any>
 
-/** Declares a route. Input types are derived from its schemas. An object body refuses unknown keys, unless it is a `z.looseObject`. */
+/** Declares a route. Input types are derived from its schemas. */
 export const route = <const A extends RouteAccess, P extends Schema = undefined, Q extends Schema = undefined, B extends Body = undefined>(
   declared: RouteInput<A, P, Q, B>,
 ): Route => ({...declared, body: refuseUnknownKeys(declared.body)}) as unknown as Route

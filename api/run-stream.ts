@@ -9,7 +9,7 @@ import {openKeyedLimiter} from './keyed-limiter.ts'
 import {type Reply, reply} from './reply.ts'
 import type {ApiRequest} from './route.ts'
 
-/** Limit on concurrent streams in this process. Each holds a socket. */
+/** Limit on concurrent streams in this process. Each stream keeps a socket open. */
 const mostStreams = 1_000
 const mostOfOrg = 50
 /** The longest duration of a stream, in ms. Clients then reconnect. */
@@ -79,7 +79,7 @@ async function* framesOf(watched: AsyncGenerator<WatchedRun | null>, heard: unkn
   }
 }
 
-/** Formats a change of the run as events. Only the last event carries the id, so a client that has the id has received all of them. */
+/** Formats a change of the run as events. Only the last event has the id, so a client that has the id has received all of them. */
 const eventsOf = (run: WatchedRun, before: WatchedRun | null) => {
   const {state, pause, stop, stoppedBy, progress, counts, rowsWritten} = run
   const status = {state, pause, stop, stoppedBy}

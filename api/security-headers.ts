@@ -4,7 +4,7 @@ import type {Config} from '../shared/config.ts'
 export const securityHeaders = ({PUBLIC_URL, HSTS_SECONDS}: Pick<Config, 'PUBLIC_URL' | 'HSTS_SECONDS'>) => {
   const isSecure = new URL(PUBLIC_URL).protocol === 'https:' && HSTS_SECONDS > 0
   const common = {
-    // Responses hold customer data unless a route overrides this.
+    // Responses may contain customer data. Routes without customer data override this header.
     'cache-control': 'private, no-store',
     'x-content-type-options': 'nosniff',
     'referrer-policy': 'no-referrer',
@@ -15,7 +15,7 @@ export const securityHeaders = ({PUBLIC_URL, HSTS_SECONDS}: Pick<Config, 'PUBLIC
   }
   return (path: string): Record<string, string> => ({
     ...common,
-    // This header cannot name an origin. The policy of the embedded page does: `'none'`, or the one origin that the org lists.
+    // `X-Frame-Options` cannot name an origin. The policy of the embedded page names the allowed origins, or `'none'`.
     ...(path !== '/embed' && {'x-frame-options': 'DENY'}),
     'cross-origin-opener-policy': openerPolicyOf(path),
   })

@@ -32,7 +32,7 @@ const stop = async (signal: string) => {
   isDraining = true
   log.info({signal}, 'draining')
   await drain()
-  // A handler that never ends may still hold a database connection, so closing has a time limit.
+  // A handler that never ends may still use a database connection, so closing has a time limit.
   await Promise.race([tools.close().then(tracing.close), sleep(closeWithinMs)])
   log.info('stopped')
   process.exit(0)

@@ -9,13 +9,13 @@ type ViewWrite = {
   request: string
   /** The caller's `x-request-id`. */
   callerRequest: string | undefined
-  /** Path parameters of the route. They hold the ids of the objects that the write changes. */
+  /** Path parameters of the route: the ids of the objects that the write changes. */
   params: Record<string, string>
 }
 
 /**
  * Records a write in a staff view before the handler runs, so that a crash cannot hide it. A refusal with a status below 500 changes nothing, so
- * its record is removed. Any other failure may have changed something, so its record stays.
+ * its record is removed, unless the route declares `mayRefuseAfterChange`. Any other failure may have changed something, so its record stays.
  */
 export const recordViewWrite = async <A>(
   {db}: Pick<ApiDeps, 'db'>,
@@ -37,7 +37,7 @@ export const recordViewWrite = async <A>(
   try {
     return await act()
   } catch (error) {
-    if (error instanceof Refusal && error.status < 500) await forgetStaffAction(db, action)
+    if (error instanceof Refusal && error.status < 500 && !route.mayRefuseAfterChange) await forgetStaffAction(db, action)
     throw error
   }
 }

@@ -14,8 +14,8 @@ export const widgetPage = (config: Config, build: WidgetBuild): Reply =>
   writePage(config, build, {main: 'widget/main.ts', frameAncestors: "'none'", embed: null})
 
 /**
- * Returns the page of an embedded import. Only pages of `origins` may be around its frame. `frame` is null if the org of the template does not
- * list all of them; then no page may frame it.
+ * Returns the page of an embedded import. Only pages of `origins` may be around its frame. `frame` is null if the org of the template does not list
+ * all these origins. Then no page may frame the import.
  */
 export const embedPage = (config: Config, build: WidgetBuild, frame: EmbedFrame | null): Reply =>
   writePage(config, build, {

@@ -167,15 +167,14 @@ const Environment = z.object({
   OTEL_TRACES_SAMPLER_ARG: z.coerce.number().min(0).max(1).default(1),
 })
 
-/** The names of all environment variables of the service. */
 export const settingNames = Object.keys(Environment.shape)
 
 export type Config = ReturnType<typeof readConfig>
 export type ParsedEnvironment = z.output<typeof Environment>
 
 /**
- * Parses the environment. Call it once per process. Throws one error that names every variable that does not parse, or else the first broken
- * rule of `setting-rules.ts`.
+ * Parses the environment. Call this once per process. Throws one error that names every variable that does not parse, or else the first broken rule
+ * of `setting-rules.ts`.
  */
 export const readConfig = (environment: Record<string, string | undefined> = process.env) => {
   const parsed = Environment.safeParse(givenOf(environment))
@@ -190,14 +189,13 @@ export const readConfig = (environment: Record<string, string | undefined> = pro
 const givenOf = (environment: Record<string, string | undefined>) =>
   Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''))
 
-/** Returns the environment of the process, for the check of the settings. */
 export const readEnvironment = (): Record<string, string | undefined> => ({...process.env})
 
 export type SettingProblem = {names: string[]; message: string}
 
 /**
- * Finds every problem of an environment, whereas `readConfig` throws only the first broken rule. For the rules, a variable that does not parse
- * counts as not set. Also returns the parsed settings and the names of the variables that are set.
+ * Finds every problem of an environment, whereas `readConfig` throws only the first broken rule. For the rules, a variable that does not parse is not
+ * set. Also returns the parsed settings and the names of the variables that are set.
  */
 export const inspectSettings = (environment: Record<string, string | undefined>) => {
   const given = givenOf(environment)
@@ -231,7 +229,7 @@ export const readSetupConfig = (environment: Record<string, string | undefined> 
     DEFAULT_PLAN_CONFIRMED: '1',
   })
 
-/** Returns DATABASE_URL, for processes that need Postgres. If it is missing, the error says what to do. */
+/** Returns DATABASE_URL, for processes that need Postgres. Throws if the variable is not set. */
 export const databaseUrlOf = ({DATABASE_URL}: {DATABASE_URL?: string | undefined}) => {
   if (DATABASE_URL) return DATABASE_URL
   throw new Error(
@@ -247,8 +245,8 @@ export const directUrlOf = (config: {DATABASE_URL?: string | undefined; DATABASE
 }
 
 /**
- * Returns where files and the packed logs of ended runs are stored: in a bucket if one is configured, otherwise in a folder. Throws if a bucket
- * has no access key.
+ * Returns where files and the packed logs of ended runs are stored: in a bucket if one is configured, or else in a folder. Throws if a bucket has no
+ * access key.
  */
 export const storageOf = (
   config: Pick<Config, 'STORAGE_DIR' | `S3_${'BUCKET' | 'REGION' | 'ENDPOINT' | 'ACCESS_KEY_ID' | 'SECRET_ACCESS_KEY'}`>,

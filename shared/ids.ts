@@ -55,9 +55,7 @@ export const newIdAfter = (prefix: (typeof PREFIXES)[number], last: string | nul
   return rest.slice(0, -1) + ALPHABET[ALPHABET.indexOf(rest.at(-1)!) + 1] + ALPHABET[0]!.repeat(last.length - rest.length)
 }
 
-/**
- * Creates a UUIDv7: 48 bits of milliseconds, the version, a counter of 12 bits, and random bits. The variant bits are those of the random UUID.
- */
+/** A UUIDv7: 48 bits of milliseconds, the version, a counter of 12 bits, then the variant and random bits of a random UUID. */
 const uuidV7 = () => {
   tick()
   const random = randomUUID().replaceAll('-', '')
@@ -67,7 +65,7 @@ const uuidV7 = () => {
 
 const last = {ms: 0, count: 0}
 
-/** Advances the time of the ids, so that ids of one process sort by creation, also within a millisecond and after the clock was set back. */
+/** Keeps ids of one process sorted by creation, also within a millisecond and after the clock was set back. */
 const tick = () => {
   const now = Date.now()
   if (now > last.ms) Object.assign(last, {ms: now, count: 0})

@@ -4,9 +4,9 @@ import {type Job, job} from './queue.ts'
 import {Forecast} from './runs/forecast/forecast.ts'
 
 /**
- * Reads a connection's modules and fields from the CRM, and stores them as a discovery with its changes. One such job runs at a time per
- * connection. `upkeep`: the job is background work. It never makes the one probe call a minute that an exhausted CRM quota still allows, and
- * stores no new discovery if nothing changed.
+ * Reads a connection's modules and fields from the CRM and stores them as a discovery. One such job runs at a time per connection. `upkeep`:
+ * background work, which stores no discovery if nothing changed. Such a job never makes the one probe call a minute that an exhausted CRM quota still
+ * allows.
  */
 export const runDiscovery = job({
   name: 'discovery.run',
@@ -45,7 +45,6 @@ export const runImport = job({
   key: ({run}) => run,
 })
 
-/** The policy of jobs that read every row of an import. */
 const wholeImport = {
   policy: 'exclusive',
   retryLimit: 3,
@@ -69,9 +68,8 @@ export const checkImport = job({
 })
 
 /**
- * Checks the newest imports of the 20 most recently used templates of a connection again, after a discovery found changes. Leaves out imports
- * of more than 500,000 rows, and imports without a changed module. A job reads the newest discovery when it starts, so one waiting job per
- * connection is enough.
+ * After a discovery found changes, checks the newest imports of the connection's 20 most recently used templates. Leaves out imports of more than
+ * 500,000 rows, and imports without a changed module. A job reads the newest discovery when it starts, so one waiting job per connection is enough.
  */
 export const recheckTemplates = job({
   name: 'templates.recheck',
@@ -111,10 +109,7 @@ export const testSchedule = job({
   key: ({schedule}) => schedule,
 })
 
-/**
- * Sends an invitation by e-mail, if it can still be accepted. Sends nothing if it was mailed within the last hour, or the org mailed a hundred
- * within the last day.
- */
+/** Sends nothing if the invitation cannot be accepted or was mailed within the last hour, or if the org mailed 100 within the last day. */
 export const mailInvitation = job({
   name: 'invitation.mail',
   payload: z.object({org: z.string(), invitation: z.string()}),
@@ -150,8 +145,8 @@ export const eraseOrg = job({
 })
 
 /**
- * Reads a CRM org's licence and remaining quota, at most every 30 s per connection. While the quota is exhausted, makes only the probe call that
- * is then allowed. A caller waits for the result, so the job is tried once.
+ * Reads a CRM org's licence and remaining quota, at most every 30 s per connection. While the quota is exhausted, makes only the allowed probe call.
+ * A caller waits for the result, so the job is tried once.
  */
 export const checkCredits = job({
   name: 'credits.check',
@@ -161,8 +156,8 @@ export const checkCredits = job({
 })
 
 /**
- * The settings of a job that sends one request of an external engine: records to create or update, or parents whose subform rows are replaced.
- * Request and result are stored under the write's id. The job is tried once, so an unanswered write is not repeated automatically.
+ * Settings of jobs that send one request of an external engine. Request and result are stored under the write's id. The job is tried once, so an
+ * unanswered write is not repeated automatically.
  */
 const oneWrite = {
   payload: z.object({org: z.string(), write: z.string()}),
@@ -172,10 +167,7 @@ const oneWrite = {
 export const writeRecords = job({name: 'records.write', ...oneWrite})
 export const replaceRows = job({name: 'rows.replace', ...oneWrite})
 
-/**
- * The settings of short jobs whose state is a database row. A job is retried at most five times; after that, a periodic task continues from the
- * row.
- */
+/** Settings of short jobs whose state is a database row. After five retries, a periodic task continues from the row. */
 const overAtOnce = {
   retryLimit: 5,
   retryDelay: 2,
@@ -186,9 +178,8 @@ const overAtOnce = {
 }
 
 /**
- * Applies an event of the payment provider. The job does nothing if the event's row is already applied. If the org's billing lock is taken, the
- * job only defers the event. When the holder releases the lock, it enqueues the job of the org's oldest deferred event. That job also applies
- * the other events of the org that wait.
+ * Applies an event of the payment provider, unless its row is already applied. If another process has the org's billing lock, the job only defers the
+ * event. When that process releases the lock, it enqueues one job, which applies all deferred events of the org.
  */
 export const applyPaymentEvent = job({
   name: 'payment.event',

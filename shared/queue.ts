@@ -55,8 +55,8 @@ export const openQueue = async (
 }
 
 /**
- * Updates the queue for a release: migrates its schema, creates new queues and updates the settings of the others. `run` executes a statement
- * and is called for one at a time. The `policy` of an existing queue cannot change; it decides how jobs of one key exclude each other.
+ * Migrates the queue's schema, creates new queues and updates the settings of existing queues. `run` is called for one statement at a time. The
+ * `policy` of an existing queue cannot change; it decides how jobs with one key exclude each other.
  */
 export const raiseQueue = async (jobs: Job[], {log, run}: {log: Log; run(text: string, values?: unknown[]): Promise<Rows>}) => {
   const queue = new PgBoss({db: {executeSql: inTurn(run)}, supervise: false, schedule: false})
@@ -79,8 +79,8 @@ const inTurn = <A extends unknown[], T>(run: (...given: A) => Promise<T>) => {
 }
 
 /**
- * Enqueues a job in `tx`, so that the job exists only if the transaction commits. Returns the id of the new job. If the policy allows no second
- * job with this key, returns the id of the existing one, or null if that ended meanwhile.
+ * Enqueues a job in `tx`, so that the job exists only if the transaction commits. Returns the id of the new job. If the policy allows no second job
+ * with this key, returns the id of the existing job, or null if that job ended meanwhile.
  */
 export const enqueue = <P extends z.ZodType>(queue: Queue, job: Job<P>, payload: z.input<P>, how: SendOptionsOf): Promise<string | null> =>
   traced(`enqueue ${job.name}`, {kind: 'producer'}, () => put(queue, job, payload, how))
@@ -89,7 +89,7 @@ type SendOptionsOf = {tx: Tx; track?: boolean} & Omit<SendOptions, 'db'>
 
 const put = async <P extends z.ZodType>(queue: Queue, job: Job<P>, payload: z.input<P>, {tx, track = true, ...options}: SendOptionsOf) => {
   const cause = traceparent()
-  // The trace parent is stored beside the ids, where tracing reads it. The payload schemas ignore it.
+  // The trace parent is stored in the job's data for tracing. The payload schemas ignore the trace parent.
   const data = {...(job.payload.parse(payload) as object & {org: string}), ...(cause && {traceparent: cause})}
   const key = job.key?.(data as z.output<P>)
   const id = randomUUID()
@@ -110,6 +110,12 @@ export type JobState = 'queued' | 'running' | 'done' | 'refused' | 'failed' | 'c
 export const readJob = async (queue: Queue, {name, id}: {name: string; id: string}) => {
   const [found] = await queue.findJobs<object>(name, {id})
   return found && describe(found)
+}
+
+/** Reads the payload of a job; undefined once the queue has deleted the job. */
+export const readPayload = async <P extends z.ZodType>(queue: Queue, {name, payload}: Job<P>, id: string) => {
+  const [found] = await queue.findJobs<object>(name, {id})
+  return found && payload.parse(found.data)
 }
 
 /** Reads the newest job of this key; undefined if there is none, or if the queue has deleted it. */

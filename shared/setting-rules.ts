@@ -51,7 +51,7 @@ const refuseForeignProvider = ({NODE_ENV, PAYMENT_API_URL, PAYMENT_API_KEY}: Par
     throw new Error('Production sends a live key only to the payment provider itself. Unset PAYMENT_API_URL.')
 }
 
-/** Rules over several variables. Each throws what is wrong and what to do; `names` are the variables that the error can name. */
+/** Checks of the parsed variables. `assert` throws what is wrong and what to do. `names`: the variables that this error can name. */
 export const rules: {names: string[]; assert(config: ParsedEnvironment): void}[] = [
   {names: ['DATABASE_URL'], assert: refuseUnknownPooler},
   {names: ['SMTP_URL', 'MAIL_FROM'], assert: requireSender},

@@ -7,7 +7,7 @@ const Pool = z.enum(['included', 'purchased'])
 export type CreditPool = z.infer<typeof Pool>
 
 /**
- * The AI credits of an org, as decimal numbers with at most six places. Postgres adds them, because a sum in JavaScript rounds. `available`:
+ * The AI credits of an org, as decimal numbers with at most six places. Postgres computes the sums, because JavaScript would round them. `available`:
  * credits that are neither reserved nor spent.
  */
 const Account = z.object({included: z.number(), purchased: z.number(), reserved: z.number(), available: z.number()})
@@ -69,7 +69,7 @@ export const postEntry = (tx: Tx, {org, kind, ref, feature = null, included = 0,
 
 type NewGrant = {org: string; ref: string; pool: CreditPool; credits: number; basis: number | null; expiresAt: string | null}
 
-/** Gives the org a grant of AI credits. Returns false if a grant with this ref exists. */
+/** Returns false if a grant with this ref exists. */
 export const insertGrant = async (tx: Tx, {org, ref, pool, credits, basis, expiresAt}: NewGrant) => {
   const {rowCount} = await tx.query(sql.type(Empty)`
     insert into credit_grants (org_id, ref, pool, credits, credits_fraction, remaining, remaining_fraction, basis, expires_at)
@@ -110,7 +110,7 @@ export const endPlanGrants = (tx: Tx, org: string) =>
 
 const Sums = z.object({included: z.number(), purchased: z.number()})
 
-/** Expires the unreserved credits of overdue grants. Returns the expired credits by pool. */
+/** Expires the unreserved credits of grants whose time has passed. Returns the expired credits by pool. */
 export const expireGrants = (tx: Tx, org: string) =>
   tx.one(sql.type(Sums)`
     with due as (
@@ -137,7 +137,7 @@ const reservation = sql.fragment`ref, feature, amount, state, spent, expires_at 
 export const findReservation = (tx: Tx, {org, ref}: {org: string; ref: string}) =>
   tx.maybeOne(sql.type(CreditReservation)`select ${reservation} from credit_reservations where org_id = ${org} and ref = ${ref}`)
 
-/** Lists the org's reservations that were not settled in time. */
+/** Lists the org's reservations that expired before they were settled. */
 export const listAbandoned = (tx: Tx, org: string) =>
   tx.any(sql.type(CreditReservation)`
     select ${reservation} from credit_reservations where org_id = ${org} and state = 'reserved' and expires_at <= lading_now()`)

@@ -34,7 +34,6 @@ const Sums = z.object({
 const sums = sql.fragment`feature, sum(requests)::int8 as requests, sum(failed)::int8 as failed, sum(input_tokens)::int8 as "inputTokens",
   sum(output_tokens)::int8 as "outputTokens", sum(credits)::int8 as credits`
 
-/** Lists the AI usage of one period by feature. */
 export const listAiUsage = (db: Db, {org, periodStart}: {org: string; periodStart: string}) =>
   db.any(
     sql.type(Sums)`select ${sums} from ai_usage where org_id = ${org} and period_start = ${periodStart} group by feature order by feature`,

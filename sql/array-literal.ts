@@ -6,7 +6,6 @@ export const arrayLiteral = (values: readonly Element[]): string => literal(valu
 export const columnLiteral = <Row, Name extends keyof Row>(rows: readonly Row[], name: Name): string =>
   literal(rows.length, at => rows[at]![name] as Element)
 
-/** Formats one value per row, which `read` returns. */
 export const mappedLiteral = <Row>(rows: readonly Row[], read: (row: Row) => Element): string => literal(rows.length, at => read(rows[at]!))
 
 const literal = (length: number, elementAt: (at: number) => Element) => {

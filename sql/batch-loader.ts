@@ -11,10 +11,9 @@ type WaitingKey<Key, Row> = {key: Key; since: number; resolve: (row: Row | undef
 type Gate<Key, Row> = {waiting: WaitingKey<Key, Row>[]; flights: number; isDue: boolean}
 
 /**
- * Returns a function that finds one row by one key, as a batch loader over a named statement. One query serves all keys of the same turn of the
- * event loop, or the keys that arrived while `mostQueries` earlier queries ran. An idle server queries at once; a busy server sends one query
- * for many requests. Nothing is cached: each key is read after its request. `text` takes the keys as the array `$1`. Each returned row carries
- * `n`, the position of its key in the array, from 1.
+ * Returns a batch loader over a named statement: a function that finds one row by one key. One query serves all keys of the same turn of the event
+ * loop, or the keys that arrived while `mostQueries` earlier queries ran. Nothing is cached. `text` takes the keys as the array `$1`. Each returned
+ * row has `n`, the position of its key in the array, from 1.
  */
 export const openBatchLoader = <Key, Row extends object>(name: string, text: string, {patienceMs = mostPatientMs} = {}) => {
   const gates = new WeakMap<Hot, Gate<Key, Row>>()

@@ -27,7 +27,7 @@ const account = sql.fragment`org_id as org, customer_id as customer, customer_em
 export const keepAccount = (db: Db, org: string) =>
   db.query(sql.type(Empty)`insert into billing_accounts (org_id) values (${org}) on conflict do nothing`)
 
-/** Finds the org's billing account, or null if the org never used billing. */
+/** Returns null if the org never used billing. */
 export const findBillingAccount = (db: Db, org: string) =>
   db.maybeOne(sql.type(Account)`select ${account} from billing_accounts where org_id = ${org}`)
 
@@ -65,7 +65,7 @@ export const dropHold = async (tx: Tx, {org, holder}: {org: string; holder: stri
   return rowCount === 1
 }
 
-/** Stores the org's customer id and e-mail address, each unless one is stored. Returns the stored id. */
+/** Stores the org's customer id and e-mail address, but keeps values that are already stored. Returns the stored id. */
 export const keepCustomer = (db: Db, {org, customer, email}: {org: string; customer: string; email: string}) =>
   db.oneFirst(sql.type(z.object({customer: z.string()}))`
     update billing_accounts set customer_id = coalesce(customer_id, ${customer}), customer_email = coalesce(customer_email, ${email})
@@ -81,7 +81,6 @@ export const keepBillingEmail = (db: Db, {org, email}: {org: string; email: stri
     where org_id = ${org}
     returning customer_id as customer, customer_email as email, checkout_seq as seq`)
 
-/** Removes the e-mail address if the org has no customer at the provider. */
 export const forgetBillingEmail = (db: Db, org: string) =>
   db.query(sql.type(Empty)`update billing_accounts set customer_email = null where org_id = ${org} and customer_id is null`)
 

@@ -22,8 +22,8 @@ const grown = sql.fragment`
   greatest(0, coalesce(floor(extract(epoch from lading_now() - greatest(b.cut_at, b.grown_at)) / ${growSeconds}), 0))::int`
 
 /**
- * Locks the CRM org's slot budget until the transaction ends; creates it if there is none. The budget grows by one for every ten seconds without
- * a cut, up to its cap. A budget at its cap follows a changed cap at once. `turn`: a number that increases every two seconds. `turnMs`: the ms
+ * Locks the CRM org's slot budget until the transaction ends; creates it if there is none. The budget grows by one for every ten seconds without a
+ * cut, up to its cap. If a full budget's cap changes, the budget changes at once. `turn`: a number that increases every two seconds. `turnMs`: the ms
  * until the next turn.
  */
 export const lockBudget = (tx: Tx, {dc, crmOrgId}: CrmOrg, cap: number) =>
@@ -36,8 +36,8 @@ export const lockBudget = (tx: Tx, {dc, crmOrgId}: CrmOrg, cap: number) =>
       ceil(1000 * (${turnSeconds} - mod(extract(epoch from lading_now()), ${turnSeconds})))::int as "turnMs"`)
 
 /**
- * Cuts the slot budget by 30 % and notifies all holders. Returns the new budget. Returns null if the CRM org has no budget, or if the budget was
- * cut less than two seconds ago: calls that are refused together count once.
+ * Cuts the slot budget by 30 % and notifies all holders. Returns the new budget. Returns null if the CRM org has no budget, or if the budget was cut
+ * less than two seconds ago, so that calls that are refused together cause one cut.
  */
 export const cutBudget = async (db: Db, org: CrmOrg) => {
   const cut = await db.maybeOne(sql.type(Budget.pick({total: true}))`
@@ -63,8 +63,8 @@ export type ShareRow = z.output<typeof Share>
 const TakenShare = Share.extend({replaced: z.boolean()})
 
 /**
- * Returns the live shares of all holders. Call it under the budget's lock. Deletes expired shares and those marked `replaced`: the holder's
- * own shares, and those of `takenOver`, the runs that the holder took over. The caller stores the holder's shares again.
+ * Returns the live shares of all holders. Call this under the budget's lock. Deletes expired shares and those marked `replaced`: the holder's own
+ * shares, and those of `takenOver`, the runs that the holder took over. The caller stores the holder's shares again.
  */
 export const takeShares = (tx: Tx, org: CrmOrg, {holder, takenOver}: {holder: string; takenOver: number[]}) => {
   const replaced = sql.fragment`(holder = ${holder} or coalesce(run_no = any(${sql.array(takenOver, 'int8')}), false))`

@@ -44,7 +44,7 @@ type NewBulkJob = {
   secret: Buffer
 }
 
-/** Inserts a job before the intent of its rows. Returns its number; null if this owner has lost the run. */
+/** Inserts a job. Call this before the intent of its rows. Returns the job's number; null if this owner has lost the run. */
 export const insertBulkJob = (db: Db, {run, fence, flow, operation, fileName, rows, secret}: NewBulkJob) =>
   db.maybeOneFirst(sql.type(z.object({no: z.number()}))`
     insert into bulk_jobs (run_no, job_no, flow_no, operation, file_name, rows, secret)
@@ -52,7 +52,7 @@ export const insertBulkJob = (db: Db, {run, fence, flow, operation, fileName, ro
       ${sql.binary(secret)} where exists (${headOf({run, fence})})
     returning job_no as no`)
 
-/** Changes a job. Returns false if this owner has lost the run. */
+/** Returns false if this owner has lost the run. */
 const changeJob = async (db: Db, {run, no, fence}: OwnedJob, change: ReturnType<typeof sql.fragment>): Promise<boolean> => {
   const {rowCount} = await db.query(sql.type(Empty)`
     update bulk_jobs set ${change} where run_no = ${run} and job_no = ${no} and exists (${headOf({run, fence})})`)
@@ -60,7 +60,7 @@ const changeJob = async (db: Db, {run, no, fence}: OwnedJob, change: ReturnType<
 }
 
 /**
- * Stores the storage key of a job's rows, and removes it from the list of objects that no row names. Returns false if this owner has lost the
+ * Stores the storage key of a job's rows, and removes the key from the list of objects that no row names. Returns false if this owner has lost the
  * run. Throws if the object was marked for removal meanwhile.
  */
 export const nameBulkRows = (db: Pool, job: OwnedJob & {key: string; sealed: string; rows: number}) =>
@@ -97,8 +97,8 @@ export const listOpenBulkJobs = (db: Db, run: number) =>
     order by job_no`)
 
 /**
- * Marks jobs without rows in flight as done. Such jobs remain if an owner died before the intent or after the settlement of the rows, or if the
- * run ended before the job. A job with an id counts as abandoned, because the CRM may still execute it.
+ * Marks jobs without rows in flight as done. Such jobs remain if an owner died before the intent or after the settlement of the rows, or if the run
+ * ended before the job. A job with an id is treated as abandoned, because the CRM may still execute it.
  */
 export const endEmptyBulkJobs = (db: Db, {run, fence}: Omit<OwnedJob, 'no'>) =>
   db.query(sql.type(Empty)`

@@ -38,10 +38,7 @@ export const readSessionCaller = openBatchLoader<string, SessionCaller>(
   from unnest($1::text[]) with ordinality k (id, n) join sessions b on b.id = k.id ${joined}`,
 )
 
-/**
- * Reads the caller of an API token by the hash of its secret. Authenticating a request reads nothing else. `stale`: the stored time of the last
- * use is older than a minute, or there is none.
- */
+/** Reads the caller of an API token by the hash of its secret. `stale`: the stored time of the last use is older than a minute, or there is none. */
 export const readTokenCaller = openBatchLoader<Buffer, TokenCaller>(
   'token-caller',
   `select ${callerColumns}, b.revoked_at is not null as revoked, coalesce(b.last_used_at < lading_now() - interval '1 minute', true) as stale

@@ -2,15 +2,15 @@ import {z} from 'zod'
 import {type Db, type Hot, prepare, sql} from './database.ts'
 
 /**
- * The codes for how a row got its record. Within one chain, only one row may have created (`made`) or claimed (`taken`) a record. `matched`: the
- * row found the record and did not write it. `unchanged`: the row would have updated the record, which already held every value. `deleted`: the
- * row deleted it. `undeleted`: an undo restored it from the recycle bin.
+ * The codes for how a row got its record. Within one chain, only one row may have created (`made`) or claimed (`taken`) a record. `matched`: the row
+ * found the record and did not write it. `unchanged`: the row would have updated the record, which already had every value. `undeleted`: an undo
+ * restored the record from the recycle bin.
  */
 export const HOW = {made: 1, taken: 2, updated: 3, matched: 4, unchanged: 5, deleted: 6, undeleted: 7} as const
 
 /**
- * Finds the records that rows of these chains wrote, by match key. So a run finds these records before the CRM's search shows them. `recordId`
- * is null for a row with an unanswered create: a record with the key may exist.
+ * Finds the records that rows of these chains wrote, by match key, because the CRM's search may not show these records yet. `recordId` is null for a
+ * row with an unanswered create: a record with the key may exist.
  */
 export const findMatches = (hot: Hot, {chains, module, keys}: {chains: number[]; module: number; keys: Buffer[]}) =>
   findMatchesStatement(hot, [chains, module, keys])

@@ -65,8 +65,8 @@ export const clearPlanCheckout = (tx: Tx, {org, session}: {org: string; session:
   tx.query(sql.type(Empty)`update billing_accounts set plan_checkout = null where org_id = ${org} and plan_checkout = ${session}`)
 
 /**
- * Finds a Checkout by the provider's session. If the process died before it stored the session, finds it by our own id, which the session
- * carries.
+ * Finds a Checkout by the provider's session. If the process died before it stored the session, finds the Checkout by our own id, which the session
+ * contains.
  */
 export const findCheckout = (db: Db, {session, id}: {session: string; id: string | null}) =>
   db.maybeOne(sql.type(Checkout)`

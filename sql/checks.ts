@@ -34,7 +34,7 @@ export const findCheck = (db: Db, {importNo, connector}: {importNo: number; conn
 
 type FinishedCheck = {importNo: number; startedAt: string; rows: number; ground: string; discovery: string; problems: readonly object[]}
 
-/** Replaces the previous check and its problems. The caller has locked the import. */
+/** The caller has locked the import. */
 export const replaceCheck = async (tx: Tx, {importNo, startedAt, rows, ground, discovery, problems}: FinishedCheck) => {
   await tx.query(sql.type(z.object({}))`delete from checks where import_no = ${importNo}`)
   const no = await tx.oneFirst(sql.type(z.object({no: z.number()}))`

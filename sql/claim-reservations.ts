@@ -9,13 +9,16 @@ type RecordRef = {chain: number; module: number; key: string; recordId: string}
 /** A reservation of the record for this row while the CRM is queried. `id`: the request that reserves it. */
 export type ClaimReservation = RecordRef & {id: string; run: number}
 
-/** Deletes the row's earlier reservation in the module, because a row has only one. Also deletes the record's expired reservation by any row. */
+/**
+ * Deletes the row's earlier reservation in the module, because a row has only one reservation. Also deletes the record's expired reservation by any
+ * row.
+ */
 export const releaseReservations = (tx: Tx, {chain, module, key, recordId}: RecordRef) =>
   tx.query(sql.type(Empty)`
     delete from takes
     where chain_no = ${chain} and module_no = ${module} and (row_key = ${key} or (record_id = ${recordId} and until <= lading_now()))`)
 
-/** Reserves the record for the row. Returns false if another row has reserved it. */
+/** Reserves the record for the row. Returns false if another row has reserved the record. */
 export const insertReservation = async (
   tx: Tx,
   {chain, module, key, recordId, id, run}: ClaimReservation,
@@ -43,7 +46,7 @@ export const deleteReservation = (db: Db, {chain, module, recordId, id}: ClaimRe
   db.query(sql.type(Empty)`
     delete from takes where chain_no = ${chain} and module_no = ${module} and record_id = ${recordId} and id = ${id}`)
 
-/** Whether another row of the chain created, claimed or updated the record, or any row matched the record without a change. */
+/** Whether another row of the chain created, claimed or updated the record, or any row, even this one, matched the record without writing it. */
 export const isRecordHeld = (tx: Tx, {chain, module, key, recordId}: RecordRef) =>
   tx.exists(sql.type(Empty)`
     select from (
@@ -70,7 +73,7 @@ export const findChainStart = (db: Db, {run, most}: {run: number; most: number})
       where depth < ${most})
     select authorised_at as at, lading_now() as now from walked where retry_of is null and run_no = first`)
 
-/** Returns the flow and the row number from the row's unsettled entry, or null if it has none. */
+/** Returns the flow and the row number from the row's unsettled entry, or null if the row has none. */
 export const findRowState = (tx: Tx, {chain, module, key}: RecordRef) =>
   tx.maybeOne(sql.type(z.object({flow: z.string().nullable(), number: z.number().nullable()}))`
     select n.name as flow, nullif(row_number, 0) as number

@@ -4,7 +4,7 @@ import {Capabilities} from './doctor-reports.ts'
 
 const Warning = z.object({code: z.enum(['noApiAccess', 'notAdmin', 'limitedView']), modules: z.array(z.string())})
 export type ConnectorWarning = z.output<typeof Warning>
-/** Warnings of a connection. Unknown warnings are left out, because a newer build may store some during a rolling upgrade. */
+/** Unknown warnings are left out, because a newer build may store some during a rolling upgrade. */
 const Warnings = z.array(z.unknown()).transform(warnings => warnings.flatMap(one => Warning.safeParse(one).data ?? []))
 
 export const Connector = z.object({
@@ -29,7 +29,6 @@ export type ConnectorRow = z.output<typeof Connector>
 const columns = sql.fragment`id, org_id as org, name, kind, dc, state, crm_org_id as "crmOrgId", api_domain as "apiDomain",
   crm_user_id as "crmUserId", crm_user_name as "crmUserName", scopes, writes_paused as "writesPaused", warnings, capabilities, created_at as "createdAt"`
 
-/** A new connection, with the consent as the CRM reported it. */
 type NewConnector = {
   id: string
   org: string
@@ -73,11 +72,11 @@ export const reconnect = (
       order by id desc limit 1 for update)
     returning id, name`)
 
-/** Finds a connection of the org. Returns null if it does not exist or belongs to another org. */
+/** Returns null if the connection does not exist or belongs to another org. */
 export const findConnector = (db: Db, {org, id}: {org: string; id: string}) =>
   db.maybeOne(sql.type(Connector)`select ${columns} from connectors where org_id = ${org} and id = ${id}`)
 
-/** Reads a connection without checking its org. Only for the adapter, whose callers have checked it. */
+/** Reads a connection without checking its org. Only for the adapter, whose callers have checked the org. */
 export const readConnector = (db: Db, id: string) => db.maybeOne(sql.type(Connector)`select ${columns} from connectors where id = ${id}`)
 
 /** Reads the document that describes a generic connection. Returns null for other kinds of connection. */
@@ -91,7 +90,7 @@ export const listConnectors = (db: Db, org: string) =>
 export const endConnector = (db: Db, id: string) =>
   db.query(sql.type(z.object({}))`update connectors set state = 'ended' where id = ${id} and state = 'connected'`)
 
-/** Locks the connection's row until the transaction ends. Returns null if it does not exist or belongs to another org. */
+/** Locks the connection's row until the transaction ends. Returns null if the connection does not exist or belongs to another org. */
 export const lockConnector = (tx: Tx, {org, id}: {org: string; id: string}) =>
   tx.maybeOne(sql.type(Connector)`select ${columns} from connectors where org_id = ${org} and id = ${id} for no key update`)
 
@@ -119,7 +118,7 @@ const WriteStatus = z.enum(['open', 'paused', 'ended', 'disconnected'])
 export type WriteStatus = z.output<typeof WriteStatus>
 
 /**
- * Returns the write status of a run's connection: `open` without a connection. For a dry run, paused writes count as `open`. The intent
+ * Returns the write status of a run's connection. It is `open` for a run without a connection, and for a dry run while writes are paused. The intent
  * statement and the heartbeat check the same status.
  */
 export const findWriteStatus = (db: Db, run: number) =>
@@ -130,9 +129,9 @@ export const listHonoured = (db: Db, org: string) =>
   db.any(sql.type(Connector)`select ${columns} from connectors where org_id = ${org} and state = 'connected' order by id`)
 
 /**
- * Takes at most `limit` connected connections of open orgs whose last discovery is older than `hours`. Those with the oldest discovery take
- * precedence. Does not take the same connection again for `againHours`, so that a failing one does not block others. Leaves out connections
- * without a discovery: the first discovery is made on request.
+ * Takes at most `limit` connected connections of open orgs whose last discovery is older than `hours`, oldest discovery first. Does not take the same
+ * connection again for `againHours`, so that a failing connection does not block others. Leaves out connections without a discovery, because the
+ * first discovery is made on request.
  */
 export const takeStaleConnectors = (tx: Tx, {hours, againHours, limit}: {hours: number; againHours: number; limit: number}) =>
   tx.any(sql.type(z.object({id: z.string(), org: z.string()}))`

@@ -26,7 +26,9 @@ export const findCrmQuota = (db: Db, org: CrmOrg) =>
       allowance, allowance_at_least as "allowanceAtLeast", edition, spent_at is not null as spent, spent_at as "spentAt"
     from crm_allowances where ${here(org)}`)
 
-/** SQL that is true if a connection to the CRM org exists. So a late answer stores nothing after the last connection was deleted. */
+/**
+ * SQL that is true if a connection to the CRM org exists. Without this check, a late answer would be stored after the last connection was deleted.
+ */
 const isKnown = ({dc, crmOrgId}: CrmOrg) => sql.fragment`exists (select from connectors where dc = ${dc} and crm_org_id = ${crmOrgId})`
 
 export const isQuotaExhausted = (db: Db, org: CrmOrg) =>
@@ -44,7 +46,7 @@ export const takeProbe = async (db: Db, org: CrmOrg, {seconds}: {seconds: number
   return (await isQuotaExhausted(db, org)) ? 'wait' : 'not spent'
 }
 
-/** Marks the quota as exhausted. The refused call counts as the first probe. Later refusals change only the remaining count. */
+/** Marks the quota as exhausted. The refused call is the first probe. Later refusals change only the remaining count. */
 export const keepQuotaExhausted = (db: Db, org: CrmOrg) =>
   db.query(sql.type(Empty)`
     insert into crm_allowances as a (dc, crm_org_id, spent_at, probe_at, remaining, remaining_at)

@@ -13,6 +13,12 @@ type OfTemplate = {org: string; template: string}
 export const findContract = (db: Db, {org, template}: OfTemplate) =>
   db.maybeOne(sql.type(Contract)`select ${columns} from data_contracts where template_id = ${template} and org_id = ${org}`)
 
+/** Lists the contracts of the org's shared templates, each with the name of its template. */
+export const listSharedContracts = (db: Db, org: string) =>
+  db.any(sql.type(Contract.extend({name: z.string()}))`
+    select t.name, c.sources, c.version, c.updated_at as "updatedAt" from data_contracts c join templates t on t.id = c.template_id
+    where c.org_id = ${org} and t.shared`)
+
 /** Stores the contract as its next version. The caller has locked the template. */
 export const storeContract = (tx: Tx, {org, template, sources}: OfTemplate & {sources: readonly unknown[]}) =>
   tx.one(sql.type(Contract)`
@@ -32,7 +38,6 @@ export type AcceptedFileRow = z.output<typeof AcceptedFile>
 /** The number of accepted files that are kept per slot. */
 const mostAccepted = 10
 
-/** Lists the newest accepted files of a template, newest first. */
 export const listAcceptedFiles = (db: Db, {org, template}: OfTemplate) =>
   db.any(sql.type(AcceptedFile)`
     select slot, source_id as "sourceId", rows, columns, accepted_at as "acceptedAt" from accepted_files

@@ -21,9 +21,9 @@ const parseRows: Interceptor = {
 }
 
 /**
- * Opens the connection pool. int8 values are returned as numbers, because our counters stay below 2^53. timestamptz values are returned as ISO
- * 8601 UTC with milliseconds. Connections are not reset between uses: queries leave no session state behind (no SET, LISTEN, temp tables or
- * session locks). Prepared statements stay, because later uses need them. Behind a pooler, the server's timeouts are settings of the role.
+ * Opens the connection pool. int8 values are returned as numbers, because our counters stay below 2^53, and timestamptz values as ISO 8601 UTC with
+ * milliseconds. Connections are not reset between uses: queries leave no session state behind (no SET, LISTEN, temp tables or session locks), and
+ * prepared statements must stay. Behind a pooler, the server's timeouts are settings of the role.
  */
 export const openDatabase = (url: string, {connections = 10}: {connections?: number} = {}): Promise<Pool> =>
   createPool(url, {
@@ -98,8 +98,8 @@ export const sqlStateOf = (error: unknown): string | null => {
 }
 
 /**
- * Whether a failed statement may have been committed: the connection or the server was lost, or no answer came in time. Other database errors
- * and programming errors mean that nothing was committed. All other errors count as unknown.
+ * Whether a failed statement may have been committed: the connection or the server was lost, or no answer came in time. Other database errors and
+ * programming errors mean that nothing was committed. For any other error, the result is true.
  */
 export const isFateUnknown = (error: unknown) => {
   const state = sqlStateOf(error)

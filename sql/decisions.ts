@@ -13,8 +13,8 @@ export type QuestionKind = 'match' | 'lookup' | 'edit'
 type Choice = 'record' | 'create' | 'skip' | 'first' | 'ask' | 'overwrite' | 'keep'
 
 /**
- * An answer of a user. `key`: the question that it answers. Null for a rule, which answers all questions of this kind in the flow, or only those
- * about `field` if it is set.
+ * An answer of a user. `key`: the question that the user answers. Null for a rule, which answers all questions of this kind in the flow, or only
+ * those about `field` if it is set.
  */
 export type NewDecision = {
   flowId: string

@@ -45,7 +45,7 @@ export const findPending = (db: Db, {org, endpoint, kind}: OfEndpoint & {kind: s
     select ${columns} from deliveries d join notices n using (notice_no)
     where d.org_id = ${org} and endpoint_id = ${endpoint} and n.kind = ${kind} and state = 'pending' order by d.id limit 1`)
 
-/** Restarts a delivery from its first attempt, due now. Returns null if it does not exist. */
+/** Restarts a delivery from its first attempt, due now. Returns null if the delivery does not exist. */
 export const beginAgain = (tx: Tx, {org, endpoint, id}: OfEndpoint & {id: string}) =>
   tx.maybeOneFirst(sql.type(z.object({id: z.string()}))`
     update deliveries set state = 'pending', attempts = 0, next_at = lading_now()
@@ -72,9 +72,9 @@ const ClaimedPost = z.object({
 export type ClaimedPost = z.output<typeof ClaimedPost>
 
 /**
- * Claims a due delivery and its endpoint for `seconds`; null if none can be sent now. Takes the endpoint that was served longest ago. The claim
- * lasts longer than a request. If a sender dies, another sender continues after the claim. An endpoint has one sender at a time and an org at
- * most `perOrg`, so a slow endpoint blocks no other org. The attempt is counted before the request is sent.
+ * Claims a due delivery and its endpoint for `seconds`, which is longer than a request takes. Null if none can be sent now. Takes the endpoint that
+ * was served longest ago. An endpoint has one sender at a time and an org at most `perOrg`, so that a slow endpoint does not block other orgs. The
+ * attempt is counted before the request is sent.
  */
 export const claimPosting = (db: Db, {seconds, perOrg}: {seconds: number; perOrg: number}) =>
   db.maybeOne(sql.type(ClaimedPost)`

@@ -23,7 +23,7 @@ export const listNewestFields = (db: Db, org: string) =>
 
 const Removed = z.object({module: z.string(), field: DiscoveredField, removedAt: z.string()})
 
-/** Lists fields that an earlier discovery found and the newest one did not, of one module or of the whole connection. */
+/** Lists fields that an earlier discovery found and the newest discovery did not, of one module or of the whole connection. */
 export const listRemovedFields = (db: Db, {connector, module = null}: {connector: string; module?: string | null}) =>
   db.any(sql.type(Removed)`
     select module, field, removed_at as "removedAt" from removed_fields

@@ -46,7 +46,7 @@ export const DiscoveredModule = z.object({
   visible: z.boolean(),
   /** The module and the field that contain a subform's rows. Null for other modules. */
   subformOf: z.object({module: z.string(), field: z.string()}).nullable(),
-  /** The field that holds a record's name. */
+  /** The field that contains a record's name. */
   namingField: z.string().nullable(),
   /** Why this discovery could not read the fields. The listed fields are then those of an earlier discovery, or none. */
   unread: z.object({code: z.string().nullable(), status: z.number().nullable(), message: z.string()}).optional(),
@@ -83,7 +83,7 @@ export type DiscoveryDiff = z.output<typeof DiscoveryDiff>
 /** A discovery without its modules. `seenAt`: when the CRM was last found in this state. */
 const Discovery = z.object({id: z.string(), createdAt: z.string(), seenAt: z.string(), diff: DiscoveryDiff})
 
-/** Stores a discovery: its modules and the changes since the previous one. The caller makes the `id` by `newId('dis')`. */
+/** The caller makes the `id` by `newId('dis')`. */
 export const insertDiscovery = async (
   tx: Tx,
   {id, connector, modules, diff}: {id: string; connector: string; modules: DiscoveredModule[]; diff: DiscoveryDiff},
@@ -100,7 +100,6 @@ export const insertDiscovery = async (
 export const markDiscoverySeen = (tx: Tx, id: string) =>
   tx.oneFirst(sql.type(z.object({id: z.string()}))`update discoveries set seen_at = lading_now() where id = ${id} returning id`)
 
-/** Finds the newest discovery of the connection, or null if there is none. */
 export const findLatestDiscovery = (db: Db, connector: string) =>
   db.maybeOne(sql.type(Discovery)`
     select id, created_at as "createdAt", seen_at as "seenAt", diff from discoveries where connector_id = ${connector} order by id desc limit 1`)
@@ -111,7 +110,7 @@ export const listDiscoveredModules = (db: Db, discovery: string): Promise<readon
       select module from discovered_modules where discovery_id = ${discovery} order by api_name collate "C"`)
     .then(rows => rows.map(({module}) => module))
 
-/** Finds the module in the newest discovery of this connection, or null if it has no such module. */
+/** Returns null if the newest discovery of the connection has no such module. */
 export const findDiscoveredModule = async (db: Db, {connector, module}: {connector: string; module: string}) => {
   const row = await db.maybeOne(sql.type(z.object({module: DiscoveredModule}))`
     select module from discovered_modules

@@ -6,11 +6,11 @@ import {type Db, sql, type Tx} from './database.ts'
  * vendor's pages up to API version 7. The overview of version 8 names higher limits for some values.
  */
 export const Capabilities = z.object({
-  /** The limit on values in one `in` of a COQL query. */
+  /** Maximum number of values in one `in` of a COQL query. */
   coqlInSize: z.int().min(10).max(1_000).catch(50),
-  /** The limit on `in` conditions in one COQL query. */
+  /** Maximum number of `in` conditions in one COQL query. */
   coqlInLists: z.int().min(1).max(20).catch(10),
-  /** The limit on columns in one COQL query. */
+  /** Maximum number of columns in one COQL query. */
   coqlColumns: z.int().min(10).max(1_000).catch(50),
   /** The form in which a COQL query escapes a quote inside a text. */
   coqlQuote: z.enum(['doubled', 'backslash']).catch('doubled'),
@@ -48,7 +48,7 @@ export type DoctorReport = z.output<typeof DoctorReport>
 const Row = DoctorReport.extend({ranAt: z.string()})
 export type DoctorReportRow = z.output<typeof Row>
 
-/** Finds the doctor's report on the connection, or null if the doctor has not run yet. */
+/** Returns null if the doctor has not run on this connection. */
 export const findDoctorReport = async (db: Db, connector: string): Promise<DoctorReportRow | null> => {
   const row = await db.maybeOne(sql.type(z.object({report: DoctorReport, ranAt: z.string()}))`
     select report, ran_at as "ranAt" from doctor_reports where connector_id = ${connector}`)

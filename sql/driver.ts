@@ -8,11 +8,10 @@ import {
 } from 'slonik'
 
 /**
- * Opens a slonik driver over `pg` in which a lost connection affects only its own queries. With slonik's own driver, a lost connection can end
- * the process or block its caller for ever. That driver also reads the types over an extra connection. Each client keeps an error listener until
- * it ends. A connection that cannot be opened still enters the pool and fails its first query. The pool needs this, because it serves waiting
- * callers only when a connection leaves. A connection whose query gets no answer counts as lost. `prepares`: each connection prepares the long
- * statements that it repeats, see `openNames`.
+ * Opens a slonik driver over `pg` in which a lost connection affects only its own queries. With slonik's own driver, a lost connection can end the
+ * process or block its caller for ever. A connection that cannot be opened still enters the pool and fails its first query, because the pool serves
+ * waiting callers only when a connection leaves. A connection whose query gets no answer is treated as lost. `prepares`: each connection prepares the
+ * long statements that it repeats, see `openNames`.
  */
 export const openDriver = (config: pg.ClientConfig, {prepares}: {prepares: boolean}): DriverFactory =>
   createDriverFactory(async () => ({createPoolClient: async ({clientEventEmitter}) => openClient(config, prepares, clientEventEmitter)}))
@@ -57,11 +56,11 @@ const openClient = (config: pg.ClientConfig, prepares: boolean, driverClientEven
   }
 }
 
-/** The least characters of a statement that is prepared. Postgres parses and plans a shorter one in a fraction of a millisecond. */
+/** Minimum number of characters of a prepared statement. Postgres parses and plans a shorter one in a fraction of a millisecond. */
 const leastCharacters = 400
-/** How many long statements of a connection may be prepared: the first ones. Each takes up to some hundred kilobytes of memory in Postgres. */
+/** Maximum number of prepared statements of a connection. Each takes up to some hundred kilobytes of memory in Postgres. */
 const mostNames = 60
-/** How many long statements a connection remembers, most of them used once. */
+/** Maximum number of long statements that a connection remembers. Many of them are used only once. */
 const mostTexts = 200
 
 /**

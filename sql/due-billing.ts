@@ -13,9 +13,9 @@ const hourly = sql.fragment`interval '1 hour'`
 const perKind = 200
 
 /**
- * Claims orgs whose billing rows may differ from the provider's, although no event came. They have an unsettled plan change, an unsettled
- * Checkout of over ten minutes, an overdue trial, or a live subscription that was last read over a day ago. Orgs that were compared longest ago
- * take precedence. Skips orgs whose billing lock is held.
+ * Claims orgs whose billing rows may differ from the provider's, although no event came. They have an unsettled plan change, an unsettled Checkout
+ * older than ten minutes, an overdue trial, or a live subscription that was last read over a day ago. Orgs that were compared longest ago take
+ * precedence. Skips orgs whose billing lock is taken.
  */
 export const claimDueOrgs = (db: Db, limit: number) =>
   db.anyFirst(sql.type(Org)`

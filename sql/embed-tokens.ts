@@ -52,27 +52,20 @@ export const readEmbedExpiry = (db: Db, id: string) =>
 export const countEmbedImports = (tx: Tx, id: string) =>
   tx.oneFirst(sql.type(z.object({count: z.number()}))`select count(*)::int as count from imports where embed_token = ${id}`)
 
-/** Returns the rows of all runs of the token's imports: counted rows of ended runs, and the row limits of other runs. Dry runs do not count. */
+/** Returns the rows of all runs of the token's imports except dry runs: counted rows of ended runs, and the row limits of other runs. */
 export const sumEmbedRows = (db: Db, id: string) =>
   db.oneFirst(sql.type(z.object({rows: z.number()}))`
     select coalesce(sum(case when runs.state = 'ended' then counted else rows_limit end), 0)::int8 as rows
     from imports join runs on runs.import_no = imports.import_no join run_heads on run_heads.run_no = runs.run_no
     where embed_token = ${id} and not dry_run`)
 
-/** Marks an import as created with the token, and stores the import's current flows as those of its template. */
+/** Marks an import as created with the token. */
 export const markEmbedded = (tx: Tx, {importNo, token}: {importNo: number; token: string}) =>
   tx.query(sql.type(Nothing)`
-    update imports set embed_token = ${token}, template_flows = flows where import_no = ${importNo} and embed_token is null`)
+    update imports set embed_token = ${token} where import_no = ${importNo} and embed_token is null`)
 
-/** Whether the token created the import. */
 export const isEmbedImport = (db: Db, {org, id, token}: {org: string; id: string; token: string}) =>
   db.exists(sql.type(Nothing)`select from imports where org_id = ${org} and id = ${id} and embed_token = ${token} and not deleted`)
-
-const TemplateFlows = z.object({flows: z.array(z.unknown()).nullable()})
-
-/** Reads the flows that the import's template had when the import was created. Null for an import without an embed token. */
-export const readTemplateFlows = (tx: Tx, importNo: number) =>
-  tx.oneFirst(sql.type(TemplateFlows)`select template_flows as flows from imports where import_no = ${importNo}`)
 
 /** Whether the template's org is open and allows all these origins. False for an unknown template. */
 export const mayEmbedTemplate = (db: Db, {template, origins}: {template: string; origins: string[]}) =>

@@ -49,7 +49,7 @@ export const OF_ORG = [
   'written_records',
 ] as const
 
-/** Returns how many rows one statement deletes at most: fewer if each row is large or deletes many others by cascade. */
+/** Returns the maximum number of rows per delete statement. It is small for tables whose rows are large or delete many others by cascade. */
 export const perDelete = (table?: OfRuns | (typeof OF_ORG)[number]) =>
   table === 'uploads' ? 5 : table === 'writes' || table === 'imports' || table === 'log_batches' ? 200 : 10_000
 

@@ -26,14 +26,14 @@ export const isStillOld = (tx: Tx, {no, days}: {no: number; days: number}) =>
   tx.exists(sql.type(Empty)`select from imports i where import_no = ${no} and ${isOld(days)}`)
 
 /**
- * Expires the import and its runs. Only a summary of each run stays. This transaction deletes the rows of the sources, uploads and
- * conversations. The stored files and other data are deleted later. The caller has locked the import, and none of its runs is open. `deleted`:
- * a person deletes the import. Returns the number of expired runs.
+ * Expires the import and its runs, of which only a summary stays. Deletes the rows of the sources, uploads and conversations now; the stored files
+ * and other data are deleted later. The caller must have locked the import, and none of its runs may be open. `deleted`: a person deletes the import.
+ * Returns the number of expired runs.
  */
 export const expireImport = async (tx: Tx, {no, deleted}: {no: number; deleted: boolean}): Promise<number> => {
   await tx.query(sql.type(Empty)`
     update imports set state = 'expired', expired_at = coalesce(expired_at, lading_now()), deleted = deleted or ${deleted}, flows = '[]', slots = '[]',
-      version = version + 1
+      template_flows = null, version = version + 1
     where import_no = ${no}`)
   const {rowCount} = await tx.query(sql.type(Empty)`
     update runs set expired_at = lading_now(), archived = true where import_no = ${no} and expired_at is null`)
@@ -52,8 +52,8 @@ export const listOldRuns = (db: Db, {org, days, after, limit}: Old) =>
     order by run_no limit ${limit}`)
 
 /**
- * Expires an ended run, unless a run that retries it is in progress. A dry run counts as a retry here, because it reads the chain. If the run
- * has an import, the caller has locked the import, so that no retry starts meanwhile. Returns whether the run expired.
+ * Expires an ended run, unless a run or dry run that retries it is in progress. If the run has an import, the caller has locked the import, so that
+ * no retry starts meanwhile. Returns whether the run expired.
  */
 export const expireRun = async (tx: Tx, no: number): Promise<boolean> => {
   const {rowCount} = await tx.query(sql.type(Empty)`
@@ -101,8 +101,8 @@ export const listImportsToDelete = (db: Db, {org, days, after, limit}: Some & {d
     order by import_no limit ${limit}`)
 
 /**
- * Lists orgs with imports that a person deleted and that are not purged yet, in random order, so that no org waits for others whose purge
- * fails. Orgs that are being erased are left out.
+ * Lists orgs with imports that a person deleted and that are not purged yet. The order is random, so that orgs whose purge fails do not block others.
+ * Orgs that are being erased are left out.
  */
 export const listOrgsWithDeleted = (db: Db, {limit}: {limit: number}) =>
   db.anyFirst(sql.type(z.object({org: z.string()}))`

@@ -24,7 +24,6 @@ const ExternalRowState = z.object({
   how: z.number().nullable(),
   /** Whether the row got its record in another run of the chain. */
   inherited: z.boolean(),
-  /** Whether the row is counted as unchanged. */
   unchanged: z.boolean(),
 })
 export type ExternalRowState = z.infer<typeof ExternalRowState>
@@ -64,7 +63,6 @@ export const putAdmissions = (tx: Tx, {run, module, rows}: {run: number; module:
     order by key
     on conflict (run_no, module_no, row_key) do update set last_attempt = excluded.last_attempt`)
 
-/** Counts another patch for admitted rows. */
 export const raisePatches = (tx: Tx, {run, module, keys}: {run: number; module: number; keys: string[]}) =>
   tx.query(sql.type(Empty)`
     update admissions set last_patch = last_patch + 1
@@ -177,7 +175,7 @@ export const listExternalSends = (db: Db, run: number) =>
       fresh, patches, write, item_ats as ats, deadline_at < lading_now() as dead
     from sends where run_no = ${run} order by batch_no`)
 
-/** Returns the seconds until the batch counts as dead; negative afterwards. Null if the batch was settled or never stored. */
+/** Returns the seconds until the deadline of the batch's answer; negative after the deadline. Null if the batch was settled or never stored. */
 export const findSecondsLeft = (db: Db, {run, batch}: {run: number; batch: number}) =>
   db.maybeOneFirst(sql.type(z.object({left: z.number()}))`
     select extract(epoch from deadline_at - lading_now())::float8 as left from sends where run_no = ${run} and batch_no = ${batch}`)

@@ -15,7 +15,7 @@ export const lockExternalRunRow = (tx: Tx, {org, id}: {org: string; id: string})
   tx.maybeOne(sql.type(ExternalRun)`
     select ${columns} from runs join run_heads using (run_no) where org_id = ${org} and id = ${id} for update`)
 
-/** Finds the import's open run, or null. Ignores dry runs. Takes no lock, because workers lock runs before imports. */
+/** Finds the import's open run, or null. Ignores dry runs. Does not lock the run, because workers lock runs before imports. */
 export const findHolder = (tx: Tx, {importNo}: {importNo: number}) =>
   tx.maybeOne(sql.type(Run)`
     select ${runColumns} from runs join run_heads using (run_no)
@@ -80,7 +80,6 @@ export const clearQuotaNote = async (tx: Tx, {no, leaseSeconds}: {no: number; le
   await shortenLease(tx, {no, leaseSeconds})
 }
 
-/** Shortens the run's lease to at most `leaseSeconds` from now. */
 export const shortenLease = (tx: Tx, {no, leaseSeconds}: {no: number; leaseSeconds: number}) =>
   tx.query(sql.type(Empty)`
     update run_heads set lease_until = least(lease_until, lading_now() + make_interval(secs => ${leaseSeconds})) where run_no = ${no}`)
@@ -97,8 +96,8 @@ export const closeExternalRun = (tx: Tx, {no, outcome}: {no: number; outcome: st
   tx.query(sql.type(Empty)`update runs set state = 'closing', outcome = coalesce(${outcome}, outcome) where run_no = ${no}`)
 
 /**
- * Renews the lease and returns its end. Never shortens it, because a batch in flight may have extended it further. `taken`: raises the fence, so
- * that writes of the previous owner fail.
+ * Renews the lease and returns its end. Never shortens the lease, because a batch in flight may have extended it further. `taken`: raises the fence,
+ * so that writes of the previous owner fail.
  */
 export const renewExternalRunLease = (tx: Tx, {no, seconds, taken}: {no: number; seconds: number; taken: boolean}) =>
   tx.oneFirst(sql.type(z.object({until: z.string()}))`

@@ -5,7 +5,7 @@ const Figure = z.object({figure: z.string(), a: z.string(), b: z.string(), value
 
 /** The number of the newest ended runs that are examined. */
 const newest = 2_000
-/** The limit of counts that may be high. A number beyond it would only mean "many". */
+/** Counts that may be high stop at this limit. */
 const most = 10_000
 
 /**
@@ -20,8 +20,8 @@ const queues = sql.fragment`
     from pgboss.job where state in ('created', 'retry', 'active', 'failed') group by 1, 2)`
 
 /**
- * SQL for the open runs, those of them that wait for a worker, and the newest ended runs. Each part of the union uses a partial index that
- * contains only open runs.
+ * SQL for the open runs, the open runs that wait for a worker, and the newest ended runs. Each part of the union uses a partial index that contains
+ * only open runs.
  */
 const underWay = sql.fragment`
   live as (
@@ -56,8 +56,8 @@ const runs = sql.fragment`
   union all select 'rows_unsettled', '', '', count(*) from (select from unsettled join runs using (run_no) where state = 'ended' limit ${most}) u`
 
 /**
- * SQL that is true for an exhausted quota that was probed within the hour or has its renewal ahead. Any other exhausted quota may have renewed,
- * because only a call shows a renewal.
+ * SQL that is true for an exhausted quota that was probed within the hour or whose renewal time has not come. Any other exhausted quota may have
+ * renewed, because only a call shows a renewal.
  */
 const isWaitedFor = sql.fragment`spent_at is not null and greatest(probe_at + interval '1 hour', renews_at) > lading_now()`
 
@@ -110,8 +110,8 @@ const server = sql.fragment`
   union all select 'database_bytes', '', '', pg_database_size(current_database())::float8`
 
 /**
- * Returns the state of the deployment over all orgs in one statement: counts, sizes, and ages in seconds. Each part is bounded, or uses an index
- * with few other rows. The table of the queue is read whole, because it holds only the jobs of a day.
+ * Returns the state of the deployment over all orgs in one statement: counts, sizes, and ages in seconds. Each part is bounded, or uses an index with
+ * few other rows. The table of the queue is read whole, because it contains only the jobs of a day.
  */
 export const readFigures = (db: Db) =>
   db.any(sql.type(Figure)`

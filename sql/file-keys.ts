@@ -18,7 +18,7 @@ export const openFileKeys = (name: 'bulk_jobs' | 'match_exports') => {
         select key, runs.id as run, sealed from ${table} join runs using (run_no)
         where key > ${after} and sealed is not null and not starts_with(sealed, ${start}) order by key limit ${limit}`),
 
-    /** Replaces the sealed encryption key. Returns false if another process changed or removed it meanwhile. */
+    /** Replaces the sealed encryption key. Returns false if another process changed or removed the key meanwhile. */
     async keepResealed(db: Db, {key, before, after}: {key: string; before: string; after: string}): Promise<boolean> {
       const {rowCount} = await db.query(sql.type(Empty)`update ${table} set sealed = ${after} where key = ${key} and sealed = ${before}`)
       return rowCount === 1

@@ -99,7 +99,7 @@ export const takeFiring = (db: Db, {org, id, seconds}: {org: string; id: string;
 type LeasedFiring = {id: string; fence: number}
 const fenced = ({id, fence}: LeasedFiring) => sql.fragment`id = ${id} and fence = ${fence} and state = 'working'`
 
-/** Changes a firing under its fence. Returns false if the caller no longer owns the firing. */
+/** Returns false, and changes nothing, if the caller no longer owns the firing. */
 const change = async (db: Db, leasedFiring: LeasedFiring, set: ReturnType<typeof sql.fragment>) => {
   const {rowCount} = await db.query(sql.type(z.object({}))`update firings set ${set} where ${fenced(leasedFiring)}`)
   return rowCount === 1
@@ -108,10 +108,7 @@ const change = async (db: Db, leasedFiring: LeasedFiring, set: ReturnType<typeof
 export const renewFiring = (db: Db, leasedFiring: LeasedFiring, seconds: number) =>
   change(db, leasedFiring, sql.fragment`lease_until = greatest(lease_until, lading_now() + make_interval(secs => ${seconds}))`)
 
-/**
- * Gives up the lease of the firing, which is due again after `seconds`. `failed`: why the attempt failed; null if this does not count as an
- * attempt.
- */
+/** Gives up the lease of the firing, which is due again after `seconds`. `failed`: why the attempt failed; null if the attempt is not counted. */
 export const pauseFiring = (db: Db, leasedFiring: LeasedFiring, {seconds, failed}: {seconds: number; failed: object | null}) =>
   change(
     db,
@@ -133,6 +130,11 @@ export const setFiringRun = (tx: Tx, leasedFiring: LeasedFiring, {run, drift}: {
     sql.fragment`state = 'running', run_no = (select run_no from runs where id = ${run}), drift = ${sql.jsonb(drift as never)},
       reason = null`,
   )
+
+/** Finds the import of a firing. Null: none, or deleted. */
+export const findFiringImport = (db: Db, id: string) =>
+  db.oneFirst(sql.type(z.object({importId: z.string().nullable()}))`
+    select (select i.id from imports i where i.import_no = firings.import_no) as "importId" from firings where id = ${id}`)
 
 type FiringEnd = {
   outcome: Outcome
@@ -163,7 +165,7 @@ export const claimRunEnded = (tx: Tx) =>
     where state = 'running' and not exists (select from runs where runs.run_no = firings.run_no and runs.state <> 'ended')
     order by id limit 1 for no key update skip locked`)
 
-/** Ends a running firing. The caller has locked it by `claimRunEnded`. */
+/** Ends a running firing. The caller has locked the firing by `claimRunEnded`. */
 export const endRunning = (
   tx: Tx,
   {id, outcome, reason, counts}: {id: string; outcome: Outcome; reason: object | null; counts: object | null},
@@ -175,16 +177,25 @@ export const endRunning = (
 
 const LastRun = z.object({importNo: z.number(), importId: z.string(), runId: z.string(), isStopped: z.boolean()})
 
+type RunFile = {schedule: string; sha256: string; templateVersion: number}
+
 /**
- * Finds the newest run, except dry runs, of the import that the schedule ran last. Returns null if the import or its files are gone.
- * `isStopped`: the run was stopped, but not by a person.
+ * Finds the newest run of the import in which the schedule last ran this file under this version of the template. Dry runs, undos and runs that
+ * were never started are left out. Returns null if the import or its files are gone. `isStopped`: the run was stopped, but not by a person,
+ * and has no undo.
  */
-export const findLastRun = (db: Db, schedule: string) =>
+export const findLastRun = (db: Db, {schedule, sha256, templateVersion}: RunFile) =>
   db.maybeOne(sql.type(LastRun)`
-    select i.import_no as "importNo", i.id as "importId", r.id as "runId", r.state = 'ended' and r.engine = 'worker' and coalesce(h.stop ->> 'stopped' <> 'CANCELLED', false) as "isStopped"
-    from (select import_no from firings where schedule_id = ${schedule} and outcome in ('done', 'stopped') order by id desc limit 1) f
+    select i.import_no as "importNo", i.id as "importId", r.id as "runId", r.state = 'ended' and r.engine = 'worker' and coalesce(h.stop ->> 'stopped' <> 'CANCELLED', false)
+        and not exists (select from runs u where u.undo_of = r.run_no and not u.dry_run) as "isStopped"
+    from (
+      select import_no from firings
+      where schedule_id = ${schedule} and outcome in ('done', 'stopped') and sha256 = decode(${sha256}, 'hex') and template_version = ${templateVersion}
+      order by id desc limit 1) f
     join imports i on i.import_no = f.import_no and i.state <> 'expired'
-    cross join lateral (select * from runs where runs.import_no = i.import_no and not dry_run order by run_no desc limit 1) r
+    cross join lateral (
+      select * from runs where runs.import_no = i.import_no and not dry_run and undo_of is null and engine is not null
+      order by run_no desc limit 1) r
     join run_heads h on h.run_no = r.run_no`)
 
 type OfImport = {org: string; importId: string}
@@ -192,8 +203,8 @@ type OfImport = {org: string; importId: string}
 const Deleted = z.object({name: z.string(), connectorId: z.string()})
 
 /**
- * Deletes the import of a firing, unless the import has a run or a run is being started. `deleted`: the import, if this call deleted it.
- * `isGone`: the import does not exist any more.
+ * Deletes the import of a firing, unless the import has a run or a run is being started. `deleted`: the import, if this call deleted it. `isGone`:
+ * the import no longer exists.
  */
 export const deleteUnused = async (tx: Tx, {org, importId}: OfImport) => {
   const named = sql.fragment`from imports where org_id = ${org} and id = ${importId}`

@@ -21,7 +21,7 @@ export const replaceForecast = (tx: Tx, {importNo, ground, discovery, forecast}:
     on conflict (import_no) do update set ground = excluded.ground, discovery_id = excluded.discovery_id, made_at = lading_now(),
       forecast = excluded.forecast`)
 
-/** Stores the import's forecast with a run that starts, if the digest of the inputs (`groundOfDryRun`) is the same. */
+/** Stores the import's forecast with a run that starts, if no input of a dry run changed since the forecast. */
 export const keepRunForecast = (tx: Tx, {run, importNo}: {run: number; importNo: number}) =>
   tx.query(sql.type(z.object({}))`
     insert into run_forecasts (run_no, forecast)

@@ -40,7 +40,7 @@ export const lockGrant = async (tx: Tx, {connector, waitSeconds}: {connector: st
   return tx.maybeOne(sql.type(Grant)`select ${columns} from grants where connector_id = ${connector} for update`)
 }
 
-/** Whether another process held the grant for the whole wait (SQLSTATE lock_not_available). */
+/** Whether another process kept the grant locked for the whole wait (SQLSTATE lock_not_available). */
 export const isLockTimeout = (error: unknown) => error instanceof Error && 'code' in error && error.code === '55P03'
 
 export const keepAccess = (tx: Tx, {connector, refreshSealed, accessSealed, accessSeconds}: SealedTokens) =>
@@ -79,7 +79,6 @@ export const readMintWait = (db: Db, {connector, limit, windowSeconds}: {connect
     select greatest(1, ceil(coalesce(extract(epoch from min(minted_at) - lading_now()) + ${windowSeconds}, 1)))::float8 as "waitSeconds"
     from (select minted_at from grant_mints where connector_id = ${connector} order by minted_at desc limit ${limit}) as last`)
 
-/** Deletes records of minted tokens that are older than the window. */
 export const forgetMints = (db: Db, {connector, windowSeconds}: {connector: string; windowSeconds: number}) =>
   db.query(sql.type(Empty)`
     delete from grant_mints where connector_id = ${connector} and minted_at < lading_now() - make_interval(secs => ${windowSeconds})`)
@@ -104,7 +103,7 @@ export const listSealedElse = (db: Db, {start, after, limit}: {start: string; af
     where connector_id > ${after} and not (starts_with(refresh_sealed, ${start}) and starts_with(coalesce(access_sealed, ${start}), ${start}))
     order by connector_id limit ${limit}`)
 
-/** Replaces the sealed tokens. The caller has locked the grant. */
+/** The caller has locked the grant. */
 export const keepSealed = (
   tx: Tx,
   {connector, refreshSealed, accessSealed}: {connector: string} & Pick<GrantRow, 'refreshSealed' | 'accessSealed'>,

@@ -17,7 +17,7 @@ const inputsOfCheck = sql.fragment`
       (select plan_version_id from org_plans p where p.org_id = i.org_id),
       ${settingsOfModules(sql.fragment`m.disabled, m.idempotency_field`, sql.fragment`(m.disabled or m.idempotency_field is not null)`)}`
 
-/** SQL for a digest of all inputs of a check of import `i`, except the CRM's fields. The digest changes only if one of these inputs changes. */
+/** SQL for a digest of all inputs of a check of import `i`, except the CRM's fields. */
 export const groundOfCheck = sql.fragment`md5(jsonb_build_array(${inputsOfCheck})::text)`
 
 /**

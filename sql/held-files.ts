@@ -7,14 +7,13 @@ const HeldFile = z.object({
   contract: z.unknown(),
   /** Whether the import has a run that is not a dry run. */
   isRun: z.boolean(),
-  /** Whether the file waits for a decision. */
   isWaiting: z.boolean(),
 })
 export type HeldFileRow = z.output<typeof HeldFile>
 
 type OfFiring = {org: string; schedule: string; firing: string}
 
-/** Locks a firing. Returns null if the schedule has no such firing. */
+/** Returns null if the schedule has no such firing. */
 export const lockHeldFile = (tx: Tx, {org, schedule, firing}: OfFiring) =>
   tx.maybeOne(sql.type(HeldFile)`
     select id, contract, (select i.id from imports i where i.import_no = firings.import_no and not i.deleted) as "importId",
@@ -24,14 +23,27 @@ export const lockHeldFile = (tx: Tx, {org, schedule, firing}: OfFiring) =>
     where org_id = ${org} and schedule_id = ${schedule} and id = ${firing}
     for no key update`)
 
-/** Continues the firing after a person accepted its file. The caller holds the row lock of `lockHeldFile`. */
+type OfImport = {org: string; importId: string}
+
+/**
+ * Finds the firing that ended without a run and left this import to a person, and locks its schedule. Returns null if there is none, or a
+ * person decided already.
+ */
+export const lockKeptFiring = (tx: Tx, {org, importId}: OfImport) =>
+  tx.maybeOne(sql.type(z.object({id: z.string(), scheduleId: z.string()}))`
+    select f.id, f.schedule_id as "scheduleId"
+    from imports i join firings f on f.import_no = i.import_no join schedules s on s.id = f.schedule_id
+    where i.org_id = ${org} and i.id = ${importId} and f.outcome in ('drifted', 'failed') and f.decision is null and f.run_no is null
+    for no key update of s`)
+
+/** Continues a firing whose file a person accepted, or whose import a person runs. The caller has locked the schedule. */
 export const setFileAccepted = (tx: Tx, {firing, run}: {firing: string; run: string}) =>
   tx.query(sql.type(z.object({}))`
     update firings set state = 'running', outcome = null, ended_at = null, decision = 'accepted', decided_at = lading_now(),
       run_no = (select run_no from runs where id = ${run})
     where id = ${firing}`)
 
-/** Marks the file as discarded. The caller holds the row lock of `lockHeldFile`. */
+/** The caller holds the row lock of `lockHeldFile`. */
 export const setFileDiscarded = (tx: Tx, firing: string) =>
   tx.query(sql.type(z.object({}))`
     update firings set decision = 'discarded', decided_at = lading_now() where id = ${firing}`)
@@ -44,7 +56,8 @@ export const isDiscarded = (db: Db, {schedule, sha256, templateVersion, contract
     select from firings where schedule_id = ${schedule} and decision = 'discarded' and sha256 = decode(${sha256}, 'hex')
       and template_version = ${templateVersion} and (contract ->> 'version')::bigint = ${contractVersion}`)
 
-/** Whether a run of a later firing of the schedule has ended. */
+/** Whether a later firing of the schedule has stored its file as the last file: its run was not stopped, wrote a row, or was cancelled. */
 export const hasLaterRun = (db: Db, {schedule, firing}: {schedule: string; firing: string}) =>
   db.exists(sql.type(z.object({}))`
-    select from firings where schedule_id = ${schedule} and id > ${firing} and outcome in ('done', 'stopped')`)
+    select from firings where schedule_id = ${schedule} and id > ${firing}
+      and (outcome = 'done' or (outcome = 'stopped' and ((counts ->> 'rowsWritten')::bigint > 0 or reason ->> 'code' = 'CANCELLED')))`)

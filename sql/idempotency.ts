@@ -4,7 +4,6 @@ import {type Db, type Pool, sql, type Tx} from './database.ts'
 const Field = z.object({module: z.string(), field: z.string()})
 const Key = z.object({org: z.string(), sealed: z.string()})
 
-/** Lists the modules of a connection that have an idempotency field. */
 export const listIdempotencyFields = (db: Db, {org, connector}: {org: string; connector: string}) =>
   db.any(sql.type(Field)`
     select api_name as module, idempotency_field as field from curated_modules
@@ -13,8 +12,8 @@ export const listIdempotencyFields = (db: Db, {org, connector}: {org: string; co
 const Use = z.object({kind: z.enum(['import', 'template']), id: z.string(), name: z.string()})
 
 /**
- * Lists at most `limit` imports and `limit` templates of an org whose flows map the field. Leaves out expired and deleted imports. Includes
- * templates without a connection, because they may be used with any.
+ * Lists at most `limit` imports and `limit` templates of an org whose flows map the field. Leaves out expired and deleted imports. Includes templates
+ * without a connection, because they may be used with any connection.
  */
 export const listUsesOfField = (
   tx: Tx,
@@ -32,7 +31,7 @@ export const listUsesOfField = (
       where org_id = ${org} and (connector_id = ${connector} or connector_id is null) and ${isMapped} limit ${limit})`)
 }
 
-/** Returns the org's sealed key. If it has none yet, stores `sealed` first. */
+/** Returns the org's sealed key. If the org has no key yet, stores `sealed` first. */
 export const keepIdempotencyKey = async (db: Pool, {org, sealed}: z.infer<typeof Key>) => {
   await db.query(sql.type(z.object({}))`insert into idempotency_keys (org_id, sealed) values (${org}, ${sealed}) on conflict do nothing`)
   return db.oneFirst(sql.type(z.object({sealed: z.string()}))`select sealed from idempotency_keys where org_id = ${org}`)
@@ -46,7 +45,7 @@ export const listKeysSealedElse = (db: Db, {start, after, limit}: {start: string
   db.any(sql.type(Key)`
     select org_id as org, sealed from idempotency_keys where org_id > ${after} and not starts_with(sealed, ${start}) order by org_id limit ${limit}`)
 
-/** Stores the newly sealed key. Returns false if it was resealed since it was read. */
+/** Stores the newly sealed key. Returns false if the key was resealed since it was read. */
 export const keepResealedKey = async (db: Db, {org, before, after}: {org: string; before: string; after: string}) => {
   const {rowCount} = await db.query(sql.type(z.object({}))`
     update idempotency_keys set sealed = ${after} where org_id = ${org} and sealed = ${before}`)

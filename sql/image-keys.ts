@@ -3,7 +3,6 @@ import {type Pool, sql} from './database.ts'
 import {openRunKeys} from './run-keys.ts'
 import {IMAGE_LIST} from './segments.ts'
 
-/** The keys of runs' before images. */
 export const imageKeys = openRunKeys('image_keys')
 
 /**

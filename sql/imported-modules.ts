@@ -21,7 +21,6 @@ export const keepImportedModules = (tx: Tx, {org, connector, modules}: ModulesOf
     insert into imported_modules (org_id, connector_id, api_name)
     select ${org}, ${connector}, name from unnest(${sql.array([...modules], 'text')}) as name on conflict do nothing`)
 
-/** Lists the modules that runs of the org wrote to. */
 export const listImportedModules = (db: Db, org: string) =>
   db.any(sql.type(z.object({connectorId: z.string(), apiName: z.string()}))`
     select connector_id as "connectorId", api_name as "apiName" from imported_modules where org_id = ${org}`)

@@ -25,14 +25,15 @@ const columns = sql.fragment`import_no as no, id, name, connector_id as "connect
   expired_at as "expiredAt", archived_at as "archivedAt"`
 
 type NewImport = {id: string; org: string; connector: string; name: string; person: string | null}
-/** The content that an import takes from its template. */
+/** The content that an import takes from its template. The flows are stored twice, because those of the import can change. */
 type ImportFromTemplate = {template: {id: string; version: number}; slots: readonly unknown[]; flows: readonly unknown[]}
 
 export const insertImport = (db: Db, {id, org, connector, name, person}: NewImport, begun: ImportFromTemplate | null = null) =>
   db.one(sql.type(Import)`
-    insert into imports (id, org_id, connector_id, name, created_by, template_id, template_version, slots, flows)
+    insert into imports (id, org_id, connector_id, name, created_by, template_id, template_version, slots, flows, template_flows)
     values (${id}, ${org}, ${connector}, ${name}, ${person}, ${begun?.template.id ?? null}, ${begun?.template.version ?? null},
-      ${sql.jsonb((begun?.slots ?? []) as never)}, ${sql.jsonb((begun?.flows ?? []) as never)})
+      ${sql.jsonb((begun?.slots ?? []) as never)}, ${sql.jsonb((begun?.flows ?? []) as never)},
+      ${begun && sql.jsonb(begun.flows as never)})
     returning ${columns}`)
 
 export const findImport = (db: Db, {org, id}: {org: string; id: string}) =>
@@ -44,11 +45,17 @@ export const findImportByNo = (db: Db, no: number) =>
 export const findImportId = (db: Db, no: number) =>
   db.oneFirst(sql.type(z.object({id: z.string()}))`select id from imports where import_no = ${no}`)
 
+const TemplateFlows = z.object({flows: z.array(z.unknown()).nullable()})
+
+/** Reads the flows that the import's template had when the import was created. Null without a template, or if an earlier release created it. */
+export const readTemplateFlows = (tx: Tx, importNo: number) =>
+  tx.oneFirst(sql.type(TemplateFlows)`select template_flows as flows from imports where import_no = ${importNo}`)
+
 export const listImportNames = (db: Db, numbers: number[]) =>
   db.any(sql.type(z.object({no: z.number(), id: z.string(), name: z.string()}))`
     select import_no as no, id, name from imports where import_no = any(${sql.array(numbers, 'int8')})`)
 
-/** Locks the import until the transaction ends, so that decisions that depend on its state are made one at a time. */
+/** Locks the import until the transaction ends, so that concurrent requests cannot both act on the same state. */
 export const lockImport = (tx: Tx, {org, id}: {org: string; id: string}) =>
   tx.maybeOne(sql.type(Import)`select ${columns} from imports where org_id = ${org} and id = ${id} and not deleted for update`)
 
@@ -67,7 +74,7 @@ export const setFlows = (tx: Tx, {no, flows, state}: {no: number; flows: unknown
   tx.one(sql.type(Import)`
     update imports set flows = ${sql.jsonb(flows as never)}, state = ${state}, version = version + 1 where import_no = ${no} returning ${columns}`)
 
-/** Renames the import. The same name creates no new version. */
+/** The same name creates no new version. */
 export const setImportName = (tx: Tx, {no, name}: {no: number; name: string}) =>
   tx.one(sql.type(Import)`
     update imports set name = ${name}, version = version + (name <> ${name})::int where import_no = ${no} returning ${columns}`)

@@ -89,7 +89,7 @@ export const readInvitationStatus = (db: Db, {id, email, person}: {id: string; e
     left join members on members.org_id = invitations.org_id and members.person_id = ${person}
     where invitations.id = ${id} and invitations.email = ${email}`)
 
-/** Marks the invitation as used. Returns null if it is no longer pending or has another role. */
+/** Marks the invitation as used. Returns null if the invitation is no longer pending or has another role. */
 export const spendInvitation = (tx: Tx, {id, role}: {id: string; role: z.output<typeof Role>}) =>
   tx.maybeOne(sql.type(z.object({id: z.string()}))`
     update invitations set used_at = lading_now()

@@ -13,7 +13,7 @@ export const insertJob = (db: Db, {id, org, queue}: {id: string; org: string; qu
   db.query(sql.type(z.object({}))`
     insert into jobs (id, org_id, queue) values (${id}, ${org}, ${queue}) on conflict (id) do nothing`)
 
-/** Finds a job of the org. Returns null if it does not exist or belongs to another org. */
+/** Returns null if the job does not exist or belongs to another org. */
 export const findJob = (db: Db, {org, id}: {org: string; id: string}) =>
   db.maybeOne(sql.type(JobRow)`select id, queue, done, total, unit from jobs where org_id = ${org} and id::text = ${id}`)
 

@@ -22,7 +22,7 @@ export type Intent = {
   flow: number
   module: number
   kind: number
-  /** The number of the bulk job that holds the rows of the batch. Absent: the batch is one call. */
+  /** The number of the bulk job that contains the rows of the batch. Absent: the batch is one call. */
   bulkJob?: number
   /**
    * The rows of the batch. `digest`: a digest of the values by which a lost create is recognised. `isMetered`: false for rows that are not
@@ -38,7 +38,7 @@ export type Intent = {
     isMetered?: boolean
     parent?: string | null
   }[]
-  /** Seconds after which an unanswered batch counts as dead. */
+  /** Seconds from sending the batch until the deadline for its answer. */
   answerSeconds: number
   leaseSeconds: number
 }
@@ -162,8 +162,8 @@ export type UnsettledEntry = {
   matchKey?: Buffer | null
 }
 /**
- * The marks of values that a record holds now, in the format of `written_records`. `isSure`: false if the update was not answered. The record
- * then holds either these values or the values before the update.
+ * The marks of a record's present values, in the format of `written_records`. `isSure`: false if the update was not answered. The record then has
+ * either these values or the values before the update.
  */
 export type RecordMarks = {module: string; recordId: string; marks: Buffer; isSure: boolean}
 type RowName = {module: number; key: string}
@@ -206,9 +206,9 @@ export type Settlement = {
 }
 
 /**
- * Commits the settlement (T2) of batches, and of rows that needed no batch, in one statement. The settlement covers log, row count, record ids,
- * unsettled entries, marks of records and cursor. Returns why the run guard holds the run afterwards, or null. Raises `GATE_SHUT` if this owner
- * lost the run, if `settleNo` is not the next number, or if one of the batches is no longer in flight.
+ * Commits the settlement (T2) of batches, and of rows that needed no batch, in one statement: log, row count, record ids, unsettled entries, marks of
+ * records and cursor. Returns why the run guard holds the run afterwards, or null. Raises `GATE_SHUT` if this owner lost the run, if `settleNo` is
+ * not the next number, or if one of the batches is no longer in flight.
  */
 export const settle = async (hot: Hot, s: Settlement): Promise<RunHold | null> => (await settleStatement(hot, valuesOf(s)))[0]?.held ?? null
 

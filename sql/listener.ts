@@ -47,7 +47,7 @@ export const openListener = (options: ListenerOptions): Listener => {
   }
 }
 
-/** Listens over one connection. Resolves with the reason once the connection ends. */
+/** Resolves with the reason once the connection ends. */
 const listenOnce = ({url, channel, onMessage}: ListenerOptions, signal: AbortSignal, onBegin: () => void) =>
   new Promise<Error>(resolve => {
     const client = new pg.Client({

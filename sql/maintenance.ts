@@ -4,7 +4,7 @@ import {type Db, prepare, sql} from './database.ts'
 /** Returns one row while maintenance mode is on for the whole deployment. */
 export const readMaintenanceSwitch = prepare<{one: number}>('maintenance-switch', 'select 1 as one from maintenance_switch')
 
-/** Turns maintenance mode on. A second call keeps the time of the first. */
+/** A second call keeps the time of the first. */
 export const switchMaintenanceOn = (db: Db) =>
   db.query(sql.type(z.object({}))`insert into maintenance_switch default values on conflict do nothing`)
 

@@ -31,7 +31,7 @@ export const insertExportPart = (db: Db, {run, flow, part, job, askedMs}: OfFlow
 type StoredPart = OfFlow & {part: number; key: string; sealed: string; nextPage: string | null; records: number}
 
 /**
- * Stores the storage key of a part's file, and removes it from the list of objects that no row names. Throws if another owner of the run stored
+ * Stores the storage key of a part's file, and removes the key from the list of objects that no row names. Throws if another owner of the run stored
  * or deleted the part, or if the object was marked for removal meanwhile.
  */
 export const nameExportPart = (db: Pool, {run, flow, part, key, sealed, nextPage, records}: StoredPart) =>

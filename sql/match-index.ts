@@ -8,7 +8,7 @@ type KeyedRecord = IndexedRecord & {key: Buffer | null}
 
 /** An index of records by match key, in a temporary SQLite file. A record without a key is never found. */
 export type IndexTable = {
-  /** Adds records. If an id is added twice with different keys, both keys may find it until `put` or `remove`. */
+  /** Adds records. If an id is added twice with different keys, both keys may find the record until `put` or `remove`. */
   fill(records: readonly KeyedRecord[]): void
   /** Indexes the keys, after the last `fill` and before the first `find`. An index that grows record by record would take ten times as long. */
   finish(): Promise<void>

@@ -30,7 +30,7 @@ export const readMember = (db: Db, {org, id}: {org: string; id: string}) =>
 export const findMember = (db: Db, {org, person}: {org: string; person: string}) =>
   db.maybeOne(sql.type(Member)`select ${columns} from members where org_id = ${org} and person_id = ${person}`)
 
-/** Locks the membership, so that it cannot end before the transaction does. */
+/** Locks the membership, so that the membership cannot end before the transaction ends. */
 export const holdMember = (tx: Tx, {org, person}: {org: string; person: string}) =>
   tx.maybeOne(sql.type(Member)`select ${columns} from members where org_id = ${org} and person_id = ${person} for key share`)
 
@@ -71,7 +71,7 @@ export const hasOwner = (tx: Tx, org: string) =>
   tx.oneFirst(sql.type(z.object({found: z.boolean()}))`
     select exists (select from members where org_id = ${org} and role = 'owner') as found`)
 
-/** Marks the membership as invited. Lading then sets its role, and the CRM does not change it. */
+/** Marks the membership as invited. From then on, Lading sets the member's role, and the CRM does not change it. */
 export const markInvited = (tx: Tx, {org, person}: {org: string; person: string}) =>
   tx.query(sql.type(z.object({}))`
     update members set invited = true, manual_role = true where org_id = ${org} and person_id = ${person}`)

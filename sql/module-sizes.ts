@@ -12,10 +12,9 @@ export const listModuleSizes = (db: Db, connector: string) =>
   db.any(sql.type(z.object({module: z.string(), records: z.number()}))`
     select module, records from crm_module_sizes where connector_id = ${connector}`)
 
-/** How long a count of records is used, in seconds. */
 const freshSeconds = 3600
 
-/** Returns the number of a module's records if it was counted within the hour; otherwise null. */
+/** Returns null if the module's records were not counted within the hour. */
 export const findFreshSize = (db: Db, {connector, module}: Omit<ModuleSize, 'records'>) =>
   db.maybeOneFirst(sql.type(z.object({records: z.number()}))`
     select records from crm_module_sizes

@@ -13,14 +13,15 @@ export class NotRowQuery extends Error {
 const connectSeconds = 20
 const batchRows = 500
 const batchBytes = 1024 * 1024
-/** The most rows that the stream of rows buffers. Then the connection is paused. */
+/** Maximum number of rows that the stream buffers before the connection is paused. */
 const waitingRows = 16
 
 /**
  * Matches a query that begins, after comments and parentheses, with a word that reads. Other statements, such as CALL, could end the read-only
  * transaction. `/*!` and `/*M!` are not skipped, because the server executes them.
  */
-const rowQueryPattern = /^(?:\s|\(|--[\s][^\n]*(?:\n|$)|#[^\n]*(?:\n|$)|\/\*(?!M?!)[\s\S]*?\*\/)*(?:select|with|values|table|show)\b/i
+const rowQueryPattern =
+  /^(?:\s|\(|--(?:[^\S\n][^\n]*)?(?:\n|$)|#[^\n]*(?:\n|$)|\/\*(?!M?!)[\s\S]*?\*\/)*(?:select|with|values|table|show)\b/i
 
 /**
  * Runs a query of a MySQL or MariaDB database in a read-only transaction. Rows are read as fast as the caller takes them. No value becomes a

@@ -40,7 +40,7 @@ export const hasUsageNotice = (tx: Tx, {org, kind, periodStart, percent}: UsageN
   tx.exists(sql.type(Empty)`
     select from notices where org_id = ${org} and kind = ${kind} and about @> ${sql.jsonb({periodStart, percent})}`)
 
-/** Inserts a test notice for one endpoint. It is marked as expanded at once, so that it gets no other recipients. Returns its number. */
+/** Inserts a test notice for one endpoint. The notice is marked as expanded at once, so that it gets no other recipients. Returns its number. */
 export const insertTestNotice = (tx: Tx, {id, org, kind, body}: {id: string; org: string; kind: string; body: string}) =>
   tx.oneFirst(sql.type(z.object({no: z.number()}))`
     insert into notices (id, org_id, kind, about, body, expanded_at) values (${id}, ${org}, ${kind}, '{}', ${body}, lading_now())
@@ -52,7 +52,9 @@ export const keepBody = (tx: Tx, {no, schedule, body}: {no: number; schedule: st
 
 type NoticeTarget = {org: string; kind: string; schedule: string | null}
 
-/** Lists enabled endpoints that subscribe to this kind, for all schedules or this one, or that a rule of the org or schedule names for it. */
+/**
+ * Lists enabled endpoints that subscribe to this kind for all schedules or for this one, or that a rule of the org or schedule names for this kind.
+ */
 export const listEndpointsToNotify = (tx: Tx, {org, kind, schedule}: NoticeTarget) =>
   tx.anyFirst(sql.type(z.object({id: z.string()}))`
     select id from webhook_endpoints e

@@ -43,7 +43,7 @@ export const lockRefresh = (tx: Tx, hash: Buffer, {graceSeconds}: {graceSeconds:
     where t.hash = ${sql.binary(hash)} and t.kind = 'refresh'
     for update of t, g`)
 
-/** Marks the refresh token as used. A second use keeps the time of the first. */
+/** A second use keeps the time of the first. */
 export const useRefresh = (tx: Tx, hash: Buffer) =>
   tx.query(sql.type(Empty)`update oauth_tokens set used_at = coalesce(used_at, lading_now()) where hash = ${sql.binary(hash)}`)
 
@@ -93,9 +93,9 @@ export const revokeOwnGrant = (db: Db, {org, person, id}: GrantHolderRef & {id: 
     returning ${listed}`)
 
 /**
- * Deletes requests and tokens that expired over a day ago, and grants of over a day ago that have no token. Also deletes clients without grants
- * and requests that were unused for a day after their creation, or for 90 days after their last use. Deletes at most `limit` rows of each kind.
- * Returns the largest of the counts.
+ * Deletes requests and tokens that expired over a day ago, and grants older than a day that have no token. Also deletes clients without grants and
+ * requests that were unused for a day after their creation, or for 90 days after their last use. Deletes at most `limit` rows of each kind. Returns
+ * the largest of the counts.
  */
 export const deleteEndedOAuth = async (db: Db, limit: number): Promise<number> => {
   const over = sql.fragment`expires_at < lading_now() - interval '1 day'`

@@ -38,7 +38,7 @@ export const findOrg = (db: Db, id: string) =>
 export const setProduction = (tx: Tx, {org, production}: {org: string; production: string | null}) =>
   tx.query(sql.type(z.object({}))`update orgs set sandbox_of = ${production} where id = ${org}`)
 
-/** Whether the org exists. False for an org that is being erased. */
+/** Returns false for an org that is being erased. */
 export const isOrg = (db: Db, id: string) => db.exists(sql.type(z.object({}))`select from orgs where id = ${id} and erasing_at is null`)
 
 export const isOpenOrg = (db: Db, id: string) => db.exists(sql.type(z.object({}))`select from orgs where id = ${id} and closed_at is null`)

@@ -3,7 +3,7 @@ import {type Db, sql, type Tx} from './database.ts'
 
 const Empty = z.object({})
 
-/** Enables or disables overage. Returns false if the setting was the same. */
+/** Returns false if the setting was the same. */
 export const setOverage = async (tx: Tx, {org, enabled}: {org: string; enabled: boolean}) => {
   const {rowCount} = await tx.query(sql.type(Empty)`
     update orgs set overage_enabled = ${enabled} where id = ${org} and overage_enabled is distinct from ${enabled}`)
@@ -25,7 +25,7 @@ const Report = z.object({
   price: z.string().nullable(),
   rows: z.number(),
   at: z.string(),
-  /** Hours since the first attempt to send the report; null before it. */
+  /** Hours since the first attempt to send the report; null before the first attempt. */
   triedHours: z.number().nullable(),
 })
 export type Report = z.output<typeof Report>
@@ -43,9 +43,9 @@ export const listUnsent = (db: Db, limit: number) =>
     order by attempts, at, identifier limit ${limit}`)
 
 /**
- * Counts an attempt to send the report before it is sent, because the report may arrive from then on. Returns the time for which the rows are
- * reported; null if the report was confirmed meanwhile. The count starts anew once the first attempt is `hours` old. When the count starts, a
- * report older than 30 minutes gets the current time. The invoice of its original time may be closed, so its rows would not be billed.
+ * Counts an attempt before the report is sent, because the report may arrive from then on. Returns the time for which the rows are reported; null if
+ * the report was confirmed meanwhile. If the first attempt is `hours` old, the count starts again. A report older than 30 minutes then gets the
+ * current time, because the invoice of its original time may be closed, so that its rows would not be billed.
  */
 export const beginReport = (db: Db, {identifier, hours}: {identifier: string; hours: number}) =>
   db.maybeOneFirst(sql.type(z.object({at: z.string()}))`
@@ -102,7 +102,6 @@ export const listReported = (db: Db, {days, after, limit}: {days: number; after:
 
 const Item = z.object({org: z.string(), item: z.string(), price: z.string()})
 
-/** Lists overage items of live subscriptions, with the overage price of the current plan. */
 export const listOverageItems = (db: Db, {after, limit}: {after: string; limit: number}) =>
   db.any(sql.type(Item)`${items} and org_id > ${after} order by 1 limit ${limit}`)
 

@@ -47,7 +47,7 @@ export const findEventStatus = (db: Db, id: string) =>
 export const lockEventStatus = (tx: Tx, id: string) =>
   tx.maybeOneFirst(sql.type(z.object({status: Status}))`select status from payment_events where id = ${id} for no key update`)
 
-/** Defers the event. Events that have ended do not change. */
+/** Events that have ended do not change. */
 export const deferEvent = (tx: Tx, id: string) =>
   tx.query(sql.type(Empty)`update payment_events set status = 'deferred' where id = ${id} and not ${over}`)
 
@@ -107,9 +107,9 @@ type WaitingEventsQuery = {
 }
 
 /**
- * Lists events whose job was lost, whose worker died, or that failed. Leaves out events with `mostAttempts` attempts. A failed event waits
- * longer after each attempt beyond `usualAttempts`. Skips orgs whose billing lock is held, because its release enqueues their events. An event
- * with an org is processed under this lock. If it is `processing` while the lock is free, its worker has died.
+ * Lists events whose job was lost, whose worker died, or that failed. Leaves out events with `mostAttempts` attempts. A failed event waits longer
+ * after each attempt beyond `usualAttempts`. Skips orgs whose billing lock is taken, because its release enqueues their events. An event with an org
+ * is processed under this lock, so its worker has died if the event is `processing` while the lock is free.
  */
 export const listWaitingEvents = (
   db: Db,

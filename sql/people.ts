@@ -17,7 +17,7 @@ const columns = sql.fragment`id, name, email, staff, banned_at as "bannedAt",
 /** SQL for a normalised e-mail address. The expression is the same in shared/accounts/address.ts and in the index. */
 const address = sql.fragment`lower(btrim(email) collate "C")`
 
-/** Stores the person of this subject with the current e-mail address and name. `id` applies to a new person. */
+/** Inserts a person, or updates the e-mail address and name of the person with this subject. `id` is used for a new person only. */
 export const keepPerson = (db: Db, {id, subject, email, name}: {id: string; subject: string; email: string; name: string}) =>
   db.one(sql.type(Person)`
     insert into people (id, subject, email, name) values (${id}, ${subject}, ${email}, ${name})

@@ -64,7 +64,7 @@ export const insertPlanChange = (tx: Tx, {id, org, person, kind, target, params}
     insert into plan_changes (id, org_id, person_id, kind, target, params)
     values (${id}, ${org}, ${person}, ${kind}, ${sql.jsonb(target)}, ${sql.jsonb(params as never)}) returning ${change}`)
 
-/** Finds the org's change whose outcome is not known yet, or null. A change that waits for a payment confirmation does not count. */
+/** Finds the org's change whose outcome is not known yet, or null. Ignores changes that wait for a payment confirmation. */
 export const findUnsettledChange = (db: Db, org: string) =>
   db.maybeOne(sql.type(Change)`select ${change} from plan_changes where org_id = ${org} and state in ('started', 'unknown', 'partial')`)
 
@@ -79,7 +79,7 @@ export const setChangeState = (tx: Tx, {org, id, state, error = null}: SettledPl
       settled_at = case when ${state} in ('started', 'unknown', 'partial', 'confirming') then null else lading_now() end
     where org_id = ${org} and id = ${id}`)
 
-/** Lists changes that the provider accepted and that our rows do not show yet, newest first. */
+/** Lists changes that the provider accepted and that our tables do not show yet, newest first. */
 export const listAcceptedChanges = (db: Db, org: string) =>
   db.any(sql.type(Change)`
     select ${change} from plan_changes where org_id = ${org} and state = 'accepted' order by created_at desc, id desc`)
@@ -89,7 +89,7 @@ export const findConfirmingChange = (db: Db, org: string) =>
   db.maybeOne(sql.type(Change)`
     select ${change} from plan_changes where org_id = ${org} and state = 'confirming' order by created_at desc, id desc limit 1`)
 
-/** Finds the newest change that our rows do not show yet, or null. This change may have led to the current state at the provider. */
+/** Finds the newest change that our tables do not show yet, or null. This change may have led to the provider's current state. */
 export const findChangeUnderWay = (db: Db, org: string) =>
   db.maybeOne(sql.type(Change)`
     select ${change} from plan_changes where org_id = ${org} and state in ('started', 'unknown', 'partial', 'accepted', 'confirming')

@@ -142,7 +142,7 @@ export const cutTrial = (tx: Tx, org: string) =>
 
 const Trial = z.object({org: z.string(), plan: z.string(), from: z.string(), endsAt: z.string()})
 
-/** Locks the org whose trial time passed first. Returns null if there is none. Skips orgs that another process has locked. */
+/** Locks the org whose trial expired first. Returns null if there is none. Skips orgs that another process has locked. */
 export const claimOverTrial = (tx: Tx) =>
   tx.maybeOne(sql.type(Trial)`
     select id as org, plan_version_id as plan, trial_from as "from", trial_ends_at as "endsAt"

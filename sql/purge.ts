@@ -27,8 +27,8 @@ export const deleteOfChain = async (db: Db, {table, chain, limit}: OfChain) => {
 }
 
 /**
- * Deletes a run's rows in small tables, and marks the run as emptied if it has no rows left in the large ones. Some may be left, because another
- * process may be deleting the same rows.
+ * Deletes a run's rows in small tables, and marks the run as emptied if it has no rows left in the large ones. Rows may remain if another process
+ * deletes them at the same time.
  */
 export const markRunEmptied = async (tx: Tx, {no, snapshotNo}: {no: number; snapshotNo: number | null}) => {
   await tx.query(sql.type(Empty)`delete from questions where run_no = ${no}`)
@@ -37,7 +37,7 @@ export const markRunEmptied = async (tx: Tx, {no, snapshotNo}: {no: number; snap
   await tx.query(sql.type(Empty)`update runs set emptied = true where run_no = ${no} and expired_at is not null and ${hasNothing(no)}`)
 }
 
-/** SQL that is true if the run has no rows left in large tables. If all runs of its chain have expired, the chain must have none either. */
+/** SQL that is true if the run has no rows left in large tables. If all runs of its chain have expired, the chain must have no rows either. */
 const hasNothing = (run: number) => sql.fragment`
   ${sql.join(
     tablesOfOneRun.map(table => hasNone(table, sql.fragment`${run}`)),
@@ -66,8 +66,8 @@ export const deleteImport = async (tx: Tx, importNo: number) => {
 }
 
 /**
- * Lists the keys of objects that are marked for removal and that no source or segment names. `hours`: only objects that have been in
- * `loose_objects` for at least so long; null lists all.
+ * Lists the keys of objects that are marked for removal and that no source or segment names. `hours`: only objects that have been in `loose_objects`
+ * for at least this many hours; null lists all.
  */
 export const listPendingDeletes = (db: Db, {after, limit, hours = null}: {after: string; limit: number; hours?: number | null}) =>
   db.anyFirst(sql.type(z.object({key: z.string()}))`

@@ -14,7 +14,7 @@ export type QueryInput = {
   query: string
   /** `ca`: the authorities that are trusted instead of the public ones. Null: no encryption. */
   tls: {ca?: string | undefined} | null
-  /** The time limit in seconds: of each statement, such as a fetch of 500 rows (PostgreSQL), or of the whole query (MySQL). */
+  /** The time limit in seconds. PostgreSQL applies it to each statement, such as a fetch of 500 rows; MySQL to the whole query. */
   statementSeconds: number
 }
 
@@ -25,8 +25,8 @@ const connectSeconds = 20
 const batchRows = 500
 
 /**
- * Runs a query of another database, in a read-only transaction and through a cursor. `query` must be one statement that returns rows. No value
- * becomes a JavaScript number or date. Throws errors of pg, and those of `guardStream`.
+ * Runs a query on another database, in a read-only transaction and through a cursor. `query` must be one statement that returns rows. No value
+ * becomes a JavaScript number or date. Throws errors of pg and of `guardStream`.
  */
 export const openQuery = async ({query, statementSeconds, ...input}: QueryInput): Promise<QueryRows> => {
   const client = openClient(input)
@@ -50,20 +50,24 @@ const oneStatement = (text: string): pg.QueryConfig => Object.assign({text}, {qu
 
 type ClientInput = Omit<QueryInput, 'query' | 'statementSeconds'>
 
-/** Opens a client. Sets host, database, sign-in, TLS, name and time-out, which pg would otherwise read from the environment of the process. */
+/** pg sends these parameters to the server. Its types do not know them. */
+type WithParameters = pg.Client & {connectionParameters: {options: string | undefined; replication: string | undefined}}
+
+/** Opens a client. Sets everything that pg would otherwise read from the environment of the process. */
 const openClient = ({socket, tls, host, user, password, database}: ClientInput): pg.Client => {
   const client = new pg.Client({
     host,
     user,
     password,
     database,
-    options: '',
     sslnegotiation: 'postgres',
     application_name: 'lading',
     connectionTimeoutMillis: connectSeconds * 1000,
     ssl: tls === null ? false : {rejectUnauthorized: true, ...(tls.ca !== undefined && {ca: tls.ca})},
     stream: () => withoutConnect(socket),
   })
+  // pg replaces an empty option by PGOPTIONS or PGREPLICATION of the process, so both are emptied here.
+  Object.assign((client as WithParameters).connectionParameters, {options: undefined, replication: undefined})
   // Without a listener, Node would end the process. The running query fails with the same error.
   client.on('error', () => {})
   if (tls === null) guardClient(socket, client)

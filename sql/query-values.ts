@@ -6,8 +6,8 @@ export type ArrayTypes = ReadonlyMap<number, number>
 export type QueryCell = string | null
 
 /**
- * Returns a converter from the text of Postgres to the text of a cell. Numbers keep every digit. Timestamps are in ISO 8601; those with a zone are in UTC.
- * Arrays become JSON. Needs `datestyle` ISO and `timezone` UTC.
+ * Returns a converter from the text of Postgres to the text of a cell. Numbers keep every digit. Timestamps are in ISO 8601; those with a zone are in
+ * UTC. Arrays become JSON. Needs `datestyle` ISO and `timezone` UTC.
  */
 export const cellsOf = (fields: readonly pg.FieldDef[], arrays: ArrayTypes): ((row: readonly QueryCell[]) => QueryCell[]) => {
   const convert = fields.map(({dataTypeID}) => {

@@ -3,9 +3,9 @@ import {type Db, sql, type Tx} from './database.ts'
 import type {QuestionKind} from './decisions.ts'
 
 /**
- * A question to insert, about a row that waits for a user's answer. `key`: a digest of the question, which all rows and runs with the same
- * question share. `module`: the API name of the candidates' module. `field`: set for a lookup and for an edited value. `found`: the number of
- * matching records. `number`: the row number.
+ * A question to insert, about a row that waits for a user's answer. `key`: a digest of the question, which all rows and runs with the same question
+ * share. `module`: the API name of the candidates' module. `field`: set for a lookup and for an edited value. `found`: the number of matching
+ * records.
  */
 export type NewQuestion = {
   key: Buffer
@@ -18,7 +18,7 @@ export type NewQuestion = {
   number: number
 }
 
-/** The limit on stored candidates of a question. If there are more, the first, which are the oldest, are kept. */
+/** The maximum number of stored candidates of a question. The first ones are kept, which are the oldest. */
 export const mostCandidates = 20
 
 /** Inserts questions and the rows that wait for them. `tx` must be the transaction that settles these rows. */
@@ -62,7 +62,7 @@ export type OpenRowQuestion = z.infer<typeof OpenRowQuestion>
 type Page = {run: number; importNo: number; decidedUpTo: number; after: string | null; limit: number}
 
 /**
- * Lists the run's questions in the order of their keys. Each has the last answer to the question itself after decision `decidedUpTo`. Earlier
+ * Lists the run's questions in the order of their keys. Each has its last answer after decision `decidedUpTo`, but no answer of a rule. Earlier
  * answers did not resolve the question.
  */
 export const listQuestions = (db: Db, {run, importNo, decidedUpTo, after, limit}: Page) =>

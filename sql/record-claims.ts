@@ -16,8 +16,8 @@ const isConcurrent = (chain: number) => sql.fragment`(r.ended_at is null or r.en
 type ElsewhereQuery = CrmOrg & {chain: number; module: string; records: string[]}
 
 /**
- * Lists those of `records` that a row of another retry chain created or claimed. Covers all our orgs that write to the same CRM org, and the
- * runs that overlap this chain in time. `module` is an API name.
+ * Lists the `records` that a row of another retry chain created or claimed. Searches runs of all orgs that write to the same CRM org and overlap this
+ * chain in time. `module` is an API name.
  */
 export const listHeldElsewhere = (db: Db, {chain, module, records, ...crmOrg}: ElsewhereQuery) =>
   db.anyFirst(sql.type(z.object({recordId: z.string()}))`
@@ -37,7 +37,6 @@ export const listHeldElsewhere = (db: Db, {chain, module, records, ...crmOrg}: E
 type MadeRow = {module: number; recordId: string}
 type MadeQuery = {run: number; chain: number; rows: readonly MadeRow[]}
 
-/** SQL for the name of module `no` of a run. */
 const nameOf = (run: string, no: string) => `coalesce(
   (select name from run_names n where n.run_no = ${run}.run_no and n.kind = 'module' and n.no = ${no}),
   (select m ->> 'apiName' from run_snapshots s, jsonb_path_query(s.document, '$.modules[*]') m
@@ -68,11 +67,9 @@ const madeElsewhereStatement = prepare<MadeRow>('made-elsewhere', madeElsewhereT
  */
 export const listMadeElsewhere = (hot: Hot, query: MadeQuery) => madeElsewhereStatement(hot, valuesOf(query))
 
-/** Executes the query of `listMadeElsewhere` in the caller's transaction. */
 export const listMadeElsewhereIn = async (tx: Tx, query: MadeQuery) =>
   (await statementsIn(tx).executeSql(madeElsewhereText, valuesOf(query))).rows as MadeRow[]
 
-/** Lists those of `records` that a row of another chain claimed at the connection's CRM org. */
 export const listClaimedElsewhere = (db: Db, {chain, connector, records}: {chain: number; connector: string; records: string[]}) =>
   db.anyFirst(sql.type(z.object({recordId: z.string()}))`
     select record_id as "recordId" from record_claims join connectors c using (dc, crm_org_id)
@@ -81,8 +78,8 @@ export const listClaimedElsewhere = (db: Db, {chain, connector, records}: {chain
 type OpenCreate = {run: number; batch: number}
 
 /**
- * Lists batches of creates of other runs in the module at the same CRM org that are in flight and may still be answered. `module` is an API
- * name. A batch whose module has no known name counts too.
+ * Lists batches of creates that are in flight and may still be answered. They belong to other runs and create records in this module of the same CRM
+ * org. `module` is an API name. Includes batches whose module has no known name.
  */
 export const listOpenCreates = (db: Db, {run, module, ...crmOrg}: CrmOrg & {run: number; module: string}): Promise<readonly OpenCreate[]> =>
   db.any(sql.type(z.object({run: z.number(), batch: z.number()}))`

@@ -16,7 +16,7 @@ export const findRegistryVersion = (db: Db, org: string) =>
 
 const Revision = z.object({version: z.number(), moves: z.number()})
 
-/** Reads the inputs of `config/resolved`: the registry version, and how often the management of libraries changed. */
+/** Reads what decides the result of `config/resolved`: the registry version, and how often the management of libraries changed. */
 export const findRevision = (db: Db, org: string) =>
   db.one(sql.type(Revision)`select registry_version as version, library_moves as moves from orgs where id = ${org}`)
 

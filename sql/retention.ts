@@ -37,7 +37,7 @@ export const deleteOldNights = (db: Db, {days}: {days: number}) =>
 
 type RetentionFailure = {day: string; org: string | null; step: string; message: string}
 
-/** Stores a failed step of a night. Stores it without the org if the org was erased meanwhile. */
+/** The failure is stored without the org if the org was erased meanwhile. */
 export const insertFailure = (db: Db, {day, org, step, message}: RetentionFailure) =>
   db.query(sql.type(Empty)`
     insert into retention_failures (day, org_id, step, message)
@@ -65,9 +65,9 @@ export const listNights = (db: Db, {limit, mostFailures}: {limit: number; mostFa
 const Kept = z.object({id: z.string(), days: z.number()})
 
 /**
- * Lists orgs in the order of their ids, with the days of their plan's history window. Leaves out orgs that are being erased, have no window or
- * one of less than a day, or are in a grace period. `graceDays`: how long an org keeps all data after a plan change, the end of a trial, or a
- * link to or unlink from another org.
+ * Lists orgs in the order of their ids, with the days of their plan's history window. Excludes orgs that are being erased, that have no window of at
+ * least a day, or that are in a grace period. `graceDays`: how long an org keeps all data after a plan change, the end of a trial, or a new or
+ * removed link to another org.
  */
 export const listKeepers = (db: Db, {after, graceDays, limit}: {after: string; graceDays: number; limit: number}) =>
   db.any(sql.type(Kept)`

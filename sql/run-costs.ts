@@ -2,7 +2,6 @@ import {z} from 'zod'
 import {type Db, sql} from './database.ts'
 
 const Cost = z.object({operation: z.string(), calls: z.number(), credits: z.number()})
-/** The calls of one kind that a run made, and the CRM credits that they cost. */
 export type OperationCost = z.infer<typeof Cost>
 
 export const addRunCosts = (db: Db, {run, costs}: {run: number; costs: readonly OperationCost[]}) => {

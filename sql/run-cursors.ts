@@ -10,7 +10,6 @@ export const isPassDone = (db: Db, {run, flow, pass}: Pass) =>
   db.exists(sql.type(z.object({}))`
     select from run_cursors where run_no = ${run} and flow_no = ${flow} and pass = ${pass} and done`)
 
-/** Marks a pass as finished. Creates its cursor if there is none. */
 export const finishPass = (db: Db, {run, flow, pass}: Pass) =>
   db.query(sql.type(z.object({}))`
     insert into run_cursors (run_no, flow_no, pass, done) values (${run}, ${flow}, ${pass}, true)

@@ -12,9 +12,9 @@ export const RunStop = z.object({
 export type RunStop = z.infer<typeof RunStop>
 
 /**
- * Why the run guard holds a run: `rows` of `settled` rows have the outcome, and their share exceeds `limit` (0 to 1). Both count since the
- * start, or since a person last ended a hold. Inherited and skipped rows do not count. For `coerced`, `settled` counts the rows that were read
- * back.
+ * Why the run guard holds a run: `rows` of `settled` rows have the outcome, and their share exceeds `limit` (0 to 1). Both numbers count from the
+ * start, or from the last time a person ended a hold. They exclude inherited and skipped rows. For `coerced`, `settled` counts the rows that were
+ * read back.
  */
 export const RunHold = z.object({
   outcome: z.enum(['refused', 'unanswered', 'failed', 'coerced']),
@@ -52,8 +52,8 @@ export const setGuard = (tx: Tx, {run, guard}: {run: number; guard: object}) =>
   tx.query(sql.type(z.object({}))`update run_heads set guard = ${JSON.stringify(guard)}::jsonb where run_no = ${run}`)
 
 /**
- * Queues a run that the run guard holds. The guard then counts anew, and the canary no longer applies. Returns null if the run guard does not
- * hold the run, or a stop was requested.
+ * Queues a run that the run guard holds. The guard then counts from zero again, and the canary no longer applies. Returns null if the run guard does
+ * not hold the run, or a stop was requested.
  */
 export const endHold = (tx: Tx, run: number) =>
   tx.maybeOneFirst(sql.type(z.object({run: z.number()}))`
@@ -74,19 +74,19 @@ export const insertHead = (tx: Tx, {run, rowsLimit, limitBy}: {run: number; rows
     insert into run_heads (run_no, rows_limit, limit_by, is_packed)
     values (${run}, ${rowsLimit}, ${limitBy}, coalesce((select is_on from release_switches where name = 'packed ledger'), false))`)
 
-/** Lowers the row limit of a run that has not started. A lower limit stays. */
+/** Lowers the row limit of a run that has not started. A limit that is already lower stays. */
 export const lowerRowsLimit = (tx: Tx, {run, rows}: {run: number; rows: number}) =>
   tx.query(sql.type(z.object({}))`
     update run_heads set rows_limit = ${rows}, limit_by = 'declaration' where run_no = ${run} and rows_limit > ${rows}`)
 
 export const findHead = (db: Db, run: number) => db.maybeOne(sql.type(RunHead)`select ${columns} from run_heads where run_no = ${run}`)
 
-/** The limit of the crash counters, far below the limit of their type. */
+/** The maximum of the crash counters, far below the limit of their column type. */
 const mostCounted = 100
 
 /**
- * Takes the lease of a run. Returns null while the lease of another owner is live. Raises the fence, so that the last owner can write nothing
- * more. `takeovers` counts the owners since the last settled row or orderly release. At 0, earlier crashes no longer count.
+ * Takes the lease of a run. Returns null while the lease of another owner is live. Raises the fence, so that the previous owner can no longer write.
+ * `takeovers` counts the owners since the last settled row or orderly release. If it was 0, `crashes` restarts at 0.
  */
 export const takeLease = (db: Db, {run, owner, seconds}: {run: number; owner: string; seconds: number}) =>
   db.maybeOne(sql.type(RunHead)`
@@ -111,7 +111,7 @@ const renewStatement = prepare<{stop: RunStop | null; orgClosed: boolean; writeS
      run_standing($1) as "writeStatus"`,
 )
 
-/** Releases the lease. `crashed`: the run's own work failed, which counts as a crash. Any other release is orderly and resets `takeovers`. */
+/** Releases the lease. `crashed`: the run's own work failed, which adds a crash. Any other release is orderly and resets `takeovers`. */
 export const releaseLease = (db: Db, {run, fence, crashed}: {run: number; fence: number; crashed: boolean}) =>
   db.query(sql.type(z.object({}))`
     update run_heads set lease_until = lading_now(), owner = null, takeovers = case when ${crashed} then takeovers else 0 end,
@@ -119,8 +119,8 @@ export const releaseLease = (db: Db, {run, fence, crashed}: {run: number; fence:
     where run_no = ${run} and fence = ${fence} and lease_until > lading_now()`)
 
 /**
- * Counts a crash of a process that took the run. Another process may own the run by now, because a hung process loses its lease long before it
- * ends. Returns the number of crashes; null if a row was settled or the run was released in good order since then.
+ * Counts a crash of a process that took the run. Another process may own the run by now, because a hung process loses its lease long before it ends.
+ * Returns the number of crashes; null if a row was settled or the run was released in good order since the process took the run.
  */
 export const recordCrash = (db: Db, run: number) =>
   db.maybeOneFirst(sql.type(z.object({crashes: z.number()}))`
@@ -134,7 +134,7 @@ export const writeStop = (db: Db, {run, stop}: {run: number; stop: RunStop}) =>
 
 /**
  * Locks the head until the transaction ends. Returns null if the caller no longer has the lease. Used only at the row limit, because it is slow.
- * `sendsOpen`: the batches in flight.
+ * `sendsOpen`: the number of batches in flight.
  */
 export const lockHead = async (tx: Tx, {run, fence}: {run: number; fence: number}) => {
   const head = await tx.maybeOne(sql.type(RunHead)`
@@ -144,13 +144,13 @@ export const lockHead = async (tx: Tx, {run, fence}: {run: number; fence: number
   return head && {...head, sendsOpen: await tx.oneFirst(count)}
 }
 
-/** Returns those of `keys` whose rows an external run has not counted yet. */
+/** Returns the given keys whose rows an external run has not counted yet. */
 export const listFreshKeys = (db: Db, {run, module, keys}: {run: number; module: number; keys: string[]}) =>
   db.anyFirst(sql.type(z.object({key: z.string()}))`
     select key from unnest(${sql.array(keys, 'text')}) as key
     where not exists (select from admissions a where a.run_no = ${run} and a.module_no = ${module} and a.row_key = key)`)
 
-/** Returns the keys of those of `rows`, of an import, that the run has not counted yet. */
+/** Of the given rows of an import, returns the keys that the run has not counted yet. */
 export const listFreshRows = (db: Db, {run, module, flow, rows}: FreshRowsQuery) =>
   db.anyFirst(sql.type(z.object({key: z.string()}))`
     select key from unnest(${sql.array(

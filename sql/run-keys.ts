@@ -6,7 +6,6 @@ const Key = z.object({sealed: z.string()})
 
 export type RunKeys = ReturnType<typeof openRunKeys>
 
-/** Returns the queries for a table with one sealed key per run. */
 export const openRunKeys = (name: 'image_keys' | 'verify_keys') => {
   const table = sql.identifier([name])
   return {

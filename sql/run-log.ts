@@ -21,7 +21,7 @@ export type OutcomeName = (typeof OUTCOMES)[number]
 export const outcomeNo = (outcome: OutcomeName) => OUTCOMES.indexOf(outcome)
 
 /**
- * The number of counts per module in the run's head. Most are for outcomes; the last ones are for stale rows, deleted records, kept rows, kept
+ * The number of counts per module in the run's head. Most counts are for outcomes; the last ones are for stale rows, deleted records, kept rows, kept
  * edits, unchanged rows and filtered rows.
  */
 const countsPerModule = 16
@@ -31,21 +31,21 @@ export const countAt = (module: number, outcome: OutcomeName) => (module - 1) * 
 /** The number of the outcome, or of another count, at a position. */
 export const outcomeNoAt = (place: number) => place % countsPerModule
 const [staleNo, deletedNo, keptRowsNo, keptEditsNo, unchangedNo] = [10, 11, 12, 13, 14]
-/** The position of a module's count of unchanged rows. They also count as skipped. */
+/** The position of a module's count of unchanged rows. These rows are also counted as skipped. */
 export const unchangedAt = (module: number) => (module - 1) * countsPerModule + unchangedNo
 export const isUnchangedAt = (place: number) => outcomeNoAt(place) === unchangedNo
-/** The position of a module's count of values that were not written, because a person had edited them. They are no rows. */
+/** The position of a module's count of values that were not written, because a person had edited them. It counts values, not rows. */
 export const keptEditsAt = (module: number) => (module - 1) * countsPerModule + keptEditsNo
 export const isKeptEditsAt = (place: number) => outcomeNoAt(place) === keptEditsNo
-/** The position of a module's count of rows that were skipped because every value that differs was edited. They also count as skipped. */
+/** The position of a module's count of rows that were skipped because every value that differs was edited. These rows are also counted as skipped. */
 export const keptRowsAt = (module: number) => (module - 1) * countsPerModule + keptRowsNo
 export const isKeptRowsAt = (place: number) => outcomeNoAt(place) === keptRowsNo
-/** The position of a module's count of rows whose record a run deleted, or would delete. They also count as updated or planned. */
+/** The position of a module's count of rows whose record a run deleted, or would delete. These rows are also counted as updated or planned. */
 export const deletedAt = (module: number) => (module - 1) * countsPerModule + deletedNo
 export const isDeletedAt = (place: number) => outcomeNoAt(place) === deletedNo
 /**
- * The position of a module's count of rows that were skipped because they differ from the sealed plan. They also count as skipped. The position
- * is that of `lookup`, which counts no rows.
+ * The position of a module's count of rows that were skipped because they differ from the sealed plan. These rows are also counted as skipped. The
+ * count uses the position of the outcome `lookup`, which counts no rows.
  */
 export const staleAt = (module: number) => (module - 1) * countsPerModule + staleNo
 export const isStaleAt = (place: number) => outcomeNoAt(place) === staleNo
@@ -93,8 +93,8 @@ const blockArray = (numbers: readonly number[]) => sql.array([...new Set(numbers
 const LateUpdate = z.object({recordId: z.string(), rowKey: z.string(), leftMs: z.number()})
 
 /**
- * Lists the log entries of unanswered writes and unanswered patches whose record is known, oldest first. Covers the last `seconds` of this run
- * and of all runs of the chains. `leftMs`: the ms until the entry is `seconds` old.
+ * Lists the log entries of unanswered writes and unanswered patches whose record is known, oldest first. Searches the last `seconds` of this run and
+ * of all runs of the chains. `leftMs`: the ms until the entry is `seconds` old.
  */
 export const listLateUpdates = (db: Db, {run, chains, seconds}: {run: number; chains: number[]; seconds: number}) =>
   db.any(sql.type(LateUpdate)`
@@ -119,8 +119,8 @@ export const listEnds = (db: Db, {run, flow, numbers}: {run: number; flow: numbe
     order by row_number, attempt desc, (outcome = 3), seq desc`)
 
 /**
- * Returns the final outcomes of rows by their keys. The rows of an external engine may have no numbers. Reads the whole log of the run, so it
- * is for the takeover of a run only.
+ * Returns the final outcomes of rows by their keys. The rows of an external engine may have no numbers. Reads the whole log of the run, so it is used
+ * only for a takeover.
  */
 export const listEndsOfKeys = (db: Db, {run, module, keys}: {run: number; module: number; keys: string[]}) =>
   db.any(sql.type(z.object({key: z.string(), outcome: z.number(), attempt: z.number()}))`
@@ -129,7 +129,7 @@ export const listEndsOfKeys = (db: Db, {run, module, keys}: {run: number; module
     order by row_key, attempt desc, (outcome = 3), seq desc`)
 
 /**
- * Lists the rows with a number above `after` that the run logged in a phase. `isOver`: at least one entry of the row has another outcome than
+ * Lists the rows with a number above `after` that the run logged in a phase. `isOver`: at least one entry of the row has an outcome other than
  * `unanswered`.
  */
 export const listSentBefore = (
@@ -187,18 +187,20 @@ export type FinalEntry = {
   recordId: string | null
   code: string | null
   message: string | null
+  /**
+   * A create of the row was never answered, and nothing later shows its result. So the record may exist twice. False for an unanswered update,
+   * because it names its record, and for a create whose unique field prevents a second record.
+   */
   disclosed: boolean
 }
 
 type Finals = {run: number; flows: number[]; from: number; to: number; seq: number}
 
 /**
- * Returns the final entries of rows `from`..`to` of these flows, as of `seq`; null if the run's records are in storage. Per row key and module,
- * the highest attempt of the write phase counts. Within the attempt, a real answer takes precedence over `unanswered` (3), whichever came first.
- * Of several real answers, the last counts. In the write phase, `made_after_no_answer`, `would_ask` and `lookup` (8 to 10) never count. Patches,
- * matches, lookups, tags and edits (phases 1 to 5) have a final entry per field. `disclosed`: a create of the row was never answered, and
- * nothing later shows its result, so the record may exist twice. Excluded are an unanswered update, which names its record, and a create whose
- * unique field rules out a second one.
+ * Returns the final entries of rows `from`..`to` of these flows, as of `seq`; null if the run's records are in storage. In the write phase, a row key
+ * and module have one final entry: the last answer of the highest attempt. It is `unanswered` (3) only if this attempt has no answer. The outcomes
+ * `made_after_no_answer`, `would_ask` and `lookup` (8 to 10) are never final there. Patches, matches, lookups, tags and edits (phases 1 to 5) have a
+ * final entry per field.
  */
 export const listFinals = async (hot: Hot, {run, flows, from, to, seq}: Finals): Promise<FinalEntry[] | null> => {
   const rows = await listFinalsStatement(hot, [run, flows, from, to, seq, blockOf(from), blockOf(to)])

@@ -19,7 +19,7 @@ export const Run = z.object({
   org: z.string(),
   personId: z.string().nullable(),
   connectorId: z.string().nullable(),
-  /** The kind of the connection. Null: the run has none. */
+  /** The kind of the connection. Null: the run has no connection. */
   connectorKind: z.string().nullable(),
   importNo: z.number().nullable(),
   /** The template of the run's import, or the template for which the run was authorised. */
@@ -27,7 +27,7 @@ export const Run = z.object({
   chainNo: z.number().nullable(),
   /** The run that this run retries. `retryOf`: its public id. `retryChain`: its chain. A dry run of a retry starts a new chain. */
   retryOf: z.string().nullable(),
-  /** The public id of the run that retries this run. Dry runs do not count. */
+  /** The public id of the run that retries this run. Ignores dry runs. */
   retriedBy: z.string().nullable(),
   retryChain: z.number().nullable(),
   /** The run that this run undoes. `undoForce`: also delete created records that were touched since. */
@@ -83,7 +83,6 @@ export const Run = z.object({
   counted: z.number(),
   counts: z.array(z.number()),
   stop: RunStop.nullable(),
-  /** Why the run guard holds the run. Null if it does not. */
   held: RunHold.nullable(),
   /** Rows beyond the plan, which are paid one by one. */
   overageRows: z.number(),
@@ -91,7 +90,6 @@ export const Run = z.object({
   cost: z.record(z.string(), z.object({calls: z.number(), credits: z.number()})),
   /** The forecast that the import had when the run started. Null: there was none, or the inputs had changed since the forecast. */
   forecast: z.record(z.string(), z.json()).nullable(),
-  /** The number of questions of the run, answered or not. */
   questions: z.number(),
   /** The number of questions that were answered, directly or by a rule, since the run was authorised. 0 until the run has ended. */
   questionsAnswered: z.number(),
@@ -155,10 +153,12 @@ export const findRunByNo = (db: Db, no: number) => db.maybeOne(sql.type(Run)`${s
 export const lockRun = (tx: Tx, {org, id}: {org: string; id: string}) =>
   tx.maybeOne(sql.type(Run)`${select} where org_id = ${org} and id = ${id} for update of runs`)
 
-export const listRuns = (db: Db, {importNo, limit}: {importNo: number; limit: number}) =>
-  db.any(sql.type(Run)`${select} where import_no = ${importNo} order by run_no desc limit ${limit}`)
+/** Lists the newest runs of an import. `withUndos`: by default true. */
+export const listRuns = (db: Db, {importNo, limit, withUndos = true}: {importNo: number; limit: number; withUndos?: boolean}) =>
+  db.any(sql.type(Run)`
+    ${select} where import_no = ${importNo} and (${withUndos}::boolean or undo_of is null) order by run_no desc limit ${limit}`)
 
-/** Lists the newest run of each import. Dry runs and runs that were not started are left out. */
+/** Lists the newest run of each import. Ignores dry runs and runs that were not started. */
 export const listLastRuns = (db: Db, importNos: readonly number[]) =>
   db.any(sql.type(Run)`
     ${select} where run_no = any(array(
@@ -196,7 +196,7 @@ export const listTemplateRuns = (
 export const isRunKept = (db: Db, no: number) =>
   db.exists(sql.type(z.object({}))`select from runs where run_no = ${no} and expired_at is null`)
 
-/** Finds the run that retries this run, or null. Dry runs do not count. */
+/** Finds the run that retries this run, or null. Ignores dry runs. */
 export const findRetryId = (db: Db, no: number) =>
   db.maybeOneFirst(sql.type(z.object({id: z.string()}))`select id from runs where retry_of = ${no} and not dry_run`)
 
@@ -265,9 +265,9 @@ export const pauseRun = (db: Db, {no, fence, pause, seconds}: {no: number; fence
 type QuotaNote = {org: string; connector: string; id: string; isWrite?: boolean}
 
 /**
- * Handles an exhausted quota for this open run, if the run belongs to this org and connection. Marks the run as stopped by the quota, unless the
- * CRM refused a write (`isWrite`). Extends a live lease of an external run to 24 hours and 2 minutes from now, because the engine may send no
- * request until the quota renews.
+ * Handles an exhausted quota for this open run, if the run belongs to this org and connection. Marks the run as stopped by the quota, unless the CRM
+ * refused a write (`isWrite`). Extends a live lease of an external run to 24 hours and 2 minutes from now. Its engine may send no request until the
+ * quota renews.
  */
 export const noteQuota = (db: Db, {org, connector, id, isWrite = false}: QuotaNote) =>
   db.query(sql.type(z.object({}))`
@@ -280,8 +280,8 @@ export const noteQuota = (db: Db, {org, connector, id, isWrite = false}: QuotaNo
 
 /**
  * Lists runs without an owner that a worker should execute: queued, left by a dead owner, paused long enough, or stopped while paused. Runs of a
- * closed org wait until it is reopened. A paused run that is not stopped also waits while the run guard holds it. The same applies while writes
- * on its connection are paused, except to dry runs.
+ * closed org wait until it is reopened. A paused run that is not stopped waits while the run guard holds it. Unless it is a dry run, it also waits
+ * while writes on its connection are paused.
  */
 export const listOrphans = (db: Db, {limit}: {limit: number}) =>
   db.any(sql.type(z.object({id: z.string(), org: z.string()}))`

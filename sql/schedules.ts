@@ -104,7 +104,7 @@ export const claimDue = (tx: Tx) =>
 export const setNextDue = (tx: Tx, {id, nextDueAt}: {id: string; nextDueAt: string}) =>
   tx.query(sql.type(z.object({}))`update schedules set next_due_at = ${nextDueAt}::text::timestamptz where id = ${id}`)
 
-/** Disables the schedule. Returns false if it was disabled already. */
+/** Returns false if the schedule was disabled already. */
 export const stopSchedule = async (tx: Tx, {id, reason}: {id: string; reason: Reason}) => {
   const {rowCount} = await tx.query(sql.type(z.object({}))`
     update schedules set enabled = false, next_due_at = null, stopped = ${sql.jsonb(reason as never)}, version = version + 1 where id = ${id} and enabled`)
@@ -121,8 +121,8 @@ export const forgetFailures = (tx: Tx, id: string) =>
 type LastFile = {id: string; sha256: string; templateVersion: number; connectorId: string | null}
 
 /**
- * Stores the last file with its template version and connection. The same combination is not run again. Changes nothing if the schedule has
- * another connection by now.
+ * Stores the last file with its template version and connection. The schedule does not run the same combination again. Changes nothing if the
+ * schedule has another connection by now.
  */
 export const keepLastFile = (tx: Tx, {id, sha256, templateVersion, connectorId}: LastFile) =>
   tx.query(sql.type(z.object({}))`

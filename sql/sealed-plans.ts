@@ -37,7 +37,6 @@ export const insertPlan = (db: Db, {run, digest, chunks, steps, rows}: NewPlan) 
 const chunkColumns = sql.fragment`c.chunk, c.flow_no as flow, c.first_row as "firstRow", c.last_row as "lastRow", c.first_line as "firstLine",
   encode(c.hash, 'hex') as hash, (select encode(p.hash, 'hex') from plan_chunks p where p.run_no = c.run_no and p.chunk = c.chunk - 1) as previous`
 
-/** Lists the chunks of a plan after the chunk `after`, in order. */
 export const listPlanChunks = (db: Db, {run, after, limit}: {run: number; after: number; limit: number}) =>
   db.any(sql.type(PlanChunk)`
     select ${chunkColumns} from plan_chunks c where run_no = ${run} and chunk > ${after} order by chunk limit ${limit}`)
@@ -78,11 +77,9 @@ const planColumns = sql.fragment`run_no as run, encode(digest, 'hex') as digest,
 export const findPlan = (db: Db, run: number) =>
   db.maybeOne(sql.type(SealedPlan)`select ${planColumns} from sealed_plans where run_no = ${run}`)
 
-/** Locks the plan of a dry run until the transaction ends. */
 export const lockPlan = (tx: Tx, run: number) =>
   tx.maybeOne(sql.type(SealedPlan)`select ${planColumns} from sealed_plans where run_no = ${run} for update`)
 
-/** Approves the plan of a dry run, unless it was approved before. */
 export const approvePlan = (tx: Tx, {run, person}: {run: number; person: string}) =>
   tx.query(
     sql.type(

@@ -119,12 +119,12 @@ export const deleteMoved = async (db: Db, {run, limit}: {run: number; limit: num
 export const markArchived = (db: Db, run: number) =>
   db.query(sql.type(Empty)`update runs set archived = true, archive_after = null where run_no = ${run} and records_at = 'storage'`)
 
-/** Stores the object's key before the upload, so that retention can find and delete an object that no row names in the end. */
+/** Stores the object's key before the upload, so that retention can find and delete the object if no row ever names it. */
 export const insertLoose = (db: Db, key: string) => db.query(sql.type(Empty)`insert into loose_objects (key) values (${key})`)
 
 /**
- * Removes objects from the list of those that no row names, because rows of this transaction name them. Throws if one of them was marked for
- * removal meanwhile, so that a named object is never removed.
+ * Removes keys from `loose_objects`, because rows of this transaction name these objects. Throws if one of them was marked for removal meanwhile, so
+ * that a named object is never removed.
  */
 export const nameLoose = async (tx: Tx, keys: readonly string[]) => {
   const {rowCount} = await tx.query(sql.type(Empty)`

@@ -1,7 +1,7 @@
 import {z} from 'zod'
 import {type Db, type Hot, prepare, sql} from './database.ts'
 
-/** Whether the batch is in flight. If the answer to an intent was lost, this shows whether the batch was stored. */
+/** Whether the batch is in flight. If the database's answer to an intent was lost, this shows whether the intent was committed. */
 export const findSend = async (hot: Hot, {run, batch}: {run: number; batch: number}) =>
   (await findSendStatement(hot, [run, batch])).length === 1
 

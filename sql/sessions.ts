@@ -50,7 +50,7 @@ export const insertRefreshed = (tx: Tx, {id, from, org, role, hours, chainDays, 
     noted as (${noteSessions('made', 'session.refreshed')})
     select id, expires_at as "expiresAt" from made`)
 
-/** Moves the session to another org. Its token stays the same. */
+/** The session's token stays the same. */
 export const moveSession = (db: Db, {id, org, role}: {id: string; org: string; role: Role}) =>
   db.query(sql.type(Nothing)`
     with moved as (update sessions set org_id = ${org}, role = ${role} where id = ${id} returning *),
@@ -92,7 +92,7 @@ export const findSessionPerson = (db: Db, id: string) =>
 
 type SessionRef = {person: string; session: string}
 
-/** Lists a person's sign-ins that still have a valid session, newest first. The newest session describes the sign-in. */
+/** Lists a person's sign-ins that still have a valid session, newest first. The fields come from the newest session of each sign-in. */
 export const listSignIns = (db: Db, {person, session}: SessionRef) =>
   db.any(sql.type(SignIn)`
     select newest.*, case when orgs.id is not null then jsonb_build_object('id', orgs.id, 'name', orgs.name) end as org

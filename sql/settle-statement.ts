@@ -41,7 +41,8 @@ export const settleNamed =
      insert into chain_rows (chain_no, module_no, row_key, record_id, how, match_key, run_no, may_exist_twice, empty_links, written_at)
      select @chain::bigint, module, key, record_id, how, match_key, @run, twice, links, written
      from head, unnest(@kept.module::smallint[], @kept.key::text[], @kept.recordId::text[], @kept.how::smallint[], @kept.matchKey::bytea[], @kept.mayExistTwice::boolean[], @kept.emptyLinks::text[], @kept.writtenAt::timestamptz[]) as k(module, key, record_id, how, match_key, twice, links, written)
-     on conflict (chain_no, module_no, row_key) do update set record_id = excluded.record_id, match_key = excluded.match_key, run_no = excluded.run_no,
+     on conflict (chain_no, module_no, row_key) do update set record_id = excluded.record_id, match_key = excluded.match_key,
+       run_no = case when chain_rows.record_id = excluded.record_id and chain_rows.how in (1, 2) and excluded.how = 3 then chain_rows.run_no else excluded.run_no end,
        empty_links = excluded.empty_links, written_at = coalesce(excluded.written_at, chain_rows.written_at),
        may_exist_twice = chain_rows.may_exist_twice or excluded.may_exist_twice,
        tagged = chain_rows.tagged and chain_rows.record_id = excluded.record_id,

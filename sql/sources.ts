@@ -89,7 +89,7 @@ type SourceUpdate = {
   evidence: string
 }
 
-/** Updates a source. The caller has locked the import. */
+/** The caller has locked the import. */
 export const updateSource = async (tx: Tx, s: SourceUpdate): Promise<Source> => ({
   ...(await tx.one(sql.type(Written)`
     update sources set label = ${s.label}, reader = ${sql.jsonb(s.reader as never)}, cleaning = ${sql.jsonb(s.cleaning as never)},

@@ -27,12 +27,10 @@ export const listAwaitedStaff = (db: Db) =>
 export const countStaffAddresses = (db: Db) =>
   db.oneFirst(sql.type(z.object({count: z.number()}))`select count(*)::int as count from staff_addresses`)
 
-/** Deletes a waiting staff account or a stored address. Returns null if there is neither. */
 export const deleteAwaitedStaff = async (tx: Tx, id: string): Promise<AwaitedRow | null> =>
   (await tx.maybeOne(sql.type(Awaited)`delete from staff_accounts where id = ${id} returning ${ofAccount}`)) ??
   (await tx.maybeOne(sql.type(Awaited)`delete from staff_addresses where id = ${id} returning ${ofAddress}`))
 
-/** Deletes the waiting staff account with this subject. Returns whether there was one. */
 export const takeStaffAccount = async (tx: Tx, subject: string) => {
   const {rowCount} = await tx.query(sql.type(z.object({}))`delete from staff_accounts where subject = ${subject}`)
   return rowCount === 1

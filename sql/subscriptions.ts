@@ -36,7 +36,7 @@ const subscription = sql.fragment`org_id as org, subscription_id as id, status, 
 export const findSubscription = (db: Db, org: string) =>
   db.maybeOne(sql.type(Subscription)`select ${subscription} from subscriptions where org_id = ${org}`)
 
-/** Stores a subscription. Only shared/billing/sync-subscription.ts calls this. */
+/** Only shared/billing/sync-subscription.ts calls this function. */
 export const keepSubscription = (tx: Tx, s: Omit<Subscription, 'readAt'>) =>
   tx.query(sql.type(z.object({}))`
     insert into subscriptions (org_id, subscription_id, status, plan_version_id, interval, price_id, period_starts_at, period_ends_at,

@@ -14,7 +14,6 @@ const Approval = z.object({
 
 type OfTemplate = {org: string; template: string}
 
-/** Finds the approved version of a template, or null. */
 export const findTemplateApproval = (db: Db, {org, template}: OfTemplate) =>
   db.maybeOne(sql.type(Approval)`
     select version, digest as content, approved_at as "approvedAt",
@@ -23,7 +22,7 @@ export const findTemplateApproval = (db: Db, {org, template}: OfTemplate) =>
 
 type NewApproval = OfTemplate & {version: number; digest: string; person: string}
 
-/** Stores the approval in place of an earlier one. The caller has locked the template. */
+/** Replaces an earlier approval. The caller has locked the template. */
 export const storeTemplateApproval = (tx: Tx, {org, template, version, digest, person}: NewApproval) =>
   tx.query(sql.type(Empty)`
     insert into template_approvals (template_id, org_id, version, digest, approved_by)
@@ -31,9 +30,13 @@ export const storeTemplateApproval = (tx: Tx, {org, template, version, digest, p
     on conflict (template_id) do update set version = excluded.version, digest = excluded.digest, approved_by = excluded.approved_by,
       approved_at = lading_now()`)
 
-/** Lists the ids of the people who wrote versions of the template after version `after`, from the settings history. */
+/**
+ * Lists the ids of the people who wrote versions of the template after version `after`, from the settings history. A
+ * change by an API token counts as written by the person who created the token.
+ */
 export const listTemplateAuthors = (db: Db, {org, template, after}: OfTemplate & {after: number}) =>
   db.anyFirst(sql.type(z.object({person: z.string()}))`
-    select distinct user_id as person from changes
-    where org_id = ${org} and page = 'templates' and subject in ('template.created', 'template.changed') and user_id is not null
+    select distinct coalesce(c.user_id, k.person_id) as person from changes c left join api_tokens k on k.id = c.token_id
+    where c.org_id = ${org} and page = 'templates' and subject in ('template.created', 'template.changed')
+      and coalesce(c.user_id, k.person_id) is not null
       and after ->> 'templateId' = ${template} and (after ->> 'version')::bigint > ${after}`)

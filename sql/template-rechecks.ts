@@ -23,7 +23,6 @@ const Recheck = z.object({
   problems: z.array(RecheckProblem),
 })
 
-/** Finds the re-check of this version of the template, or null. */
 export const findRecheck = (db: Db, {id, version}: {id: string; version: number}) =>
   db.maybeOne(sql.type(Recheck)`
     select discovery_id as discovery, import_id as "importId", checked_at as "checkedAt", rows, problems
@@ -34,19 +33,23 @@ const Recheckable = z.object({
   version: z.number(),
   flows: z.array(z.unknown()),
   importId: z.string(),
+  importFlows: z.array(z.unknown()),
   madeAt: z.string(),
   rows: z.number(),
 })
 
-/** Lists the templates whose newest import uses the connection and still has its files, the most recently used first. */
+/**
+ * Lists the templates with an import of their current version, the most recently used first. Leaves out a template whose newest such import uses
+ * another connection or has lost its files.
+ */
 export const listRecheckable = (db: Db, {org, connector, limit}: {org: string; connector: string; limit: number}) =>
   db.any(sql.type(Recheckable)`
-    select t.id, t.version, t.flows, i.id as "importId", i.created_at as "madeAt",
+    select t.id, t.version, t.flows, i.id as "importId", i.flows as "importFlows", i.created_at as "madeAt",
       (select coalesce(sum(s.rows), 0)::bigint from sources s where s.import_no = i.import_no) as rows
     from templates t
     cross join lateral (
-      select import_no, id, created_at, state, connector_id from imports
-      where org_id = t.org_id and template_id = t.id and not deleted order by import_no desc limit 1
+      select import_no, id, flows, created_at, state, connector_id from imports
+      where org_id = t.org_id and template_id = t.id and template_version = t.version and not deleted order by import_no desc limit 1
     ) i
     where t.org_id = ${org} and i.connector_id = ${connector} and i.state <> 'expired'
     order by i.import_no desc limit ${limit}`)
@@ -59,8 +62,8 @@ export const listChangesSince = (db: Db, {connector, since}: {connector: string;
 type NewRecheck = {template: {id: string; version: number}; discovery: string; importId: string; rows: number; problems: RecheckProblem[]}
 
 /**
- * Replaces the re-check of a template. Returns whether its problems differ from those of the previous re-check; true if there was none. Returns
- * false if the template no longer exists.
+ * Replaces the re-check of a template. Returns whether the problems differ from the previous re-check; true if there was none. Returns false if the
+ * template no longer exists.
  */
 export const replaceRecheck = async (
   tx: Tx,

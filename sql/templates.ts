@@ -61,7 +61,7 @@ type Content = {
 
 type New = Content & {id: string; org: string; person: string; shared: boolean; verify?: VerifyMode | undefined}
 
-/** Inserts a template. Returns false if the template is shared and the org has another shared one with its name. */
+/** Returns false if the template is shared and the org has another shared template with this name. */
 export const insertTemplate = async (tx: Tx, made: New): Promise<boolean> => {
   const {rowCount} = await tx.query(sql.type(Empty)`
     insert into templates (id, org_id, connector_id, name, description, sources, flows, known, verify, shared, created_by)
@@ -81,7 +81,7 @@ export const updateTemplate = (tx: Tx, {id, ...content}: Content & {id: string})
 export const setTemplateKnown = (tx: Tx, {id, known}: {id: string; known: unknown}) =>
   tx.query(sql.type(Empty)`update templates set known = ${sql.jsonb(known as never)} where id = ${id}`)
 
-/** Shares or unshares a template. Its content does not change, so its version stays. */
+/** The version stays, because the content does not change. */
 export const setTemplateShared = (tx: Tx, {id, shared}: {id: string; shared: boolean}) =>
   tx.query(sql.type(Empty)`update templates set shared = ${shared} where id = ${id}`)
 

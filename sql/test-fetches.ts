@@ -8,7 +8,7 @@ export type TestFetchRow = z.output<typeof TestFetch>
 export const findTestFetch = (db: Db, schedule: string): Promise<TestFetchRow | null> =>
   db.maybeOne(sql.type(TestFetch)`select result, fetched_at as "fetchedAt" from test_fetches where schedule_id = ${schedule}`)
 
-/** Replaces the schedule's test fetch. Returns false if the schedule was deleted meanwhile. */
+/** Returns false if the schedule was deleted meanwhile. */
 export const keepTestFetch = async (db: Db, {schedule, result}: {schedule: string; result: unknown}): Promise<boolean> => {
   const {rowCount} = await db.query(sql.type(z.object({}))`
     insert into test_fetches (schedule_id, result) select id, ${sql.jsonb(result as never)} from schedules where id = ${schedule}
@@ -16,7 +16,7 @@ export const keepTestFetch = async (db: Db, {schedule, result}: {schedule: strin
   return rowCount === 1
 }
 
-/** Deletes at most `limit` test fetches that are older than a day, because they contain rows of files. Returns the number of deleted ones. */
+/** Deletes at most `limit` test fetches that are older than a day, because they contain rows of files. */
 export const deleteOldTestFetches = async (db: Db, {limit}: {limit: number}): Promise<number> => {
   const {rowCount} = await db.query(sql.type(z.object({}))`
     delete from test_fetches where schedule_id = any(array(

@@ -19,7 +19,7 @@ const columns = sql.fragment`api_tokens.id, api_tokens.name, prefix, api_tokens.
 
 type NewToken = {id: string; org: string; person: string; name: string; prefix: string; hash: Buffer; expiresAt: string | null}
 
-/** Inserts a token. Returns null if it would have expired already. */
+/** Returns null if the token would have expired already. */
 export const insertToken = (db: Db, {id, org, person, name, prefix, hash, expiresAt}: NewToken) =>
   db.maybeOne(sql.type(Token)`
     insert into api_tokens (id, org_id, person_id, name, prefix, hash, expires_at)
@@ -30,7 +30,7 @@ export const insertToken = (db: Db, {id, org, person, name, prefix, hash, expire
 export const listTokens = (db: Db, org: string) =>
   db.any(sql.type(Token)`select ${columns} from api_tokens where org_id = ${org} order by id desc`)
 
-/** Locks the token until the transaction ends. Returns null if the org has no such token. */
+/** Locks the token until the transaction ends. */
 export const readToken = (tx: Tx, {org, id}: {org: string; id: string}) =>
   tx.maybeOne(sql.type(Token)`select ${columns} from api_tokens where org_id = ${org} and id = ${id} for no key update`)
 

@@ -27,21 +27,20 @@ const month = sql.fragment`to_char(lading_now() at time zone 'UTC', 'YYYY-MM')`
 
 type Settings = {org: string; enabled: boolean; pack: string | null; threshold: number | null; monthlyCap: number | null}
 
-/** Stores a person's settings for top-ups and clears an earlier stop. */
 export const setTopup = (tx: Tx, {org, enabled, pack, threshold, monthlyCap}: Settings) =>
   tx.query(sql.type(Empty)`
     update billing_accounts set topup_enabled = ${enabled}, topup_pack = ${pack}, topup_threshold = ${threshold},
       topup_monthly_cap = ${monthlyCap}, topup_stopped = null
     where org_id = ${org}`)
 
-/** Stops top-ups. Returns false if they were not enabled. */
+/** Returns false if top-ups were not enabled. */
 export const stopTopup = async (tx: Tx, {org, reason}: {org: string; reason: string}) => {
   const {rowCount} = await tx.query(sql.type(Empty)`
     update billing_accounts set topup_enabled = false, topup_stopped = ${reason} where org_id = ${org} and topup_enabled`)
   return rowCount === 1
 }
 
-/** Enables top-ups again if they were stopped for one of these reasons. Returns false otherwise. */
+/** Enables top-ups again if they were stopped for one of these reasons. Returns whether they were. */
 export const resumeTopup = async (tx: Tx, {org, reasons}: {org: string; reasons: readonly string[]}) => {
   const {rowCount} = await tx.query(sql.type(Empty)`
     update billing_accounts set topup_enabled = true, topup_stopped = null
@@ -62,7 +61,7 @@ export const readMonth = (db: Db, {org, except = null}: {org: string; except?: s
 
 type NewAttempt = {id: string; org: string; month: string; packKey: string; quantity: number; credits: number}
 
-/** Inserts an attempt. The caller has locked the credit account and checked that no other attempt is open. */
+/** The caller has locked the credit account and checked that no other attempt is open. */
 export const insertAttempt = (tx: Tx, {id, org, month: of, packKey, quantity, credits}: NewAttempt) =>
   tx.query(sql.type(Empty)`
     insert into topup_attempts (id, org_id, month, pack_key, quantity, credits) values (${id}, ${org}, ${of}, ${packKey}, ${quantity}, ${credits})`)
@@ -84,15 +83,15 @@ export const beginAttempt = (tx: Tx, {id, month: of, params}: {id: string; month
     update topup_attempts set state = 'unknown', month = ${of}, params = ${sql.jsonb(params as never)}
     where id = ${id} and state = 'pending' returning ${attempt}`)
 
-/** Moves an attempt that may be charged to another month. Returns null if the attempt has another state. */
+/** Changes the month of an attempt that may have been charged. Returns null if the attempt has another state. */
 export const setMonth = (tx: Tx, {id, month: of}: {id: string; month: string}) =>
   tx.maybeOne(sql.type(Attempt)`update topup_attempts set month = ${of} where id = ${id} and state = 'unknown' returning ${attempt}`)
 
 type EndedTopup = {id: string; state: 'succeeded' | 'declined' | 'failed'; intent?: string | null; paidIn?: string | null}
 
 /**
- * Ends an attempt. Returns false if the attempt has ended already. A charge still turns an attempt that ended otherwise into a success. The
- * charge counts in the month in which the provider made it, if that month is later.
+ * Ends an attempt. Returns false if the attempt has ended already. Only `succeeded` also replaces an earlier end, because the provider charged after
+ * all. `paidIn`: the month of the charge. It replaces an earlier month of the attempt.
  */
 export const endAttempt = async (tx: Tx, {id, state, intent = null, paidIn = null}: EndedTopup) => {
   const {rowCount} = await tx.query(sql.type(Empty)`
@@ -102,7 +101,6 @@ export const endAttempt = async (tx: Tx, {id, state, intent = null, paidIn = nul
   return rowCount === 1
 }
 
-/** Lists paid top-ups whose invoice is not issued yet, oldest first. */
 export const listUninvoiced = (db: Db, limit: number) =>
   db.any(sql.type(Attempt)`select ${attempt} from topup_attempts where invoice_state = 'due' order by id limit ${limit}`)
 
@@ -117,9 +115,8 @@ export const dropPending = (tx: Tx, org: string) =>
     update topup_attempts set state = 'failed', settled_at = lading_now() where org_id = ${org} and state = 'pending'`)
 
 /**
- * Lists open orgs with top-ups, below their credit threshold, whose monthly cap has room for a pack and that have no open attempt. Without this
- * list, only consumption triggers a top-up. Orgs with credits that expired but are still counted are included, so that the caller can check
- * them.
+ * Lists open orgs with top-ups, below their credit threshold, whose monthly cap has room for a pack and that have no open attempt. Without this list,
+ * only consumption triggers a top-up. Includes orgs with expired credits that are still counted, so that the caller can check them.
  */
 export const listOrgsToTopUp = (db: Db, {after, limit}: {after: string; limit: number}) =>
   db.anyFirst(sql.type(z.object({org: z.string()}))`

@@ -6,15 +6,12 @@ const UndoState = z.object({
   until: z.string().nullable(),
   isOver: z.boolean(),
   hasKey: z.boolean(),
-  /**
-   * The newest undo of the run that has not ended, or that ended without a stop. Dry runs, and undos that were themselves undone, are left out.
-   */
+  /** The newest undo of the run that has not ended, or that ended without a stop. Ignores dry runs and undos that were themselves undone. */
   undoneBy: z.string().nullable(),
-  /** The newest undo of the run in any state. Dry runs, and undos that were themselves undone, are left out. */
+  /** The newest undo of the run in any state. Ignores dry runs and undos that were themselves undone. */
   begunBy: z.string().nullable(),
   /** The run that retries this run, unless the retry was undone. */
   retriedBy: z.string().nullable(),
-  /** Whether the run undoes an undo. */
   isSecondUndo: z.boolean(),
 })
 
@@ -22,7 +19,6 @@ const UndoState = z.object({
 const isUndone = sql.fragment`exists (
   select from runs uu join run_heads hh using (run_no) where uu.undo_of = u.run_no and not uu.dry_run and uu.state = 'ended' and hh.stop is null)`
 
-/** Reads the facts that decide whether a run can be undone. */
 export const findUndoState = (db: Db, run: number) =>
   db.one(sql.type(UndoState)`
     select r.ended_at + make_interval(days => r.undo_days) as until,
@@ -34,6 +30,10 @@ export const findUndoState = (db: Db, run: number) =>
       (select u.id from runs u where u.retry_of = r.run_no and not u.dry_run and not ${isUndone} limit 1) as "retriedBy",
       exists (select from runs u where u.run_no = r.undo_of and u.undo_of is not null) as "isSecondUndo"
     from runs r where r.run_no = ${run}`)
+
+/** Whether the run undoes another run. False for an unknown run. */
+export const isUndo = (db: Db, {org, id}: {org: string; id: string}) =>
+  db.exists(sql.type(z.object({}))`select from runs where org_id = ${org} and id = ${id} and undo_of is not null`)
 
 const MadeRow = z.object({module: z.number(), key: z.string(), recordId: z.string()})
 const UnknownRow = z.object({module: z.number(), key: z.string(), flow: z.number(), number: z.number()})
@@ -74,12 +74,34 @@ export const listReturnedRows = (db: Db, {chain, run, after, limit}: RowsOfRun) 
     where chain_no = ${chain} and run_no = ${run} and how = 7 and (module_no, row_key) > (${after.module}, ${after.key})
     order by module_no, row_key limit ${limit}`)
 
-/** Lists the rows of a run whose create was never answered, in the order of module and key. */
+/**
+ * Lists the rows of a run with a create that was never answered, in the order of module and key. Kind 2 is a create that the CRM refused when it
+ * was sent again.
+ */
 export const listUnknownRows = (db: Db, {chain, run, after, limit}: RowsOfRun) =>
   db.any(sql.type(UnknownRow)`
     select module_no as module, row_key as key, flow_no as flow, row_number as number from unsettled
-    where chain_no = ${chain} and run_no = ${run} and kind = 0 and (module_no, row_key) > (${after.module}, ${after.key})
+    where chain_no = ${chain} and run_no = ${run} and (kind = 0 or kind = 2 and creates > 0) and (module_no, row_key) > (${after.module}, ${after.key})
     order by module_no, row_key limit ${limit}`)
+
+/** Returns the places, from 1, of the rows that wrote their record or whose write was not answered. */
+export const listWrittenPlaces = (
+  db: Db,
+  {chain, rows}: {chain: number; rows: readonly {module: number; key: string; recordId: string}[]},
+) =>
+  db.anyFirst(sql.type(z.object({place: z.number()}))`
+    select place from unnest(${sql.array(
+      rows.map(({module}) => module),
+      'int2',
+    )}, ${sql.array(
+      rows.map(({key}) => key),
+      'text',
+    )}, ${sql.array(
+      rows.map(({recordId}) => recordId),
+      'text',
+    )}) with ordinality as r(module, key, record, place)
+    where exists (select from chain_rows where chain_no = ${chain} and module_no = r.module and row_key = r.key and record_id = r.record)
+      or exists (select from unsettled where chain_no = ${chain} and module_no = r.module and row_key = r.key)`)
 
 /** Lists the records of these rows, with the time at which the CRM last wrote each for one of these rows. */
 export const listWrittenAt = (db: Db, {chain, rows}: {chain: number; rows: readonly {module: number; key: string}[]}) =>
@@ -121,7 +143,6 @@ type QueuedUndo = {
   undoDays: number | null
 }
 
-/** Queues a run as the undo of another. */
 export const queueUndo = (tx: Tx, {no, of, connector, importNo, snapshotNo, dryRun, force, undoDays}: QueuedUndo) =>
   tx.query(sql.type(z.object({}))`
     update runs set state = 'queued', engine = 'worker', connector_id = ${connector}, import_no = ${importNo}, snapshot_no = ${snapshotNo},

@@ -9,10 +9,10 @@ const UnsentRow = z.object({
   code: z.string().nullable(),
   message: z.string(),
 })
-/** A submitted row that was not sent, with the reason. `module`, `flow`: the numbers that the run gave to these names. */
+/** A submitted row that was not sent, with the reason. `module`, `flow`: their numbers in the run. */
 export type UnsentRow = z.infer<typeof UnsentRow>
 
-/** Stores unsent rows. A row that is stored already gets the new reason. */
+/** A row that is stored already gets the new reason. */
 export const keepUnsentRows = (tx: Tx, {run, rows}: {run: number; rows: UnsentRow[]}) =>
   tx.query(sql.type(z.object({}))`
     insert into unsent_rows (run_no, module_no, row_key, flow_no, row_number, code, message)

@@ -19,8 +19,8 @@ export type UnsettledRow = z.infer<typeof UnsettledRow>
 const columns = sql.fragment`run_no as run, row_number as number, kind, target, witness as "hasUniqueKey", digest, last_attempt as attempt, ended, creates`
 
 /**
- * Lists the unsettled entries of one flow of a chain, in row order: rows whose last send was not answered, or whose refusal requires
- * another step. Returns at most `limit` entries, of rows after `after`. `run`: the run that left the entry.
+ * Lists the unsettled entries of one flow of a chain, in row order. These are rows whose last send was not answered, or whose refusal requires
+ * another step. `after`: a row number. `run` in the result: the run that stored the entry.
  */
 export const listUnsettled = (db: Db, {chain, flow, after, limit}: {chain: number; flow: number; after: number; limit: number}) =>
   db.any(sql.type(UnsettledRow)`

@@ -24,7 +24,7 @@ export type UploadRow = z.infer<typeof UploadRow>
 const columns = sql.fragment`upload_no as no, id, import_no as "importNo", name, label, slot, reader, bytes, kept, source_id as "sourceId", settled, filled,
   created_at as "createdAt", expires_at as "expiresAt"`
 
-/** SQL for the expiry of an upload. Each stored part and the finish set the expiry anew. */
+/** SQL for the expiry of an upload. Each stored part and the finish renew it. */
 const lasting = sql.fragment`lading_now() + interval '1 day'`
 
 type NewUpload = Pick<UploadRow, 'id' | 'importNo' | 'name' | 'label' | 'slot' | 'reader' | 'bytes'> & {org: string}

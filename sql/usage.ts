@@ -32,7 +32,7 @@ export const setRowsLimit = (tx: Tx, {org, startsAt, rowsLimit}: Omit<UsagePerio
 
 type ReserveRowsInput = {org: string; runId: string; startsAt: string; rows: number; overageAllowed: boolean}
 
-/** Reserves rows of the period for a run. The caller has locked the period. */
+/** The caller has locked the period. */
 export const reserveRows = (tx: Tx, {org, runId, startsAt, rows, overageAllowed}: ReserveRowsInput) =>
   tx.query(sql.type(Empty)`
     with line as (
@@ -43,8 +43,8 @@ const Settled = Period.extend({org: z.string(), runId: z.string(), rows: z.numbe
 
 /**
  * Replaces the rows that a run reserved by the rows that it counted, once. Returns the resulting period and the run's rows; null if the run was
- * settled before or reserved none. Rows beyond the limit that are not billed yet are overage, if the run was allowed to have it. Rows that were
- * billed before the limit was raised extend the new limit. A separate statement locks the period first, so that the sums are correct.
+ * settled before or reserved none. If the run may have overage, its rows beyond the limit become overage. Overage that the period already has extends
+ * the limit. A separate statement locks the period first, so that the sums are correct.
  */
 export const settleRun = async (tx: Tx, runId: string) => {
   await tx.query(sql.type(Empty)`
@@ -65,7 +65,7 @@ export const settleRun = async (tx: Tx, runId: string) => {
 }
 
 /**
- * Finds a run whose reserved rows are not settled although it ended its writing: deleted, ended, or authorised `hours` ago and never started.
+ * Finds a run with unsettled reserved rows that writes nothing further: it was deleted, has ended, or was authorised `hours` ago and never started.
  * Returns null if there is none. Locks the run if it exists. `no`: null for a deleted run. `lapsed`: the run was never started.
  */
 export const claimIdle = (tx: Tx, {hours}: {hours: number}) =>

@@ -4,7 +4,6 @@ import {openRunKeys} from './run-keys.ts'
 
 const Empty = z.object({})
 
-/** The per-run encryption keys of `verify_queue`. */
 export const verifyKeys = openRunKeys('verify_keys')
 
 /** Written rows of one settlement that are to be read back. `records`: the ids of their records. `sealed`: the rows with their values. */
@@ -19,8 +18,9 @@ export type QueueEntry = z.infer<typeof Entry>
 type QueueQuery = {run: number; seconds: number; after: EntryName | null; rows: number; bytes: number}
 
 /**
- * Lists the oldest unverified entries after `after` that were settled at least `seconds` ago. Returns entries up to `rows` rows and `bytes`
- * bytes, but at least one. `readAt`: a time before their records are read. `rowsUpTo`: the sum of rows up to and including the entry.
+ * Lists the oldest unverified entries after `after` that were settled at least `seconds` ago. Returns at least one entry, and further ones up to
+ * `rows` rows and `bytes` bytes. `readAt`: the current time, before the caller reads the records. `rowsUpTo`: the sum of rows up to and including the
+ * entry.
  */
 export const listQueued = (db: Db, {run, seconds, after, rows, bytes}: QueueQuery) =>
   db.any(sql.type(Entry.extend({readAt: z.string(), rowsUpTo: z.number()}))`
@@ -52,7 +52,6 @@ export const measureQueue = (db: Db, {run, seconds}: {run: number; seconds: numb
     from (select rows, extract(epoch from lading_now() - settled_at) - ${seconds} as age from verify_queue
       where run_no = ${run} and not verified) as queued`)
 
-/** Returns the key of the last entry, or null. */
 export const findLastQueued = (db: Db, run: number) =>
   db.maybeOne(sql.type(Entry.omit({sealed: true}))`
     select fence, settle_no as "settleNo" from verify_queue where run_no = ${run} order by fence desc, settle_no desc limit 1`)
@@ -81,7 +80,6 @@ export const deleteVerified = (db: Db, run: number) =>
     delete from verify_queue v where run_no = ${run} and verified and not exists (
       select from verify_queue o where o.run_no = ${run} and not o.verified and (o.fence, o.settle_no) < (v.fence, v.settle_no))`)
 
-/** Deletes at most `limit` entries of a run. Returns the number of deleted entries. */
 export const deleteQueued = async (db: Db, {run, limit}: {run: number; limit: number}) => {
   const {rowCount} = await db.query(sql.type(Empty)`
     delete from verify_queue where ctid = any(array(select ctid from verify_queue where run_no = ${run} limit ${limit}))`)

@@ -20,8 +20,8 @@ export const FieldCounts = z.object({
 export type FieldCounts = z.infer<typeof FieldCounts>
 
 /**
- * Counts of rows that were read back. `rows`: all. `coerced`: with truncated or coerced values. `changed`: with changed values. `missing`:
- * without record. `unread`: not shown by the CRM.
+ * Counts of rows that were read back. `rows`: all. `coerced`: with truncated or coerced values. `changed`: with changed values. `missing`: without a
+ * record. `unread`: not shown by the CRM.
  */
 export type RowCounts = {rows: number; coerced: number; changed: number; missing: number; unread: number}
 
@@ -79,7 +79,6 @@ export const commitVerified = async (tx: Tx, {rows, entries, fields, marks, ...o
   return found as {done: number; isOwner: boolean; held: RunHold | null}
 }
 
-/** Lists the results of a run by flow and field. */
 export const listFieldCounts = (db: Db, run: number) =>
   db.any(sql.type(FieldCounts)`
     select flow_no as flow, field, ${sql.join(

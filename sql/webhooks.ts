@@ -39,7 +39,6 @@ export const insertEndpoint = (
     insert into webhook_endpoints (id, org_id, kind, url, description, events, schedule_id, secret_sealed)
     values (${id}, ${org}, ${kind}, ${url}, ${description}, ${sql.array([...events], 'text')}, ${schedule}, ${sealed}) returning ${columns}`)
 
-/** Whether the schedule belongs to the org. An endpoint may be limited to one schedule of its org. */
 export const isScheduleOf = (db: Db, {org, id}: EndpointRef) =>
   db.exists(sql.type(Empty)`select from schedules where org_id = ${org} and id = ${id}`)
 
@@ -82,7 +81,7 @@ export const forgetEndpoint = (tx: Tx, {org, id}: EndpointRef) =>
   tx.query(sql.type(Empty)`
     update notice_rules set endpoints = array_remove(endpoints, ${id}) where org_id = ${org} and ${id} = any(endpoints)`)
 
-/** Disables the endpoint. Returns false if it was disabled already. */
+/** Returns false if the endpoint was disabled already. */
 export const disableEndpoint = async (tx: Tx, {id, reason}: {id: string; reason: string}) => {
   const {rowCount} = await tx.query(sql.type(Empty)`
     update webhook_endpoints set enabled = false, disabled_reason = ${reason} where id = ${id} and enabled`)

@@ -51,7 +51,6 @@ export const findWriteEnd = (db: Db, id: string) =>
       exists (select from write_items i where i.write = w.id and result ->> 'written' = 'false') as "hasUnsent"
     from writes w join runs r using (run_no) where w.id = ${id}`)
 
-/** Lists the run's writes with an item that has no result, oldest first. */
 export const listOpenWrites = (db: Db, run: number) =>
   db.anyFirst(sql.type(z.object({id: z.string()}))`
     select id from writes w

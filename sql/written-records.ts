@@ -16,7 +16,6 @@ export const keepWrittenModule = (db: Db, {org, connector, module, keySealed, fi
       || array(select field from unnest(excluded.fields) as field where field <> all(written_modules.fields))
     returning key_sealed as "keySealed", fields`)
 
-/** Lists the modules of a connection whose records have marks. */
 export const listWrittenModules = (db: Db, {org, connector}: Omit<ModuleRef, 'module'>) =>
   db.anyFirst(sql.type(z.object({module: z.string()}))`
     select module from written_modules where org_id = ${org} and connector_id = ${connector}`)

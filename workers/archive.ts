@@ -7,8 +7,8 @@ import type {WorkerDeps} from './deps.ts'
 import {aboutEachLease, periodicTask} from './periodic.ts'
 
 /**
- * The seconds for which a move is claimed, longer than a move takes. If a process dies during a move, another process starts the move anew
- * after this time.
+ * The seconds for which a move is claimed, longer than a move takes. If a process dies during a move, another process starts the move again after
+ * this time.
  */
 const claimSeconds = 900
 const firstRetrySeconds = 15
@@ -84,8 +84,7 @@ const maintainAtIntervals = () => {
 }
 
 /**
- * Moves the records of ended runs to storage, one run after another. There is no job: an ended run's row says that its records are to be
- * moved, whichever engine executed the run. If storage fails, the move of the run is retried later, and its records are read from Postgres
- * until then. The import of the run is already free for other runs.
+ * Moves the records of ended runs to storage, one run after another. There is no job: an ended run's row says that its records are to be moved,
+ * whichever engine executed the run. If storage fails, the move of the run is retried later, and its records are read from Postgres until then.
  */
 export default periodicTask({name: 'run.archive', everyMs: aboutEachLease, steps: [archiveAll, maintainAtIntervals()]})

@@ -2,8 +2,8 @@ import {enqueueWaitingEvents} from './billing/reconcile.ts'
 import {aboutEachLease, periodicTask} from './periodic.ts'
 
 /**
- * The longest interval between two rounds in ms. This interval and the expiry of an org's billing lock together keep the delay of a purchase
- * after a crash below a minute, for any `LEASE_SECONDS`.
+ * The longest interval between two rounds in ms. After a crash, a purchase waits for this interval and for the expiry of the org's billing lock. Both
+ * together take less than a minute, for any `LEASE_SECONDS`.
  */
 const mostMs = 10_000
 

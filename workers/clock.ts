@@ -12,9 +12,7 @@ import {periodicTask} from './periodic.ts'
 import {endNextRunning} from './schedules/end-running.ts'
 
 const everyMs = 1_000
-/**
- * The most due schedules per round, the most firings to enqueue, and the most firings whose run has ended. The rest waits for the next round.
- */
+/** The limit per round on due schedules, on firings to enqueue, and on firings whose run has ended. The rest waits for the next round. */
 const perRound = 500
 
 /** Fires one due schedule and returns whether there was one. One transaction makes the firing and sets the schedule's next due time. */

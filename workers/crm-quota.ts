@@ -50,7 +50,7 @@ const readLicenceQuota = async (
   }
 }
 
-/** Returns the result of a refused call. If the refusal showed that the grant has ended, the call counts as made. */
+/** Returns the result of a refused call. `asked` is true only if the refusal showed that the grant has ended. */
 const meaningOf = ({code, extra}: Refusal): QuotaCheckTarget => {
   if (code === 'DAILY_ALLOWANCE_SPENT' || code === 'CONNECTION_THROTTLED' || code === 'UNAVAILABLE') return tooSoon
   return code === 'CONNECTION_UNAVAILABLE' && extra.connection === 'ended' ? checked(false) : cannot

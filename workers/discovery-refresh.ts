@@ -5,9 +5,9 @@ import type {WorkerDeps} from './deps.ts'
 import {periodicTask} from './periodic.ts'
 
 const everyMs = 5 * 60_000
-/** The most connections per round, so that connections made on the same day are not all read in the same minute. */
+/** The maximum number of connections per round, so that connections made on the same day are not all read in the same minute. */
 const connectorsPerLook = 20
-/** The hours after which a failed connection is tried again at the earliest. */
+/** The minimum hours until a failed connection is tried again. */
 const againHours = 1
 
 /**

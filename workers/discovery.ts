@@ -60,8 +60,8 @@ const readWarnings = async (
 }
 
 /**
- * Reads the edition of the CRM org, which decides how many calls may be in flight. While it is unknown, reads by id may find no free slot
- * beside writes. A refresh reads it, because an edition may change. If the CRM does not answer, the earlier edition stays.
+ * Reads the edition of the CRM org, which decides how many calls may be in flight. While the edition is unknown, reads by id may find no free slot
+ * beside writes. A refresh reads the edition again, because it may change. If the CRM does not answer, the earlier edition stays.
  */
 const readEdition = async (
   {db, log, signal}: Pick<Work, 'db' | 'log' | 'signal'>,
@@ -96,8 +96,8 @@ const keepDiscovery = async (tx: Tx, queue: Queue, {org, connector, read, upkeep
 }
 
 /**
- * Returns the modules that were read. A module whose fields could not be read keeps the fields of the previous discovery, so that its
- * imports and those of its subforms continue.
+ * Returns the modules that were read. A module whose fields could not be read keeps the fields of the previous discovery, so that imports into the
+ * module and its subforms continue.
  */
 const withKnownFields = (known: readonly DiscoveredModule[], read: DiscoveredModule[]): DiscoveredModule[] =>
   placeSubforms(

@@ -8,8 +8,8 @@ import {aboutEachLease, periodicTask} from './periodic.ts'
 const perRound = 500
 
 /**
- * Releases AI credits that were reserved and never settled. Every use of an org's AI credits does so too, so this step is for orgs that use
- * none.
+ * Releases AI credits that were reserved and never settled. Every use of an org's AI credits does the same, so this step serves orgs that
+ * use none.
  */
 const releaseAbandoned = async ({db, drain}: WorkerDeps) => {
   for (const org of await listOrgsToSweep(db, perRound)) {

@@ -27,8 +27,8 @@ const discoveriesPerDelete = 20
 
 /**
  * Erases an org that is marked for erasure. First takes its runs from their owners, revokes its grants and ends its billing. Then deletes
- * its rows in pieces that block nothing, then its files, and the org last. Each step works on what is left, so a broken attempt can be
- * started again. Files are deleted after imports: an upload that ends meanwhile finds no import and removes its own file.
+ * its rows in pieces that block nothing, its files, and the org last. A broken attempt can be started again, because each step works on
+ * what is left. Files are deleted after imports: an upload that ends meanwhile finds no import and removes its own file.
  */
 export default worker(eraseOrg, {concurrency: 1}, async ({org}, work) => {
   const {db, storage, log} = work

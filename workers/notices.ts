@@ -6,14 +6,14 @@ import {deleteOldNotices} from '../sql/notices.ts'
 import type {WorkerDeps} from './deps.ts'
 import {openDeliverySlots} from './notices/delivery-slots.ts'
 import {expandAll} from './notices/expand.ts'
+import {mailInvitation as mailInvitationOf} from './notices/invitation-mail.ts'
 import * as mail from './notices/mail.ts'
-import {mailInvitation as mailInvitationOf} from './notices/mail-invitation.ts'
 import * as post from './notices/webhooks.ts'
 import {periodicTask} from './periodic.ts'
 import {type Worker, worker} from './worker.ts'
 
 const lookMs = 500
-/** The limit on concurrent posts of a process; mails have a limit of their own. */
+/** The limit on concurrent posts of a process. Mails have a separate limit. */
 const posts = 16
 const mails = 2
 const keptDays = 30
@@ -21,8 +21,8 @@ const noticesPerDelete = 1_000
 const upkeepMs = 600_000
 
 /**
- * Delivers notices: finds the recipients, posts and mails what is due, and deletes old notices. Rows say what is due, and any number of
- * processes may poll. Invitations are mailed by a job. On shutdown, waits up to DRAIN_SECONDS for deliveries in progress.
+ * Delivers notices: finds the recipients, posts and mails what is due, and deletes old notices. The database says what is due, so any
+ * number of processes may poll. Invitations are mailed by a job. On shutdown, waits up to DRAIN_SECONDS for deliveries in progress.
  */
 const notices: Worker = {
   name: 'notices',

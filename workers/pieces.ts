@@ -1,6 +1,6 @@
 /**
- * Calls `take` with `limit` until it returns a smaller count. Returns the total. Throws before a piece if the signal has aborted. `onPiece` gets
- * each count above 0.
+ * Calls `take` with `limit` until the returned count is below `limit`. Returns the total. Throws before a piece if the signal has aborted.
+ * `onPiece` gets each count above 0.
  */
 export const inPieces = async (
   signal: AbortSignal,

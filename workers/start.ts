@@ -18,8 +18,8 @@ import {hungAfterSeconds, watchOver} from './watchdog.ts'
 import type {Worker} from './worker.ts'
 
 /**
- * The workers that can be started by name, so that operators can scale each on its own. A process imports only the code of its own workers,
- * to save memory.
+ * The workers that can be started by name, so that operators can scale each separately. A process imports only the code of the named
+ * workers, to save memory.
  */
 const workers: Record<string, () => Promise<{default: Worker}[]>> = {
   archive: () => Promise.all([import('./archive.ts')]),

@@ -8,7 +8,7 @@ import type {WorkerDeps} from './deps.ts'
 import {aboutEachLease, periodicTask} from './periodic.ts'
 
 const perRound = 500
-/** The most orgs per round in steps that cost little per org, so that no org waits long for others. */
+/** The maximum number of orgs per round in steps that cost little per org, so that no org waits long for others. */
 const many = 10_000
 const dayMs = 86_400_000
 
@@ -28,8 +28,8 @@ export default periodicTask({
 let comparedAt = 0
 
 /**
- * Compares overage with the provider once a day in each process. A failed comparison is repeated the next day. A repeated step has no further
- * effect.
+ * Corrects overage prices and adds lost overage items at the provider, then compares counts. Each process does this once a day. After a
+ * failure, it tries again the next day. Each of the three calls can safely be repeated.
  */
 const compareDaily = async (deps: WorkerDeps) => {
   if (Date.now() - comparedAt < dayMs) return

@@ -3,11 +3,10 @@ import type {Log} from '../shared/telemetry/log.ts'
 
 /**
  * The seconds after which a blocked process is ended. By then, other processes take over its jobs and runs: every job's heartbeat
- * (`shared/jobs.ts`) is 60 s, a run's lease 15 s by default. Some claims last longer, such as 300 s for a retention night and 900 s for a move
- * to storage. Normal work blocks for less than a second, for these reasons. A sort takes 4 MB at a time (`shared/runs/results/row-sort.ts`). A
- * search of one cell takes a tenth of a second at worst (`shared/files/cleaning/pattern.ts`), with a turn for other work after each row.
- * Expressions run in threads with limits of their own. A row of 1 MiB that is built to be slow for patterns takes half a minute per step. Its
- * run loses the lease, but the process lives.
+ * (`shared/jobs.ts`) is 60 s, a run's lease 15 s by default. Some claims last longer, such as 300 s for a retention night. Normal work
+ * blocks for less than a second: sorts (`shared/runs/results/row-sort.ts`) and searches (`shared/files/cleaning/pattern.ts`) work in small
+ * parts, and expressions run in threads with separate limits. A row of 1 MiB that is built to be slow for patterns takes half a minute per
+ * step: its run loses the lease, but the process lives.
  */
 export const hungAfterSeconds = 60
 

@@ -32,10 +32,7 @@ export const worker = <P extends z.ZodType, A extends z.ZodType>(
   },
 })
 
-/**
- * Executes jobs one after another. The queue would wait for its polling interval after each job. So each end of a job notifies the queue's
- * own worker, which polls again at once.
- */
+/** Executes jobs one after another. Notifies the queue's worker after each job, so that it does not wait for its polling interval. */
 const listen = async <P extends z.ZodType, A extends z.ZodType>(
   queue: Queue,
   job: Job<P, A>,

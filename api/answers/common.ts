@@ -2,26 +2,22 @@ import {z} from 'zod'
 import {ROLES} from '../../shared/accounts/roles.ts'
 import {codes} from '../../shared/errors.ts'
 
-/** Creates the schema of a response object. The schema is strict, so tests fail on keys that are not declared. */
+/** The schema is strict, so tests fail on keys that are not declared. */
 export const Answer = z.strictObject
 
-/** Creates the schema of a timestamp in ISO 8601, UTC, with milliseconds. */
 export const Moment = (what: string) =>
   z.iso.datetime({precision: 3}).meta({description: `${what}. ISO 8601 in UTC, to the millisecond`, examples: ['2026-03-01T08:30:00.000Z']})
 
-/** Creates the schema of an opaque id with a prefix: `Id('imp', 'The import')`. */
 export const Id = (prefix: string, what: string) =>
   z.string().meta({description: `${what}. Opaque, begins with \`${prefix}_\``, examples: [`${prefix}_01k9m0v6f8e2r4t7w3y5z1a2b3`]})
 
 const JobId = (what = 'The job') => z.uuid().meta({description: what, examples: ['0f8fad5b-d9cb-469f-a165-70867728950e']})
 
-/** Creates the schema of a whole number from 0. */
 export const Count = (what: string) => z.int().nonnegative().describe(what)
 
-/** Creates the schema of a number of bytes from 0. The description names the unit. */
 export const Bytes = (what: string) => z.int().nonnegative().describe(`${what}, in bytes`)
 
-/** Creates the schema of an amount of money. The amount may be negative only where the description says so. */
+/** The amount may be negative only where the description says so. */
 export const Amount = (what: string) => z.int().describe(`${what}, in the smallest unit of the currency (cents for EUR and USD)`)
 
 export const Currency = z.string().meta({description: 'ISO 4217, lower case', examples: ['eur']})
@@ -33,19 +29,16 @@ export const NextCursor = z
   .nullable()
   .describe('Send it as `cursor` to get the next page. Null: this is the last page. Opaque, and valid only for the same list and filters')
 
-/** Creates the schema of JSON of any shape, such as values that people or the CRM wrote. */
 export const Json = (what: string) => z.unknown().describe(what)
 
-/** Creates the schema of an object whose keys the customer chooses: columns, fields, CRM records. */
+/** The schema of an object whose keys come from the customer, such as columns or fields. */
 export const ByName = <V extends z.ZodType>(value: V, what: string) => z.record(z.string(), value).describe(what)
 
-/** Describes a response that is a file or a stream. */
 export const File = (type: string, what: string) => ({type, what})
 
 /** Describes a response without a body, such as a redirect or 304. */
 export const Nothing = (what: string) => ({type: null, what})
 
-/** The CRM's refusal or failure. `details` and `response` hold what the CRM sent, unchanged. */
 export const CrmSaid = z
   .strictObject({
     code: z.string().nullable().describe("The CRM's error code. Null: none"),
@@ -60,7 +53,7 @@ export const CrmSaid = z
   })
   .meta({id: 'CrmProblem', description: 'A refusal or failure of the CRM'})
 
-/** A refusal of a job, a row or a connection, as part of a successful response. Its further keys depend on the code. */
+/** A refusal inside a successful response. Its further keys depend on the code. */
 export const RefusalSaid = z
   .looseObject({
     error: z.string().describe('What happened and what to do, for people'),
@@ -81,10 +74,9 @@ const jobFields = <R extends z.ZodType>(result: R) => ({
   endedAt: Moment('When it ended').nullable().describe('When it ended. Null: not yet'),
 })
 
-/** Creates the schema of a job that no longer belongs to an org, such as the erasure of an org, with the schema of its result. */
+/** The schema of a job that no longer belongs to an org, such as the erasure of an org. */
 export const JobOf = <R extends z.ZodType>(result: R) => z.strictObject(jobFields(result)).describe('The job')
 
-/** Creates the schema of an org's job, with the schema of its result. */
 export const JobWith = <R extends z.ZodType>(result: R) =>
   JobOf(result)
     .extend({
@@ -107,15 +99,12 @@ export const JobAnswer = JobWith(Json('Depends on the kind of job. See the route
   description: 'A job for a worker',
 })
 
-/** The new version of the configuration after an edit. Absent if the edit had no `If-Match`, or if others edited at the same time. */
 export const registryVersion = z
   .int()
   .nonnegative()
   .optional()
   .describe("The version of the org's configuration after this edit. Absent without `If-Match`, or if others edited at the same time")
 
-/** Creates the schema of the version of a template, schedule or import. */
 export const Version = (what: string) => z.int().nonnegative().describe(`${what}. Send it as \`If-Match\` with a change`)
 
-/** Creates the schema of the answer of a delete. */
 export const Removed = (prefix: string, what: string) => Answer({removed: Id(prefix, what)})

@@ -1,4 +1,3 @@
-/** The ids that the example responses share. */
 export const importId = 'imp_01k9m0v6f8e2r4t7w3y5z1a2b3'
 
 export const sourceId = 'src_01k9m0w1a2b3c4d5e6f7g8h9j0'

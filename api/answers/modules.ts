@@ -5,7 +5,6 @@ import {DiscoveredModule} from '../../sql/discoveries.ts'
 import {Answer, Id} from './common.ts'
 import {AssignmentRule, LayoutName} from './discovery.ts'
 
-/** A module of a connection, with its configuration. A configured module may no longer be part of the latest discovery. */
 export const ConfiguredModule = Answer({
   key: z.string().nullable().describe('Key in the configuration. Null: not configured yet'),
   apiName: ApiName.describe('API name in the CRM'),

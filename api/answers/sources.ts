@@ -176,7 +176,7 @@ const Issue = Answer({
 const Filled = Answer({
   slot: z.string().describe('The slot it fills'),
   state: z.enum(['draft', 'ready']).describe('State of the import: `ready` once every slot is filled and all flows fit'),
-  waiting: z.array(z.string()).describe('Slots without a file'),
+  waiting: z.array(z.string()).describe('Slots without a file, and this slot if its file could not be read as the slot defines'),
   issues: z.array(Issue).describe('Issues. Empty: none'),
 })
 

@@ -55,7 +55,6 @@ const endOnOutputError = ({code, message}: NodeJS.ErrnoException) => {
   process.exit(code === 'EIO' ? EXIT.hungUp : EXIT.failed)
 }
 
-/** Prints help. With --json, it prints a document. */
 const teach = (out: Output, help: string) =>
   void out.out.write(out.json ? `${JSON.stringify({text: help}, null, 2)}\n` : out.isTerminal ? wrapLines(help, out.width()) : help)
 
@@ -69,8 +68,8 @@ type Shape = {
 }
 
 /**
- * Creates the program with all commands. Loads the code of the commands that the arguments name, or of all commands for `completion`. The
- * others need just a name and a summary.
+ * Creates the program with all commands. Loads the code of the commands that the arguments name; `completion` loads all. For the rest, a name and a
+ * summary are enough.
  */
 export const createProgram = async ({settings, out, args, exit, keepHelp, interrupt}: Shape): Promise<Command> => {
   const program = new Command('lading')
@@ -111,7 +110,6 @@ export const createProgram = async ({settings, out, args, exit, keepHelp, interr
 /** Returns the arguments that are neither options nor the value of `--server`. */
 const wordsOf = (args: readonly string[]) => args.filter((arg, at) => !arg.startsWith('-') && args[at - 1] !== '--server')
 
-/** Converts an error of Commander to a Failure, without the prefix `error:` and with advice. */
 const misused = (error: CommanderError, [noun = '']: string[]): Failure => {
   const [message = '', hint] = error.message.replace(/^error: /, '').split('\n')
   const suggestion = hint ? hint.replace(/^\((.*)\)$/, '$1') : null
@@ -130,7 +128,6 @@ const unknownNames = ({modules = [], fields = []}: Unknown): Issue[] => [
   ...fields.map(({module, apiName}) => ({path: [module, apiName], message: 'The CRM has no such field'})),
 ]
 
-/** Prints the error, its details and the next step. */
 const tell = (out: Output, {message, code, exit, next, detail}: Failure) => {
   if (out.json) return void out.err.write(`${JSON.stringify({error: message, code, exit, next, ...detail})}\n`)
   const {issues = unknownNames(detail), request} = detail as {issues?: Issue[]; request?: string}

@@ -3,8 +3,8 @@ export const usualDateFormat = 'yyyy-MM-dd'
 type DateParts = {year: number; month: number; day: number}
 
 /**
- * Writes the day of a time in the date format of an org: day (d, dd), month (M, MM) and year (yy, yyyy), D and Y also as capitals. The day is that of
- * the time zone, or else of this computer.
+ * Writes the day of `date` in the date format of an org: d or dd for the day, M or MM for the month, yy or yyyy for the year. D means d, and Y
+ * means y. Without `timeZone`, the time zone of this computer applies.
  */
 export const writeDay = (date: Date, format: string = usualDateFormat, timeZone?: string): string => {
   const {year, month, day} = partsOf(date, timeZone)

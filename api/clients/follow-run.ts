@@ -2,7 +2,7 @@ import {readEvents} from './event-stream.ts'
 import {ApiError, type Client, type Json} from './http.ts'
 import {type Pause, pause as usualPause} from './pause.ts'
 
-/** An event of a run. The server sends all events except `asked`, which holds the run as polled while no events arrive. */
+/** An event of a run. `asked` contains the run, which the client polls while no events arrive. The server sends all other events. */
 export type RunEvent = {event: 'state' | 'progress' | 'end' | 'asked'; data: Json}
 type Following = {
   client: Client

@@ -15,12 +15,13 @@ export type Client = {
   open(method: string, path: string, options?: RequestOptions): Promise<Response>
 }
 
-export type Query = Record<string, string | number | boolean | undefined | null>
+type QueryValue = string | number | boolean | undefined | null
+export type Query = Record<string, QueryValue | QueryValue[]>
 export type RequestOptions = {query?: Query; body?: unknown; headers?: Headers_; signal?: AbortSignal; timeoutMs?: number}
 export type HttpAnswer<T> = {status: number; headers: Headers; body: T}
 type Headers_ = Record<string, string>
 
-/** An error response of the API. Programs use `code` and show `message`; `body` holds the whole envelope. */
+/** An error response of the API. Programs use `code` and show `message`; `body` is the whole response body. */
 export class ApiError extends Error {
   override name = 'ApiError'
   readonly status: number
@@ -57,9 +58,9 @@ const usualTimeoutMs = 120_000
 type Access = {base: string; bearer?: () => string | null; headers?: Headers_; redirect?: 'follow' | 'manual'}
 
 /**
- * Opens an API client. `bearer` is called for every request, because the token may change; without `bearer`, a cookie of the browser
- * authenticates. Every request carries `headers`. The default time-out is 120 seconds, longer than the server's default time-out for a CRM call.
- * With `redirect: 'manual'`, a redirect is an error, because a followed POST would become a GET.
+ * Opens an API client. `bearer` is called for every request, because the token may change; without `bearer`, a cookie of the browser authenticates.
+ * Every request includes `headers`. The default time-out is 120 seconds, longer than the server's default time-out for a CRM call. With `redirect:
+ * 'manual'`, a redirect is an error, because a followed POST would become a GET.
  */
 export const openClient = ({base, bearer = () => null, headers: always, redirect = 'follow'}: Access): Client => {
   const open = async (method: string, path: string, {query, body, headers, signal, timeoutMs = usualTimeoutMs}: RequestOptions = {}) => {
@@ -123,8 +124,10 @@ export async function* readPages<T = Json>(client: Client, path: string, name: s
   }
 }
 
+/** Returns the query as the end of an address. A list becomes one parameter per item. */
 const inAddress = (query: Query = {}) => {
-  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null)
+  const all = Object.entries(query).flatMap(([name, value]) => [value].flat().map(one => [name, one] as const))
+  const given = all.filter(([, value]) => value !== undefined && value !== null)
   return given.length ? `?${new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)]))}` : ''
 }
 
@@ -140,7 +143,7 @@ const readBody = (text: string, headers: Headers) => {
   }
 }
 
-/** Reads Retry-After, which holds seconds or a date (RFC 9110), as milliseconds. */
+/** Converts Retry-After, in seconds or as a date (RFC 9110), to milliseconds. */
 const retryAfterOf = (headers: Headers) => {
   const given = headers.get('retry-after')
   if (given === null) return null

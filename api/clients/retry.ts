@@ -20,7 +20,7 @@ const withRetry = (client: Client, waitMs = 300): Client => {
     return answered
   }
   const call = (method: string, path: string, options?: RequestOptions) => {
-    // A stream can be read only once, so its sender retries.
+    // A stream can be read only once, so the caller must retry.
     if (options?.body instanceof ReadableStream) return ask(method, path, options)
     const isRead = method.toUpperCase() === 'GET'
     return again(() => ask(method, path, options), {isRead, waitMs, wasThere: () => wasThere, signal: options?.signal})

@@ -38,8 +38,8 @@ export const missingTagsOf = (groups: readonly Group[]): number =>
   groups.reduce((sum, {phase, outcome, rows}) => sum + (phase === 'tag' && problems.has(outcome) ? rows : 0), 0)
 
 /**
- * Returns the reasons why rows were not, or not completely, written, most frequent first. Includes skipped rows with a code, such as rows that
- * wait for an answer. Leaves out unchanged rows.
+ * Returns why rows were not written or only partly written, most frequent reason first. Includes skipped rows with a code, such as rows that wait
+ * for an answer. Leaves out unchanged rows.
  */
 export const reasonsOf = (groups: Group[]): Group[] =>
   groups

@@ -5,23 +5,22 @@ type StatedRun = {
   stop: {stopped: string} | null
   counts: Record<string, Record<string, number>>
   questions: number
-  /** The number of answered questions. Earlier servers do not send this field. */
+  /** The number of answered questions. Absent in earlier versions of Lading. */
   questionsAnswered?: number
-  /** The id of the run that retries this run and asks the same questions. Earlier servers do not send this field. */
+  /** The id of the run that retries this run and asks the same questions. Absent in earlier versions of Lading. */
   retriedBy?: string | null
-  /** Why the run is paused. */
   pause?: {code: string} | null
-  /** Skipped rows whose record already held every value. Earlier servers do not send this field. */
+  /** Skipped rows whose record already had every value. Absent in earlier versions of Lading. */
   unchanged?: number
-  /** Skipped rows whose values people changed in the CRM. Earlier servers do not send this field. */
+  /** Skipped rows whose values people changed in the CRM. Absent in earlier versions of Lading. */
   keptRows?: number
-  /** The run that this run undoes. Earlier servers do not send this field. */
+  /** The run that this run undoes. Absent in earlier versions of Lading. */
   undoOf?: string | null
   /** Rows whose record was written, including records that only a later pass filled. Absent in some answers. */
   rowsWritten?: number
-  /** Whether the run deletes records, and writes nothing else. Earlier servers do not send this field. */
+  /** Whether the run deletes records, and writes nothing else. Absent in earlier versions of Lading. */
   deletes?: boolean
-  /** Rows whose record was deleted. Earlier servers do not send this field. */
+  /** Rows whose record was deleted. Absent in earlier versions of Lading. */
   deleted?: number
 }
 
@@ -31,7 +30,6 @@ type RunEnd = {
   rows: number
 }
 
-/** Returns how a run ended. The widget and the command line show it in the words of `describeRunState`. */
 export const endOfRun = (run: Omit<StatedRun, 'state'>): RunEnd => {
   const {dryRun, stop, counts, questions, questionsAnswered = 0, retriedBy = null, unchanged = 0, keptRows = 0, rowsWritten = 0} = run
   const rows = (...outcomes: string[]) =>
@@ -39,7 +37,7 @@ export const endOfRun = (run: Omit<StatedRun, 'state'>): RunEnd => {
   const attention = rows('failed', 'refused', 'unanswered')
   const done = rows('created', 'updated', 'inherited', 'planned')
   if (stop?.stopped === 'CANCELLED') return {key: 'cancelled', rows: 0}
-  // A dry run that reaches the row limit has done its work. Its page shows where a run would stop.
+  // A dry run that reaches the row limit is complete. Its page shows where a run would stop.
   if (stop && !(dryRun && stop.stopped === 'LIMIT_ROWS_PER_RUN'))
     return {key: stop.stopped === 'ENGINE_FAILED' ? 'failed' : 'stopped', rows: 0}
   const isOpen = !dryRun && retriedBy === null
@@ -47,7 +45,7 @@ export const endOfRun = (run: Omit<StatedRun, 'state'>): RunEnd => {
   if (isOpen && questions > 0) return {key: 'answered', rows: questions}
   // A real run would ask these questions. A repeated dry run reports them again.
   if (dryRun && questions > 0 && attention === 0) return {key: 'asks', rows: questions}
-  // A skipped row can still get fields after all rows are written.
+  // A pass after all rows can fill fields of a skipped row, so `rowsWritten` is checked too.
   if (attention === 0) return {key: done > 0 || (!dryRun && rowsWritten > 0) ? 'imported' : 'nothing', rows: 0}
   // A row without an answer may have been written, so the run may not have failed.
   return {key: done + unchanged + keptRows + rows('unanswered') === 0 ? 'failed' : 'attention', rows: attention}
@@ -80,7 +78,6 @@ export const runWords = {
   cancelled: 'Cancelled',
 }
 
-/** The English words for the results of an undo. */
 export const undoWords = {
   rows: (restored: string, deleted: string, kept: string) => `${restored} restored, ${deleted} deleted, ${kept} kept`,
   keptValues: (count: string, values: number) => `, ${count} changed ${values === 1 ? 'value' : 'values'} kept`,
@@ -125,7 +122,7 @@ const kindOfNothing = (run: StatedRun) => {
   return run.dryRun ? 'previewed' : 'imported'
 }
 
-/** Whether a run deletes the records of its rows. Without `deletes`, as from an earlier server, true once a record was deleted. */
+/** Whether a run deletes the records of its rows. Earlier servers do not send `deletes`; the result is then true once a record was deleted. */
 export const deletesRecords = ({deletes, deleted = 0}: Pick<StatedRun, 'deletes' | 'deleted'>): boolean => deletes ?? deleted > 0
 
 type Undone = {undo?: {restored: number; deleted: number; changedSince: number} | null; keptEdits?: number}

@@ -1,4 +1,3 @@
-/** Sample rows of a file, for suggestions and previews. */
 export type Sample = {columns: string[]; rows: string[][]}
 export type FileRow = {values: string[]; struck: string | null; ragged: boolean}
 

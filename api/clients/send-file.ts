@@ -1,7 +1,6 @@
 import {ApiError, type Client, type Json, Unreachable} from './http.ts'
 import {type Pause, pause as usualPause} from './pause.ts'
 
-/** An upload in parts, as the server reports it. */
 export type Upload = {
   id: string
   name: string
@@ -19,7 +18,6 @@ type UploadInput = {
   path: string
   /** How to read the file, as `ReaderOptions`. Omitted options are detected. */
   reader?: object | undefined
-  /** Sends bytes of the file and returns the updated upload. */
   sendPart(part: Part): Promise<Upload>
   /** Called with the number of bytes that have been sent so far, at the start and after each part. */
   onSent(bytes: number): void

@@ -50,7 +50,7 @@ export const getFields = tool({
 
 type DescribedField = Extract<Awaited<ReturnType<typeof describeFields>>[number], {type: string}>
 
-/** Describes a field. Leaves out the options of a personal field, because they may contain personal data. */
+/** Describes a field. Omits the options of a personal field, because they may contain personal data. */
 const describe = ({
   apiName,
   label,

@@ -54,7 +54,7 @@ export type McpInput = ApiDeps & {caller: MemberCaller; request: ApiRequest}
 type Build = (input: McpInput, sdk: typeof import('@modelcontextprotocol/server')) => McpServer
 
 const mostBytes = 1024 ** 2
-/** The limit on the messages of one batch. Only clients older than protocol version 2025-06-18 send batches. */
+/** The limit on the messages of one batch. */
 const mostTogether = 20
 /** The longest duration of a stream, in ms. Clients then reconnect. */
 const longestMs = 600_000
@@ -111,7 +111,7 @@ export const mountMcp = (build: Build, more: Pick<CreateMcpHandlerOptions, 'bus'
 /** Opens the handler on first use, because most processes serve no MCP client. */
 const open = async (build: Build, {log}: Pick<ApiDeps, 'log'>, more: object): Promise<McpHttpHandler> => {
   const sdk = await import('@modelcontextprotocol/server')
-  // The handler outlives the request that opened it.
+  // The handler outlives the request that opened it, so its log names no request.
   const house = log.child({request: null})
   return sdk.createMcpHandler(({authInfo}) => build(authInfo!.extra!.input as McpInput, sdk), {
     maxRequestBodySize: mostBytes,

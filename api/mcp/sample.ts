@@ -18,6 +18,5 @@ export const fillRows = (columns: readonly string[], rows: readonly Record<strin
 
 export const columnsOf = (rows: readonly Record<string, string>[]): string[] => [...new Set(rows.flatMap(row => Object.keys(row)))]
 
-/** Returns the non-empty samples of each column. */
 export const sampledOf = (columns: readonly string[], filled: readonly Record<string, string>[]) =>
   columns.map(name => ({name, samples: filled.map(row => row[name]!).filter(text => text.trim() !== '')}))

@@ -34,8 +34,8 @@ const Asked = z.strictObject({
 })
 
 /**
- * Tests an expression on sample rows, without reading files of the org. Personal data is masked before the expression runs, because the
- * result goes to a model. Otherwise an expression could turn a personal cell into an unmasked value.
+ * Tests an expression on sample rows, without reading files of the org. Personal data is masked before the expression runs, because the result goes
+ * to a model, and the mask would not recognise a value that the expression changed.
  */
 export const testExpression = tool({
   name: 'test_expression',

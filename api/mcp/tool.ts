@@ -66,5 +66,4 @@ const plainText = (text: string) => {
   return seen.length > longestText ? `${seen.slice(0, longestText).replace(/[\uD800-\uDBFF]$/, '')}…` : seen
 }
 
-/** Returns the first items of a list, and whether there are more. */
 export const firstOf = <T>(list: readonly T[], most: number) => ({some: list.slice(0, most), more: list.length > most})

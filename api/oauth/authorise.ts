@@ -1,6 +1,7 @@
 import {beginSignIn} from '../../shared/accounts/sign-in.ts'
 import {signId} from '../../shared/accounts/signed.ts'
 import type {Config} from '../../shared/config.ts'
+import {chooseDataCentre} from '../../shared/crm/oauth-client.ts'
 import type {Outbound} from '../../shared/schedules/outbound/outbound.ts'
 import type {Log} from '../../shared/telemetry/log.ts'
 import type {Pool} from '../../sql/database.ts'
@@ -16,9 +17,9 @@ type AuthoriseDeps = {db: Pool; config: Config; outbound: Outbound; log: Log}
 type AuthoriseQuery = Record<string, string | string[] | undefined>
 
 /**
- * Returns where to send the browser: to the sign-in or, with an error, back to a client on the same computer. Other errors are thrown. Anyone
- * can register a client. So the browser is redirected to a web address only after a person has signed in and decided (RFC 9700, sections 4.1 and
- * 4.11.2). The returned `browser` is the secret for the browser's cookie, or null if the client gets an error.
+ * Returns the URL to which the browser is redirected: the sign-in or, with an error, a client on the same computer. Other errors are thrown. Anyone
+ * can register a client, so the browser goes to a web address only after a person has signed in and decided (RFC 9700, sections 4.1 and 4.11.2).
+ * `browser` is the secret for the browser's cookie, or null if the client gets an error.
  */
 export const authorise = async (
   deps: AuthoriseDeps,
@@ -52,8 +53,7 @@ const begin = async ({db, config}: AuthoriseDeps, {client, redirectUri, asked, b
   const challenge = readChallenge(asked, config)
   await noteClientVisit(db, client)
   const request = {client, redirectUri, clientState: stateOf(asked), challenge}
-  const dc = config.CRM_STANDIN_URL ? 'local' : 'us'
-  return beginSignIn({db, config}, {purpose: 'grant', asked: request, dc, returnTo: undefined, browser})
+  return beginSignIn({db, config}, {purpose: 'grant', asked: request, dc: chooseDataCentre(config), returnTo: undefined, browser})
 }
 
 /** Returns the PKCE challenge of the request. Throws if a parameter is invalid or repeated. */

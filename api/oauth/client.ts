@@ -57,7 +57,7 @@ const keepRegistered = async (db: Db, client: Omit<OAuthClientRow, 'createdAt'>)
 type OAuthClientDeps = {db: Db; config: Pick<Config, 'PUBLIC_URL' | 'PRIVATE_HOSTS'>; outbound: Outbound; log: Log}
 
 /**
- * Returns a registered client or, if the id is a URL, the client of the metadata document there. Documents are cached for one hour. Throws
+ * Returns a registered client or, if the id is a URL, the client that the document at this URL describes. Documents are cached for one hour. Throws
  * `invalid_client`.
  */
 export const findClient = async ({db, config, outbound, log}: OAuthClientDeps, id: string): Promise<OAuthClientRow> => {

@@ -16,7 +16,6 @@ type ConsentDeps = {db: Pool; config: Pick<Config, 'PUBLIC_URL' | 'SESSION_KEYS'
 /** The two proofs that identify an authorisation request: `request` from the page and `browser` from the cookie. Both are needed. */
 type Visit = {request: string | undefined; browser: string | null}
 
-/** The data of the consent page: the request, the person, and the orgs to choose from. */
 export type OAuthConsent = {request: OAuthRequest & {person: string}; orgs: {id: string; name: string}[]}
 
 export const readConsent = async ({db, config}: ConsentDeps, visit: Visit): Promise<OAuthConsent> => {

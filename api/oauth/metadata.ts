@@ -2,7 +2,7 @@ import type {Config} from '../../shared/config.ts'
 
 type PublicUrlConfig = Pick<Config, 'PUBLIC_URL'>
 
-/** The only scope, which covers the six tools of `/mcp`. */
+/** The only scope. It allows the six tools of `/mcp`. */
 export const scope = 'mcp'
 
 /** Returns the issuer identifier, without a trailing slash, because clients compare identifiers exactly. */

@@ -25,7 +25,7 @@ const withoutPort = (text: string): string | null => {
   return start === undefined ? null : `${start} ${rest}`
 }
 
-/** Whether a host name is safe in a policy header. The URL parser accepts characters that are not. */
+/** Whether a host name is safe in a policy header. The URL parser also accepts unsafe characters. */
 const isPlainHost = (hostname: string) => /^([a-z0-9_-]+\.)*[a-z0-9_-]+\.?$|^\[[0-9a-f:]+\]$/.test(hostname)
 
 /** Whether a redirect URI leads to a program on the browser's own computer. */

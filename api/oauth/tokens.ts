@@ -16,7 +16,7 @@ import {OAuthRefusal} from './refusal.ts'
 
 const accessSeconds = 3_600
 /**
- * Lifetime of a refresh token, in seconds. Each is exchanged once for a new one, so a client that connects at least monthly stays authorised.
+ * Lifetime of a refresh token, in seconds. Each token is exchanged once for a new token, so a client that connects at least monthly stays authorised.
  */
 const refreshSeconds = 30 * 86_400
 /**
@@ -71,8 +71,8 @@ const redeemCode = async (tx: Tx, form: Form): Promise<object> => {
 }
 
 /**
- * Exchanges a refresh token for the next pair of tokens. Every use within the grace period gets the same pair, so a grant has one chain of
- * tokens. If a token is used again later, two parties hold it, and the grant is revoked.
+ * Exchanges a refresh token for the next pair of tokens. Every use within the grace period gets the same pair, so a grant has one chain of tokens. If
+ * a token is used again later, two parties have it, and the grant is revoked.
  */
 const refresh = async (tx: Tx, keys: KeyRing, form: Form): Promise<object> => {
   assertScope(form.scope)

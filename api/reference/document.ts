@@ -9,7 +9,6 @@ import {tags} from './tags.ts'
 
 export type ApiDocument = ReturnType<typeof createDocument>
 
-/** Generates the OpenAPI 3.1 document from the routes. */
 export const describeApi = (config: Pick<Config, 'PUBLIC_URL'>, routes: readonly Route[]): ApiDocument => {
   const document = createDocument(
     {
@@ -27,8 +26,8 @@ export const describeApi = (config: Pick<Config, 'PUBLIC_URL'>, routes: readonly
 }
 
 /**
- * Adapts a schema to the reference. It removes the pattern of timestamps, which `format` implies. It allows additional keys in responses,
- * so that clients tolerate new ones; the tests use the strict schemas.
+ * Removes the pattern of timestamps, which `format` implies. Allows additional keys in responses, so that clients tolerate new keys. The tests use
+ * the strict schemas.
  */
 const tidy = ({
   jsonSchema,
@@ -89,7 +88,6 @@ const securitySchemesOf = (config: Pick<Config, 'PUBLIC_URL'>) => {
   } as const
 }
 
-/** Returns the paths in the order of the tags. */
 const pathsOf = (routes: readonly Route[]): ZodOpenApiPathsObject => {
   const order = Object.keys(tags)
   const paths: ZodOpenApiPathsObject = {}

@@ -3,7 +3,6 @@ import type {Route} from '../route.ts'
 
 type Shape = Record<string, z.ZodType>
 
-/** Returns the schemas of the path, query and header parameters. */
 export const parametersOf = (route: Route) => ({
   path: z.object(ofPath(route)),
   query: z.object(ofQuery(route)),

@@ -4,7 +4,6 @@ import {CrmSaid} from '../answers/common.ts'
 import {meanings} from './codes.ts'
 import {extras} from './refusal-extras.ts'
 
-/** The error envelope with all further keys. */
 const Refusal = z
   .looseObject({
     error: z.string().describe('What happened and what to do, for people. The wording may change'),
@@ -29,7 +28,6 @@ const Refusal = z
   })
   .meta({id: 'Refusal', description: 'An error, with further keys for some codes'})
 
-/** Returns the schema of the envelope, limited to the given codes. */
 export const refusalSchema = (possible: readonly Code[]) => Refusal.meta({properties: {code: {enum: [...possible]}}})
 
 export const describeCodes = (possible: readonly Code[]) => possible.map(code => `- \`${code}\`: ${meanings[code]}`).join('\n')

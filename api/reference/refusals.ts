@@ -6,7 +6,6 @@ import {effectOf, type Route} from '../route.ts'
 /** A code and status with which a route refuses. A code with two statuses has two entries. */
 export type PossibleRefusal = {code: Code; status: number}
 
-/** Returns all refusals of a route: those of its access checks, of its body, of the whole API, and its own. */
 export const refusalsOf = (route: Route): PossibleRefusal[] => {
   const given = [...ofTheApi(route), ...ofAccess(route), ...ofBody(route)].map(code => ({code, status: statusOf(code)}))
   const own = route.refusals.flatMap(one => (typeof one === 'string' ? answersOf(one) : one))
@@ -21,7 +20,7 @@ const STATUS = new Map(codes.map(code => [code, new Refusal(code, '').status]))
 const statusOf = (code: Code) => STATUS.get(code)!
 
 /**
- * Returns the refusals to which a code of a route leads. CRM_REFUSED has status 502, or 429 if the daily CRM quota is exhausted. If the
+ * Expands an error code of a route to the refusals that it means. CRM_REFUSED has status 502, or 429 if the daily CRM quota is exhausted. If the
  * connection lacks a scope, the route refuses with SCOPE_MISSING instead.
  */
 const answersOf = (code: Code): PossibleRefusal[] => {

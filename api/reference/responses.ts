@@ -6,7 +6,6 @@ import type {AnswerShape, Route} from '../route.ts'
 import {describeCodes, refusalSchema, requestId, retryAfter} from './refusal-schemas.ts'
 import {refusalsOf} from './refusals.ts'
 
-/** Returns all responses of a route: its own, and one per status for its refusals. */
 export const responsesOf = (route: Route): ZodOpenApiResponsesObject => {
   const responses: Record<string, ZodOpenApiResponseObject> = {}
   const refused = Object.groupBy(refusalsOf(route), ({status}) => status)
@@ -23,7 +22,7 @@ export const responsesOf = (route: Route): ZodOpenApiResponsesObject => {
 }
 
 const shared = new Map<string, ZodOpenApiResponseObject>()
-/** The limit on codes of a named response. A longer list is rarely the same for two routes. */
+/** A response with more codes than this gets no name, because two routes rarely have the same long list. */
 const mostNamed = 6
 
 /** Describes the refusals of one status. Routes with the same codes share the response, which has a name if the codes are few. */
@@ -79,7 +78,7 @@ const describeAnswer = (
   }
 }
 
-/** Adds the error envelope to the content of a response, beside its own JSON schema. Without codes, the content stays as it is. */
+/** Adds the error envelope to the content of a response, beside its own JSON schema. */
 const withRefusals = (content: Record<string, {schema: z.ZodType | object}>, refused: readonly Code[]) => {
   if (refused.length === 0) return content
   const ours = content['application/json']?.schema

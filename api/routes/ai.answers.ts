@@ -55,7 +55,6 @@ export const AutoMapped = Answer({
 
 const row = z.int().positive().describe('Number of the sample row, from 1')
 
-/** The result of an expression on one sample row. */
 const Tried = z.union([
   Answer({
     row,

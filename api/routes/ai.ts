@@ -48,10 +48,7 @@ const FormulaBody = z
       context.addIssue({code: 'custom', path: ['source'], message: 'This column is not in `columns`'})
   })
 
-/**
- * Routes of the assistant. `shared/assistant` contains the logic and stores conversations. A turn of a conversation about an import is stored in
- * the transaction that settles the cost of the turn.
- */
+/** A turn of a conversation about an import is stored in the transaction that settles the cost of the turn. */
 export default [
   route({
     method: 'post',

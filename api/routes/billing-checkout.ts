@@ -40,7 +40,6 @@ event arrives, usually within seconds.`,
     handle: ({body, caller, ...tools}) => openCheckout(tools, caller, body),
   })
 
-/** Routes that open pages of the payment provider: checkout and customer portal. */
 export default [
   checkout('/billing/checkout', 'checkOutPack'),
   checkout('/orgs/:org/billing/checkout', 'checkOutPlan'),

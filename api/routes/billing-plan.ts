@@ -47,10 +47,7 @@ const PlanPreview = Answer({
   expiresAt: Moment('When the token expires, after 30 minutes'),
 }).meta({id: 'PlanPreview', description: 'A plan change and its cost'})
 
-/**
- * The access that all routes of this file share. Only the plan change also requires a session; the preview and the withdrawal of a pending
- * change do not.
- */
+/** Only the plan change also requires a session. The preview and the withdrawal of a pending change do not. */
 const access = {role: 'admin'} as const
 const Wanted = {
   planKey: z

@@ -23,7 +23,6 @@ const PaymentEvents = Answer({
   nextCursor: z.string().nullable().describe('The `cursor` of the next page. Null: this is the last page'),
 })
 
-/** Routes for events of the payment provider, and for the operator's view of them. */
 export default [
   route({
     method: 'post',

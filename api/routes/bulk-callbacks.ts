@@ -3,7 +3,6 @@ import {receiveCallback} from '../../shared/crm/bulk/receive-callback.ts'
 import {Answer} from '../answers/common.ts'
 import {route} from '../route.ts'
 
-/** The route at which the CRM reports that a bulk job ended. */
 export default [
   route({
     method: 'post',

@@ -52,7 +52,7 @@ const changeExample = {
 }
 
 const Page = z.enum(PAGES)
-/** The query parameter for the pages. The parameter may be repeated to name several pages. */
+/** The parameter may be repeated to name several pages. */
 const pages = z
   .union([Page.transform(page => [page]), z.array(Page)])
   .optional()

@@ -69,7 +69,6 @@ const problem = {
   fix: 'Correct the cells, or fill the field with an expression',
 }
 
-/** Routes of checks, which find the rows of an import that would fail, without calling the CRM. */
 export default [
   route({
     method: 'post',

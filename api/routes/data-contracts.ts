@@ -1,9 +1,9 @@
 import {z} from 'zod'
 import {tagOf} from '../../shared/configuration/version.ts'
-import {checkImport} from '../../shared/mapping/contracts/check-import.ts'
-import {DataContract, SourceContract} from '../../shared/mapping/contracts/contract.ts'
-import {proposeContract} from '../../shared/mapping/contracts/propose-contract.ts'
-import {findVisibleContract, replaceContract, type StoredContract} from '../../shared/mapping/contracts/store.ts'
+import {checkImport} from '../../shared/mapping/data-contracts/check-import.ts'
+import {DataContract, SourceContract} from '../../shared/mapping/data-contracts/contract.ts'
+import {proposeContract} from '../../shared/mapping/data-contracts/propose-contract.ts'
+import {findVisibleContract, replaceContract, type StoredContract} from '../../shared/mapping/data-contracts/store.ts'
 import {findVisible} from '../../shared/mapping/templates/find.ts'
 import {acceptHeldFile, discardHeldFile} from '../../shared/schedules/held-file.ts'
 import type {MemberCaller} from '../access.ts'
@@ -13,6 +13,7 @@ import {firingExample} from '../answers/examples.ts'
 import {templateAskerOf} from '../callers.ts'
 import {conditionOf} from '../if-match.ts'
 import {OfFiring, OfImport, OfTemplate} from '../params.ts'
+import {ofPlan} from '../refusal-lists.ts'
 import {reply} from '../reply.ts'
 import {route} from '../route.ts'
 
@@ -65,7 +66,6 @@ const breachExample = {
   message: 'Visitors, column "E-mail": 12 cells are not of type email, first in row 4',
 }
 
-/** Replies with the contract and its version as ETag. */
 const answer = (contract: StoredContract) => reply({json: {contract}, headers: {etag: tagOf(contract.version)}})
 
 const heldFileOf = (caller: MemberCaller, {id, schedule, firing}: z.output<typeof OfFiring>) => ({
@@ -144,6 +144,7 @@ export default [
     operationId: 'acceptFile',
     tag: 'Schedules',
     access: {role: 'builder'},
+    mayRefuseAfterChange: true,
     summary: 'Accept the file of a held firing',
     description:
       'Runs the file once, as you. With `adapt`, the contract is loosened so far that the file meets it, which requires to be the creator of the template or an admin.',
@@ -151,7 +152,9 @@ export default [
     refusals: [
       ...(['NOT_FOUND', 'FILE_NOT_HELD', 'FILE_GONE', 'IMPORT_RUNNING', 'IMPORT_NOT_FOUND', 'SOURCE_NOT_FOUND', 'NOT_READY'] as const),
       ...(['WRITES_PAUSED', 'CONNECTION_ENDED', 'MODULE_DISABLED', 'NO_DISCOVERY', 'BUSY', 'FILE_TOO_SLOW', 'UNREADABLE'] as const),
-      ...(['DELETES_UNCONFIRMED', 'ENCODING_REQUIRED', 'BAD_BYTES', 'FIELD_MAPPED'] as const),
+      ...(['DELETES_UNCONFIRMED', 'ENCODING_REQUIRED', 'BAD_BYTES', 'FIELD_MAPPED', 'FIELD_NOT_UNIQUE'] as const),
+      ...(['APPROVAL_REQUIRED', 'LIMIT_MODULES'] as const),
+      ...ofPlan,
     ],
     example: {body: {adapt: true}, answer: {runId: firingExample.runId, left: []}},
     params: OfFiring,

@@ -107,7 +107,6 @@ const Discovery = Answer({
   modules: z.array(DiscoveredModule).describe('Every module, by API name'),
 }).meta({id: 'Discovery'})
 
-/** The result of a discovery job. */
 const DiscoveryResult = Answer({
   discovery: Id('dis', 'The discovery. An earlier one if nothing changed'),
   modules: Count('Modules found'),

@@ -3,7 +3,7 @@ import {findOwn} from '../../shared/crm/choose.ts'
 import {assertWritable} from '../../shared/crm/connectors/writing.ts'
 import {Refusal} from '../../shared/errors.ts'
 import {runDoctor} from '../../shared/jobs.ts'
-import {enqueue} from '../../shared/queue.ts'
+import {enqueue, readPayload} from '../../shared/queue.ts'
 import {findDoctorReport} from '../../sql/doctor-reports.ts'
 import {Answer, Count, JobWith, Moment} from '../answers/common.ts'
 import {answerJob} from '../job-response.ts'
@@ -83,7 +83,7 @@ export default [
     access: {role: 'admin'},
     summary: 'Check how the CRM of a connection behaves',
     description:
-      'Checks facts that the documents of the CRM leave open. It makes about 60 read calls of one API credit each, in at most four minutes. The connection then follows the results. With `write`, about 25 more calls create, change and delete test records called "Lading doctor". This needs a sandbox org; otherwise the job is refused with NOT_A_SANDBOX. One run at a time per connection.',
+      'Checks facts that the documents of the CRM leave open. It makes about 60 read calls of one API credit each, in at most four minutes. The connection then follows the results. With `write`, about 25 more calls create, change and delete test records called "Lading doctor". This needs a sandbox org; otherwise the job is refused with NOT_A_SANDBOX. One run at a time per connection: until it ends, the same request answers its job, and a request with another `write` is refused with BUSY.',
     answers: {200: ofRun, 202: ofRun},
     refusals: ['NOT_FOUND', 'NOT_OFFERED', 'WRITES_PAUSED', 'BUSY'],
     example: {body: {write: false}},
@@ -96,6 +96,11 @@ export default [
         throw new Refusal('NOT_OFFERED', `The doctor cannot check connections of the kind ${kind}. Choose a connection of the kind zoho`)
       if (body.write) await assertWritable(db, {org: caller.org, connector})
       const id = await db.transaction(tx => enqueue(queue, runDoctor, {org: caller.org, connector, write: body.write}, {tx}))
+      const live = id === null ? undefined : await readPayload(queue, runDoctor, id)
+      if (live && live.write !== body.write)
+        throw new Refusal('BUSY', 'The doctor is running with other options on this connection. Wait until it ends, then run it again', {
+          retryAfterMs: 30_000,
+        })
       return answerJob(input, id, runDoctor.name)
     },
   }),

@@ -43,7 +43,7 @@ const EmbedSession = Answer({
     isDiscovered: z.boolean().describe('Whether its modules and fields are known'),
   })
     .nullable()
-    .describe('The connection that imports write to. Null: the org has none, or several and the template names none'),
+    .describe('The connection that imports write to. Null: the org has none'),
   modules: ByName(EmbedModule, 'The modules that the template writes, by API name. Empty until they are known'),
 }).meta({id: 'EmbedSession'})
 
@@ -68,11 +68,11 @@ export default [
     effect: 'access',
     summary: 'Create an embed token',
     description:
-      'For the server of a page that embeds an import. The token creates and runs imports of one template, and reads only these imports. It ends when it expires, with the API token that created it, when the org removes its origin from the settings, or when its creator leaves the org. The secret is returned only once.',
+      'For the server of a page that embeds an import. The token creates and runs imports of one template, and reads only these imports. It ends when it expires, with the API token that created it, when the org removes its origin from the settings, or when its creator leaves the org. If the org has several connections, the template must have one. The secret is returned only once.',
     answers: {
       201: Answer({token: EmbedToken, secret: z.string().describe('The bearer token. Give it to the page only, never in an address')}),
     },
-    refusals: ['NOT_FOUND', 'ORIGIN_NOT_ALLOWED'],
+    refusals: ['NOT_FOUND', 'ORIGIN_NOT_ALLOWED', 'CONNECTION_REQUIRED'],
     example: {
       body: {template, ...limits, minutes: 60},
       answer: {
@@ -95,7 +95,7 @@ export default [
     summary: 'Describe an embed token',
     description: 'What the embedded page needs to know. Any other bearer is answered `NOT_FOUND`.',
     answers: {200: EmbedSession},
-    refusals: ['NOT_FOUND'],
+    refusals: ['NOT_FOUND', 'CONNECTION_REQUIRED'],
     example: {
       answer: {
         org: {id: 'org_01k9m0v6f8e2r4t7w3y5z1a2b3', name: 'Example Ltd', dateFormat: 'dd.MM.yyyy'},

@@ -15,7 +15,6 @@ const Place = {
 
 const Row = z.int().positive().describe('Number of the sample row, from 1')
 
-/** The result or error of one sample row. */
 const Tried = z.union([
   Answer({
     row: Row,

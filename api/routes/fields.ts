@@ -76,7 +76,6 @@ const fieldExample = {
 const params = OfOrg.extend({module: moduleName})
 const query = z.object({connector, proposedBy: proposed})
 
-/** Changes to an annotation. A null removes the value. */
 const Patch = z.strictObject({
   description: clearable(annotationValues.description),
   format: clearable(annotationValues.format),

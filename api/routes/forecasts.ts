@@ -31,7 +31,6 @@ const forecast = {
   routes: [{match: 'query', write: 'records', credits, seconds, blockedBy: null}],
 }
 
-/** Routes of forecasts, which say what a run of an import would cost at the CRM, without calling the CRM. */
 export default [
   route({
     method: 'post',

@@ -63,10 +63,7 @@ export default [
   }),
 ]
 
-/**
- * Returns whether one part of the service answers. A part that takes longer than 3 seconds counts as down, so that the probe gets a quick
- * response.
- */
+/** Checks whether one part of the service answers. After 3 seconds, the part is reported as down, so that the probe gets a quick response. */
 const isWell = async (answer: Promise<unknown>): Promise<'ok' | 'down'> => {
   const late = new Promise<'down'>(resolve => setTimeout(resolve, 3000, 'down').unref())
   return Promise.race([

@@ -49,13 +49,11 @@ const Force = z.object({
   force: z.enum(['true', 'false']).default('false').describe('`true`: flows may write fields that the settings exclude from imports'),
 })
 
-/** Maps slots of the template to files of the import. */
 const Slots = z
   .record(z.string().max(64), z.string().max(100))
   .refine(slots => Object.keys(slots).length > 0 && Object.keys(slots).length <= 20, 'Send 1 to 20 slots, each with the id of a source')
   .describe('Source ids by slot: 1 to 20')
 
-/** Replies with the import and its version as ETag. */
 const answer = async (input: AnswerImportInput, found: Import) => {
   const {body, headers} = await replyWhole(input, found)
   return reply({body, headers: {...headers, etag: tagOf(found.version)}})
@@ -180,6 +178,7 @@ export default [
     operationId: 'setImportSlots',
     tag: 'Imports',
     access: {role: 'operator', embed: 'own'},
+    mayRefuseAfterChange: true,
     summary: 'Assign files to the slots of the template',
     description: 'Each file is read with the options of its slot. The import is ready once every slot is filled and all flows fit.',
     answers: {200: ImportAnswer},

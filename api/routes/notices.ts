@@ -36,6 +36,7 @@ export default [
     operationId: 'setNotices',
     tag: 'Notices',
     access: {role: 'admin'},
+    effect: 'access',
     summary: 'Set who receives notices',
     description: 'Replaces all recipients of the org. Only addresses of members are accepted. An empty list sends no notices.',
     answers: {200: Notices},

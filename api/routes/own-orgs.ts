@@ -11,7 +11,6 @@ const ReachableOrg = Answer({
   isCurrent: z.boolean().describe('Whether the session works in it'),
 }).meta({id: 'ReachableOrg'})
 
-/** Routes that list the orgs of a session and switch the session to one of them. */
 export default [
   route({
     method: 'get',

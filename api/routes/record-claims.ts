@@ -27,6 +27,7 @@ export default [
     operationId: 'takeRecord',
     tag: 'Records',
     access: {role: 'operator'},
+    mayRefuseAfterChange: true,
     summary: 'Claim the record of an unanswered create',
     description: `For external engines: use it after an unanswered create whose retry the CRM refused as a duplicate of this record. The claim succeeds if the user of
 the connection created the record after the run started. Nothing is written to the CRM. A row whose create was sent before is not counted again; any other

@@ -27,10 +27,7 @@ const EXAMPLES = {
   },
 }
 
-/**
- * Returns a route that writes records which an external engine has planned. The writes belong to the run of that engine. They are metered,
- * logged and sent once.
- */
+/** Returns a route that writes records which an external engine has planned, under the run of that engine. */
 const writeRoute = (method: 'post' | 'put', kind: 'create' | 'update', body: typeof CreateBody | typeof UpdateBody) =>
   route({
     method,
@@ -38,6 +35,7 @@ const writeRoute = (method: 'post' | 'put', kind: 'create' | 'update', body: typ
     operationId: kind === 'create' ? 'createRecords' : 'updateRecords',
     tag: 'Records',
     access: {role: 'operator'},
+    mayRefuseAfterChange: true,
     summary: kind === 'create' ? 'Create records under a run' : 'Update records under a run',
     description: `For external engines that have authorised a run. Writes are metered, logged and sent once.${kind === 'update' ? ' With `unchanged: skip`, rows whose record already holds every value are not sent and not metered.' : ''} An error common to all items becomes the error of the
 response, with \`results\` beside it. With \`Prefer: respond-async\` the response is 202, and \`GET /orgs/{org}/writes/{id}\` returns the results.`,

@@ -120,7 +120,7 @@ export default [
     summary: 'Replace the registry',
     description: `Replaces the whole document; omitted parts are removed. Modules and fields need not exist in the CRM, except a new \`idempotencyField\`. ${ofCondition}`,
     answers: {200: Answer({ok: z.literal(true).describe('Always true'), registryVersion})},
-    refusals: [...ofEdit, 'LIMIT_MODULES', 'FIELD_NOT_UNIQUE', 'FIELD_MAPPED'],
+    refusals: [...ofEdit, 'LIMIT_MODULES', 'FIELD_NOT_UNIQUE', 'FIELD_MAPPED', 'IMPERSONATION_REFUSED'],
     example: {body: registryExample, answer: {ok: true, registryVersion: 8}},
     query: z.object({proposedBy: proposed}),
     body: RegistryDocument,
@@ -136,6 +136,7 @@ export default [
     operationId: 'pushBundle',
     tag: 'Configuration',
     access: {role: 'admin'},
+    mayRefuseAfterChange: true,
     summary: 'Push a configuration repository',
     description: `The registry, then the libraries, then the templates. Everything is checked before anything is written: unknown modules and fields, libraries that do not load or fail their examples, templates that do not fit. A library managed by people is skipped with a warning. ${ofCondition} The condition covers the registry only.`,
     answers: {200: Pushed},
@@ -143,12 +144,12 @@ export default [
       ...ofEdit,
       ...ofLoading,
       ...(['LIMIT_MODULES', 'UNKNOWN_FIELDS', 'FIELD_NOT_UNIQUE', 'FIELD_MAPPED', 'TEMPLATE_INVALID'] as const),
-      ...(['FEATURE_HELPER_LIBRARIES', 'LIBRARY_MANAGED'] as const),
+      ...(['FEATURE_HELPER_LIBRARIES', 'LIBRARY_MANAGED', 'IMPERSONATION_REFUSED'] as const),
     ],
     example: {body: {registry: registryExample, libraries: [publishedExample]}, answer: {ok: true, warnings: [], skippedLibraries: []}},
     query: z.object({proposedBy: proposed}),
     body: Bundle,
-    // A bundle holds a registry of up to 1 MiB, and libraries of up to 256 KiB each.
+    // A bundle contains a registry of up to 1 MiB, and libraries of up to 256 KiB each.
     mostBytes: 8 * 1024 ** 2,
     async handle({db, caller, query, body, request}) {
       const {versionReply, ...answer} = await applyBundle(db, caller, {condition: conditionOf(request), ...query}, body)

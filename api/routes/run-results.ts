@@ -4,6 +4,7 @@ import {findImportRun} from '../../shared/runs/find.ts'
 import {makeRunFile, type RunFile} from '../../shared/runs/results/results.ts'
 import {File} from '../answers/common.ts'
 import {runId} from '../answers/examples.ts'
+import {assertNoUndo} from '../embed-scope.ts'
 import {OfImport} from '../params.ts'
 import {ofReadingAgain, ofRecords} from '../refusal-lists.ts'
 import {reply} from '../reply.ts'
@@ -60,7 +61,6 @@ const ResultsQuery = RunFileQuery.extend({
   bom: flag('1: start with a byte order mark, so that spreadsheets read the file as UTF-8'),
 })
 
-/** Returns a route that downloads a file of a run for one of its sources. */
 const runFile = (kind: RunFile, path: `/${string}`, operationId: string) =>
   route({
     method: 'get',
@@ -81,9 +81,11 @@ const runFile = (kind: RunFile, path: `/${string}`, operationId: string) =>
     example: {query: {run: runId}},
     params: OfImport,
     query: kind === 'results' ? ResultsQuery : RunFileQuery,
-    async handle({db, hot, storage, parsing, caller: {org}, params: {id}, query}) {
+    async handle({db, hot, storage, parsing, caller, params: {id}, query}) {
+      const {org} = caller
       const {run: named, source, from, to, header, bom}: z.output<typeof ResultsQuery> = query
       if (!named) throw new Refusal('RUN_REQUIRED', 'No run given. Send its id in ?run=. GET /orgs/{org}/imports/{id}/runs lists runs')
+      await assertNoUndo(db, caller, named)
       const found = await findImportRun(db, {org, importId: id, runId: named})
       const part = {...(from && {from}), ...(to && {to}), ...(header === false && {header}), ...(bom && {byteOrderMark: true})}
       const {bytes, body, next} = await makeRunFile({db, hot, storage, parsing}, org, found, kind, {source, part})

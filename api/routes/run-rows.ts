@@ -147,17 +147,15 @@ const findOwn = ({db, caller: {org}, params: {id, run}}: RunRowsInput) => findIm
 type Entry = Awaited<ReturnType<typeof readRunRows>>['rows'][number]['entries'][number]
 type UrlOf = Awaited<ReturnType<typeof openRunRecordUrls>>
 
-/**
- * Adds the URL of the record to an entry. For an embed token, leaves out this URL and the current values of the record, because the holder of
- * the token may not read the CRM.
- */
-const describeEntry = (entry: Entry, urlOf: UrlOf, {embed}: Pick<Caller, 'embed'>) => ({
+/** Whether the caller may read the CRM: its values and the URLs of records. The holder of an embed token may not. */
+const mayReadCrm = ({embed}: Pick<Caller, 'embed'>) => embed === null
+
+/** Adds the URL of the record to an entry, if the caller may read the CRM. */
+const describeEntry = (entry: Entry, urlOf: UrlOf, caller: Pick<Caller, 'embed'>) => ({
   ...entry,
-  recordUrl: embed ? null : urlOf(entry.module, entry.recordId),
-  changes: embed ? (entry.changes?.map(change => ({...change, old: ''})) ?? null) : entry.changes,
+  recordUrl: mayReadCrm(caller) ? urlOf(entry.module, entry.recordId) : null,
 })
 
-/** Routes that return the rows of a run's files by outcome. */
 export default [
   route({
     method: 'get',
@@ -176,7 +174,7 @@ export default [
     handle: input =>
       hold(input.caller.org, async () => {
         const found = await findOwn(input)
-        const page = await readRunRows(input, found, input.query)
+        const page = await readRunRows(input, found, {...input.query, withOld: mayReadCrm(input.caller)})
         const urlOf = await openRunRecordUrls(input, found)
         return {
           ...page,
@@ -240,7 +238,7 @@ export default [
     handle: input =>
       hold(input.caller.org, async () => {
         const found = await findOwn(input)
-        const {row, log} = await readRunRow(input, found, input.query)
+        const {row, log} = await readRunRow(input, found, {...input.query, withOld: mayReadCrm(input.caller)})
         const urlOf = await openRunRecordUrls(input, found)
         return {row: {...row, entries: row.entries.map(entry => describeEntry(entry, urlOf, input.caller))}, log}
       }),

@@ -90,10 +90,10 @@ ends with the run. To follow the run, use \`GET …/events\`.`,
     example: {query: {limit: '50'}, answer: {runs: [run]}},
     params: OfImport,
     query: z.object({limit: limitOf({usual: 50, most: 200})}),
-    async handle({db, caller: {org}, params: {id}, query: {limit}}) {
+    async handle({db, caller: {org, embed}, params: {id}, query: {limit}}) {
       const found = await findImport(db, {org, id})
       if (!found) throw new Refusal('IMPORT_NOT_FOUND', 'There is no such import')
-      const runs = await listRuns(db, {importNo: found.no, limit})
+      const runs = await listRuns(db, {importNo: found.no, limit, withUndos: !embed})
       return {
         runs: await Promise.all(runs.map(async run => describeRun({run, importId: id, ...(await readRun(db, run))}))),
       }

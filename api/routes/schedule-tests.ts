@@ -19,7 +19,7 @@ const Sample = Answer({
   drift: z
     .array(
       Answer({
-        stops: z.boolean().describe('Whether the schedule would not run this file, unless `onDrift` is `warn`'),
+        stops: z.boolean().describe('Whether the schedule would not run this file with `onDrift: stop`'),
         message: z.string().describe('The difference, in words'),
       }),
     )

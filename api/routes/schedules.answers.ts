@@ -8,7 +8,6 @@ import {Drift} from '../answers/drift.ts'
 import {firingExample} from '../answers/examples.ts'
 import {NoticeRule} from '../answers/notices.ts'
 
-/** The held file of a firing, with the decision about it. */
 const HeldFile = Answer({
   version: Count('The version of the contract that the file did not meet'),
   breaches: z.array(Breach).describe('The first 100 expectations that the file does not meet'),
@@ -108,7 +107,7 @@ const Schedule = Answer({
   source: ScheduleSource,
   declaredRows: z.int().positive().nullable().describe('The most rows each run may write. Null: all rows of the file'),
   onDrift: ScheduleRow.shape.onDrift.describe(
-    'What happens if the file or the CRM no longer matches the template. `stop`: nothing is imported. `warn`: the parts that still fit are imported',
+    'What happens if the file or the CRM no longer matches the template. `stop`: nothing is imported. `warn`: the file is imported and a notice is sent, unless its flows or cleaning steps no longer work',
   ),
   verify: VerifyMode.nullable().describe('Which written rows its runs read back. Null: as the template says'),
   enabled: z.boolean().describe('Whether the schedule is on'),

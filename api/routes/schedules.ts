@@ -29,7 +29,6 @@ const named = (caller: MemberCaller, {id, schedule}: z.output<typeof OfSchedule>
   id: schedule,
 })
 
-/** Replies with the schedule and its version as ETag. */
 const answer = async (db: Db, schedule: Schedule, status = 200) => {
   const [described] = await describeSchedules(db, [schedule])
   return reply({status, json: {schedule: described}, headers: {etag: tagOf(schedule.version)}})

@@ -8,7 +8,7 @@ import {conditionOf} from '../if-match.ts'
 import {connector} from '../params.ts'
 import {route} from '../route.ts'
 
-/** The settings of an org: those of the registry, and `followsCrmRoles`, which is not part of the registry. */
+/** The settings of the registry, and `followsCrmRoles`, which is not part of the registry. */
 const OrgSettings = Settings.extend({
   followsCrmRoles: z
     .boolean()
@@ -65,9 +65,9 @@ export default [
     tag: 'Configuration',
     access: {role: 'admin'},
     summary: 'Change settings of the org',
-    description: `Omitted values stay. Changing \`followsCrmRoles\` requires the same role as changing members. ${ofCondition}`,
+    description: `Omitted values stay. Changing \`followsCrmRoles\` requires the same role as changing members. Staff views can change neither it nor \`embedOrigins\`. ${ofCondition}`,
     answers: {200: Answer({settings: Told, registryVersion})},
-    refusals: [...ofEdit, 'ROLE_REQUIRED', 'MEMBERSHIP_GONE'],
+    refusals: [...ofEdit, 'ROLE_REQUIRED', 'MEMBERSHIP_GONE', 'IMPERSONATION_REFUSED'],
     example: {body: {timezone: 'Europe/Berlin'}, answer: {settings: settingsExample}},
     query: z.object({proposedBy: proposed}),
     body: OrgSettings.partial(),

@@ -88,6 +88,7 @@ export default [
     operationId: 'sendSource',
     tag: 'Files',
     access: {role: 'operator', embed: 'own'},
+    mayRefuseAfterChange: true,
     summary: 'Upload a file to an import',
     description: `The body is the file itself, CSV or XLSX, under any media type but \`application/json\`; or a form (\`multipart/form-data\`) whose only part is
 named \`file\`, such as \`curl -F file=@accounts.csv\` sends. Any other multipart body is \`CONTENT_TYPE\`. The whole file is read. The response describes

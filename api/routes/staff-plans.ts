@@ -58,7 +58,6 @@ const GrantedCredits = Answer({
 
 const params = z.object({org: z.string().describe('The org (`org_`)')})
 
-/** Routes by which staff change plans, packs and AI credits. */
 export default [
   route({
     method: 'post',

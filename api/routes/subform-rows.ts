@@ -21,7 +21,6 @@ const RowsResult = z
 
 const parent = {parentId: '5725767000000411001', writeId: 'quote-17-rows'}
 
-/** Routes that replace the subform rows of records, under the run of an external engine. */
 export default [
   route({
     method: 'put',
@@ -29,6 +28,7 @@ export default [
     operationId: 'replaceRows',
     tag: 'Records',
     access: {role: 'operator'},
+    mayRefuseAfterChange: true,
     summary: 'Replace the subform rows of records',
     description: `For external engines that have authorised a run. For each parent record, all existing rows are replaced by the rows sent, or none are. An error common
 to all parents becomes the error of the response; other errors are in \`results\`.`,

@@ -35,7 +35,7 @@ export const TemplateRead = Answer({template: Template})
 
 const Recheck = Answer({
   discovery: Id('dis', 'The discovery that it follows'),
-  importId: Id('imp', 'The newest import of the template then, whose rows were read'),
+  importId: Id('imp', 'The newest import of this version then, whose rows were read'),
   checkedAt: Moment('When it ended'),
   rows: Count('Rows read'),
   problems: z
@@ -56,7 +56,7 @@ const Recheck = Answer({
 export const TemplateShown = Answer({
   template: Template,
   recheck: Recheck.nullable().describe(
-    'The newest check of its newest import that a change of the CRM caused. Null: none since this version was saved',
+    'The newest check of its newest import that a change of the CRM caused. Null: no import of this version was checked',
   ),
 })
 

@@ -52,7 +52,6 @@ const New = withJsonSchema(z.unknown(), z.union([Template, FromImport])).transfo
 
 type AnswerParts = {status?: number; leftOut?: string[]; recheck?: object | null}
 
-/** Replies with the template and its version as ETag. */
 const answer = (template: TemplateRow, templateCaller: TemplateCaller, {status, ...more}: AnswerParts = {}) =>
   reply({
     json: {template: describeTemplate(template, templateCaller), ...more},
@@ -114,7 +113,8 @@ export default [
     tag: 'Templates',
     access: {role: 'operator'},
     summary: 'Read a template',
-    description: 'The `ETag` is its version. After a discovery that found changes, the newest import is checked again: `recheck`.',
+    description:
+      'The `ETag` is its version. After a discovery that found changes, the newest import of this version is checked again if its flows are unchanged: `recheck`.',
     answers: {200: TemplateShown},
     refusals: ['NOT_FOUND'],
     example: {answer: {template: templateExample, recheck: null}},
@@ -132,7 +132,7 @@ export default [
     access: {role: 'builder'},
     summary: 'Replace a template',
     description:
-      'Replaces the whole document. Allowed to its creator and to admins. An identical document creates no version, and acknowledges changes in the CRM since. With `If-Match: "3"`, applies only if 3 is still the newest version.',
+      'Replaces the whole document. Allowed to its creator and to admins. An identical document creates no version, and acknowledges changes in the CRM since. A document that lacks a slot of the data contract is refused. With `If-Match: "3"`, applies only if 3 is still the newest version.',
     answers: {200: TemplateRead},
     refusals: ['BAD_IF_MATCH', 'NOT_FOUND', 'TEMPLATE_CONFLICT', 'TEMPLATE_NAME_TAKEN', 'FIELD_MAPPED'],
     example: {body: templateBodyExample, answer: {template: templateExample}},

@@ -161,6 +161,7 @@ whole or not at all. A part that is already stored may be sent again; the respon
     operationId: 'finishUpload',
     tag: 'Files',
     access: {role: 'operator', embed: 'own'},
+    mayRefuseAfterChange: true,
     summary: 'Finish an upload',
     description: `Returns what \`POST …/sources\` returns. Finishing again returns the same source, for one day. A refused file stays uploaded: send
 other reader options or another slot here instead of uploading it again.`,

@@ -169,6 +169,7 @@ export default [
     operationId: 'deleteWebhook',
     tag: 'Notices',
     access: {role: 'admin'},
+    effect: 'access',
     summary: 'Remove a webhook endpoint with its deliveries',
     description: 'Returns the endpoint as it was.',
     answers: {200: EndpointRead},

@@ -10,7 +10,7 @@ import {embedPage, widgetPage} from '../widget-page.ts'
 
 let built: Promise<WidgetBuild> | undefined
 
-/** Returns the files of the widget. In production they are read once. Elsewhere they are read again each time the page is opened. */
+/** Returns the files of the widget. Production reads them once. Other environments read them again each time the page is opened. */
 const readBuild = ({NODE_ENV}: Config, isNewPage: boolean): Promise<WidgetBuild> => {
   if (!built || (isNewPage && NODE_ENV !== 'production')) {
     built = buildWidget()

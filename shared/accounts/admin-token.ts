@@ -7,7 +7,6 @@ import type {Config} from '../config.ts'
 export const isAdminToken = ({ADMIN_TOKEN}: Pick<Config, 'ADMIN_TOKEN'>, bearer: string): boolean =>
   ADMIN_TOKEN !== undefined && timingSafeEqual(digest(ADMIN_TOKEN), digest(bearer))
 
-/** Returns whether a bearer may read metrics: the metrics token or the operator's token. */
 export const mayScrape = ({METRICS_TOKEN, ADMIN_TOKEN}: Pick<Config, 'METRICS_TOKEN' | 'ADMIN_TOKEN'>, bearer: string): boolean =>
   [METRICS_TOKEN, ADMIN_TOKEN].some(token => token !== undefined && timingSafeEqual(digest(token), digest(bearer)))
 

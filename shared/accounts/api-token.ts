@@ -3,9 +3,9 @@ import {crc32} from 'node:zlib'
 
 const PREFIX = 'lading_'
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
-/** Number of base62 digits that hold 256 random bits. */
+/** The number of base62 digits that encode 256 random bits. */
 const SECRET_LENGTH = 43
-/** Number of base62 digits that hold a checksum of 32 bits. */
+/** The number of base62 digits that encode a checksum of 32 bits. */
 const CHECKSUM_LENGTH = 6
 const SHAPE = new RegExp(`^${PREFIX}[0-9A-Za-z]{${SECRET_LENGTH + CHECKSUM_LENGTH}}$`)
 

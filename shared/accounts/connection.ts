@@ -17,9 +17,9 @@ import type {Visit} from './visit.ts'
 type ConsentedVisit = {visit: Pick<Visit, 'org' | 'person' | 'connectionName'>; consent: CrmConsent; identity: Identity}
 
 /**
- * Stores the connection that a consent grants, and returns its id. A second consent of the same CRM user updates the existing connection. The
- * CRM org may differ from the one that the Lading org belongs to. The person's rights are checked again, because they may change during the
- * minutes of a consent. A lock on the org prevents two connections for parallel first consents.
+ * Stores the connection that a consent grants, and returns its id. A second consent of the same CRM user updates the existing connection. The CRM org
+ * may differ from the CRM org to which the Lading org belongs. The person's rights are checked again, because they may change during the minutes of a
+ * consent. A lock on the org prevents two connections for parallel first consents.
  */
 export const keepConnection = async (
   tx: Tx,

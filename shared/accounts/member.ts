@@ -8,7 +8,7 @@ import {isAtLeast, lowerOf, type Role} from './roles.ts'
 import {endTokensOf} from './token.ts'
 
 /** The author of a membership change, with the role of the request. A staff view of the org needs no membership. */
-export type Actor = Author & {person: string; role: Role; staffView?: object | null}
+export type Actor = Author & {person: string; role: Role}
 
 type RoleInput = {id: string; role: Role; roleSource: MemberRow['roleSource']; revokeTokens: boolean}
 
@@ -31,7 +31,6 @@ export const changeRole = (
     return {member: {...member, role, roleSource}, activeTokens: await countActiveTokens(tx, creator)}
   })
 
-/** Revokes all API tokens of a member. Only a session that is no staff view may do this. */
 const revokeTokensFor = async (tx: Tx, actor: Actor, {person}: {org: string; person: string}) => {
   const {via, staffView} = actor
   if (via !== 'session') throw new Refusal('SESSION_REQUIRED', 'An API token cannot revoke API tokens. Sign in')
@@ -59,9 +58,9 @@ export const recordRole = (tx: Tx, author: Author, {person, before, after}: Role
   recordChanges(tx, author, [{page: 'members', subject: 'member.role', targetPerson: person, before, after}])
 
 /**
- * Returns the role with which an actor may change members: the lower of the request's role and the actor's present role. A staff view keeps the
- * request's role. For an API token, its creator is the actor. The present role is read under the org's row lock, so that if two members demote
- * each other, the second change is refused. Throws MEMBERSHIP_GONE or ROLE_REQUIRED if the actor is no longer a member or an admin.
+ * Returns the role with which an actor may change members: the lower of the request's role and the actor's present role. For an API token, the actor
+ * is its creator. A staff view keeps the request's role. Call this under the org's row lock: if two members demote each other, the second change is
+ * then refused.
  */
 export const rankNow = async (tx: Tx, {org, person, role, staffView}: Actor): Promise<Role> => {
   if (staffView) return role

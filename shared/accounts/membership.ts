@@ -19,9 +19,9 @@ import {endTokensOf} from './token.ts'
 export type SignedIn = {person: string; org: string | null; role: Role | null; isGuest: boolean; isStaff: boolean}
 
 /**
- * Finds or creates the person of an identity, and the membership in the org of the identity's CRM org. Without a CRM org, the result has the org
- * of the person's latest invitation, or none. So does the result for staff who are not members, because a CRM user for support is no request for
- * membership.
+ * Finds or creates the person of an identity, and the membership in the org of the identity's CRM org. Without a CRM org, the result has the org of
+ * the person's latest invitation, or none. This also applies to staff who are not members, because their CRM login serves support and does not ask
+ * for membership.
  */
 export const admitPerson = async (
   tx: Tx,
@@ -58,7 +58,7 @@ export const giveRole = async (tx: Tx, {org, person, role}: {org: string; person
 
 /**
  * Returns a member's role after a sign-in. The first member becomes the owner. Owners and roles set in Lading stay. If the org follows the CRM's
- * roles, other members get `admin` or `operator`. Otherwise the role stays; a new member becomes an operator.
+ * roles, other members get `admin` or `operator`. If not, a member keeps the role, and a new member becomes an operator.
  */
 const roleIn = async (
   tx: Tx,

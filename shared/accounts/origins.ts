@@ -9,15 +9,14 @@ type OriginsConfig = Pick<Config, 'RETURN_ORIGINS' | 'PUBLIC_URL'>
 export const listOrigins = ({RETURN_ORIGINS, PUBLIC_URL}: OriginsConfig): string[] =>
   [PUBLIC_URL, ...RETURN_ORIGINS].map(originOf).filter(origin => origin !== null)
 
-/** Returns the origin of a `return` parameter if it is allowed, otherwise null. Without a parameter, returns our own origin. */
 export const findReturnOrigin = (config: OriginsConfig, given: string | undefined): string | null => {
   const origin = originOf(given ?? config.PUBLIC_URL)
   return origin !== null && listOrigins(config).includes(origin) ? origin : null
 }
 
 /**
- * Returns the origin of a URL, or null. Null also for URLs with credentials, and for `javascript:`, `data:` and similar URLs, whose origin is
- * the word "null".
+ * Returns the origin of an HTTP URL without credentials, or null. `javascript:`, `data:` and similar URLs are refused: their origin is the text
+ * "null".
  */
 const originOf = (text: string) => {
   const url = URL.canParse(text) ? new URL(text) : null

@@ -62,7 +62,6 @@ export const endReplaced = async (db: Pool, {SESSION_KEYS}: Pick<Config, 'SESSIO
   if (person) await signOut(db, {person, session})
 }
 
-/** Ends the person's other sign-ins. Returns their number. */
 export const endOtherSignIns = (db: Pool, own: SessionOwner): Promise<number> =>
   withSignIns(db, own.person, tx => deleteOtherSignIns(tx, own))
 

@@ -87,18 +87,17 @@ type SignInReturn = {
 }
 
 /**
- * The result of a visit. For the purpose `grant`, it is the request of an MCP client that awaits a decision. Otherwise it is a message for the
- * page that began the visit, at the origin of that page. `cookie`: the session token for the cookie, or null if no cookie is set.
+ * The result of a visit. For the purpose `grant`, it is the request of an MCP client that awaits a decision. For the other purposes, it is a message
+ * for the page that began the visit, and the origin of that page. `cookie`: the session token for the cookie, or null if no cookie is set.
  */
 export type SignInOutcome = {origin: string; message: SignInMessage; cookie: string | null} | {request: {id: string; expiresAt: string}}
 
-/** The message for the page that began the visit. `lading:signed-in` carries no token, because a cookie keeps the session. */
+/** `lading:signed-in` contains no token, because a cookie keeps the session. */
 type SignInMessage =
   | {type: 'lading:session'; token: string}
   | {type: 'lading:signed-in'; missingScopes: string[]}
   | {type: 'lading:connected'; connectorId: string}
 
-/** Completes a visit. Throws if the visit was already used, has expired, or began in another browser. */
 export const completeSignIn = async (deps: SignInDeps, returned: SignInReturn): Promise<SignInOutcome> => {
   const {db, config} = deps
   const visit = await takeVisit(deps, returned)
@@ -147,13 +146,13 @@ const dropInactive = async (deps: SignInDeps, signedIn: SignedIn, signal: AbortS
   return {person, org: null, role: null, isGuest, isStaff}
 }
 
-/** Throws unless the person has an invitation. Without an org or an invitation, the person can do nothing, so the error gives the reason. */
+/** Throws unless the person has an invitation. A person without org and invitation can do nothing, so the error names the missing API access. */
 const assertInvited = async (db: Pool, {email}: Identity) => {
   if ((await listReceived(db, normaliseAddress(email))).length > 0) return
   throw new Refusal('SIGN_IN_REFUSED', `The profile of your CRM user has no API access. ${apiAccessRemedy}. Then sign in again`)
 }
 
-/** Stores the request of an MCP client. The request is stored only after the sign-in, so that anonymous visitors cannot fill the table. */
+/** The request is stored only after the sign-in, so that anonymous visitors cannot fill the table. */
 const openRequest = async (db: Pool, {asked, expiresAt}: Visit, {person, org, browser}: SignedIn & {browser: string}) => {
   const request = await insertRequest(db, {...asked!, id: newId('oar'), browserHash: hashOf(browser), expiresAt, person, org})
   if (request) return request

@@ -7,7 +7,6 @@ export type {Staff} from '../../sql/staff-actions.ts'
 
 export const Reason = z.string().trim().min(1).max(1000).describe('The reason, for readers of the record years later')
 
-/** The recorded actions of staff and of the deployment operator. */
 type StaffActionKind =
   | 'staff.add'
   | 'staff.remove'

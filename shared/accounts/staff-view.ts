@@ -12,8 +12,8 @@ const lifeHours = 1
 type View = {org: string; write: boolean; reason: string}
 
 /**
- * Gives a staff member access to an org for an hour, as an admin who is not a member, for reading or also for writing. The access is an ordinary
- * session: it ends if the org is closed, or if the person is banned or no longer staff.
+ * Opens a session of one hour in which a staff member acts as an admin of the org without being a member. `write`: the session may also write. The
+ * session ends early if the org is closed, or if the person is banned or no longer staff.
  */
 export const openStaffView = (
   db: Pool,

@@ -13,9 +13,9 @@ const Visit = z.object({
   org: z.string().nullable(),
   person: z.string().nullable(),
   connectionName: z.string().nullable(),
-  /** Whether a cookie keeps the session of this sign-in. Otherwise the page that began the sign-in receives the token. */
+  /** True: a cookie keeps the session of this sign-in. False: the page that began the sign-in receives the token. */
   keepsCookie: z.boolean().default(false),
-  /** Whether the consent of this sign-in may also make the org's first connection. */
+  /** Whether the consent may also make the org's first connection. */
   connects: z.boolean().default(false),
   asked: z.object({client: z.string(), redirectUri: z.string(), clientState: z.string().nullable(), challenge: z.string()}).nullable(),
   expiresAt: z.string(),

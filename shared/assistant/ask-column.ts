@@ -6,9 +6,8 @@ import type {MaskedColumn} from './sample-masking.ts'
 import {keyOf, type MappingTarget} from './targets.ts'
 
 /**
- * A question to the model about one column. The model gets one question per column, so that a column's cells cannot influence the answer
- * for another column. `kinds`: the kinds of its values. `candidates`: fields that the matcher found likely. `text` masks texts that the org
- * wrote.
+ * A question to the model about one column. The model gets one question per column, so that a column's cells cannot influence the answer for another
+ * column. `candidates`: fields that the matcher found likely. `text` masks texts that the org wrote.
  */
 export type ColumnQuestion = {column: MaskedColumn; kinds: string[]; candidates: readonly MatchCandidate[]; text(text: string): string}
 
@@ -59,7 +58,7 @@ const promptFor = ({column, kinds, candidates, text}: ColumnQuestion, targets: r
     fields: targets.slice(0, mostFields).map(target => describe(target, text)),
   })
 
-/** Describes a field for the model. Leaves out the picklist options of personal fields, because options may be personal too. */
+/** Leaves out the picklist options of personal fields, because options may be personal too. */
 const describe = (target: MappingTarget, text: ColumnQuestion['text']) => {
   const {field, annotation} = target
   const options = annotation?.pii === true ? [] : field.picklist.slice(0, mostOptions).map(({display}) => text(display.slice(0, 40)))

@@ -31,9 +31,7 @@ export type ModelUse = 'not_needed' | 'not_configured' | 'no_credits' | 'unavail
 
 type MappedColumns = {proposals: MappingProposal[]; model: ModelUse; samples: SentSamples}
 
-/**
- * The mapped columns with their cost. `turn` is null if the caller requested no turn, or if the import or the file was deleted in the meantime.
- */
+/** `turn` is null if the caller requested no turn, or if the import or the file was deleted in the meantime. */
 export type AutoMap = MappedColumns & {credits: number; turn: {id: string; position: number} | null}
 
 /** If the matcher's confidence is below this value, a model checks the proposal. */
@@ -43,9 +41,9 @@ const mostAsked = 12
 const atOnce = 4
 
 /**
- * Returns one proposal per column; its field is null if no field fits. The matcher makes the proposals. If the caller allows a model, and a
- * model and credits are available, the model checks up to 12 uncertain ones. A failure of the model does not fail the request. Proposed fields
- * exist, are writable and not excluded, and no field is proposed twice.
+ * Returns one proposal per column; its field is null if no field fits. If the caller allows a model, and a model and credits are available, the model
+ * checks up to 12 uncertain proposals of the matcher. A failure of the model does not fail the request. Proposed fields exist, are writable and not
+ * excluded, and no field is proposed twice.
  */
 export const autoMap = async (deps: AutoMapDeps, question: Question): Promise<AutoMap> => {
   const {org, columns, modules, signal} = question

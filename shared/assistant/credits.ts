@@ -9,8 +9,8 @@ import {nothing, type Usage} from './model.ts'
 import {ModelFailure} from './model-failure.ts'
 
 /**
- * Credits per 1,000 tokens. Output costs more, because every provider charges more for output. A request that used tokens costs whole credits,
- * at least one: mapping the uncertain columns of a file costs one to four, a formula one or two.
+ * Credits per 1,000 tokens. Output costs more, because every provider charges more for output. A request that used tokens costs at least one credit,
+ * and only whole credits. Mapping the columns of a file costs one to four credits, a formula one or two.
  */
 export const PRICES: Record<AiFeature, {input: number; output: number}> = {
   auto_map: {input: 0.25, output: 1},
@@ -18,7 +18,6 @@ export const PRICES: Record<AiFeature, {input: number; output: number}> = {
   chat: {input: 0.25, output: 1},
 }
 
-/** Returns the price of a usage in whole credits. An empty usage is free. */
 const priceOf = (feature: AiFeature, {inputTokens, outputTokens}: Usage): number => {
   const {input, output} = PRICES[feature]
   return Math.ceil((inputTokens * input + outputTokens * output) / 1000)
@@ -27,7 +26,7 @@ const priceOf = (feature: AiFeature, {inputTokens, outputTokens}: Usage): number
 type HeldCredits = {
   org: string
   feature: AiFeature
-  /** The usage reserved at the start. `mayCost` can raise the reservation; usage beyond it is not charged. */
+  /** The usage reserved at the start. `mayCost` can raise the reservation. Usage beyond the reservation is not charged. */
   hold: Usage
   /** The caller's signal. If it aborts, the usage reported to `spent` is charged. */
   signal: AbortSignal
@@ -42,10 +41,9 @@ type CreditedWork<T> = {value: T; usage: Usage; keep?: (tx: Tx) => Promise<unkno
 type ChargedWork<T> = {value: T; usage: Usage; credits: number; balance: Balance}
 
 /**
- * Runs work of a model in three steps: reserves and commits credits, runs the work, settles the actual cost. Work reports its total usage so far
- * to `spent`. Work with several steps calls `mayCost` before each further step and stops if it returns false. Failed work costs nothing, unless
- * the caller aborted it. After a crash, the reservation expires once no answer can arrive any more. If the credits do not suffice or the plan
- * status forbids the use, throws before the model is called.
+ * Runs work of a model in three steps: reserves and commits credits, runs the work, settles the actual cost. Work reports its total usage so far to
+ * `spent`. Work with several steps calls `mayCost` before each further step and stops if the result is false. Failed work costs nothing, unless the
+ * caller aborted it. If the credits do not suffice or the plan status forbids the use, throws before the model is called.
  */
 export const withCredits = async <T>(
   deps: CreditsDeps,
@@ -77,14 +75,15 @@ export const withCredits = async <T>(
   return settling.catch(failed)
 }
 
-/** Returns the lifetime of a reservation in seconds: the maximum time of a conversation plus a minute. */
+/**
+ * Returns the lifetime of a reservation in seconds: the maximum time of a conversation plus a minute. After a crash, the reservation expires then.
+ */
 const longest = ({config}: CreditsDeps) => Math.ceil(config.MODEL_TIMEOUT_SECONDS * 5) + 60
 
 /** An open reservation. Its usage is counted in the period in which the reservation was made. */
 type Open = HeldCredits & {ref: string; periodStart: string}
 type SettledUse = {usage: Usage; credits: number; failed: boolean}
 
-/** Settles a reservation and counts the usage. If nothing is charged, releases the reservation completely. */
 const settle = async (tx: Tx, queue: Queue, {org, feature, ref, periodStart}: Open, {usage, credits, failed}: SettledUse) => {
   const ended =
     credits === 0 ? {spent: 0, balance: await releaseCredits(tx, {org, ref})} : await settleCredits(tx, queue, {org, ref, amount: credits})

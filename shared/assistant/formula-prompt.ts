@@ -42,7 +42,7 @@ type FormulaPromptInput = {
   text(text: string): string
 }
 
-/** Writes the prompt for a formula. Of the org's context, the prompt contains the property names but no values. */
+/** Of the org's context, the prompt contains the property names but no values. */
 export const formulaPrompt = ({
   question,
   target: {field, annotation, module},

@@ -36,8 +36,8 @@ type Question = PlacedQuestion & {
 }
 
 /**
- * A written formula. `expression` is null if the model answered that no expression is possible. `attempts` is the number of model calls. If the
- * model gives up after a partly working expression, `attempts` counts the calls up to that expression. `turn` is null if no turn is stored.
+ * `expression` is null if the model answered that no expression is possible. `attempts` is the number of model calls. If the model gives up after a
+ * partly working expression, `attempts` is the number of calls up to that expression. `turn` is null if no turn is stored.
  */
 export type Formula = FormulaAttempt & {
   samples: SentSamples
@@ -53,8 +53,8 @@ const mostExplanation = 1000
 
 /**
  * Writes an expression for one field, compiles it and runs it on the unmasked rows. `results` has the value or the error of each row. If three
- * attempts work for no row, throws and charges nothing. The model sees only data that the org's sample policy allows. Of failed rows it sees
- * numbers, error codes and error positions. It never sees computed values.
+ * attempts work for no row, throws and charges nothing. The model sees only data that the org's sample policy allows. Of failed rows, the model sees
+ * only row numbers, error codes and error positions.
  */
 export const writeFormula = async (deps: FormulaDeps, question: Question): Promise<Formula> => {
   const {org, module, field, columns, rows, source, signal} = question

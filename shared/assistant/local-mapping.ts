@@ -54,7 +54,7 @@ const readAccepted = async (db: Db, org: string, targets: readonly MappingTarget
   return accepted
 }
 
-/** Confidence for a personal field above which a column counts as personal. It is far below the confidence of a proposal. */
+/** A column with a higher confidence for a personal field is treated as personal. This is far below the confidence of a proposal. */
 const worthFearing = 0.05
 const mostFeared = 30_000
 
@@ -62,9 +62,9 @@ const mostFeared = 30_000
 type Personal = Pick<Targets, 'personal'> & {isSource?: PersonalColumnTest}
 
 /**
- * Marks the columns that may contain personal data. A column counts as personal if a personal field is a candidate for it, was filled from it
- * before, or resembles it. This holds even if the field is read-only or filled from another column. `proposals` has one entry per column, or is
- * empty. Columns beyond the limit of comparisons count as personal.
+ * Marks the columns that may contain personal data. A column is marked if a personal field is a candidate for it, was filled from it before, or
+ * resembles it. The personal field may be read-only or filled from another column. Columns beyond the limit of comparisons are marked too.
+ * `proposals` has one entry per column, or is empty.
  */
 export const judgeColumns = async (
   {parsing, org}: {parsing: Parsing; org: string},

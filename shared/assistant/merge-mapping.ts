@@ -3,7 +3,7 @@ import type {MatchCandidate as LocalCandidate, LocalProposal, MatchReason} from 
 import {keyOf, type MappingTarget} from './targets.ts'
 
 type Candidate = Omit<LocalCandidate, 'why'> & {why: (MatchReason | 'model')[]}
-/** A proposal for one column. `why` has the reasons for the field. `note` is the model's own sentence, if the model made the proposal. */
+/** `why` has the reasons for the field. `note` is the model's own sentence, if the model made the proposal. */
 export type MappingProposal = Omit<LocalProposal, 'candidates'> & {
   why: Candidate['why']
   by: 'local' | 'model'
@@ -17,25 +17,27 @@ const mostCandidates = 4
 
 /**
  * Merges the model's choices into the matcher's proposals. Each field goes to at most one column. If the model made no confident choice for a
- * column, the column keeps its field, so that instructions in cells cannot move that field to another column. If the model chooses one field for
- * two columns, the field goes to the column for which the matcher is more confident; in a tie, both choices are ignored.
+ * column, or the choice is ignored, the column keeps its field, so that instructions in cells cannot move that field to another column. If the
+ * model chooses one field for two columns, the field goes to the column for which the matcher is more confident; in a tie, both choices are
+ * ignored.
  */
 export const mergeProposals = (local: readonly LocalProposal[], chosen: ReadonlyMap<number, ChosenField>): MappingProposal[] => {
   const wanted = new Map([...chosen].filter(([, {target, confidence}]) => target !== null && confidence >= least) as [number, SureMatch][])
-  const kept = new Set(local.flatMap((proposal, at) => (wanted.has(at) ? [] : fieldsOf(proposal))))
-  const granted = new Map([...wanted].filter(([at, {target}]) => !kept.has(keyOf(target)) && isFirst(local, wanted, at)))
-  const taken = new Set([...granted.values()].map(({target}) => keyOf(target)))
+  const granted = withoutKept(local, new Map([...wanted].filter(([at]) => isFirst(local, wanted, at))))
   return local.map((proposal, at) => {
     const choice = granted.get(at)
-    if (choice) return byModel(proposal, choice)
-    return byMatcher(
-      proposal,
-      fieldsOf(proposal).some(key => taken.has(key)),
-    )
+    return choice ? byModel(proposal, choice) : byMatcher(proposal)
   })
 }
 
 type SureMatch = ChosenField & {target: MappingTarget}
+
+/** Removes choices of fields that other columns keep. A column whose choice is removed keeps its own field, so the rest is checked again. */
+const withoutKept = (local: readonly LocalProposal[], choices: ReadonlyMap<number, SureMatch>): ReadonlyMap<number, SureMatch> => {
+  const kept = new Set(local.flatMap((proposal, at) => (choices.has(at) ? [] : fieldsOf(proposal))))
+  const left = new Map([...choices].filter(([, {target}]) => !kept.has(keyOf(target))))
+  return left.size === choices.size ? left : withoutKept(local, left)
+}
 
 const fieldsOf = ({module, field}: LocalProposal): string[] => (field === null ? [] : [`${module}.${field}`])
 
@@ -58,10 +60,7 @@ const byModel = ({column, candidates}: LocalProposal, {target, confidence, note}
   }
 }
 
-/** Returns the matcher's proposal for a column. `isGone`: the model gave the proposed field to another column. */
-const byMatcher = (proposal: LocalProposal, isGone: boolean): MappingProposal => {
-  const {column, candidates} = proposal
-  const {field, module, confidence} = isGone ? {field: null, module: null, confidence: 0} : proposal
+const byMatcher = ({column, field, module, confidence, candidates}: LocalProposal): MappingProposal => {
   const why = candidates.find(one => one.field === field && one.module === module)?.why ?? []
   return {column, field, module, confidence, why, by: 'local', note: null, candidates}
 }

@@ -57,7 +57,7 @@ export const refusalOfModel = (log: Log, failure: ModelFailure, what: string): R
 }
 
 /**
- * Returns an error handler. It throws the refusal for a model failure, and any other error unchanged. If the caller disconnected, it throws
+ * Returns an error handler that throws the refusal for a model failure, and any other error unchanged. If the caller disconnected, the handler throws
  * REQUEST_TIMEOUT and logs nothing.
  */
 export const refuseModelFailure = (log: Log, what: string, signal: AbortSignal) => (error: unknown) => {

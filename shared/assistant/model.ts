@@ -259,10 +259,7 @@ const failureOf = (sdk: Sdk['sdk'], error: unknown, {given, late, usage}: EndedC
   return usage ? new ModelFailure(failure.message, {...failure, usage}) : failure
 }
 
-/**
- * Converts an error to a ModelFailure. It uses only kind and status, because messages of the provider and the packages may repeat the
- * prompt.
- */
+/** Converts an error to a ModelFailure. Uses only kind and status, because messages of the provider and the packages may repeat the prompt. */
 const judge = (sdk: Sdk['sdk'], error: unknown): ModelFailure => {
   if (sdk.NoObjectGeneratedError.isInstance(error)) return invalidAnswer(usageOf(error.usage, nothing))
   if (!sdk.APICallError.isInstance(error)) return brokenOff()

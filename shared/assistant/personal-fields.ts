@@ -6,14 +6,14 @@ import type {DiscoveredField} from '../crm/discovered.ts'
 import type {MappingTarget} from './targets.ts'
 
 /**
- * A field annotated as personal. `sources` has the names of columns that usually fill it, from its default mapping, its module's seed
- * mappings and accepted mappings.
+ * A field annotated as personal. `sources` has the names of columns that usually fill the field, from its default mapping, its module's seed mappings
+ * and accepted mappings.
  */
 export type PersonalField = MappingTarget & {sources: string[]}
 
 /**
- * Lists every field of the org that is annotated as personal, in all modules, because a file's columns may be mapped to any of them. Fields
- * that no longer exist in the CRM are included, because files still have their columns.
+ * Lists every field of the org that is annotated as personal, in all modules, because a file's columns may be mapped to any of them. Fields that the
+ * CRM no longer has are included, because files may still have columns for them.
  */
 export const readPersonalFields = async (db: Db, org: string, registry: Registry): Promise<PersonalField[]> => {
   const found: PersonalField[] = []
@@ -34,7 +34,7 @@ export const readPersonalFields = async (db: Db, org: string, registry: Registry
   return found
 }
 
-/** Returns a stand-in for a removed field, of which only the name is known. */
+/** Returns placeholder metadata for a field that the CRM no longer has. */
 const gone = (apiName: string): DiscoveredField => ({
   apiName,
   label: apiName,

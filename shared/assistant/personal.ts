@@ -6,7 +6,7 @@ export const looksPersonal = (value: string): boolean => {
   return EMAIL.test(text) || IBAN.test(text) || longNumbers(text).length > 0
 }
 
-/** Replaces the parts of a text that look personal by their shapes. If there are any, the rest of the text is normalised too. */
+/** Replaces the parts of a text that look personal by their shapes. If the text has such parts, the rest of the text is normalised too. */
 export const shapePersonal = (text: string): string => {
   if (!looksPersonal(text)) return text
   const plain = plainOf(text)
@@ -34,10 +34,10 @@ const WHOLE_EMAIL = /[^\s@]{1,128}\s?@\s?[^\s@]{1,255}/g
 /** Matches a bank account number written in one piece or in groups of four. */
 const IBAN = /\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b/i
 const WHOLE_IBAN = new RegExp(IBAN, 'gi')
-/** Matches dates and times. They have as many digits as telephone numbers but do not identify a person. */
+/** Matches dates and times, which have as many digits as telephone numbers but do not identify a person. */
 const DATE =
   /\d{4}-\d{1,2}-\d{1,2}(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?)?(?:Z|[+-]\d{2}:?\d{2})?|\b\d{1,2}[./-]\d{1,2}[./-]\d{2,4}\b/g
-/** Matches consecutive digits, or groups of digits separated as in telephone numbers. */
+/** Matches digits in one piece, or in groups that are separated as in telephone numbers. */
 const DIGITS = /\+?\d(?:[\s()/._·•-]{0,3}\d)*/g
 const fewestDigits = 7
 /** A number without groups and with at most this many digits may be an amount. */
@@ -51,10 +51,7 @@ const longNumbers = (text: string): string[] =>
     return digits >= fewestDigits && (digits > amountDigits || isGrouped) ? [found] : []
   })
 
-/**
- * Whether a column's name suggests personal data, in the languages of the CRM's labels. In doubt, it is personal: a column called `Name`
- * counts as personal.
- */
+/** Whether a column's name suggests personal data, in the languages of the CRM's labels. An ambiguous name such as `Name` is personal. */
 export const isCalledPersonal = (header: string): boolean => {
   const words = wordsIn(header)
   if (words.some(word => PERSONS.has(word) || PERSONAL_PARTS.test(word))) return true
@@ -62,8 +59,8 @@ export const isCalledPersonal = (header: string): boolean => {
 }
 
 /**
- * Whether a column's values look like people's names. At least three quarters of the values must be different, and at least two thirds of these
- * must be two to four capitalised words. Names of towns look like that too, so a column whose name means a thing does not count.
+ * Whether a column's values look like people's names. At least three quarters of the values must be different, and at least two thirds of these must
+ * be two to four capitalised words. Names of towns have the same form, so the result is false if the column's name means a thing.
  */
 export const looksLikeNames = (header: string, samples: readonly string[]): boolean => {
   const different = [...new Set(samples)]

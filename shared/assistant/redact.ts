@@ -6,7 +6,10 @@ export const REDACTED = '[…]'
 const fewestShared = 4
 /** Minimum length of a redacted value of a script without capitals, because words of such scripts are short. */
 const fewestUncased = 2
-/** A value of three characters is redacted only as a separate word. */
+/**
+ * Minimum length of other redacted values, except names of two letters (`SHORT_NAME`). Values shorter than `fewestShared` are redacted only as
+ * separate words.
+ */
 const fewestWord = 3
 /** Values are indexed by at most this many leading characters; further characters are compared afterwards. */
 const longestSought = 48
@@ -40,10 +43,10 @@ export const openRedaction = async (columns: readonly Column[]): Promise<(text: 
   }
 }
 
-/** Matches a capitalised value of two letters. It is redacted only as a separate word with the same capitals. */
+/** Matches a capitalised value of two letters. Such a value is redacted only as a separate word with the same capitals. */
 const SHORT_NAME = /^\p{Lu}\p{L}$/u
 
-/** Returns a function that finds values. It returns how many characters of a folded text, beginning at a position, belong to a value, or 0. */
+/** Returns a function that returns how many characters at a position of a folded text belong to a value, or 0. */
 const openSoughtValue = async (values: readonly string[]) => {
   const byStart = new Map<string, {lengths: number[]; wholes: Map<string, string>}>()
   await mapYielding(values, one => {
@@ -72,7 +75,6 @@ const isUncased = (value: string) => /\p{Lo}/u.test(value)
 const isWord = (text: string, from: number, to: number) =>
   !/[\p{L}\p{N}]$/u.test(text.slice(Math.max(0, from - 2), from)) && !/^[\p{L}\p{N}]/u.test(text.slice(to, to + 2))
 
-/** Returns how many characters the two texts share from position `from` on. */
 const alike = (one: string, other: string, from: number): number => {
   let at = from
   while (at < other.length && one[at] === other[at]) at++

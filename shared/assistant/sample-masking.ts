@@ -14,8 +14,8 @@ export type SampledColumn = {name: string; samples: readonly string[]; pii: bool
 export type MaskedColumn = {name: string; samples: string[]; personal: boolean}
 
 /**
- * The most revealing level of data that was sent from a file: values under the policy `allow` (`allow`), values under the policy `masked`
- * (`values`), only shapes (`masked`), or nothing (`none`).
+ * The most revealing level of data that was sent from a file. `allow` and `values`: values, under the policy `allow` or `masked`. `masked`: only
+ * shapes. `none`: nothing.
  */
 export type SentSamples = 'allow' | 'values' | 'masked' | 'none'
 
@@ -31,22 +31,20 @@ export const readSamplePolicy = async (db: Db, org: string): Promise<AiSamplePol
   return policy.success && isReadable ? policy.data : 'deny'
 }
 
-/** Maximum number of samples per column. */
 const mostSamples = 20
 /** Maximum number of characters per value. */
 const mostCharacters = 60
-/** Maximum number of characters per header. */
 const mostHeader = 100
-/** Characters of a long text that are read before it is cut. */
+/** Number of characters of a long text that are examined before the text is cut. */
 const mostRead = 400
 /** A value of more words is prose, which may be about a person. */
 const mostWords = 6
 
 /**
- * Returns the parts of columns that may be sent to a model, an MCP client or a log. A personal column is sent as shapes at most. A column is
- * personal if it is marked (`pii`) or one of its values looks personal. Under a policy other than `allow`, it is also personal if its name or
- * values suggest people or prose. Other columns are sent as distinct, shortened values, in which values of personal columns are redacted. `deny`
- * sends only column names. A column name is redacted too; its shape is sent if it looks personal or the file seems to have no header.
+ * Returns the parts of columns that may be sent to a model, an MCP client or a log. A column is personal if it is marked (`pii`) or one of its values
+ * looks personal. Unless the policy is `allow`, a name or values that suggest people or prose also make it personal. A personal column is sent as
+ * shapes, another column as distinct, shortened values without the values of personal columns. `deny` sends only column names, which are redacted, or
+ * replaced by shapes if they look personal or the file seems to have no header.
  */
 export const maskSamples = async (
   policy: AiSamplePolicy,
@@ -79,7 +77,7 @@ const isPersonal = (policy: AiSamplePolicy, {name, samples, pii}: SampledColumn)
 
 const isProse = (text: string) => text.length > mostCharacters || text.trim().split(/\s+/, mostWords + 1).length > mostWords
 
-/** Guesses whether the file has a header. Otherwise the column names are cells of the first row. */
+/** Guesses whether the file has a header. Without a header, the column names are cells of the first row. */
 const hasHeader = async (columns: readonly SampledColumn[]): Promise<boolean> => {
   const seen = await mapYielding(columns, ({name}) => ({called: isCalledPersonal(name), looks: looksPersonal(name)}))
   return seen.some(({called}) => called) || !seen.some(({looks}) => looks)

@@ -34,7 +34,6 @@ export const assertSample = ({columns, rows}: Sample, context: z.RefinementCtx):
     })
 }
 
-/** Returns the samples per column, without empty cells. */
 export const samplesOf = ({columns, rows}: Sample): {name: string; samples: string[]}[] =>
   columns.map((name, at) => ({name, samples: rows.map(row => row[at] ?? '').filter(text => text.trim() !== '')}))
 

@@ -14,7 +14,7 @@ import {isFillable} from '../mapping/flows/value-issues.ts'
 import {readPersonalFields} from './personal-fields.ts'
 import {readSamplePolicy} from './sample-masking.ts'
 
-/** A field of a module, with the org's annotation. Only the `targets` of `Targets` can be filled by columns. */
+/** A field of a module, with the org's annotation. Columns can fill only the fields in `Targets.targets`. */
 export type MappingTarget = {module: string; connectorId: string; field: DiscoveredField; annotation: Annotation | null}
 
 /**
@@ -32,8 +32,8 @@ export type Targets = {
 type TargetsQuery = {org: string; connectorId?: string | undefined; modules: readonly string[]}
 
 /**
- * Reads the fields that may be proposed and the sample policy in one snapshot. Throws a Refusal for an unknown or ambiguous module or
- * connection, and NO_DISCOVERY.
+ * Reads the fields that may be proposed and the sample policy in one snapshot. Throws a Refusal for an unknown or ambiguous module or connection, and
+ * NO_DISCOVERY for a module that the newest discovery does not contain.
  */
 export const readTargets = (db: Pool, {org, connectorId: connector, modules}: TargetsQuery): Promise<Targets> =>
   readAtOnce(db, async tx => {
@@ -67,5 +67,4 @@ const readFields = async (tx: Db, registry: Registry, {connectorId, apiName: mod
   })
 }
 
-/** Returns a key of a field that is unique across modules. */
 export const keyOf = ({module, field}: Pick<MappingTarget, 'module' | 'field'>): string => `${module}.${field.apiName}`

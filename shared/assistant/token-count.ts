@@ -1,7 +1,4 @@
-/**
- * Tokens as the provider counts and charges them. If the provider reports none or was interrupted, they are estimated at four characters
- * per token.
- */
+/** Tokens as the provider charges them. Numbers that the provider does not report are estimated at four characters per token. */
 export type Usage = {inputTokens: number; outputTokens: number}
 export const nothing: Usage = {inputTokens: 0, outputTokens: 0}
 export const charactersPerToken = 4

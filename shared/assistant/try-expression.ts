@@ -8,7 +8,7 @@ import {namespacesOf, type SnapshotLibrary} from '../mapping/flows/libraries.ts'
 import {convertValue} from '../mapping/flows/value.ts'
 import type {FlowIssue} from '../mapping/flows/value-issues.ts'
 
-/** The result of one sample row, numbered from 1. `problem`: why the field does not accept the value; null if it does, or without a field. */
+/** The result of one sample row, numbered from 1. `problem`: why the field refuses the value, or null. */
 export type TriedRow =
   | {row: number; value: unknown; problem: {code: string; message: string} | null}
   | {row: number; error: Pick<EvaluationError, 'code' | 'message' | 'line' | 'column'>}
@@ -26,7 +26,7 @@ export type TryExpressionInput = {
   signal: AbortSignal
 }
 
-/** Time limit for all rows together. Without it, a slow expression could occupy a CPU core for a minute. */
+/** Time limit for all rows together. Without this limit, a slow expression could occupy a CPU core for a minute. */
 const longestMs = 5_000
 
 /** Limits concurrent tries, because each try occupies a thread. */

@@ -28,7 +28,7 @@ const common = ({config, org, customer, successUrl, cancelUrl}: CheckoutParamsIn
   }) satisfies Params
 
 /**
- * The org's trial, at whose end a bought plan begins. `end`: when the trial ends. `expiresAt`: when the page can no longer be paid. Both in
+ * The org's trial. A plan that is bought with `afterTrial` begins at `end`, the end of the trial. After `expiresAt`, the page cannot be paid. Both in
  * seconds since 1970.
  */
 export type Trial = {end: number; expiresAt: number}

@@ -22,8 +22,8 @@ type CustomerDeps = {config: Config; db: Pool; payment: PaymentProvider}
 type CustomerInput = {org: string; email: string}
 
 /**
- * Returns the id of the org's only customer at the provider. The first call creates the customer and stores the id. The customer's email is
- * that of the admin who created the customer. If that person is no admin any more, the caller's email replaces it.
+ * Returns the id of the org's only customer at the provider. The first call creates the customer and stores the id. The customer has the email of the
+ * admin who created it. If that person is not an admin any more, the customer gets the caller's email.
  */
 export const keepPaymentCustomer = async (deps: CustomerDeps, {org, email}: CustomerInput): Promise<string> => {
   const {db, payment} = deps
@@ -57,9 +57,9 @@ const tries = 10
 const pauseMs = 300
 
 /**
- * Creates the customer. Concurrent callers send the same key and address, so the provider creates one customer and the other callers wait. The
- * key contains the org's name, which may change between two tries. The key also contains `seq`, which changes after the customer was deleted at
- * the provider, because the provider remembers a key for a day. If the provider refuses the call, the stored address is cleared, because the
+ * Creates the customer. Concurrent callers send the same idempotency key and address, so the provider creates one customer and the other callers
+ * wait. The key contains the org's name, which may change between two tries. The key also contains `seq`, which changes when the customer is deleted
+ * at the provider, because the provider remembers a key for a day. If the provider refuses the call, the stored address is cleared, because the
  * address may be the reason.
  */
 const makeCustomer = async (deps: CustomerDeps, {org, email, seq}: CustomerInput & {seq: number}): Promise<string> => {

@@ -6,10 +6,7 @@ import {idOf, isOver, readSubscription} from './subscription.ts'
 
 type DefaultCardDeps = {db: Pool; payment: PaymentProvider}
 
-/**
- * Returns the id of the card for payments without a user present: the subscription's own card, otherwise the customer's default. Null if
- * there is none.
- */
+/** Returns the id of the card for payments without a user present: the card of the subscription, or else the customer's default card, or null. */
 export const readDefaultCard = async (deps: DefaultCardDeps, {org, customer}: {org: string; customer: string}): Promise<string | null> => {
   const known = await findSubscription(deps.db, org)
   const read = known && !isOver(known) ? await readSubscription(deps, known.id) : null

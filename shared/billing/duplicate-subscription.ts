@@ -11,10 +11,9 @@ import {idOf, isOver, isoOf, isUnpaid, type ReadSubscription, readSubscription} 
 type DuplicateDeps = {db: Pool; payment: PaymentProvider; log: Log}
 
 /**
- * If `read` is a second subscription of the org, ends and refunds it, and returns true. A second subscription is rare, because our own pages
- * prevent a second purchase. The known subscription stays, even if it began later. The provider's event of the end notifies the org. Every step
- * is safe to repeat. Returns false if the org has no other subscription, or if that one has ended or waits for its first payment. Returns false
- * too if the Checkout is complete, or if `read` ended before the known subscription's period began.
+ * If `read` is a second subscription of the org, ends and refunds it, and returns true. Our own pages prevent a second purchase, so this is rare. The
+ * stored subscription stays, even if it began later. Returns false if the stored one has ended or is unpaid, if `read` ended before the stored one's
+ * period, or if the Checkout is complete. Every step is safe to repeat.
  */
 export const endSecondSubscription = async (
   deps: DuplicateDeps,

@@ -55,7 +55,7 @@ const expireAll = async (deps: EndBillingDeps, customer: string) => {
 
 type SubscriptionEnd = {live: ReadSubscription; when: 'period_end' | 'now'}
 
-/** Ends the subscription and stores its new state. The calls have no idempotency keys, because repeating them has no further effect. */
+/** The calls have no idempotency keys, because repeating them has no further effect. */
 const endSubscription = async (deps: EndBillingDeps, billingLease: BillingLease, {live, when}: SubscriptionEnd) => {
   const {payment, db} = deps
   const {id, schedule} = live

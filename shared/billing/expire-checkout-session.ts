@@ -17,7 +17,6 @@ export const expireSession = async (deps: ExpireSessionDeps, session: string): P
   return 'expired'
 }
 
-/** Expires a page, or reads it if the provider refuses. Returns null if the provider has no such page. */
 const closeOrRead = async ({payment}: ExpireSessionDeps, session: string): Promise<Stripe.Checkout.Session | null> => {
   try {
     return await payment.ask('checkout.session', stripe => stripe.checkout.sessions.expire(session))

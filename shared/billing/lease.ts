@@ -29,8 +29,8 @@ const tries = 8
 const pauseMs = 250
 
 /**
- * Takes the org's billing lock for a request. Waits up to two seconds while a worker applies events, such as those of a recent purchase. Then
- * throws CHANGE_IN_PROGRESS; at once if a plan change of the org is not settled.
+ * Takes the org's billing lock for a request. Waits up to two seconds while a worker applies events, such as those of a recent purchase. Throws
+ * CHANGE_IN_PROGRESS after that time, or at once if a plan change of the org is not settled.
  */
 export const holdWithRetry = async (db: Pool, org: string): Promise<BillingLease> => {
   for (let left = tries; ; left--) {

@@ -83,9 +83,7 @@ const sendToMeter = (
     })
 }
 
-/**
- * Returns whether the provider refused a report because a report with the same identifier arrived before. The report then counts as delivered.
- */
+/** Returns whether the provider refused a report because a report with the same identifier arrived before. Such a report is delivered. */
 const isThereAlready = (error: unknown) =>
   error instanceof PaymentFailure &&
   error.kind === 'refused' &&
@@ -93,9 +91,8 @@ const isThereAlready = (error: unknown) =>
 
 /**
  * Returns whether the meter counted a report whose identifier the provider may have forgotten. The meter returns only sums, so all unconfirmed
- * reports of the org in that minute are checked together. Returns null while one of them may be sent again or the meter may still be counting.
- * Returns null too if no set of reports explains the sum; staff must check that. Otherwise marks each report that the meter counted as
- * delivered.
+ * reports of the org in that minute are checked together. Counted reports are marked as delivered. Returns null while one of them may be sent again
+ * or the meter may still be counting. Also returns null if no set of reports explains the sum; staff must check that.
  */
 const hasArrived = async ({db, payment, log}: OverageDeps, report: Report, meter: Meter): Promise<boolean | null> => {
   const {org, customer, at, identifier} = report

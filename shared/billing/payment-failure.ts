@@ -48,20 +48,18 @@ export const failureOf = async (error: unknown): Promise<unknown> => {
   return new PaymentFailure(error.message, {kind: kindOf(status), code, declineCode, status, requestId, intent: intent?.id ?? null}, error)
 }
 
-/** Classifies a status. 409 means that another call with the same idempotency key is in progress. */
+/** 409 means that another call with the same idempotency key is in progress. */
 const kindOf = (status: number | null): FailureKind => {
   if (status === 402) return 'declined'
   if (status === 429 || status === 409) return 'busy'
   return status !== null && status >= 400 && status < 500 ? 'refused' : 'unavailable'
 }
 
-/** For `catch`: returns null for an object that the provider does not know; rethrows other errors. */
 export const nullWhereGone = (error: unknown): null => {
   if (error instanceof PaymentFailure && error.status === 404) return null
   throw error
 }
 
-/** For `catch`: returns a payment failure; rethrows other errors. */
 export const failureIn = (error: unknown): PaymentFailure => {
   if (error instanceof PaymentFailure) return error
   throw error
@@ -90,7 +88,6 @@ export const refusalOf = (log: Log, failure: PaymentFailure, what: string): Refu
   return new Refusal('PAYMENT_PROVIDER_UNAVAILABLE', says, {retryAfterMs: againAfterMs})
 }
 
-/** For `catch`: throws the refusal of a payment failure; rethrows other errors. */
 export const refuseFailure = (log: Log, what: string) => (error: unknown) => {
   throw error instanceof PaymentFailure ? refusalOf(log, error, what) : error
 }

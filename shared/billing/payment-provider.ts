@@ -13,8 +13,8 @@ export type PaymentProvider = {
    */
   ask<T extends {object: string}>(object: T['object'], call: (stripe: Stripe) => Promise<T>): Promise<T>
   /**
-   * Returns the event if one of our webhook secrets signed these bytes within the last five minutes. Throws the Refusal SIGNATURE_INVALID
-   * otherwise.
+   * Returns the event if one of our webhook secrets signed these bytes within the last five minutes. Throws the Refusal SIGNATURE_INVALID if none
+   * did.
    */
   readEvent(raw: Buffer, signature: string | string[] | undefined): Promise<Stripe.Event>
 }
@@ -39,7 +39,7 @@ export const openPaymentProvider = (settings: Settings, mostMs = longestMs): Pay
       const answer = await endWithin(mostMs, call(stripe)).catch(async error => {
         throw await failureOf(error)
       })
-      // The SDK resolves a body without `error` regardless of its status, so a gateway's 502 in JSON would count as success.
+      // The SDK resolves a body without `error` regardless of its status, so a gateway's 502 in JSON would look like a success.
       if (answer?.object !== object) throw wrongAnswer(object)
       return answer
     },
@@ -61,7 +61,7 @@ const endWithin = async <T>(ms: number, call: Promise<T>): Promise<T> => {
   return Promise.race([call, late.promise]).finally(() => clearTimeout(timer))
 }
 
-/** Returns a function that loads the SDK at its first call. The package is large, and most processes never use it. */
+/** Loads the SDK at the first call, because the package is large and most processes never use it. */
 const connector = ({PAYMENT_API_KEY: key, PAYMENT_API_URL: url}: Settings): (() => Promise<Stripe>) => {
   let opening: Promise<Stripe> | null = null
   return async () => {

@@ -7,9 +7,9 @@ import {type Interval, idOf, isoOf, type Pending} from './subscription.ts'
 export type Money = {amount: number; currency: string}
 
 /**
- * The result of a plan change. `change`: also `now` if a pending change is cancelled, which costs nothing. `effectiveAt`: when the change
- * takes effect. `replaces`: the pending change that this change cancels. `due`: what is charged now, including `tax`. `next`: the next
- * charge and its time, before discounts and tax; null if the plan ends or the charge is unknown.
+ * `change`: also `now` if a pending change is cancelled, which costs nothing. `effectiveAt`: when the change takes effect. `replaces`: the pending
+ * change that this change cancels. `due`: what is charged now, including `tax`. `next`: the next charge and its time, before discounts and tax; null
+ * if the plan ends or the charge is unknown.
  */
 export type PlanChangeAnswer = {
   change: 'now' | 'at_renewal' | 'cancel'
@@ -81,7 +81,6 @@ const nextOf = ({kind, target}: Pick<PlanChange, 'kind' | 'target'>, {item, sche
   return plan && typeof plan.price !== 'string' && !plan.price.deleted ? chargeOf(plan.price, plan.quantity, read.pending!.at) : null
 }
 
-/** Returns the charge of a price at a time. Null for a price without a unit amount. */
 export const chargeOf = (
   {unit_amount: each, currency}: Stripe.Price,
   quantity: number | undefined,

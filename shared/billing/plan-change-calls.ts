@@ -13,9 +13,9 @@ export type NextCall = Pick<PlannedCall, 'name' | 'on' | 'params'>
 type Settings = Pick<Config, 'PAYMENT_ENVIRONMENT'>
 
 /**
- * Returns the next call that a change needs in the current state of the subscription; null if none is left. The caller computes it again
- * after every call, so that a call that succeeded without an answer is not repeated. Other items of the subscription stay unchanged,
- * because overage rows are billed in the period in which they were written.
+ * Returns the next call that a change needs in the current state of the subscription; null if none is left. The caller asks again after every call,
+ * so that a call that succeeded without an answer is not repeated. Other items of the subscription stay unchanged, because overage rows are billed in
+ * the period in which they were written.
  */
 export const nextCall = (settings: Settings, asked: PlanChangeInput, terms: Terms): NextCall | null => {
   switch (asked.kind) {
@@ -31,8 +31,8 @@ export const nextCall = (settings: Settings, asked: PlanChangeInput, terms: Term
 }
 
 /**
- * Returns whether staff made the schedule and its next phase keeps the plan, so that no change is pending. Our own schedule does not count,
- * because it may hold a price that is no longer sold.
+ * Returns whether staff made the schedule and its next phase keeps the plan, so that no change is pending. The result is false for our own schedule,
+ * because its next phase may have a price that is no longer sold.
  */
 const isOfStaff = ({read, schedule}: Terms) =>
   read.pending === null &&
@@ -45,7 +45,7 @@ export const isConfirmCall = ({params}: Pick<PlannedCall, 'params'>): boolean =>
 export const isSameStep = (one: Pick<PlannedCall, 'name' | 'params'>, other: Pick<PlannedCall, 'name' | 'params'>): boolean =>
   one.name === other.name && 'items' in one.params === 'items' in other.params
 
-/** Returns whether the provider holds back the upgrade until its invoice is paid. After 23 hours at most, the provider drops the upgrade. */
+/** Returns whether the provider delays the upgrade until its invoice is paid. The provider drops an unpaid upgrade within 23 hours. */
 export const waitsForConfirmation = (asked: Pick<PlanChangeInput, 'kind' | 'target'>, {found, item}: Terms): boolean =>
   asked.kind === 'now' && item.price.id !== asked.target.price && found.pending_update !== null
 
@@ -167,7 +167,7 @@ const runningPhase = ({found, schedule, item}: Terms) => {
   }
 }
 
-/** Converts an item of the subscription to an item of a phase. A metered item has no quantity. */
+/** A metered item has no quantity. */
 const phaseItem = ({price, quantity, discounts, tax_rates: taxes}: Stripe.SubscriptionItem) => ({
   price: price.id,
   ...(quantity === undefined ? {} : {quantity}),
@@ -190,7 +190,6 @@ const soldAs = ({target: {planKey, planVersionId, interval}}: PlanChangeInput) =
   interval: interval!,
 })
 
-/** The longest wait for the answer to a call, in ms. */
 const timeoutMs = 40_000
 
 /** Sends the call once. The caller repeats it only after it has checked the outcome. */

@@ -15,9 +15,9 @@ export const confirmationOf = ({found}: Terms): Confirmation | null => {
 }
 
 /**
- * Finishes a change that waits for a confirmed payment. If the payment was made, completes the change. If the customer abandoned the payment,
- * the change counts as declined and the old plan stays. A change that still waits stays unchanged. `givesUp`: closes the page of the waiting
- * payment first, because the org requests another change or its billing ends.
+ * Finishes a change that waits for a confirmed payment. If the payment was made, completes the change. If the customer abandoned the payment, marks
+ * the change as declined; the old plan stays. `givesUp`: closes the page of the waiting payment first, because the org requests another change or its
+ * billing ends.
  */
 export const settleConfirming = async (deps: PlanChangeDeps, billingLease: BillingLease, {givesUp}: {givesUp: boolean}): Promise<void> => {
   const change = await findConfirmingChange(deps.db, billingLease.org)

@@ -29,15 +29,15 @@ import {readTermsOf, type Terms, termsOf} from './plan-change-terms.ts'
 export type PlanChangeDeps = {config: Config; db: Pool; payment: PaymentProvider; log: Log}
 
 /**
- * The state of a change after its execution. `terms`: the subscription as last read; null if it has ended or could not be read. `failure`: the
- * failed call because of which the change was not accepted; null without one.
+ * The state of a change after its execution. `terms`: the subscription as last read; null if it has ended or could not be read. `failure`: the failed
+ * call that prevented the change, or null.
  */
 export type PlanChangeOutcome = {change: PlanChange; state: ChangeState; terms: Terms | null; failure: PaymentFailure | null}
 
 /**
- * Executes the remaining calls of a change and stores its new state. The change may be new, or left by a crashed process. The provider's
- * state shows which calls succeeded. Unanswered calls are repeated byte by byte, under the same key. `isNew`: no call of the change was
- * ever sent.
+ * Executes the remaining calls of a change and stores its new state. The change is new, or a process crashed while it executed the change. The
+ * provider's state shows which calls succeeded. Unanswered calls are repeated byte for byte with the same idempotency key. `isNew`: no call of the
+ * change was ever sent.
  */
 export const executeChange = async (
   deps: PlanChangeDeps,
@@ -134,8 +134,9 @@ const endAs = (
 const hasDone = ({params: {calls}}: PlanChange) => calls.some(({done}) => done)
 
 /**
- * Stores the call before it is sent. A stored call is sent unchanged if the provider still remembers its key and the subscription is
- * unchanged. Otherwise the call could have another effect: returns null, or plans a new call if an earlier call of the change is done.
+ * Stores the call before it is sent. A stored call is sent unchanged if the provider still remembers its key and the subscription is unchanged. In
+ * any other case, the stored call could have another effect. A new call is then planned if an earlier call of the change is done; if none is done,
+ * returns null.
  */
 const plan = async (pursuit: Pursuit, next: NextCall, terms: Terms): Promise<PlannedCall | null> => {
   const {change} = pursuit
@@ -209,7 +210,7 @@ const sendOnce = async (
   return answer
 }
 
-/** Marks the call as done and returns the new terms. A call to a schedule returns no subscription, so the subscription is read. */
+/** A call to a schedule returns no subscription, so the subscription is read. */
 const after = async (pursuit: Pursuit, call: PlannedCall, answer: ChangedObject): Promise<Terms | null | PaymentFailure> => {
   await markDone(pursuit, call)
   return answer.object === 'subscription' ? termsOf(answer, await listPlans(pursuit.tools.db)) : readAgain(pursuit)

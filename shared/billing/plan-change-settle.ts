@@ -43,8 +43,8 @@ export const settleUnsettled = async (deps: PlanChangeDeps, billingLease: Billin
 }
 
 /**
- * Marks older accepted changes as superseded. The newest one waits until the subscription was read after the change. It is then marked as
- * landed if the read shows it, otherwise as superseded.
+ * Marks older accepted changes as superseded. The newest one waits until the subscription was read after the change. If that read shows the change,
+ * marks the change as landed, or else as superseded.
  */
 const settleLandedChanges = (db: Pool, billingLease: BillingLease): Promise<void> =>
   db.transaction(async tx => {

@@ -27,8 +27,8 @@ export const WITH = [...EXPAND, 'schedule.phases.items.price', 'customer', 'late
 type PlanTermsDeps = {db: Pool; payment: PaymentProvider}
 
 /**
- * Reads the org's subscription, by the id in our rows, else from the provider's list. Throws NOT_SUBSCRIBED if none is live, or if the
- * first payment is missing.
+ * Reads the org's subscription by the id in our rows, or else from the provider's list. Throws NOT_SUBSCRIBED if none is live, or if the first
+ * payment is missing.
  */
 export const readTerms = async (deps: PlanTermsDeps, org: string): Promise<Terms> => {
   const known = await findSubscription(deps.db, org)

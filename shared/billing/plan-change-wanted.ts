@@ -13,7 +13,7 @@ import type {Interval} from './subscription.ts'
 
 export type WantedPlan = {target: ChangeTarget; wanted: WantedPlace}
 
-/** Finds the requested plan. Throws NOT_SOLD if it is not for sale. */
+/** Finds the requested plan. Throws NOT_SOLD if the plan is not for sale. */
 export const findWanted = async (db: Db, {planKey, interval}: {planKey: string; interval: Interval}): Promise<WantedPlan> => {
   if (planKey === 'free') return {target: {planKey, planVersionId: null, interval: null, price: null}, wanted: 'free'}
   const {plan, price} = await findPlanForSale(db, {planKey, interval})

@@ -67,8 +67,8 @@ const isGone = ({state, failure}: PlanChangeOutcome) =>
   ['declined', 'refused', 'superseded'].includes(state) || (state === 'partial' && failure === null)
 
 /**
- * Returns whether an earlier change is the requested one: same plan and same interval. If both are immediate and a preview was shown, its
- * price must also be computed for the same second.
+ * Returns whether an earlier change is the requested one: same plan and same interval. If the earlier change and the preview are immediate, both
+ * prices must also be computed for the same second.
  */
 const isSame = ({target, kind, params}: PlanChange, changeTarget: ChangeTarget, shown: ShownPreview | null) =>
   target.planKey === changeTarget.planKey &&
@@ -172,10 +172,7 @@ const noteOtherEnd = ({log}: ChangePlanDeps, {change: made, terms}: PlanChangeOu
   if (endsAt !== expected) log.error({change: made.id, expected, endsAt}, 'a cancellation ends the plan on another date than shown')
 }
 
-/**
- * Returns the answer to the caller, or throws the refusal. `before`: the terms before the change, which hold the change that was pending
- * then.
- */
+/** Returns the answer to the caller, or throws the refusal. `before`: the terms before the change, with the change that was pending then. */
 const answerOf = async (
   deps: ChangePlanDeps,
   {change: made, state, terms, failure}: PlanChangeOutcome,

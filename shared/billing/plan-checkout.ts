@@ -19,9 +19,9 @@ type PlanCheckoutInput = ReturnUrls &
   Awaited<ReturnType<typeof findPlanForSale>> & {interval: Interval; afterTrial: boolean; planStatus: PlanStatus}
 
 /**
- * Opens the Checkout page for a plan; an org has at most one open page. The request takes the next number and closes every page with a lower
- * number. Only then does it look for a live subscription at the provider, because earlier pages can no longer create one. Throws
- * CHECKOUT_SUPERSEDED if another request took a higher number meanwhile; this page is then closed too.
+ * Opens the Checkout page for a plan; an org has at most one open page. The request takes the next number and closes every page with a lower number.
+ * Only then does the request look for a live subscription at the provider, because earlier pages can no longer create one. Throws CHECKOUT_SUPERSEDED
+ * if another request took a higher number meanwhile; this page is then closed too.
  */
 export const openPlanCheckout = async (deps: CheckoutDeps, by: CheckoutCaller, input: PlanCheckoutInput): Promise<string> => {
   const {config, db} = deps

@@ -24,8 +24,8 @@ export const planEndOf = ({cancelsAt, periodEndsAt, endsEarly}: ReadSubscription
 type PlanEndDeps = {db: Pool; payment: PaymentProvider; log: Log}
 
 /**
- * If the subscription would end with a shorter item, moves its end to the end of the plan's period, and returns the subscription as read
- * afterwards; null if the provider no longer has it. Otherwise returns `read`. The portal, the dashboard and earlier releases set such early
+ * If the subscription would end with a shorter item, moves its end to the end of the plan's period. Returns the subscription as read afterwards, or
+ * null if the provider no longer has it. Returns any other subscription unchanged. The portal, the dashboard and earlier releases set such early
  * dates. The call is safe to repeat.
  */
 export const correctEarlyEnd = async (deps: PlanEndDeps, read: ReadSubscription): Promise<ReadSubscription | null> => {

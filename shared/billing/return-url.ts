@@ -7,9 +7,9 @@ type ReturnUrlConfig = Pick<Config, 'RETURN_ORIGINS' | 'PUBLIC_URL'>
 const longest = 2000
 
 /**
- * Returns the URL to which the provider sends the browser. Without `given`, returns `fallback` at the first of RETURN_ORIGINS, or else at
- * PUBLIC_URL. Throws RETURN_NOT_ALLOWED unless the origin is allowed. The URL must begin with the origin literally, be printable ASCII of at
- * most 2,000 characters, and contain no `@` or backslash. Otherwise another URL parser could read another host from it.
+ * Returns the URL to which the provider sends the browser. Without `given`, returns `fallback` at the first of RETURN_ORIGINS, or else at PUBLIC_URL.
+ * Throws RETURN_NOT_ALLOWED unless the origin is allowed. The URL must begin with the origin literally, be printable ASCII of at most 2,000
+ * characters, and contain no `@` or backslash. These rules exclude URLs in which two URL parsers could read different hosts.
  */
 export const readReturnUrl = (config: ReturnUrlConfig, given: string | null | undefined, fallback: string): string => {
   const origins = listOrigins(config)

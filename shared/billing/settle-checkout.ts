@@ -73,8 +73,8 @@ const keepCard = async ({payment, log}: SettleCheckoutDeps, {card, customer}: Re
 }
 
 /**
- * Makes the card of this purchase the customer's default for later top-ups, unless the customer has one. If the provider fails, the credits
- * are granted all the same.
+ * Makes the card of this purchase the customer's default for later top-ups, unless the customer has one. A failure of the provider does not prevent
+ * the grant of the credits.
  */
 const keepFirstCard = async ({payment, log}: SettleCheckoutDeps, session: Session, intent: Stripe.PaymentIntent | null) => {
   const [customer, method] = [idOf(session.customer), intent?.payment_method]
@@ -113,7 +113,7 @@ const grantPack = ({db}: SettleCheckoutDeps, {id, org, credits}: Checkout, sessi
     await endCheckout(tx, {id, session: session.id, state: 'paid'})
   })
 
-/** Voids an open invoice, which could otherwise be paid later without credits in return. */
+/** Voids an open invoice. A later payment of the invoice would bring no credits. */
 const voidInvoice = async ({payment}: SettleCheckoutDeps, {id}: Checkout, invoice: Stripe.Invoice | null) => {
   if (invoice?.status !== 'open') return
   await payment.ask('invoice', stripe => stripe.invoices.voidInvoice(invoice.id!, {}, {idempotencyKey: `cs:${id}:void`}))

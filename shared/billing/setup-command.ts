@@ -70,7 +70,7 @@ const environmentOf = ({portal, webhook}: Partial<SetupReport>, config: Config) 
   ...(config.DEFAULT_PLAN === 'free' ? [] : ['DEFAULT_PLAN=free']),
 ]
 
-/** Returns the line about PAYMENT_WEBHOOK_SECRETS. The provider shows the secret of an existing endpoint only in its dashboard. */
+/** The provider shows the secret of an existing endpoint only in its dashboard. */
 const describeSecret = ({id, secret}: SetupReport['webhook'], {PAYMENT_WEBHOOK_SECRETS: known}: Config) => {
   if (secret !== null) return `PAYMENT_WEBHOOK_SECRETS=${secret}`
   return !known.includes(noWebhookSecret)
@@ -80,7 +80,6 @@ const describeSecret = ({id, secret}: SetupReport['webhook'], {PAYMENT_WEBHOOK_S
 
 const print = (text: string) => process.stdout.write(`${text}\n`)
 
-/** Prints the error for the operator, with the provider's own message. Returns exit code 1. */
 const printLine = (error: unknown): number => {
   if (!(error instanceof Error)) throw error
   // The error `undefined_table`: the tables of this service are missing.

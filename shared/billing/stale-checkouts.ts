@@ -8,7 +8,7 @@ import {settleCheckout} from './settle-checkout.ts'
 
 type StaleCheckoutsDeps = Omit<CheckoutDeps, 'config'>
 
-/** The age in minutes from which a Checkout counts as stale. By then, its process has finished or crashed. */
+/** A Checkout is stale from this age in minutes. By then, its process has finished or crashed. */
 const staleMinutes = 10
 
 /**

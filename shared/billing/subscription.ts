@@ -20,7 +20,6 @@ export type ReadSubscription = Omit<Subscription, 'org' | 'readAt'> & {
 
 type SubscriptionDeps = {db: Pool; payment: PaymentProvider}
 
-/** The objects to expand when a subscription is read. */
 export const EXPAND = ['schedule']
 
 const OVER = ['canceled', 'incomplete_expired']
@@ -41,8 +40,8 @@ export const readSubscription = async (deps: SubscriptionDeps, id: string): Prom
 }
 
 /**
- * Finds the customer's subscription that has not ended, among the newest 100. Of several, returns the newest whose first payment was made,
- * otherwise the newest. Null if there is none.
+ * Finds the customer's subscription that has not ended, among the newest 100. Of several, returns the newest whose first payment was made, or else
+ * the newest. Null if there is none.
  */
 export const findLiveSubscription = async (deps: SubscriptionDeps, {customer}: {customer: string}): Promise<ReadSubscription | null> => {
   const expand = EXPAND.map(path => `data.${path}`)
@@ -105,7 +104,7 @@ const soldAs = (plans: readonly PricedPlan[], {plan_version_id: version, interva
   return plan && interval ? {plan, interval} : null
 }
 
-/** Finds the plan that is sold at this price. If several versions share the price, the version in the metadata wins, otherwise the newest. */
+/** Finds the plan that is sold at this price. If several versions share the price, returns the version in the metadata, or else the newest. */
 const findSold = (plans: readonly PricedPlan[], price: string, metadata: Record<string, string> = {}): SoldPlan | null => {
   const all = plans.flatMap(plan => [
     ...(plan.paymentPriceMonthlyId === price ? [{plan, interval: 'month' as const}] : []),
@@ -115,21 +114,21 @@ const findSold = (plans: readonly PricedPlan[], price: string, metadata: Record<
   return newest.find(({plan}) => plan.id === metadata.plan_version_id) ?? newest[0] ?? null
 }
 
-/** Finds the item that bills overage. A metered item with an unknown price counts too: it has an earlier overage price. */
+/** Finds the item that bills overage: the item with a current overage price, or else a metered item, which has an earlier overage price. */
 const findOverageItem = (items: readonly Stripe.SubscriptionItem[], plans: readonly PricedPlan[]) =>
   items.find(({price}) => plans.some(({paymentPriceOverageId}) => paymentPriceOverageId === price.id)) ??
   items.find(({price}) => price.recurring?.usage_type === 'metered')
 
 /**
- * Returns when a cancelled subscription ends; null otherwise. We, the portal and an ending schedule set `cancel_at`. The dashboard and
- * earlier releases set the flag `cancel_at_period_end`.
+ * Returns when a cancelled subscription ends, or null. We, the portal and an ending schedule set `cancel_at`. The dashboard and earlier releases set
+ * the flag `cancel_at_period_end`.
  */
 const cancelsAtOf = (found: Stripe.Subscription, item: Stripe.SubscriptionItem | null): string | null =>
   isOver(found) ? null : isoOf(found.cancel_at ?? (found.cancel_at_period_end ? item?.current_period_end : null))
 
 /**
- * Returns whether the subscription ends with the period of another item, before the plan's period ends. An end date that is no item's period
- * end was chosen by staff and does not count. A subscription with a schedule ends with the plan's period.
+ * Returns whether the subscription ends with the period of another item, before the plan's period ends. Returns false for an end date that is no
+ * item's period end, because staff chose that date. A subscription with a schedule ends with the plan's period.
  */
 const endsEarly = (found: Stripe.Subscription, item: Stripe.SubscriptionItem | null): boolean => {
   const {cancel_at: at, schedule, items} = found

@@ -43,7 +43,6 @@ export const readSummary = ({db, payment}: SummaryDeps, org: string) =>
     }
   })
 
-/** Describes the subscription as last read from the provider. All values are null without a live subscription. */
 const describeSubscription = (live: Subscription | null) => ({
   interval: live?.interval ?? null,
   cancelsAt: live?.cancelsAt ?? null,

@@ -111,8 +111,8 @@ const waitsForTrial = ({trialEndsAt}: OrgPlan, {status, metadata}: ReadSubscript
   status === 'trialing' && metadata.after_trial === 'true' && trialEndsAt !== null
 
 /**
- * Returns the start of the provider's period as the new start of the org's periods, or null if the start stays. It stays if one of the org's
- * periods begins at the same time, as after an upgrade in mid-period. It also stays if the provider names no period.
+ * Returns the start of the provider's period as the new start of the org's periods, or null if the start stays. The start stays if one of the org's
+ * periods begins at the same time, as after an upgrade in mid-period. The start also stays if the provider names no period.
  */
 const anchorOf = ({anchor}: OrgPlan, {periodStartsAt}: ReadSubscription): string | null =>
   periodStartsAt === null || windowAt(anchor, periodStartsAt).startsAt === periodStartsAt ? null : periodStartsAt

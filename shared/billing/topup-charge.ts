@@ -26,8 +26,8 @@ export type TopupDeps = {config: Config; db: Pool; payment: PaymentProvider; log
 type StartedTopup = Attempt & {at: number}
 
 /**
- * Begins a top-up: stores all parameters before the charge, so that a repeated call is identical to the byte. Returns null if the top-up
- * cannot be charged or is no longer wanted. The transaction that permits the charge checks whether the top-up is still wanted.
+ * Begins a top-up: stores all parameters before the charge, so that a repeated call is identical to the byte. Returns null if the top-up cannot be
+ * charged or is no longer wanted.
  */
 export const beginTopup = async (deps: TopupDeps, attempt: Attempt): Promise<StartedTopup | null> => {
   const {db} = deps
@@ -62,9 +62,8 @@ export const rebookTopup = ({db}: TopupDeps, attempt: Attempt): Promise<StartedT
 }
 
 /**
- * Locks the org's accounts and checks whether the top-up is still wanted. The org must be open and not blocked. Pack and customer must be
- * unchanged. The threshold must still require the quantity, and the monthly cap must allow it. Settings, credits and plans may have changed
- * since the top-up was created.
+ * Locks the org's accounts and checks whether the top-up is still wanted, because settings, credits and plan may have changed since its creation. The
+ * threshold must still require the quantity, and the monthly cap must allow it.
  */
 const readAgain = async (tx: Tx, {id, org, packKey, quantity, credits}: Attempt, {customer}: Stripe.PaymentIntentCreateParams) => {
   const account = await lockBillingAccount(tx, org)
@@ -81,7 +80,6 @@ const createOf = ({params}: Attempt) => params.create as unknown as Stripe.Payme
 
 type PreparedCharge = {create: Stripe.PaymentIntentCreateParams; sold: SoldPack}
 
-/** Returns the parameters of the payment, or the reason why it cannot be made. */
 const prepare = async (deps: TopupDeps, attempt: Attempt): Promise<PreparedCharge | TopupStop> => {
   const {config, db} = deps
   const {id, org, packKey, quantity, credits} = attempt
@@ -149,8 +147,8 @@ const findPrice = async ({db, payment}: TopupDeps, packKey: string): Promise<Pri
 }
 
 /**
- * Charges the top-up. A declined or refused attempt leaves nothing that could be paid later. Throws a PaymentFailure if the outcome is unknown,
- * or if the provider is busy or rejects the key.
+ * Charges the top-up. After a declined or refused attempt, no payment remains that could be paid later. Throws a PaymentFailure if the outcome is
+ * unknown, or if the provider is busy or rejects the key.
  */
 export const chargeTopup = async (deps: TopupDeps, attempt: StartedTopup): Promise<TopupState> => {
   const {id, at} = attempt

@@ -8,8 +8,8 @@ import type {TopupDeps} from './topup-charge.ts'
 export type SoldPack = {product: string; unitAmount: number; taxBehavior: 'inclusive' | 'exclusive' | null; isTaxed: boolean}
 
 /**
- * Periodic task: issues the invoices of paid top-ups, so that the portal lists them. The charge counts as payment of the invoice. Credits
- * do not wait for the invoice. Returns the number of due invoices.
+ * Periodic task: issues the invoices of paid top-ups, so that the portal lists them. The charge is attached to the invoice as its payment. Credits do
+ * not wait for the invoice. Returns the number of due invoices.
  */
 export const issueTopupInvoices = async (deps: TopupDeps, {most}: {most: number}): Promise<number> => {
   if (!deps.payment.isConfigured) return 0
@@ -19,7 +19,7 @@ export const issueTopupInvoices = async (deps: TopupDeps, {most}: {most: number}
 }
 
 /**
- * Returns a handler for a failed invoice. If the provider refused the invoice itself, support issues it by hand. After any other failure, such
+ * Returns a handler for a failed invoice. If the provider refused the invoice itself, support must issue it manually. After any other failure, such
  * as an invalid key, the next run of the task tries again.
  */
 const noteFailure =

@@ -16,12 +16,12 @@ export type TopupStop = 'card_declined' | 'authentication_required' | 'no_card' 
 
 type SettleTopupDeps = {db: Pool; payment: PaymentProvider}
 
-/** The age in ms from which an unpaid payment counts as abandoned. A younger payment may still be in confirmation, which looks the same. */
+/** An unpaid payment is abandoned from this age in ms. A younger payment may still be in confirmation, which looks the same. */
 const confirmingMs = 120_000
 
 /**
- * Settles a top-up by the state of its payment at the provider. Cancels a payment that failed or was abandoned, so that it cannot be paid
- * later. Until the payment is cancelled, the top-up counts towards the monthly cap.
+ * Settles a top-up by the state of its payment at the provider. Cancels a payment that failed or was abandoned, so that it cannot be paid later.
+ * Until the payment is cancelled, the top-up uses up the monthly cap.
  */
 export const settleByIntent = async (deps: SettleTopupDeps, attempt: Attempt, intent: Stripe.PaymentIntent): Promise<TopupState> => {
   const {status, last_payment_error: error} = intent
@@ -75,7 +75,7 @@ export const declineTopup = (
     stop: code === 'authentication_required' ? 'authentication_required' : 'card_declined',
   })
 
-/** Ends an attempt that charged nothing. `stop`: the reason why top-ups are disabled until a user acts; null if they stay enabled. */
+/** Ends an attempt that charged nothing. `stop`: why top-ups are disabled until a user acts; null if top-ups stay enabled. */
 export const failTopup = (deps: SettleTopupDeps, attempt: Attempt, stop: TopupStop | null) =>
   endUnpaid(deps, attempt, {state: 'failed', intent: null, stop})
 

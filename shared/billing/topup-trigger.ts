@@ -9,9 +9,9 @@ import {type Balance, holdCurrent} from './credits/balance.ts'
 import {obstacleOf, type PlanStatus} from './entitlements/plan-status.ts'
 
 /**
- * Enqueues a top-up if the org's credits are below its threshold, in the caller's transaction. The caller has locked the credit account, so
- * calls are serialised and only one top-up is open. Every attempt that is not known to have failed counts towards the monthly cap. Before the
- * charge, the worker checks again whether the top-up is wanted.
+ * Enqueues a top-up if the org's credits are below its threshold, in the caller's transaction. The caller has locked the credit account, so calls are
+ * serialised and only one top-up is open. Every attempt that is not known to have failed uses up the monthly cap. Before the charge, the worker
+ * checks again whether the top-up is wanted.
  */
 export const considerTopup = async (
   tx: Tx,

@@ -57,8 +57,8 @@ const perList = 100
 const mostLists = 20
 
 /**
- * Finds the payment by its id, or else by its metadata among the customer's payments since the call. Null if there is none. Throws a
- * PaymentFailure if it is not among the newest 2,000.
+ * Finds the payment by its id, or else by its metadata among the customer's payments since the call. Null if there is none. Throws a PaymentFailure
+ * if the customer made more than 2,000 payments since the call.
  */
 const findIntent = async ({payment}: TopupDeps, {id, params, intentId}: Attempt) => {
   if (intentId !== null) return payment.ask('payment_intent', stripe => stripe.paymentIntents.retrieve(intentId))
@@ -77,7 +77,6 @@ const findIntent = async ({payment}: TopupDeps, {id, params, intentId}: Attempt)
   throw new PaymentFailure(`More than ${perList * mostLists} payments of one customer since then`, {kind: 'unavailable'})
 }
 
-/** For `catch`: returns an empty list for a customer that the provider does not know. */
 const emptyWhereGone = (error: unknown): {data: Stripe.PaymentIntent[]; has_more: boolean} => {
   if (error instanceof PaymentFailure && error.status === 404) return {data: [], has_more: false}
   throw error

@@ -1,8 +1,8 @@
 import {Refusal} from '../errors.ts'
 
 /**
- * Limits concurrent work in this process to `atOnce`. Further work waits and starts in order, also after a failure. With `bound`, work is
- * refused as BUSY if `mostWaiting` already wait.
+ * Limits concurrent work in this process to `atOnce`. Further work waits and starts in order, also after a failure. With `bound`, further work is
+ * refused as BUSY while `mostWaiting` calls wait.
  */
 export const openLimiter = (atOnce: number, bound?: {mostWaiting: number; says: string}) => {
   let running = 0

@@ -17,7 +17,7 @@ import {findModules} from './name.ts'
 import {assertConnections} from './replace.ts'
 import {logVersions, type VersionReply} from './version.ts'
 
-/** The libraries of a bundle. Each namespace occurs once. Of two libraries with the same namespace, only the second would be used. */
+/** Each namespace occurs once: of two libraries with the same namespace, only the second would be used. */
 const Libraries = z
   .array(PublishedLibrary)
   .max(100)
@@ -26,7 +26,7 @@ const Libraries = z
       context.addIssue({code: 'custom', path: [at, 'manifest', 'namespace'], message: 'Another library of the bundle has this namespace'})
   })
 
-/** The templates of a bundle. Each name occurs once, because the name identifies the template. */
+/** Each name occurs once, because the name identifies the template. */
 const Templates = z
   .array(BundledTemplate)
   .max(200)
@@ -56,10 +56,10 @@ export const applyBundle = async (
   const prepared = await prepareLibraries(db, author, libraries)
   const checked = await prepareTemplates(db, author.org, {templates, libraries: prepared.loaded})
   const first = await editRegistry(db, author, input, async (before, tx) => {
+    assertTemplatesUnmapped(registry ?? before, templates)
     if (!registry) return {registry: before, warnings: []}
     await assertConnections(tx, author.org, registry, ['registry'])
     const warnings = await assertNamed(tx, author.org, registry)
-    assertTemplatesUnmapped(registry, templates)
     const also = diffRegistry(before, registry).length > 0 ? [pushed({registry, libraries, templates})] : []
     return {registry, also, warnings, whole: true}
   })
@@ -69,14 +69,14 @@ export const applyBundle = async (
   return {warnings: [...first.warnings, ...prepared.warnings, ...checked.warnings], skippedLibraries: prepared.skipped, versionReply}
 }
 
-/** Returns the history entry that shows that the other changes came from one bundle. It counts the parts of the bundle. */
+/** Returns the history entry that shows that the other changes came from one bundle, with the numbers of the bundle's parts. */
 const pushed = ({registry, libraries, templates}: {registry: Registry; libraries: unknown[]; templates: unknown[]}): Change => {
   const fields = Object.values(registry.fields).reduce((sum, set) => sum + set.length, 0)
   const after = {modules: registry.modules.length, fields, libraries: libraries.length, templates: templates.length}
   return {page: 'general', subject: 'bundle', before: null, after}
 }
 
-/** Refuses templates that map an idempotency field of the same bundle. */
+/** Refuses templates that map an idempotency field of the registry. */
 const assertTemplatesUnmapped = ({modules}: Registry, templates: Template[]) => {
   for (const {connectorId, flows} of templates) {
     const own = modules.filter(one => one.connectorId === connectorId && one.idempotencyField != null)

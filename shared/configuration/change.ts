@@ -4,9 +4,9 @@ import {newId} from '../ids.ts'
 
 /**
  * The org and the author of a change. `via`: how the change was made. A change without a member, such as one by a schedule, has no `person` and
- * no `token`.
+ * no `token`. `staffView`: set while a staff member views the org.
  */
-export type Author = {org: string; via: Via; person?: string | null; token?: string | null}
+export type Author = {org: string; via: Via; person?: string | null; token?: string | null; staffView?: object | null}
 
 /**
  * A change. `before` is null if there was no earlier value, or if it is unknown. `target` and `targetPerson` are absent for a setting of the

@@ -3,10 +3,7 @@ import type {Change} from './change.ts'
 import {type ModuleValue, moduleValues, type Registry, type RegistryModule} from './document.ts'
 import {type Settings, usualSettings} from './settings.ts'
 
-/**
- * One changed value. `target` is null for a setting of the org. It is also null for the write pause of a connection, whose name `edit.ts` adds
- * later.
- */
+/** One changed value. `target` is null for a setting of the org, and for the write pause of a connection, to which `edit.ts` adds the name later. */
 export type ValueChange = Pick<Change, 'page' | 'subject' | 'before' | 'after'> & {target: string | null; connectorId: string | null}
 
 export const usualModule = {
@@ -21,9 +18,9 @@ export const usualModule = {
 } as const
 
 /**
- * Returns all differing values, each with its complete new value in `after`. Applied in this order, the changes turn the registry `before` into
- * `after`. Null means a missing value. `module.added` creates a module with the values of `usualModule`, and `module.removed` deletes a module.
- * `field.annotated` records that an annotation without values exists.
+ * Returns all differing values, each with its complete new value in `after`; null means no value. Applied in this order, the changes turn the
+ * registry `before` into `after`. `module.added` creates a module with the values of `usualModule`. `field.annotated` records that an annotation
+ * without values exists.
  */
 export const diffRegistry = (before: Registry, after: Registry): ValueChange[] => [
   ...diffSettings(before.settings, after.settings),
@@ -117,7 +114,6 @@ const diffFields = (before: Registry, after: Registry): ValueChange[] => {
   )
 }
 
-/** Returns the annotations of a module; empty for a module without annotations. */
 export const annotationsOf = ({fields}: Pick<Registry, 'fields'>, key: string): Annotation[] =>
   (Object.hasOwn(fields, key) ? fields[key] : undefined) ?? []
 

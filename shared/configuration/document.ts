@@ -73,7 +73,7 @@ const Pause = z.strictObject({
  * in which their records are created. `fields`: the annotations by module key; modules without annotations are absent.
  */
 export type Registry = {
-  /** The version at the time of reading. It is ignored in requests, whose condition is in `If-Match`. */
+  /** The version at the time of reading. Requests ignore the version and send a condition in `If-Match`. */
   version?: number | undefined
   settings: Settings
   writing: Record<string, {paused: true}>
@@ -81,7 +81,7 @@ export type Registry = {
   fields: Record<string, Annotation[]>
 }
 
-/** The shape of the document, for its JSON Schema. `findIssues` does the validation, part by part. */
+/** The shape of the document, for its JSON Schema. `findIssues` validates the document, part by part. */
 export const RegistryShape = z.strictObject({
   version: z.int().min(0).optional().describe('The version at the time of reading. Ignored in requests: send a condition in `If-Match`'),
   settings: Settings.describe('The org’s settings'),
@@ -92,7 +92,7 @@ export const RegistryShape = z.strictObject({
     .describe('The annotations of fields, by module key. A module without annotations is absent'),
 })
 
-/** An object of parts by name. The number of names is limited before any part is checked. */
+/** The number of names is limited before any part is checked. */
 const byName = z.record(z.string(), z.unknown()).refine(parts => Object.keys(parts).length <= mostModules, `At most ${mostModules} names`)
 
 const Outer = z.strictObject({

@@ -2,6 +2,7 @@ import {listConnectors} from '../../sql/connectors.ts'
 import type {Pool, Tx} from '../../sql/database.ts'
 import {listImportedModules} from '../../sql/imported-modules.ts'
 import {findPlan} from '../../sql/plans.ts'
+import {impersonationRefused} from '../accounts/impersonation.ts'
 import {countRefusal} from '../billing/entitlements/refusal.ts'
 import {Refusal} from '../errors.ts'
 import {type Author, type Change, recordChanges} from './change.ts'
@@ -25,7 +26,7 @@ type EditResult = {
 /**
  * Edits an org's registry. No other code changes a registry. `edit` receives the current registry under a lock and returns the new one. All
  * differences are stored, recorded in the history one by one, and create one version together (`made`). Without a difference and without `also`,
- * nothing is stored and `made` is null. Also returns what `edit` returned.
+ * nothing is stored and `made` is null. Also returns what `edit` returned. Refuses a change of `embedOrigins` in a staff view.
  */
 export const editRegistry = async <E extends EditResult>(
   db: Pool,
@@ -39,6 +40,8 @@ export const editRegistry = async <E extends EditResult>(
     const edited = await edit(before, tx)
     const values = diffRegistry(before, edited.registry)
     const also = edited.also ?? []
+    // An origin that a staff view adds would still embed imports after the view has ended.
+    if (author.staffView && values.some(({subject}) => subject === 'settings.embedOrigins')) throw impersonationRefused()
     if (values.length + also.length === 0) return {...edited, made: null, versionReply: logVersion(condition, null)}
     // A change that only pauses writing must succeed even if the registry is too large.
     if (values.some(({page}) => page !== 'writing')) assertFits(edited.registry)
@@ -69,7 +72,7 @@ const assertFits = (registry: Registry) => {
 }
 
 /**
- * Throws LIMIT_MODULES if the edit raises the number of counted modules above the limit of the plan. A module counts if it is enabled, or if it
+ * Throws LIMIT_MODULES if the edit raises the number of counted modules above the limit of the plan. A module is counted if it is enabled, or if it
  * was imported into and is not disabled.
  */
 const assertRoom = async (tx: Tx, org: string, before: Registry, after: Registry) => {
@@ -91,7 +94,6 @@ const countCounted = ({modules}: Registry, imported: readonly ModuleName[]): num
   return new Set([...enabled, ...imported.map(nameOf).filter(name => !disabled.has(name))]).size
 }
 
-/** Adds the connection's name to each change of a write pause. */
 const nameConnections = async (tx: Tx, org: string, values: ValueChange[]): Promise<Change[]> => {
   if (!values.some(({page}) => page === 'writing')) return values
   const names = new Map((await listConnectors(tx, org)).map(({id, name}) => [id, name]))

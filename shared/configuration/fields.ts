@@ -60,7 +60,6 @@ export const patchAnnotation = (
     return {registry: withSet(held, key, changed), annotation: rest[0] ?? null}
   })
 
-/** Replaces all annotations of a module. Returns the numbers of added, changed and removed annotations. */
 export const replaceAnnotations = (db: Pool, author: Author, input: RegistryEditInput & FieldRef, after: Annotation[]) =>
   editRegistry(db, author, input, async (registry, tx) => {
     const {known: knownModule, held, key, set, isKnown} = await openSet(tx, author.org, registry, input)
@@ -78,7 +77,7 @@ export const replaceAnnotations = (db: Pool, author: Author, input: RegistryEdit
     return {registry: isSame(set, after) ? registry : withSet(held, key, after), counts}
   })
 
-/** Finds a module and its annotations. `held`: the registry with an entry for this module, so that annotations can be added. */
+/** `held`: the registry with an entry for this module, so that annotations can be added. */
 const openSet = async (tx: Tx, org: string, registry: Registry, {module: name, connector}: FieldRef) => {
   const everything = await findModules(tx, org, registry)
   const knownModule = chooseModule(everything, {name, connector})

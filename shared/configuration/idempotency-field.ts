@@ -19,8 +19,8 @@ export const readIdempotencyFields = async (db: Db, connection: {org: string; co
 type WritingFlow = {module: string; layout?: string | null | undefined}
 
 /**
- * Returns why the field cannot hold idempotency values, or null if it can. `module` comes from the newest discovery; null if the discovery lacks
- * the module. The layouts of `flows` into the module must have the field, because the CRM drops fields that a flow's layout lacks.
+ * Returns why the field cannot store idempotency values, or null if it can. `module` comes from the newest discovery; null if the discovery lacks the
+ * module. The layouts of `flows` into the module must have the field, because the CRM drops fields that a flow's layout lacks.
  */
 export const findUnfit = (module: DiscoveredModule | null, name: string, flows: readonly WritingFlow[] = []): string | null => {
   const field = module?.fields.find(({apiName}) => apiName === name)
@@ -36,7 +36,7 @@ export const findUnfit = (module: DiscoveredModule | null, name: string, flows: 
   return without ? `the layout ${without.name}, which a flow names, does not have it` : null
 }
 
-/** Refuses flows into modules whose field cannot hold idempotency values. */
+/** Refuses flows into modules whose field cannot store idempotency values. */
 export const assertFit = (flows: readonly WritingFlow[], modules: ReadonlyMap<string, DiscoveredModule>, fields: IdempotencyFields) => {
   for (const module of new Set(flows.map(flow => flow.module))) {
     const field = fields.get(module)
@@ -56,20 +56,27 @@ export const assertUnmapped = (flows: readonly MappedFlow[], fields: Idempotency
   if (mapped) throw new Refusal('FIELD_MAPPED', describeMapped(mapped.module, fields))
 }
 
+/** Returns one issue for each flow that `assertUnmapped` would refuse. */
+export const listMapped = (flows: readonly MappedFlow[], fields: IdempotencyFields): Issue[] =>
+  flows.flatMap((flow, at) => {
+    const mapping = findMapping(flow, fields)
+    return mapping < 0 ? [] : [{path: [at, 'fields', mapping, 'field'], message: describeMapped(flow.module, fields)}]
+  })
+
 /** Returns one issue for each flow that `assertUnmapped` or `assertFit` would refuse. */
 export const listIdempotencyIssues = (
   flows: readonly (MappedFlow & WritingFlow)[],
   modules: ReadonlyMap<string, DiscoveredModule>,
   fields: IdempotencyFields,
-): Issue[] =>
-  flows.flatMap((flow, at) => {
+): Issue[] => [
+  ...listMapped(flows, fields),
+  ...flows.flatMap((flow, at) => {
     const {module} = flow
-    const mapping = findMapping(flow, fields)
-    if (mapping >= 0) return [{path: [at, 'fields', mapping, 'field'], message: describeMapped(module, fields)}]
-    const field = fields.get(module)
+    const field = findMapping(flow, fields) < 0 ? fields.get(module) : undefined
     const why = field === undefined ? null : findUnfit(modules.get(module) ?? null, field, flows)
     return why ? [{path: [at], message: describeUnfit(module, field!, why)}] : []
-  })
+  }),
+]
 
 const findMapping = ({module, fields: mappings}: MappedFlow, fields: IdempotencyFields) =>
   mappings.findIndex(({field, mode}) => mode !== 'skip' && field === fields.get(module))

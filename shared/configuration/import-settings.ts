@@ -4,10 +4,9 @@ import {annotationsOf} from './diff.ts'
 import type {RegistryModule} from './document.ts'
 import {loadRegistry} from './store.ts'
 
-/** A mapping that flows get for a field that they do not name. */
+/** A mapping that a flow gets for a field that the flow does not name. */
 type FieldDefault = Omit<RegistryModule['seedMappings'][number], 'field'> & {field: string}
 
-/** What the org's configuration says about imports into one module. */
 export type ModuleSettings = {match: RegistryModule['match']; excluded: ReadonlySet<string>; defaults: FieldDefault[]}
 
 const nothing: ModuleSettings = {match: null, excluded: new Set(), defaults: []}
@@ -27,11 +26,12 @@ type FieldNotes = Pick<Annotation, 'apiName' | 'excluded' | 'defaultMapping'>
 
 /**
  * Returns the settings of one module. A seed mapping of the module precedes the default mapping in the field's annotation, because the first
- * mapping of a field counts.
+ * mapping of a field counts. The idempotency field has no default mapping, because no flow may map it.
  */
-const settingsOf = ({match, exclusions, seedMappings}: RegistryModule, annotations: FieldNotes[]): ModuleSettings => {
+const settingsOf = ({match, exclusions, seedMappings, idempotencyField}: RegistryModule, annotations: FieldNotes[]): ModuleSettings => {
   const noted = annotations.flatMap(({apiName, defaultMapping}) => (defaultMapping ? [{field: apiName, ...defaultMapping}] : []))
-  return {match, excluded: excludedFields(exclusions, annotations), defaults: [...seedMappings, ...noted]}
+  const defaults = [...seedMappings, ...noted].filter(({field}) => field !== idempotencyField)
+  return {match, excluded: excludedFields(exclusions, annotations), defaults}
 }
 
 /** Returns the fields that imports do not offer: those that the module's settings or the annotations exclude. */

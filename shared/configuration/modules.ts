@@ -24,7 +24,6 @@ export const describeModule = ({connectorId, apiName, curated, discovered}: Know
   editable: discovered?.editable ?? false,
   visible: discovered?.visible ?? false,
   ...describeOptions(discovered),
-  /** True if the newest discovery lacks the module. */
   removed: discovered === null,
 })
 

@@ -34,8 +34,8 @@ export const findModules = async (db: Db, org: string, registry: Registry): Prom
 type ModuleName = {name: string; connector?: string | undefined}
 
 /**
- * Chooses a module by its key, otherwise by its API name. If several connections have the API name, the caller must name the connection, unless
- * only one of them is connected.
+ * Chooses a module by its key, or else by its API name. If several connections have the API name, the caller must name the connection, unless only
+ * one of them is connected.
  */
 export const chooseModule = ({modules, connections}: AllModules, {name, connector}: ModuleName): KnownModule => {
   if (connector !== undefined) assertOwn(connections, connector)
@@ -63,8 +63,8 @@ export const assertOwn = (connections: Connections, id: string) => {
 }
 
 /**
- * Makes an unused key from the API name: `Order_Lines` becomes `order_lines`, and for a second connection `order_lines_2`. A key never equals
- * the API name of one of the `others`. Otherwise that module could no longer be found by its API name.
+ * Makes an unused key from the API name: `Order_Lines` becomes `order_lines`, and for a second connection `order_lines_2`. A key never equals the API
+ * name of one of the `others`, because that module could then no longer be found by its API name.
  */
 export const newKey = ({modules}: Registry, apiName: string, others: readonly string[]): string => {
   const plain = apiName

@@ -7,7 +7,6 @@ import type {Registry} from './document.ts'
 import {loadRegistry} from './store.ts'
 import {tagOfRevision} from './version.ts'
 
-/** Reads the registry and its version in one snapshot. */
 export const readRegistry = (db: Pool, org: string): Promise<NumberedRegistry> => readAtOnce(db, tx => loadNumbered(tx, org))
 
 /**

@@ -1,5 +1,6 @@
 import type {Db, Pool, Tx} from '../../sql/database.ts'
 import {findFollowsCrmRoles, setFollowsCrmRoles} from '../../sql/registry.ts'
+import {impersonationRefused} from '../accounts/impersonation.ts'
 import {type Actor, rankNow} from '../accounts/member.ts'
 import {chooseConnector} from '../crm/choose.ts'
 import type {Author, Change} from './change.ts'
@@ -25,16 +26,20 @@ export const patchSettings = (db: Pool, actor: Actor, input: RegistryEditInput, 
     return {registry: {...registry, settings}, also, settings: {...settings, followsCrmRoles: await findFollowsCrmRoles(tx, actor.org)}}
   })
 
-/** Changes whether members' roles follow the CRM. The actor needs the same rights as for changing a member. */
+/** Changes whether members' roles follow the CRM. The actor needs the same rights as for changing a member, so a staff view cannot do it. */
 const follow = async (tx: Tx, actor: Actor, follows: boolean | undefined): Promise<Change[]> => {
   const before = await findFollowsCrmRoles(tx, actor.org)
   if (follows === undefined || follows === before) return []
+  if (actor.staffView) throw impersonationRefused()
   await rankNow(tx, actor)
   await setFollowsCrmRoles(tx, {org: actor.org, follows})
   return [{page: 'members', subject: 'settings.followsCrmRoles', before, after: follows}]
 }
 
-/** Pauses or resumes writing through one connection: the named one, or else the only (connected) one. Without `paused`, nothing changes. */
+/**
+ * Pauses or resumes writing through one connection. Without `connector`, chooses the org's only connection or its only connected one. Without
+ * `paused`, nothing changes.
+ */
 export const pauseWriting = (
   db: Pool,
   author: Author,

@@ -7,7 +7,7 @@ import {RunGuard} from '../runs/guard/guard.ts'
 export const AI_SAMPLE_POLICIES = ['allow', 'masked', 'deny'] as const
 /**
  * The part of rows that a model may see. `allow`: the values of columns that are not personal. `masked`: of these, only columns whose names and
- * values do not suggest people or prose. Both show other columns as shapes. `deny`: only column names.
+ * values do not suggest people or prose. Both policies show other columns as shapes. `deny`: only column names.
  */
 export type AiSamplePolicy = (typeof AI_SAMPLE_POLICIES)[number]
 

@@ -18,7 +18,7 @@ export const readIfMatch = (header: string | undefined): Condition => {
   return Number(version)
 }
 
-/** Returns whether `If-None-Match` of a read contains this tag. The header may be a list, and weak tags count too. */
+/** Returns whether `If-None-Match` of a read contains this tag. The header may be a list, and weak tags match too. */
 export const hasTag = (header: string | undefined, tag: string): boolean => {
   if (header === undefined) return false
   if (header.trim() === '*') return true
@@ -27,7 +27,7 @@ export const hasTag = (header: string | undefined, tag: string): boolean => {
 
 export const tagOf = (version: number) => `"${version}"`
 
-/** Returns the ETag of `config/resolved`. `moves` counts changes in how libraries are managed, which create no version. */
+/** Returns the ETag of `config/resolved`. `moves` is the number of changes in how libraries are managed, which create no version. */
 export const tagOfRevision = ({version, moves}: {version: number; moves: number}) =>
   moves === 0 ? tagOf(version) : `"${version}.${moves}"`
 
@@ -62,16 +62,16 @@ export const raiseVersion = (tx: Tx, org: string): Promise<number> => raiseRegis
 export type VersionReply = {version: number; tag: boolean} | null
 
 /**
- * Returns the version for the answer to a write. Returns null without a condition. `made` is null if nothing changed; the version of the
- * condition is then repeated.
+ * Returns the version for the answer to a write, or null without a condition. If nothing changed, `made` is null, and the answer repeats the version
+ * of the condition.
  */
 export const logVersion = (condition: Condition, made: number | null): VersionReply =>
   condition === null ? null : {version: made ?? condition, tag: true}
 
 /**
- * Returns the version for the answer to several transactions, of which only the first checked the condition. `made` has their versions, `now`
- * the present version. Without a condition, or if another write came between them, returns null. If another write came after them, the answer
- * has no ETag.
+ * Returns the version for the answer to several transactions, of which only the first checked the condition. `made`: the versions of the
+ * transactions. `now`: the present version. Returns null without a condition, or if another write came between the transactions. If another write
+ * came after them, the answer has no ETag.
  */
 export const logVersions = (condition: Condition, {made, now}: {made: readonly number[]; now: number}): VersionReply => {
   if (condition === null || made.some((version, at) => version !== condition + at + 1)) return null

@@ -4,8 +4,7 @@
  */
 export const creditsOfQuery = (limit: number): number => (limit <= 200 ? 1 : limit <= 1_000 ? 2 : 3)
 
-/** Returns the API credits of one call that creates or updates this number of records. */
 export const creditsOfWrite = (records: number): number => Math.ceil(records / 10)
 
-/** Returns the API credits of one call that adds tags to this number of records. Source: notes of API users. */
+/** Source: notes of API users. */
 export const creditsOfTags = (records: number): number => Math.ceil(records / 50)

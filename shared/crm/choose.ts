@@ -2,10 +2,7 @@ import {findConnector, listConnectors} from '../../sql/connectors.ts'
 import type {Db} from '../../sql/database.ts'
 import {Refusal} from '../errors.ts'
 
-/**
- * Returns the connection with this id. Without an id, returns the org's only connection or its only connected one. Throws if there is no such
- * connection.
- */
+/** Without an id, returns the org's only connection, or the only connected one. Throws Refusal if no connection, or more than one, qualifies. */
 export const chooseConnector = async (db: Db, {org, id}: {org: string; id: string | undefined}) => {
   if (id !== undefined) {
     const named = await findConnector(db, {org, id})

@@ -6,7 +6,6 @@ import {traced} from '../telemetry/tracing.ts'
 import {startClock} from './deadline.ts'
 
 export type Call = {
-  /** The kind of call, for the metrics. */
   operation: CrmOperation
   origin: string
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -18,11 +17,11 @@ export type Call = {
   timeoutSeconds?: number
   signal?: AbortSignal | undefined
   /**
-   * Receives the bytes if the CRM answers with a file. An answer with another status than 200, or with JSON, is returned without the receiver.
-   * The call ends when the receiver ends, and throws errors of the receiver.
+   * Receives the bytes of a file. Only an answer with status 200 that is not JSON is passed to this function. The call waits for the function and
+   * throws its errors.
    */
   receive?: ((bytes: AsyncIterable<Uint8Array>) => Promise<unknown>) | undefined
-  /** Returns whether the request may still be sent. Called just before the request is written to its socket; if false, nothing is sent. */
+  /** Called just before the request is written to its socket. If it returns false, nothing is sent. */
   mayLeave?: (() => boolean) | undefined
 }
 
@@ -35,12 +34,11 @@ export type CrmResponse = {
   creditsRemaining: number | null
   /** The CRM's clock minus ours; null if the answer has no date. */
   clockOffsetMs: number | null
-  /** True if the answer was a file that `receive` read. */
   isReceived?: true
 }
 /**
- * A call without a complete answer: DNS, the connection or TLS failed, the socket was reset, the time ran out, or the caller aborted the call.
- * `lost`: the code or name of the error. `status` is set if headers arrived.
+ * A call without a complete answer, after a network error, a time-out or the caller's abort. `lost`: the code or name of the error. `status` is set
+ * if the headers arrived.
  */
 export type NoResponse = {lost: string; status: number | null}
 
@@ -48,18 +46,18 @@ export type Client = {call(call: Call): Promise<CrmResponse | NoResponse>; close
 
 const connectSeconds = 5
 /**
- * The idle time after which the agent drops a socket, before the CRM closes the socket. A request on a socket that the CRM just closed cannot be
- * distinguished from a request that the CRM executed.
+ * Idle sockets are closed after this time, before the CRM closes them. If the CRM closes a socket during a request, it is unknown whether the CRM
+ * executed the request.
  */
 const idleSeconds = 4
 const longestAnswerBytes = 64 * 1024 ** 2
 const longestFileBytes = 1024 ** 3
-/** The longest pause between two chunks of a file. */
+/** The maximum pause between two chunks of a file. */
 const fileIdleSeconds = 60
 
 /**
- * Opens a client that sends each call over HTTP/1.1 at most once: undici's `request` follows no redirect, and this agent never retries. One
- * time-out limits connecting, headers and body together. Network failures are returned, never thrown; errors of `receive` are thrown.
+ * Sends each call over HTTP/1.1 at most once: undici's `request` follows no redirect, and the agent never retries. One time-out limits connecting,
+ * headers and body together. Network failures are returned, never thrown; errors of `receive` are thrown.
  */
 export const openClient = ({config, log}: {config: Pick<Config, 'CRM_TIMEOUT_SECONDS'>; log: Log}): Client => {
   const agent = new Agent({
@@ -122,7 +120,7 @@ const send = async (
       signal: clock.signal,
     })
     status = response.statusCode
-    // The headers are read before the body, because reading the body takes time and would distort the comparison of the clocks.
+    // The headers are read first, because the time to read the body would distort `clockOffsetMs`.
     const headerFields = readHeaders(response.headers, sentAt)
     if (!receive || status !== 200 || isJson(response.headers)) return {status, json: parse(await response.body.text()), ...headerFields}
     await receiveFile(response.body, receive)
@@ -137,12 +135,12 @@ const send = async (
 
 const isJson = (headers: Headers) => /\bjson\b/.test(first(headers['content-type']) ?? '')
 
-/** Marks an error of the file receiver, as opposed to one of the network. */
+/** An error of the file receiver, not of the network. */
 class ReceiverFailed extends Error {}
 
 const receiveFile = async (body: Dispatcher.ResponseData['body'], receive: NonNullable<Call['receive']>) => {
   let broken: {error: unknown} | null = null
-  // If the receiver leaves the body unread, destroying the body emits an error, which has no other handler.
+  // If the receiver does not read the whole body, `destroy` emits an error, which has no other handler.
   body.on('error', () => {})
   const watched = async function* () {
     let bytes = 0
@@ -166,7 +164,7 @@ const receiveFile = async (body: Dispatcher.ResponseData['body'], receive: NonNu
   }
 }
 
-/** Calls `mayLeave` immediately before the request is sent. Connecting may take seconds, and a process may be suspended meanwhile. */
+/** Calls `mayLeave` immediately before the request is written: connecting may take seconds, and the process may be suspended meanwhile. */
 const checkBeforeSend =
   (mayLeave: () => boolean): Dispatcher.DispatcherComposeInterceptor =>
   dispatch =>
@@ -202,8 +200,8 @@ const readHeaders = (headers: Headers, sentAt: number) => {
 }
 
 /**
- * Returns the CRM's clock minus ours in milliseconds. The CRM read its clock at an unknown time between request and answer. So the offset is 0
- * if the CRM's time, in whole seconds, lies between the two.
+ * The CRM's time has whole seconds and was read at an unknown moment between request and answer. So the offset is 0 if that time lies between the
+ * two.
  */
 const offsetOf = (date: number, sentAt: number) => {
   const now = Date.now()
@@ -221,10 +219,7 @@ export const readRetryAfter = (text: string | undefined, now = Date.now()): numb
   return Number.isNaN(waitMs) ? null : Math.max(0, Math.ceil(waitMs))
 }
 
-/**
- * Returns a short word for the log: `ECONNREFUSED`, `UND_ERR_SOCKET`, `TimeoutError`. Messages are not logged, because they may contain request
- * data.
- */
+/** Returns a code such as `ECONNREFUSED` or `TimeoutError`. Error messages are not logged, because they may contain request data. */
 const nameOf = (error: unknown) => {
   if (!(error instanceof Error)) return 'unknown'
   return 'code' in error && typeof error.code === 'string' ? error.code : error.name

@@ -5,32 +5,29 @@ import {readRecords} from './record-calls.ts'
 import type {SendCrmRequest} from './request.ts'
 
 /**
- * The controls of queries. The control of a field is a value that a query has found in a record. Queries ask for the control too, so an answer
- * without any record shows that the search is broken, not that the values do not exist.
+ * A control is a field's value that a query is known to find, with the id of a record that has the value. Each query of the field also asks for the
+ * control. An answer without any record then shows that the search is broken, not that the wanted values do not exist.
  */
 export type Controls = {
-  /** The controls found so far, by module and field. */
+  /** By `module.field`: the controls found so far. */
   known: Map<string, Control>
-  /**
-   * The search for a control, by module and field. It resolves to null if no control can be found; an empty answer to a query then needs no
-   * proof.
-   */
+  /** By `module.field`: the search for a control. It resolves to null if the field has no usable control; an empty answer is then accepted. */
   searches: Map<string, Promise<Control | null>>
 }
 type Control = Literal & {id: string}
 
 export const openControls = (): Controls => ({known: new Map(), searches: new Map()})
 
-/** The most times that a query is sent while it finds nothing. */
+/** The maximum number of times that a query is sent while its answer is empty. */
 export const mostEmptyResults = 6
-/** The highest number of records that may hold a control's value, because these records lengthen every answer. */
+/** The maximum number of records with a control's value. Every answer may contain all of them, so the number is small. */
 export const mostHolders = 10
 
 const keyOf = ({module, field}: Query) => `${module}.${field}`
 
 export const getControl = ({known}: Controls, query: Query): Control | null => known.get(keyOf(query)) ?? null
 
-/** Finds a control. All queries by one field share the search. If another query learns a control meanwhile, that control wins. */
+/** Searches for a control, once for all queries of the field. If another query learns a control meanwhile, returns that control. */
 export const findControl = async (sendCrmRequest: SendCrmRequest, query: Query, controls: Controls): Promise<Control | null> => {
   const {known, searches} = controls
   const key = keyOf(query)
@@ -44,7 +41,7 @@ export const findControl = async (sendCrmRequest: SendCrmRequest, query: Query, 
   return known.get(key) ?? null
 }
 
-/** Makes the first value that a query found in at most ten records the control of the field, unless the field has a control. */
+/** The first queried value that occurs in one to ten of the records becomes the control of the field, unless the field has a control. */
 export const learnControl = ({known}: Controls, query: Query, {literals, records}: {literals: Literal[]; records: CrmRecord[]}): void => {
   const key = keyOf(query)
   if (known.has(key)) return
@@ -56,7 +53,7 @@ export const learnControl = ({known}: Controls, query: Query, {literals, records
   if (literal) known.set(key, {...literal, id: holders.get(literal.value)![0]!.id})
 }
 
-/** Reads the control's record by id, which does not depend on the search index. Drops the control if the record no longer holds the value. */
+/** Reads the control's record by id, because such a read does not use the search index. Drops the control if the record no longer has the value. */
 export const checkControl = async (
   sendCrmRequest: SendCrmRequest,
   query: Query,
@@ -74,7 +71,7 @@ const forgetControl = ({known, searches}: Controls, query: Query) => {
 
 type QueriedRecords = {literals: Literal[]; control: Literal | null; records: CrmRecord[]}
 
-/** Returns the records without those that only the control matched. Drops a control that more than ten records match. */
+/** Removes the records that only the control matched. Drops the control if more than ten records match it. */
 export const dropControl = (controls: Controls, query: Query, {literals, control, records}: QueriedRecords): CrmRecord[] => {
   if (control === null || literals.some(({value}) => isSameText(value, control.value))) return records
   const wanted = records.filter(record => !isSameText(comparedOf(record[query.field]), control.value))
@@ -82,15 +79,15 @@ export const dropControl = (controls: Controls, query: Query, {literals, control
   return wanted
 }
 
-/** Returns the value that a query compares. For a lookup field, that is the id of the linked record. */
+/** For a lookup field, COQL compares the id of the linked record. */
 const comparedOf = (json: unknown) => (typeof json === 'object' && json !== null && 'id' in json ? json.id : json)
 
 const isSameText = (one: unknown, other: unknown) => fold(one) === fold(other)
 const fold = (value: unknown) => String(value).normalize('NFC').trim().toLowerCase()
 
 /**
- * Takes a record with a value in the field as control. Null if there is none, if its value is neither a number nor a text, or if the CRM refuses
- * a query. Null too if a query by the value finds no record or more than ten.
+ * Reads one record with a value in the field, and makes the value the control. Returns null if there is no such record, if the value is neither a
+ * number nor a text, or if the CRM refuses a query. Also returns null if a query for the value finds no record or more than ten.
  */
 const readControl = (sendCrmRequest: SendCrmRequest, query: Query): Promise<Control | null> =>
   readHolder(sendCrmRequest, query).catch(error => {

@@ -1,6 +1,6 @@
 /**
- * Writes a field name for COQL. Reserved SQL words are quoted, because the query is otherwise a SYNTAX_ERROR. Source: help.zoho.com, Kaizen
- * #171, question 1. That page does not list COQL's reserved words, so this list is that of the SQL standard.
+ * Quotes a field name that is a reserved SQL word, because COQL refuses the bare name with SYNTAX_ERROR. Source: question 1 of Kaizen #171,
+ * help.zoho.com. That page lists no reserved words, so `RESERVED` has the words of the SQL standard.
  */
 export const quoteName = (name: string) => (RESERVED.has(name.toLowerCase()) ? `'${name}'` : name)
 

@@ -34,9 +34,9 @@ export const readPage = async (
 }
 
 /**
- * Returns the literals of a value for COQL: usually one, two for a text with a backslash. The vendor does not document whether a backslash needs
- * escaping, so the caller queries both spellings and compares the found records. A quote is doubled, because `\'` is a SYNTAX_ERROR on a live
- * org (github search "COQL injection guards", 2026). If the doctor found that the CRM escapes by a backslash, the one literal uses backslashes.
+ * Returns the COQL literals of a value. A text with a backslash has two literals, because the vendor does not document how to escape a backslash; the
+ * caller queries both and compares the records. Quotes are doubled, because `\'` is a SYNTAX_ERROR on a live org (github search "COQL injection
+ * guards", 2026). If the doctor found that the CRM escapes by a backslash, there is one literal with backslashes.
  */
 export const writeLiteral = (value: string | number, {coqlQuote}: Capabilities): Literal[] => {
   if (typeof value === 'number') return [{value, text: String(value)}]

@@ -18,15 +18,14 @@ import {splitRead} from './read-in-parts.ts'
 import {readRecords} from './record-calls.ts'
 import type {SendCrmRequest} from './request.ts'
 
-/** The most values of one query with several lists, equal to the rows of one chunk of a file. */
+/** The maximum number of values of a query with several lists, equal to the rows of one chunk of a file. */
 const mostValues = 500
-/** The most records of one page for queries with many values. A page of this size costs two credits; the usual page of 200 costs one. */
+/** The page size of queries with many values. A page of this size costs two credits; the usual page of 200 costs one. */
 const recordsPerLongPage = 1_000
 
 /**
- * `valuesPerQuery`: the most values of one query. It falls to one list of values if the CRM refuses a query with several lists but accepts each
- * list. It also falls if three queries with several lists in a row get no answer. `unanswered`: how many of these queries in a row got no
- * answer.
+ * `valuesPerQuery`: the maximum number of values of one query. It falls to one list if the CRM refuses a query with several lists but accepts each
+ * list. It also falls after three unanswered queries with several lists in a row, which `unanswered` counts.
  */
 export type QueryLimits = {valuesPerQuery: number; unanswered: number}
 
@@ -44,10 +43,9 @@ type RefusedLiteral = {value: string; crm: CrmProblem}
 type QueryResult = {records: CrmRecord[]; refused: {literal: Literal; crm: CrmProblem}[]}
 
 /**
- * Finds records whose field equals one of the values, by COQL. The search API is unsuitable: it lags behind writes, and its `equals` means
- * "contains". One query holds several lists of values, and the queries run in sequence. If the CRM refuses a query, the values are divided until
- * the refused values are isolated; `unaskable` lists them. A query with more than 2,000 results is divided too; a single value returns its first
- * 2,000. If the field has a control (`controls.ts`), an answer without any record is repeated, and finally a retryable CrmError is thrown.
+ * Finds records by COQL, because the search API lags behind writes and its `equals` means "contains". A refused query is split until the refused
+ * values are isolated in `unaskable`. A query with more than 2,000 records is split too; a single value returns its first 2,000. If the field has a
+ * control (`controls.ts`), an answer without any record is repeated, and finally a retryable CrmError is thrown.
  */
 export const findRecords = async (
   sendCrmRequest: SendCrmRequest,
@@ -72,7 +70,7 @@ export const findRecords = async (
 type IncompleteRecords = {module: string; records: Map<string, CrmRecord>; fields: string[]}
 
 const addFields = async (sendCrmRequest: SendCrmRequest, {module, records, fields}: IncompleteRecords, options: ReadOptions = {}) => {
-  // The calls run in sequence, because the caller holds only one slot.
+  // The calls run in sequence, because the caller has only one slot.
   for (const part of splitRead({ids: [...records.keys()], fields}))
     for (const record of await readRecords(sendCrmRequest, {module, ...part}, options)) Object.assign(records.get(record.id) ?? {}, record)
 }
@@ -136,7 +134,7 @@ const readProven = async (
   })
 }
 
-/** Reads up to 2,000 records of one query. Returns null if several values have more records; the caller then splits the values. */
+/** Reads up to 2,000 records. Returns null if a query with several values has more records; the caller then splits the values. */
 const readPages = async (
   sendCrmRequest: SendCrmRequest,
   query: Query,
@@ -149,7 +147,7 @@ const readPages = async (
   const limit = literals.length + mostHolders > recordsPerPage ? recordsPerLongPage : recordsPerPage
   const records: CrmRecord[] = []
   while (records.length < recordsPerPage * pagesPerQuery) {
-    // The CRM may answer fewer records than the limit, so the next page begins after the records that were answered.
+    // A page may have fewer records than the limit, so the next page begins after the received records.
     const {rows, more} = await readPage(sendCrmRequest, query, `${where} limit ${records.length}, ${limit}`)
     records.push(...rows)
     if (!more) return records
@@ -157,7 +155,7 @@ const readPages = async (
   return literals.length === 1 ? records : null
 }
 
-/** Queries the field for any value. Throws CrmError if the CRM refuses this query too, because the values are then not the reason. */
+/** Queries the field without the values. If the CRM refuses this query too, the values are not the reason, and CrmError is thrown. */
 const checkQuery = (sendCrmRequest: SendCrmRequest, query: Query) =>
   readPage(sendCrmRequest, query, `${quoteName(query.field)} is not null limit 0, 1`)
 

@@ -1,6 +1,6 @@
 /**
- * Returns a signal that aborts after `seconds` or with the caller's signal. Call `stop` when the work ends. `name`: how the message of the
- * time-out begins.
+ * Returns a signal that aborts after `seconds` or with the caller's signal. Call `stop` when the work ends. `name`: the beginning of the time-out's
+ * message.
  */
 export const startClock = (seconds: number, signal: AbortSignal | undefined, name = 'No complete answer') => {
   const controller = new AbortController()

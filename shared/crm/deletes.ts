@@ -21,8 +21,8 @@ export const deleteRecords = async (
 }
 
 /**
- * Returns whether the CRM refused a delete because it finds no record with this id. The record was deleted before, perhaps by an unanswered
- * call, or the user may not see it.
+ * Returns whether the CRM refused a delete because it found no record with this id. The record was deleted before, perhaps by an unanswered call, or
+ * the user may not see it.
  */
 export const isGone = ({code, details}: Pick<CrmProblem, 'code' | 'details'>, id: string): boolean =>
   code === 'INVALID_DATA' && asObject(details)?.id === id

@@ -5,7 +5,7 @@ type FieldChange = {what: string; before: unknown; after: unknown}
 type ModuleChange = DiscoveryDiff['changed'][number]
 type Snapshot = {id: string; modules: readonly DiscoveredModule[]}
 
-/** Returns the changes in the CRM between two discoveries, compared by API name. Without an earlier discovery, there are no changes. */
+/** Compares two discoveries by API name. Without an earlier discovery, there are no changes. */
 export const diffModules = (before: Snapshot | null, modules: readonly DiscoveredModule[]): DiscoveryDiff => {
   if (!before) return {since: null, added: [], removed: [], changed: []}
   const {added, removed, both} = pair(before.modules, modules)
@@ -53,21 +53,21 @@ const diffField = (old: DiscoveredField, now: DiscoveredField): FieldChange[] =>
   ...diffPicklist(old.picklist, now.picklist),
 ]
 
-/** Returns the options that were removed, added, renamed or marked unused: in `before` with their old form, in `after` with their new form. */
+/** `before` has the removed and the changed options in their old form, `after` the added and the changed options in their new form. */
 const diffPicklist = (old: DiscoveredField['picklist'], now: DiscoveredField['picklist']): FieldChange[] => {
   const before = without(old, now)
   const after = without(now, old)
   return before.length + after.length === 0 ? [] : [{what: 'picklist', before, after}]
 }
 
-/** Returns the layouts with the fields that both discoveries have. Other fields are reported as added or removed. */
+/** Reduces the layouts to the fields that both discoveries have. Other fields are reported as added or removed. */
 const keptOn = ({layouts}: DiscoveredModule, both: (readonly [DiscoveredField, DiscoveredField])[]) => {
   const names = new Set(both.map(([{apiName}]) => apiName))
   const kept = (fields: string[]) => fields.filter(name => names.has(name)).toSorted()
   return layouts?.map(({fields, required, ...layout}) => ({...layout, fields: kept(fields), required: kept(required)}))
 }
 
-/** Returns the layouts or rules that were removed, added or changed: in `before` with their old form, in `after` with their new form. */
+/** `before` has the removed and the changed layouts or rules in their old form, `after` the added and the changed ones in their new form. */
 const diffLists = (what: string, old: unknown[] = [], now: unknown[] = []): FieldChange[] => {
   const missing = (some: unknown[], others: unknown[]) => some.filter(one => !others.some(other => isDeepStrictEqual(one, other)))
   const [before, after] = [missing(old, now), missing(now, old)]

@@ -1,2 +1,2 @@
-/** The result of a discovery. `sql/discoveries.ts` defines the shapes, because it stores them. */
+/** `sql/discoveries.ts` defines the shapes of a discovery, because it stores them. */
 export {DiscoveredField, DiscoveredModule, DiscoveryDiff} from '../../sql/discoveries.ts'

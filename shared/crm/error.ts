@@ -1,6 +1,6 @@
 import {Refusal} from '../errors.ts'
 
-/** A problem with a CRM call, as the `crm` object of the API. `details` and `response` are the CRM's JSON, unchanged; null if it sent none. */
+/** A problem with a CRM call, which our API returns as `crm`. `details` and `response` are the CRM's JSON, unchanged; null if it sent none. */
 export type CrmProblem = {
   code: string | null
   status: number | null
@@ -26,8 +26,8 @@ export const noAnswer: CrmProblem = {
 }
 
 /**
- * The error of a call that the CRM refused or did not answer. A read throws it; a write returns it as `whole`, besides the problems per record.
- * `extra` is added to the error envelope.
+ * The error of a call that the CRM refused or did not answer. A read throws a CrmError; a write returns one as `whole`, besides the problems per
+ * record. `extra` is added to the error envelope.
  */
 export class CrmError extends Error {
   override name = 'CrmError'
@@ -44,10 +44,7 @@ export class CrmError extends Error {
   }
 }
 
-/**
- * Converts the error to the refusal for the caller. A missing scope is SCOPE_MISSING, because a new consent adds it. Every other error is
- * CRM_REFUSED.
- */
+/** A missing scope becomes SCOPE_MISSING, because a new consent adds it. Every other error becomes CRM_REFUSED. */
 export const refusalOf = ({message, crm, extra}: CrmError): Refusal => {
   if (crm.code !== 'OAUTH_SCOPE_MISMATCH') return new Refusal('CRM_REFUSED', message, {crm, ...extra})
   const says = 'The connection lacks a permission scope of the CRM. Connect the CRM again and accept every scope'
@@ -55,13 +52,13 @@ export const refusalOf = ({message, crm, extra}: CrmError): Refusal => {
 }
 
 /**
- * Returns whether the CRM refused because of too many concurrent calls. A throttled token renewal does not count, because fewer calls would not
+ * Returns whether the CRM refused because of too many concurrent calls. Returns false for a throttled token renewal, because fewer calls would not
  * help.
  */
 export const isCrowded = ({status, rateLimited, quotaSpent}: CrmProblem) => status === 429 && rateLimited === true && !quotaSpent
 
 /**
- * Returns whether the CRM refused the access token, and a renewal did not help or was throttled. A missing scope does not count, because a new
+ * Returns whether the CRM refused the access token, and a renewal did not help or was throttled. Returns false for a missing scope, because a new
  * token would lack it too.
  */
 export const isTokenRefused = ({status, code}: CrmProblem) => status === 401 && code !== 'OAUTH_SCOPE_MISMATCH'
@@ -78,11 +75,9 @@ export const lacksApiAccess = ({status, code, details}: Pick<CrmProblem, 'status
 export const apiAccessRemedy =
   'In the CRM, open Setup, Security Control, Profiles, choose the profile of this user and switch on "Zoho CRM API Access"'
 
-/** Returns whether the CRM refuses this call permanently: the error is not retryable, no limit is reached, and the token is accepted. */
 export const isRefusedForGood = (error: unknown): error is CrmError =>
   error instanceof CrmError && !error.crm.retryable && !error.crm.rateLimited && !error.crm.quotaSpent && !isTokenRefused(error.crm)
 
-/** Describes a problem in one plain sentence, with the CRM's own message if there is one. */
 export const describeProblem = (crm: CrmProblem) => {
   const {code, status, unanswered, rateLimited, quotaSpent} = crm
   const message = messageOf(crm)
@@ -97,13 +92,13 @@ export const describeProblem = (crm: CrmProblem) => {
   return [`The CRM declined${code ? ` with ${code}` : ''}`, message].filter(Boolean).join(': ')
 }
 
-/** Returns the CRM's own message, or null. Its wording may change at any time. */
+/** The CRM may change the wording of its messages at any time. */
 const messageOf = ({response}: CrmProblem): string | null => {
   const message = asObject(response)?.message
   return typeof message === 'string' ? message : null
 }
 
-/** One refusal of a record. MULTIPLE_OR_MULTI_ERRORS nests several of them. */
+/** One refusal of a record. MULTIPLE_OR_MULTI_ERRORS nests several refusals. */
 type RecordError = {code: string | null; field: string | null; recordId: string | null; moreRecords: boolean}
 
 export const errorsOf = ({code, details}: Pick<CrmProblem, 'code' | 'details'>): RecordError[] => {
@@ -123,11 +118,11 @@ export const errorsOf = ({code, details}: Pick<CrmProblem, 'code' | 'details'>):
   ]
 }
 
-/** Returns the id of the record that already holds the value of this unique field. Null if the refusal names no such record. */
+/** Returns the id of the record that already has the value of this unique field. Null if the refusal names no such record. */
 export const findDuplicateOf = (crm: Pick<CrmProblem, 'code' | 'details'>, field: string): string | null =>
   errorsOf(crm).find(error => error.code === 'DUPLICATE_DATA' && error.field === field)?.recordId ?? null
 
-/** Reads an error code; null if there is none. In older answers `code` is a number, and `error` may hold the code as text. */
+/** Returns an error code, or null. In older answers, `code` is a number and `error` may have the code as text. */
 export const codeOf = (json: unknown): string | null => {
   const {code, error} = asObject(json) ?? {}
   if (typeof code === 'string' && code !== '') return code
@@ -138,5 +133,5 @@ export const codeOf = (json: unknown): string | null => {
 export const asObject = (json: unknown): Record<string, unknown> | null =>
   typeof json === 'object' && json !== null && !Array.isArray(json) ? (json as Record<string, unknown>) : null
 
-/** Whether the CRM refused a write because a record changed after `unmodifiedSince`. One such refusal may apply to a whole batch. */
+/** One ALREADY_MODIFIED may refuse a whole batch. */
 export const isModified = ({code}: Pick<CrmProblem, 'code'>): boolean => code === 'ALREADY_MODIFIED'

@@ -8,21 +8,20 @@ import type {SendCrmRequest} from './request.ts'
 
 type MadeSearchResult = MadeAnswer | 'many'
 
-/** The clock difference up to which two clocks count as equal. The CRM's clock is known to the second, and answers take time to arrive. */
+/** A smaller difference of the clocks is ignored: the CRM's clock is known only to the second, and answers take time to arrive. */
 const toleranceMs = 2_000
 
 type Options = ReadOptions & {capabilities: Capabilities}
 
 /**
- * Finds the records that a user created in a time window. The vendor does not document whether a query can filter by creator, or by which value.
- * So a refused query is repeated without the conditions on fields, and then without the user. The window is by our clock. If the first answer
- * shows another clock, the query is repeated with the CRM's time. The control is a record that the query must find as well. If the query misses
- * it after its lag has passed, the query is sent up to six times. Returns `many` above 2,000 records, and null if the CRM refuses every form of
- * the query.
+ * Finds the records that a user created in a time window. The vendor does not document a filter by creator, so a refused query is repeated without
+ * the field conditions, and then without the user. If the CRM's clock differs from ours, the query is repeated with the CRM's time. A query that
+ * misses the control record after its lag is sent up to six times. Returns `many` above 2,000 records, and null if the CRM refuses every form of the
+ * query.
  */
 export const searchMade = async (sendCrmRequest: SendCrmRequest, query: MadeQuery, options: Options): Promise<MadeSearchResult | null> => {
   const found = await searchInForms(sendCrmRequest, query, options)
-  // The window that reaches back to the control may hold too many records, so the search is repeated without the control.
+  // The time window includes the creation of the control record, so it may contain too many records. The search is then repeated without the control.
   return found === 'many' && query.control ? searchInForms(sendCrmRequest, {...query, control: null}, options) : found
 }
 
@@ -33,7 +32,7 @@ const searchInForms = async (sendCrmRequest: SendCrmRequest, query: MadeQuery, o
   const oneField = byFields(1)
   for (const conditions of [...(oneField.length ? [oneField] : []), [by], [[]]]) {
     const found = await queryAll(sendCrmRequest, query, conditions, options).catch(orUndefined)
-    // The other fields may have changed since the create. So they narrow the search only if one field finds too many records.
+    // The other fields may have changed since the create, so they are used only if a search by the first field finds too many records.
     if (found !== 'many' || conditions !== oneField) {
       if (found) return found
       continue
@@ -62,8 +61,7 @@ const orUndefined = (error: unknown) => {
 }
 
 /**
- * Sends one query for each element of `asked` and combines the ids. An element has the conditions of its query besides the time window. Returns
- * `many` above 2,000 ids.
+ * Each element of `asked` has the conditions of one query besides the time window. Combines the ids of the queries, or returns `many` above 2,000.
  */
 const queryAll = async (
   sendCrmRequest: SendCrmRequest,
@@ -100,11 +98,7 @@ const isImplausible = (toldMs: number | null, assumedMs: number) => toldMs !== n
 
 type MadeConditions = Options & {conditions: string[]; offsetMs: number}
 
-/**
- * Returns the ids that one query finds, at most 2,000. `more`: further records exist. Ends after the first page if the clocks differ too much.
- * The default form of the time window is `between` with times such as `2026-01-31T00:00:00+00:00`. Public programs use this form against live
- * orgs, and some report a SYNTAX_ERROR for a pair of comparisons.
- */
+/** Returns at most 2,000 ids. `more`: further records exist. Ends after the first page if the clocks differ too much. */
 const readIds = async (
   sendCrmRequest: SendCrmRequest,
   {module, fromMs, toMs, control}: MadeQuery,
@@ -129,7 +123,8 @@ const readIds = async (
 }
 
 /**
- * Returns the COQL conditions that limit a time field of the records, by default `Created_Time`, to a range. `from`, `to`: seconds since 1970.
+ * Returns the COQL conditions that limit a time field to a range; `from` and `to` are seconds since 1970. The default form is `between` with times
+ * such as `2026-01-31T00:00:00+00:00`. Public programs use this form against live orgs, and some report a SYNTAX_ERROR for a pair of comparisons.
  */
 export const windowOf = (form: Capabilities['coqlWindow'], from: number, to: number, field = 'Created_Time'): string[] => {
   const [first, last] = [from, to].map(seconds => writeMoment(seconds, form.endsWith('z') ? 'Z' : '+00:00'))

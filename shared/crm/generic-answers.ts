@@ -3,12 +3,12 @@ import type {CrmRecord, RecordAnswer} from './crm.ts'
 import {asObject, type CrmProblem, codeOf, errorsOf} from './error.ts'
 import {type CrmCallOutcome, isName, listAt, readProblem, type SentRecords, unanswered204} from './outcome.ts'
 
-/** The longest wait that counts as a rate limit. If the destination names its renewal, a longer wait means an exhausted quota. */
+/** The maximum `Retry-After` of a rate limit. If the document has a `renewal`, a longer wait means an exhausted quota. */
 const longestSlowdownMs = 60_000
 
 /**
- * Returns a problem that applies to the whole call; null if the answer has a list of items under `key`, or is a 204 to a read. `renews`: the
- * destination names the time at which its quota renews, so a 429 without a short Retry-After means an exhausted quota.
+ * Returns a problem that applies to the whole call; null if the answer has a list under `key`, or is a 204 to a read. `renews`: the document states
+ * when the quota renews, so a 429 without a short Retry-After means an exhausted quota.
  */
 export const problemOf = (outcome: CrmCallOutcome, {key, renews}: {key: string; renews: boolean}): CrmProblem | null => {
   if (!('json' in outcome)) return readProblem(outcome)
@@ -25,7 +25,7 @@ export const problemOf = (outcome: CrmCallOutcome, {key, renews}: {key: string; 
 export const READ_RESULTS = 'records'
 export const WRITE_RESULTS = 'results'
 
-/** Returns the records of a read, with their ids. A record without an id cannot be identified and is dropped. */
+/** Copies the id of each record to `id`. A record without an id cannot be identified and is dropped. */
 export const recordsIn = ({json}: CrmResponse, idField: string): CrmRecord[] =>
   (listAt(json, READ_RESULTS) ?? []).flatMap(item => {
     const record = asObject(item)
@@ -34,8 +34,8 @@ export const recordsIn = ({json}: CrmResponse, idField: string): CrmRecord[] =>
   })
 
 /**
- * Returns exactly one result per record, in the order sent. If the answer has too many results, or names another record at any position, every
- * record counts as unanswered.
+ * Returns exactly one result per record, in the order sent. If the answer has too many results, or names another record at any position, every record
+ * is unanswered.
  */
 export const readResults = (answer: CrmResponse, {count, ids}: SentRecords): RecordAnswer[] => {
   const list = listAt(answer.json, WRITE_RESULTS) ?? []
@@ -62,7 +62,7 @@ const declined = ({status}: CrmResponse, error: Record<string, unknown>): CrmPro
   quotaSpent: false,
 })
 
-/** Returns the id of the record that already holds a unique value, as a `DUPLICATE_DATA` refusal names it; null if the refusal names none. */
+/** Returns the id of the record that already has a unique value, if a `DUPLICATE_DATA` refusal names one. */
 const duplicateIn = (crm: CrmProblem) => (crm.code === 'DUPLICATE_DATA' ? errorsOf(crm)[0]!.recordId : null)
 
 const isMade = (item: unknown) => asObject(item)?.id !== undefined && asObject(item)?.error === undefined

@@ -46,7 +46,6 @@ const Module = z.strictObject({
     .max(500)
     .regex(/^(\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/, 'A path such as /v1/contacts, without . or ..')
     .describe('The path of its records, below `baseUrl`'),
-  /** The key of a record's id. The id is not a field, because the destination assigns it. */
   idField: z
     .string()
     .regex(/^[A-Za-z][A-Za-z0-9_]{0,99}$/, 'Letters, digits and _, at most 100')
@@ -58,7 +57,6 @@ const Module = z.strictObject({
 /** Headers that a document may not name: those of the HTTP transport, of proxies and of cookies. */
 const TAKEN = /^(host|connection|keep-alive|content-.*|transfer-encoding|te|trailer|upgrade|expect|cookie|proxy-.*)$/i
 
-/** The description of a generic REST API. `renewal`: the time of day at which the quota renews, if there is one. */
 export const GenericDocument = z
   .strictObject({
     baseUrl: z
@@ -98,7 +96,7 @@ export const GenericDocument = z
 export type GenericDocument = z.output<typeof GenericDocument>
 export type DocumentModule = GenericDocument['modules'][number]
 
-/** The secret of a connection, which must be a valid header value. */
+/** A secret must be a valid header value. */
 export const Secret = z
   .string()
   .regex(/^[\x21-\x7e](?:[\x20-\x7e]{0,4094}[\x21-\x7e])?$/, 'ASCII without line breaks, at most 4096 characters')
@@ -106,7 +104,7 @@ export const Secret = z
 /** Returns `05:00` for `daily at 05:00 UTC`; null if the destination names no time. */
 export const dailyAt = ({renewal}: Pick<GenericDocument, 'renewal'>): string | null => renewal?.split(' ')[2] ?? null
 
-/** Returns whether the operator has allowed the document's origin (GENERIC_ORIGINS). Calls go only to such origins. */
+/** Calls go only to the origins that the operator has allowed. */
 export const isAllowed = ({GENERIC_ORIGINS}: Pick<Config, 'GENERIC_ORIGINS'>, {baseUrl}: Pick<GenericDocument, 'baseUrl'>) =>
   GENERIC_ORIGINS.includes(new URL(baseUrl).origin)
 
@@ -171,7 +169,7 @@ const issuesOf = ({idField, displayField, fields}: DocumentModule) => {
 const repeated = (named: {apiName: string}[]) =>
   named.flatMap(({apiName}, at) => (named.findIndex(one => one.apiName === apiName) < at ? [at] : []))
 
-/** Returns whether a text is an HTTP or HTTPS URL with only an origin and a path. Zod calls this even if the text is no URL. */
+/** Zod calls this function even if the text is no URL. */
 function isPlain(text: string) {
   if (!URL.canParse(text)) return false
   const {username, password, search, hash, protocol} = new URL(text)

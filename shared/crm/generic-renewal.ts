@@ -4,8 +4,8 @@ import {findRenewalWait, keepRenewal} from '../../sql/renewals.ts'
 import {Refusal} from '../errors.ts'
 
 /**
- * The time for which this process does not read the stored state again after it found the quota free. Meanwhile only the destination itself
- * refuses calls.
+ * After this process found the quota free, it does not read the stored state again for this time. Meanwhile only the destination itself refuses
+ * calls.
  */
 const lookAgainMs = 5_000
 
@@ -13,11 +13,11 @@ const lookAgainMs = 5_000
 export type Renewals = {
   /** Throws DAILY_ALLOWANCE_SPENT with the time left if the quota is exhausted. Call this before each CRM call. */
   enter(org: CrmOrg): Promise<void>
-  /** Records that the quota is exhausted for `waitMs`, or if this is null until the next `dailyAt` (UTC). Returns the wait in ms. */
+  /** Records that the quota is exhausted for `waitMs`, or until the next `dailyAt` (UTC) if `waitMs` is null. Returns the wait in ms. */
   spent(org: CrmOrg, until: {dailyAt: string; waitMs: number | null}): Promise<number>
 }
 
-/** Opens the renewals. All processes share the state in Postgres. A free quota is cached for five seconds, so most calls need no query. */
+/** All processes share the state in Postgres. A free quota is cached for five seconds, so most calls need no query. */
 export const openRenewals = (db: Pool): Renewals => {
   const freeAt = new Map<string, number>()
   return {

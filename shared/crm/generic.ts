@@ -68,10 +68,7 @@ const readHeaders = async ({db, config}: GenericDeps, connector: string, {header
 const idsPerCall = 50
 const valuesAtOnce = 3
 
-/**
- * What a generic connection lacks. The operations are null, because the document does not describe them; `readNewest` also needs ids that grow.
- * `unmodifiedSince` is a setting: a destination does not check whether a record changed since this time.
- */
+/** The document describes none of these operations. `unmodifiedSince`: a destination never checks whether a record changed since a time. */
 const undescribed = {
   findMade: null,
   readNewest: null,
@@ -93,7 +90,6 @@ const notOffered = (what: string): never => {
 
 const noUsers = async () => notOffered('users')
 
-/** Operations that throw NOT_OFFERED, and `readAccess`, which returns null. */
 const refused = {
   replaceRows: async () => notOffered('subforms'),
   readRows: async () => notOffered('subforms'),
@@ -154,7 +150,7 @@ const verbs = (deps: GenericDeps & {renewals: Renewals}, genericEndpoint: Generi
       await onProgress?.(modules.length, modules.length)
       return modules
     },
-    /** Checks the connection by a read of one id, which need not exist. Returns null, because the destination has no users. */
+    /** Checks the connection by a read of one id, which need not exist. */
     countActiveUsers: async ({signal} = {}) => {
       await read(genericEndpoint.document.modules[0]!.apiName, {ids: '0'}, signal)
       return null
@@ -163,7 +159,7 @@ const verbs = (deps: GenericDeps & {renewals: Renewals}, genericEndpoint: Generi
   }
 }
 
-/** Finds records with one call per value, three at once. `unaskable` lists the values that the destination refuses with 400, 414 or 422. */
+/** Sends one call per value, three at once. `unaskable` lists the values that the destination refuses with 400, 414 or 422. */
 const findAll = async (
   values: (string | number)[],
   field: string,
@@ -185,8 +181,7 @@ const findAll = async (
 type Write = {method: 'POST' | 'PATCH'; module: DocumentModule; records: object[]; sent: SentRecords; options: WriteOptions}
 
 /**
- * Sends the records once. If the call cannot be sent, every record gets the refusal as result. Of the options, only `signal` and `mayLeave`
- * count.
+ * Sends the records once. If the call cannot be sent, every record gets the refusal as result. Ignores all options except `signal` and `mayLeave`.
  */
 const writeRecords = async (
   sendGeneric: SendGeneric,
@@ -227,10 +222,10 @@ type GenericCall = Pick<Call, 'operation' | 'query' | 'signal' | 'mayLeave'> & {
 type GenericResult = Extract<CrmCallOutcome, {json: unknown} | {problem: CrmProblem}>
 type SendGeneric = (asked: GenericCall) => Promise<GenericResult>
 
-/** Builds the error of a problem. `quotaSpent` is set only if the destination names its renewal. */
+/** `quotaSpent` is set only if the document has a `renewal`. */
 const errorIn = ({problem}: Extract<GenericResult, {problem: CrmProblem}>) => new CrmError(problem, {renews: problem.quotaSpent})
 
-/** Returns the function that sends every call of the destination: it takes a slot, checks the quota, then sends the request. */
+/** The returned function takes a slot, checks the quota, then sends the request. */
 const openGenericRequest = (
   {client, renewals}: GenericDeps & {renewals: Renewals},
   {document, crmOrg, headers, limiter, onCall}: GenericEndpoint,

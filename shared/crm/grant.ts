@@ -22,19 +22,18 @@ import {openAccess, openRefresh, resealRefresh, sealAccess} from './sealed.ts'
 import {type Renewal, renewToken} from './token.ts'
 
 /**
- * The limit on renewals of one grant in a time window. Zoho's limit is ten access tokens from one refresh token in ten minutes
- * (zoho.com/accounts/protocol/oauth/web-apps/access-token-expiry.html).
+ * Zoho issues at most ten access tokens from one refresh token in ten minutes (zoho.com/accounts/protocol/oauth/web-apps/access-token-expiry.html).
  */
 const mints = {limit: 10, windowSeconds: 600}
 const renewEarlyMs = 5 * 60_000
-/** The time-out of a renewal. Postgres ends an idle transaction after ten seconds, and with it the row lock of a hanging process. */
+/** The time-out of a renewal. After ten seconds, Postgres would end the idle transaction and free its row lock. */
 const renewSeconds = 8
 const waitSeconds = 12
 /** The wait after a renewal that failed while the old token was still valid. */
 const tryAgainMs = 30_000
 /**
- * The renewals that this process has in flight per data centre. Each one holds a connection of the database pool while it calls the CRM. With
- * only one, a hanging accounts host neither drains the pool nor delays other data centres.
+ * The maximum number of renewals in flight per data centre. Each renewal occupies a connection of the database pool while it calls the CRM. With only
+ * one, a hanging accounts host neither exhausts the pool nor delays other data centres.
  */
 const renewalsAtOnce = 1
 
@@ -43,7 +42,7 @@ export type Grants = {
   /** Returns the connection's access token, renewed if it expires within five minutes. Throws Refusal. */
   token(granted: GrantHolder): Promise<string>
   /**
-   * Returns another token than `dead`, which the CRM refused. `minted`: the CRM has just issued the token; otherwise another call or process
+   * Returns a token other than `dead`, which the CRM refused. `minted`: true if the CRM has just issued the token, false if another call or process
    * stored it.
    */
   replace(granted: GrantHolder, dead: string): Promise<AccessToken>
@@ -56,14 +55,16 @@ type CachedAccess = AccessToken & {renewAt: number; endsAt: number}
 type GrantDeps = CrmDeps & {client: Client}
 
 /**
- * Caches the access tokens of all connections in this process, so that most calls need no query. Across all processes, only one renewal per
- * grant is in flight. The grant's row is locked during the call to the CRM, at most eight seconds. Waiters then read the row again. A row lock
- * is better than a lease column. The lock ends with the connection of a process that dies, needs no clock, and wakes the waiters. A separate
- * transaction counts the renewal before the call, so that a crash leaves it counted.
+ * Caches access tokens in this process, so that most calls need no query. Across all processes, each grant has at most one renewal in flight, because
+ * its row is locked during the call to the CRM. Unlike a lease column, the row lock ends with a process that dies, needs no clock, and wakes the
+ * waiters. A separate transaction counts the renewal before the call, so that a crash leaves it counted.
  */
 export const openGrants = (deps: GrantDeps): Grants => {
   const held = new Map<string, CachedAccess>()
-  /** By connection: the token that the CRM refused while renewals were throttled. Until the throttle ends, it is not sent or renewed. */
+  /**
+   * By connection: the token that the CRM refused while renewals were throttled. Until the throttle ends, calls fail instead of sending or renewing
+   * this token.
+   */
   const dead = new Map<string, string>()
   const renewing = new Map<string, Promise<CachedAccess>>()
   const gates = new Map<string, ReturnType<typeof openLimiter>>()
@@ -117,7 +118,7 @@ export const openGrants = (deps: GrantDeps): Grants => {
 }
 
 /**
- * Returns the stored token. Null if there is none, it has expired, it cannot be decrypted, or it is `dead`. Throws if the connection has no
+ * Returns the stored token. Null if no token is stored, or if it has expired, cannot be decrypted, or equals `dead`. Throws if the connection has no
  * grant or the grant has ended.
  */
 const readCachedAccess = (
@@ -141,11 +142,11 @@ const cacheAccess = (token: string, leftMs: number, minted = false): CachedAcces
 const isFresh = ({renewAt}: CachedAccess) => renewAt > performance.now()
 
 /**
- * Locks the grant, then returns a token that another process has just stored, or requests one from the CRM. If the grant has ended, the end is
- * committed before it is reported.
+ * Locks the grant, then returns a token that another process has just stored, or requests one from the CRM. If the CRM ended the grant, the end is
+ * committed before the Refusal is thrown.
  */
 const mintToken = async (deps: GrantDeps, granted: GrantHolder, dead: string | undefined): Promise<CachedAccess> => {
-  // The count of renewals must outlive this transaction. Slonik allows another connection only outside its async context.
+  // The count of renewals must survive a rollback of this transaction. Slonik allows another connection only outside its async context.
   const outside = AsyncLocalStorage.snapshot()
   const outcome = await deps.db
     .transaction(tx => mintUnderLock({...deps, outside}, tx, granted, dead), 0)
@@ -197,7 +198,7 @@ const mintUnderLock = async (
   return renewal
 }
 
-/** Decrypts a value. Null if it was sealed for another connection, or with a key that has left SECRETS_KEYS. */
+/** Returns null if the value was sealed for another connection, or with a key that is no longer in SECRETS_KEYS. */
 const attempt = (open: () => string) => {
   try {
     return open()
@@ -216,7 +217,7 @@ const isThrottled = (error: unknown): error is Refusal => error instanceof Refus
 const ended = () =>
   unavailable('The CRM ended the consent of this connection. An administrator must connect it again', {connection: 'ended'})
 
-/** Returns whether the refusal ends the grant. Even an access token that is still valid is then not used any more. */
+/** After the end of a grant, even a valid access token is not used. */
 const isEnd = ({extra}: Refusal) => extra.connection === 'ended'
 
 const unavailable = (message: string, extra: Record<string, unknown> = {}) => new Refusal('CONNECTION_UNAVAILABLE', message, extra)

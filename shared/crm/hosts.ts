@@ -1,8 +1,8 @@
 import type {Config} from '../config.ts'
 
 /**
- * The hosts of a data centre of the CRM. `accounts`: the sign-in host. `apiDomain`: the API host. `content`: the upload host of bulk writes;
- * without it, the data centre has no bulk writes. `results`: the hosts from which results of bulk jobs are downloaded.
+ * `content`: the upload host of bulk writes; without it, the data centre has no bulk writes. `results`: the hosts from which results of bulk jobs are
+ * downloaded.
  */
 export type Hosts = {dc: string; accounts: string; apiDomain: string; content?: string | undefined; results?: string[] | undefined}
 
@@ -35,7 +35,7 @@ const UPLOADS: Record<string, string> = {
   sa: 'https://files.zoho.sa',
 }
 
-/** The production data centres with all known hosts. The host of results is known only for the US; the other hosts follow its pattern. */
+/** The download host of results is known only for the US; the other data centres are assumed to follow its pattern. */
 const TABLE = ADDRESSES.map((hosts): Hosts => {
   const results = [hosts.accounts.replace('//accounts.', '//download-accl.')]
   return {...hosts, content: UPLOADS[hosts.dc], results}
@@ -54,7 +54,6 @@ export const listHosts = ({CRM_STANDIN_URL, CRM_HOSTS}: HostConfig): Hosts[] => 
   return [...listed, hostsOf('local', url), hostsOf('local-eu', `${url}/dc/eu`)]
 }
 
-/** Returns the hosts of a stand-in, which are all below one URL. */
 const hostsOf = (dc: string, url: string): Hosts => ({
   dc,
   accounts: url,

@@ -20,7 +20,7 @@ export const listModules = (modules: unknown[]) =>
     return kind && json.api_supported === true ? [{json, apiName: text(json.api_name), isSubform: kind === 'subform'}] : []
   })
 
-/** Converts the CRM's metadata, whose shapes differ between versions, into discovered modules. */
+/** The shapes of the CRM's metadata differ between versions. */
 export const describeModules = (modules: ReadModule[]): DiscoveredModule[] => placeSubforms(modules.map(describeModule))
 
 const describeModule = ({json, fields, layouts, assignmentRules, unread}: ReadModule): DiscoveredModule => {
@@ -51,7 +51,7 @@ const requiredBy = (layouts: unknown[]): Set<string> => {
   return new Set(fields.filter(field => field.required === true).map(field => text(field.api_name)))
 }
 
-/** Describes the active layouts. `required`: the fields that only the layout requires, not the module. */
+/** `required`: the fields that only the layout requires, not the module. */
 const describeLayouts = (layouts: unknown[]): NonNullable<DiscoveredModule['layouts']> =>
   activeOf(layouts).flatMap(layout =>
     describeNamed(layout).map(named => {
@@ -61,13 +61,12 @@ const describeLayouts = (layouts: unknown[]): NonNullable<DiscoveredModule['layo
     }),
   )
 
-/** Returns the layouts that people use. Source: `status` in the vendor's OpenAPI of layouts. */
+/** Source: `status` in the vendor's OpenAPI of layouts. */
 const activeOf = (layouts: unknown[]): Json[] =>
   layouts.map(asObject).filter(layout => layout !== null && layout.status !== 'inactive') as Json[]
 
 /**
- * Returns the fields of a layout. The fields of a subform section belong to another module, so they are left out. Source: `isSubformSection` in
- * the vendor's OpenAPI of layouts.
+ * The fields of a subform section are omitted, because they belong to another module. Source: `isSubformSection` in the vendor's OpenAPI of layouts.
  */
 const fieldsOfLayout = (layout: Json): Json[] =>
   childrenOf(layout, 'sections')
@@ -123,7 +122,7 @@ const describeField = (field: Json, requiredOnLayout: Set<string>): DiscoveredFi
   }
 }
 
-/** Returns whether the CRM has a default value for the field. Source: `default_value` in the vendor's OpenAPI of fields. */
+/** Source: `default_value` in the vendor's OpenAPI of fields. */
 const hasDefault = ({default_value: value}: Json) => value !== undefined && value !== null && value !== ''
 
 const MULTILINE = ['textarea', 'richtext', 'richtextarea']
@@ -139,20 +138,20 @@ const describeQueries = ({data_type, crypt}: Json): Pick<DiscoveredField, 'unque
   return MULTILINE.includes(type) ? {unqueryable: 'multiline'} : {}
 }
 
-/** Describes a picklist option. An unused option is on no layout, but records may hold it and the API accepts it. */
+/** An unused option is on no layout, but records may have it and the API accepts it. */
 const describeOption = ({display_value, actual_value, type}: Json): DiscoveredField['picklist'][number] => {
   const display = text(display_value)
   return {display, actual: text(actual_value) || display, ...(type === 'unused' && {unused: true})}
 }
 
-/** Describes the uniqueness of a field; null for `{}`, which means not unique. Older versions write the key as one word and the flag as text. */
+/** Returns null for `{}`, which means not unique. Older versions write the key as one word and the flag as text. */
 const describeUnique = (unique: unknown) => {
   const {case_sensitive, casesensitive} = asObject(unique) ?? {}
   const flag = case_sensitive ?? casesensitive
   return flag === undefined ? null : {caseSensitive: flag === true || flag === 'true'}
 }
 
-/** Returns the API name of a module or field. Depending on the version, the name is the value itself or under one of two keys. */
+/** Depending on the version, the name is the value itself or under one of two keys. */
 const nameIn = (json: unknown): string | null => {
   if (typeof json === 'string') return json || null
   const {api_name, module} = asObject(json) ?? {}

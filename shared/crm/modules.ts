@@ -10,16 +10,14 @@ const modulesAtOnce = 4
 const tries = 4
 const longestWaitMs = 10_000
 /**
- * The most modules that may fail for another reason than a refusal of the module. If more modules or all modules fail in this way, the discovery
- * fails.
+ * The maximum number of modules whose read may fail other than by a refusal. If more modules or all modules fail in this way, the discovery fails.
  */
 const mostFailed = 5
 
 /**
- * Reads the modules that `listModules` selects, with their fields, layouts and assignment rules. A read that may succeed later is tried up to
- * four times. If the CRM refuses a module or does not answer for it, the module is marked `unread` with the reason. Throws CrmError for a
- * refused token, a missing scope (except that of assignment rules), a rate limit and an exhausted quota. Throws CrmError too if more than five
- * modules or all modules fail for another reason than a refusal.
+ * Reads the modules that `listModules` selects. A retryable read is tried up to four times. A module that the CRM refuses or does not answer for is
+ * marked `unread` with the reason. Throws CrmError for an error that concerns every module (`isGeneral`). Also throws if more than five modules, or
+ * all modules, fail other than by a refusal.
  */
 export const readModules = async (
   sendCrmRequest: SendCrmRequest,
@@ -51,9 +49,8 @@ type ReadResource = (
 ) => Promise<Json[]>
 
 /**
- * Returns a function that reads the assignment rules of a module, or null if the CRM refuses. A connection whose consent is older than this
- * feature lacks the scope. So after the first refusal for a missing scope, no other rules are requested. Source: zoho/crm-oas,
- * v8.0/assignment_rules.json.
+ * The returned function reads the assignment rules of a module, or returns null if the CRM refuses. A consent older than this feature lacks the
+ * scope, so after the first refusal for a missing scope, no other rules are requested. Source: zoho/crm-oas, v8.0/assignment_rules.json.
  */
 const openRuleReader = (ask: ReadResource) => {
   let lacksScope = false
@@ -87,8 +84,8 @@ const readWithRetry = async (
 }
 
 /**
- * Reads a module. If the CRM refuses or does not answer, returns the module without fields and with the reason. Throws errors that concern every
- * module: a refused token, a missing scope, a rate limit or an exhausted quota.
+ * If the CRM refuses or does not answer, returns the module without fields and with the reason. Throws an error that concerns every module
+ * (`isGeneral`).
  */
 const unlessFailed = async <T>(json: Json, read: () => Promise<T>) => {
   try {
@@ -102,7 +99,7 @@ const unlessFailed = async <T>(json: Json, read: () => Promise<T>) => {
 
 const isGeneral = ({status, rateLimited, quotaSpent}: CrmProblem) => status === 401 || rateLimited === true || quotaSpent
 
-/** Runs the read. Returns null if the CRM refuses the read with 400, 403 or 404, which concerns this module alone. */
+/** Returns null if the CRM refuses with 400, 403 or 404, which concerns this module alone. */
 const unlessRefused = async <T>(read: () => Promise<T>): Promise<T | null> => {
   try {
     return await read()

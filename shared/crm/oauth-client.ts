@@ -1,5 +1,6 @@
 import type {Config} from '../config.ts'
 import {DEVELOPMENT_CRM_SECRET} from '../security/key-safety.ts'
+import {type HostConfig, listHosts} from './hosts.ts'
 
 type Credentials = Pick<Config, 'CRM_CLIENT_ID' | 'CRM_CLIENT_SECRET' | 'CRM_CLIENTS'>
 export type CrmOAuthClient = {id: string; secret: string}
@@ -15,3 +16,7 @@ export const findClient = ({CRM_CLIENT_ID, CRM_CLIENT_SECRET, CRM_CLIENTS}: Cred
     return {id: CRM_CLIENT_ID, secret: CRM_CLIENT_SECRET}
   return null
 }
+
+/** Returns the data centre of a sign-in that names none: that of the stand-in if there is one, else the first with a client, beginning with `us`. */
+export const chooseDataCentre = (config: Credentials & HostConfig): string =>
+  config.CRM_STANDIN_URL ? 'local' : (['us', ...listHosts(config).map(({dc}) => dc)].find(dc => findClient(config, dc)) ?? 'us')

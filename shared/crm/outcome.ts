@@ -7,14 +7,14 @@ export type CrmCallOutcome = CrmResponse | NoResponse | {problem: CrmProblem} | 
 /** The CRM throttles the renewal of the access token. The call can be repeated after `retryAfterMs`. */
 export type ThrottledRenewal = {problem: CrmProblem; retryAfterMs: number}
 /**
- * The records of a write. `ids`: the ids, in the order that the answer must have; not set for creates. `most`: the limit of the call, by default
- * 100.
+ * `ids`: the ids of the records, in the order that the answer must have; not set for creates. `most`: the maximum number of records of the call, by
+ * default 100.
  */
 export type SentRecords = {count: number; ids?: string[]; most?: number}
 
 /**
- * Returns exactly one result per record, in the order sent. If the answer has another length or order, every record is unanswered. The status
- * never shows which record failed (207, and 202 on old versions, may hold refusals only), so `data` is read by index.
+ * Returns exactly one result per record, in the order sent. If the answer has another length or order, every record is unanswered. The HTTP status
+ * does not show which record failed: 207, and 202 on old versions, may contain refusals only. So `data` is read by index.
  */
 export const readWrite = (outcome: CrmCallOutcome, sentRecords: SentRecords): RecordAnswer[] => {
   const whole = wholeProblem(outcome, sentRecords.count)
@@ -46,7 +46,7 @@ export const readProblem = (outcome: CrmCallOutcome): CrmProblem | null => {
 export const waitOf = (outcome: CrmCallOutcome): {retryAfterMs?: number} =>
   'problem' in outcome && 'retryAfterMs' in outcome ? {retryAfterMs: outcome.retryAfterMs} : {}
 
-/** Returns the list under `key` of a metadata or record answer. The list is empty for 204 and 304, and undefined if the answer has none. */
+/** Returns an empty list for 204 and 304, and undefined if the answer has no list under `key`. */
 export const listIn = ({status, json}: CrmResponse, key: string) => (status === 204 || status === 304 ? [] : listAt(json, key))
 
 /** Returns the problem of an answer whose body lacks the expected result. A write with this answer may have taken effect. */
@@ -88,17 +88,14 @@ const readRecord = (item: Record<string, unknown>, answer: CrmResponse, id: stri
 /** Codes of a failure within the CRM, so the record may have been written. Source: the vendor's OpenAPI lists them as answers of 500. */
 const failureCodes = ['INTERNAL_ERROR', 'INTERNAL_SERVER_ERROR', 'DEPENDENT_SERVICE_ERROR']
 
-/** Returns the one record that holds every duplicate value. Null if several records are named, or if several hold one of the values. */
+/** Returns the record that has every duplicate value. Null if the refusals name several records, or if several records have one of the values. */
 const duplicateIn = (crm: CrmProblem) => {
   const duplicates = errorsOf(crm).filter(({code}) => code === 'DUPLICATE_DATA')
   const [first, ...others] = new Set(duplicates.map(({recordId}) => recordId))
   return first && others.length === 0 && !duplicates.some(({moreRecords}) => moreRecords) ? first : null
 }
 
-/**
- * Returns whether each entry of an answer belongs to the record at the same position. False if the lengths differ, if two creates name one
- * record, or if an entry names another position or record.
- */
+/** Returns false if the lengths differ, if two creates name one record, or if an entry names another position or record. */
 const isInOrder = (items: unknown[], {count, ids}: SentRecords) =>
   items.length === count &&
   (ids !== undefined || hasDistinctIds(items)) &&
@@ -152,7 +149,7 @@ export const listAt = (json: unknown, key: string) => {
   return Array.isArray(list) ? (list as unknown[]) : undefined
 }
 
-/** Returns the refusal itself. Some versions wrap it: `{data: [refusal]}` for records, `{modules: [refusal]}` for metadata. */
+/** Some versions of the CRM wrap a refusal: `{data: [refusal]}` for records, `{modules: [refusal]}` for metadata. */
 const envelopeOf = (json: unknown) => {
   const body = asObject(json)
   if (!body || codeOf(body) !== null) return body
@@ -160,7 +157,7 @@ const envelopeOf = (json: unknown) => {
   return isRefusal(wrapped) ? asObject(wrapped) : body
 }
 
-/** Codes that this service treats as retryable, because the same record may succeed later. The CRM does not mark them as retryable. */
+/** The CRM does not mark these errors as retryable, but the same record may succeed later. */
 const retryableCodes = ['RECORD_LOCKED', 'NOT_APPROVED']
 
 const declined = ({status, retryAfterMs, creditsRemaining}: CrmResponse, envelope: Record<string, unknown> | null): CrmProblem => {

@@ -2,13 +2,13 @@ import {settleAll} from '../concurrency/settle-all.ts'
 import type {CrmRecord} from './crm.ts'
 import {recordsAtOnce} from './record-calls.ts'
 
-/** The most fields of one read by ids. Source: zoho.com/crm/developer/docs/api/v8/get-records.html. */
+/** The maximum number of fields of one read by ids. Source: zoho.com/crm/developer/docs/api/v8/get-records.html. */
 export const fieldsPerRead = 50
 
 type ById = {ids: string[]; fields: string[]}
 
 /**
- * Reads records by ids in calls that the CRM accepts, all at once, and merges the parts of each record. Absent records are left out. `read`
+ * Reads records by ids in concurrent calls within the CRM's limits, and merges the parts of each record. The result lacks absent records. `read`
  * takes a slot for each call.
  */
 export const readInParts = async (query: ById, read: (part: ById) => Promise<CrmRecord[]>): Promise<Map<string, CrmRecord>> => {

@@ -6,7 +6,10 @@ import {type CrmCallOutcome, listAt, readWrite, type SentRecords, waitOf, wholeP
 import {answerOf, listOf, type SendCrmRequest} from './request.ts'
 
 export const recordsAtOnce = 100
-/** The most records of a small call. A write of more records is a large call. Source: zoho.com/crm/developer/docs/api/v8/api-limits.html. */
+/**
+ * The maximum number of records of a small write. A write of more records is a large call. Source:
+ * zoho.com/crm/developer/docs/api/v8/api-limits.html.
+ */
 export const mostOfSmall = 10
 
 export const createRecords = (sendCrmRequest: SendCrmRequest, module: string, records: Record<string, unknown>[], options: WriteOptions) =>
@@ -19,7 +22,6 @@ export const updateRecords = (
   options: WriteOptions,
 ) => write(sendCrmRequest, 'PUT', {module, records, sent: {count: records.length, ids: records.map(({id}) => id)}, options})
 
-/** Reads a record and the offset of the CRM's clock. The record is null if the CRM answers 204. */
 export const readRecordWithClock = async (
   sendCrmRequest: SendCrmRequest,
   module: string,
@@ -40,8 +42,7 @@ export const readNewest = async (sendCrmRequest: SendCrmRequest, module: string,
 }
 
 /**
- * Reads records by ids. The CRM accepts 50 fields and 100 ids per call, and hides converted leads by default. Source:
- * zoho.com/crm/developer/docs/api/v8/get-records.html.
+ * The CRM accepts 50 fields and 100 ids per call, and hides converted leads by default. Source: zoho.com/crm/developer/docs/api/v8/get-records.html.
  */
 export const readRecords = async (
   sendCrmRequest: SendCrmRequest,
@@ -59,8 +60,8 @@ export const pathOf = (module: string) => `/crm/v8/${encodeURIComponent(module)}
 type Write = {module: string; records: Record<string, unknown>[]; sent: SentRecords; options: WriteOptions}
 
 /**
- * Returns the body of a write. Without `trigger`, the CRM runs every automation. `lar_id` is documented for inserts and upserts only.
- * Sources: the vendor's OpenAPI of records; zoho.com/crm/developer/docs/api/v7/insert-records.html.
+ * Without `trigger`, the CRM runs every automation. `lar_id` is documented for inserts and upserts only. Sources: the vendor's OpenAPI of records;
+ * zoho.com/crm/developer/docs/api/v7/insert-records.html.
  */
 const bodyOf = (method: 'POST' | 'PUT', records: Record<string, unknown>[], {automations, layout, assignmentRule}: WriteOptions) => ({
   data: layout == null ? records : records.map(record => ({...record, Layout: {id: layout}})),
@@ -118,10 +119,7 @@ export const sendWrite = async (
   }
 }
 
-/**
- * Sorts the entries of an answer by the ids of the request, if the entries name all these ids, and puts the entries under `data`. No document
- * promises an order.
- */
+/** Puts the entries of an answer under `data`, sorted by `ids` if they name exactly these ids. The vendor documents no order. */
 export const sortAnswers =
   (ids: string[], key = 'data') =>
   (outcome: CrmCallOutcome): CrmCallOutcome => {

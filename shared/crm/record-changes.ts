@@ -6,7 +6,7 @@ import {windowOf} from './find-created.ts'
 import {pathOf} from './record-calls.ts'
 import {answerOf, listOf, type SendCrmRequest} from './request.ts'
 
-/** The changes of a module: records with their values, and ids of deleted records. `clockOffsetMs`: the CRM's clock minus ours. */
+/** `deleted`: the ids of deleted records. `clockOffsetMs`: the CRM's clock minus ours. */
 export type ModuleChanges = {records: CrmRecord[]; deleted: string[]; clockOffsetMs: number}
 /** `sinceMs`: the start of the time range, by this process's clock. */
 export type ChangesQuery = {module: string; fields: string[]; sinceMs: number}
@@ -15,10 +15,10 @@ const changesPerPage = 2_000
 const deletedPerPage = 200
 /** The window ends this long after now, because the CRM's clock may be ahead. */
 const marginMs = 86_400_000
-/** The largest tolerated difference of the clocks. If the clocks differ by more, a second query uses the corrected time. */
+/** The maximum tolerated difference of the clocks. If the clocks differ by more, a second query uses the corrected time. */
 const toleranceMs = 1_000
 
-/** Reads the records changed or deleted since `sinceMs`. Returns null if more than `mostChanges` records, by default 100,000, changed. */
+/** Returns null if more than `mostChanges` records changed. */
 export const readChanges = async (
   sendCrmRequest: SendCrmRequest,
   query: ChangesQuery,
@@ -55,10 +55,7 @@ const readUpdated = async (
   }
 }
 
-/**
- * Returns the ids of records deleted since a time. The CRM lists the newest deletions first. Source:
- * zoho.com/crm/developer/docs/api/v8/get-deleted-records.html.
- */
+/** The CRM lists the newest deletions first. Source: zoho.com/crm/developer/docs/api/v8/get-deleted-records.html. */
 const readDeleted = async (
   sendCrmRequest: SendCrmRequest,
   {module, sinceMs}: ChangesQuery,
@@ -84,7 +81,7 @@ const readDeleted = async (
   }
 }
 
-/** Counts the records of a module. Source: the vendor's OpenAPI of record counts. */
+/** Source: the vendor's OpenAPI of record counts. */
 export const countRecords = async (sendCrmRequest: SendCrmRequest, module: string, {signal}: ReadOptions = {}): Promise<number> => {
   const outcome = await sendCrmRequest({operation: 'read', method: 'GET', path: `${pathOf(module)}/actions/count`, signal})
   return Number(asObject(answerOf(outcome).json)?.count ?? 0)

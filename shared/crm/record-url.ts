@@ -18,7 +18,7 @@ const pageNames: Record<string, string> = {
   Price_Books: 'PriceBooks',
 }
 
-/** Returns a function that returns the address of a record's page at the CRM, or null if the address is not known. */
+/** The returned function returns the address of a record's page at the CRM, or null if the address is not known. */
 export const openRecordUrls = (config: HostConfig, {kind, dc, apiDomain}: RecordHome) => {
   const hosts = kind === 'zoho' ? findHosts(config, dc) : undefined
   // The pages of a sandbox are on another host, which is not known.

@@ -6,12 +6,12 @@ import {listOf, type SendCrmRequest} from './request.ts'
 
 const path = '/crm/v8/settings/recycle_bin'
 const key = 'recycle_bin'
-/** The most ids of one restore. Source: the vendor's OpenAPI of the recycle bin, operation restoreRecycleBinRecords. */
+/** The maximum number of ids of one restore. Source: the vendor's OpenAPI of the recycle bin, operation restoreRecycleBinRecords. */
 const restoredAtOnce = 200
 
 /**
- * Restores deleted records with their ids, values and subform rows. Returns one result per id, in order. The CRM may schedule the restore of
- * many records without naming a job. Every result is then a success, `scheduled` has all ids, and the caller reads the records until they exist.
+ * Restores deleted records with their ids, values and subform rows. Returns one result per id, in order. If the CRM schedules the restore, every
+ * result is a success and `scheduled` has all ids. The caller then reads the records until they exist.
  */
 export const restoreRecords = async (sendCrmRequest: SendCrmRequest, ids: string[], options: WriteOptions): Promise<RestoreAnswer> => {
   let scheduled: string[] = []
@@ -40,7 +40,7 @@ export const readBin = async (sendCrmRequest: SendCrmRequest, ids: string[], {si
   return entries
 }
 
-/** Describes an entry. The module is an object in one document of the vendor and a text in another. */
+/** The module is an object in one document of the vendor and a text in another. */
 const describe = ({module, deleted_time, deleted_by}: Record<string, unknown>, id: string): BinEntry => ({
   id,
   module: String(asObject(module)?.api_name ?? module),

@@ -12,7 +12,7 @@ type CrmRequest = Pick<
   Call,
   'operation' | 'method' | 'path' | 'query' | 'headers' | 'signal' | 'mayLeave' | 'receive' | 'timeoutSeconds'
 > & {
-  /** Another host of the CRM than its API host. The host receives the access token. */
+  /** A host of the CRM other than its API host. The host receives the access token. */
   origin?: string
   json?: string
   body?: Call['body']
@@ -20,7 +20,7 @@ type CrmRequest = Pick<
   large?: boolean
   /** The API credits that the call costs. Default 1. */
   credits?: number
-  /** The remaining credits in the answer are stored immediately, even if others were stored less than ten seconds ago. */
+  /** Stores the remaining credits in the answer immediately, even if others were stored less than ten seconds ago. */
   exact?: boolean
   /** While the quota is exhausted, the call is sent only if it is the probe call. */
   onlyAsProbe?: boolean
@@ -28,7 +28,7 @@ type CrmRequest = Pick<
 /** Sends one call with the connection's access token. Throws Refusal if the call cannot be sent. */
 export type SendCrmRequest = (crmRequest: CrmRequest) => Promise<CrmCallOutcome>
 
-/** A call that the CRM executed or may have executed. `credits`: the credits that it cost, by the vendor's price list. */
+/** A call that the CRM executed or may have executed. `credits`: the price of the call by the vendor's list. */
 export type PricedCall = {operation: CrmOperation; credits: number; ms: number}
 
 type RequestContext = GrantHolder & {
@@ -42,15 +42,14 @@ type RequestContext = GrantHolder & {
 /** The statuses of answers that cost no credits, because the CRM did not execute the call. */
 const unpriced = new Set([401, 429])
 
-/** Errors that a new access token cures. A missing scope (`OAUTH_SCOPE_MISMATCH`) is no such error. */
+/** Error codes after which a new access token helps. A missing scope (`OAUTH_SCOPE_MISMATCH`) is not one of them. */
 const deadTokenCodes = ['INVALID_TOKEN', 'AUTHENTICATION_FAILURE']
-/** The most tokens of one call: the cached one, one that another process stored, and a new one. */
+/** The maximum number of tokens of one call: the cached one, one that another process stored, and a new one. */
 const mostTokens = 3
 
 /**
- * Returns the function that sends every call of a connection. The function checks the quota after it has the token and a slot, so that a call
- * without them never uses up the probe call. A 401 for a dead token means that the CRM did nothing, so the call is repeated with another token.
- * A token that another process stored is tried before a renewal.
+ * The quota is checked after the token and a slot are available, so that a call without them never uses up the probe call. A 401 for a dead token
+ * means that the CRM did nothing, so the call is repeated with another token. A token that another process stored is tried before a renewal.
  */
 export const openCrmRequest = (
   {client, grants, allowances}: {client: Client; grants: Grants; allowances: CrmQuotas},
@@ -136,14 +135,14 @@ const renewAndResend = async (
   }
 }
 
-/** Returns the answer to a read. Throws CrmError if there is a problem. */
+/** Throws CrmError if the read has a problem. */
 export const answerOf = (outcome: CrmCallOutcome): CrmResponse => {
   const problem = readProblem(outcome)
   if (problem) throw new CrmError(problem, waitOf(outcome))
   return outcome as CrmResponse
 }
 
-/** Returns the list under `key` in the answer to a read; empty for 204 and 304. Throws CrmError if there is a problem or no list. */
+/** Returns an empty list for 204 and 304. Throws CrmError if the read has a problem or no list under `key`. */
 export const listOf = (outcome: CrmCallOutcome, key: string): unknown[] => {
   const answer = answerOf(outcome)
   const list = listIn(answer, key)

@@ -3,7 +3,7 @@ import {type ResealDeps, resealEach} from '../security/reseal.ts'
 import {isOutdated} from '../security/secrets.ts'
 import {openAccess, openRefresh, sealAccess, sealRefresh} from './sealed.ts'
 
-/** The longest wait for a grant's lock. A renewal holds the lock for a shorter time. */
+/** The maximum wait for a grant's lock. A renewal has the lock for a shorter time. */
 const waitSeconds = 12
 
 /**
@@ -19,7 +19,7 @@ export const resealGrants = resealEach({
 const logged = (error: unknown) =>
   isLockTimeout(error) ? new Error('The grant is being renewed. Run the command again', {cause: error}) : error
 
-/** Reseals one grant. Returns false if another process was faster, or if the grant is gone. */
+/** Returns false if another process resealed the grant first, or if the grant is gone. */
 const resealOne = ({db, ring}: ResealDeps, connector: string): Promise<boolean> =>
   db.transaction(async tx => {
     const grant = await lockGrant(tx, {connector, waitSeconds})

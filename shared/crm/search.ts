@@ -3,14 +3,17 @@ import {asObject} from './error.ts'
 import {pathOf} from './record-calls.ts'
 import {answerOf, listOf, type SendCrmRequest} from './request.ts'
 
-/** The shortest word that the CRM accepts. Source: the vendor's OpenAPI of module search, `word`: 2 to 100 characters. */
+/** The minimum length of a word. Source: the vendor's OpenAPI of module search, `word`: 2 to 100 characters. */
 const shortestWord = 2
 export const longestWord = 100
 const recordsPerPage = 200
-/** The most pages of one search. The CRM's search ends after 2,000 records. Source: zoho.com/crm/developer/docs/api/v8/search-records.html. */
+/**
+ * The maximum number of pages of one search. The CRM's search ends after 2,000 records. Source:
+ * zoho.com/crm/developer/docs/api/v8/search-records.html.
+ */
 const mostPages = 10
 
-/** Returns one page of the records that hold a word. Returns an empty list, without a call, if the word is too short for the CRM. */
+/** Returns an empty list, without a call, if the word is too short for the CRM. */
 export const searchWord = async (
   sendCrmRequest: SendCrmRequest,
   {module, word, page, perPage}: {module: string; word: string; page: number; perPage: number},

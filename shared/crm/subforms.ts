@@ -5,19 +5,19 @@ import {unanswered204} from './outcome.ts'
 import {pathOf, updateRecords} from './record-calls.ts'
 import {answerOf, listOf, type SendCrmRequest} from './request.ts'
 
-/** The most rows in one request, removed ones included. The CRM drops further rows. */
+/** The maximum number of rows in one request, including removed rows. The CRM drops further rows. */
 export const elementsAtOnce = 2_000
 
-/** The change of a parent's rows: ids to delete, and new rows. `field`: the parent's field that holds the rows. */
+/** `field`: the parent's field that contains the rows. `deletes`: the ids of rows. `adds`: new rows. */
 export type Replacement = {id: string; field: string; deletes: string[]; adds: Record<string, unknown>[]}
 
-/** A parent's subform field. `child`: the module of its rows. `fields`: the row fields to read; a row may hold others too. */
+/** `child`: the module of the field's rows. `fields`: the row fields to read; a row may contain others too. */
 export type SubformFields = {field: string; child: string; fields: string[]}
 export type ParentRows = {parent: CrmRecord; rows: CrmRecord[]}
 
 /**
- * Reads a parent with the rows of one field; null if the parent does not exist. If the CRM omits rows in the parent, it sets `$has_more`. The
- * rows are then queried in the subform's own module, at most 2,000.
+ * Reads a parent with the rows of one field; null if the parent does not exist. If the answer omits rows, the CRM sets `$has_more` on the parent. At
+ * most 2,000 rows are then queried from the subform's module.
  */
 export const readRows = async (
   sendCrmRequest: SendCrmRequest,
@@ -38,7 +38,7 @@ export const readRows = async (
   if (asObject(found.$has_more)?.[field] === true)
     return {parent, rows: await readAllPages(sendCrmRequest, {child, parent: id, fields}, options)}
   const rows = rowsIn(found[field])
-  // An unreadable list must not count as empty. Otherwise a replacement would keep the old rows beside the new rows.
+  // If an unreadable list were read as empty, a replacement would keep the old rows beside the new rows.
   if (!rows) throw new CrmError(unanswered204(answerOf(outcome)))
   return {parent, rows}
 }
@@ -55,7 +55,7 @@ const readAllPages = async (
   return records.sort((a, b) => a.id.length - b.id.length || (a.id < b.id ? -1 : 1))
 }
 
-/** Returns the rows; none for null. Undefined if the value is not a list of rows with ids. */
+/** Returns an empty list for null, and undefined if the value is not a list of rows with ids. */
 const rowsIn = (rows: unknown): CrmRecord[] | undefined => {
   if (rows === null) return []
   if (!Array.isArray(rows)) return undefined

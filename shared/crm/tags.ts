@@ -4,8 +4,8 @@ import {pathOf, sendOptions, sendWrite, sortAnswers} from './record-calls.ts'
 import type {SendCrmRequest} from './request.ts'
 
 /**
- * Adds tags to records. Returns one result per id, in order. The CRM keeps a tag that a record already has. The answer lacks `Modified_Time`, so
- * `modifiedAt` is the CRM's time of the answer, rounded up, or missing if the answer has no date.
+ * Returns one result per id, in order. The answer has no `Modified_Time`, so `modifiedAt` is the CRM's time of the answer, rounded up. It is missing
+ * if the answer has no date.
  */
 export const addTags = async (
   sendCrmRequest: SendCrmRequest,

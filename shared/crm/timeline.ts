@@ -4,10 +4,9 @@ import {pathOf} from './record-calls.ts'
 import {listOf, type SendCrmRequest} from './request.ts'
 
 /**
- * Reads the newest change of a record since `since` (ms) that was not made through this connection. Reads only the newest page of the timeline.
- * Null if there is no such change, or if the CRM has no timeline of the record. Costs one call. The timeline may lag, and its values are texts
- * for people, so they are not returned. `per_page` is not sent: one document of the vendor allows 200, another only 3. Source: the vendor's
- * OpenAPI of timelines, operation getTimelines.
+ * Reads the newest change of a record since `since` (ms) that was not made through this connection, from the newest page of the timeline. Null if
+ * there is no such change, or if the CRM has no timeline of the record. The timeline may lag. `per_page` is not sent: one document of the vendor
+ * allows 200, another only 3. Source: the vendor's OpenAPI of timelines, operation getTimelines.
  */
 export const readTimeline = async (
   sendCrmRequest: SendCrmRequest,
@@ -26,7 +25,7 @@ export const readTimeline = async (
   }
 }
 
-/** Returns whether the connection's user made the change by the API. A change that this user made in the CRM's pages is not own. */
+/** A change that the connection's user made in the CRM's pages is not an own change. */
 const isOwn = ({by, source}: RecordChange, user: string) => by?.id === user && source === 'crm_api'
 
 const describe = (entry: Record<string, unknown> | null): RecordChange | null => {

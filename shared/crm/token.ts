@@ -7,10 +7,7 @@ export type Renewal = {token: string; seconds: number} | {refused: 'ended' | 'th
 
 const longestLifeSeconds = 3600
 
-/**
- * Requests an access token from the data centre's accounts host. Refusals often have status 200, and throttling has 400, so only the body shows
- * the kind of refusal. The refresh token itself never changes.
- */
+/** Refusals often have status 200, and throttling has 400, so only the body shows the kind of refusal. The refresh token never changes. */
 export const renewToken = async (
   client: Client,
   {own, hosts, refreshToken, timeoutSeconds}: {own: CrmOAuthClient | null; hosts: Hosts; refreshToken: string; timeoutSeconds: number},

@@ -13,7 +13,7 @@ export const readCurrentUser = async (sendCrmRequest: SendCrmRequest, {signal}: 
   return {id, name: String(full_name ?? '')}
 }
 
-/** Counts the active users. The CRM returns a number, or text in older versions; 204 means 0. */
+/** The CRM returns a number, or text in older versions; 204 means 0. */
 export const countActiveUsers = async (sendCrmRequest: SendCrmRequest, {signal}: ReadOptions = {}) => {
   const answer = answerOf(
     await sendCrmRequest({operation: 'users', method: 'GET', path: '/crm/v8/users/actions/count', query: {type: 'ActiveUsers'}, signal}),
@@ -25,21 +25,17 @@ export const countActiveUsers = async (sendCrmRequest: SendCrmRequest, {signal}:
 }
 
 const usersPerPage = 200
-const mostPages = 20
+/** The most pages of one type of users. The number only ends a list that the CRM never ends. */
+const mostPages = 500
 
 /**
  * Finds the active, deactivated or deleted user of the account `zuid`; null if there is none. Reads the users page by page, because the CRM
- * does not search by account. Throws if the user is not among the first 4,000 of a type and more may exist.
+ * does not search by account.
  */
 export const findUser = async (sendCrmRequest: SendCrmRequest, zuid: string, options: ReadOptions = {}) => {
   for (const type of ['ActiveUsers', 'DeactiveUsers', 'DeletedUsers'] as const) {
-    let seen = 0
-    for await (const user of readUsers(sendCrmRequest, type, options)) {
+    for await (const user of readUsers(sendCrmRequest, type, options))
       if (String(user.zuid) === zuid) return describeUser(sendCrmRequest, user, {isActive: type === 'ActiveUsers', ...options})
-      seen++
-    }
-    if (seen >= mostPages * usersPerPage)
-      throw new Error(`More than ${seen} users of type ${type}. The user may be one of those that were not read`)
   }
   return null
 }
@@ -55,7 +51,6 @@ const describeUser = async (
 
 const textOf = (json: unknown) => (typeof json === 'string' ? json : null)
 
-/** Reads whether the connection's user is an administrator, and the user's limits. */
 export const readOwnAccess = async (sendCrmRequest: SendCrmRequest, options: ReadOptions = {}): Promise<CrmAccess> => {
   const outcome = await sendCrmRequest({
     operation: 'users',
@@ -71,8 +66,8 @@ export const readOwnAccess = async (sendCrmRequest: SendCrmRequest, options: Rea
 }
 
 /**
- * Returns a function that reads JSON. A refusal for a missing scope or permission is returned as an answer. The function throws CrmError after a
- * rate limit, a refused token or no answer.
+ * The returned function returns a refusal for a missing scope or permission as an answer. It throws CrmError after a rate limit, a refused token or
+ * no answer.
  */
 const readJsonFrom =
   (sendCrmRequest: SendCrmRequest, {signal}: ReadOptions): ReadJson =>
@@ -90,6 +85,7 @@ export const listUsers = async (sendCrmRequest: SendCrmRequest, options: ReadOpt
   return users
 }
 
+/** Yields all users of a type. Throws after `mostPages`, because a user who was not read must not count as absent. */
 async function* readUsers(sendCrmRequest: SendCrmRequest, type: 'ActiveUsers' | 'DeactiveUsers' | 'DeletedUsers', {signal}: ReadOptions) {
   for (let page = 1; page <= mostPages; page++) {
     const query = {type, page: String(page), per_page: String(usersPerPage)}
@@ -98,4 +94,5 @@ async function* readUsers(sendCrmRequest: SendCrmRequest, type: 'ActiveUsers' | 
     for (const user of listOf(outcome, 'users').map(asObject)) if (user) yield user
     if (asObject(asObject(answerOf(outcome).json)?.info)?.more_records !== true) return
   }
+  throw new Error(`The CRM has more than ${mostPages * usersPerPage} users of type ${type}, so not all were read`)
 }

@@ -16,8 +16,8 @@ const usersPerPage = 200
 const mostPages = 20
 
 /**
- * Reads whether a user is an administrator, and which limits the user has. Only the owner, the owner's managers and administrators see the
- * records of a private module. Source: zoho.com/crm/developer/docs/api/v8/retrieve-data-sharing-settings.html.
+ * Only the owner, the owner's managers and administrators see the records of a private module. Source:
+ * zoho.com/crm/developer/docs/api/v8/retrieve-data-sharing-settings.html.
  */
 export const readAccess = async (read: ReadJson, user: {id: string; profile: string | null}): Promise<CrmAccess> => {
   const isListed = await isListedAdministrator(read, user.id)
@@ -46,10 +46,7 @@ const isListedAdministrator = async (read: ReadJson, id: string) => {
   return false
 }
 
-/**
- * Returns whether the profile may manage profiles. The CRM shows a profile only to such users; others get 403. Source: github.com/zoho/crm-oas,
- * v8.0/profiles.
- */
+/** The CRM shows a profile only to users who may manage profiles; others get 403. Source: github.com/zoho/crm-oas, v8.0/profiles. */
 const mayManageProfiles = async (read: ReadJson, profile: string | null) => {
   if (profile === null) return false
   const {json} = await read(`/crm/v8/settings/profiles/${encodeURIComponent(profile)}`)
@@ -57,7 +54,7 @@ const mayManageProfiles = async (read: ReadJson, profile: string | null) => {
   return permissions.map(asObject).some(one => one?.name === manageProfiles && one.enabled === true)
 }
 
-/** Returns the names of the private modules. Null if the CRM refuses: the call needs a separate scope and the right to manage data sharing. */
+/** Null if the CRM refuses: the call needs a separate scope and the right to manage data sharing. */
 const readPrivateModules = async (read: ReadJson): Promise<string[] | null> => {
   const {json} = await read('/crm/v8/settings/data_sharing')
   const shares = listAt(json, 'data_sharing')?.map(asObject)
@@ -66,8 +63,8 @@ const readPrivateModules = async (read: ReadJson): Promise<string[] | null> => {
 }
 
 /**
- * Returns whether the CRM refused to return the own user or org because the profile has no API access. Users with API access may read both. So a
- * 403 that names no permission means the same, unless `isNamed` requires a named permission.
+ * Returns whether the CRM refused to return the own user or org because the profile has no API access. Every user with API access may read both, so a
+ * 403 that names no permission means this too. With `isNamed`, the 403 must name the permission.
  */
 export const isApiAccessRefused = ({status, json}: {status: number; json: unknown}, {isNamed = false} = {}): boolean => {
   const refusal = asObject(listAt(json, 'data')?.[0]) ?? asObject(json)
@@ -91,5 +88,5 @@ const SAYS: Record<ConnectorWarning['code'], {message: string; remedy: string}> 
   },
 }
 
-/** Describes a warning in the form of the API. `modules` is empty if the warning applies to all modules, or if the CRM does not name them. */
+/** `modules` is empty if the warning applies to all modules, or if the CRM does not name them. */
 export const describeWarning = ({code, modules}: ConnectorWarning) => ({code, modules, ...SAYS[code]})

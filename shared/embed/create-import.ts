@@ -12,7 +12,7 @@ import {admitEmbedImport, type EmbedScope} from './scope.ts'
 type EmbedAuthor = Author & {person: string; embed: EmbedScope}
 type CreateImportInput = {name?: string | undefined; connectorId?: string | undefined; templateId?: string | undefined}
 
-/** Creates an import of the token's template. Template and connection follow from the token, so a request cannot choose others. */
+/** The token determines template and connection, so a request cannot choose others. */
 export const createEmbeddedImport = (db: Pool, author: EmbedAuthor, {name, connectorId, templateId}: CreateImportInput): Promise<Import> =>
   db.transaction(async tx => {
     const {org, person, embed} = author

@@ -11,11 +11,11 @@ import type {EmbedScope} from './scope.ts'
 
 type EmbedCaller = {org: string; orgName: string; person: string; embed: EmbedScope}
 
-/** Finds the template of an embed token. The search uses admin rights, because the access was checked when the token was created. */
+/** Searches with admin rights, because access to the template was checked when the token was created. */
 export const findEmbedTemplate = (db: Db, {org, person, embed}: Omit<EmbedCaller, 'orgName'>): Promise<TemplateRow> =>
   findVisible(db, {org, person, rank: 'admin', id: embed.template})
 
-/** Describes what an embedded page may know: the org's name, the template, the rows that the token may still import, and the connection. */
+/** Describes what an embedded page may know. */
 export const describeEmbed = async (db: Db, caller: EmbedCaller) => {
   const {org, orgName, embed} = caller
   const template = await findEmbedTemplate(db, caller)
@@ -34,10 +34,10 @@ export const describeEmbed = async (db: Db, caller: EmbedCaller) => {
 
 /**
  * Describes the connection that imports of the template write to, and of its modules only what the template names. The connection is null if the
- * template names none and the org has not exactly one that fits.
+ * template names none and the org has none.
  */
 const describeTarget = async (db: Db, org: string, template: TemplateRow) => {
-  const found = await findTarget(db, org, template.connectorId)
+  const found = await findTarget(db, org, template)
   if (!found) return {connection: null, modules: {}}
   const discovery = await findLatestDiscovery(db, found.id)
   const modules = discovery ? await listDiscoveredModules(db, discovery.id) : []
@@ -45,11 +45,20 @@ const describeTarget = async (db: Db, org: string, template: TemplateRow) => {
   return {connection: {id, name, state, writesPaused, isDiscovered: discovery !== null}, modules: nameFields(template, modules)}
 }
 
-const findTarget = async (db: Db, org: string, id: string | null) => {
+/**
+ * Finds the connection of the template, else the org's only connection or its only connected one. Null if the org has none. Throws
+ * CONNECTION_REQUIRED if the org has several.
+ */
+export const findTarget = async (db: Db, org: string, {connectorId: id}: TemplateRow) => {
   if (id !== null) return findConnector(db, {org, id})
   const all = await listConnectors(db, org)
   const connected = all.filter(({state}) => state === 'connected')
-  return all.length === 1 ? all[0]! : connected.length === 1 ? connected[0]! : null
+  const [only] = all.length === 1 ? all : connected.length === 1 ? connected : []
+  if (only || all.length === 0) return only ?? null
+  throw new Refusal(
+    'CONNECTION_REQUIRED',
+    'The org has several connections, and the template has none. Save the template with a connection',
+  )
 }
 
 const nameFields = (template: TemplateRow, modules: Awaited<ReturnType<typeof listDiscoveredModules>>) =>

@@ -6,17 +6,18 @@ import type {Role} from '../accounts/roles.ts'
 import {Refusal} from '../errors.ts'
 import {newId} from '../ids.ts'
 import {findVisible} from '../mapping/templates/find.ts'
+import {findTarget} from './describe.ts'
 
-/** The start of the secret of an embed token. */
+/** The prefix of an embed token's secret. */
 export const EMBED = 'lading-embed_'
 
 type Creator = {org: string; person: string; role: Role; token: string | null}
 type CreateEmbedTokenInput = {template: string; origin: string; rowsLimit: number; minutes: number}
 
-/** Creates an embed token. The secret is returned once and never stored. */
+/** Creates an embed token. The secret is returned once and never stored. Throws if imports of the template could write to several connections. */
 export const createEmbedToken = (db: Pool, {org, person, role, token: apiToken}: Creator, input: CreateEmbedTokenInput) =>
   db.transaction(async (tx): Promise<{token: EmbedTokenRow; secret: string}> => {
-    await findVisible(tx, {org, person, rank: role, id: input.template})
+    await findTarget(tx, org, await findVisible(tx, {org, person, rank: role, id: input.template}))
     const origins = (await findSettings(tx, org))?.embedOrigins ?? []
     if (!origins.includes(input.origin))
       throw new Refusal(

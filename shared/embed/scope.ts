@@ -5,7 +5,6 @@ import {Refusal} from '../errors.ts'
 /** What an embed token may do: create and run imports of one template, up to a number of rows in total. */
 export type EmbedScope = {id: string; template: string; origin: string; rowsLimit: number}
 
-/** Maximum number of imports that one embed token may create. */
 export const mostEmbedImports = 20
 
 const lock = async (tx: Tx, {id}: EmbedScope) => {

@@ -3,7 +3,7 @@ import {HELPERS} from './names.ts'
 
 let words: Record<string, string> | null = null
 
-/** Returns the description of every helper by name. A description is the comment above the helper, which begins with the helper's call. */
+/** The description of a helper is the comment above it, which begins with the helper's call. */
 export const helperWords = (): Record<string, string> => {
   words ??= readWords()
   return words

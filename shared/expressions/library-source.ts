@@ -3,10 +3,9 @@ import {LIMITS} from './limits.ts'
 import {ModuleProblem, type ModuleSource, readModule} from './module-source.ts'
 
 /**
- * Parses a library's source. The top level may contain only functions and constants. A constant may hold only plain data, functions, regular
- * expressions, and Maps and Sets of these. So a library cannot store data of one row for the next. Imports and asynchronous code are refused.
- * Also refused are getters, computed keys, keys such as `toString`, and variables named Map, Set or Object. With these, a library could create a
- * closure with state.
+ * The top level may contain only functions and constants. A constant may contain only plain data, functions, regular expressions, and Maps and Sets
+ * of these, so that no data of one row reaches the next. Imports and asynchronous code are refused. Getters, computed keys, keys such as `toString`,
+ * and variables named Map, Set or Object are refused too, because they would allow closures with state.
  */
 export const readLibrarySource = (source: string): ModuleSource => {
   if (source.length > LIMITS.libraryChars)
@@ -41,7 +40,7 @@ const REFUSED: Record<string, string> = {
 const TRUSTED = ['Map', 'Set', 'Object']
 
 /**
- * Keys of functions that JavaScript calls implicitly while the library loads, when an operator, a template or brackets use an object. Through
+ * JavaScript calls functions with these keys implicitly, when an operator, a template or brackets use an object while the library loads. Through
  * `__proto__`, an object would inherit such functions.
  */
 const RUN_UNASKED = new Set(['toString', 'valueOf', '__proto__'])
@@ -49,7 +48,6 @@ const keyOf = (key: AnyNode) => (key.type === 'Identifier' ? key.name : key.type
 
 type SourcePlace = Statement | ModuleDeclaration
 
-/** Returns the first node of a top-level statement that is not allowed, or null. */
 const strayStatement = (statement: SourcePlace): (Node & {type: string}) | null => {
   if (statement.type === 'ExportNamedDeclaration')
     return statement.source
@@ -124,13 +122,13 @@ const isRefused = (node: AnyNode) =>
   ('async' in node && node.async === true)
 
 /**
- * Whether a node is part of `<!--`. A library runs as a script, in which `<!--` begins a comment, but it is parsed as a module, in which
- * `<!--` is three operators.
+ * Returns whether a node is part of `<!--`. A library runs as a script, in which `<!--` begins a comment, but is parsed as a module, in which `<!--`
+ * is three operators.
  */
 const isOldComment = (node: AnyNode, source: string) =>
   node.type === 'UpdateExpression' && source.slice(node.start - 2, node.start + 2) === '<!--'
 
-/** Finds a node by depth-first search. The search is not recursive, because the source may be nested as deeply as the parser allows. */
+/** The search is not recursive, because the source may be nested as deeply as the parser allows. */
 const findBelow = (root: AnyNode, matches: (node: AnyNode) => boolean): AnyNode | null => {
   const open: unknown[] = [root]
   while (open.length) {

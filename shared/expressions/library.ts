@@ -10,17 +10,6 @@ import type {CompiledLibrary, FaultCode, NullablePosition} from './protocol.ts'
 import type {Sandbox} from './sandbox.ts'
 import {sandboxUnavailable} from './sandbox-thread.ts'
 
-/*
- * The functions that routes and the engine call:
- *
- *   checkLibrary(sandbox, {manifest, source, namespace?}) → {ok: true, library} | {ok: false, code, message, line, column}
- *     Before a library is published or restored. `manifest` must have been parsed by `Manifest`. `namespace`: the one in
- *     the request's path, if the path has one.
- *     Throws a Refusal SANDBOX_UNAVAILABLE if no sandbox can be started; the library is then unchecked.
- *   readLibrary({manifest, source}) → Library
- *     For `sandbox.evaluate({libraries})`, of a library that was checked when it was published. Throws ModuleProblem.
- */
-
 export type Library = {namespace: string; functions: string[]; compiled: CompiledLibrary; digest: string}
 
 type LibraryCode = 'NAMESPACE_MISMATCH' | 'NAMESPACE_RESERVED' | 'LIBRARY_SCOPE' | 'LIBRARY_LOAD' | 'LIBRARY_EXPORTS' | 'LIBRARY_EXAMPLE'
@@ -31,6 +20,7 @@ export type LibraryCheck = {ok: true; library: Library} | LibraryProblem
 
 type LibraryInput = {manifest: Manifest; source: string}
 
+/** The library must have been checked when it was published. Throws ModuleProblem. */
 export const readLibrary = ({manifest, source}: LibraryInput): Library => {
   const {namespace, functions} = manifest
   const digest = createHash('sha256')
@@ -39,7 +29,11 @@ export const readLibrary = ({manifest, source}: LibraryInput): Library => {
   return {namespace, functions: functions.map(({name}) => name), compiled: {...readLibrarySource(source), namespace}, digest}
 }
 
-/** Checks a library's names, source and exports, and then runs each example in the sandbox. Returns the first problem, or the library. */
+/**
+ * Checks a library before it is published or restored: names, source and exports, then each example in the sandbox. `manifest` must have been parsed
+ * by `Manifest`. `namespace`: the one in the request's path, if the path has one. Returns the first problem, or the library. Throws a Refusal
+ * SANDBOX_UNAVAILABLE if no sandbox can start; the library is then unchecked.
+ */
 export const checkLibrary = async (sandbox: Sandbox, input: LibraryInput & {namespace?: string}): Promise<LibraryCheck> => {
   const named = nameProblem(input)
   if (named) return named

@@ -1,8 +1,6 @@
 /** Limits of one expression, one row and one sandbox. Characters are UTF-16 units. */
 export const LIMITS = {
-  /** Maximum length of one expression. */
   sourceChars: 10_000,
-  /** Maximum depth of the nesting of one expression. */
   sourceDepth: 250,
   expressions: 1000,
   /** Time of a row for all its expressions. If a thread does not answer, the thread is ended after at most twice this time. */
@@ -12,23 +10,21 @@ export const LIMITS = {
   examplesMilliseconds: 5000,
   memoryBytes: 32 * 1024 * 1024,
   stackBytes: 256 * 1024,
-  /** Maximum number of rows in one transfer into the sandbox. */
   crossingRows: 500,
   /**
-   * Maximum characters of one transfer into the sandbox. A single row that is larger is transferred alone, up to `rowChars`. A transfer also
-   * ends early, after the row with which its answer reaches this length.
+   * Maximum characters of one transfer into the sandbox. A larger row is transferred alone, up to `rowChars`. A transfer also ends after the row with
+   * which its answer reaches this length.
    */
   crossingChars: 1_000_000,
   rowChars: 2_000_000,
   contextChars: 100_000,
   /** Maximum length of one result, as text or as JSON. */
   resultChars: 131_072,
-  /** Maximum depth of the nesting of one result. */
   resultDepth: 32,
   messageChars: 500,
   libraryChars: 256_000,
   libraryFunctions: 200,
   functionExamples: 20,
-  /** Maximum start time of a thread, after which the sandbox counts as unavailable. The limit is long enough for a loaded machine. */
+  /** Maximum start time of a thread, long enough for a loaded machine. After this time, the sandbox is unavailable. */
   startMilliseconds: 10_000,
 } as const

@@ -10,7 +10,7 @@ export class ModuleProblem extends Error {
 }
 
 /**
- * A module converted to a function body. All text keeps its position; `export` and imports are blanked out. `exports`: each exported `name`, and
+ * A module as a function body. `export` and imports are replaced by blanks, so that all text keeps its position. `exports`: each exported `name`, and
  * the `local` name of its value. `constants`: the names of all top-level declarations.
  */
 export type ModuleSource = {code: string; exports: {name: string; local: string; position: Position}[]; constants: string[]}
@@ -18,8 +18,8 @@ export type ModuleSource = {code: string; exports: {name: string; local: string;
 type Rule = (statement: Statement | ModuleDeclaration, object: (node: Node, message: string) => ModuleProblem) => void
 
 /**
- * Converts an ES module with named exports to a function body that keeps every line and column. QuickJS would load a module asynchronously
- * and resolve its imports. `check` is called with each top-level statement, and throws to refuse it.
+ * Converts an ES module with named exports to a function body, because QuickJS would load a module asynchronously and resolve its imports. `check` is
+ * called with each top-level statement, and throws to refuse the statement.
  */
 export const readModule = (source: string, check: Rule): ModuleSource => {
   const program = parseModule(source)

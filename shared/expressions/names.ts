@@ -51,10 +51,7 @@ export const GLOBALS = [
   'decodeURIComponent',
 ] as const
 
-/**
- * Properties that lead to constructors and so to other code. They are refused on every value except `row`, whose columns may have these
- * names.
- */
+/** These properties lead to constructors and so to other code. They are refused on every value except `row`, whose columns may have these names. */
 export const FORBIDDEN_PROPERTIES = new Set(['constructor', '__proto__', 'prototype'])
 
 const RESERVED = new Set<string>([

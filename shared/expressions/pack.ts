@@ -3,9 +3,8 @@ import type {PreparedProgram} from './program.ts'
 import type {Batch, ExpressionRow} from './sandbox.ts'
 
 /**
- * Rows for one transfer. `rows` is JSON. If `width` is above 0, `rows` has flat cells of the fields that are read, `width` per row. If `width`
- * is 0, `rows` has whole rows as objects, or nulls if no field is read. `numbers`: the number of each row. `split` returns one transfer for
- * each of the rows.
+ * `rows` is JSON. If `width` is above 0, `rows` has flat cells of the fields that are read, `width` per row. If `width` is 0, `rows` has whole rows
+ * as objects, or nulls if no field is read. `split` returns one transfer for each row.
  */
 export type PackedRows = {rows: string; width: number; numbers: readonly number[]; split: () => Iterable<PackedRows>}
 
@@ -34,10 +33,7 @@ function* packPart(part: readonly ExpressionRow[], fields: string[] | null, numb
   }
 }
 
-/**
- * Returns the rows as flat cells. Returns null if flat cells cannot represent them: a field is missing, or is not text, number, boolean or
- * null.
- */
+/** Returns null if a field is missing, or is not text, number, boolean or null. */
 const cellsOf = (rows: readonly ExpressionRow[], fields: string[]) => {
   const cells: unknown[] = []
   for (const row of rows)

@@ -17,8 +17,8 @@ type ParseProblem = Position & {code: 'EXPRESSION_SYNTAX' | 'EXPRESSION_REFUSED'
 type ParseResult = {ok: true; parsed: ParsedExpression} | {ok: false; problem: ParseProblem}
 
 /**
- * Parses one JavaScript expression and refuses forbidden constructs, with their position. This check exists for clear messages; the sandbox
- * is safe without it.
+ * Parses one JavaScript expression and refuses forbidden constructs, with their position. The sandbox is safe without this check, which exists for
+ * clear messages.
  */
 export const parseExpression = (source: string, {namespaces = {}, columns}: KnownNames = {}): ParseResult => {
   const state: State = {namespaces, columns, fields: new Set(), wholeRow: false, readsValue: false, used: new Set(), depth: 0}
@@ -35,7 +35,7 @@ export const parseExpression = (source: string, {namespaces = {}, columns}: Know
   }
 }
 
-/** Names that the expression may use. `columns` has the columns of the rows, if they are known; other columns are then refused. */
+/** Names that the expression may use. `columns`: the columns of the rows, if known; the expression may then read no others. */
 type KnownNames = {namespaces?: Namespaces; columns?: readonly string[]}
 type State = {
   namespaces: Namespaces

@@ -10,8 +10,8 @@ export const positionAt = (source: string, offset: number): Position => {
 export const quickjsLines = (source: string): string[] => source.split('\n')
 
 /**
- * Returns the position of the topmost frame of a file in a QuickJS stack; null if the stack has no frame of this file. Columns in the stack
- * count code points. `linesBefore`: number of lines of the compiled file before the source.
+ * Returns the position of the topmost frame of a file in a QuickJS stack, or null. Columns in the stack count code points. `linesBefore`: the number
+ * of lines of the compiled file before the source.
  */
 export const positionInStack = (stack: string, file: string, source: string, linesBefore: number): Position | null => {
   const at = stack.split('\n').find(frame => frame.includes(`${file}:`))

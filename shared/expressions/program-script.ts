@@ -6,9 +6,9 @@ import type {SandboxProgram} from './protocol.ts'
 export const PROGRAM_FILE = 'program'
 
 /**
- * Joins all expressions of a program into one function, because one call per expression would cost as much as a short expression. Names with
- * `$` are internal; expressions cannot use them, because the parser refuses unknown names. `refused`: the indexes of expressions that do not
- * compile; each becomes `undefined`. `lines` has the number of lines before each expression.
+ * Joins all expressions into one function, because one call per expression would cost as much as a short expression. Expressions cannot use names
+ * with `$`, because the parser refuses unknown names. `refused`: the indexes of expressions that do not compile; each becomes `undefined`. `lines`:
+ * the number of lines before each expression.
  */
 export const programScript = (program: SandboxProgram, refused: ReadonlySet<number>): {script: string; lines: number[]} => {
   const lines: number[] = []

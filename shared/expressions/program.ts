@@ -5,15 +5,12 @@ import {PROGRAM_FILE, programScript} from './program-script.ts'
 import type {Fault, FaultCode, RefusedProgram, SandboxProgram} from './protocol.ts'
 import type {Batch, EvaluationCode, EvaluationError, ExpressionOutcome, ExpressionSource} from './sandbox.ts'
 
-/** Expressions prepared for a thread, and functions that assign the answers of the thread to the names of the expressions. */
+/** Expressions prepared for a thread, and functions that convert the thread's answers to outcomes by expression name. */
 export type PreparedProgram = ReturnType<typeof prepare>
 
 type ProgramInput = Pick<Batch, 'expressions' | 'libraries' | 'context'>
 
-/**
- * Prepares a batch's expressions. If the batch has the same expressions, context and libraries as the last one, returns the last program,
- * because parsing costs more than evaluating a batch.
- */
+/** Returns `last` if the expressions, context and libraries are the same, because parsing costs more than evaluating a batch. */
 export const prepareProgram = (given: ProgramInput, last: PreparedProgram | null) => {
   const key = JSON.stringify([given.expressions, given.context, (given.libraries ?? []).map(({digest}) => digest)])
   return last?.key === key ? last : prepare(key, given)
@@ -50,7 +47,6 @@ const prepare = (key: string, {expressions, libraries = [], context}: ProgramInp
 
 const sourceOf = (given: ExpressionSource) => (typeof given === 'string' ? {source: given, value: null} : given)
 
-/** Returns all fields that the expressions read, or null if an expression may read any field. */
 const fieldsOf = (expressions: {value: string | null; parsed: ParsedExpression}[]) => {
   const fields = new Set<string>()
   for (const {value, parsed} of expressions) {
@@ -75,15 +71,12 @@ const answersOf = (names: string[], program: SandboxProgram, failed: Record<stri
       ...(positionInStack(stack, PROGRAM_FILE, program.expressions[index]!.source, lines[index]!) ?? nowhere),
     }),
     allFail: (error: Pick<EvaluationError, 'code' | 'message'>) => rowOf({...error, ...nowhere}),
-    /**
-     * Returns the errors of a row that caused a fault. The row has no values; each of its expressions gets the error, which names the
-     * expression that ran.
-     */
+    /** Returns the outcomes of a row that caused a fault. Each expression gets the error, which names the expression that ran. */
     faulted: ({fault, expression}: Fault) => {
       const name = names[expression]
       return rowOf({code: fault, message: `${MESSAGES[fault]}${name === undefined || names.length === 1 ? '' : ` (${name})`}`, ...nowhere})
     },
-    /** Records the expressions that QuickJS does not compile. They fail in every row. */
+    /** Expressions that QuickJS does not compile fail in every row. */
     refuse: (refused: RefusedProgram[]) => {
       for (const {index, message, line, column} of refused)
         failed[names[index]!] = {error: {code: 'EXPRESSION_SYNTAX', message, line, column}}

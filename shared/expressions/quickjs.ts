@@ -1,17 +1,13 @@
 import type {QuickJSContext, QuickJSHandle} from 'quickjs-emscripten-core'
 
-/**
- * A failure of the runtime: it has no time, memory or stack left, or the service's own scripts failed. The expression's own errors are not
- * faults.
- */
+/** A failure of the runtime: time, memory or stack is exhausted, or the service's own scripts failed. Errors of an expression are not faults. */
 export class SandboxFault extends Error {}
 
 type EvaluatedScript = {value: QuickJSHandle} | {message: string; stack: string}
 
 /**
- * Evaluates and calls code inside a context. A handle keeps its value alive, and a run of a million rows creates thousands of handles.
- * `release` frees all handles made since the last `keep` or `release`; `keep` retains them. After a fault nothing is released, because the
- * whole memory is dropped.
+ * A handle keeps its value alive, and a run of a million rows creates thousands of handles. `release` frees all handles made since the last `keep` or
+ * `release`; `keep` retains them. After a fault nothing is released, because the whole memory is dropped.
  */
 export const openInside = (context: QuickJSContext) => {
   let owned: QuickJSHandle[] = []
@@ -50,7 +46,7 @@ export const demand = (evaluated: EvaluatedScript) => {
   return evaluated.value
 }
 
-/** Returns message and stack of a thrown error. If memory ran out, the error object may be missing. */
+/** If memory ran out, the error object may be missing. */
 const thrownOf = (context: QuickJSContext, error: QuickJSHandle) => {
   const {message = 'out of memory', stack = ''} = (context.dump(error) ?? {}) as {message?: string; stack?: string}
   return {message: String(message), stack: String(stack)}

@@ -34,7 +34,7 @@ export const openRuntime = async ({began, isOver, scripts}: Host) => {
   const {driver, helpers} = openDriver(context, inside, {began, scripts})
   inside.keep()
 
-  /** Sets the program that later transfers run. Returns the expressions that the parser accepted but QuickJS does not compile. */
+  /** Sets the program for later transfers. Returns the expressions that the parser accepted but QuickJS does not compile. */
   const define = (program: SandboxProgram): RefusedProgram[] => {
     inside.call(driver.forget)
     const given = program.context === undefined ? context.undefined : inside.call(driver.data, inside.text(program.context))
@@ -55,10 +55,7 @@ export const openRuntime = async ({began, isOver, scripts}: Host) => {
     return answer
   }
 
-  /**
-   * Loads a library and runs its examples, each with the time limit of a row, until their total time is used up. Returns the kinds of its
-   * exports and the results.
-   */
+  /** Loads a library and runs its examples, each with the time limit of a row, until their total time is used up. */
   const check = (library: CompiledLibrary, examples: Example[]): CheckedLibrary => {
     inside.call(driver.forget)
     const compiled = inside.tryEvaluate(libraryScript(library), fileOf(library))
@@ -106,24 +103,18 @@ const openDriver = (context: QuickJSContext, inside: Inside, {began, scripts}: P
 
 const fileOf = ({namespace}: {namespace: string}) => `library:${namespace}`
 
-/**
- * Returns the script that loads a library. Only the library's top level can throw while it loads. Line n of the source is line n + 1 of the
- * script.
- */
+/** Line n of the source is line n + 1 of the script. Only the library's top level can throw while the script loads. */
 const libraryScript = ({code, exports, constants}: CompiledLibrary) =>
   `((helpers) => {"use strict";\n${code}\nreturn {exports: {${exports.map(({name, local}) => `${JSON.stringify(name)}: ${local}`).join(', ')}}, constants: [${constants.join(', ')}]}\n})`
 
 /**
- * Returns the script that builds a row from flat cells. It writes field names as string literals, so they may contain any characters. The
- * row is not frozen, because no expression can access it as a whole.
+ * The script builds a row from flat cells. Field names are string literals, so they may contain any characters. The row is not frozen, because no
+ * expression can access the whole row.
  */
 const makeScript = (fields: string[]) =>
   `(cells, at) => ({${fields.map((field, index) => `[${JSON.stringify(field)}]: cells[at + ${index}]`).join(', ')}})`
 
-/**
- * Compiles one expression alone, because in the whole program its error would hide the errors of the others. Returns the error, or an empty
- * list.
- */
+/** Compiles one expression alone, because in the whole program its error would hide the errors of the others. */
 const refusedBy = (inside: Inside, program: SandboxProgram, index: number): RefusedProgram[] => {
   const compiled = inside.tryEvaluate(expressionScript(program, index), 'expression')
   if (!('stack' in compiled)) return []

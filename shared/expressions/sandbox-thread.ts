@@ -14,7 +14,7 @@ import {
   WATCH,
 } from './protocol.ts'
 
-/** Handle of a sandbox thread. It gets one request at a time and is ended if a row does not finish. */
+/** The thread gets one request at a time and is ended if a row does not finish. */
 export type SandboxThread = ReturnType<typeof startThread>
 
 /**
@@ -61,7 +61,7 @@ export const startThread = (milliseconds: number) => {
     const left = () => (watch[WATCH.since] || asked + LIMITS.startMilliseconds) + milliseconds * HARD_LIMIT - monotonicMilliseconds()
     const watchdog = watchOver(left, milliseconds / 4, () => {
       onEnd = died('EXPRESSION_TIMEOUT', hasWorked(before, milliseconds), spent())
-      // A late answer of the ending thread must be ignored, so that it is not taken as the answer to the next request.
+      // A late answer of the ending thread must not be taken as the answer to the next request.
       onMessage = () => {}
       void worker.terminate()
     })
@@ -93,28 +93,28 @@ const openWorker = (workerData: object) => {
   }
 }
 
-/** Returns the environment variables of the thread: only the compile cache directory, which halves the CPU time of its start. */
+/** The thread gets only the compile cache directory, which halves the CPU time of its start. */
 const environment = () => {
   const directory = getCompileCacheDir()
   return directory ? {NODE_COMPILE_CACHE: dirname(directory)} : {}
 }
 
-/** Returns the refusal for callers whose expressions were not evaluated, because the sandbox failed and not the expression. */
+/** The refusal for callers whose expressions were not evaluated because the sandbox failed. */
 export const sandboxUnavailable = (cause?: unknown) =>
   Object.assign(new Refusal('SANDBOX_UNAVAILABLE', 'The sandbox for expressions did not answer. Try again in a moment'), {cause})
 
-/** Whether this process used the CPU for at least half of a row's time limit. If not, the machine was overloaded. */
+/** If this process used less CPU than half of a row's time limit, the machine was overloaded. */
 const hasWorked = (before: NodeJS.CpuUsage, milliseconds: number) => {
   const {user, system} = process.cpuUsage(before)
   return (user + system) / 1000 > milliseconds / 2
 }
 
-/** The longest normal delay of a timer. A longer delay means that the process was suspended. */
+/** The maximum normal delay of a timer. A longer delay means that the process was suspended. */
 const LATE_MILLISECONDS = 50
 
 /**
- * Calls `expire` when `left` reaches 0. It checks repeatedly, because `left` changes when a row begins. If this thread was suspended (a
- * stopped process), so was the other thread, and the time of the suspension does not count.
+ * Calls `expire` when `left` reaches 0. Checks `left` repeatedly, because it changes when a row begins. If the process was suspended, the sandbox
+ * thread was suspended too, so the time of the suspension is not counted.
  */
 const watchOver = (left: () => number, everyMilliseconds: number, expire: () => void) => {
   let timer: NodeJS.Timeout

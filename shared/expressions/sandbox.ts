@@ -43,19 +43,18 @@ export type Batch<Name extends string = string> = {
 }
 
 /**
- * Evaluates expressions in one QuickJS thread, for one run or one caller of one org. Calls are queued. A fault destroys the runtime, never
- * the process. After a fault, the batch is repeated row by row: the failing row gets the error, the other rows get their values. So a row
- * that exceeds its time limit takes twice the limit. Throws `SANDBOX_UNAVAILABLE` if no thread can start, or the reason of the batch's
- * signal. Close the sandbox after use; an idle sandbox does not keep the process alive.
+ * Evaluates expressions in one QuickJS thread, for one run or one caller of one org. Calls are queued. After a fault, the batch is repeated row by
+ * row: only the failing row gets the error, but a row above its time limit takes twice the limit. Throws `SANDBOX_UNAVAILABLE` if no thread can
+ * start, or the reason of the batch's signal. Close the sandbox after use; an idle sandbox does not keep the process alive.
  */
 export type Sandbox = {
   evaluate<Name extends string>(batch: Batch<Name>): Promise<Record<Name, ExpressionOutcome>[]>
-  /** Sends one request to a thread, after replacing a dead thread. It is used to check libraries. */
+  /** Sends one request to a thread, after replacing a dead thread. Libraries are checked by such requests. */
   ask<Kind extends Request['kind']>(request: Extract<Request, {kind: Kind}>): Promise<{answer: SandboxAnswers[Kind]} | Fault>
   close(): Promise<void>
 }
 
-/** Options of a sandbox. `onFault` is called for every fault: for the transfer, and then for each failed attempt at the row alone. */
+/** `onFault` is called for every fault: for the transfer, and then for each failed attempt at the row alone. */
 type Options = {rowMilliseconds?: number; onFault?: (fault: Fault) => void}
 
 export const openSandbox = (options: Options = {}): Sandbox => {

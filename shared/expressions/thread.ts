@@ -22,10 +22,7 @@ const began = (row: number, expression: number) => {
   watch[WATCH.expression] = expression
 }
 
-/**
- * Sets the deadline. Loading may take longer than a row's time limit. So `since` is set to one such limit before the deadline, and the caller
- * does not end the thread too early.
- */
+/** Loading may take longer than a row. So `since` is set to one row limit before the deadline, and the caller does not end the thread too early. */
 const allow = (time: number) => {
   deadline = monotonicMilliseconds() + time
   watch[WATCH.since] = deadline - milliseconds
@@ -33,8 +30,8 @@ const allow = (time: number) => {
 }
 
 /**
- * Whether the deadline has passed and this thread has used the CPU for more than half of the time limit of a row. A stopped process or an
- * overloaded machine thus does not end a row.
+ * A row is over only if this thread also used the CPU for more than half of a row's time limit. So a suspended process or an overloaded machine does
+ * not end a row.
  */
 const isOver = () => monotonicMilliseconds() > deadline && spentMilliseconds() > milliseconds / 2
 
@@ -61,8 +58,8 @@ const perform = async (request: Request): Promise<SandboxAnswer> => {
 }
 
 /**
- * Whether the row itself caused the fault. This is certain in a new runtime, which has no leftovers of other rows. It also counts as certain if
- * the row used much CPU time, because retrying the row would take as long again.
+ * Returns whether the row itself caused the fault. This is certain in a new runtime, which has no leftovers of other rows. A row that used much CPU
+ * time is also treated as the cause, because a retry would take as long again.
  */
 const isCertain = () => runs <= 1 || spentMilliseconds() > milliseconds / 6
 

@@ -2,8 +2,8 @@ const MOST_ZONES = 50
 const formats = new Map<string, Intl.DateTimeFormat | null>()
 
 /**
- * Returns a zone's offset from UTC in minutes at a moment, or null for an unknown zone. Helpers use no other host function. They need this one,
- * because QuickJS has no time zones and Node's ICU has the IANA table. The result depends only on the arguments and on Node's build.
+ * Returns a zone's offset from UTC in minutes at a moment, or null for an unknown zone. This is the helpers' only host function: QuickJS has no time
+ * zones, and Node's ICU has the IANA table. The result depends only on the arguments and on Node's build.
  */
 export const zoneOffset = (zone: string, moment: number): number | null => {
   const format = formatOf(zone)

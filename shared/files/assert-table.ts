@@ -2,9 +2,9 @@ import {Refusal} from '../errors.ts'
 import {sampleBytes} from './text/sniff.ts'
 
 /**
- * Throws NOT_A_TABLE for a web page, XML or JSON, by the structure of the file's first bytes. JSON with records is accepted. If the content type
- * is HTML or XML, broken markup is refused too. If it is JSON, a single JSON string is refused too. The content type alone decides nothing,
- * because servers also label CSV as HTML.
+ * Throws NOT_A_TABLE if the first bytes of a file have the structure of a web page, XML, or JSON without records. If the content type is HTML or XML,
+ * broken markup is refused too. If the content type is JSON, a single JSON string is refused too. The content type alone decides nothing, because
+ * servers also label CSV as HTML.
  */
 export const assertTable = (sample: Uint8Array, contentType = ''): void => {
   const text = asciiOf(sample)
@@ -20,8 +20,8 @@ const notATable = (kind: string) =>
   )
 
 /**
- * Returns a sample as Latin-1 text without byte order mark, NULs and surrounding blanks. The structure of a file is ASCII, so it looks equal in
- * every encoding.
+ * Returns a sample as Latin-1 text without byte order mark, NULs and surrounding blanks. The structure of a file is ASCII and so looks equal in every
+ * encoding.
  */
 const asciiOf = (sample: Uint8Array) =>
   Buffer.from(sample.buffer, sample.byteOffset, sample.byteLength)
@@ -41,9 +41,9 @@ const PROLOGUE = /^\s*<(!--[\s\S]*?-->|!doctype[^<>]*>|\?[a-z][^<>]*>|(meta|link
 const ELEMENT = /^\s*<([a-z_][^\s<>/=,;|"']*)((\s[^<>]*)?\/?)>/i
 
 /**
- * Whether a text is markup: elements contain all of its characters. A cell such as `<b>Name</b>` or `<a@example.org>` is not markup, because a
- * delimiter or text follows its first element. An element without an end tag counts as markup if it is `html`, `head` or `body`. In a sample
- * that is cut off, it also counts if it contains elements.
+ * Returns whether a text is markup: elements contain all of its characters. A cell such as `<b>Name</b>` or `<a@example.org>` is not markup, because
+ * a delimiter or text follows its first element. An element without an end tag is markup if it is `html`, `head` or `body`, or if the sample is cut
+ * off and the element contains elements.
  */
 const isMarkup = (text: string, isCut: boolean): boolean => {
   if (!text.startsWith('<')) return false
@@ -79,12 +79,12 @@ const isUnclosed = (inside: string, name: string, isCut: boolean) => {
 }
 
 /**
- * Whether a file is JSON with records: an array of objects, or one object per line. A single object does not count, because it may be an error
- * message.
+ * Returns whether a file is JSON with records: an array of objects, or one object per line. Returns false for a single object, because it may be an
+ * error message.
  */
 export const isJsonRecords = (sample: Uint8Array): boolean => {
   const text = asciiOf(sample)
-  // A file that ends within a record counts as JSON too. The JSON reader then reports where the file ends.
+  // A file that ends within a record is accepted here. The JSON reader then reports where the file ends.
   return isJson(text, true) && isListOfObjects(text)
 }
 
@@ -94,10 +94,7 @@ const JSON_START = /^(\{\s*("[^"\\]*(\\.[^"\\]*)*"\s*:|\})|\[)/
 const JSON_STRING = /^"[^"\\]*(\\.[^"\\]*)*"$/
 const JSON_TOKEN = /\s*("[^"\\]*(?:\\[\s\S][^"\\]*)*"|-?\d[\d.eE+-]*|true|false|null|[[\]{}:,])/y
 
-/**
- * Whether a text has the tokens of one JSON object or array, or of one object per line (JSON Lines). `isCut`: the last object or array may be
- * incomplete.
- */
+/** Returns whether a text has the tokens of one JSON object or array, or of JSON Lines. `isCut`: the last object or array may be incomplete. */
 const isJson = (text: string, isCut: boolean): boolean => {
   if (!JSON_START.test(text)) return false
   let depth = 0

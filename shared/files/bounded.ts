@@ -1,6 +1,5 @@
 import {Refusal} from '../errors.ts'
 
-/** Maximum bytes of a file made from a run. */
 const fileLimit = 64 * 1024 * 1024
 
 export type TextPiece = {
@@ -9,15 +8,14 @@ export type TextPiece = {
 }
 
 /**
- * Options of `bounded`. `limit`: bytes. If `onCut` is given, the file ends before a piece that would exceed the limit, and `onCut` gets the
- * number of rows so far. The file never ends before the first piece with rows, so this piece must be smaller than the limit. `otherwise`: the
- * advice at the end of the refusal.
+ * `limit`: bytes. If `onCut` is given, the file ends before a piece that would exceed the limit, and `onCut` gets the number of rows so far. The file
+ * never ends before the first piece with rows, so this piece must be smaller than the limit. `otherwise`: the advice at the end of the refusal.
  */
 type Options = {limit?: number | undefined; onCut?: ((rows: number) => void) | undefined; otherwise?: string | undefined}
 
 /**
- * Yields the pieces of a file as UTF-8. Without `onCut`, a piece that exceeds the limit and all later pieces are only counted. At the end, the
- * generator then throws `RESULTS_TOO_LARGE` with the rows and bytes of the whole file.
+ * Yields the pieces of a file as UTF-8. Without `onCut`, a piece that exceeds the limit and all later pieces are only counted. At the end,
+ * `RESULTS_TOO_LARGE` is thrown with the rows and bytes of the whole file.
  */
 export async function* bounded(
   pieces: AsyncIterable<TextPiece>,

@@ -2,7 +2,7 @@ import {readNamedDate} from './named-date.ts'
 
 export type CellKind = 'integer' | 'decimal' | 'boolean' | 'date' | 'email' | 'url' | 'phone' | 'text'
 export type DateOrder = 'dmy' | 'mdy' | 'ymd'
-/** What a cell looks like: its kind, and the facts that are needed to read the cell as this kind. */
+/** What a cell looks like: its kind, and facts that are needed to read the cell as this kind. */
 type CellLook = {
   kind: CellKind
   leadingZeros?: boolean
@@ -112,10 +112,7 @@ const numberLook = (value: string) => {
   return group === ',' ? look.pointInteger : group === '.' ? look.commaInteger : look.integer
 }
 
-/**
- * Returns the look of a date. A date proves its order if it is valid in that order only. `05/05/2024` is the same date in both orders and
- * proves nothing.
- */
+/** A date proves its order if it is valid in that order only. `05/05/2024` is the same date in both orders and proves nothing. */
 const dateLook = (value: string) => {
   const [, first, separator, second, third] = dateShape.exec(value) ?? []
   if (!first || !second || !third) return
@@ -128,7 +125,7 @@ const dateLook = (value: string) => {
   return asDmy ? look.dmy : asMdy ? look.mdy : asYmd ? look.ymd : undefined
 }
 
-/** Returns the look of a date with the name of a month. Such a date proves no order of the column. */
+/** A date with the name of a month proves no order of the column. */
 const namedDateLook = (value: string) => {
   const named = readNamedDate(value)
   return named && isDay(named.day) ? look.date : undefined

@@ -33,7 +33,6 @@ export type ColumnReading = Omit<Choice, 'numbers'> & {
 export const Choices = z.record(z.string(), Choice).describe('By column: the choices of a user where its values are ambiguous')
 export type Choices = z.infer<typeof Choices>
 
-/** Changes of choices as a request sends them. Null removes the choice of a column. */
 export const ChoiceChanges = z
   .record(z.string(), Choice.nullable())
   .refine(changes => Object.keys(changes).length <= 1000, 'At most 1,000 columns')
@@ -42,9 +41,7 @@ export type ChoiceChanges = z.infer<typeof ChoiceChanges>
 
 type Column = Pick<ColumnEvidence, 'name' | 'dates' | 'marks'> & {stored?: StoredWorkbook}
 
-/**
- * Returns how each column's values are read. A choice takes precedence over what the values prove. Columns without a reading are left out.
- */
+/** A choice takes precedence over what the values prove. Columns without a reading are omitted. */
 export const readingsOf = (columns: Column[], choices: Choices): Record<string, ColumnReading> =>
   Object.fromEntries(
     columns.flatMap(column => {
@@ -85,9 +82,9 @@ export const decimalMarkOf = ({marks, stored}: Pick<Column, 'marks' | 'stored'>,
 const isFormatted = ({stored}: Pick<Column, 'stored'>) => Boolean(stored?.percent || stored?.padded || stored?.scaled)
 
 /**
- * Returns whether the displayed or the stored numbers of a column are read; null if they do not differ. Without a choice, a column with
- * percentages is read as displayed. So is a column with padded numbers, unless it is read as numbers. Other columns, such as those displayed in
- * thousands, are read as stored.
+ * Returns whether the displayed or the stored numbers of a column are read; null if they do not differ. Without a choice, the displayed numbers are
+ * read if the column has percentages, or if it has padded numbers and is not read as numbers. Other columns, such as those displayed in thousands,
+ * are read as stored.
  */
 export const numbersOf = (column: Pick<Column, 'stored'>, choice?: Choice): 'displayed' | 'stored' | null => {
   if (!isFormatted(column)) return null
@@ -96,7 +93,7 @@ export const numbersOf = (column: Pick<Column, 'stored'>, choice?: Choice): 'dis
 }
 
 /**
- * Returns a function that returns how the numbers of a column are read: by its choice, or `auto` without a choice. A read that replaces the
+ * The returned function returns how the numbers of a column are read, from the choices alone: `auto` without a choice. A read that replaces the
  * evidence uses this function, because it cannot use the evidence.
  */
 export const numbersChosen = (choices: Choices) => (column: string) => {

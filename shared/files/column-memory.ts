@@ -6,8 +6,8 @@ const sampleCount = 5
 const sampleCharacters = 200
 
 /**
- * Remembers up to `limit` distinct values of one column with their looks. If the column has more distinct values, the memory drops all of them
- * and only estimates their number.
+ * Remembers up to `limit` distinct values of one column with their looks. Above the limit, the memory drops all values and only estimates their
+ * number.
  */
 export const openColumnMemory = (limit: number) => {
   let known: Map<string, number> | undefined = new Map()
@@ -38,5 +38,5 @@ export const openColumnMemory = (limit: number) => {
 
 const keyOf = (value: string) => (value.length > longestKey ? hash('sha1', value) : value)
 
-/** Returns the beginning of a value as a copy, because a slice would keep the whole long cell in memory. */
+/** Copies the beginning of a value, because a slice would keep the whole long cell in memory. */
 const sampleOf = (value: string) => (value.length > sampleCharacters ? Buffer.from(value.slice(0, sampleCharacters)).toString() : value)

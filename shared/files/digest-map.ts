@@ -2,8 +2,8 @@ import {hash} from 'node:crypto'
 
 const words = 4
 /**
- * The most keys of a map; callers check `isFull`. The table has up to 2^22 entries of 20 bytes, so at most 84 MB. While the table grows for the
- * last time, the old table takes another 42 MB.
+ * The maximum number of keys; callers check `isFull`. The table then takes at most 84 MB (2^22 entries of 20 bytes), and another 42 MB while it grows
+ * for the last time.
  */
 const mostKeys = 2_000_000
 

@@ -30,7 +30,7 @@ export const openEstimate = (values: string[] = []) => {
   }
 }
 
-/** Hashes a value: FNV-1a over the characters, then the finalizer of MurmurHash3, so that each bit of the value affects all bits of the hash. */
+/** FNV-1a over the characters, then the finalizer of MurmurHash3, so that each bit of the value affects all bits of the hash. */
 const hashOf = (value: string) => {
   let hash = 0x811c9dc5
   for (let index = 0; index < value.length; index++) hash = Math.imul(hash ^ value.charCodeAt(index), 0x01000193)

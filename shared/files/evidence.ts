@@ -35,13 +35,13 @@ export type ColumnEvidence = {
 
 export type Evidence = {columns: ColumnEvidence[]; rows: number; ragged: RaggedRows; struck: RaggedRows}
 
-// The most distinct values that are kept for all columns together, but at least ten per column. Limits the memory for thousands of columns.
+// The maximum number of distinct values kept for all columns together, but at least ten per column. It limits the memory for thousands of columns.
 const distinctBudget = 200_000
 const [fewestDistinct, mostDistinct] = [10, 1000]
 
 /**
- * Collects facts about each column in one pass with constant memory. Cells of ragged rows may be shifted, and rows that cleaning excluded
- * (`struck`) are not written. So rows of both kinds are only counted.
+ * Collects facts about each column in one pass with constant memory. Ragged rows, whose cells may be shifted, and rows that cleaning excluded
+ * (`struck`) are only counted.
  */
 export const openEvidence = (names: string[]) => {
   const limit = Math.min(mostDistinct, Math.max(fewestDistinct, Math.floor(distinctBudget / Math.max(1, names.length))))
@@ -79,7 +79,7 @@ const openColumn = (name: string, limit: number) => {
     replaced: null,
   }
   let [empties, longest] = [0, 0]
-  /** Adds the cells of one column. The look of a value is computed once while the memory holds the value. */
+  /** The memory caches the look of each value. */
   const add = (rows: FileRow[], index: number) => {
     for (const {cells, rowNumber} of rows) {
       const cell = cells[index]!

@@ -6,15 +6,12 @@ import type {EncodingCandidate} from './text/encoding-candidates.ts'
 import type {FormattedCells, StoredWorkbook, WorkbookEvidence, XlsxFile} from './xlsx/xlsx-file.ts'
 
 /**
- * Text facts of a CSV file. `bad`: bytes that are invalid in its encoding. `candidates`: possible encodings, if the encoding is uncertain.
- * Invalid bytes make it uncertain too, unless it is UTF-16 or UTF-32.
+ * `bad`: bytes that are invalid in the file's encoding. `candidates`: possible encodings, if the encoding is uncertain, or if bytes are invalid and
+ * the encoding is not UTF-16 or UTF-32.
  */
 export type TextEvidence = {bad: BadBytesFound | null; candidates?: EncodingCandidate[]}
 
-/**
- * Facts found in a file. Only workbooks have `stored`, `formatted` and `workbook`; only CSV files have `text`. For `header`, see
- * `proposeHeader`.
- */
+/** Only workbooks have `stored`, `formatted` and `workbook`; only CSV files have `text`. For `header`, see `proposeHeader`. */
 export type ExaminedFile = Omit<Evidence, 'columns'> & {
   columns: (ColumnEvidence & {stored?: StoredWorkbook; formatted?: FormattedCells})[]
   fileColumns: string[]

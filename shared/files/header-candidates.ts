@@ -16,8 +16,8 @@ const mostCells = 100
 const longestCell = 100
 
 /**
- * Returns the first non-empty rows of a file, at most 30, including rows above the header. Of a CSV file, only the first 64 KiB are read. At
- * most 100 cells of a row and 100 characters of a cell are kept.
+ * Returns the first 30 non-empty rows of a file, including rows above the header. Only the first 64 KiB of a CSV file are read. Rows are cut at 100
+ * cells, and cells at 100 characters.
  */
 export const listHeaderCandidates = async (
   deps: FileDeps,

@@ -51,7 +51,7 @@ export const ingest = async <Found>(upload: IncomingUpload, read: (file: NewFile
   }
 }
 
-/** Opens a stream into one object of the storage. `keep` waits if storage is slower than the sender, and throws storage errors. */
+/** `keep` waits if storage is slower than the sender, and throws storage errors. */
 const openUploadTarget = (storage: Storage, key: string) => {
   // The listener prevents an unhandled 'error' event. Errors are handled where they are awaited.
   const stream = new PassThrough().on('error', () => {})
@@ -76,7 +76,7 @@ const openUploadTarget = (storage: Storage, key: string) => {
 type ByteCount = {bytes: number; hash: Hash}
 type KeepUpload = (chunk: Uint8Array) => Promise<void>
 
-/** Yields each chunk of the body after storage has accepted the chunk. Throws if the body exceeds `maxBytes`. */
+/** Yields each chunk of the body after storage has accepted the chunk. */
 async function* copied({body, maxBytes}: IncomingUpload, count: ByteCount, keep: KeepUpload): AsyncGenerator<Uint8Array, void, undefined> {
   const chunks = body instanceof Readable ? body.iterator({destroyOnReturn: false}) : body
   for await (const chunk of unbroken(chunks, count)) {

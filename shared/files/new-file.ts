@@ -23,10 +23,7 @@ export type FileFormat = 'csv' | 'xlsx'
  */
 export type NewFile = {key: string; format: FileFormat; json?: boolean; reader?: ReaderOptions; named?: NamedEncodings}
 
-/**
- * The sheet of a workbook that is read, and all its sheets. `how`: why the sheet is read. `passed`: the first visible sheet, if it was skipped
- * because it has no rows.
- */
+/** `how`: why `sheet` is read. `passed`: the first visible sheet, if it was skipped because it has no rows. */
 export type XlsxSniffed = {
   sheet: string
   how: 'stated' | 'only' | 'first visible' | 'first with rows'
@@ -35,14 +32,14 @@ export type XlsxSniffed = {
 }
 export type SniffedFile = CsvSniffed | XlsxSniffed
 
-/** `corrects`: the run and the source whose failed rows the file holds, if the file is a failed.csv that names them. */
+/** `corrects`: the run and the source whose failed rows the file contains, if the file is a failed.csv that names them. */
 export type FileFindings = ExaminedFile & {reader: Reader; sniffed: SniffedFile; corrects?: FailedRowsOrigin | undefined}
 
 type NewFileDeps = {storage: Storage; limits: WorkbookLimits}
 
 /**
- * Reads the file to its end. A CSV file with an uncertain encoding is read again to find candidate encodings. A CSV file with invalid bytes is
- * read again too, unless it is in UTF-16 or UTF-32.
+ * Reads the file to its end. A CSV file is read again to find candidate encodings if its encoding is uncertain. The same is true for a file with
+ * invalid bytes that is not in UTF-16 or UTF-32.
  */
 export const readNewFile = async (deps: NewFileDeps, file: NewFile): Promise<FileFindings> => {
   if (file.format === 'xlsx') return readWorkbook(deps, file)
@@ -65,10 +62,10 @@ const csvOnly = ['encoding', 'badBytes', 'delimiter', 'quote', 'strictQuotes', '
 const xlsxOnly = ['sheet', 'range']
 
 /**
- * Reads a workbook. The workbook may be a failed.csv, the file of a run's failed rows, that was saved as a workbook. failed.csv begins with two
- * columns of reasons: the row number and the error. It has an apostrophe before each cell that a spreadsheet would execute as a formula. If
- * cells have such apostrophes and `apostrophes` is not set, the sheet is read again without the apostrophes. If the sheet begins with the
- * columns of reasons, it is read again without these columns, unless a range is stated or `headerRow` is false.
+ * The workbook may be a failed.csv, the file of a run's failed rows, that was saved as a workbook. A failed.csv begins with a row number and an error
+ * column, and has an apostrophe before each cell that a spreadsheet would execute as a formula. If cells have such apostrophes and `apostrophes` is
+ * not set, the sheet is read again without them. If it begins with the two columns, it is read again without them, unless a range is stated or
+ * `headerRow` is false.
  */
 const readWorkbook = async ({storage, limits}: NewFileDeps, {key, reader: options}: NewFile): Promise<FileFindings> => {
   const stated = (options ?? {}) as XlsxOptions

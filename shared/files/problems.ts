@@ -6,10 +6,9 @@ import type {ReaderOptions} from './reader.ts'
 import {type TextFacts, type TextProblem, textProblems} from './text/text-problems.ts'
 
 /**
- * The kinds of problems. `ambiguous`: a user must choose. `lost`: cells contain U+FFFD, for characters that were lost before the upload or bytes
- * that are invalid in the encoding. `ragged`: rows do not fit the header. `merged`: only the first cell of a merged range has its value.
- * `uncalculated`: formulas have no saved value. `undated`: cells formatted as dates hold invalid numbers. `header`: another row looks like the
- * header. `sheet`: the first visible sheet has no rows, so another sheet is read.
+ * `ambiguous`: a user must choose. `lost`: cells contain U+FFFD, for characters that were lost before the upload or invalid bytes. `uncalculated`:
+ * formulas have no saved value. `undated`: cells formatted as dates contain invalid numbers. `sheet`: the first visible sheet has no rows, so another
+ * sheet is read.
  */
 type ProblemKind = 'ambiguous' | 'lost' | 'ragged' | 'merged' | 'uncalculated' | 'undated' | 'header' | 'sheet'
 /** A problem of a source. `reader` has the reader options that solve the problem, if they are known. */
@@ -17,7 +16,6 @@ type Problem = {kind: ProblemKind | TextProblem['kind']; column: string | null; 
 
 type Column = ExaminedFile['columns'][number]
 
-/** Lists the problems of a source that a user should know or decide before the import. */
 export const problemsOf = ({columns, ragged, workbook, header, ...text}: SeenProblem, choices: Choices): Problem[] => [
   ...sheetProblems(text),
   ...('reader' in text ? textProblems(text) : []),
@@ -45,7 +43,7 @@ export const problemsOf = ({columns, ragged, workbook, header, ...text}: SeenPro
     : []),
 ]
 
-/** The facts that are checked. If `reader` is present, the facts about the file's text are checked too. */
+/** If `reader` is present, the facts about the file's text are checked too. */
 type SeenProblem = Pick<ExaminedFile, 'columns' | 'ragged' | 'workbook' | 'header'> & {sniffed?: SniffedFile | undefined} & (
     | TextFacts
     | object
@@ -65,10 +63,7 @@ const sheetProblem = ({sheet, sheets}: XlsxSniffed, passed: string): Problem => 
   }
 }
 
-/**
- * Returns the problem that a row below the first row looks like the header. The message contains no cell values, because they may be personal
- * data and messages are sent to the AI model.
- */
+/** The message contains no cell values, because they may be personal data and messages are sent to the AI model. */
 const headerProblem = ({reader}: HeaderProposal): Problem => ({
   kind: 'header',
   column: null,
@@ -92,7 +87,7 @@ const columnProblems = (column: Column, choice: Choice | undefined): FoundProble
 
 const valuesOf = ({kinds}: Column) => Object.values(kinds).reduce((sum, count) => sum + count, 0)
 
-/** Whether at least half of the values of a column are of these kinds. One date among prose makes no date column. */
+/** Returns whether at least half of a column's values are of these kinds. One date among prose makes no date column. */
 const isMostly = (column: Column, ...kinds: (keyof Column['kinds'])[]) =>
   2 * kinds.reduce((sum, kind) => sum + (column.kinds[kind] ?? 0), 0) >= valuesOf(column)
 
@@ -143,7 +138,7 @@ const digitsProblem = (column: Column, choice: Choice | undefined): FoundProblem
   }
 }
 
-/** Returns the problem of numbers displayed in thousands. Their values cannot show whether the displayed or the stored number is meant. */
+/** The values of numbers displayed in thousands cannot show whether the displayed or the stored number is meant. */
 const scaledProblem = (column: Column, choice: Choice | undefined): FoundProblem | null =>
   column.stored?.scaled && !choice?.numbers
     ? {

@@ -3,28 +3,27 @@ import type {FileHandle} from 'node:fs/promises'
 import {tmpdir} from 'node:os'
 import {openUnlinkedFile} from './unlinked-file.ts'
 
-/** A key of one row. Only keys of the same `group` are compared. `slot`: the number of the object that the key belongs to, such as a match. */
+/** Only keys of the same `group` are compared. `slot`: the number of the object that the key belongs to, such as a match. */
 type Key = {group: number; slot: number; row: number; digest: Buffer; identity: Buffer}
-/** Two rows with the same key. `isSame`: the `identity` of the two keys is equal, so both rows belong to one record. */
+/** `isSame`: the `identity` of the two keys is equal, so both rows belong to one record. */
 export type Repeat = {row: number; slot: number; earlier: {row: number; slot: number}; isSame: boolean}
 
 const words = 10
 const keyBytes = words * 4
-/** The intended number of keys in one part. The first occurrences of the keys of one part are in memory together and take up to 10 MB. */
+/** The intended number of keys in one part. The distinct keys of one part are in memory together and take up to 10 MB. */
 const keysTogether = 100_000
 const [fewestBuffered, mostBuffered] = [100, 6_000]
-/** The bytes of all buffers together, which hold keys until they are written to disk. */
+/** The bytes of all buffers together. Keys stay in a buffer until they are written to disk. */
 const bufferedBytes = 8 * 1024 ** 2
-/** The limit on keys. So many keys take 2 GB of temporary disk. */
+/** The maximum number of keys, which take 2 GB of temporary disk. */
 const mostKeys = 50_000_000
 
 type KeyBuffer = {buffer: Uint32Array; used: number; extents: {at: number; bytes: number}[]}
 
 /**
- * Finds keys that occur twice among at most 50,000,000. The result is exact except for collisions of 128-bit digests. Keys are partitioned by
- * digest and written to an unnamed temporary file, 40 bytes each. `find` then reads one part after another. So memory stays below 20 MB if
- * `expected` is at least the number of keys: 8 MB while keys are added, then the distinct keys of one part. `left` counts the keys beyond the
- * limit, which are not compared.
+ * Finds keys that occur twice; the result is exact except for collisions of 128-bit digests. Keys are partitioned by digest and written to an unnamed
+ * temporary file, and `find` reads one part after another. Memory stays below 20 MB if `expected` is at least the number of keys. `left` counts the
+ * keys beyond the limit, which are not compared.
  */
 export const openRepeats = (expected: number, {limit = mostKeys, directory = tmpdir()} = {}) => {
   const count = Math.max(1, Math.ceil(Math.min(expected, limit) / keysTogether))
@@ -78,7 +77,6 @@ export const openRepeats = (expected: number, {limit = mostKeys, directory = tmp
 
   return {add, spill, find, left: () => left, close: async () => file?.close()}
 }
-/** Returns the words of a key: its digest, the start of its identity, its row, group and slot. */
 const encodeKey = ({group, slot, row, digest, identity}: Key): number[] => [
   digest.readUInt32LE(0),
   digest.readUInt32LE(4),
@@ -94,10 +92,7 @@ const encodeKey = ({group, slot, row, digest, identity}: Key): number[] => [
 
 export type Repeats = ReturnType<typeof openRepeats>
 
-/**
- * Holds the first occurrence of each key of one part, in a hash table by digest. Keys are not objects, because there are a hundred thousand
- * of them.
- */
+/** A hash table by digest with the first occurrence of each key of one part. Keys are not objects, because a part has a hundred thousand keys. */
 const openFirsts = () => {
   let places = new Uint32Array(1024)
   let [kept, count] = [new Uint32Array(words * 512), 0]

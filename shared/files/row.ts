@@ -1,9 +1,9 @@
 import type {HeaderProposal} from './csv/header-row.ts'
 
 /**
- * A row of a file. `rowNumber` counts the rows below the header, from 1. Blank and comment lines of a CSV file are not rows. A blank row of a
- * sheet is a row if another row follows. `cells` has one text per column unless the row is `ragged`. A ragged row has non-empty cells beyond the
- * last column, or too few cells for the named columns. The run fails a ragged row as `ROW_RAGGED`; the file is still readable.
+ * `rowNumber` counts the rows below the header, from 1. Blank and comment lines of a CSV file are not rows; a blank row of a sheet is a row if
+ * another row follows. `cells` has one text per column unless the row is `ragged`. A ragged row has non-empty cells beyond the last column, or too
+ * few cells for the named columns. The run fails such a row as `ROW_RAGGED`.
  */
 export type FileRow = {
   rowNumber: number
@@ -34,11 +34,11 @@ export type Table = {
 export const chunkRows = 500
 export const maxRowCharacters = 1_048_576
 export const maxRowCells = 16_384
-/** Maximum characters of cells held in memory: a chunk ends when it has this many. */
+/** Maximum characters of cells in memory: a chunk ends when it has this many. */
 export const charactersAtOnce = 4 * maxRowCharacters
 /**
- * The most empty cells that a reader adds to the short rows of a file. Without the limit, a small file could expand to thousands of cells per
- * row.
+ * The maximum number of empty cells that a reader adds to the short rows of a file. Without the limit, a small file could expand to thousands of
+ * cells per row.
  */
 export const maxFilledCells = 200_000_000
 

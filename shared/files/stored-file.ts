@@ -15,19 +15,15 @@ export type FileDeps = {storage: Storage; config: Pick<Config, 'FILE_LIMIT_BYTES
 /** A source, or its copy in a run's snapshot. */
 export type StoredFile = {fileKey: string; reader: unknown; cleaning?: unknown; readings?: Record<string, ColumnReading> | undefined}
 
-/** An opened file. `columns` includes the columns that cleaning added; `fileColumns` does not. `workbook` is null for CSV. */
+/** `columns` includes the columns that cleaning added; `fileColumns` does not. `workbook` is null for CSV. */
 type OpenFile = Table & {fileColumns: string[]; workbook: XlsxFile | null}
 
-/**
- * Options of `openFile`. `bad` records bytes that are invalid in the encoding. Without `bad`, invalid bytes are refused unless the reader
- * accepts them.
- */
+/** `bad` records bytes that are invalid in the encoding. Without `bad`, such bytes are refused unless the reader accepts them. */
 type OpenOptions = {numbersOf?: NumbersOf; bad?: BadBytes}
 
 /**
- * Opens the stored file of a source: reads it with its reader, then cleans the rows. `rows` must be read to its end or closed. Without
- * `numbersOf`, numbers of a workbook are read as `readings` define. Numbers of a column without a reading are then read as stored, as in imports
- * that older builds began.
+ * Opens a stored file and cleans its rows. Read `rows` to the end or close it. Without `numbersOf`, `readings` defines how numbers of a workbook are
+ * read. Imports of older builds have no readings, so numbers of a column without a reading are read as stored.
  */
 export const openFile = async (
   deps: FileDeps,
@@ -45,7 +41,7 @@ export const openFile = async (
   }
 }
 
-/** Parses the cleaning steps. Throws UNREADABLE for a step that an older build stored and this build no longer supports. */
+/** Throws UNREADABLE for a step that an older build stored and this build no longer supports. */
 const readCleaning = (cleaning: unknown): Cleaning => {
   const read = Cleaning.safeParse(cleaning)
   if (read.success) return read.data

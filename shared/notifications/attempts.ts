@@ -11,8 +11,8 @@ const jitter = 0.1
 const restSeconds = 30
 
 /**
- * Returns the wait after the `attempt`th attempt (from 1); null after the last. A longer wait that the receiver requests is respected, up to a
- * day.
+ * Returns the seconds to wait after attempt number `attempt`, counted from 1; null after the last attempt. A longer wait that the receiver requests
+ * is respected, up to a day.
  */
 export const waitAfter = (kind: 'post' | 'mail', attempt: number, retryAfterSeconds = 0): number | null => {
   const wait = (kind === 'post' ? toPost : toMail)[attempt - 1]

@@ -11,10 +11,7 @@ const maxFacts = 10
 type Fact = [name: string, value: string]
 type NoticeSummary = {sentence: string; facts: Fact[]; links: [name: string, url: string][]}
 
-/**
- * Composes the chat message of a notice: a sentence, the time, the links, and the first nine other values. The values are ids, codes, counts,
- * amounts, times and our own sentences.
- */
+/** The message contains a sentence, the time, the links, and the first nine other values. */
 export const chatMessageOf = (kind: 'slack' | 'teams', body: Body): object => {
   const links = linksOf(body.data)
   const linked = new Set(links.map(([name]) => name))
@@ -27,8 +24,8 @@ export const chatMessageOf = (kind: 'slack' | 'teams', body: Body): object => {
 }
 
 /**
- * Returns the message for an incoming webhook of Slack (docs.slack.dev/messaging/sending-messages-using-incoming-webhooks). All texts but the
- * links are plain text without emoji codes. Slack reads mentions and links, such as `<!channel>`, between angle brackets, so these are escaped
+ * Returns the message for an incoming webhook of Slack (docs.slack.dev/messaging/sending-messages-using-incoming-webhooks). All texts but the links
+ * are plain text without emoji codes. Slack reads mentions and links, such as `<!channel>`, between angle brackets, so angle brackets are escaped
  * (docs.slack.dev/messaging/formatting-message-text).
  */
 const slackMessageOf = ({sentence, facts, links}: NoticeSummary) => {

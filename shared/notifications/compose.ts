@@ -6,14 +6,14 @@ import {describeRun} from '../runs/describe.ts'
 import {findOrgRun} from '../runs/find.ts'
 import type {About} from './announce.ts'
 
-/** The body of a delivery. `timestamp`: when the event happened, not when it was sent. */
+/** `timestamp`: when the event happened, not when the delivery was sent. */
 export type Body = {type: string; timestamp: string; data: About}
 
 type ComposedNotice = {schedule: string | null; body: Body}
 
 /**
- * Composes the complete content of a notice: the announced data, and for a run its result. The content has only ids, codes, counts, amounts,
- * times, links and our own sentences.
+ * Adds links and, for a run, its result to the announced data. The body contains only ids, codes, counts, amounts, times, links and our own
+ * sentences.
  */
 export const compose = async (db: Db, {PUBLIC_URL}: Pick<Config, 'PUBLIC_URL'>, notice: Notice): Promise<ComposedNotice> => {
   const {org, kind, about, at} = notice
@@ -23,7 +23,7 @@ export const compose = async (db: Db, {PUBLIC_URL}: Pick<Config, 'PUBLIC_URL'>, 
   return {schedule, body: {type: kind, timestamp: at, data: {...data, links: linksOf(PUBLIC_URL, data)}}}
 }
 
-/** Reads the result of a run. Null if the run was deleted after the announcement. */
+/** Returns null if the run was deleted after the announcement. */
 const readEnd = async (db: Db, {org, run: runId}: {org: string; run: string}) => {
   const found = await findOrgRun(db, {org, runId}).catch(nullIfGone)
   if (!found) return null

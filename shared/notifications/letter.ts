@@ -3,10 +3,7 @@ import {countsOf, detailsOf, linksOf, sentenceOf, wordsOf} from './notice-text.t
 
 type LetterInput = {orgName: string; body: Body; publicUrl: string}
 
-/**
- * Writes a notice as plain text: what happened, counts, links, and how to unsubscribe. Besides the org's name, it contains only the data of a
- * delivery.
- */
+/** Besides the org's name, the letter contains only the data of a delivery. */
 export const writeLetter = ({orgName, body, publicUrl}: LetterInput): {subject: string; text: string} => {
   const {data, timestamp} = body
   const says = sentenceOf(body)

@@ -4,13 +4,10 @@ import type {Config} from '../config.ts'
 
 type Mail = {to: string; subject: string; text: string; messageId: string}
 
-/** Sends e-mail for this deployment. `send` throws MailFailure. */
+/** `send` throws MailFailure. */
 export type Mailer = {send(mail: Mail): Promise<void>; close(): void}
 
-/**
- * A failed mail. `isFinal`: the server rejects this message or mailbox permanently; any other failure may be temporary. The error contains no
- * address.
- */
+/** `isFinal`: the server rejects this message or mailbox permanently; any other failure may be temporary. The error message contains no address. */
 export class MailFailure extends Error {
   override name = 'MailFailure'
   readonly isFinal: boolean
@@ -25,7 +22,6 @@ const connectMs = 10_000
 const silenceMs = 15_000
 const wholeMs = 60_000
 
-/** Opens the mailer. Returns null if e-mail is not configured; no mails are then created. */
 export const openMailer = ({SMTP_URL: url, MAIL_FROM: from}: Pick<Config, 'SMTP_URL' | 'MAIL_FROM'>): Mailer | null => {
   if (!url) return null
   const timeouts = {connectionTimeout: connectMs, greetingTimeout: connectMs, socketTimeout: silenceMs, dnsTimeout: connectMs}

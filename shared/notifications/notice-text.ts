@@ -1,7 +1,7 @@
 import type {About} from './announce.ts'
 import type {Body} from './compose.ts'
 
-/** Returns the headline of a notice: what happened and, for some types, what to do. The last full stop is left out. */
+/** Returns what happened and, for some types, what to do, without the last full stop. */
 export const sentenceOf = ({type, data}: Body): string => {
   if (type === 'run.ended')
     return `${data.dryRun ? 'A dry run' : 'An import'} ${endOf(data)}: ${inWords(namedCounts(totalsOf(data), data))}`
@@ -35,7 +35,7 @@ const SENTENCES: Record<string, string> = {
 
 type Counts = Record<string, Record<string, number>>
 
-/** Returns in words how a run ended. A test compares the result with that of `api/clients/run-state.ts`. */
+/** Returns in words how a run ended. A test compares the result with `api/clients/run-state.ts`. */
 const endOf = (data: About): string => {
   const {failed = 0, refused = 0, unanswered = 0, ...others} = totalsOf(data)
   const attention = failed + refused + unanswered
@@ -61,7 +61,7 @@ const totalsOf = ({counts}: About): Record<string, number> => {
   return total
 }
 
-/** Names the outcomes for people. An import that deletes records writes nothing else, and its deletes are counted as updates. */
+/** A run that deletes records counts its deletes as updates and writes nothing else, so its updates are shown as deleted. */
 const namedCounts = ({updated = 0, ...others}: Record<string, number>, {deleted}: About) =>
   Number(deleted ?? 0) > 0 ? {...others, deleted: updated} : {...others, updated}
 
@@ -74,7 +74,7 @@ const inWords = (counts: Record<string, number>) => {
   return some.length > 0 ? some.map(([outcome, count]) => `${count} ${outcome}`).join(', ') : 'no rows'
 }
 
-/** Lists the top-level texts and numbers of a notice, except the org. They are ids, codes, times and our own sentences. */
+/** Lists the top-level texts and numbers of a notice except the org: ids, codes, times and our own sentences. */
 export const detailsOf = ({org, ...data}: About): [name: string, value: string][] =>
   Object.entries(data).flatMap(([name, value]) => (typeof value === 'string' || typeof value === 'number' ? [[name, String(value)]] : []))
 

@@ -9,10 +9,6 @@ import {KINDS, NoticeKind} from './kind.ts'
 
 const mostNamed = 50
 
-/**
- * The recipients of notifications: members of the org by e-mail, and endpoints of the org by webhook. `on`: the kinds of events; all kinds if
- * left out.
- */
 export const Notify = z
   .strictObject({
     emails: z.array(EmailAddress).max(mostNamed).default([]).describe('Addresses of members of the org'),
@@ -28,15 +24,15 @@ export type Notify = z.output<typeof Notify>
 
 type NotifyOf = {org: string; schedule: string | null}
 
-/** Reads the recipients of a schedule, or of the whole org (`schedule: null`). Null without recipients. */
+/** With `schedule: null`, reads the recipients of the whole org. Returns null if there are no recipients. */
 export const readNotify = async (db: Db, notifyOf: NotifyOf): Promise<Notify | null> => {
   const rule = await findRule(db, notifyOf)
   return rule && {emails: rule.emails, endpoints: rule.endpoints, on: rule.kinds.filter(isKind)}
 }
 
 /**
- * Replaces the recipients of a schedule, or of the org; null deletes them. E-mail needs to be configured, and goes only to members, so that the
- * service never writes to outsiders.
+ * Replaces the recipients of a schedule, or of the org; null deletes them. E-mail goes only to members, so that the service never writes to
+ * outsiders.
  */
 export const keepNotify = async (
   tx: Tx,

@@ -7,16 +7,12 @@ import {keepNotify, type Notify, readNotify} from './notify.ts'
 
 const noRecipients: Notify = {emails: [], endpoints: [], on: [...KINDS]}
 
-/** Returns the recipients of all notifications of the org, and whether this deployment sends e-mail. */
 export const describeNotices = async (db: Db, {SMTP_URL}: Pick<Config, 'SMTP_URL'>, org: string) => ({
   notices: (await readNotify(db, {org, schedule: null})) ?? noRecipients,
   mail: {configured: Boolean(SMTP_URL)},
 })
 
-/**
- * Replaces the recipients of the org. The history contains the number of people instead of addresses, so that erasing a person leaves no address
- * behind.
- */
+/** The settings history stores the number of people instead of addresses, so that erasing a person leaves no address behind. */
 export const keepNotices = ({db, config}: {db: Pool; config: Config}, author: Author, notify: Notify) =>
   db.transaction(async tx => {
     const {org} = author

@@ -9,7 +9,7 @@ import {openSecret, sign} from './signature.ts'
 const usualSeconds = 15
 const answerBytes = 1024
 
-/** The result of one attempt. `status` is null if no answer arrived. `error` is null only for 2xx. */
+/** `status` is null if no answer arrived. `error` is null only for 2xx. */
 export type PostResult = {status: number | null; error: string | null; answer: string | null; retryAfterSeconds: number}
 
 /**
@@ -38,10 +38,7 @@ const signed = (ring: KeyRing, {endpoint, notice, body, secret, oldSecret}: Clai
   return sign({id: notice, seconds: Math.floor(Date.now() / 1000), body, secrets})
 }
 
-/**
- * Returns an excerpt of the answer. Only the status decides about the delivery, so a body that cannot be read gives null. Answers of private
- * hosts are not stored.
- */
+/** Only the status decides about the delivery, so a body that cannot be read gives null. Answers of private hosts are not stored. */
 const excerpt = async (answer: OutboundAnswer): Promise<string | null> => {
   if (answer.isPrivate) {
     answer.discard()

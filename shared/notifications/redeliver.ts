@@ -10,7 +10,7 @@ type DeliveryOf = {org: string; endpoint: string}
 
 const kind = 'webhook.test'
 
-/** Puts a test before all other pending deliveries of the endpoint. If a test is already pending, moves it there and adds none. */
+/** Puts a test before all other pending deliveries of the endpoint. If a test is already pending, moves that test instead of adding one. */
 export const sendTest = (db: Pool, {org, endpoint}: DeliveryOf): Promise<Delivery> =>
   db.transaction(async tx => {
     assertOn(await lockOwn(tx, {org, id: endpoint}))

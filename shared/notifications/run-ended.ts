@@ -4,8 +4,8 @@ import type {Run} from '../../sql/runs.ts'
 import {announce} from './announce.ts'
 
 /**
- * Announces the end of a run of any engine, in the transaction that ends the run. An undo that writes is announced as `run.undone`. The other
- * data of the notice is read when the notice is sent. The run no longer changes by then, and ending it must not wait for these reads.
+ * Announces the end of a run in the transaction that ends the run. An undo that writes is announced as `run.undone`. The run's result is read when
+ * the notice is sent, because ending a run must not wait for these reads.
  */
 export const announceEnd = (
   tx: Tx,
@@ -15,6 +15,6 @@ export const announceEnd = (
   return announce(tx, {org, kind: isUndo ? 'run.undone' : 'run.ended', schedule: null, about: {run: id, dryRun, ...(isUndo && {undoOf})}})
 }
 
-/** Announces that the run guard holds a run, in the transaction that pauses the run. */
+/** Announces that the run guard holds a run. Call this in the transaction that pauses the run. */
 export const announceHeld = (tx: Tx, {org, id}: Pick<Run, 'org' | 'id'>, held: RunHold): Promise<string> =>
   announce(tx, {org, kind: 'run.held', schedule: null, about: {run: id, held}})

@@ -12,7 +12,7 @@ export const openSecret = (ring: KeyRing, endpoint: string, sealed: string): str
 
 type SignedBody = {id: string; seconds: number; body: string; secrets: readonly string[]}
 
-/** Returns the three signature headers. While a secret is being replaced, both secrets sign, so that a receiver can verify with either. */
+/** While a secret is being replaced, both secrets sign, so that a receiver can verify with either. */
 export const sign = ({id, seconds, body, secrets}: SignedBody): Record<string, string> => ({
   'webhook-id': id,
   'webhook-timestamp': String(seconds),

@@ -48,10 +48,6 @@ const Events = z
 const Schedule = z.string().max(64).nullable().describe('Limits the events to this schedule; null: all events of the org')
 const Description = z.string().trim().max(200).describe('The purpose of the endpoint, in the org’s words')
 
-/**
- * A new endpoint. `events: []`: it receives only events for which a schedule or the org names it. `schedule`: it receives only events of this
- * schedule.
- */
 export const NewEndpoint = z.strictObject({
   kind: Kind.default('json'),
   url: Url,

@@ -9,15 +9,15 @@ import type {Flow} from '../mapping/flows/flow.ts'
 
 type ModulesOfConnector = {org: string; connector: string; modules: readonly string[]}
 
-/** Returns the modules that the flows write, each once. Leaves out subform flows, because their rows belong to the module of their parents. */
+/** Leaves out subform flows, because their rows belong to the module of their parents. */
 export const listWrittenModules = (flows: readonly Pick<Flow, 'module' | 'subform'>[]): string[] => [
   ...new Set(flows.filter(({subform}) => !subform).map(({module}) => module)),
 ]
 
 /**
- * Admits a run that writes these modules, in the transaction that starts it. Refuses disabled modules. Except in a dry run, each module that
- * is neither enabled nor was imported into before now counts towards the plan's number of modules. Throws LIMIT_MODULES if the plan allows too
- * few.
+ * Admits a run that writes these modules, in the transaction that starts the run. Throws MODULE_DISABLED for disabled modules. Except in a dry run,
+ * each module that is neither enabled nor was imported into before uses one of the modules that the plan allows. Throws LIMIT_MODULES if the plan
+ * allows too few.
  */
 export const admitModules = async (tx: Tx, {dryRun, ...of}: ModulesOfConnector & {dryRun: boolean}): Promise<void> => {
   const fresh = (await assertModulesEnabled(tx, of)).filter(({enabled, imported}) => !enabled && !imported)
@@ -33,10 +33,7 @@ export const admitModules = async (tx: Tx, {dryRun, ...of}: ModulesOfConnector &
   await keepImportedModules(tx, {...of, modules: fresh.map(({apiName}) => apiName)})
 }
 
-/**
- * Refuses modules that an administrator disabled, and returns the states of all given modules. A module that no administrator enabled or
- * disabled is allowed.
- */
+/** Throws MODULE_DISABLED for modules that an administrator disabled. A module that no administrator enabled or disabled is allowed. */
 export const assertModulesEnabled = async (db: Db, of: ModulesOfConnector) => {
   const states = await listModuleStates(db, of)
   const disabled = states.filter(one => one.disabled).map(({apiName}) => apiName)

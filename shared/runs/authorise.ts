@@ -16,21 +16,19 @@ type AuthoriseInput = {
   connector: string | null
   importNo: number | null
   template?: {id: string; version: number | null} | null
-  /** The run that this run retries. */
   previous?: {no: number; chainNo: number | null} | null
-  /** Whether the run is a dry run, which writes nothing and is not metered. */
   dryRun?: boolean
   /**
-   * Whether to reserve fewer rows than `declaredRows` if the period has fewer left. If false, the run is then refused, unless overage is
-   * enabled. True for a number of rows that no client declared.
+   * Whether to reserve fewer rows than `declaredRows` if the period has fewer left. If false, such a run is refused, unless overage is enabled. True
+   * if no client declared the number of rows.
    */
   fewer?: boolean
 }
 
 /**
- * Authorises a run and reserves its rows in the org's billing period; a dry run reserves nothing. The number of rows is the smaller of the
- * declared rows and the plan's rows per run, with `fewer` also limited by the period. A later change of the plan does not change the number.
- * `stoppedBy`: `plan` if fewer rows than declared were authorised, otherwise `declaration`.
+ * Reserves the run's rows in the org's billing period; a dry run reserves nothing. `rowsPerRun`: the smaller of the declared rows and the plan's rows
+ * per run; with `fewer`, also limited by the period. A later change of the plan does not change `rowsPerRun`. `stoppedBy`: `plan` if fewer rows than
+ * declared were authorised, else `declaration`.
  */
 export const authorise = async (tx: Tx, input: AuthoriseInput): Promise<AuthorisedRun> => {
   const {org, person, declaredRows, connector, importNo, template = null, previous = null, dryRun = false, fewer = false} = input

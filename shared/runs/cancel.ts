@@ -10,8 +10,8 @@ import {cancelled} from './stop.ts'
 type CancelledRun = Pick<Run, 'no' | 'org' | 'id' | 'engine' | 'dryRun'>
 
 /**
- * Stops the run. The service's own engine then ends the run. An external engine sees the stop in the answer to its next call, and closes the
- * run. The lease of an external run is shortened, so that the import is not held for long if no call comes. If the lease has expired already,
+ * Requests a stop, after which the service's own engine ends the run. An external engine sees the stop in the answer to its next call, and closes the
+ * run. The lease of an external run is shortened, so that the import is not blocked for long if no call comes. If that lease has expired already,
  * this function ends the run.
  */
 export const cancelRun = async (db: Pool, actor: AuditActor, {no, org, id, engine, dryRun}: CancelledRun) => {

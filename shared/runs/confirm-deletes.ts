@@ -18,7 +18,7 @@ type DeletesToConfirm = {
   role: Role | null
 }
 
-/** If a flow deletes records, refuses a schedule (`role`: null) and a caller below the builder role. */
+/** `role`: null for a schedule, which may not delete records. */
 export const assertMayDelete = (flows: readonly Pick<Flow, 'action'>[], role: Role | null): void => {
   if (!flows.some(deletes)) return
   if (role === null)
@@ -30,9 +30,9 @@ export const assertMayDelete = (flows: readonly Pick<Flow, 'action'>[], role: Ro
 }
 
 /**
- * Checks that the caller confirmed the number of records that the newest dry run would delete. Returns that number, which is the most records
- * that the run may delete; null if no flow deletes. The dry run must be complete, be of the same rows, retry and inputs, and be the import's
- * newest run. Throws DELETES_UNCONFIRMED if it is not, if the number differs, or if there is nothing to delete.
+ * Checks that the caller confirmed the number of records that the newest dry run would delete. Returns this number, which the run must not exceed;
+ * null if no flow deletes. Throws DELETES_UNCONFIRMED if the number differs, or if the dry run would delete nothing. Also throws if the dry run is
+ * incomplete or stale, has other rows or another retry, or if a later run was started.
  */
 export const confirmDeletes = async (
   tx: Tx,

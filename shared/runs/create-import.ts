@@ -8,7 +8,6 @@ import {recordImport} from './import-change.ts'
 
 type CreateImportInput = {name?: string | undefined; connectorId?: string | undefined; templateId?: string | undefined}
 
-/** Creates an import. If a template is named, the import gets the template's flows and waits for its files. */
 export const createImport = (
   db: Pool,
   author: Author & {person: string; role: Role},

@@ -21,8 +21,8 @@ import {Forecast} from './forecast/forecast.ts'
 const FINAL: OutcomeName[] = ['created', 'updated', 'refused', 'unanswered', 'inherited', 'failed', 'skipped', 'planned']
 
 /**
- * Returns a run in the form of the API. `counts`: rows per module and current outcome. `progress`: null for a run without a snapshot, such as
- * an external run, whose number of rows only its engine knows.
+ * `counts`: rows per module and current outcome. `progress`: null for a run without a snapshot, such as an external run, whose number of rows only
+ * its engine knows.
  */
 export const describeRun = ({run, importId, snapshot, names}: FoundRun) => {
   const counts = Object.fromEntries(names.modules.map(({no, apiName}) => [apiName, countsOf(run, no)]))
@@ -75,7 +75,7 @@ export const describeRun = ({run, importId, snapshot, names}: FoundRun) => {
   }
 }
 
-/** Returns the counts of one module by outcome. `filtered`: the rows that a flow's filter excluded; the run log has no entries for them. */
+/** `filtered`: the rows that a flow's filter excluded; the run log has no entries for them. */
 const countsOf = ({counts}: Run, module: number) => ({
   ...Object.fromEntries(FINAL.map(outcome => [outcome, counts[countAt(module, outcome)] ?? 0])),
   filtered: counts[filteredAt(module)] ?? 0,
@@ -87,8 +87,8 @@ const TWICE = outcomeNo('made_after_no_answer')
 const mayExistTwiceOf = ({counts}: Run) => counts.reduce((sum, count, at) => sum + (outcomeNoAt(at) === TWICE ? count : 0), 0)
 
 /**
- * Returns how many rows an undo restored, deleted, or left because their record was changed since. For a dry run, returns how many it would. A
- * row counts as restored if its record was written and not deleted.
+ * Returns how many rows an undo restored, deleted, or left because their record was changed since. For a dry run, returns the planned numbers. A row
+ * is counted as restored if its record was written and not deleted.
  */
 const undoOf = (run: Run) => {
   const deleted = sumOf(run, isDeletedAt)
@@ -97,8 +97,8 @@ const undoOf = (run: Run) => {
 }
 
 /**
- * Returns the forecast that was stored when the run started, for comparison with `cost`. If all flows took one route that the forecast
- * contains, returns that route's numbers, otherwise the general ones. Null without a forecast.
+ * Returns the forecast that was stored when the run started, for comparison with `cost`. If all flows took one route that the forecast contains,
+ * returns the numbers of that route, else the general numbers. Null if the run has no forecast.
  */
 const forecastOf = ({forecast, routes: [first, ...others]}: Run) => {
   const {data} = Forecast.safeParse(forecast)
@@ -124,10 +124,7 @@ const recordsPerCredit = 10
 const sumOf = ({counts}: Run, isCounted: (place: number) => boolean) =>
   counts.reduce((sum, count, at) => sum + (isCounted(at) ? count : 0), 0)
 
-/**
- * Returns the progress over the rows of all flows. `etaSeconds`: the remaining time by the average rate since the start. Null unless the run
- * is writing and has done a row.
- */
+/** `etaSeconds`: the remaining time at the average rate since the start. Null unless the run is writing and has done a row. */
 const progressOf = ({state, counts, startedAt, endedAt}: Run, {flows, sources, rows}: Pick<Snapshot, 'flows' | 'sources' | 'rows'>) => {
   const done = counts.reduce((sum, count, at) => sum + (isCountedElsewhere(at) ? 0 : count), 0)
   const total = flows.reduce((sum, {sourceNo}) => sum + rowsToRead(sources.find(({no}) => no === sourceNo)!, rows), 0)
@@ -137,7 +134,7 @@ const progressOf = ({state, counts, startedAt, endedAt}: Run, {flows, sources, r
   return {done, total, unit: 'rows', rowsPerSecond: rounded(rowsPerSecond), etaSeconds: rounded(etaSeconds)}
 }
 
-/** Whether the count at this position is left out of the progress: it counts values, or rows that another position counts too. */
+/** Whether the progress leaves out the count at this position, because it counts values, or rows that another position counts too. */
 const isCountedElsewhere = (at: number) =>
   outcomeNoAt(at) === TWICE || isUnchangedAt(at) || isKeptEditsAt(at) || isKeptRowsAt(at) || isDeletedAt(at) || isStaleAt(at)
 

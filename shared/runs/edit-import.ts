@@ -30,7 +30,7 @@ export const editImport = (db: Pool, author: Author, {id, name, archived, condit
     return edited
   })
 
-/** Deletes an import: hides it at once. `workers/retention.ts` later deletes its rows and files, as for an expired import. */
+/** Hides the import immediately. `workers/retention.ts` later deletes its rows and files, as for an expired import. */
 export const deleteImport = (db: Pool, author: Author, input: DeleteInput): Promise<void> =>
   db.transaction(tx => deleteImportIn(tx, author, input))
 

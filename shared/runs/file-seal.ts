@@ -2,10 +2,7 @@ import {type FileKeys, openFileKeys} from '../../sql/file-keys.ts'
 import {resealEach} from '../security/reseal.ts'
 import {type KeyRing, open, seal} from '../security/secrets.ts'
 
-/**
- * Returns functions that seal, open and reseal the encryption keys of a run's files in storage. A sealed key is bound to its run and to
- * `use`.
- */
+/** A sealed key of a file in storage is bound to its run and to `use`. */
 const openFileSeals = (keys: FileKeys, use: string) => {
   const sealedAs = (run: string) => `${run} ${use}`
   return {
@@ -23,8 +20,6 @@ const openFileSeals = (keys: FileKeys, use: string) => {
   }
 }
 
-/** Seals the keys of the files that bulk jobs read. */
 export const bulkFileSeals = openFileSeals(openFileKeys('bulk_jobs'), 'bulk rows')
 
-/** Seals the keys of the files of module exports. */
 export const exportFileSeals = openFileSeals(openFileKeys('match_exports'), 'match export')

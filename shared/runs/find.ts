@@ -4,15 +4,12 @@ import {findRun, type Run} from '../../sql/runs.ts'
 import {Refusal} from '../errors.ts'
 import {type ReadRun, readRun} from './names.ts'
 
-/** A run with its snapshot, its names and the id of its import. `snapshot`: null before a start, for an external run, and if `unread` is set. */
+/** `snapshot`: null before a start, for an external run, and if `unread` is set. */
 export type FoundRun = ReadRun & {run: Run; importId: string | null}
 
 type OfImport = {org: string; importId: string; runId: string}
 
-/**
- * Finds a run of the import, with its snapshot. Throws IMPORT_NOT_FOUND if the org has no such import, and RUN_NOT_FOUND if the import has no
- * such run.
- */
+/** Throws IMPORT_NOT_FOUND if the org has no such import, and RUN_NOT_FOUND if the import has no such run. */
 export const findImportRun = async (db: Db, {org, importId, runId}: OfImport): Promise<FoundRun & {import: Import}> => {
   const found = await findImport(db, {org, id: importId})
   if (!found) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')
@@ -21,7 +18,6 @@ export const findImportRun = async (db: Db, {org, importId, runId}: OfImport): P
   return {import: found, run, importId, ...(await readRun(db, run))}
 }
 
-/** Finds any run of the org, with or without an import. */
 export const findOrgRun = async (db: Db, {org, runId}: {org: string; runId: string}): Promise<FoundRun> => {
   const run = await findRun(db, {org, id: runId})
   if (!run) throw new Refusal('RUN_NOT_FOUND', 'No such run')

@@ -14,7 +14,6 @@ const flag = z
   .transform(given => given === 'true')
   .optional()
 
-/** The filters of a list of runs. A filter that is left out matches every run. */
 export const RunsFilter = z.object({
   state: z
     .string()

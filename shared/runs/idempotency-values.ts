@@ -12,10 +12,7 @@ export type IdempotencyValueOf = (module: string, rowKey: string) => string
 
 type ValuesInput = {org: string; run: string}
 
-/**
- * Opens the idempotency values of the retry chain of `run`. For the dry run of a retry, callers pass the run that would be retried, because
- * a dry run joins no chain.
- */
+/** For the dry run of a retry, pass the run that would be retried, because a dry run joins no chain. */
 export const openIdempotencyValues = async (
   {db, ring}: {db: Pool; ring: KeyRing},
   {org, run}: ValuesInput,
@@ -33,7 +30,7 @@ export const deriveValue = (key: Buffer, {chain, module, rowKey}: {chain: string
       .subarray(0, 16),
   )
 
-/** Returns the org's key. Creates the key if the org has none; concurrent creators get the same key. */
+/** Creates the key if the org has none. Concurrent creators get the same key. */
 const readKey = async ({db, ring}: {db: Pool; ring: KeyRing}, org: string): Promise<Buffer> => {
   const sealed =
     (await findIdempotencyKey(db, org)) ??

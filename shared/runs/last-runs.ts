@@ -6,10 +6,7 @@ import {readRun} from './names.ts'
 
 type DescribedRun = ReturnType<typeof describeRun>
 
-/**
- * Reads the last started run of each import, without dry runs. Returns a function that returns this run of an import, or null if there is
- * none.
- */
+/** Reads the last started run of each import, without dry runs. The returned function gives the run of one import, or null. */
 export const readLastRuns = async (db: Db, imports: readonly Import[]): Promise<(found: Import) => DescribedRun | null> => {
   const ids = new Map(imports.map(({no, id}) => [no, id]))
   const runs = await listLastRuns(db, [...ids.keys()])

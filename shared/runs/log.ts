@@ -31,7 +31,6 @@ export const readLog = async (deps: LogDeps & {config: Pick<Config, 'SECRETS_KEY
   }
 }
 
-/** Reads at most `limit` log entries after the seq `after`, from the database or from storage. */
 export const readEntries = async (place: LogDeps, readAfter: ReadAfter): Promise<LogEntry[]> =>
   (await readLogPage(place.hot, readAfter)) ?? (await readMoved(place, readAfter))
 
@@ -48,7 +47,6 @@ const readMoved = async ({db, storage}: LogDeps, {run, after, limit}: ReadAfter)
   return (await Promise.all(parts)).flat()
 }
 
-/** Returns a log entry in the form of the API. */
 export const describeEntry = (entry: LogEntry, {flows, modules}: RunNames) => ({
   seq: entry.seq,
   rowKey: entry.rowKey,

@@ -9,10 +9,10 @@ import {SNAPSHOT_FORMAT, Snapshot} from '../mapping/flows/snapshot.ts'
 /** The names of flows and modules by their numbers in a run's log and counts. */
 export type RunNames = {flows: {no: number; id: string}[]; modules: {no: number; apiName: string}[]}
 
-/** The snapshot and names of a run. `unread`: why the snapshot cannot be parsed; the names are still read. */
+/** `unread`: why the snapshot cannot be parsed. The names are read nevertheless. */
 export type ReadRun = {snapshot: Snapshot | null; unread?: Refusal; names: RunNames}
 
-/** Reads the snapshot of a run, and the names of its flows and modules. An external run has names, but no snapshot. */
+/** An external run has names, but no snapshot. */
 export const readRun = async (db: Db, run: Run): Promise<ReadRun> => {
   if (run.snapshotNo === null) return {snapshot: null, names: await readNames(db, run.no)}
   const stored = await findStored(db, run.snapshotNo)
@@ -31,10 +31,7 @@ const Named = z.object({
   modules: z.array(z.object({no: z.number(), apiName: z.string()})),
 })
 
-/**
- * Returns the names in a snapshot that this build cannot parse. Returns no names if the snapshot does not store them as this build's format
- * does.
- */
+/** Returns the names in a snapshot that this build cannot parse. Returns no names if the snapshot stores them in an unknown form. */
 const namesIn = (document: unknown): RunNames => {
   const {success, data} = Named.safeParse(document)
   return success ? namesOf(data) : {flows: [], modules: []}

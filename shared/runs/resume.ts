@@ -6,10 +6,7 @@ import {Refusal} from '../errors.ts'
 import {runImport} from '../jobs.ts'
 import {enqueue, type Queue} from '../queue.ts'
 
-/**
- * Ends the hold of a run and enqueues the run. From then on, the guard counts from zero and there is no canary. Throws RUN_NOT_HELD if the
- * guard does not hold the run.
- */
+/** Enqueues a held run. From then on, the guard counts from zero and there is no canary. Throws RUN_NOT_HELD if the guard does not hold the run. */
 export const resumeRun = (db: Pool, queue: Queue, actor: AuditActor, {no, org, id}: Pick<Run, 'no' | 'org' | 'id'>): Promise<void> =>
   db.transaction(async tx => {
     if ((await endHold(tx, no)) === null) throw new Refusal('RUN_NOT_HELD', 'The guard does not hold this run. Read the run for its state')

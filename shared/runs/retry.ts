@@ -10,8 +10,8 @@ import {assertNotUndone} from './undo/undo-status.ts'
 type RetriedRun = {no: number; chain: number; lineage: Lineage; planNo: number | null}
 
 /**
- * Finds the run to retry: an ended run of this import by the service's own engine. Refuses dry runs, undos, expired runs, and runs whose undo
- * has begun. The run must be the last of its chain, so that two runs cannot retry one row. The caller must have locked the import.
+ * Finds the run to retry: an ended run of this import by the service's own engine. The run must be the last of its chain, so that two runs cannot
+ * retry one row. The caller must have locked the import.
  */
 export const findRetried = async (tx: Tx, {org, importNo, id}: {org: string; importNo: number; id: string}): Promise<RetriedRun> => {
   const run = await findRun(tx, {org, id})
@@ -28,11 +28,10 @@ export const findRetried = async (tx: Tx, {org, importNo, id}: {org: string; imp
   return {no: run.no, chain: run.chainNo ?? run.no, lineage: lineageOf(snapshot!), planNo: run.planNo}
 }
 
-/** Returns the lineage of a snapshot. For a snapshot from before lineages existed, numbers the modules and flows by their order. */
+/** A snapshot from before lineages existed has none, so its modules and flows are numbered by their order. */
 export const lineageOf = ({lineage, flows, sources}: Snapshot): Lineage =>
   lineage.flows.length ? lineage : {...lineage, ...extendLineage(null, {flows: flows.map(({flow}) => flow), sources})}
 
-/** Throws unless the run has ended and no other run retries it. */
 export const assertRetriable = async (tx: Tx, {no, state}: Run) => {
   if (state === 'authorised') throw new Refusal('NOT_READY', 'This run was never started. Start it instead of retrying it')
   if (state !== 'ended') throw new Refusal('IMPORT_RUNNING', 'The run has not ended. Wait for it to end, or cancel it')

@@ -14,8 +14,8 @@ type CellsInput = {source: StoredFile; rows: number[]}
 export type RowCells = {rowNumber: number; cells: string[]}
 
 /**
- * Reads the cells of single rows, as cleaned for the run. `rows` must be in ascending order. Rows that the file does not have are left out.
- * Throws BUSY after 30 s.
+ * Reads the cells of single rows after cleaning. `rows` must be in ascending order. Rows that the file does not have are left out. Throws BUSY after
+ * 30 s.
  */
 export const readRowCells = async (deps: FileDeps, {source, rows: wanted}: CellsInput): Promise<{columns: string[]; rows: RowCells[]}> => {
   const until = Date.now() + longestMs
@@ -39,13 +39,12 @@ export const readRowCells = async (deps: FileDeps, {source, rows: wanted}: Cells
   }
 }
 
-/** Lists the fields that the source's flows read from a column, each with its flow and column. */
 export const listMappedColumns = ({flows}: Snapshot, {no}: SnapshotSource) =>
   flows
     .filter(({sourceNo}) => sourceNo === no)
     .flatMap(({flow}) => flow.fields.flatMap(({field}) => columnOf(flow, field).map(column => ({flowId: flow.id, field, column}))))
 
-/** Returns at most three columns by which a person recognises a row: those of match fields, and those of a name or an e-mail address. */
+/** Returns at most three columns by which a person recognises a row: columns of match fields, names and e-mail addresses. */
 export const findKeyColumns = ({flows, modules}: Snapshot, {no}: SnapshotSource): string[] => {
   const found = flows.filter(({sourceNo}) => sourceNo === no)
   const columns = found.flatMap(({flow, moduleNo}) => {

@@ -12,20 +12,25 @@ import {readLines} from './segment.ts'
 const mostSegments = 300
 const readAtOnce = 4
 
+/** `withOld`: whether the caller may read the current values of records. */
+type RunRowQuery = {row: number; source?: string | undefined; withOld: boolean}
+
 /**
- * Returns the final entries of one row, and its log entries in seq order, at most 1,000 while the log is in the database. `log`: null if the
- * run's log has too many segments to search.
+ * Returns a row's final entries, and its log entries in `seq` order: at most 1,000 while the log is in the database. `log` is null if the run's log
+ * has too many segments to search.
  */
-export const readRunRow = async (deps: RunRowsDeps, foundRun: FoundRun, {row, source: id}: {row: number; source?: string | undefined}) => {
+export const readRunRow = async (deps: RunRowsDeps, foundRun: FoundRun, {row, source: id, withOld}: RunRowQuery) => {
   const {snapshot, source} = frozenOf(foundRun, id)
-  const foundRow = await findRow(deps, foundRun, {snapshot, source, row})
+  const foundRow = await findRow(deps, foundRun, {snapshot, source, row, withOld})
   const log = await readRowLog(deps, {run: foundRun.run.no, row, snapshot, source})
   await assertStillKept(deps.db, foundRun.run.no)
   return {row: {rowNumber: row, entries: foundRow?.entries ?? []}, log: log?.map(entry => describeEntry(entry, foundRun.names)) ?? null}
 }
 
+type FindRowQuery = {row: number; snapshot: Snapshot; source: SnapshotSource; withOld: boolean}
+
 /** Finds the final entries of a row. Reading begins at the row, so its entries can only be in the first group that is read. */
-const findRow = async (deps: RunRowsDeps, foundRun: FoundRun, {row, ...of}: {row: number; snapshot: Snapshot; source: SnapshotSource}) => {
+const findRow = async (deps: RunRowsDeps, foundRun: FoundRun, {row, ...of}: FindRowQuery) => {
   for await (const {rows} of readLoggedRows(deps, foundRun, {...of, from: row})) return rows.find(({rowNumber}) => rowNumber === row)
   return undefined
 }
@@ -53,7 +58,7 @@ const readRowLog = async (deps: RunRowsDeps, {run, row, snapshot, source}: RowLo
 
 const lineFeed = 10
 
-/** Returns the log entries in a segment that have this row number. Searches the bytes before parsing, because few of the 10,000 lines match. */
+/** Searches the bytes before parsing, because few of a segment's 10,000 lines match. */
 const linesOf = async (storage: Storage, segment: Parameters<typeof readLines>[1], row: number): Promise<LogEntry[]> => {
   const lines = await readLines(storage, segment)
   const wanted = `"rowNumber":${row},`

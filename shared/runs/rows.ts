@@ -17,7 +17,7 @@ import type {PlannedValues} from './results/planned-values.ts'
 import type {RowOutcomeName} from './results/row-result.ts'
 import {itemsOf, readLines} from './segment.ts'
 
-/** Services for reading rows. `request`: if given, reading stops when the client disconnects. */
+/** `request`: if given, reading stops when the client disconnects. */
 export type RunRowsDeps = {db: Db; hot: Hot; storage: Storage; config: Pick<Config, 'SECRETS_KEYS'>; request?: {signal: AbortSignal}}
 
 const names = [...OUTCOMES] as const
@@ -40,28 +40,35 @@ export const RowsFilter = z.object({
   phase: z.enum(PHASES).optional().describe('The phase of an entry'),
   code: z.string().max(100).optional().describe('Code of the final outcome'),
   linkEmpty: z.enum(['true', 'false']).optional().describe('`true`: only rows that were written without a link'),
-  text: z.string().max(200).optional().describe('Part of a message, code, record id or planned value, in any letter case'),
+  text: z
+    .string()
+    .max(200)
+    .optional()
+    .describe(
+      'Part of a message, code, record id, planned value or current value, in any letter case. An embed token finds no current values',
+    ),
   from: z.coerce.number().int().min(1).optional().describe('Number of the first row to search'),
 })
 export type RowsFilter = z.output<typeof RowsFilter>
-type Page = {limit: number; cursor?: string | undefined}
+/** `withOld`: whether the caller may read, and find rows by, the current values of records. */
+type Page = {limit: number; cursor?: string | undefined; withOld: boolean}
 
 const rowsPerLook = 1_000
 const segmentsPerLook = 10
-/** The number of searched rows after which one call ends, even if few of them match. */
+/** After this many searched rows, a call ends even if few rows matched. */
 const mostLooked = 50_000
 
 /**
- * Returns a page of a file's rows with their outcomes, in row order; for a dry run, with the planned outcomes. A page may have fewer rows
- * than `limit`, even none, although a next page exists. `reached`: the last row that was searched.
+ * Returns a page of a file's rows with their outcomes, in row order. The page of a dry run has the planned outcomes. A page may have fewer rows than
+ * `limit`, even none, although a next page exists. `reached`: the last row that was searched.
  */
-export const readRunRows = async (deps: RunRowsDeps, foundRun: FoundRun, {limit, cursor, ...filter}: RowsFilter & Page) => {
+export const readRunRows = async (deps: RunRowsDeps, foundRun: FoundRun, {limit, cursor, withOld, ...filter}: RowsFilter & Page) => {
   const list = `rows ${foundRun.run.id} ${JSON.stringify(filter)}`
   const start = Number(readCursor(deps.config.SECRETS_KEYS, list, cursor) ?? filter.from ?? 1)
   const {snapshot, source} = frozenOf(foundRun, filter.source)
   const page: RunRow[] = []
   let reached = start - 1
-  for await (const {rows, to} of readLoggedRows(deps, foundRun, {snapshot, source, from: start})) {
+  for await (const {rows, to} of readLoggedRows(deps, foundRun, {snapshot, source, from: start, withOld})) {
     const fitting = rows.filter(row => fits(row, filter)).slice(0, limit - page.length)
     page.push(...fitting)
     reached = page.length === limit ? page.at(-1)!.rowNumber : Math.min(to, source.rows)
@@ -93,7 +100,7 @@ const hasOutcome = ({code, message, recordId, changes}: RunRowEntry, text: strin
   [code, message, recordId, ...(changes ?? []).flatMap(({old, new: now}) => [old, now])].some(value => value?.toLowerCase().includes(text))
 
 /**
- * Returns the run's snapshot, and the source with this id, or the first source without an id. Throws if the run expired, has no readable
+ * Returns the run's snapshot and the source with this id; if `id` is undefined, the first source. Throws if the run expired, has no readable
  * snapshot, or did not read the source.
  */
 export const frozenOf = ({run, snapshot, unread}: FoundRun, id: string | undefined): {snapshot: Snapshot; source: SnapshotSource} => {
@@ -125,25 +132,28 @@ export type RunRowEntry = {
   mayExistTwice: boolean
   /** Whether the row was written without the link in `field`. */
   linkEmpty: boolean
-  /** The values that a dry run would change. Null if no values are stored or the run writes. */
+  /** The values that a dry run would change. Null if no values are stored or the run writes. `old` is empty if the caller may not read it. */
   changes: {field: string; label: string; old: string; new: string}[] | null
 }
 type RunRow = {rowNumber: number; entries: RunRowEntry[]}
 
-/** The rows to read, from row `from`. `withValues`: whether to read the values that a dry run would write; by default true. */
-type RowLooksQuery = {snapshot: Snapshot; source: SnapshotSource; from: number; withValues?: boolean}
+/**
+ * The rows to read, from row `from`. `withValues`: whether to read the values that a dry run would write; by default true. `withOld`: whether
+ * these have the current values of the records; by default false.
+ */
+type RowLooksQuery = {snapshot: Snapshot; source: SnapshotSource; from: number; withValues?: boolean; withOld?: boolean}
 
 /**
- * Yields rows in groups, beginning with row `from`. `to`: the last row of the group. If the run's records move to storage during the read,
- * the read continues there.
+ * Yields rows in groups, beginning with row `from`. `to`: the last row of the group. If the run's records move to storage meanwhile, reading
+ * continues there.
  */
 export async function* readLoggedRows(
   deps: RunRowsDeps,
   {run}: FoundRun,
   query: RowLooksQuery,
 ): AsyncGenerator<{rows: RunRow[]; to: number}> {
-  const describe = describeIn(query.snapshot, run.dryRun)
-  const {withValues = true} = query
+  const {withValues = true, withOld = false} = query
+  const describe = describeIn(query.snapshot, {dryRun: run.dryRun, withOld})
   const planned = run.dryRun && withValues ? openPlannedRows(deps, run.no) : null
   let {from} = query
   for (let tries = 1; ; tries++) {
@@ -185,7 +195,7 @@ async function* readInPieces({db, hot, storage}: RunRowsDeps, {run, snapshot, so
 }
 
 /** Returns a function that describes rows, with the labels that modules and fields have in the CRM. */
-const describeIn = ({modules, flows}: Snapshot, dryRun: boolean) => {
+const describeIn = ({modules, flows}: Snapshot, {dryRun, withOld}: {dryRun: boolean; withOld: boolean}) => {
   const known = new Map(modules.map(module => [module.no, module]))
   const describe = (final: FinalEntry, values: PlannedValues[], row: readonly FinalEntry[]): RunRowEntry => {
     const module = known.get(final.module)
@@ -205,7 +215,7 @@ const describeIn = ({modules, flows}: Snapshot, dryRun: boolean) => {
       mayExistTwice: final.disclosed,
       linkEmpty: isLinkEmpty(final, row),
       action: dryRun && outcome !== 'lookup' && (phase !== 'edit' || outcome === 'would_ask') ? stepOf(finalStep) : null,
-      changes: query?.changes.map(([field, old, now]) => ({field, label: labelOf(field), old, new: now})) ?? null,
+      changes: query?.changes.map(([field, old, now]) => ({field, label: labelOf(field), old: withOld ? old : '', new: now})) ?? null,
     }
   }
   return (finals: readonly FinalEntry[], values: PlannedValues[]): RunRow[] => {
@@ -221,7 +231,7 @@ const WRITTEN = ['created', 'updated', 'inherited', 'planned']
 /** Codes of skipped rows whose record needed no write or kept its edited values. */
 const HELD = ['UNCHANGED', 'KEPT_EDIT']
 
-/** Whether the entry shows that its row was written without a link: a lookup found no record, or a patch could not set the link. */
+/** Whether the row was written without a link: a lookup found no record, or a patch could not set the link. */
 const isLinkEmpty = ({flow, phase, outcome, recordId, code, target}: FinalEntry, row: readonly FinalEntry[]): boolean => {
   if (PHASES[phase] === 'patch')
     return !['updated', 'planned', 'unanswered'].includes(OUTCOMES[outcome]!) && isLinkCode(code) && target !== null

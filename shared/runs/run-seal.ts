@@ -7,23 +7,21 @@ import {type KeyRing, open, seal} from '../security/secrets.ts'
 type RunRef = {no: number; id: string}
 type KeyDeps = {db: Pool; ring: KeyRing}
 
-/** Seals and opens values with the key of one run. */
 export type RunSeal = {seal(packed: Buffer): Buffer; unseal(stored: Buffer): Buffer}
 
-/** Returns functions that open the seals of runs and reseal their keys. Each key is bound to its run and to `use`, such as verification. */
+/** Each run's key is bound to the run and to `use`, such as `verify`. */
 export const openRunSeals = (keys: RunKeys, use: string) => {
-  /** Returns the context to which a run's sealed key is bound. */
   const sealedAs = (run: string) => `${run} ${use}`
   const keyIn = (ring: KeyRing, sealed: string, run: string) => Buffer.from(open(ring, sealed, sealedAs(run)), 'base64url')
   return {
-    /** Opens the seal of a run for writing. Creates the run's key if there is none. */
+    /** Creates the run's key if there is none. */
     async make({db, ring}: KeyDeps, run: RunRef): Promise<RunSeal> {
       const fresh = seal(ring, randomBytes(32).toString('base64url'), sealedAs(run.id))
       const sealed = (await keys.find(db, run.no)) ?? (await keys.keep(db, {run: run.no, sealed: fresh}))
       return sealWith(keyIn(ring, sealed, run.id), run.id)
     },
 
-    /** Opens the seal of a run for reading. Null if the run's key was deleted or never created. */
+    /** Returns null if the run's key was deleted or never created. */
     async find({db, ring}: KeyDeps, run: RunRef): Promise<RunSeal | null> {
       const sealed = await keys.find(db, run.no)
       return sealed === null ? null : sealWith(keyIn(ring, sealed, run.id), run.id)

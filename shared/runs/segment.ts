@@ -41,8 +41,8 @@ export const unpackLines = async (
 }
 
 /**
- * Reads lines as `unpackLines` does, for API requests. Throws `RECORDS_MOVING` if the read fails, `NOT_CONFIGURED` if another kind of
- * storage holds the segment, and `FROM_FUTURE` for a newer format.
+ * Reads lines as `unpackLines` does, for API requests. Throws `RECORDS_MOVING` if the read fails, `NOT_CONFIGURED` if the segment is in another kind
+ * of storage, and `FROM_FUTURE` for a newer format.
  */
 export const readLines = async (storage: Storage, segment: Segment, unseal?: (stored: Buffer) => Buffer): Promise<Buffer> => {
   if (segment.format > SEGMENT_FORMAT)
@@ -67,8 +67,8 @@ export const readLines = async (storage: Storage, segment: Segment, unseal?: (st
 }
 
 /**
- * Returns at most `count` items, from the first one for which `before` is false; without `before`, from the first line. Finds the start by
- * binary search, so all items for which `before` is true must come first.
+ * Returns at most `count` items, beginning with the first item for which `before` is false, or with the first line if there is no `before`. A binary
+ * search finds this item, so all items for which `before` is true must come first.
  */
 export const itemsOf = <T>(
   lines: Buffer,

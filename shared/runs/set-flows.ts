@@ -45,8 +45,8 @@ export const replaceFlows = (db: Pool, {org, importId, flows: given, condition, 
 type CheckFlowsInput = {org: string; connectorId: string; flows: Flow[]; force: boolean}
 
 /**
- * Checks and completes flows as `replaceFlows` does, but without an import. So column names are not checked, and default mappings of fields are
- * not added. The role for flows that delete is not checked either. Stores nothing.
+ * Checks and completes flows as `replaceFlows` does, but stores nothing. There is no import, so column names are not checked and default mappings of
+ * fields are not added. The role for flows that delete is not checked either.
  */
 export const checkFlows = (db: Pool, {org, connectorId, flows: given, force}: CheckFlowsInput) =>
   db.transaction(async tx => {

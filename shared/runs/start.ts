@@ -5,6 +5,7 @@ import {findLastDecision} from '../../sql/decisions.ts'
 import {findLatestDiscovery, listDiscoveredModules} from '../../sql/discoveries.ts'
 import {listEditSettings} from '../../sql/edit-settings.ts'
 import {keepRunForecast} from '../../sql/forecasts.ts'
+import {setFileAccepted} from '../../sql/held-files.ts'
 import {type Import, lockImport, setImportState} from '../../sql/imports.ts'
 import {listLibraryRows} from '../../sql/libraries.ts'
 import {findSettings} from '../../sql/registry.ts'
@@ -25,13 +26,14 @@ import {Cleaning} from '../files/cleaning/cleaning.ts'
 import {assertTextDecided} from '../files/sources/assert-text.ts'
 import {type NarrowSource, readNarrowSources} from '../files/sources/evidence.ts'
 import {runImport} from '../jobs.ts'
-import {keepAcceptedFiles} from '../mapping/contracts/accepted-files.ts'
+import {keepAcceptedFiles} from '../mapping/data-contracts/accepted-files.ts'
 import {addDateDefaults} from '../mapping/flows/date-defaults.ts'
 import type {EditSettings} from '../mapping/flows/edits.ts'
 import {type Flow, Flows, findIssues} from '../mapping/flows/flow.ts'
 import {namespacesOf, type SnapshotLibrary, shapeLibrary} from '../mapping/flows/libraries.ts'
 import {formatOf, rowsToRead, type Snapshot, type SnapshotSource, takeSnapshot} from '../mapping/flows/snapshot.ts'
 import {enqueue, type Queue} from '../queue.ts'
+import {openKeptFiring} from '../schedules/kept-firing.ts'
 import {admitModules, listWrittenModules} from './admit-modules.ts'
 import {authorise} from './authorise.ts'
 import {confirmDeletes} from './confirm-deletes.ts'
@@ -55,13 +57,14 @@ type Start = StartCaller &
 
 /**
  * Starts a run in the caller's transaction: freezes the import into a snapshot and enqueues the run. A run that writes holds the import until
- * the run ends. Without `runId`, authorises a run for the confirmed deletes, else for `declaredRows`, else for the rows that all flows
- * together read. An `embed` scope limits this number.
+ * the run ends, and continues the firing that left the import to a person. Without `runId`, authorises a run for the confirmed deletes, else for
+ * `declaredRows`, else for the rows that all flows together read. An `embed` scope limits this number.
  */
 export const startRun = async (tx: Tx, queue: Queue, start: Start): Promise<{runId: string; job: string | null}> => {
   const {org, person, importId, runId, retryOf, planOf, dryRun, rows: range} = start
   const {guard, verify = null, isScheduled = false, embed = null} = start
   const left = embed && (await lockEmbedRows(tx, embed))
+  const firing = dryRun ? null : await openKeptFiring(tx, {org, importId})
   const found = await openImport(tx, {org, importId, dryRun})
   if (!dryRun) await assertTextDecided(tx, found)
   const retry = retryOf === undefined ? null : await findRetried(tx, {org, importNo: found.no, id: retryOf})
@@ -74,7 +77,7 @@ export const startRun = async (tx: Tx, queue: Queue, start: Start): Promise<{run
   const flows = snapshot.flows.map(({flow}) => flow)
   const most = dryRun ? null : await confirmDeletes(tx, {...start, importNo, flows, retryOf, rows})
   const named = most ?? start.declaredRows
-  // A retry meters only the rows that earlier runs left, and their number is not known yet.
+  // A retry is metered only for the rows that earlier runs did not resolve. Their number is not known yet.
   const fewer = retry !== null && named === undefined
   const count = countRows(snapshot)
   const wanted = named ?? count
@@ -106,19 +109,19 @@ export const startRun = async (tx: Tx, queue: Queue, start: Start): Promise<{run
   if (!dryRun) await setImportState(tx, {no: importNo, state: 'running'})
   const job = await enqueue(queue, runImport, {org, run: id}, {tx})
   await setRunJob(tx, {no: run.no, job})
+  if (firing !== null) await setFileAccepted(tx, {firing, run: id})
   return {runId: id, job}
 }
 
 /**
- * Returns the routes to store. A route that the caller did not choose is `flow` if a flow names one, otherwise the default, which earlier
- * builds can read.
+ * A route that the caller did not choose is stored as `flow` if a flow names one. If no flow does, the default is stored, which earlier builds can
+ * read.
  */
 const routesOf = ({match, write}: Pick<Start, 'match' | 'write'>, flows: Flow[]) => ({
   matchBy: match ?? (flows.some(({matchBy}) => matchBy) ? ('flow' as const) : ('query' as const)),
   writeBy: write ?? (flows.some(({writeBy}) => writeBy) ? ('flow' as const) : ('records' as const)),
 })
 
-/** Stores the snapshot of a run. For a run that applies a plan, copies the plan's snapshot. */
 const keepSnapshot = (tx: Tx, snapshot: Snapshot, applied: AppliedPlan | null): Promise<number> =>
   applied ? copySnapshot(tx, applied.snapshotNo) : insertSnapshot(tx, {format: formatOf(snapshot), document: snapshot})
 
@@ -147,8 +150,8 @@ const countRows = ({flows, sources, rows}: Snapshot): number => {
 type RunToLock = {id: string; connector: string; importNo: number; template: string | null}
 
 /**
- * Locks the authorised run to start. The caller must have authorised it or be an admin. Refuses a run that was used, or authorised for
- * another import, template or connection.
+ * The caller must have authorised the run or be an admin. Refuses a run that was used, or that was authorised for another import, template or
+ * connection.
  */
 const lockOwnRun = async (tx: Tx, {org, person, role}: StartCaller, {id, connector, importNo, template}: RunToLock): Promise<Run> => {
   const run = await lockRun(tx, {org, id})
@@ -221,7 +224,6 @@ export type FlowSurroundings = {
 }
 type FindFlowDataInput = {org: string; importNo: number; connector: string}
 
-/** Reads the data that flows are checked against: the import's files, the org's libraries and the connection's newest discovery. */
 export const findFlowData = async (tx: Tx, {importNo, ...place}: FindFlowDataInput): Promise<FlowSurroundings> => {
   const sources = (await readNarrowSources(tx, {importNo, keys: ['name', 'dates', 'marks', 'stored']})).map(shapeSource)
   return {sources, ...(await findFlowTargets(tx, place))}
@@ -255,8 +257,7 @@ const shapeSource = ({no, id, label, fileKey, sha256, reader, cleaning, choices,
     fileKey,
     sha256,
     rows,
-    // Bytes that cannot be decoded are replaced. A dry run or a check does not wait until a user accepts this. A run that writes does not
-    // start before.
+    // Bytes that cannot be decoded are replaced. A run that writes starts only after a person accepted this. Dry runs and checks do not wait for it.
     reader: text?.bad ? {...(reader as object), badBytes: 'replace'} : reader,
     cleaning: Cleaning.parse(cleaning),
     columns: columns.map(({name}) => name),

@@ -1,10 +1,7 @@
 import type {RunStop} from '../../sql/run-heads.ts'
 import type {Run} from '../../sql/runs.ts'
 
-/**
- * Returns the advice for a stopped run. A run of the service's own engine should be retried. A new run would write the first rows again if a
- * flow has no match fields.
- */
+/** Returns the advice for a stopped run. The advice is to retry, because a new run would write the first rows again if a flow has no match fields. */
 export const canContinue = ({dryRun, engine}: Pick<Run, 'dryRun' | 'engine'>): string => {
   if (dryRun) return 'Nothing was written. Start another dry run, or start the run'
   return engine === 'worker'
@@ -19,7 +16,7 @@ export const cancelled = (run: Pick<Run, 'dryRun' | 'engine'>): RunStop => ({
 
 type LimitedRun = Pick<Run, 'dryRun' | 'engine' | 'rowsLimit' | 'limitBy' | 'counted'>
 
-/** Returns the stop of a run that reached its row limit. A run counts the rows that it writes, a dry run those that it plans. */
+/** A run counts the rows that it writes. A dry run counts the rows that it plans. */
 export const limitStop = ({rowsLimit, limitBy, counted, ...run}: LimitedRun): RunStop => {
   const why = limitBy === 'plan' ? `The plan lets this run write ${rowsLimit} rows` : `The run was declared to write ${rowsLimit} rows`
   return {

@@ -6,10 +6,7 @@ import {frozenOf, listRead, type RunRowEntry, type RunRowsDeps, readLoggedRows} 
 type TallyQuery = {source?: string | undefined; cursor?: string | undefined}
 
 const mostLooked = 50_000
-/**
- * Maximum number of groups in one call that are distinguished by code and field; a CRM has a few dozen codes. Entries that would make a
- * further group are counted without code, field and message.
- */
+/** Beyond this number of groups in one call, other entries are counted without code, field and message. A CRM has only a few dozen codes. */
 const mostGroups = 500
 
 type TallyName = 'module' | 'moduleLabel' | 'phase' | 'outcome' | 'action' | 'code' | 'field' | 'fieldLabel' | 'linkEmpty'

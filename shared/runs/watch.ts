@@ -106,7 +106,7 @@ const publish = (watch: RunWatch, found: FoundRun | null) => {
   watch.change = Promise.withResolvers<void>()
 }
 
-/** Whether the run changed. The rate and the remaining time change every second, so they do not count. */
+/** The rate and the remaining time change every second, so they are not compared. */
 const isChanged = (before: WatchedRun, after: WatchedRun) => contentOf(before) !== contentOf(after)
 
 export const contentOf = ({progress, ...rest}: WatchedRun) => JSON.stringify({...rest, done: progress?.done, total: progress?.total})

@@ -32,8 +32,8 @@ export const assertSourceAllowed = ({PRIVATE_HOSTS, SOURCE_HOSTS}: Hosts, org: s
 }
 
 /**
- * Refuses a template that deletes records, and one that needs several files, because a schedule fetches one file. Sheets of one workbook and
- * sources with equal columns count as one file.
+ * Refuses a template that deletes records, and one that needs several files, because a schedule fetches one file. Sheets of one workbook and sources
+ * with equal columns are treated as one file.
  */
 export const assertSchedulable = (template: TemplateRow): void => {
   const {flows, sources} = documentOf(template)

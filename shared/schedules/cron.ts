@@ -6,26 +6,23 @@ import {isZone, writeOffset, zoneOffset} from '../expressions/zone-offset.ts'
 export type Times = {cron: string; timezone: string}
 
 const leastMinutes = 5
-/** The number of moments that `isFrequent` checks: more than a day has if they are `leastMinutes` apart. */
+/** Maximum number of moments that `isFrequent` checks. A day has fewer moments if they are `leastMinutes` apart. */
 const momentsLooked = (24 * 60) / leastMinutes + 2
 const daysLooked = 400
 const dayMs = 86_400_000
 
 /**
- * Returns the first moment after `after` (ISO 8601, UTC); null if there is none. When clocks change, an expression with fixed hours and minutes
- * (`30 2 * * *`, `0 8,18 * * *`) fires once for each named time. A skipped time fires when the clock jumps, and a repeated time fires the first
- * time only. An expression with a `*` or a step in minute or hour (`0 * * * *`) fires at regular intervals: also in the repeated hour, and never
- * at skipped times.
+ * Returns the first moment after `after` (ISO 8601, UTC), or null. When clocks change, an expression with fixed hours and minutes (`30 2 * * *`)
+ * fires once for each named time: a skipped time fires when the clock jumps, a repeated time only the first time. An expression with a `*` or a step
+ * in minute or hour (`0 * * * *`) also fires in the repeated hour, and never at skipped times.
  */
 export const nextAfter = (times: Times, after: string): string | null => open(times).nextRun(new Date(after))?.toISOString() ?? null
 
-/** Returns the next `count` moments, in UTC and in local time. */
 export const preview = (times: Times, after: string, count = 5): {at: string; local: string}[] =>
   open(times)
     .nextRuns(count, new Date(after))
     .map(moment => ({at: moment.toISOString(), local: localOf(moment, times.timezone)}))
 
-/** Maximum number of missed moments that are counted. */
 export const mostMissed = 1_000
 
 export type Due = {newest: string; missed: number; next: string | null}
@@ -43,12 +40,12 @@ export const catchUp = (times: Times, {due, now}: {due: string; now: string}): D
     if (!later || later > end) return {newest: newest.toISOString(), missed, next}
     newest = later
   }
-  // The library excludes the given moment itself.
+  // `previousRuns` excludes the given moment.
   const [last] = cron.previousRuns(1, new Date(end.getTime() + 1))
   return {newest: (last ?? newest).toISOString(), missed, next}
 }
 
-/** Throws if the time zone is unknown, or unless the text is a cron expression of five fields that ever fires. */
+/** Throws if the time zone is unknown, if the text is not a cron expression of five fields, or if the expression never fires. */
 export const assertTimes = (times: Times) => {
   assertZone(times.timezone)
   assertFields(times.cron)

@@ -1,15 +1,15 @@
 import {z} from 'zod'
 import type {Tx} from '../../sql/database.ts'
-import {findUnderWay} from '../../sql/firings.ts'
-import {type HeldFileRow, lockHeldFile, setFileAccepted, setFileDiscarded} from '../../sql/held-files.ts'
+import {type HeldFileRow, lockHeldFile, setFileDiscarded} from '../../sql/held-files.ts'
 import {findImport} from '../../sql/imports.ts'
 import {lockSchedule, type Schedule} from '../../sql/schedules.ts'
 import {recordChanges} from '../configuration/change.ts'
 import {Refusal} from '../errors.ts'
 import type {SourceDeps} from '../files/sources/add.ts'
-import {adaptContract} from '../mapping/contracts/adapt.ts'
-import type {Breach} from '../mapping/contracts/breach.ts'
-import {readContract, saveContract} from '../mapping/contracts/store.ts'
+import {adaptContract} from '../mapping/data-contracts/adapt.ts'
+import type {Breach} from '../mapping/data-contracts/breach.ts'
+import {checkImport} from '../mapping/data-contracts/check-import.ts'
+import {readContract, saveContract} from '../mapping/data-contracts/store.ts'
 import {fillSlots} from '../mapping/templates/fill-slots.ts'
 import {findVisible, lockEditable} from '../mapping/templates/find.ts'
 import type {Editor} from '../mapping/templates/write.ts'
@@ -19,7 +19,7 @@ import {startRun} from '../runs/start.ts'
 import {noSchedule, runOptionsOf} from './schedule.ts'
 
 type HeldFileInput = {editor: Editor; template: string; schedule: string; firing: string}
-type HeldContract = {version: number; breaches: Breach[]; files: {slot: string; sourceId: string}[]}
+type HeldContract = {files: {slot: string; sourceId: string}[]}
 type HeldFile = HeldFileRow & {importId: string; held: HeldContract}
 
 const Files = z.array(z.object({slot: z.string(), sourceId: z.string()}))
@@ -27,8 +27,8 @@ const Files = z.array(z.object({slot: z.string(), sourceId: z.string()}))
 type AcceptResult = {runId: string; left: Breach[]}
 
 /**
- * Runs a held file once, as the person who accepts it. `adapt` also loosens the contract for later files, except its allowed values. `left`: the
- * breaches for which an editor must state new allowed values; empty without `adapt`.
+ * Runs a held file once, as the person who accepts it. The run continues the firing. `adapt` also loosens the contract for later files, except
+ * its allowed values. `left`: the breaches for which an editor must state new allowed values; empty without `adapt`.
  */
 export const acceptHeldFile = async (
   deps: SourceDeps & {queue: Queue},
@@ -41,15 +41,11 @@ export const acceptHeldFile = async (
   // An import whose file lacked columns is still a draft, because the file was not read as its slot defines. Filling the slots reads the file,
   // which takes long, so no lock is held meanwhile.
   if (found?.state === 'draft') await fillSlots(deps, {org, importId}, held.files)
+  // The stored breaches do not suffice: there are at most 100, and a file that lacked columns was not checked further.
+  const {breaches} = adapt ? await checkImport(deps, {org, importId}) : {breaches: []}
   return deps.db.transaction(async tx => {
-    const {schedule, file} = await lockHeld(tx, input)
-    const underWay = await findUnderWay(tx, schedule.id)
-    if (underWay)
-      throw new Refusal('IMPORT_RUNNING', 'This schedule is already running. Wait for it, or cancel its run', {
-        firing: underWay.id,
-        runId: underWay.runId,
-      })
-    const left = adapt ? await loosen(tx, input, file.held.breaches) : []
+    const {schedule} = await lockHeld(tx, input)
+    const left = adapt ? await loosen(tx, input, breaches) : []
     const {person, rank: role} = input.editor
     const {runId} = await startRun(tx, deps.queue, {
       org,
@@ -60,7 +56,6 @@ export const acceptHeldFile = async (
       isScheduled: true,
       ...runOptionsOf(schedule),
     })
-    await setFileAccepted(tx, {firing: file.id, run: runId})
     await record(tx, input, {schedule, decision: 'accepted'})
     return {runId, left}
   })

@@ -12,14 +12,13 @@ import {findVisible} from '../mapping/templates/find.ts'
 import {isFrequent} from './cron.ts'
 
 /**
- * The reason why a schedule cannot fire. `stops`: the schedule stays stopped until a user changes something; otherwise only this firing is
- * skipped.
+ * The reason why a schedule cannot fire. `stops`: true if the schedule stops until a person changes something, false if only this firing is skipped.
  */
 export type Obstacle = {stops: boolean; reason: Reason}
 /** The person in whose name a schedule acts, its template and its connection. */
 export type ScheduleStatus = {person: string; template: TemplateRow; connector: string}
 
-/** Checks whether a schedule may fire. A schedule has exactly the current rights of its creator. */
+/** A schedule has exactly the current rights of its creator. */
 export const findScheduleStatus = async (db: Db, schedule: Schedule): Promise<ScheduleStatus | Obstacle> => {
   const {org, createdBy, templateId} = schedule
   if (!(await isOpenOrg(db, org))) return passes('ORG_CLOSED', 'The org was closed when this was due')

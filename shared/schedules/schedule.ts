@@ -38,7 +38,9 @@ const shown = {
   onDrift: z
     .enum(['stop', 'warn'])
     .default('stop')
-    .describe('If the file or the CRM no longer matches the template: `stop` runs nothing, `warn` runs what still matches'),
+    .describe(
+      'If the file or the CRM no longer matches the template: `stop` runs nothing, `warn` runs the file and sends a notice, unless its flows or cleaning steps no longer work',
+    ),
   verify: VerifyMode.nullish().describe(
     'Which written rows the runs read back; null: as the template says. Left out: null for a new schedule, unchanged for another',
   ),
@@ -52,7 +54,7 @@ const shown = {
 export const NewSchedule = z.strictObject({...shown, source: FileSource.describe('Where the file is fetched from, with the credentials')})
 export type NewSchedule = z.output<typeof NewSchedule>
 
-/** The body that replaces a schedule. If kind, target and user of the source stay the same, credentials that are left out stay too. */
+/** The body that replaces a schedule. If kind, target and user of the source are the same, credentials that are left out are kept. */
 export const ReplacedSchedule = z.strictObject({
   ...shown,
   source: SourceChange.describe(
@@ -81,7 +83,7 @@ export const runOptionsOf = ({declaredRows, verify}: Schedule) => ({
 })
 
 /**
- * Returns schedules in the form of the API, each with its last firing, and an enabled one with its next five moments. Credentials are never
+ * Returns schedules in the form of the API, each with its last firing. An enabled schedule also has its next five due times. Credentials are never
  * returned.
  */
 export const describeSchedules = async (db: Db, schedules: readonly Schedule[]) => {
@@ -121,7 +123,7 @@ const shapeSchedule = (schedule: Schedule) => {
   }
 }
 
-/** Describes a firing. `tryAgainAt`: when a failed fetch is tried again. `counts`: the counts of the run after its end. */
+/** `tryAgainAt`: when a failed fetch is tried again. `counts`: the counts of the run after its end. */
 export const describeFiring = (firing: Firing) => {
   const {id, scheduleId, dueAt, by, personId, missed, state, outcome, reason, drift, importId, runId, counts, sha256, tries} = firing
   return {

@@ -17,5 +17,4 @@ export type FetchedSample = {
   drift: {stops: boolean; message: string}[]
 }
 
-/** The result of a test fetch: the file, or the reason why there is none. */
 export type TestFetchResult = {file: FetchedSample; problem: null} | {file: null; problem: Reason}

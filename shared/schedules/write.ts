@@ -60,9 +60,9 @@ export const createSchedule = ({db, config}: ScheduleDeps, asker: NamedSchedule,
   })
 
 /**
- * Replaces a schedule. A stored credential that the change leaves out stays if kind, target and user of the source are the same. If only the
- * kind is the same, a change that leaves out a credential is refused. Enabling the schedule clears the reason of its stop. A firing that was due
- * before the change still fires, because the periodic task may not have processed it yet. If the change disables the schedule, nothing fires.
+ * Replaces a schedule. For stored credentials, see `mergeCredentials` and `replaceLost`. Enabling the schedule clears the reason of its stop. A
+ * firing that was due before the change still fires, because the periodic task may not have processed it yet. If the change disables the schedule,
+ * nothing fires.
  */
 export const replaceSchedule = ({db, config}: ScheduleDeps, asker: OneSchedule, body: ReplacedSchedule): Promise<Schedule> =>
   db.transaction(async tx => {
@@ -136,7 +136,7 @@ const merge = (config: Config, schedule: Schedule, change: ReplacedSchedule['sou
   return mergeCredentials(before, change)
 }
 
-/** Returns whether the source is unchanged. If the key is lost, nothing can be compared, so the source counts as changed. */
+/** Returns whether the source is unchanged. If the key is lost, the source is treated as changed. */
 const isSame = (config: Config, schedule: Schedule, source: FileSource): boolean => {
   try {
     return isDeepStrictEqual(sourceOf(config, schedule), source)
@@ -157,7 +157,7 @@ const assertMayRun = async (tx: Tx, {org, connector}: {org: string; connector: s
   await assertConnected(tx, {org, connector})
 }
 
-/** Checks the limit for one more enabled schedule; disabled ones do not count. The caller holds the org's row lock. */
+/** Checks the limit for one more enabled schedule. Disabled schedules are not counted. The caller must hold the org's row lock. */
 const assertRoom = async (tx: Tx, org: string) => {
   const [{limits}, used] = [await findPlan(tx, org), await countEnabled(tx, org)]
   if (used < limits.schedules) return

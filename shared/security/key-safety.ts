@@ -32,7 +32,6 @@ export const assertKeysAreSafe = (config: ExposureConfig): void => {
     )
 }
 
-/** Throws in production unless PUBLIC_URL begins with https. */
 export const assertHttps = ({NODE_ENV, PUBLIC_URL}: Pick<ExposureConfig, 'NODE_ENV' | 'PUBLIC_URL'>): void => {
   if (NODE_ENV === 'production' && !PUBLIC_URL?.startsWith('https://'))
     throw new Error(

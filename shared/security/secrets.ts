@@ -33,7 +33,7 @@ export const open = (ring: KeyRing, sealed: string, aad: string): string => {
 /** Returns the prefix of every value that the first key sealed. */
 export const sealedUnder = (ring: KeyRing): string => `${VERSION}.${firstOf(ring).id}.`
 
-/** Returns whether the value was sealed with a key that is no longer the first. It should then be resealed. */
+/** Returns whether a key other than the first sealed the value, so that the value should be resealed. */
 export const isOutdated = (ring: KeyRing, sealed: string): boolean => sealed.split('.')[1] !== firstOf(ring).id
 
 const firstOf = (ring: KeyRing) => {

@@ -1,6 +1,5 @@
 const FULL = ['ENOSPC', 'EDQUOT']
 
-/** Returns whether an error of any writer means that a disk is full. */
 export const isDiskFull = (error: unknown): boolean => error instanceof Error && 'code' in error && FULL.includes(String(error.code))
 
 /** The storage itself failed: it is unreachable, busy, full, or refuses our access. The file is not at fault. */

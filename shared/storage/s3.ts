@@ -23,8 +23,12 @@ const connectWithinMs = 5_000
 const idleMs = 30_000
 const mostAttempts = 3
 const deletesAtOnce = 10
-/** The age from which an unfinished upload counts as left by a crashed process. */
+/** An unfinished upload that is older is treated as left by a crashed process. */
 const leftoverMs = 24 * 60 * 60 * 1000
+/** The most pages of 1,000 unfinished uploads that one sweep lists. */
+const mostPages = 100
+/** Matches the keys of this service's objects, because the bucket may hold uploads of other programs too. */
+const ownKey = /^org_\w+\/(imp_\w+|runs)\//
 
 /** Opens storage in any S3-compatible store. The client is loaded at its first use. */
 export const openS3 = (config: S3Config): Storage => {
@@ -114,7 +118,7 @@ const putWhole = async (open: Open, place: {Bucket: string; Key: string}, stream
   return bytes
 }
 
-/** Streams an object in pieces. The first piece is fetched before this returns, so that a missing object throws here. */
+/** Streams an object in pieces. The first piece is fetched before the function returns, so that the function throws if the object is missing. */
 const streamOf = async (read: (start: number, end: number) => Promise<Buffer>, {start, end}: {start: number; end: number}) => {
   const pieceAt = (at: number) => read(at, Math.min(end, at + pieceBytes))
   const first = start < end ? await pieceAt(start) : null
@@ -126,7 +130,6 @@ const streamOf = async (read: (start: number, end: number) => Promise<Buffer>, {
   return Readable.from(all(), {objectMode: false})
 }
 
-/** Lists objects, in pages of a thousand. */
 async function* listObjects(open: Open, where: {Bucket: string; Prefix: string}): AsyncGenerator<StorageObject[]> {
   const {client, s3} = await open()
   for (let ContinuationToken: string | undefined; ; ) {
@@ -142,10 +145,20 @@ async function* listObjects(open: Open, where: {Bucket: string; Prefix: string})
 
 const sweepUploads = async (open: Open, Bucket: string) => {
   const {client, s3} = await open()
-  const {Uploads = []} = await client.send(new s3.ListMultipartUploadsCommand({Bucket}))
-  const left = Uploads.filter(({Initiated}) => Initiated && Initiated.getTime() < Date.now() - leftoverMs)
-  for (const {Key, UploadId} of left) await client.send(new s3.AbortMultipartUploadCommand({Bucket, Key, UploadId}))
-  return left.length
+  const before = Date.now() - leftoverMs
+  let swept = 0
+  let next: {KeyMarker?: string; UploadIdMarker?: string} = {}
+  for (let page = 0; page < mostPages; page++) {
+    const {Uploads = [], ...rest} = await client.send(new s3.ListMultipartUploadsCommand({Bucket, ...next}))
+    for (const {Key = '', UploadId, Initiated} of Uploads) {
+      if (!ownKey.test(Key) || !Initiated || Initiated.getTime() >= before) continue
+      await client.send(new s3.AbortMultipartUploadCommand({Bucket, Key, UploadId}))
+      swept++
+    }
+    if (!rest.IsTruncated || !rest.NextKeyMarker) break
+    next = {KeyMarker: rest.NextKeyMarker, ...(rest.NextUploadIdMarker && {UploadIdMarker: rest.NextUploadIdMarker})}
+  }
+  return swept
 }
 
 const missingOr = async <T>(key: string, act: () => Promise<T>): Promise<T> => {

@@ -26,7 +26,6 @@ export type Storage = {
   readRange(key: string, range: {start: number; end: number}): Promise<Readable>
   /** Removes an object. A missing object is no error. */
   remove(key: string): Promise<void>
-  /** Removes all objects whose key begins with `folder/`. */
   removeAll(folder: string): Promise<void>
   /**
    * Lists all objects whose key begins with `folder/`, or all objects, unordered, including objects that this service did not store. Objects
@@ -36,8 +35,8 @@ export type Storage = {
   exists(key: string): Promise<boolean>
   size(key: string): Promise<number>
   /**
-   * Removes the remains of unfinished uploads: in a folder, those last written more than a day ago; in a bucket, those begun more than a day
-   * ago, at most 1,000 per call. The margin covers clocks that differ by hours. Returns the number of removed uploads.
+   * Removes the remains of unfinished uploads: in a folder, those last written more than a day ago; in a bucket, those of this service begun
+   * more than a day ago, among at most 100,000 per call. The margin covers clocks that differ by hours. Returns the number of removed uploads.
    */
   sweepTemporary(): Promise<number>
 }
@@ -80,7 +79,6 @@ const watched = (stream: Readable): Readable => {
   return Readable.from(read(), {objectMode: false}).once('close', () => stream.destroy())
 }
 
-/** Stores a stream. Throws the stream's own error if the stream fails, otherwise StorageFailed. */
 const putFrom = async (storage: Storage, key: string, stream: AsyncIterable<Uint8Array>): Promise<number> => {
   let broken: {error: unknown} | null = null
   const noticed = async function* () {
@@ -159,7 +157,7 @@ const write = async (path: string, stream: AsyncIterable<Uint8Array>) => {
   return bytes
 }
 
-/** Opens a file and resolves when it is open. `end` is the last byte, as for `createReadStream`. */
+/** Opens a file and resolves when it is open. `end` is the last byte to read, as in `createReadStream`. */
 const openFile = (path: string, key: string, range: {start?: number; end?: number} = {}) =>
   missingOr(key, async () => {
     const stream = createReadStream(path, range)

@@ -19,10 +19,9 @@ const tellEveryMs = 2_000
 const withinMs = 5_000
 
 /**
- * Opens OpenTelemetry's SDK, which is loaded only if tracing is configured (20 MB of packages). Spans are sent in the background, 512 at a time.
- * While a collector is unavailable, at most 8,192 spans wait and further ones are dropped; nothing else is affected. The exporter reads headers,
- * certificates and compression from its standard `OTEL_EXPORTER_OTLP_…` variables. The provider is not registered globally: otherwise libraries
- * would send their own spans, with SQL in them.
+ * Opens OpenTelemetry's SDK, which is loaded only if tracing is configured (20 MB of packages). While a collector is unavailable, at most 8,192 spans
+ * wait, and further spans are dropped. The exporter reads headers, certificates and compression from the `OTEL_EXPORTER_OTLP_…` variables. The
+ * provider is not registered globally, because libraries would then send spans with SQL in them.
  */
 export const openExport = async (config: ExportedSpans, part: string): Promise<{tracer: Tracer; close(): Promise<void>}> => {
   const url = `${config.OTEL_EXPORTER_OTLP_ENDPOINT!.replace(/\/$/, '')}/v1/traces`
@@ -45,8 +44,8 @@ export const openExport = async (config: ExportedSpans, part: string): Promise<{
 }
 
 /**
- * Returns the sampler of spans whose parent is in another process and is sampled. A request is sampled with probability `share` all the same,
- * because any client can send such a parent. Other spans, such as those of jobs, are sampled like their parent.
+ * Samples spans whose parent is sampled and in another process. A request is sampled only with probability `share`, because any client can send such
+ * a parent. Other spans, such as those of jobs, are always sampled.
  */
 const requestSampler = (share: number): Sampler => ({
   shouldSample: (_context, _traceId, _name, kind) => ({

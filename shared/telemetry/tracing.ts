@@ -22,8 +22,8 @@ let tracer: Tracer | null = null
 const active = new AsyncLocalStorage<Context>()
 
 /**
- * Runs `work` as a span: under `parent`, else under the current span, else as the root of a new trace. If `work` throws, the span is marked as
- * failed. The spans of a request lead from the API over its job to each CRM call. Until `openTracing` has loaded the SDK, only runs `work`.
+ * Runs `work` in a span: under `parent`, else under the current span, else as the root of a new trace. If `work` throws, the span is marked as
+ * failed. Until `openTracing` has loaded the SDK, `work` runs without a span.
  */
 export const traced = <T>(name: string, {kind, attributes = {}, parent}: TraceOptions, work: (mark: TraceAttribute) => T): T => {
   if (!tracer) return work(noMark)
@@ -32,7 +32,7 @@ export const traced = <T>(name: string, {kind, attributes = {}, parent}: TraceOp
   return active.run(trace.setSpan(context, span), () => endWith(span, work))
 }
 
-/** Returns the current span as `traceparent` for another process; undefined without one. */
+/** Returns the current span as `traceparent` for another process; undefined without a current span. */
 export const traceparent = (): string | undefined => {
   const store = active.getStore()
   const span = store && trace.getSpanContext(store)

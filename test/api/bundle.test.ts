@@ -153,3 +153,19 @@ test('invalid templates are all listed before anything is written; removed field
   await discover(house, org, connector, [moduleOf('Leads', ['Last_Name', 'Company'])])
   t.deepEqual((await ok(push(good), 200)).warnings, ['Leads of the month: Leads has no field Email'])
 })
+
+test('a template of a bundle keeps the slots of its data contract, unless the bundle replaces the contract', async t => {
+  const {push, full, call, org, version} = await open()
+  const contract = {sources: [{slot: 'leads', columns: [{name: 'mail'}]}]}
+  await ok(push({templates: [leadsTemplate({contract})]}), 200)
+  const [slot, flow] = [leadsTemplate().sources[0], leadsTemplate().flows[0]]
+  const other = leadsTemplate({sources: [{...slot, slot: 'people'}], flows: [{...flow, sourceId: 'people'}]})
+  const dropped = await push({registry: full, templates: [other]})
+  t.like(dropped, {status: 400, body: {code: 'INVALID', issues: [{path: ['templates', 0, 'sources']}]}})
+  const foreign = await push({registry: full, templates: [{...other, contract}]})
+  t.like(foreign, {status: 400, body: {code: 'INVALID', issues: [{path: ['templates', 0, 'contract', 'sources', 0, 'slot']}]}})
+  t.is(await version(), 1, 'the registry is not written either')
+  await ok(push({templates: [{...other, contract: {sources: [{slot: 'people', columns: [{name: 'mail'}]}]}}]}), 200)
+  const [{id}] = (await ok(call('GET', `/orgs/${org}/templates`), 200)).templates
+  t.like(await ok(call('GET', `/orgs/${org}/templates/${id}/contract`), 200), {contract: {version: 2, sources: [{slot: 'people'}]}})
+})

@@ -1,8 +1,10 @@
 import test from 'ava'
+import {authorise} from '../../api/oauth/authorise.ts'
 import {readConfig} from '../../shared/config.ts'
 import {findAccounts, findHosts, isApiDomain, listHosts} from '../../shared/crm/hosts.ts'
 import {findClient} from '../../shared/crm/oauth-client.ts'
 import {sql} from '../../sql/database.ts'
+import {challengeOf, newVerifier, redirectUri, register} from '../support/oauth-client.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {beginVisit, comeBack, consent} from '../support/walk.ts'
 
@@ -66,6 +68,19 @@ test('a data centre uses its own client or the shared one, and has none if only 
   t.is(findClient({...own, CRM_CLIENT_SECRET: 'stand-in-secret'}, 'us'), null)
   for (const wrong of ['[]', '{"eu": {"id": "x"}}', '{"eu": {"id": "", "secret": "s"}}', 'eu:x'])
     t.throws(() => config('[]', wrong), {message: /CRM_CLIENTS: JSON such as/}, wrong)
+})
+
+test('the sign-in of an MCP client begins at a data centre that has a client, at the US if it has one', async t => {
+  const asked = {response_type: 'code', client_id: await register(house), redirect_uri: redirectUri}
+  const challenge = {code_challenge: challengeOf(newVerifier()), code_challenge_method: 'S256'}
+  const begin = async (environment: Record<string, string>) => {
+    const {url} = await authorise({...house.tools, config: readConfig(environment)}, {...asked, ...challenge}, null)
+    return [new URL(url).host, new URL(url).searchParams.get('client_id')]
+  }
+  const CRM_CLIENTS = '{"in": {"id": "1000.IN", "secret": "s"}, "eu": {"id": "1000.EU", "secret": "s"}}'
+  t.deepEqual(await begin({CRM_CLIENTS}), ['accounts.zoho.eu', '1000.EU'])
+  t.deepEqual(await begin({CRM_CLIENTS, CRM_CLIENT_SECRET: 'ours'}), ['accounts.zoho.com', '1000.LADING'])
+  t.deepEqual(await begin({CRM_CLIENTS: '{"us": {"id": "1000.US", "secret": "s"}}'}), ['accounts.zoho.com', '1000.US'])
 })
 
 test('sign-ins, connections and renewals at another data centre use the secret of that data centre', async t => {

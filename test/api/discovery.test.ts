@@ -64,6 +64,19 @@ test('a discovery request is queued and returns its job', async t => {
   t.is((await call('POST', `/orgs/${org}/discovery/run`, {connectorId: connector})).body.job.id, body.job.id)
 })
 
+test('a doctor request returns the live job with the same options, and is refused while one with others is live', async t => {
+  const {world} = t.context
+  const {org, call} = await open(world, 'admin')
+  const connector = await addConnector(world, org)
+  const ask = (body: object) => call('POST', `/orgs/${org}/connectors/${connector}/doctor`, body)
+  const {status, body} = await ask({})
+  t.is(status, 202)
+  t.is((await ask({write: false})).body.job.id, body.job.id)
+  const refused = await ask({write: true})
+  t.like(refused, {status: 503, body: {code: 'BUSY'}})
+  t.is(refused.headers.get('retry-after'), '30')
+})
+
 test('discovery needs a connection name if there are several or none', async t => {
   const {world} = t.context
   const {org, call} = await open(world)

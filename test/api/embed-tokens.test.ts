@@ -4,7 +4,8 @@ import {mostEmbedImports} from '../../shared/embed/scope.ts'
 import {sql} from '../../sql/database.ts'
 import {openEmbed} from '../support/embed.ts'
 import {ok} from '../support/importing.ts'
-import {leadsCsv, makeTemplate, openTemplates, outcome, upload} from '../support/templates.ts'
+import {addConnector} from '../support/registry.ts'
+import {leadsCsv, leadsTemplate, makeTemplate, openTemplates, outcome, upload} from '../support/templates.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 let house: TestDeployment
@@ -77,6 +78,23 @@ test('an embed token describes itself, and only a hash of its secret is stored',
   t.deepEqual(outcome(await call('GET', '/auth/embed')), [404, 'NOT_FOUND'], 'any other bearer')
   const row = (await house.db.oneFirst(sql.unsafe`select row_to_json(e)::text from embed_tokens e where org_id = ${org}`)) as string
   t.false(row.includes(embed.slice(-20)))
+})
+
+test('in an org with several connections, a token needs a template with a connection', async t => {
+  const {page, org, call, server, template, connector, path} = await open()
+  const create = () => server('POST', `/orgs/${org}/embed-tokens`, {template, origin, rowsLimit: 5})
+  await addConnector(house, org, 'Two')
+  t.deepEqual(outcome(await create()), [400, 'CONNECTION_REQUIRED'])
+  t.deepEqual(outcome(await page('GET', '/auth/embed')), [400, 'CONNECTION_REQUIRED'], 'a token from before the second connection')
+  await ok(call('PUT', path(template), leadsTemplate({connectorId: connector})), 200)
+  await ok(create(), 201)
+  t.like(await ok(page('GET', '/auth/embed'), 200), {connection: {id: connector}})
+})
+
+test('an org without a connection gets a token, and the page learns that there is none', async t => {
+  const {org, token} = await house.makeOrg({role: 'admin'})
+  const {embed} = await openEmbed(house, {org, call: house.as(token)})
+  t.is((await ok(house.as(embed)('GET', '/auth/embed'), 200)).connection, null)
 })
 
 test('a token creates imports of its template only, with the connection of the org', async t => {
@@ -182,6 +200,28 @@ test('runs that start at the same time share the rows of their token', async t =
   )
   const statuses = await Promise.all(ready.map(async at => (await page('POST', `${at}/runs`, {})).status))
   t.deepEqual(statuses.toSorted(), [202, 202, 403, 403, 403])
+})
+
+test('an undo of a run is an unknown run to the token, on every route', async t => {
+  const {page, call, org, imports, template} = await open()
+  const {import: made} = await ok(page('POST', imports, {templateId: template}), 201)
+  const at = `${imports}/${made.id}`
+  await ok(upload(page, at, leadsCsv), 201)
+  const {run} = await ok(page('POST', `${at}/runs`, {}), 202)
+  const {run: undo} = await ok(page('POST', `${at}/runs`, {dryRun: true}), 202)
+  await house.db.query(sql.unsafe`update runs set undo_of = (select run_no from runs where id = ${run.id}) where id = ${undo.id}`)
+  const ofRun = routes.filter(({path, access}) => 'role' in access && access.embed === 'own' && path.includes('/:run'))
+  t.true(ofRun.length >= 9)
+  for (const {method, path} of ofRun) {
+    const asked = path.replace(':org', org).replace(':id', made.id).replace(':run', undo.id)
+    t.deepEqual(outcome(await page(method.toUpperCase(), asked)), [404, 'RUN_NOT_FOUND'], `${method} ${path}`)
+  }
+  for (const file of ['results.csv', 'failed.csv'])
+    t.deepEqual(outcome(await page('GET', `${at}/${file}?run=${undo.id}`)), [404, 'RUN_NOT_FOUND'], file)
+  const idsOf = async (list: typeof page) => (await ok(list('GET', `${at}/runs`), 200)).runs.map(({id}: {id: string}) => id)
+  t.deepEqual(await idsOf(page), [run.id])
+  t.deepEqual(await idsOf(call), [undo.id, run.id])
+  t.like(await ok(call('GET', `${at}/runs/${undo.id}`), 200), {run: {undoOf: run.id, stop: null}})
 })
 
 test('a token creates a limited number of imports', async t => {

@@ -1,5 +1,6 @@
 import {randomBytes} from 'node:crypto'
 import test from 'ava'
+import {validateTemplate} from '../../shared/mapping/templates/validate.ts'
 import {openIdempotencyValues} from '../../shared/runs/idempotency-values.ts'
 import {resealIdempotencyKeys} from '../../shared/runs/reseal-idempotency.ts'
 import type {KeyRing} from '../../shared/security/secrets.ts'
@@ -98,6 +99,26 @@ test.serial('neither a flow nor a template can map the field', async t => {
   const {name, connectorId, sources, flows} = (await ok(org.call('GET', `/orgs/${org.org}/templates/${template.id}`), 200)).template
   const body = {name, connectorId, sources, flows: [{...flows[0], fields: mapped.fields}]}
   t.like(await org.call('PUT', `/orgs/${org.org}/templates/${template.id}`, body), {status: 409, body: {code: 'FIELD_MAPPED'}})
+  const pushed = {templates: [{...body, name: 'Pushed'}]}
+  t.like(await org.call('POST', at('bundle'), pushed), {status: 409, body: {code: 'FIELD_MAPPED'}}, 'a bundle without a registry')
+  const checked = await validateTemplate(here.db, {org: org.org, document: body})
+  t.like(checked, {valid: false, issues: [{path: 'flows.0.fields.1.field'}]})
+})
+
+test.serial('a flow gets no default mapping of the field', async t => {
+  await ok(setField(null), 200)
+  const defaultMapping = {mode: 'column', source: 'key'}
+  await ok(org.call('PATCH', at('fields/Leads/Import_Key'), {defaultMapping}), 200)
+  const listFields = async (): Promise<string[]> => {
+    const {path, source} = await prepareImport(org, {csv, flow})
+    const {flows} = await ok(org.call('PUT', `${path}/flows`, [{id: 'new', sourceId: source.id, ...flow}]), 200)
+    await ok(org.call('DELETE', path), 200)
+    return flows[0].fields.map(({field}: {field: string}) => field)
+  }
+  t.deepEqual(await listFields(), ['Last_Name', 'Import_Key'])
+  await ok(setField('Import_Key'), 200)
+  t.deepEqual(await listFields(), ['Last_Name'])
+  await ok(org.call('PATCH', at('fields/Leads/Import_Key'), {defaultMapping: null}), 200)
 })
 
 test.serial('a mapping that skips the field does not map it', async t => {

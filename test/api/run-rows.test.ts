@@ -1,6 +1,8 @@
 import test from 'ava'
 import {archiveAll} from '../../workers/archive.ts'
-import {accounts, type Org, ok, openOrg, runImport} from '../support/importing.ts'
+import {openEmbed} from '../support/embed.ts'
+import {accounts, type Org, ok, openOrg, runImport, untilEnded} from '../support/importing.ts'
+import {makeTemplate, upload} from '../support/templates.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
@@ -116,6 +118,39 @@ test('a dry run lists the planned action of each row, with old and new values of
     ['fail', 5],
     ['update', 2491],
   ])
+})
+
+test('an embed token finds rows by planned values only, and reads no value of before, not even in an undo', async t => {
+  await runImport(org, {csv: 'name,number,city\nOld,E-1,Hidden Town\n', flow: accounts})
+  const slot = {slot: 'rows', label: 'Rows', reader: {}, cleaning: [], choices: {}, columns: ['name', 'number', 'city']}
+  const {id: template} = await makeTemplate(org.call, org.org, {sources: [slot], flows: [{id: 'f', sourceId: 'rows', ...accounts}]})
+  const page = here.as((await openEmbed(here, {...org, template})).embed)
+  const {import: made} = await ok(page('POST', `/orgs/${org.org}/imports`, {templateId: template}), 201)
+  const path = `/orgs/${org.org}/imports/${made.id}`
+  await ok(upload(page, path, 'name,number,city\nNew,E-1,Open Town\n'), 201)
+  const start = async (under: string, body: object, call = page) => {
+    const {run} = await ok(call('POST', `${path}/runs${under}`, body), 202)
+    await untilEnded(org.call, `${path}/runs/${run.id}`)
+    return {run, rows: `${path}/runs/${run.id}/rows`}
+  }
+  const {rows} = await start('', {dryRun: true})
+  const find = async (call: typeof page, text: string) => (await ok(call('GET', `${rows}?text=${text}`), 200)).rows
+  t.is((await find(org.call, 'hidden+town')).length, 1)
+  t.deepEqual(await find(page, 'hidden+town'), [])
+  const [planned] = await find(page, 'open+town')
+  const {row} = await ok(page('GET', `${rows}/log?row=1`), 200)
+  for (const {changes} of [planned.entries[0], row.entries[0]])
+    t.deepEqual(
+      changes.map(({field, old, new: now}: any) => [field, old, now]),
+      [
+        ['Account_Name', '', 'New'],
+        ['Billing_City', '', 'Open Town'],
+      ],
+    )
+  const {run} = await start('', {})
+  const undo = await start(`/${run.id}/undo`, {dryRun: true}, org.call)
+  t.true((await org.call('GET', undo.rows)).text.includes('Hidden Town'))
+  t.like(await page('GET', undo.rows), {status: 404, body: {code: 'RUN_NOT_FOUND'}})
 })
 
 test('invalid filters, cursors of other filters and unknown sources are refused', async t => {

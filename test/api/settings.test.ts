@@ -53,6 +53,26 @@ test('a demoted admin cannot make the org follow CRM roles with an API token', a
   t.is((await kept('PATCH', at('settings'), {timezone: 'Europe/Berlin'})).status, 200)
 })
 
+test('no route lets a staff view change the embed origins or whether roles follow the CRM; unchanged values are accepted', async t => {
+  const {call, at, org} = await openRegistry(house)
+  const view = house.as(await house.openView({org, write: true}))
+  const registry = await ok(call('GET', at('registry')), 200)
+  const embedOrigins = ['https://staff.example.com']
+  const other = {...registry, settings: {...registry.settings, embedOrigins}}
+  for (const [method, path, body] of [
+    ['PATCH', 'settings', {embedOrigins}],
+    ['PATCH', 'settings', {followsCrmRoles: false}],
+    ['PUT', 'registry', other],
+    ['POST', 'bundle', {registry: other}],
+  ] as const)
+    t.like(await view(method, at(path), body), {status: 403, body: {code: 'IMPERSONATION_REFUSED'}}, `${method} ${path}`)
+  const {settings: before} = await ok(call('GET', at('settings')), 200)
+  const sent = {...before, timezone: 'Europe/Berlin', embedOrigins: null}
+  t.deepEqual((await ok(view('PATCH', at('settings'), sent), 200)).settings, sent)
+  await ok(view('PUT', at('registry'), registry), 200)
+  t.deepEqual((await ok(call('GET', at('settings')), 200)).settings, before)
+})
+
 const paused = (connector: string) =>
   house.db.oneFirst(sql.type(z.object({paused: z.boolean()}))`select writes_paused as paused from connectors where id = ${connector}`)
 

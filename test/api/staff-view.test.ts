@@ -254,6 +254,8 @@ test('a write view cannot create access that outlives it', async t => {
     ['POST', `/orgs/${org}/webhooks`, {url: 'https://staff.example.com/x'}],
     ['PATCH', `/orgs/${org}/webhooks/none`, {url: 'https://staff.example.com/x'}],
     ['POST', `/orgs/${org}/webhooks/none/secret`],
+    ['DELETE', `/orgs/${org}/webhooks/none`],
+    ['PUT', `/orgs/${org}/notices`, {emails: [], endpoints: [], on: []}],
   ] as const)
     t.deepEqual(outcomeOf(await view(method, path, body)), [403, 'IMPERSONATION_REFUSED'], `${method} ${path}`)
   for (const [method, path, body] of [

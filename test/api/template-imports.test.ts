@@ -1,5 +1,6 @@
 import test from 'ava'
 import {newId} from '../../shared/ids.ts'
+import {sql} from '../../sql/database.ts'
 import {ok} from '../support/importing.ts'
 import {addConnector} from '../support/registry.ts'
 import {leadsCsv, leadsTemplate, makeTemplate, openTemplates, outcome, upload} from '../support/templates.ts'
@@ -64,6 +65,8 @@ test('files fill their named slots; a misfit is reported, and the import stays a
   const {import: made} = await ok(call('POST', `/orgs/${org}/imports`, {templateId: id}), 201)
   const at = `/orgs/${org}/imports/${made.id}`
   t.deepEqual(outcome(await upload(call, at, leadsCsv, 'name=a.csv&slot=none')), [400, 'INVALID'])
+  const early = await ok(upload(call, at, 'name;when\nA;01/02/2026\n', 'name=early.csv&slot=deals'), 201)
+  t.like(early.filled, {slot: 'deals', state: 'draft', waiting: ['leads', 'deals']})
   const one = await ok(upload(call, at, leadsCsv, 'name=a.csv&slot=leads'), 201)
   t.deepEqual(one.filled, {slot: 'leads', state: 'draft', waiting: ['deals'], issues: []})
   const unfit = await ok(upload(call, at, 'name;when\nA;01/02/2026\n', 'name=b.csv&slot=deals'), 201)
@@ -92,6 +95,24 @@ test('files fill their named slots; a misfit is reported, and the import stays a
   await ok(call('DELETE', `${at}/sources/${one.source.id}`), 200)
   const again = await ok(upload(call, at, leadsCsv, 'name=a.csv&slot=leads'), 201)
   t.like(again.filled, {state: 'ready', waiting: []})
+})
+
+test('columns are chosen from the flows of the template each time, and an ended import stores no flows', async t => {
+  const {org, call, connector} = await open()
+  const {id} = await makeTemplate(call, org, {connectorId: connector})
+  const {import: made} = await ok(call('POST', `/orgs/${org}/imports`, {templateId: id}), 201)
+  const at = `/orgs/${org}/imports/${made.id}`
+  const {source} = await ok(upload(call, at, leadsCsv.replace('mail', 'E-mail')), 201)
+  const choose = async (columns: object) => (await ok(call('PUT', `${at}/columns`, columns), 200)).import.flows
+  t.like((await choose({f: {Email: null}}))[0].fields[1], {field: 'Email', mode: 'skip'})
+  t.like((await choose({f: {Email: 'E-mail'}}))[0].fields[1], {field: 'Email', mode: 'column', source: 'E-mail'})
+  const [flow] = await choose({f: {Email: 'firm'}})
+  await ok(call('PUT', `${at}/flows`, [{...flow, id: 'other'}]), 200)
+  const [again] = await choose({f: {Email: 'E-mail'}})
+  t.like(again, {id: 'f', sourceId: source.id}, 'a replaced flow reads the file of its slot')
+  await ok(call('DELETE', at), 200)
+  const kept = await house.db.one(sql.unsafe`select flows, template_flows from imports where id = ${made.id}`)
+  t.deepEqual(kept, {flows: [], template_flows: null})
 })
 
 test('runs name the template they were authorised for, and its history lists them', async t => {
@@ -133,4 +154,19 @@ test('a run authorised for a template can start only an import made from it', as
   t.deepEqual(outcome(await call('POST', `${at}/runs`, {runId})), [409, 'RUN_USED'])
   const {run} = await ok(call('POST', `${at}/runs`, {}), 202)
   t.is(run.templateId, one.id)
+})
+
+test('a staff view that fills slots in vain stays recorded, because the files keep their new readings', async t => {
+  const {org, call, connector} = await open()
+  const [slot] = leadsTemplate().sources
+  const {id} = await makeTemplate(call, org, {connectorId: connector, sources: [{...slot, cleaning: [{step: 'trim'}]}]})
+  const {import: made} = await ok(call('POST', `/orgs/${org}/imports`, {templateId: id}), 201)
+  const at = `/orgs/${org}/imports/${made.id}`
+  const {source} = await ok(upload(call, at, 'name,when\nA,B\n'), 201)
+  await ok(call('PATCH', `${at}/sources/${source.id}`, {cleaning: []}), 200)
+  const view = house.as(await house.openView({org, write: true}))
+  t.deepEqual(outcome(await view('PUT', `${at}/slots`, {leads: source.id})), [400, 'INVALID'])
+  t.is((await ok(call('GET', `${at}/sources/${source.id}`), 200)).source.cleaning.length, 1)
+  const {actions} = await ok(house.as(house.adminToken)('GET', `/staff/actions?org=${org}`), 200)
+  t.like(actions[0], {kind: 'write', detail: {method: 'PUT', route: '/orgs/:org/imports/:id/slots', target: {id: made.id}}})
 })

@@ -181,6 +181,19 @@ test('a contradictory template is refused', async t => {
   }
 })
 
+test('a template keeps the slots of its data contract until the contract changes', async t => {
+  const {org, call, path} = await open()
+  const {id} = await makeTemplate(call, org)
+  const [slot, flow] = [leadsTemplate().sources[0], leadsTemplate().flows[0]]
+  const other = leadsTemplate({sources: [{...slot, slot: 'people'}], flows: [{...flow, sourceId: 'people'}]})
+  await ok(call('PUT', path(id, '/contract'), {sources: [{slot: 'leads', columns: [{name: 'mail'}]}]}), 200)
+  const {status, body} = await call('PUT', path(id), other)
+  t.deepEqual([status, body.code, body.issues?.[0]?.path], [400, 'INVALID', ['sources']])
+  t.is((await ok(call('GET', path(id)), 200)).template.version, 1)
+  await ok(call('PUT', path(id, '/contract'), {sources: []}), 200)
+  await ok(call('PUT', path(id), other), 200)
+})
+
 test('a check against the newest discovery reports what no longer exists', async t => {
   const {org, call, connector, path} = await open()
   const [, leads, deals] = usualModules

@@ -4,6 +4,7 @@ import {createServer, type IncomingMessage} from 'node:http'
 import {type AddressInfo, connect} from 'node:net'
 import test, {type ExecutionContext} from 'ava'
 import {openUploadedFile} from '../../api/uploaded-file.ts'
+import {place} from '../support/entitlements.ts'
 import {openHalfRequest, readAnswer} from '../support/half-request.ts'
 import {ok, openOrg} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
@@ -80,8 +81,10 @@ test('any other multipart body is refused, and nothing is stored', async t => {
 
 test('the limits and refusals of a plain upload apply to a form', async t => {
   const path = await newImport()
+  await place(here, org.org, 'free.2')
   const large = await org.call('POST', `${path}/sources`, formOf(['file', blob(csv + '3,x\n'.repeat(800_000)), 'a.csv']))
   t.like(large, {status: 413, body: {code: 'FILE_TOO_LARGE', limit: 3_000_000}})
+  t.deepEqual(large.body.lift, [], 'the plan allows more than the deployment')
   const page = await org.call('POST', `${path}/sources`, formOf(['file', blob('<html><p>x</p></html>'), 'a.xls']))
   t.like(page, {status: 422, body: {code: 'NOT_A_TABLE'}})
   t.like(await org.call('POST', `${path}/sources`, formOf(['file', blob(''), 'a.csv'])), {status: 422, body: {code: 'FILE_EMPTY'}})

@@ -258,6 +258,9 @@ test('an upload has the file limit of the plan, and all open uploads of an org t
   const {limits} = await ok(other.call('GET', '/entitlements/me'), 200)
   const large = await other.call('POST', `${await newImport(other)}/uploads`, {name: 'a.csv', size: limits.fileBytes + 1})
   t.like(large, {status: 413, body: {code: 'FILE_TOO_LARGE', lift: [{by: 'trial'}, {by: 'plan', planKey: 'team'}]}}, large.text)
+  const liftFor = async (size: number) => (await other.call('POST', `${await newImport(other)}/uploads`, {name: 'a.csv', size})).body.lift
+  t.like(await liftFor(here.config.FILE_LIMIT_BYTES), [{by: 'plan', planKey: 'business'}])
+  t.deepEqual(await liftFor(here.config.FILE_LIMIT_BYTES + 1), [], 'no plan lifts the limit of the deployment')
   const codes: unknown[] = []
   for (let n = 0; n < 3; n++) {
     const path = await newImport(other)

@@ -62,3 +62,21 @@ for (const [name, options] of Object.entries({
     await refused.waitFor({state: 'detached'})
     assert.deepEqual(visitor.complaints, [])
   })
+
+test('a large file is read with other options without uploading a part twice, also after a lost connection', async () => {
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, session)
+  await person.makeImport(page, 'Large')
+  const lines = Array.from({length: 11_000}, (_, n) => `Person ${n},${'Company '.repeat(100)}`)
+  const file = person.csvFile('large.csv', `Last Name,Company\n${lines.join('\n')}\n"Brandt,Nordlicht\n`)
+  await person.chooseIn(page, page.getByRole('button', {name: 'Choose files'}), file)
+  const refused = page.getByRole('region', {name: 'Uploading large.csv'})
+  await refused.getByLabel('Quote character').selectOption('none')
+  await page.route(/\/uploads\/upl_\w+$/, route => route.abort(), {times: 1})
+  await refused.getByRole('button', {name: 'Read again'}).click()
+  await refused.getByRole('button', {name: /^Try again/}).click()
+  await person.sourceCard(page, 'large.csv').getByText('11,001 rows, 2 columns').waitFor()
+  assert.equal(visitor.asked.filter(url => url.endsWith('/parts/0')).length, 1)
+  assert.deepEqual(visitor.complaints, [])
+})

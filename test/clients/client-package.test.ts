@@ -9,7 +9,7 @@ import {promisify} from 'node:util'
 import test from 'ava'
 import {buildClient, type ClientSize} from '../../api/reference/client/build.ts'
 import {routes} from '../../api/routes.ts'
-import {accountRows, accounts, type Org, openOrg} from '../support/importing.ts'
+import {accountRows, accounts, type Org, ok, openOrg} from '../support/importing.ts'
 import {endAfterTests, startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -53,6 +53,7 @@ test('inputs, answers, list items and error codes have types', async t => {
 for await (const one of lading.each.listTemplates({org: 'o', limit: 10})) one.name satisfies string
 await lading.readMe()
 await lading.createToken({org: 'o', body: {name: template.id}})
+await lading.listChanges({org: 'o', page: ['general', 'members']})
 try {
   await lading.readImport({org: 'o', id: 'i'}, {signal: AbortSignal.timeout(1)})
 } catch (error) {
@@ -123,6 +124,17 @@ test('an upload that broke continues with its id, and sends no part twice', asyn
   const {source} = await lading.uploadFile({...input, upload}, {onSent: (bytes: number) => sent.push(bytes)})
   t.is(sent[0], reached, 'it begins where the first call ended')
   t.is(source.rows, 60)
+})
+
+test('a parameter with several values is sent once per value', async t => {
+  await ok(org.call('PATCH', `/orgs/${org.org}/config/settings`, {embedOrigins: ['https://app.example.com']}), 200)
+  await lading.createImport({org: org.org, body: {name: 'In the history', connectorId: org.connector}})
+  const pagesOf = async (page: unknown) => {
+    const {changes} = await lading.listChanges({org: org.org, page})
+    return [...new Set(changes.map((change: any) => change.page))].toSorted()
+  }
+  t.deepEqual(await pagesOf('general'), ['general'])
+  t.deepEqual(await pagesOf(['general', 'imports']), ['general', 'imports'])
 })
 
 test('a refusal has its code, and an aborted call throws the reason', async t => {

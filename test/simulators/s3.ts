@@ -82,13 +82,7 @@ const give = (object: Buffer, range: string | undefined): Answer => {
 }
 
 const list = ({objects, uploads}: State, query: URLSearchParams): Answer => {
-  if (query.has('uploads')) {
-    const open = [...uploads].map(
-      ([id, {key, initiated}]) =>
-        `<Upload><Key>${key}</Key><UploadId>${id}</UploadId><Initiated>${initiated.toISOString()}</Initiated></Upload>`,
-    )
-    return xml('ListMultipartUploadsResult', open.join(''))
-  }
+  if (query.has('uploads')) return listUploads(uploads, query)
   const after = query.get('continuation-token') ?? ''
   const all = [...objects.keys()].filter(key => key.startsWith(query.get('prefix') ?? '') && key > after).toSorted()
   const page = all.slice(0, 1_000)
@@ -99,6 +93,20 @@ const list = ({objects, uploads}: State, query: URLSearchParams): Answer => {
   )
   const next = more ? `<NextContinuationToken>${page.at(-1)}</NextContinuationToken>` : ''
   return xml('ListBucketResult', `<IsTruncated>${more}</IsTruncated>${next}${contents.join('')}`)
+}
+
+const listUploads = (uploads: State['uploads'], query: URLSearchParams): Answer => {
+  const after = `${query.get('key-marker') ?? ''}\n${query.get('upload-id-marker') ?? ''}`
+  const open = [...uploads].map(([id, {key}]) => `${key}\n${id}`).filter(place => place > after)
+  const page = open.toSorted().slice(0, 1_000)
+  const listed = page.map(place => {
+    const [key, id] = place.split('\n')
+    return `<Upload><Key>${key}</Key><UploadId>${id}</UploadId><Initiated>${uploads.get(id!)!.initiated.toISOString()}</Initiated></Upload>`
+  })
+  const more = open.length > page.length
+  const [key, id] = page.at(-1)?.split('\n') ?? []
+  const next = more ? `<NextKeyMarker>${key}</NextKeyMarker><NextUploadIdMarker>${id}</NextUploadIdMarker>` : ''
+  return xml('ListMultipartUploadsResult', `<IsTruncated>${more}</IsTruncated>${next}${listed.join('')}`)
 }
 
 const assemble = ({objects, uploads}: State, key: string, {method, query, body}: PerformInput): Answer => {

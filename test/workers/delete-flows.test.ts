@@ -7,7 +7,9 @@ let here: TestDeployment
 let org: Org
 
 test.before(async t => {
-  here = await startTestDeployment(t, {workers: ['discovery', 'imports'], environment: {CRM_TIMEOUT_SECONDS: '5', CRM_LAG_SECONDS: '1'}})
+  // With one slot, an undo shows that it reads restored records under the slot of their batch.
+  const environment = {CRM_TIMEOUT_SECONDS: '5', CRM_LAG_SECONDS: '1', CRM_SLOTS: '1'}
+  here = await startTestDeployment(t, {workers: ['discovery', 'imports'], environment})
   org = await openOrg(here)
 })
 
@@ -150,6 +152,20 @@ test.serial('an undo restores exactly the records that the run deleted, and its 
   const again = await undo(path, undone.id)
   t.like(again, {undoOf: undone.id, undo: {restored: 0, deleted: 2, changedSince: 1}})
   t.deepEqual(numbersOf('U-'), ['U-2'])
+})
+
+test.serial('records whose restore was not answered are deleted again by the undo of the undo', async t => {
+  create('Ma-1', 'Ma-2')
+  const {path} = await prepareImport(org, {csv: rowsOf('Ma-1', 'Ma-2'), flow: deletion})
+  await start(path, {dryRun: true})
+  const {run} = await start(path, {confirmDeletes: 2})
+  here.crm.faults.add({match: {path: '/crm/v8/settings/recycle_bin/actions/restore'}, times: 1, action: 'dropAfter'})
+  const undone = await undo(path, run.id)
+  here.crm.faults.clear()
+  t.like(undone.undo, {restored: 2})
+  t.deepEqual(numbersOf('Ma-').sort(), ['Ma-1', 'Ma-2'])
+  t.like((await undo(path, undone.id)).undo, {deleted: 2, changedSince: 0})
+  t.deepEqual(numbersOf('Ma-'), [])
 })
 
 test.serial('a lost answer to a delete is settled by reading the record', async t => {

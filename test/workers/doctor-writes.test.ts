@@ -96,3 +96,22 @@ test('a pause during a writing doctor ends it before the next probe, and its rec
   t.is(world.crm.journal({path: '/crm/v8/Leads'}).filter(({method}: any) => method === 'POST').length, 1)
   t.deepEqual(countLeft(t.context), [0, 0, 0])
 })
+
+test('the doctor reports the status of a restored record that cannot be read for a minute', async t => {
+  const {crm} = t.context.world
+  crm.setSwitches({restoreAtOnce: 0, restoreSeconds: 3_600})
+  const asked = runProbes(t.context)
+  await until(
+    async () => crm.journal({path: '/crm/v8/settings/recycle_bin/actions/restore'}).length,
+    count => count === 1,
+  )
+  crm.faults.add({match: {method: 'GET', path: '/crm/v8/Leads/*'}, times: 1_000, action: {type: 'answer', status: 403}})
+  await until(
+    async () => crm.faults.list()[0]!.used,
+    used => used > 0,
+  )
+  const now = performance.now.bind(performance)
+  performance.now = () => now() + 60_000
+  t.teardown(() => void (performance.now = now))
+  t.like(probeOf(await asked, 'write.restore'), {seen: 'SCHEDULED, then HTTP 403', verdict: 'different'})
+})

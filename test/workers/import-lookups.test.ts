@@ -272,6 +272,16 @@ for (const [point, makes] of [
   )
 }
 
+test.serial('a user after the first 4,000 is found', async t => {
+  const names = {firstName: 'Uma', lastName: 'Many', profile: 'Standard', role: 'CEO'}
+  for (let n = 1; n <= 4_000; n++) here.crm.addUser('example', {email: `uma${n}@many.example`, ...names})
+  const {ended} = await run('name,mail\nVa,uma4000@many.example\n', {
+    module: 'Orders',
+    fields: [column('Name', 'name'), column('Keeper', 'mail')],
+  })
+  t.like(ended.counts.Orders, {created: 1})
+})
+
 test.serial('a lookup value that the CRM cannot be queried for fails its rows alone', async t => {
   here.crm.create('example', 'Accounts', [{Account_Name: 'Rich', Annual_Revenue: 4_711}])
   const {ended, log} = await run('name,company\nUa,4711\nUb,1e21\nUc,many\n', contacts({searchField: 'Annual_Revenue'}))

@@ -1,7 +1,6 @@
 import {randomUUID} from 'node:crypto'
 import anyTest, {type TestFn} from 'ava'
 import {Webhook} from 'standardwebhooks'
-import {z} from 'zod'
 import {newId} from '../../shared/ids.ts'
 import {keepNotify, readNotify} from '../../shared/notifications/notify.ts'
 import {announceEnd} from '../../shared/notifications/run-ended.ts'
@@ -32,8 +31,6 @@ test.after.always(async () => {
   await receiver.stop()
   await smtp.stop()
 })
-
-const ids = (path: string) => receiver.at(path).map(({headers}) => headers['webhook-id'])
 
 test('a notice is delivered, signed, to the endpoints subscribed to its event, and to no other org', async t => {
   const [org, other] = [await openNoticing(house), await openNoticing(house)]
@@ -138,161 +135,4 @@ test('a member who left the org gets no more notices', async t => {
   const rows = await untilDeliveries(org, ([one]) => one?.state === 'failed')
   t.is(rows.length, 1)
   t.false(smtp.letters.some(({to}) => to.includes('leaver@example.org')))
-})
-
-test('a failing endpoint is tried ten times over three days under one id, and a redelivery uses the same id', async t => {
-  const org = await openNoticing(house)
-  const {webhook} = await org.addEndpoint(receiver.url('/fails'))
-  receiver.behave('/fails', {status: 500, body: 'broken'})
-  const id = await org.say()
-  for (let attempt = 1; attempt <= 10; attempt++) {
-    const isNoted = ({attempts, state, inSeconds}: {attempts: number; state: string; inSeconds: number}) =>
-      attempts === attempt && (state === 'failed' || inSeconds > 1)
-    const [row] = await untilDeliveries(org, ([one]) => one !== undefined && isNoted(one))
-    t.is(row!.status, 500)
-    t.is(row!.state, attempt === 10 ? 'failed' : 'pending')
-    await pass(row!.inSeconds / 3600 + 0.001)
-  }
-  t.deepEqual(ids('/fails'), Array(10).fill(id))
-  const {token} = await house.makeOrg({org: org.org})
-  const of = `/orgs/${org.org}/webhooks/${webhook.id}`
-  const {deliveries} = await ok(house.as(token)('GET', `${of}/deliveries`), 200)
-  t.like(deliveries, [{notice: id, kind: 'schedule.failed', state: 'failed', attempts: 10, lastStatus: 500, answer: null}])
-  receiver.behave('/fails', {status: 204})
-  t.like(await ok(house.as(token)('POST', `${of}/deliveries/${deliveries[0].id}/redeliver`, {}), 202), {delivery: {state: 'pending'}})
-  await untilDeliveries(org, ([one]) => one?.state === 'delivered')
-  t.deepEqual(ids('/fails'), Array(11).fill(id))
-})
-
-test('a redirect fails and is not followed, and Retry-After delays every delivery to its endpoint', async t => {
-  const org = await openNoticing(house)
-  await org.addEndpoint(receiver.url('/moved'))
-  await org.addEndpoint(receiver.url('/later'))
-  receiver.behave('/moved', {status: 302, headers: {location: receiver.url('/target')}})
-  receiver.behave('/later', {status: 429, headers: {'retry-after': '7200'}})
-  await org.say()
-  const rows = await untilDeliveries(org, all => all.length === 2 && all.every(({error}) => error !== null))
-  const later = rows.find(({status}) => status === 429)!
-  t.true(later.inSeconds > 7_100 && later.inSeconds <= 7_200)
-  t.regex(rows.find(({status}) => status === 302)!.error!, /REDIRECTED/)
-  await org.say()
-  await untilDeliveries(org, all => all.filter(({error}) => error !== null).length === 3)
-  t.is(receiver.at('/later').length, 1)
-  t.deepEqual(receiver.at('/target'), [])
-})
-
-test('a replaced webhook secret also signs deliveries for a day, and then no longer', async t => {
-  const org = await openNoticing(house)
-  const {webhook, secret} = await org.addEndpoint(receiver.url('/rotated'))
-  const rotated = await ok(org.call('POST', `/orgs/${org.org}/webhooks/${webhook.id}/secret`, {}), 200)
-  const verify = async (known: string, at: number) => {
-    const told = (
-      await until(
-        () => receiver.at('/rotated'),
-        all => all.length > at,
-      )
-    )[at]!
-    return new Webhook(known).verify(told.body, told.headers)
-  }
-  await org.say()
-  for (const known of [secret, rotated.secret]) await t.notThrowsAsync(verify(known, 0))
-  await untilDeliveries(org, ([one]) => one?.state === 'delivered')
-  await pass(24.1)
-  await org.say()
-  await t.notThrowsAsync(verify(rotated.secret, 1))
-  await t.throwsAsync(verify(secret, 1))
-})
-
-test('an endpoint that answers 410 is switched off at once, and the administrators are notified', async t => {
-  const org = await openNoticing(house)
-  const {webhook} = await org.addEndpoint(receiver.url('/gone'))
-  receiver.behave('/gone', {status: 500})
-  await org.say()
-  await untilDeliveries(org, ([one]) => one?.error != null)
-  receiver.behave('/gone', {status: 410})
-  await org.say()
-  const rows = await untilDeliveries(org, all => all.some(({person, state}) => person && state === 'delivered'))
-  t.deepEqual(
-    rows.filter(({endpoint}) => endpoint).map(({state}) => state),
-    ['failed', 'failed'],
-  )
-  t.true(smtp.letters.some(({text}) => text.includes('A webhook endpoint was disabled') && text.includes(webhook.id)))
-  const {token} = await house.makeOrg({org: org.org})
-  const of = `/orgs/${org.org}/webhooks/${webhook.id}`
-  t.like(await ok(house.as(token)('GET', of), 200), {
-    webhook: {enabled: false, disabledReason: 'It answered 410 (Gone)'},
-  })
-  t.like(await house.as(token)('POST', `${of}/test`, {}), {status: 409, body: {code: 'ENDPOINT_DISABLED'}})
-  const before = receiver.at('/gone').length
-  await org.say()
-  await org.untilHandedOut()
-  receiver.behave('/gone', {status: 200})
-  t.like(await ok(house.as(token)('PATCH', of, {enabled: true}), 200), {webhook: {enabled: true, disabledReason: null, failingSince: null}})
-  const {delivery} = await ok(house.as(token)('POST', `${of}/test`, {}), 202)
-  await until(
-    () => ids('/gone'),
-    seen => seen.includes(delivery.notice),
-  )
-  t.is(JSON.parse(receiver.at('/gone').at(-1)!.body).type, 'webhook.test')
-  t.true(receiver.at('/gone').length <= before + 2)
-})
-
-test('an endpoint is switched off after five days of failures only, and not after a success among them', async t => {
-  const [dead, poorly] = [await openNoticing(house), await openNoticing(house)]
-  const endpoint = (await dead.addEndpoint(receiver.url('/dead'))).webhook.id
-  await poorly.addEndpoint(receiver.url('/poorly'))
-  for (const path of ['/dead', '/poorly']) receiver.behave(path, {status: 503})
-  const tell = async () => {
-    for (const org of [dead, poorly]) await org.say()
-  }
-  const isTried = (all: readonly {error: string | null}[]) => all.length > 0 && all.every(({error}) => error !== null)
-  await tell()
-  for (const org of [dead, poorly]) await untilDeliveries(org, isTried)
-  await pass(60)
-  receiver.behave('/poorly', {status: 204})
-  await untilDeliveries(poorly, all => all.every(({state}) => state === 'delivered'))
-  receiver.behave('/poorly', {status: 503})
-  await pass(61)
-  await tell()
-  for (const hours of [0.1, 1, 3, 6, 12, 14]) {
-    await pass(hours)
-    await until(
-      () => readDue(),
-      due => due === 0,
-    )
-  }
-  const standing = await house.db.any(sql.type(z.object({id: z.string(), enabled: z.boolean()}))`
-    select id, enabled from webhook_endpoints where org_id in (${dead.org}, ${poorly.org})`)
-  t.deepEqual(
-    standing.filter(({enabled}) => !enabled).map(({id}) => id),
-    [endpoint],
-  )
-})
-
-/** Returns the number of due deliveries to endpoints that are enabled and not resting. */
-const readDue = () =>
-  house.db.oneFirst(sql.type(z.object({count: z.number()}))`
-    select count(*) from deliveries d join webhook_endpoints e on e.id = endpoint_id
-    where d.state = 'pending' and next_at <= lading_now() and enabled and rest_until <= lading_now()`)
-
-test("an endpoint that hangs delays no other org's deliveries", async t => {
-  const [stuck, fine] = [await openNoticing(house), await openNoticing(house)]
-  for (let n = 0; n < 6; n++) {
-    receiver.behave(`/stuck/${n}`, 'hang')
-    await stuck.addEndpoint(receiver.url(`/stuck/${n}`))
-  }
-  await fine.addEndpoint(receiver.url('/quick'))
-  for (let n = 0; n < 3; n++) await stuck.say()
-  await until(
-    () => [0, 1, 2, 3, 4, 5].filter(n => receiver.at(`/stuck/${n}`).length > 0),
-    seen => seen.length === 4,
-  )
-  const begun = performance.now()
-  for (let n = 0; n < 20; n++) await fine.say()
-  await untilDeliveries(fine, all => all.length === 20 && all.every(({state}) => state === 'delivered'))
-  t.true(performance.now() - begun < 8_000, 'long before the first of them is given up')
-  t.true(
-    [0, 1, 2, 3, 4, 5].every(n => receiver.at(`/stuck/${n}`).length <= 1),
-    'one at a time each',
-  )
 })

@@ -75,7 +75,8 @@ test('orphaned objects are removed after a day, and foreign objects are counted 
     await utimes(join(here.config.STORAGE_DIR, key), at, at)
   }
   const uuid = randomUUID()
-  const dead = [`${org.org}/${importId}/src_died`, `${org.org}/imp_gone/src_x`, `${org.org}/runs/run_gone/0-1-${uuid}.ndjson.gz`]
+  const segment = `${org.org}/runs/run_gone/0-1-${uuid}.ndjson.gz`
+  const dead = [`${org.org}/${importId}/src_died`, `${org.org}/imp_gone/src_x`, segment, `${org.org}/test-fetches/sch_killed`]
   const newer = `${org.org}/runs/run_gone/sample-${uuid}.ndjson.gz`
   const left = ['org_of_another_house/imp_1/src_1', newer, `${org.org}/notes/mine.txt`, `${org.org}/${importId}/src_written_down`]
   for (const key of [...dead, ...left]) await put(key)
@@ -84,7 +85,7 @@ test('orphaned objects are removed after a day, and foreign objects are counted 
   const before = await keysOf(here)
   await night()
   t.deepEqual((await keysOf(here)).toSorted(), before.filter(key => !dead.includes(key)).toSorted())
-  t.like((await nights())[0].counts, {orphans: 3, orphanBytes: 12, foreignObjects: 1, objectsSeen: before.length})
+  t.like((await nights())[0].counts, {orphans: 4, orphanBytes: 16, foreignObjects: 1, objectsSeen: before.length})
 })
 
 test('orphans are kept if the build is old, the database is an old copy, or the clock is ahead', async t => {

@@ -1,6 +1,6 @@
 import anyTest, {type TestFn} from 'ava'
 import {type Org, ok, openOrg} from '../support/importing.ts'
-import {type FileHost, fire, makeTemplate, noticesOf, seldom, startFileHost} from '../support/schedules.ts'
+import {type FileHost, fire, makeTemplate, noticesOf, seldom, startFileHost, untilOver} from '../support/schedules.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 const test = anyTest.serial as TestFn
@@ -18,12 +18,9 @@ test.before(async t => {
 test.after.always(() => host.stop())
 
 const schedule = async (encoding?: string, more: object = {}) => {
-  const sources = [{slot: 'companies', label: 'Companies', columns: ['name', 'number', 'city'], ...(encoding && {reader: {encoding}})}]
-  const template = await makeTemplate(org, {name: `Nightly ${Math.random()}`, sources})
-  const {schedule: made} = await ok(
-    org.call('POST', `${template}/schedules`, {name: 'Nightly', ...seldom, source: host.source, ...more}),
-    201,
-  )
+  const slot = {slot: 'companies', label: 'Companies', columns: ['name', 'number', 'city'], ...(encoding && {reader: {encoding}})}
+  const template = await makeTemplate(org, {name: `Nightly ${Math.random()}`, sources: [{...slot, ...more}]})
+  const {schedule: made} = await ok(org.call('POST', `${template}/schedules`, {name: 'Nightly', ...seldom, source: host.source}), 201)
   return {id: made.id, path: `${template}/schedules/${made.id}`}
 }
 
@@ -97,4 +94,34 @@ test('a schedule reads its file in the encoding of its template or the charset o
   serve(latin('k2'), 'text/csv; charset=iso-8859-1')
   t.is((await fire(org, sent.path)).outcome, 'done')
   for (const prefix of ['k1', 'k2']) t.deepEqual(namesOf(prefix).toSorted(), ['Jörg Müller', 'Änne'])
+})
+
+test('a held file is cleaned as its template defines, and is not run again after a person chose its encoding and ran it', async t => {
+  const cleaning = [{step: 'strikeWhere', expression: 'row.city === "Köln"'}]
+  const {path} = await schedule(undefined, {cleaning, choices: {city: {as: 'text'}}})
+  serve(latin('c1'))
+  const held = await fire(org, path)
+  const at = `/orgs/${org.org}/imports/${held.importId}`
+  const {import: kept} = await ok(org.call('GET', at), 200)
+  t.like(kept, {state: 'ready', sources: [{choices: {city: {as: 'text'}}}]})
+  await ok(org.call('PATCH', `${at}/sources/${kept.sources[0].id}`, {reader: {encoding: 'windows-1252'}}), 200)
+  const {run} = await ok(org.call('POST', `${at}/runs`, {}), 202)
+  t.like(await untilOver(org, path, held.id), {outcome: 'done', runId: run.id, reason: null, counts: {rowsWritten: 1}})
+  t.deepEqual(namesOf('c1'), ['Änne'])
+  t.like(await fire(org, path), {outcome: 'unchanged'})
+})
+
+test('a held file with a misread column name stays a draft until its slot is filled again', async t => {
+  const slot = {columns: ['name', 'number', 'Straße'], cleaning: [{step: 'trim', columns: ['Straße']}]}
+  const {path} = await schedule('shift_jis', slot)
+  serve(Buffer.from('name,number,city,Straße\nJörg Müller,c2-1,Köln,Am Tor\n', 'latin1'))
+  const held = await fire(org, path)
+  t.like(held, {outcome: 'failed', reason: {code: 'BAD_BYTES'}})
+  const at = `/orgs/${org.org}/imports/${held.importId}`
+  const {import: kept} = await ok(org.call('GET', at), 200)
+  t.is(kept.state, 'draft')
+  const source = kept.sources[0].id
+  await ok(org.call('PATCH', `${at}/sources/${source}`, {reader: {encoding: 'windows-1252'}}), 200)
+  const {import: filled} = await ok(org.call('PUT', `${at}/slots`, {companies: source}), 200)
+  t.like(filled, {state: 'ready', sources: [{cleaning: slot.cleaning}]})
 })

@@ -82,6 +82,27 @@ test.serial('an option that is gone is reported with the share of rows that use 
   t.is((await noticesOf(id)).length, 1, 'the same problems are announced once')
 })
 
+test.serial('an import of an earlier version, or with other flows than its template, is not checked again', async t => {
+  setIndustry(options)
+  await discover()
+  const [control, older, edited] = [await makeTemplate('Control'), await makeTemplate('Older'), await makeTemplate('Edited')]
+  const withoutIndustry = (flows: any[]) => flows.map(flow => ({...flow, fields: flow.fields.slice(0, 2)}))
+  const {name, description, connectorId, sources, flows} = (await readTemplate(older.id)).template
+  const changed = {name, description, connectorId, sources, flows: withoutIndustry(flows)}
+  await ok(org.call('PUT', `/orgs/${org.org}/templates/${older.id}`, changed), 200)
+  const path = `/orgs/${org.org}/imports/${edited.importId}`
+  const {import: made} = await ok(org.call('GET', path), 200)
+  await ok(org.call('PUT', `${path}/flows`, withoutIndustry(made.flows)), 200)
+  setIndustry(options.filter(name => name !== 'Retail'))
+  await discover()
+  // The template with the oldest import is checked last.
+  await until(
+    () => readTemplate(control.id),
+    ({recheck}) => recheck !== null,
+  )
+  for (const {id} of [older, edited]) t.is((await readTemplate(id)).recheck, null)
+})
+
 test.serial('a mapped field that is gone breaks the flow, and a change elsewhere is not checked', async t => {
   setIndustry(options)
   await discover()

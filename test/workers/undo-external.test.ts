@@ -70,6 +70,19 @@ test.serial('an undo of an external run restores replaced values, deletes create
   t.is(recordOf('E-3').Billing_City, 'Chur')
 })
 
+test.serial('the undo of a second run keeps the record that the first run created, and the undo of the first deletes it', async t => {
+  const {path, run} = await begin()
+  const {results} = await ok(engine.create(run, [row('T-1')]), 200)
+  await end(run)
+  const second = await engine.authorise(1_000, {importId: path.split('/').at(-1)})
+  await ok(engine.update(second, [change('T-1', results[0].recordId, {Billing_City: 'Basel'})]), 200)
+  await end(second)
+  t.like((await undo(path, second)).run.undo, {restored: 1, deleted: 0, changedSince: 0})
+  t.like(recordOf('T-1'), {Account_Name: 'Company T-1', Billing_City: null})
+  t.like((await undo(path, run)).run.undo, {restored: 0, deleted: 1, changedSince: 0})
+  t.is(recordOf('T-1'), undefined)
+})
+
 test.serial('a new external run of the import does not continue a run that was undone', async t => {
   const {path, run} = await begin()
   await ok(engine.create(run, [row('N-1')]), 200)
@@ -118,6 +131,23 @@ test.serial('subform rows that an external engine replaced are restored, unless 
   t.like((await undo(path, run)).run.undo, {restored: 1, changedSince: 1})
   t.deepEqual(products(orders[0]!), [['Old', 'n']])
   t.deepEqual(products(orders[1]!), [['New', 'Mine']])
+})
+
+test.serial('subform rows that a run replaced twice return as they were before the first time', async t => {
+  const [{details}] = here.crm.create('example', 'Orders', [{Name: 'X-3', Code: 'X-3', Order_Lines: [{Product: 'Old'}]}]) as [any]
+  const {path, run} = await begin()
+  const lines = `/orgs/${engine.org.org}/connectors/${engine.org.connector}/records/Orders/rows`
+  for (const Product of ['New', 'Newer']) {
+    const items = [{parentId: details.id, writeId: Product, rows: [{rowKey: 'r', payload: {Product}}]}]
+    await ok(engine.org.call('PUT', lines, {runId: run, field: 'Order_Lines', child: 'Order_Lines', items}), 200)
+  }
+  await end(run)
+  t.like((await undo(path, run)).run.undo, {restored: 1, changedSince: 0})
+  const found = here.crm.record('example', 'Orders', details.id)!.Order_Lines as any[]
+  t.deepEqual(
+    found.map(({Product}) => Product),
+    ['Old'],
+  )
 })
 
 test.serial('a value that an external engine wrote is no edit of a person to a later run', async t => {

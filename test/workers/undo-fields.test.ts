@@ -204,3 +204,16 @@ test.serial('a create that was never answered is left and reported', async t => 
   t.is(codes[1], 'UNDO_UNKNOWN')
   t.is(here.crm.records('example', 'Accounts').filter(({Account_Name: name}) => name === 'J only').length, 1)
 })
+
+test.serial('a create that was not answered, and then refused, is left and reported', async t => {
+  const [path, method] = ['/crm/v8/Accounts', 'POST']
+  const body = {data: [{code: 'INVALID_DATA', status: 'error', message: 'invalid data', details: {api_name: 'Account_Name'}}]}
+  here.crm.faults.add({match: {method, path}, times: 1, action: 'dropAfter'})
+  const {match: _, ...creating} = accounts
+  const refuse = () => here.crm.faults.add({match: {method, path}, times: 1, action: {type: 'answer', status: 400, body}})
+  refuse()
+  const imported = await runImport(org, {csv: 'name,number,city\nK,K-1,Bern\n', flow: creating})
+  here.crm.faults.clear()
+  t.is(imported.run.counts.Accounts.refused + imported.run.counts.Accounts.unanswered, 1)
+  t.is((await undo(imported)).codes[1], 'UNDO_UNKNOWN')
+})

@@ -108,6 +108,22 @@ test.serial('rows of one record fold into its first values before and its last s
     log.map(({code}) => code),
     ['RESTORED', 'RESTORED', 'RESTORED'],
   )
+  const again = await undo({path: imported.path, run})
+  t.like(recordOf('F-1'), {Account_Name: 'Three', Billing_City: 'Chur'})
+  t.is(again.run.undo.restored, 3)
+  t.deepEqual(again.log.map(({rowNumber}) => rowNumber).sort(), [1, 2, 3])
+})
+
+test.serial('a record whose update the CRM refused stays as it is, even if it has the refused value now', async t => {
+  here.crm.create('example', 'Accounts', [{Account_Name: 'Old', Account_Number: 'R-1', Billing_City: 'Old Town'}])
+  const body = {data: [{code: 'NOT_APPROVED', status: 'error', message: 'record not approved', details: {}}]}
+  here.crm.faults.add({match: {method: 'PUT', path: '/crm/v8/Accounts'}, times: 1, action: {type: 'answer', status: 400, body}})
+  const imported = await runImport(org, {csv: 'name,number,city\nNew,R-1,Bern\n', flow: accounts})
+  here.crm.faults.clear()
+  t.is(imported.run.counts.Accounts.refused, 1)
+  edit('R-1', {Billing_City: 'Bern'})
+  t.like((await undo(imported)).run.undo, {restored: 0, changedSince: 0})
+  t.like(recordOf('R-1'), {Account_Name: 'Old', Billing_City: 'Bern'})
 })
 
 test.serial('an undo waits for updates of the run that the CRM may still execute', async t => {

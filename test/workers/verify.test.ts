@@ -111,6 +111,13 @@ test.serial('records are read back by id after five seconds, a hundred per call,
   t.deepEqual(reads.flatMap(({query}) => query.ids!.split(',')).toSorted(), written.toSorted())
 })
 
+test.serial('a row that is written and patched counts once', async t => {
+  const fields = [...writing.fields.slice(0, 2), {...writing.fields[2], patch: {}}]
+  const csv = 'name,number,city\nOne,Pt-1,Bern\nTwo,Pt-2,Basel\n'
+  const {run} = await runImport(org, {csv, flow: {...writing, fields}, start: {verify: 'all'}})
+  t.like(run, {stop: null, verify: {rows: 2, missing: 0, waiting: 0, unverified: 0}})
+})
+
 test.serial('a sample has the first hundred rows and one in twenty of the others, the same in each run', async t => {
   const start = {verify: 'sample'}
   here.crm.clearJournal()

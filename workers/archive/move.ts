@@ -23,9 +23,9 @@ export type ArchiveDeps = Pick<WorkerDeps, 'db' | 'hot' | 'storage' | 'log' | 'd
 type ArchivePiece = {list: number; first: number; last: number; items: readonly object[]}
 
 /**
- * Moves an ended run's records to storage. Each object is stored under a new key and read back. Then one transaction names all objects, and
- * readers switch to storage. An interrupted move leaves only objects that no row names, which `maintainSegments` deletes later. Returns the
- * number of moved entries, or null if the records were moved already, the run has expired, or its org is being erased.
+ * Moves an ended run's records to storage. Each object is stored under a new key and read back. Then one transaction names all objects, and readers
+ * switch to storage. After an interrupted move, only objects without a row remain, which `maintainSegments` deletes later. Returns the number of
+ * moved entries. Null: the records were moved already, the run has expired, or its org is being erased.
  */
 export const moveRecords = async (deps: ArchiveDeps, run: RunToArchive): Promise<number | null> => {
   const {db} = deps
@@ -89,7 +89,6 @@ async function* piecesOfOutcomes({hot}: ArchiveDeps, of: Outcomes): AsyncGenerat
   if (items.length) yield piece()
 }
 
-/** Stores the piece and reads it back, before a segment names its object. */
 const store = async ({db, storage}: ArchiveDeps, {id, org}: RunToArchive, {items, ...range}: ArchivePiece): Promise<Segment> => {
   const {packed, rows, bytes, sha256} = await packLines(items)
   const key = `${org}/runs/${id}/${range.list}-${range.first}-${randomUUID()}.ndjson.gz`

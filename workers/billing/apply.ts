@@ -21,8 +21,8 @@ export type EventEffect = {ignoredFor: string | null} | {write(tx: Tx): Promise<
 export type ApplyEventInput = {tools: WorkerDeps; held: BillingLease; reading: SubscriptionReading; event: PaymentEvent}
 
 /**
- * Applies one event of an org whose billing lock is held. Reads the affected objects from the provider, and commits their effects together
- * with the event's new status. Checkouts, plan changes and top-ups are settled and committed before that. Settling one twice has no further
+ * Applies one event of an org. The caller has the org's billing lock. Reads the affected objects from the provider, and commits their effects
+ * together with the event's new status. Checkouts, plan changes and top-ups are settled and committed before that. Settling one twice has no further
  * effect.
  */
 export const applyEvent = async (applying: ApplyEventInput): Promise<'processed' | 'ignored'> => {
@@ -111,7 +111,7 @@ const applyCard = async (applying: ApplyEventInput): Promise<EventEffect> => {
 const ofKnown = async (effect: Promise<EventEffect>): Promise<EventEffect> =>
   (await effect.catch(nullWhereGone)) ?? {ignoredFor: 'UNKNOWN_OBJECT'}
 
-/** Writes the subscription and the notice that `tell` makes. If either is ignored, so is the event. */
+/** Writes the subscription and the notice that `tell` makes. If either is ignored, the event is ignored. */
 const andThen = async (applying: ApplyEventInput, tell: (applying: ApplyEventInput) => Promise<EventEffect>): Promise<EventEffect> => {
   const applied = await applySubscription(applying)
   if ('ignoredFor' in applied) return applied

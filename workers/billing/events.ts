@@ -20,7 +20,7 @@ import {applyEvent} from './apply.ts'
 import {holdOrDefer} from './hold-or-defer.ts'
 import {openSubscriptionReading, type SubscriptionReading} from './subscription-reading.ts'
 
-/** An event counts as failed after this many attempts. Later attempts become more and more rare (reconcile.ts). */
+/** An event gets the status `failed` after this many attempts. Later attempts become more and more rare (reconcile.ts). */
 export const usualAttempts = 5
 const perLook = 100
 /**
@@ -72,8 +72,9 @@ const applyOne = async (deps: WorkerDeps, {held, reading, id}: One, again: 'rece
 type FailedEvent = {event: PaymentEvent; error: unknown; again: 'received' | 'deferred'}
 
 /**
- * Records a failed attempt and rethrows the error, so that the event is retried. The retry comes from the event's job, or from the release of
- * the billing lock. After `usualAttempts` failures, the event counts as failed and nothing is thrown. `enqueueWaitingEvents` then retries the event.
+ * Records a failed attempt and rethrows the error, so that the event is retried. The retry comes from the event's job, or from the release of the
+ * billing lock. After `usualAttempts` failures, the event gets the status `failed` and nothing is thrown. `enqueueWaitingEvents` then retries the
+ * event.
  */
 const noteFailure = async ({db, log}: WorkerDeps, {event, error, again}: FailedEvent): Promise<EventStatus> => {
   const {id, type, org, attempts} = event

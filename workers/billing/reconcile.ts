@@ -14,9 +14,9 @@ import {openSubscriptionReading} from './subscription-reading.ts'
 const orgsPerRound = 20
 const eventsPerRound = 100
 /**
- * The delays after which an event is enqueued again. `pickupSeconds`: before the first attempt, because the worker that took the job may have
- * died; a queued job is not queued twice. `patienceSeconds`: after an attempt. From `usualAttempts` on, this delay doubles with each failure up
- * to six hours, for about a week. A deferred event, or an org's event whose worker died during the attempt, waits only for the billing lock.
+ * The delays until an event is enqueued again. `pickupSeconds`: before the first attempt, because the worker that took the job may have died.
+ * `patienceSeconds`: after an attempt. Beyond `usualAttempts`, this delay doubles with each failure up to six hours, for about a week. Only the
+ * billing lock delays a deferred event, or an org's event whose worker died during the attempt.
  */
 const patience = {pickupSeconds: 15, patienceSeconds: 300, usualAttempts, mostAttempts: 40, mostSeconds: 6 * 3600, limit: eventsPerRound}
 
@@ -49,7 +49,7 @@ export const reconcileDue = async (deps: WorkerDeps): Promise<void> => {
 const isOfProvider = (error: unknown) => error instanceof PaymentFailure || error instanceof Refusal
 
 /**
- * Settles the org's stale Checkouts. Then, unless the billing lock is held, settles open plan changes and writes the org's plan as the
+ * Settles the org's stale Checkouts. Then, unless another process has the billing lock, settles open plan changes and writes the org's plan as the
  * provider has it.
  */
 export const reconcileOrg = async (deps: WorkerDeps, org: string): Promise<void> => {

@@ -41,7 +41,7 @@ type CheckSnapshot = {
   rowsPerRun: number
 }
 
-/** Checks an import. Returns the numbers of rows, errors and warnings; the problems themselves are stored. */
+/** Returns the numbers of rows, errors and warnings; the problems themselves are stored. */
 export const checkImport = async (work: Work, checkRef: CheckRef) => {
   const {rows, problems} = await runCheck(work, checkRef)
   return {rows, errors: countOf(problems, 'error'), warnings: countOf(problems, 'warning')}
@@ -71,10 +71,7 @@ const gone = () => new Refusal('IMPORT_NOT_FOUND', 'This import no longer exists
 const countOf = (problems: CheckProblem[], severity: CheckProblem['severity']) =>
   problems.filter(problem => problem.severity === severity).length
 
-/**
- * Freezes the import as it is now, as for a run. A problem of a flow that would prevent a run is noted, and the flows without such a problem
- * are still checked.
- */
+/** Freezes the import as it is now, as for a run. Notes the problems of flows that would prevent a run, and keeps the other flows for the check. */
 const takeCheckSnapshot = async (tx: Tx, {org, importId}: CheckRef, findings: CheckFindings): Promise<CheckSnapshot> => {
   const found = await findImport(tx, {org, id: importId})
   if (!found || found.state === 'expired') throw gone()
@@ -96,7 +93,6 @@ const takeCheckSnapshot = async (tx: Tx, {org, importId}: CheckRef, findings: Ch
   return {found, known, snapshot, ground, startedAt, rowsPerRun: (await findPlan(tx, org)).limits.rowsPerRun}
 }
 
-/** Lists the flows into modules that an administrator disabled. */
 const disabledIssues = async (tx: Tx, place: {org: string; connector: string}, flows: Flow[]): Promise<Issue[]> => {
   const states = await listModuleStates(tx, {...place, modules: listWrittenModules(flows)})
   const disabled = new Set(states.filter(one => one.disabled).map(({apiName}) => apiName))
@@ -106,9 +102,9 @@ const disabledIssues = async (tx: Tx, place: {org: string; connector: string}, f
 }
 
 /**
- * Notes the problems of each source with a mapped column. An uncertain encoding or text that cannot be decoded is an error. Other problems of
- * the whole source, or of a mapped column, are warnings. An ambiguous value is a warning only if a mapping parses the cell. Anything else is an
- * info. Rows that do not fit the header are noted later, row by row.
+ * Notes problems of the sources that have a mapped column. Undecodable text and an uncertain encoding are errors. Other problems of the source or of
+ * a mapped column are warnings; those of other columns are infos. An ambiguous value is a warning only if the field's type parses the cell without a
+ * transform. Rows that do not fit the header (`ragged`) are noted later, row by row.
  */
 const noteColumns = async (tx: Tx, findings: CheckFindings, {importNo, flows, modules}: MappedColumns) => {
   for (const source of await listSources(tx, importNo)) {
@@ -131,7 +127,7 @@ type MappedColumns = {importNo: number; flows: Flow[]; modules: FlowSurroundings
 
 const typeOf = ({fields}: DiscoveredModule, name: string) => fields.find(({apiName}) => apiName === name)?.type ?? ''
 
-/** Field types that are parsed from the cell. Other types take the cell's text unchanged, so nothing is lost. */
+/** The field types for which an ambiguous date or number in a cell matters. */
 const PARSED = new Set(['integer', 'bigint', 'long', 'double', 'percent', 'currency', 'date', 'datetime'])
 
 type CheckFlowsInput = {findings: CheckFindings; known: FlowSurroundings; snapshot: Snapshot}

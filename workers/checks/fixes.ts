@@ -1,6 +1,6 @@
 /**
- * What a person can do about each kind of problem. If a row or a field failed, the kind is the code of the failure in lower case; for a row,
- * the prefix `row_` is dropped.
+ * What a person can do about each kind of problem. If a row or a field failed, the kind is the code of the failure in lower case. For a row, the
+ * prefix `row_` is dropped.
  */
 const FIXES: Record<string, string> = {
   ambiguous_value: 'Choose how the column is read: PATCH the source with choices',

@@ -22,7 +22,7 @@ export const noteIssues = (findings: CheckFindings, flows: Flow[], issues: Issue
   return flows.filter(({id}) => !broken.has(id))
 }
 
-/** Notes the mappings whose values a run leaves out, because the flow's layout lacks the field. */
+/** Notes the mappings whose values a run omits, because the flow's layout lacks the field. */
 export const noteWarnings = (findings: CheckFindings, flows: Flow[], warnings: Issue[], {sources}: IssueContext): void => {
   for (const {path, message} of warnings) {
     const flow = flows[path[0] as number]!

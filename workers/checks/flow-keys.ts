@@ -3,12 +3,12 @@ import {digestOfText, type Repeats} from '../../shared/files/repeats.ts'
 import {normalise} from '../../shared/mapping/flows/match-key.ts'
 import type {CompiledFlow, ImportRow} from '../engine/model.ts'
 
-/** One kind of key that the rows of a flow have: the match key if `field` is null, otherwise the value of this unique field. */
+/** One kind of key that the rows of a flow have. `field`: null for the match key; for a unique value, its field. */
 export type KeySlot = {flow: CompiledFlow; field: DiscoveredField | null}
 
 /**
- * The keys of a flow's rows that another row may repeat. Match keys are compared within their flow. Unique values are compared within their
- * module, across flows. Rows with the same match key count as one record, so equal unique values in them are no problem.
+ * The keys of a flow's rows that another row may repeat. Match keys are compared within their flow. Unique values are compared within their module,
+ * across flows. Rows with the same match key write one record, so equal unique values in them are no problem.
  */
 export type FlowKeys = {slots: KeySlot[]; add(row: ImportRow): void}
 
@@ -48,7 +48,6 @@ export const usesExistingRecords = ({matchFields, onOne}: Pick<CompiledFlow, 'ma
 export const isOpen = ({matchFields, parent}: Pick<CompiledFlow, 'matchFields' | 'parent'>, wants: ImportRow['pendingLinks']) =>
   matchFields.some(({apiName}) => parent?.field === apiName || wants?.some(({field}) => field === apiName))
 
-/** Returns the number of keys per row, to size the buffers. */
 export const keysPerRow = (compiled: CompiledFlow) => compiled.uniqueFields.length + Number(usesExistingRecords(compiled))
 
 /** Returns the text by which unique values are compared. Like the CRM, it ignores case unless the field says that case matters. */

@@ -17,7 +17,7 @@ type FlowCheck = {
   flow: CompiledFlow
   /** The flow's patch pass; null if it patches nothing. */
   late: CompiledFlow | null
-  /** The module as discovered. The compiled flow keeps less of it. */
+  /** The module as discovered. The compiled flow contains only part of it. */
   module: DiscoveredModule
   findings: CheckFindings
   keys: FlowKeys
@@ -55,9 +55,7 @@ export const checkRows = async (check: FlowCheck): Promise<number> => {
 
 type RequiredField = Pick<DiscoveredField, 'apiName' | 'hasDefault'>
 
-/**
- * Returns the fields without which the CRM creates no record. Empty for a flow that deletes. Subforms with a flow of their own are left out.
- */
+/** Returns the fields without which the CRM creates no record. Empty for a flow that deletes. Excludes subforms that have a flow. */
 const requiredOf = ({fields}: DiscoveredModule, {deletes = false, nestedFlows: nests = [], layout}: CompiledFlow): RequiredField[] =>
   (deletes ? [] : fields)
     .filter(({required, creatable, readOnly}) => required && creatable && !readOnly)
@@ -98,10 +96,7 @@ const noteOrphan = (check: FlowCheck, {rowNumber: row}: FileRow) => {
   findings.note(spot, {row, message: 'The row has no key of a parent row'})
 }
 
-/**
- * Notes at a failed subform row that the other rows of its parent are not written either. The rows of a parent are written together or not at
- * all.
- */
+/** Notes at a failed subform row that no other row of its parent is written, because the rows of a parent are written together or not at all. */
 const noteSiblings = (check: FlowCheck, read: FileRow) => {
   const {flow, findings} = check
   if (!flow.subform || isOrphan(flow, read)) return
@@ -169,7 +164,7 @@ const noteRounded = (check: FlowCheck, {number: row, rounded = []}: ImportRow, r
   }
 }
 
-/** Notes values without an entry in a value map that do not fail the row. A value that fails it is noted as a failure. */
+/** Notes values without an entry in a value map that do not fail the row. A value that fails the row is noted as a failure. */
 const noteUnmapped = (check: FlowCheck, {number: row, unmapped = [], emptied = []}: ImportRow, read: FileRow) => {
   const {flow, findings} = check
   for (const field of unmapped) {
@@ -185,8 +180,8 @@ const noteUnmapped = (check: FlowCheck, {number: row, unmapped = [], emptied = [
 type RequiredFieldsInput = {read: FileRow; failures: RowFailure[]}
 
 /**
- * Notes required fields without a value. Returns whether the row fails for certain. A row that matches a record is an update, which may leave
- * the field out but not clear it.
+ * Notes required fields without a value. Returns whether the row fails for certain. A row that matches a record is an update, which may omit the
+ * field but not clear it.
  */
 const noteRequired = (check: FlowCheck, required: RequiredField[], row: ImportRow, {read, failures}: RequiredFieldsInput): boolean => {
   const {flow, findings} = check

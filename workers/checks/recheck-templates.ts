@@ -1,3 +1,4 @@
+import {isDeepStrictEqual} from 'node:util'
 import type {DiscoveryDiff} from '../../shared/crm/discovered.ts'
 import {Refusal} from '../../shared/errors.ts'
 import type {CheckProblem} from '../../shared/mapping/checks/problem.ts'
@@ -16,14 +17,16 @@ const [mostTemplates, mostRows, mostProblems] = [20, 500_000, 50]
 
 /**
  * Checks the newest import of each of the 20 most recently used templates of the connection again. Stores the errors and warnings that changes
- * of modules or fields since that import may have caused. Leaves out imports without a changed module, and large ones.
+ * of modules or fields since that import may have caused. Leaves out imports without a changed module, large ones, and those whose flows are no
+ * longer the template's.
  */
 export const recheckTemplates = async (work: Work, {org, connector}: {org: string; connector: string}) => {
   const answer = {templates: 0, broken: 0}
   for (const template of await listRecheckable(work.db, {org, connector, limit: mostTemplates})) {
     const changed = changedFields(await listChangesSince(work.db, {connector, since: template.madeAt}))
-    const modules = Flows.parse(template.flows).map(({module}) => module)
-    if (template.rows > mostRows || !modules.some(module => changed.has(module))) continue
+    const flows = rulesOf(template.flows)
+    if (template.rows > mostRows || !flows.some(({module}) => changed.has(module))) continue
+    if (!isDeepStrictEqual(flows, rulesOf(template.importFlows))) continue
     const checked = await checkOrSkip(work, {org, importId: template.importId})
     if (!checked) continue
     const problems = checked.problems.flatMap(problem => brokenBy(problem, changed)).slice(0, mostProblems)
@@ -33,6 +36,9 @@ export const recheckTemplates = async (work: Work, {org, connector}: {org: strin
   }
   return answer
 }
+
+/** Returns the flows without their files. A flow of a template names its file by slot, and that of an import by source id. */
+const rulesOf = (flows: readonly unknown[]) => Flows.parse(flows).map(({sourceId: _, ...flow}) => flow)
 
 /** Returns null if the check is refused, for example because the import was deleted or its file is gone. */
 const checkOrSkip = async (work: Work, ref: {org: string; importId: string}) => {
@@ -82,7 +88,7 @@ type KeepInput = {
   problems: RecheckProblem[]
 }
 
-/** Stores the result, and announces its problems in the same transaction unless they are those of the previous result. */
+/** Stores the result, and announces its problems in the same transaction unless the previous result had the same problems. */
 const keep = ({db}: Work, {org, connector, template, rows, problems}: KeepInput) =>
   db.transaction(async tx => {
     const discovery = (await findLatestDiscovery(tx, connector))!.id

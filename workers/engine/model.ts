@@ -39,33 +39,32 @@ export type ImportRow = {
   lockKeys: string[]
   /** The ids of the CRM records that match the row. */
   matches: string[]
-  /** The ids of matching records that held every value of the payload when they were read. */
+  /** The ids of matching records that had every value of the payload when they were read. */
   unchanged?: string[]
   /**
-   * The matching records as they were read. Only rows of flows that keep edits, or of runs that store before images, have them. A row that
-   * waited for a lock loses these records when it gets the lock.
+   * The matching records as they were read. Set if the flow keeps edits or the run stores before images. Removed when the row gets a lock
+   * for which it waited.
    */
   known?: CrmRecord[] | undefined
   /** Whether `known` was read by id. Unlike the result of a query, such a read shows all recent writes. */
   isKnownById?: boolean
-  /** Values that the record held already. They were left out of the payload. */
+  /** Values left out of the payload because the record already had them. */
   confirmed?: Record<string, unknown>
-  /** Fields that were left out of the payload, because a person edited them. They are logged with the row's next entry. */
+  /** Fields left out of the payload because a person edited them. They are logged with the row's next entry. */
   keptEdits?: string[]
   /**
    * Link fields that earlier writes of the chain left empty in the record. Only patches have them. If such a field now has a value but no
    * mark, a person filled it.
    */
   leftEmpty?: string[]
-  /** Whether the create sends a unique key, by which a lost create can be found again. */
   hasUniqueKey: boolean
-  /** The idempotency value that only the row's create sends, besides the payload. Updates and comparisons do not use it. */
+  /** Sent besides the payload, by the row's create only. Updates and comparisons do not use it. */
   idempotency?: {field: string; value: string}
   /** Whether the row is written by a record call although its flow writes in bulk. */
   isByRecords?: boolean
   /** The number of the last attempt that was sent or logged. */
   attempt: number
-  /** The number of unanswered sends of this row in this run. */
+  /** The number of unanswered sends in this run only. */
   unansweredSends: number
   /** When the first unanswered send became known, in monotonic ms. */
   unansweredSince?: number
@@ -75,7 +74,7 @@ export type ImportRow = {
   hasLostCreate?: boolean
   /** The number of unanswered creates of this row in its chain for which no record was found. */
   unansweredCreates: number
-  /** The digest of the payload of an unanswered create without a unique key, which an earlier owner or an earlier run sent. */
+  /** The payload digest of an unanswered create without a unique key that an earlier owner or an earlier run sent. */
   sentDigest?: Buffer
   /**
    * The operation that planning must keep: one that was sent earlier, or the update of a patch or a tag. Null: planning chooses the
@@ -88,7 +87,6 @@ export type ImportRow = {
   remarks?: string[]
   /** Whether the row has an entry in the table `unsettled`. */
   open: boolean
-  /** The links to resolve before the row is planned. */
   pendingLinks?: PendingLink[]
   /** Log entries about links that did not resolve to one record. They are written with the row's first entry. */
   notes?: LookupNote[]
@@ -100,7 +98,6 @@ export type ImportRow = {
   unmapped?: string[]
   /** The fields of `unmapped` whose value map treats the value as a blank cell. */
   emptied?: string[]
-  /** Whether the row belongs to the canary of its kind. */
   isCanary?: boolean
   /** Whether sending the row counts towards the row limit. Default true. */
   isMetered?: boolean
@@ -108,7 +105,6 @@ export type ImportRow = {
   nestable?: NestableRows
   /** The subform rows to send in this row's create, as composed. */
   nested?: NestedRows[]
-  /** The rows of the parent flow to which the row may belong. */
   parentCandidates?: ParentCandidates
   /** Whether later rows of the flow may wait for this row, because it can be their parent. */
   isAwaited?: boolean
@@ -119,8 +115,8 @@ export type ImportRow = {
 }
 
 /**
- * A row that ends without an operation. Without `end`, the row failed. `held`: the filter of the flow excludes the row, which gets no log
- * entry. `question`: the question that a user must answer first.
+ * A row that ends without an operation. Without `end`, the row failed. `held`: the flow's filter excludes the row, and the row gets no log
+ * entry. `question`: what a user must answer first.
  */
 export type RowFailure = {
   number: number
@@ -129,7 +125,7 @@ export type RowFailure = {
   message: string
   target: string | null
   end?: 'skipped' | 'held'
-  /** The last attempt and the counted outcome of a row that was nested in an unanswered create. */
+  /** For a row that was nested in an unanswered create: its last attempt and its counted outcome. */
   sent?: Pick<ImportRow, 'counted' | 'attempt'>
   step?: ImportRow['step']
   notes?: LookupNote[]
@@ -138,7 +134,7 @@ export type RowFailure = {
   emptied?: string[]
 }
 
-/** A link to resolve. `digest` identifies the value. Null: no record can be found by the value. */
+/** A link to resolve. `digest`: identifies the value; null if no record can be found by it. */
 export type PendingLink = {field: string; link: Link; text: string; digest: string | null}
 
 export const isRow = (composed: ImportRow | RowFailure): composed is ImportRow => 'payload' in composed
@@ -146,8 +142,8 @@ export const isRow = (composed: ImportRow | RowFailure): composed is ImportRow =
 export type FlowField = SnapshotModule['fields'][number]
 
 /**
- * How the value of a link field finds a record. `always`: every value is searched for. Otherwise, only a value of a user field that
- * contains `@` is searched for.
+ * How the value of a link field finds a record. `always`: whether every value is searched for. If false, only values of a user field that
+ * contain `@` are searched for.
  */
 export type Link = {
   lookup: SnapshotLookup
@@ -171,14 +167,12 @@ export type FieldMapping = {
   link?: Link
 }
 
-/** A compiled flow: columns by position, fields with their metadata. */
 export type CompiledFlow = {
   no: number
   id: string
   source: SnapshotSource
   module: SnapshotModule
   mappings: FieldMapping[]
-  /** The flow's expressions; null if it has none. */
   program?: FlowProgram | null
   matchFields: FlowField[]
   uniqueFields: FlowField[]
@@ -189,14 +183,13 @@ export type CompiledFlow = {
    * finds no unchanged records.
    */
   comparedFields: FlowField[] | null
-  /** Whether the flow deletes the records that its rows match. */
   deletes?: boolean
   /** Further fields that are read with each matched record if the run stores before images. */
   imageFields?: FlowField[]
   parent?: ParentLink | null
-  /** What happens to values that people edited. Null: they are overwritten. */
+  /** What happens to edited values. Null: they are overwritten. */
   edits?: EditRules | null
-  /** The marks of the module's records. Null: the run stores no marks for the flow. */
+  /** Null: the run stores no marks for the flow. */
   marks?: ModuleMarks | null
   /**
    * The link to the parents, the parents' subform field and the parents' module. Only flows of subform rows have these. For `nested`, see
@@ -209,26 +202,25 @@ export type CompiledFlow = {
   isReferenced?: boolean
   /** Matches rows against an export of the module, before queries match the others. Null or absent: queries match every row. */
   snapshotMatches?: SnapshotMatches | null
-  /** The fields that a patch pass writes. Only the compiled flow of a patch pass has it. */
+  /** Set only in the compiled flow of a patch pass. */
   patchPlan?: PatchPlan
-  /** The tags that a tag pass adds. Only the compiled flow of a tag pass has them. */
+  /** The tags that a tag pass adds. Set only in the compiled flow of a tag pass. */
   tags?: string[]
-  /** `undo`: the writes belong to an undo, so `judgeUndo` settles their answers. */
+  /** `undo`: the writes belong to an undo, and `judgeUndo` settles their answers. */
   judge?: 'undo'
-  /** Updates are refused for records that changed after this time, in ms by the CRM's clock. Only restores of an undo have it. */
+  /** Only for the restores of an undo: updates are refused for records that changed after this time, in ms by the CRM's clock. */
   unmodifiedSince?: number | null
-  /** The write options: automations, layout and assignment rule. */
   options?: RecordOptions
-  /** The routes that the flow asks for. They are used if the run was started without a choice of routes. */
+  /** The routes that the flow requests. They apply if the run was started without a choice of routes. */
   routes?: Pick<Flow, 'matchBy' | 'writeBy'>
-  /** The flow's layout, with the fields that a create must fill. */
+  /** `requires`: the fields that a create must fill. */
   layout?: {name: string; requires: string[]}
 }
 
 /**
- * How a flow treats edited values. `fields`: the fields that can be compared. `choices`: the fields whose edited values are kept or asked
- * about. `onUnknown`: applies if no mark shows whether a value was edited. `skipsUnchanged`: a row whose record holds every value is not
- * written.
+ * How a flow treats edited values. `fields`: the fields that can be compared. `choices`: the fields whose edited values are kept or raise a
+ * question. `onUnknown`: applies if no mark shows whether a value was edited. `skipsUnchanged`: whether a row is skipped if its record has
+ * every value.
  */
 export type EditRules = {
   fields: ReadonlyMap<string, FlowField>

@@ -1,6 +1,6 @@
 import {setTimeout as sleep} from 'node:timers/promises'
 
-/** The longest sleep in ms, so that a stop of the run is noticed within this time. */
+/** The maximum sleep in ms. A longer wait is split, so that a stop of the run is noticed. */
 const longestSleepMs = 1_000
 
 type PassWait = {signal: AbortSignal; over: AbortSignal; assertGoing(): void}

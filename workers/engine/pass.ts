@@ -23,8 +23,8 @@ import {addSteps} from './sealed-plan/keep-to-plan.ts'
 import {emptySettlement} from './settle/settler.ts'
 
 /**
- * The most chunks that are prepared while another chunk is planned: enough for their queries to use all slots for queries. The window
- * limits the number too.
+ * The maximum number of chunks prepared while another chunk is planned. Their queries are enough to use all slots for queries. The window
+ * also limits the number.
  */
 const chunksAhead = 10
 
@@ -74,8 +74,8 @@ type ReadChunk = NestedChunk & {unsettled: Map<number, UnsettledRow>}
 type IsDone = (number: number) => boolean
 
 /**
- * Yields the chunks of the file, up to the chunk with the last row of the run. Each has its nested rows, and the unsettled entries that
- * earlier owners and earlier runs left.
+ * Yields the chunks of the file up to the last row of the run. Each chunk has its nested rows and the unsettled entries of earlier owners
+ * and runs.
  */
 async function* chunksOf(ctx: Context, flow: CompiledFlow, reader: NestedReader | null): AsyncGenerator<ReadChunk> {
   const entries = openUnsettledRows(ctx, flow)
@@ -89,8 +89,8 @@ async function* chunksOf(ctx: Context, flow: CompiledFlow, reader: NestedReader 
 }
 
 /**
- * Returns a test whether a row is at or below the low-water mark, or has a log entry of the write phase of this run. Only logged rows above
- * the low-water mark are held in memory.
+ * Returns a predicate: whether a row is at or below the low-water mark, or has a log entry of this run's write phase. Keeps only logged
+ * rows above the low-water mark in memory.
  */
 const findDone = async ({db, run}: Context, flow: CompiledFlow, lowWater: number): Promise<IsDone> => {
   const logged = new Set(await listLoggedRows(db, {run: run.no, flow: flow.no, after: lowWater}))
@@ -101,7 +101,6 @@ export const measureRow = ({cells}: FileRow) => cells.reduce((sum, {length}) => 
 
 type PrepareChunkOptions = {lowWater: number; isDone: IsDone; counts: PassCounts}
 
-/** Prepares a chunk: adds its rows to the window, finds inherited rows, composes the other rows and finds the records that match. */
 const prepareChunk = async (pipeline: RowPipeline, chunk: ReadChunk, options: PrepareChunkOptions): Promise<PreparedChunk> => {
   const {lowWater, isDone, counts} = options
   const {ctx, flow, window} = pipeline

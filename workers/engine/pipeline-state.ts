@@ -9,7 +9,6 @@ import type {UnansweredCreates} from './recover/unanswered-creates.ts'
 import {openRowLocks, type RowLocks} from './row-locks.ts'
 import type {Op} from './settle/verdict.ts'
 
-/** The rows of one pass in memory between parsing and settlement. */
 export type RowPipeline = {
   ctx: Context
   flow: CompiledFlow
@@ -22,11 +21,10 @@ export type RowPipeline = {
   /** Rows that wait to be sent again. They are already counted towards the row limit. */
   resending: Set<ImportRow>
   unanswered: UnansweredCreates
-  /** Batches that were sent, until each is settled. */
   inFlight: Set<Promise<void>>
   /** Operations that wait until the canary of their kind is verified. */
   behindCanary: Record<StepKind, Op[]>
-  /** The number of small batches still to be sent after a batch with unanswered creates that carry no unique key. */
+  /** The number of small batches still to send after unanswered creates without a unique key. */
   smallBatchesLeft: number
   closing: AbortController
   /** The number of consecutive batches without any answer from the CRM. */
@@ -35,7 +33,6 @@ export type RowPipeline = {
   failure: {error: unknown} | null
 }
 
-/** Returns the state of a pipeline without rows. */
 export const emptyPipeline = (): Omit<RowPipeline, 'ctx' | 'flow' | 'window' | 'bulk' | 'unanswered'> => ({
   locks: openRowLocks(),
   partBatches: {create: [], update: [], delete: []},

@@ -13,7 +13,7 @@ export const assertRunning = ({failure, ctx, silentBatches, window}: RowPipeline
   if (silentBatches > ctx.config.CRM_SLOTS && window.count() > 0) throw crmUnavailable()
 }
 
-/** Counts work as in progress. The first failure ends the pass. */
+/** Registers work until it ends. The first failure ends the pass. */
 export const trackWork = (pipeline: RowPipeline, work: Promise<void>) => {
   const tracked = work
     .catch(error => {

@@ -18,7 +18,6 @@ export const openRowLocks = (): RowLocks => {
   /** The rows for which other rows may wait, by row key. */
   const parents = new Map<string, ImportRow>()
 
-  /** Inserts a row into a key's queue by row number, behind the row that holds the key. */
   const join = (row: ImportRow, key: string) => {
     const line = lines.get(key)
     if (!line) return void lines.set(key, [row])

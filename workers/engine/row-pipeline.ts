@@ -93,7 +93,7 @@ export const drainPipeline = async ({underWay, closing}: RowPipeline) => {
   while (underWay.size) await Promise.allSettled(underWay)
 }
 
-/** Waits for a change. `goPartFilled`: sends part-filled batches first, so that slots do not idle. Otherwise they wait for further rows. */
+/** Waits for a change. `goPartFilled`: sends part-filled batches first, so that slots do not idle. If false, they wait for further rows. */
 const waitForChange = async (pipeline: RowPipeline, goPartFilled = true) => {
   assertRunning(pipeline)
   const changed = pipeline.change.next()
@@ -160,7 +160,7 @@ const addUpdates = async (pipeline: RowPipeline, ops: Op[]) => {
   for (const op of ops) addUpdate(pipeline, op)
 }
 
-/** Reads the records of updates by id. Skips the updates whose record already holds every value, and adds the others. */
+/** Reads the records of updates by id. Skips updates whose record already has every value, and adds the others. */
 const updateUnlessUnchanged = async (pipeline: RowPipeline, ops: Op[]) => {
   const {ctx, flow} = pipeline
   const unchanged = await findUnchangedOps(ctx, flow, ops)
@@ -203,7 +203,6 @@ const addUpdate = (pipeline: RowPipeline, op: Op): void => {
   else trackWork(pipeline, addLater())
 }
 
-/** Adds creates to the next batch, once their nested subform rows are composed. */
 const addCreates = async (pipeline: RowPipeline, rows: ImportRow[]) => {
   const {ready, ended} = pipeline.flow.nestedFlows ? await nestRows(pipeline, rows) : {ready: rows, ended: []}
   for (const row of ended) pipeline.resending.delete(row)

@@ -6,7 +6,6 @@ export class LeaseLost extends Error {
   override name = 'LeaseLost'
 }
 
-/** Throws LeaseLost if a fenced statement found that this process no longer owns the run. */
 export const assertOwner = (isOwner: boolean): void => {
   if (!isOwner) throw new LeaseLost('Another owner took the run')
 }

@@ -47,12 +47,12 @@ export type RunState = 'ended' | 'held' | 'released'
 
 export type EngineDeps = Pick<WorkerDeps, 'config' | 'db' | 'hot' | 'storage' | 'crm' | 'budget'>
 type RunRef = {org: string; id: string}
-/** Options of an execution. `onLeased` is called when this process has the run's lease. */
+/** `onLeased`: called when this process has the run's lease. */
 export type ExecuteOptions = {signal: AbortSignal; log: Log; onLeased?: () => void}
 
 /**
- * Executes the run from its current state until it ends, pauses, is drained or loses its lease. A run that may crash its process executes
- * in a child process. A run of a closed org is not executed.
+ * Executes the run from its current state until it ends, pauses, is drained or loses its lease. A run that may have crashed its workers
+ * executes in a child process. A run of a closed org is not executed.
  */
 export const executeRun = async (deps: EngineDeps, name: RunRef, options: ExecuteOptions): Promise<RunState> => {
   const found = await findRun(deps.db, name)
@@ -122,7 +122,6 @@ const openLedgerContext = (
   }
 }
 
-/** Sums the planned rows of all modules. */
 const countPlanned = ({counts}: RunHead) =>
   counts.reduce((sum, count, at) => sum + (outcomeNoAt(at) === outcomeNo('planned') ? count : 0), 0)
 
@@ -157,7 +156,6 @@ const executeToEnd = async (ctx: LedgerContext, reach: CrmDeps, head: RunHead): 
   return 'ended'
 }
 
-/** Settles the batches that the last owner or a failed step of this process left open. No batch is in progress when this runs. */
 const settleAbandonedBatches = async (ctx: LedgerContext, how: {piecewise?: boolean; keepsJobs?: boolean}) => {
   const rows = await settleOpenSends(ctx, how)
   if (rows) ctx.log.warn({rows}, 'settled rows that were left in flight')
@@ -253,10 +251,6 @@ const tooManyCrashes = () =>
     message: `The run failed or crashed its process ${mostCrashes} times without settling a row. See the logs of the workers for the cause, then retry the run`,
   })
 
-/**
- * Opens the run's connection. Throws a stop if the connection has ended or was disconnected. Throws a pause if the connection is
- * unavailable for now.
- */
 const openConnection = async (ctx: LedgerContext, crm: Crm, onCall: RunCost['note']) => {
   try {
     return await crm.open(ctx.run.connectorId!, {slots: 'own', onCall})
@@ -265,7 +259,7 @@ const openConnection = async (ctx: LedgerContext, crm: Crm, onCall: RunCost['not
   }
 }
 
-/** Returns why the execution ended. An aborted wait rejects with an AbortError, so the lease and the signal show the cause. */
+/** Returns why the execution ended. An aborted wait rejects with an AbortError, so the cause is taken from the lease and the signal. */
 const findEnding = ({lease, signal}: LedgerContext, error: unknown) => {
   if (lease.lost.aborted) return lease.lost.reason
   if (signal.aborted && !(error instanceof RunStopped)) return new Drained('The process was asked to stop')

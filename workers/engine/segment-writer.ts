@@ -28,10 +28,7 @@ const tries = 3
 
 type SegmentContext = Pick<LedgerContext, 'db' | 'storage' | 'run' | 'log'>
 
-/**
- * Opens a writer that stores the items of concurrent callers together. `gatherMs`: the ms for which items are collected before they are
- * stored as one object.
- */
+/** Opens a writer that stores the items of concurrent callers together. `gatherMs`: for how many ms items are collected into one object. */
 export const openSegmentWriter = <T extends object>(
   ctx: SegmentContext,
   options: SegmentOptions & {gatherMs: number},
@@ -60,7 +57,8 @@ export const openSegmentWriter = <T extends object>(
 /**
  * Stores the items as one object, and adds the object to the list of segments in a transaction. `within`: further statements of that
  * transaction; if `within` returns false, the object is not added. A try with an unknown result is repeated, so `within` must notice an
- * earlier commit. Pauses the run after three failed tries.
+ * earlier commit. Without `within`, and after a takeover, items may be stored twice: readers of such a list use the later ones. Pauses the run
+ * after three failed tries.
  */
 export const storeSegment = async (
   {db, storage, run, log}: SegmentContext,

@@ -5,7 +5,6 @@ import {insertDelivery} from '../../sql/deliveries.ts'
 import {claimNotice, keepBody, listAdmins, listEndpointsToNotify, listPeopleToNotify, type Notice} from '../../sql/notices.ts'
 import type {WorkerDeps} from '../deps.ts'
 
-/** The most administrators of an org who are notified that an endpoint was disabled. */
 const mostAdmins = 20
 
 /**

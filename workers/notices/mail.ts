@@ -22,7 +22,7 @@ export const mailClaimed = async (deps: WorkerDeps, mailer: Mailer, letter: Lett
   deps.log.info({org: letter.org, notice: letter.notice, attempt, failure: failure?.message}, 'notice mailed')
 }
 
-/** Sends the mail. An internal error counts as an attempt too, so that the attempts end. */
+/** An internal error is a failed attempt too, so that the attempts end. */
 const send = async ({config, log}: WorkerDeps, mailer: Mailer, {id, orgName, email, notice, body}: Letter): Promise<MailFailure | null> => {
   if (email === null) return new MailFailure('The recipient is no longer a member of the org, or is blocked', true)
   try {

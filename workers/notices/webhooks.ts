@@ -32,7 +32,7 @@ export const postClaimed = async (deps: WorkerDeps, outbound: Outbound, posting:
   deps.log.info({org, endpoint, notice, attempt: number, status: posted.status, failed: posted.error !== null}, 'notice posted')
 }
 
-/** Posts the notice. An internal error counts as an attempt too, so that the attempts end. */
+/** An internal error is a failed attempt too, so that the attempts end. */
 const attempt = async ({config, log}: WorkerDeps, outbound: Outbound, posting: ClaimedPost): Promise<PostResult> => {
   try {
     return await post(outbound, config.SECRETS_KEYS, posting)
@@ -48,7 +48,7 @@ const attempt = async ({config, log}: WorkerDeps, outbound: Outbound, posting: C
 }
 
 const note = async (tx: Tx, {id, attempt, org, endpoint}: ClaimedPost, {status, error, answer, retryAfterSeconds}: PostResult) => {
-  // The endpoint is locked first, as by every change of an endpoint, so that two transactions cannot deadlock.
+  // Every change of an endpoint locks the endpoint first, so that two transactions cannot deadlock.
   const restSeconds = restAfter(status, retryAfterSeconds)
   const dead = await freeEndpoint(tx, {id: endpoint, failed: error !== null, restSeconds, days: deadDays})
   const tried = {id, attempt, status, error, answer}

@@ -30,8 +30,8 @@ export const emptyRuns = async (retaining: RetentionDeps, {id: org}: OrgRef) => 
 }
 
 /**
- * Deletes the data of one expired run. Objects of deleted segments and of the snapshot are left to `objects.ts`. The transaction that
- * deletes their rows lists them for removal.
+ * Deletes the data of one expired run. The transaction that deletes the rows of segments and of the snapshot lists their objects for
+ * removal by `objects.ts`.
  */
 const emptyRun = async (retaining: RetentionDeps, run: RunToEmpty) => {
   const {db} = retaining
@@ -60,7 +60,7 @@ export const emptyImports = async (retaining: RetentionDeps, {id: org}: OrgRef) 
   }
 }
 
-/** Deletes imports that a person deleted, and, if `days` is given, those that expired another history window ago. */
+/** Deletes imports that a person deleted. If `days` is given, also deletes imports that expired more than `days` ago. */
 export const deleteImports = async (retaining: RetentionDeps, {id: org, days}: OrgRef & {days: number | null}) => {
   const {db, drain, tally} = retaining
   for (let after = 0; ; ) {

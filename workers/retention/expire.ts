@@ -5,7 +5,6 @@ import type {RetentionDeps} from './tally.ts'
 
 const perLook = 100
 
-/** An org and the days of its history window. */
 export type Keeper = {id: string; days: number}
 
 /** Expires imports without activity within the history window. From then on, only a summary of an import and its runs is kept. */
@@ -27,8 +26,8 @@ export const expireImports = async ({db, drain, tally}: RetentionDeps, {id: org,
 }
 
 /**
- * Expires runs that ended longer ago than the history window, even if their import stays. Their `chain_rows` are deleted only after all runs
- * of the chain have expired, because a retry would otherwise write rows a second time.
+ * Expires runs that ended longer ago than the history window, even if their import stays. Their `chain_rows` are deleted only after all
+ * runs of the chain have expired, so that no retry writes rows a second time.
  */
 export const expireRuns = async ({db, drain, tally}: RetentionDeps, {id: org, days}: Keeper) => {
   for (let after = 0; ; ) {

@@ -36,11 +36,11 @@ const nightsKeptDays = 400
 const paymentEventsKeptDays = 90
 const aiUsageKeptDays = 400
 /**
- * The days for which an org keeps all its data after a change. Changes are another plan, the end of a trial, and a link to another org that was
- * made or ended. In this time the org can export data or change the plan again.
+ * For how many days an org keeps all its data after a change. Changes are another plan, the end of a trial, and a new or ended link to
+ * another org. In this time the org can export data or change the plan again.
  */
 const graceDays = 14
-/** The most attempts of a night. After so many lost processes, another attempt would be lost too. */
+/** The maximum number of attempts of a night. After so many lost processes, another attempt would be lost too. */
 const mostTries = 100
 
 export type Nightly = Pick<WorkerDeps, 'db' | 'storage' | 'log' | 'drain'> & {
@@ -105,7 +105,6 @@ const keepWindow = async (retaining: RetentionDeps, keeper: Keeper) => {
   await sweep('discoveries', discoveriesPerDelete, limit => deleteOldDiscoveries(db, {org, limit}))
 }
 
-/** Deletes expired data that does not belong to a single org. */
 const deleteExpired = async (retaining: RetentionDeps, {AUDIT_DAYS}: Pick<Nightly['config'], 'AUDIT_DAYS'>) => {
   const {db, drain, tally} = retaining
   const sweepAudit = (limit: number) => deleteOldAudit(db, {days: AUDIT_DAYS, limit})

@@ -7,7 +7,7 @@ import {deleteLoose} from '../../sql/segments.ts'
 import type {RetentionDeps} from './tally.ts'
 
 const keysPerLook = 200
-/** The number of failures after which the storage itself counts as unavailable, not a single object. */
+/** The number of failures after which the storage itself, not a single object, is treated as unavailable. */
 const mostFailures = 5
 const dayMs = 24 * 60 * 60 * 1000
 /**
@@ -16,16 +16,16 @@ const dayMs = 24 * 60 * 60 * 1000
  */
 const youngDays = 3
 /**
- * The most orphans that one night removes. Few uploads fail between storage and database. If there are more orphans, storage and database may
- * belong to different deployments, so none is removed.
+ * The maximum number of orphans that one night removes. Few uploads fail between storage and database. If there are more orphans, storage
+ * and database may belong to different deployments, so none is removed.
  */
 const mostOrphans = 1_000
 /**
- * Matches the keys of files of sources, upload parts, segments, plans, bulk files, before images, values read back and exports. No other
- * object counts as an orphan.
+ * Matches the keys of files of sources, upload parts, files of test fetches, segments, plans, bulk files, before images, values read back and
+ * exports. No other object counts as an orphan.
  */
 export const ours =
-  /^org_\w+\/(imp_\w+\/(src_\w+|upl_\w+-\d+-[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12})|runs\/run_\w+\/(plan|steps|bulk|image|verify|\d+-\d+)-[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}\.ndjson\.gz(\.sealed)?|runs\/run_\w+\/match-[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}\.zip\.sealed)$/
+  /^org_\w+\/(test-fetches\/sch_\w+|imp_\w+\/(src_\w+|upl_\w+-\d+-[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12})|runs\/run_\w+\/(plan|steps|bulk|image|verify|\d+-\d+)-[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}\.ndjson\.gz(\.sealed)?|runs\/run_\w+\/match-[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}\.zip\.sealed)$/
 
 /** Removes objects that are pending delete. An object that cannot be removed stays listed and is retried. Stops after five failures. */
 export const removePendingDeletes = async (retaining: RetentionDeps) => {
@@ -68,15 +68,15 @@ const zeroIfMissing = (error: unknown): number => {
 }
 
 /**
- * Lists all stored objects and removes orphans. An upload leaves an orphan if it fails after the object is stored and before its row is
- * committed. Skips young objects, which may still get a row. Does nothing if a newer build has migrated the database, because this build does
- * not know the newer rows. Reports and keeps objects of an unknown org. Removes nothing before all objects are listed. Throws if there are more
- * than `mostOrphans`.
+ * Lists all stored objects, then removes orphans. An upload leaves an orphan if it fails after the object is stored and before its row is
+ * committed. Skips young objects, which may still get a row, and reports and keeps objects of an unknown org. Does nothing if a newer build
+ * has migrated the database, because this build does not know the newer rows. If there are more than `mostOrphans`, throws and removes
+ * none.
  */
 export const removeOrphans = async (retaining: RetentionDeps) => {
   const {db, storage, drain} = retaining
   if (await isMigratedFurther(db)) return
-  // The earlier of the two clocks counts.
+  // Uses the earlier of the two clocks, so that no object seems older than it is.
   const before = Math.min(Date.parse(await readClock(db)), Date.now()) - youngDays * dayMs
   const orphans: StorageObject[] = []
   let found: StorageObject[] = []

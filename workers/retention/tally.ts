@@ -57,7 +57,7 @@ export const openTally = ({db, log}: Pick<WorkerDeps, 'db' | 'log'>, claim: Nigh
   },
 })
 
-/** Opens a tally that is only logged, for deletions by people during the day. */
+/** Opens a tally that only logs counts and failures. Used for deletions that do not wait for the night. */
 export const openLogged = ({log}: Pick<WorkerDeps, 'log'>): Tally => ({
   add: async counts => log.debug(counts, 'removed'),
   fail: async (step, org, error) => log.error({err: error, step, org}, 'retention failed; it is tried again the next night'),

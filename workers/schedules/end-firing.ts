@@ -1,9 +1,9 @@
-import type {Breach} from '../../shared/mapping/contracts/breach.ts'
+import type {Breach} from '../../shared/mapping/data-contracts/breach.ts'
 import {bindWhatFits} from '../../shared/mapping/templates/apply.ts'
 import type {Obstacle} from '../../shared/schedules/schedule-status.ts'
 import {logFailure, logStop, stop} from '../../shared/schedules/stop.ts'
 import type {Tx} from '../../sql/database.ts'
-import {endFiring, type Firing} from '../../sql/firings.ts'
+import {endFiring, type Firing, findFiringImport} from '../../sql/firings.ts'
 import {forgetFailures, type Reason, type Schedule} from '../../sql/schedules.ts'
 import {Superseded} from './lease.ts'
 
@@ -16,14 +16,12 @@ const end = async (tx: Tx, firing: Firing, ended: EndedFiring) => {
 
 const firedOf = ({id, dueAt}: Firing, reason: Reason, importId: string | null = null) => ({firing: id, dueAt, importId, reason})
 
-/** Ends a firing as unchanged, because the file and the template are those of the last run. */
 export const endUnchanged = async (tx: Tx, {firing, schedule}: FiringOf, sha256: string) => {
   const message = 'The file and the template are the same as in the last run, so nothing was run. Fire with again: true to run it anyway'
   await end(tx, firing, {outcome: 'unchanged', reason: {code: 'UNCHANGED', message}, sha256})
   await forgetFailures(tx, schedule.id)
 }
 
-/** Ends a firing as unchanged, because a person discarded the same file under the same template and contract. */
 export const endDiscarded = async (tx: Tx, {firing}: FiringOf, sha256: string) => {
   const message = 'A person discarded this file before, so nothing was run. Fire with again: true to check it again'
   await end(tx, firing, {outcome: 'unchanged', reason: {code: 'DISCARDED', message}, sha256})
@@ -38,19 +36,8 @@ export const endBlocked = async (tx: Tx, {firing, schedule}: FiringOf, {stops, r
 
 export const endFailed = async (tx: Tx, {firing, schedule}: FiringOf, reason: Reason) => {
   await end(tx, firing, {outcome: 'failed', reason})
-  await logFailure(tx, 'schedule.failed', schedule, firedOf(firing, reason, firing.importId))
-}
-
-type UndecidedFiring = {reason: Reason; importId: string; filled: readonly {slot: string; sourceId: string}[]}
-
-/**
- * Ends a firing whose file has an uncertain encoding, before a row is written. The import and its file stay, so that a person can choose
- * the encoding and start the run.
- */
-export const endUndecided = async (tx: Tx, {firing, schedule}: FiringOf, {reason, importId, filled}: UndecidedFiring) => {
-  await bindWhatFits(tx, {org: schedule.org, importId, sources: filled.map(({slot, sourceId}) => ({slot, sourceId}))})
-  await end(tx, firing, {outcome: 'failed', reason})
-  await logFailure(tx, 'schedule.failed', schedule, firedOf(firing, reason, importId))
+  // This attempt may have made the import after it took the firing.
+  await logFailure(tx, 'schedule.failed', schedule, firedOf(firing, reason, await findFiringImport(tx, firing.id)))
 }
 
 /**
@@ -78,7 +65,6 @@ type HeldFiring = {
   isCleaned: boolean
 }
 
-/** The most breaches that are stored with the firing. */
 const mostBreaches = 100
 
 /**

@@ -18,8 +18,8 @@ const read = async (tx: Tx, of: {org: string; runId: string}) => {
 }
 
 /**
- * Ends a firing whose run has ended or was deleted. If the run was not deleted, stores the file as the last file, unless the run stopped before
- * a row may have been written. If the last file comes again after a stop, only the rest of the file is run. A cancelled run stores the file even
+ * Ends a firing whose run has ended or was deleted. Stores the file as the last file, unless the run was deleted, or stopped before a row
+ * may have been written. If the last file comes again after a stop, only the rest of the file is run. A cancelled run stores the file even
  * if it wrote no row, so that no later firing runs the same file automatically.
  */
 const end = async (tx: Tx, firing: Firing) => {

@@ -1,8 +1,7 @@
 import {Refusal} from '../../shared/errors.ts'
 import {atPoint} from '../../shared/fault-point.ts'
 import {parseHere} from '../../shared/files/parser/pool.ts'
-import {readContract, type StoredContract} from '../../shared/mapping/contracts/store.ts'
-import {bindSources} from '../../shared/mapping/templates/apply.ts'
+import {readContract, type StoredContract} from '../../shared/mapping/data-contracts/store.ts'
 import {type Drift, findDrift} from '../../shared/mapping/templates/drift.ts'
 import {findKnownNow} from '../../shared/mapping/templates/template-fields.ts'
 import {startRun} from '../../shared/runs/start.ts'
@@ -14,20 +13,19 @@ import type {Tx} from '../../sql/database.ts'
 import {type Firing, findLastRun, pauseFiring, setFiringImport, setFiringRun, takeFiring} from '../../sql/firings.ts'
 import type {Import} from '../../sql/imports.ts'
 import {findFired, type Reason, type Schedule} from '../../sql/schedules.ts'
-import {checkContract, findMissing, isDiscardedFile} from './check-contract.ts'
-import {endBlocked, endDiscarded, endDrifted, endFailed, endHeld, endUnchanged, endUndecided} from './end-firing.ts'
+import {checkContract, findMissing, isDiscardedFile} from './data-contract.ts'
+import {endBlocked, endDiscarded, endDrifted, endFailed, endHeld, endUnchanged} from './end-firing.ts'
 import {type FetchDeps, type FetchedFile, fetchFile} from './fetch.ts'
 import {holdLease, Superseded} from './lease.ts'
-import {clean, discard, type FilledSource, makeFilled} from './make-import.ts'
+import {bindFilled, clean, cleanAndBind, discard, type FilledSource, makeFilled} from './make-import.ts'
 
 type FiringState = 'running' | 'ended' | 'waiting' | 'held'
 type FiringInput = {firing: Firing; schedule: Schedule}
 export type ReadyFiring = FiringInput & {ground: ScheduleStatus; contract: StoredContract; fetched: FetchedFile}
 type FilledImport = {made: Import; filled: FilledSource}
 
-/** The delays in seconds after which a firing with a temporary or internal failure is retried. */
 const retrySeconds = [30, 120]
-/** The most owners of one firing. After so many, the firing itself may be what kills its workers. */
+/** The maximum number of owners of one firing. After so many, the firing itself may be what kills its workers. */
 const mostTakes = 8
 
 /**
@@ -85,7 +83,9 @@ const runFile = async (work: FetchDeps, ready: ReadyFiring): Promise<FiringState
     work.signal.throwIfAborted()
     const undecided = filled.find(one => one.undecided)?.undecided
     if (undecided) {
-      await work.db.transaction(tx => endUndecided(tx, ready, {reason: reasonOf(undecided), importId: made.id, filled}))
+      // The import and its file stay, so that a person can choose the encoding and start the run.
+      await cleanAndBind({...work, parsing: parseHere(work)}, place, filled)
+      await work.db.transaction(tx => endFailed(tx, ready, reasonOf(undecided)))
       return 'ended'
     }
     const drift = await driftOf(work, ready, {made, filled})
@@ -98,19 +98,30 @@ const runFile = async (work: FetchDeps, ready: ReadyFiring): Promise<FiringState
       await work.db.transaction(tx => endDrifted(tx, ready, {drift, importId: made.id}))
       return 'ended'
     }
-    await clean({...work, parsing: parseHere(work)}, place, filled)
-    const breaches = await checkContract({...work, parsing: parseHere(work)}, ready, {made, filled})
-    atPoint('after_contract')
-    if (breaches.length > 0) {
-      await work.db.transaction(tx => endHeld(tx, ready, {breaches, drift, importId: made.id, filled, isCleaned: true}))
+    return await runFilled(work, ready, {made, filled, drift}).catch(async (error): Promise<FiringState> => {
+      const isUnfit = error instanceof Refusal && error.code === 'INVALID' && drift.some(({stops}) => stops)
+      if (!isUnfit) throw error
+      await work.db.transaction(tx => endDrifted(tx, ready, {drift, importId: made.id}))
       return 'ended'
-    }
-    return await begin(work, ready, {made, filled, drift})
+    })
   } catch (error) {
     // A new owner of the firing does not know this import, so this worker removes it.
     if (error instanceof Superseded || work.signal.reason instanceof Superseded) await discard(work, place)
     throw error
   }
+}
+
+type DriftedImport = FilledImport & {drift: Drift[]}
+
+/** Cleans the files and starts the run if they meet the data contract. Throws INVALID if the cleaning or the flows do not fit the files. */
+const runFilled = async (work: FetchDeps, ready: ReadyFiring, {made, filled, drift}: DriftedImport): Promise<FiringState> => {
+  const deps = {...work, parsing: parseHere(work)}
+  await clean(deps, {org: ready.schedule.org, importId: made.id}, filled)
+  const breaches = await checkContract(deps, ready, {made, filled})
+  atPoint('after_contract')
+  if (breaches.length === 0) return begin(work, ready, {made, filled, drift})
+  await work.db.transaction(tx => endHeld(tx, ready, {breaches, drift, importId: made.id, filled, isCleaned: true}))
+  return 'ended'
 }
 
 /**
@@ -120,18 +131,18 @@ const runFile = async (work: FetchDeps, ready: ReadyFiring): Promise<FiringState
 const isUnchanged = ({firing, schedule, ground, fetched}: ReadyFiring) =>
   !firing.again && fetched.sha256 === schedule.lastSha256 && ground.template.version === schedule.lastTemplateVersion
 
-/** Runs the rest of the file if the last run of the same file was stopped. Otherwise ends the firing as unchanged. */
+/** Runs the rest of the file if the last run of the same file was stopped. If it was not stopped, ends the firing as unchanged. */
 const continueFiring = async (work: FetchDeps, ready: ReadyFiring): Promise<FiringState> => {
-  const {firing, schedule, fetched} = ready
-  const last = await findLastRun(work.db, schedule.id)
+  const {firing, schedule, ground, fetched} = ready
+  const file = {sha256: fetched.sha256, templateVersion: ground.template.version}
+  const last = await findLastRun(work.db, {schedule: schedule.id, ...file})
   if (!last?.isStopped) {
     await work.db.transaction(tx => endUnchanged(tx, ready, fetched.sha256))
     return 'ended'
   }
   const {importNo, importId, runId: retryOf} = last
   return startAsMaker(work, ready, async (tx, person) => {
-    const of = {importNo, sha256: fetched.sha256, templateVersion: ready.ground.template.version}
-    if (!(await setFiringImport(tx, firing, of))) throw new Superseded()
+    if (!(await setFiringImport(tx, firing, {importNo, ...file}))) throw new Superseded()
     return {run: {org: schedule.org, person, importId, retryOf}, drift: []}
   })
 }
@@ -146,10 +157,10 @@ const driftOf = async ({db}: FetchDeps, {ground, schedule}: ReadyFiring, {made, 
   return [...drift.filter(({stops}) => stops), ...drift.filter(({stops}) => !stops)].slice(0, mostDrift)
 }
 
-const begin = async (work: FetchDeps, ready: ReadyFiring, {made, filled, drift}: FilledImport & {drift: Drift[]}): Promise<FiringState> => {
+const begin = async (work: FetchDeps, ready: ReadyFiring, {made, filled, drift}: DriftedImport): Promise<FiringState> => {
   const {org} = ready.schedule
   const state = await startAsMaker(work, ready, async (tx, person) => {
-    await bindSources(tx, {org, importId: made.id, sources: filled.map(({slot, sourceId}) => ({slot, sourceId}))})
+    await bindFilled(tx, {org, importId: made.id}, filled)
     return {run: {org, person, importId: made.id}, drift}
   })
   if (state === 'ended') await discard(work, {org, importId: made.id})

@@ -1,10 +1,10 @@
 import {isDeepStrictEqual} from 'node:util'
-import type {Refusal} from '../../shared/errors.ts'
+import {Refusal} from '../../shared/errors.ts'
 import {atPoint} from '../../shared/fault-point.ts'
 import type {Parsing} from '../../shared/files/parser/pool.ts'
 import {findUndecided} from '../../shared/files/sources/assert-text.ts'
 import {evidenceOf} from '../../shared/files/sources/evidence.ts'
-import {makeImport} from '../../shared/mapping/templates/apply.ts'
+import {bindSources, makeImport} from '../../shared/mapping/templates/apply.ts'
 import {addForSlot, cleanForSlot} from '../../shared/mapping/templates/fill-slots.ts'
 import {documentOf, type TemplateSlot} from '../../shared/mapping/templates/template.ts'
 import {recordImport} from '../../shared/runs/import-change.ts'
@@ -41,6 +41,23 @@ export const makeFilled = async (work: MakeDeps, input: MakeInput): Promise<{mad
 export const clean = async (work: MakeDeps, place: {org: string; importId: string}, filled: FilledSource): Promise<void> => {
   for (const [at, {slot, sourceId}] of filled.entries())
     if (filled.findIndex(other => other.sourceId === sourceId) === at) await cleanForSlot(work, {...place, sourceId}, slot)
+}
+
+/** Binds the flows to the files. Throws if they do not fit. */
+export const bindFilled = (tx: Tx, place: {org: string; importId: string}, filled: FilledSource) =>
+  bindSources(tx, {...place, sources: filled.map(({slot, sourceId}) => ({slot, sourceId}))})
+
+/**
+ * Cleans files whose encoding is uncertain, and binds the flows to them. Binds nothing if they do not fit, because names of columns may be
+ * misread. A person who then fills the slots has the files read as the slots define.
+ */
+export const cleanAndBind = async (work: MakeDeps, place: {org: string; importId: string}, filled: FilledSource): Promise<void> => {
+  try {
+    await clean(work, place, filled)
+    await work.db.transaction(tx => bindFilled(tx, place, filled))
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+  }
 }
 
 /** Deletes the import of a failed attempt, unless it was run meanwhile. Its files are listed for removal in the same transaction. */

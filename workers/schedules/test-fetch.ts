@@ -14,8 +14,8 @@ import {keepTestFetch} from '../../sql/test-fetches.ts'
 import {type FetchDeps, type FetchedFile, fetchFile} from './fetch.ts'
 
 /**
- * Fetches the file of a schedule as a firing that is due now would, and stores what it is. Makes no import, writes nothing to the CRM, and
- * keeps no file. Returns whether the file could be fetched and read.
+ * Fetches the file of a schedule as a firing that is due now would, and stores a sample of the file, or the problem. Makes no import,
+ * writes nothing to the CRM, and keeps no file. Returns whether the file could be fetched and read.
  */
 export const testFetch = async (work: FetchDeps, {org, id}: {org: string; id: string}): Promise<boolean> => {
   const schedule = await findFired(work.db, {org, id})

@@ -27,7 +27,7 @@ const atOnce = 8
 /** Writes the records of one request. The results are stored under the write's id. The job's answer only says that the write was tried. */
 export default worker(writeRecords, {concurrency: atOnce}, async ({org, write: id}, work) => {
   const write = await findWrite(work.db, {org, id})
-  // The write was tried before, given up, or ended with its org.
+  // The write was tried before, was given up, or ended with its org.
   if (!write?.request) return {write: id}
   try {
     await writeAll(work, write, RecordsRequest.parse(write.request))
@@ -133,7 +133,7 @@ const callOf = (connection: Connection, write: Write, {module, automations, item
   }
 }
 
-/** The kind of a write, and the idempotency field of its creates, if there is one. */
+/** `field`: the idempotency field of the module's creates, or null. */
 type WriteShape = {kind: Kind; field: string | null}
 
 const transmit = async (

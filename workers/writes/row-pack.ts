@@ -7,17 +7,19 @@ import type {ParentItem, RowsRequest} from '../../shared/runs/external/subform-r
 import type {Pool} from '../../sql/database.ts'
 import {holdParents} from '../../sql/replacements.ts'
 import {findHead, listFreshKeys} from '../../sql/run-heads.ts'
+import type {Run} from '../../sql/runs.ts'
 import type {ItemResult, Write} from '../../sql/writes.ts'
 import type {ImageStore} from '../engine/images/before-images.ts'
 import type {ComparedField} from '../engine/match/compare-values.ts'
 import {valuesOfRows} from '../engine/subform/row-values.ts'
 import {notSent, refusedUnsent, soonMs, underWay} from './send.ts'
-import {keepOrRefuse} from './undo-values.ts'
+import {findNextAttempts, keepOrRefuse} from './undo-values.ts'
 
 export type PackContext = {
   db: Pool
   signal: AbortSignal
   write: Write
+  run: Run
   request: RowsRequest
   /** The connection for reads. Each read takes a slot of the ad-hoc limiter. */
   connection: Connection
@@ -30,7 +32,7 @@ export type PackContext = {
 }
 
 /**
- * The parents of one request to the CRM. `held`: the rows that each parent holds, by the parent's `at`. `readAt`: when the last parent was
+ * The parents of one request to the CRM. `held`: the present rows of each parent, by the parent's `at`. `readAt`: when the last parent was
  * read, in monotonic ms.
  */
 export type RowPack = {
@@ -47,13 +49,12 @@ export type RowPack = {
 const shutting: string[] = ['CONNECTION_THROTTLED', 'CONNECTION_UNAVAILABLE', 'CONNECTION_NOT_FOUND', 'WRITES_PAUSED', 'NOT_OFFERED']
 export const isStopping = ({code}: Refusal) => shutting.includes(code)
 
-/** The longest time in ms for which parents are read, before the rows that were read are written. */
+/** The maximum time in ms for reading parents, before the rows that were read are written. */
 const readForMs = 2_000
 
 /**
- * Reserves the parents and reads the rows that they hold, in order. Ends at the limit of one request, at the run's row limit, or after two
- * seconds. If the run was stopped or the first parent has no room in the row limit, all parents are returned unread, and the admission
- * decides.
+ * Reserves the parents and reads their rows, in order. Ends at the limit of one request, at the run's row limit, or after two seconds. If
+ * the run was stopped or the first parent has no room in the row limit, all parents are returned unread, and the admission decides.
  */
 export const gatherPack = async (pipeline: PackContext, parents: ParentItem[]): Promise<RowPack> => {
   const pack: RowPack = {units: [], held: new Map(), readAt: performance.now(), results: [], block: null}
@@ -82,9 +83,11 @@ export const gatherPack = async (pipeline: PackContext, parents: ParentItem[]): 
 }
 
 /** Stores the rows that the pack replaces, one image per parent. Call it before the intent is stored. */
-export const keepPackImages = async ({images, request, rowFields}: PackContext, {units, held}: RowPack): Promise<void> => {
+export const keepPackImages = async ({db, images, run, request, rowFields}: PackContext, {units, held}: RowPack): Promise<void> => {
   const {field, childNo: module, flowNo, items} = request
   if (!images) return
+  const keys = items.flatMap(({rows}) => rows.slice(0, 1).map(({rowKey}) => rowKey))
+  const attempts = await findNextAttempts(db, {run, module, keys})
   await keepOrRefuse(
     images,
     units.flatMap(({at, parent}) => {
@@ -100,6 +103,7 @@ export const keepPackImages = async ({images, request, rowFields}: PackContext, 
           module,
           recordId: parent!,
           phase: 'write' as const,
+          attempt: attempts.get(first.rowKey)!,
           before: {[field]: valuesOfRows(rowFields, before)},
           sent: {[field]: rows.map(({payload}) => payload)},
           subform: {field, rows: rows.map(({rowKey: key, rowNumber: number = 0}) => ({key, number}))},
@@ -118,7 +122,7 @@ const hold = async ({db, write, connection, holdSeconds}: PackContext, {at, pare
   return held!.isHeld ? null : underWay(at, Math.ceil(held!.leftMs ?? soonMs))
 }
 
-/** Returns the room in the run's row limit, or null if the run has stopped. */
+/** Null: the run has stopped. */
 const readRoom = async ({db, write}: PackContext) => {
   const head = (await findHead(db, write.runNo))!
   return head.stop ? null : head.rowsLimit - head.counted
@@ -134,8 +138,8 @@ const unitOf = ({at, parentId, rows}: ParentItem): AdmissionUnit => ({
 })
 
 /**
- * Returns the rows to remove, or why nothing can be sent. A parent that this run created holds no rows, unless rows for it were
- * sent before and may exist.
+ * Returns the rows to remove, or why nothing can be sent. A parent that this run created has no rows, unless rows for it were sent before
+ * and may exist.
  */
 const readParent = async (pipeline: PackContext, parent: ParentItem, fresh: number): Promise<CrmRecord[] | ItemResult | Refusal> => {
   const {at, parentId, made, rows} = parent
@@ -162,7 +166,6 @@ export const sayUnread = (crm: CrmProblem) => `The rows it holds could not be re
 
 export const noParent = {code: 'NOT_FOUND', error: 'The CRM has no such parent. Nothing was written'}
 
-/** Returns the error for one parent that exceeds the CRM's limit on one request. */
 export const tooMany = (goes: number, comes: number) => ({
   code: 'BATCH_SIZE',
   error: `The CRM takes ${elementsAtOnce} rows in one request, including removed rows. For this parent, ${goes} or more rows would be removed and ${comes} added. Nothing was written. Remove rows of the parent in the CRM first`,

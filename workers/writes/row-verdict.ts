@@ -5,7 +5,7 @@ import type {WriteEnd} from '../../shared/runs/external/settle.ts'
 import type {ItemResult} from '../../sql/writes.ts'
 import {refusedUnsent, type SentUnits} from './send.ts'
 
-/** Turns the CRM's answer for a parent into the outcomes of its rows. `deleted`: how many rows the parent held. */
+/** Turns the CRM's answer for a parent into one outcome per row. `deleted`: how many rows the parent had. */
 export const judgeParent = ({at, parent, rows}: AdmittedUnit, answer: RecordAnswer, deleted: number): SentUnits => {
   if (answer.ok)
     return endEvery(
@@ -30,8 +30,8 @@ export const judgeParent = ({at, parent, rows}: AdmittedUnit, answer: RecordAnsw
 }
 
 /**
- * Returns a function from a row key to the message of the row. The CRM refuses a parent because of one of its rows; the messages of the other
- * rows name that row. `deleted`: how many rows the parent held.
+ * Returns a function from a row key to the message of the row. The CRM refuses a parent because of one of its rows; the messages of the
+ * other rows name that row. `deleted`: how many rows the parent had.
  */
 export const describeRefused = (crm: CrmProblem, keys: string[], deleted: number) => {
   const culprit = keys[placeOf(crm) - deleted]
@@ -39,8 +39,8 @@ export const describeRefused = (crm: CrmProblem, keys: string[], deleted: number
 }
 
 /**
- * Whether the CRM may still execute the call. This is so if no status arrived, or if a gateway answered for the CRM: with 504, or with 502 and
- * no code of the CRM. Any other answer means that the call has ended.
+ * Whether the CRM may still execute the call. True if no status arrived, or if a gateway answered for the CRM: with 504, or with 502 and no
+ * code of the CRM. Any other answer means that the call has ended.
  */
 export const mayGoOn = ({status, code}: CrmProblem) => status === null || status === 504 || (status === 502 && code === null)
 

@@ -46,13 +46,13 @@ export type SendInput = {
   transmit(units: AdmittedUnit[], options: {signal: AbortSignal; mayLeave(): boolean}): Promise<SentUnits>
 }
 
-/** The longest time in ms between the storing of an intent and the send of its request. */
 const sendWithinMs = 5_000
 
 /**
- * Executes one request of an external engine: takes a slot, stores the intent, sends the request, gives the slot back, and settles. Items for
- * which the row limit has no room are tried again, and end as BUSY after the time of one call. Every item then has a result, has its batch in
- * flight, or is left for another try of the caller. A batch that was sent is always settled, here or as unanswered by the sweep.
+ * Executes one request of an external engine: takes a slot, stores the intent, sends the request, gives the slot back, and settles. Items
+ * for which the row limit has no room are tried again, and end as BUSY after the time of one call. Every item then has a result, is in a
+ * batch in flight, or stays open for another try by the caller. A batch that was sent is always settled, here or as unanswered by the
+ * sweep.
  */
 export const sendUnits = async (work: Work, sending: SendInput): Promise<void> => {
   const {write, slots, isLarge, transmit} = sending
@@ -104,7 +104,7 @@ const answerSecondsOf = ({config}: Pick<Work, 'config'>) => config.CRM_TIMEOUT_S
 
 /**
  * Admits the items and retries after a failure. If it is unknown whether an admission was committed, its rows may be admitted but were not
- * sent. So they are put back before the next try.
+ * sent, so they are put back before the next try.
  */
 const admitWithRetry = async (work: Work, sending: SendInput): Promise<Admission> => {
   for (let tried = 1; ; tried++) {
@@ -170,7 +170,7 @@ const resultOf = ({at, why, recordId}: Admission['decided'][number], stop: RunSt
 }
 
 /**
- * The delay in ms after which a caller may send the row again. The write in progress has probably ended by then; otherwise the caller waits
+ * The delay in ms after which a caller may send the row again. The write in progress has probably ended by then; if not, the caller waits
  * once more.
  */
 export const soonMs = 2_000
@@ -191,8 +191,8 @@ export const notSent = (at: number, refusal: {code: string; error: string} & Rec
 })
 
 /**
- * Settles a batch, with up to ten tries while the result is unknown. After the deadline of the batch the sweep settles it as unanswered, and
- * this settlement counts as late.
+ * Settles a batch, with up to ten tries while the result is unknown. After the batch's deadline, the sweep settles it as unanswered, and
+ * this settlement is late (`settleLate`).
  */
 const settle = async (
   work: Work,

@@ -13,7 +13,7 @@ import {holdWithin} from './send.ts'
 type UnchangedInput = {write: Write; request: RecordsRequest; fields: readonly DiscoveredField[]; connection: Connection; slots: SlotShare}
 
 /**
- * Skips the items whose record already holds every value. Returns the items to send. If the records cannot be read, every item is sent,
+ * Skips the items whose record already has every value. Returns the items to send. If the records cannot be read, every item is sent,
  * because an update is correct in any case.
  */
 export const skipUnchangedItems = async (work: Work, input: UnchangedInput): Promise<RecordItem[]> => {

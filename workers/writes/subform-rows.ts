@@ -27,7 +27,7 @@ const atOnce = 4
  */
 export default worker(replaceRows, {concurrency: atOnce}, async ({org, write: id}, work) => {
   const write = await findWrite(work.db, {org, id})
-  // The write was tried before, given up, or ended with its org.
+  // The write was tried before, was given up, or ended with its org.
   if (!write?.request) return {write: id}
   try {
     await replaceAll(work, write, RowsRequest.parse(write.request))
@@ -43,8 +43,8 @@ export default worker(replaceRows, {concurrency: atOnce}, async ({org, write: id
 type Task = PackContext & {work: Work; slots: SlotShare; own: Connection}
 
 /**
- * The most consecutive rounds in which no parent gets a result. In such a round, the rows of the parents were read too long ago, or the row
- * limit had no room.
+ * The maximum number of consecutive rounds in which no parent gets a result. In such a round, the rows of the parents were read too long
+ * ago, or the row limit had no room.
  */
 const mostIdleRounds = 3
 
@@ -83,10 +83,10 @@ const openTask = async (work: Work, write: Write, request: RowsRequest): Promise
   const images = await openImageStore({...work, run})
   const rowFields = images ? await listRowFields(db, {connector: write.connectorId, module: request.child}) : []
   const slots = openShare(work, own.connector)
-  return {db, signal, write, request, connection, work, own, slots, images, rowFields, holdSeconds: holdSecondsOf(work)}
+  return {db, signal, write, run, request, connection, work, own, slots, images, rowFields, holdSeconds: holdSecondsOf(work)}
 }
 
-/** Sends one request for as many parents as it can hold. */
+/** Sends one request for as many parents as fit. */
 const replacePack = async (task: Task, left: ParentItem[]) => {
   const {db, work, write, request, slots} = task
   await assertWritable(db, {org: write.org, connector: write.connectorId})
@@ -104,7 +104,7 @@ const replacePack = async (task: Task, left: ParentItem[]) => {
   if (block) throw block
 }
 
-/** The time in ms for which rows that were read count as current. Older rows may have changed and are read again. */
+/** For how many ms rows that were read may be used. Older rows may have changed and are read again. */
 const freshMs = 5_000
 
 type Options = Parameters<SendInput['transmit']>[1]

@@ -10,7 +10,7 @@ import {aboutEachLease, periodicTask} from '../periodic.ts'
 const runsPerLook = 100
 const rowsPerDelete = 10_000
 const writesPerDelete = 500
-/** The seconds without a request after which an external engine counts as gone. */
+/** The seconds without a request after which an external engine is treated as gone. */
 const idleSeconds = 24 * 3600
 /** The days for which the results of a write can be read after the end of its run. */
 const keptDays = 7

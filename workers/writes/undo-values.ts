@@ -8,6 +8,7 @@ import {shapeField} from '../../shared/mapping/flows/snapshot.ts'
 import type {RecordItem, RecordsRequest} from '../../shared/runs/external/records.ts'
 import type {WriteEnd} from '../../shared/runs/external/settle.ts'
 import type {BeforeImage} from '../../shared/runs/undo/before-image.ts'
+import type {Db} from '../../sql/database.ts'
 import {listExternalRowStates} from '../../sql/external-ledger.ts'
 import {findRun, type Run} from '../../sql/runs.ts'
 import type {Write} from '../../sql/writes.ts'
@@ -44,7 +45,7 @@ export const openUndoValues = async (work: Work, input: UndoValuesInput): Promis
     mappings: fields.map(field => ({field, column: null, text: '', clears: false})),
   }
   await openMarks({...work, connection, run}, [flow])
-  // Creates need no images, but a run without a key cannot be undone.
+  // Creates need no images, but a run without an image key cannot be undone.
   const images = await openImageStore({...work, run})
   const marks = flow.marks ?? null
   return {
@@ -69,7 +70,10 @@ const keepImages = async (work: Work, input: KeepInput, items: RecordItem[]): Pr
   const {images, marks, request} = input
   if (!images || items.length === 0 || input.write.kind !== 'update') return
   const ids = items.map(({recordId}) => recordId!)
-  const [records, attempts] = await Promise.all([readValues(work, input, ids), findNextAttempts(work, input, items)])
+  const [records, attempts] = await Promise.all([
+    readValues(work, input, ids),
+    findNextAttempts(work.db, {run: input.run, module: request.moduleNo, keys: items.map(({rowKey}) => rowKey)}),
+  ])
   const written = await marks?.list(ids)
   await keepOrRefuse(
     images,
@@ -91,15 +95,12 @@ export const keepOrRefuse = (images: ImageStore, list: BeforeImage[]): Promise<v
     throw error instanceof RunPaused ? new Refusal('UNAVAILABLE', `${error.message}. Send it again`, {written: false}) : error
   })
 
-type ChainRef = {write: Write; run: Run}
-
 /**
- * Returns the attempt that the next send of each row makes. If an earlier send of this attempt did not take place, the new image replaces the
- * image that was stored for it.
+ * Returns the attempt number of the next send of each row. If an earlier send of this attempt did not take place, the new image replaces
+ * its image.
  */
-const findNextAttempts = async ({db}: Work, {write, run, request}: ChainRef & {request: RecordsRequest}, items: RecordItem[]) => {
-  const place = {run: write.runNo, chain: run.chainNo ?? run.no, module: request.moduleNo}
-  const states = await db.transaction(tx => listExternalRowStates(tx, {...place, keys: items.map(({rowKey}) => rowKey)}))
+export const findNextAttempts = async (db: Db, {run, module, keys}: {run: Run; module: number; keys: string[]}) => {
+  const states = await db.transaction(tx => listExternalRowStates(tx, {run: run.no, chain: run.chainNo ?? run.no, module, keys}))
   return new Map(states.map(({key, lastAttempt, lastPatch}) => [key, lastAttempt + lastPatch + 1]))
 }
 

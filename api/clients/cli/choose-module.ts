@@ -26,7 +26,6 @@ export const chooseModule = async (cli: Cli, session: Session, {connectorId, nam
   )
 }
 
-/** Returns the modules of the CRM whose records can be created, without subforms. */
 const readModules = async ({client, path}: Session, connectorId: string): Promise<Json[]> => {
   const {modules} = await client.get(path('config/modules'), {connector: connectorId})
   return modules.filter(({removed, creatable, kind}: Json) => !removed && creatable && kind !== 'subform')
@@ -46,7 +45,6 @@ const findModule = (modules: readonly Json[], named: string): Json => {
   })
 }
 
-/** Returns the rank of a module: 2 if a file name contains a name of the module, plus 1 if the settings enable it. */
 const likeness = ({apiName, label, crmSingular, enabled}: Json, files: readonly {name: string}[]): number => {
   const isNamed = [apiName, label, crmSingular].some(name => name && files.some(file => fold(file.name).includes(fold(name))))
   return (isNamed ? 2 : 0) + (enabled ? 1 : 0)

@@ -22,7 +22,6 @@ const walk = (node: Node, path = ''): CommandPosition[] => [
   ...node.commands.flatMap(child => walk(child, `${path} ${child.name}`.trim())),
 ]
 
-/** Returns the options of a command, including the global ones. */
 const optionsOf = (root: Node, {options}: Node) => [...new Map([...options, ...root.options, HELP].map(flag => [flag.long, flag])).values()]
 
 const HELP: Flag = {long: '--help', short: '-h', summary: 'help for the command, with examples', choices: [], takesValue: false, kind: null}
@@ -31,7 +30,6 @@ const quote = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
 
 type NamedKind = {kind: ValueKind; names: string[]}
 
-/** Returns the options whose values are read from the server, such as modules, with the kind of their values. */
 const kindsOf = (all: CommandPosition[]): NamedKind[] =>
   VALUE_KINDS.map(kind => ({
     kind,

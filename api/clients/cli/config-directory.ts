@@ -30,7 +30,7 @@ export const readOrigin = async (directory: string): Promise<Origin | null> => {
 export const writeOrigin = (directory: string, origin: Origin) =>
   writeWhole(join(directory, originFile), formatJson({format: 1, ...origin}))
 
-/** Writes atomically, because half a file would count as a local change. */
+/** Writes atomically, because a partly written file would look like a local change. */
 const writeWhole = async (path: string, text: string) => {
   await writeFile(`${path}.part`, text)
   await rename(`${path}.part`, path)
@@ -45,7 +45,7 @@ export const assertOrigin = (origin: Origin, {org, server}: Session, directory: 
   )
 }
 
-/** Reads configuration files in normalised form, so that JSON layout and Windows line endings do not count as changes. */
+/** Normalises the files, so that JSON layout and Windows line endings are not seen as changes. */
 export const readFiles = async (directory: string): Promise<Files> => {
   const found = await readdir(directory, {recursive: true}).catch(error => {
     if (error.code === 'ENOENT') return []

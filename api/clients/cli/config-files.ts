@@ -16,12 +16,10 @@ export const isOurs = (path: string) =>
     path,
   )
 
-/** Converts Windows line endings to line feeds. */
 export const withLineFeeds = (text: string) => text.replaceAll('\r\n', '\n')
 
 export const isOfRegistry = (path: string) => /^(settings|writing)\.json$|^(modules|fields)\//.test(path)
 
-/** Converts a configuration to files in a stable format: two for each library, one for each other object. */
 export const filesOf = ({registry, libraries, templates}: Configuration): Files => {
   const names = slugsOf(templates.map(({name}) => name))
   return new Map([

@@ -13,8 +13,8 @@ export type TextChoices = {
 type DecideTextInput = TextChoices & {importId: string; sources: readonly Json[]; dryRun?: boolean}
 
 /**
- * Applies --encoding to each CSV file that was read with another encoding or whose encoding is in question. Applies --accept-bad-bytes to files
- * with undecodable bytes. Fails if questions remain, except in a dry run.
+ * Applies --encoding to each CSV file that was read with another encoding or whose encoding is uncertain. Applies --accept-bad-bytes to files with
+ * undecodable bytes. Fails if questions remain, except in a dry run.
  */
 export const decideText = async (
   session: Session,

@@ -2,7 +2,7 @@ type Edit = {sign: ' ' | '-' | '+'; text: string}
 
 const context = 3
 /**
- * Largest table, in cells, for the longest common subsequence. Beyond it, the diff shows all lines between the common start and end as
+ * The limit, in cells, of the table for the longest common subsequence. Beyond it, the diff marks all lines between the common start and end as
  * replaced.
  */
 const mostCells = 4_000_000
@@ -34,7 +34,7 @@ const headOf = (hunk: Edit[], old: number, now: number) => {
   return `@@ -${at(old, count('+'))} +${at(now, count('-'))} @@`
 }
 
-/** Returns the edits from one text to the other. Only the lines between the common prefix and suffix are compared. */
+/** Compares only the lines between the common prefix and suffix. */
 const editsOf = (before: string[], after: string[]): Edit[] => {
   let start = 0
   while (start < before.length && before[start] === after[start]) start++

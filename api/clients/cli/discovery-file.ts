@@ -18,7 +18,7 @@ export const parseDiscovery = (path: string, text: string): DiscoveryDocument =>
   throw badFile(`${path} is damaged`, 'Download it again: lading config pull')
 }
 
-/** Writes the latest discovery of each Zoho connection that has one to the folder. Returns whether the file changed. */
+/** Writes the latest discoveries of all Zoho connections to the folder. Returns whether the file changed. */
 export const pullDiscovery = async ({client, path}: Session, directory: string): Promise<boolean> => {
   const {connectors} = await client.get(path('connectors'))
   const connections = []
@@ -34,7 +34,6 @@ export const pullDiscovery = async ({client, path}: Session, directory: string):
   return true
 }
 
-/** Returns the modules of the latest discovery, or null if the connection has none. */
 const readModules = async (client: Session['client'], at: string, connector: string): Promise<Json[] | null> => {
   try {
     return (await client.get(at, {connector})).discovery.modules

@@ -25,7 +25,6 @@ export const exitOf = ({stop, counts, unchanged = 0, keptRows = 0, planStale = 0
   return counted.some(outcome => (sums[outcome] ?? 0) > 0) ? EXIT.rows : EXIT.ok
 }
 
-/** Describes an ended run: counts by module, why rows were not written, the reason of a stop, the sealed plan of a dry run, and next steps. */
 export const describeEnding = (out: Output, run: Json, reasons: readonly Group[] = [], plan: Json = null): string[] => {
   const {counts, stop, questions, startedAt, endedAt, id} = run
   const seconds = startedAt && endedAt ? (Date.parse(endedAt) - Date.parse(startedAt)) / 1000 : 0
@@ -63,7 +62,7 @@ const COLOURS: Record<string, 'green' | 'red' | 'yellow' | 'dim'> = {
   filtered: 'dim',
 }
 
-/** Subtracts `settled` rows from the skipped rows: rows that need no retry, such as unchanged rows. */
+/** Subtracts `settled`: skipped rows that need no retry, such as unchanged rows. */
 const withoutSettled = (sums: Record<string, number>, settled: number): Record<string, number> => ({
   ...sums,
   skipped: (sums.skipped ?? 0) - settled,
@@ -85,7 +84,6 @@ const unmappedLines = ({unmapped = []}: Json): string[] =>
       `  ${clean(field)} of flow ${clean(flowId)}: ${plural(cells, 'cell')} without an entry in the value map.`,
   )
 
-/** Returns one line per flow and field whose link was left empty. */
 const linkLines = ({dryRun, linksEmpty = []}: Json): string[] =>
   (linksEmpty as {flowId: string | null; field: string; rows: number}[]).map(
     ({flowId, field, rows}) =>
@@ -102,7 +100,6 @@ const staleLines = ({planStale = 0}: Json) =>
       ]
     : []
 
-/** Describes the sealed plan of a dry run. */
 const planLines = (out: Output, plan: Json): string[] => {
   if (!plan) return []
   const {rows, digest, expiresAt, needsApproval, approvedAt} = plan
@@ -113,7 +110,6 @@ const planLines = (out: Output, plan: Json): string[] => {
   ]
 }
 
-/** Returns one line about the rows that were read back, with the kinds of differences, and one about rows that were not read back. */
 export const verifyLines = ({id, verify}: Json): string[] => {
   if (!verify || verify.rows + verify.unverified === 0) return []
   const differing = [
@@ -171,7 +167,7 @@ const nextLines = (
   return ['Next:', ...lines.map(([short, whole]) => (isRoomy ? whole : short))]
 }
 
-/** Returns the next steps after a dry run. A plan without rows has nothing to apply. */
+/** A plan without rows has nothing to apply. */
 const applySteps = ({importId, id, plan}: {importId: string; id: string; plan: Json}): [command: string, why: string][] => {
   if (!plan) return [[`lading run ${importId} --watch`, 'write it']]
   return plan.rows > 0 ? [[`lading apply ${id} --watch`, 'write exactly this plan']] : []

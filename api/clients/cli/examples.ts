@@ -1,6 +1,6 @@
 import type {Command} from 'commander'
 
-/** Adds example lines to the help of subcommands. `lines` holds the example by the name of the subcommand. */
+/** Adds an example line to the help of each subcommand. The keys of `lines` are names of subcommands. */
 export const addExamples = (noun: Command, lines: Record<string, string>) => {
   for (const verb of noun.commands) {
     const line = lines[verb.name()]

@@ -3,7 +3,6 @@ import {EXIT} from './exit-codes.ts'
 
 type ServerProblem = {exit: number; code: string; next?: string | null | undefined; detail?: object | undefined}
 
-/** A command failure: what happened, what to do next, and the exit code. */
 export class Failure extends Error {
   override name = 'Failure'
   readonly exit: number
@@ -26,7 +25,6 @@ export const usage = (message: string, next = 'See: lading help') => new Failure
 export const badFile = (message: string, next = 'Check the path and the read permission') =>
   new Failure(message, {exit: EXIT.usage, code: 'FILE', next})
 
-/** Returns the failure for a name or id that does not exist. */
 export const notThere = (message: string, next: string, code = 'NOT_FOUND') => new Failure(message, {exit: EXIT.refused, code, next})
 
 export const signedOut = (message = 'You are not signed in', server?: string) =>
@@ -36,7 +34,6 @@ export const signedOut = (message = 'You are not signed in', server?: string) =>
     next: `Sign in with: lading login${server ? ` --server ${server}` : ''}   (or set LADING_TOKEN, in CI)`,
   })
 
-/** Converts any error to a Failure. */
 export const failureOf = (error: unknown): Failure => {
   if (error instanceof Failure) return error
   if (error instanceof ApiError) return refusalOf(error)

@@ -3,7 +3,6 @@ import {waitForJob} from './job.ts'
 import {count, duration, moment} from './phrases.ts'
 import type {Cli, Session} from './session.ts'
 
-/** Lets the service forecast a run of the import. Returns the forecast and the lines that describe it. */
 export const forecastRun = async (cli: Cli, session: Session, importId: string): Promise<{forecast: Json; lines: string[]}> => {
   const {client, path} = session
   const {result} = await waitForJob(cli, session, (await client.post(path(`imports/${encodeURIComponent(importId)}/forecast`))).job)

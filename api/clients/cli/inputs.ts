@@ -9,8 +9,8 @@ import {badFile, usage} from './failure.ts'
 import {plural} from './phrases.ts'
 
 /**
- * A file to import, as it was when the command started. `slot` is the template slot, or the file's name in the flows. `modifiedMs` holds
- * the ctime, which programs cannot set. Only standard input has a `digest`, because its temporary path differs each time.
+ * A file to import, as it was when the command started. `slot` is the template slot, or the file's name in the flows. `modifiedMs` is the ctime,
+ * which programs cannot set. Only standard input has a `digest`, because its temporary path differs each time.
  */
 export type LocalFile = {path: string; name: string; slot: string | null; bytes: number; modifiedMs: number; digest?: string}
 
@@ -70,7 +70,7 @@ export const readJsonFile = async (path: string): Promise<Json> => {
   }
 }
 
-/** Assigns each file to a slot: the given one, else the one with the file's name. One remaining file gets the one remaining slot. */
+/** Assigns each file to a slot: the given slot, else the slot with the file's name. The last unassigned file gets the last free slot. */
 export const fillSlots = (files: readonly LocalFile[], slots: readonly string[]): LocalFile[] => {
   const how = `Assign the files to slots: ${slots.map(slot => `${slot}=FILE`).join(' ')}`
   const unknown = files.find(({slot}) => slot !== null && !slots.includes(slot))

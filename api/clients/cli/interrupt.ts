@@ -1,7 +1,7 @@
 import {EXIT} from './exit-codes.ts'
 import {Failure} from './failure.ts'
 
-/** The abort reason of a signal. `exit` is the exit code that shells expect. */
+/** The abort reason after a process signal. `exit` is the exit code that shells expect. */
 export class Interrupted extends Error {
   override name = 'Interrupted'
   readonly exit: number

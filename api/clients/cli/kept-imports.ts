@@ -8,7 +8,7 @@ import {writePrivately} from './profiles.ts'
 import type {Settings} from './settings.ts'
 
 /**
- * The stored state of an interrupted import. `files` holds the upload or the source of each file, in the order of the command line. Null:
+ * The stored state of an interrupted import. `files` contains the id of the upload or source of each file, in the order of the command line. Null:
  * the upload of the file has not begun.
  */
 export type KeptImport = {import: string; files: ({upload: string} | {source: string} | null)[]}
@@ -19,8 +19,8 @@ const keepDays = 7
 export type NamedImport = {server: string; org: string; how: object; files: readonly LocalFile[]}
 
 /**
- * Opens the stored state of an import, by which the same command can resume it. The state is kept until the run starts or, if watched, ends, but
- * at most `keepDays` days. If nothing can be stored, as in a container without a home directory, the function warns once and continues.
+ * Opens the stored state with which the same command resumes an import. `forget` deletes the state; states older than `keepDays` days are deleted
+ * here. If nothing can be stored, as in a container without a home directory, warns once and continues.
  */
 export const openKept = async ({stateDirectory}: Settings, {server, org, how, files}: NamedImport, warn: (text: string) => void) => {
   const folder = join(stateDirectory, 'imports')

@@ -7,7 +7,7 @@ type Listener = {port: number; token: Promise<string>; close(): void}
 const mostBytes = 16 * 1024
 
 /**
- * Listens on this machine for a form that carries the session and the expected state, and refuses every other request. The listener closes after
+ * Listens on this machine for a form that contains the session and the expected state, and refuses every other request. The listener closes after
  * the first valid form, when `signal` aborts, or at the time-out.
  */
 export const listenForSession = async (state: string, {signal, timeoutMs}: {signal: AbortSignal; timeoutMs: number}): Promise<Listener> => {

@@ -31,7 +31,6 @@ export const openOutput = (json: boolean, {out, err, columns, isDumb = false}: S
     width,
     style,
     lines,
-    /** Prints the result of a command: a document with --json, else lines. */
     answer(document: unknown, text: string | string[] | (() => string | string[])) {
       if (json) write(out, JSON.stringify(document, null, 2))
       else lines(typeof text === 'function' ? text() : text)
@@ -44,11 +43,9 @@ export const openOutput = (json: boolean, {out, err, columns, isDumb = false}: S
     /** Formats a time: short in a terminal, the full timestamp elsewhere. */
     time: (iso: string | null | undefined, timeZone?: string) =>
       out.isTTY ? moment(iso, {...(dateFormat && {dateFormat}), ...(timeZone && {timeZone})}) : (iso ?? '-'),
-    /** Sets the format of the days that `time` writes. */
     useDateFormat(format: string | undefined) {
       dateFormat = format
     },
-    /** Prints one event: a JSON line with --json, else the text if there is one. */
     event(document: object, text?: string) {
       if (json) write(out, JSON.stringify(document))
       else if (text !== undefined) write(out, text)

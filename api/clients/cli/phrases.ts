@@ -2,7 +2,6 @@ import {writeDay} from '../date-text.ts'
 
 const number = new Intl.NumberFormat('en-US', {maximumFractionDigits: 0})
 
-/** Formats a count as `1,234,567`. */
 export const count = (value: number) => number.format(value)
 
 export const plural = (many: number, one: string, more = `${one}s`) => `${count(many)} ${many === 1 ? one : more}`
@@ -15,7 +14,6 @@ const OUTCOMES: Record<string, string> = {
   unanswered: 'without answer',
 }
 
-/** Formats rows of an outcome as `32 already written`. */
 export const describeOutcome = (outcome: string, rows: number) => `${count(rows)} ${OUTCOMES[outcome] ?? outcome}`
 
 const SIZES = ['B', 'kB', 'MB', 'GB', 'TB']

@@ -8,7 +8,6 @@ import {bindFlows, fillSlots, type LocalFile, readFlows, readInputs} from './inp
 import {clean} from './phrases.ts'
 import type {Cli, Session} from './session.ts'
 
-/** The options that say what to import and where. */
 export type PlanInput = Existing & {
   files: string[]
   template?: string
@@ -46,7 +45,6 @@ export const planImport = async (cli: Cli, session: Session, input: PlanInput): 
   return {...plan, flows, target: null}
 }
 
-/** Lets the server check flows against the CRM before the upload. */
 const assertFlows = ({client, path}: Session, connectorId: string, flows: Json[]) => client.post(path('flows/check'), {connectorId, flows})
 
 const nameOfFile = ({name}: LocalFile, at: number) => `${at + 1} ${name}`

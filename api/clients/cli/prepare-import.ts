@@ -88,13 +88,12 @@ const findInterrupted = async (cli: Cli, session: Session, {how, files, input}: 
   return {kept, before: earlier}
 }
 
-/** Whether a repeated command would fail in the same way, so that its import can be deleted. */
+/** Whether the import can be deleted, because a repeated command would fail in the same way or the person declined the import. */
 const isFinal = (error: unknown) =>
   error instanceof ApiError
     ? [400, 410, 413, 415, 422].includes(error.status)
     : error instanceof Failure && ['USAGE', 'FILE', 'DECLINED'].includes(error.code)
 
-/** Throws if the command was interrupted before the start of the run. */
 const assertGoingOn = ({aborted, reason}: AbortSignal) => {
   if (aborted)
     throw interrupted(reason, 'Interrupted before the run started', 'The files are uploaded. Run the same command again to start the run')

@@ -9,9 +9,9 @@ export const packageFolder = fileURLToPath(new URL('../../..', import.meta.url))
 const parts = ['package.json', 'Procfile', 'api', 'shared', 'sql', 'test', 'workers']
 
 /**
- * Returns a folder from which Node can run the service: the checkout, or a copy of an installed package below `directory`. The copy is made
- * once per release. It is needed because Node strips no types in `node_modules`, and threads of the service cannot use module hooks that
- * strip them. Links beside the copy lead to its packages.
+ * Returns a folder from which Node can run the service: the checkout, or a copy of an installed package below `directory`. The copy is made once
+ * per release, because Node strips no types in `node_modules` and threads of the service cannot use module hooks that strip them. Links beside the
+ * copy lead to its packages.
  */
 export const openProgram = (directory: string): string => {
   if (!packageFolder.includes('/node_modules/')) return packageFolder

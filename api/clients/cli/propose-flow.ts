@@ -11,11 +11,10 @@ type ProposeFlowInput = {importId: string; connectorId: string; source: Json; mo
 /** A flow made of proposals. `fields` are the fields of its module. */
 export type ProposedFlow = {flow: Json; fields: Json[]}
 
-/** The least confidence of a proposal that is used. The widget also uses less confident proposals. */
+/** The minimum confidence of a proposal that is used. The widget also uses less confident proposals. */
 const leastConfidence = 0.8
 const sampleRows = 50
 
-/** Maps the columns of a file by the proposals of the server, and decides what happens to existing records. */
 export const proposeFlow = async (cli: Cli, session: Session, input: ProposeFlowInput): Promise<ProposedFlow> => {
   const {connectorId, source, module, existing} = input
   const {client, path} = session
@@ -63,7 +62,6 @@ type DescribeInput = {
   match: Json
 }
 
-/** Lists the fields with their columns, and the columns that are not imported. */
 const describeMapping = ({source, module, fields, columns, mapped, proposals, match}: DescribeInput): string[] => {
   const labelOf = (name: string) => clean(fields.find(({apiName}) => apiName === name)?.label ?? name)
   const lines = mapped.map(({field, source: column, mode}) => {

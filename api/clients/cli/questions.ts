@@ -4,7 +4,6 @@ import {interrupted} from './interrupt.ts'
 import {clean} from './phrases.ts'
 import type {Cli} from './session.ts'
 
-/** Whether questions can be asked: standard input and error output are terminals, and --json is not set. */
 export const canAsk = ({out}: Pick<Cli, 'out'>): boolean => !out.json && Boolean(process.stdin.isTTY && out.err.isTTY)
 
 export type Option<T> = {value: T; label: string}
@@ -21,7 +20,6 @@ export const askChoice = async <T>(cli: Cli, question: string, options: readonly
   }
 }
 
-/** Asks a question that is answered with yes or no. An empty answer means yes. */
 export const askYes = async (cli: Cli, question: string): Promise<boolean> => {
   for (;;) {
     const answer = (await ask(cli, `${question} [Y/n] `)).trim().toLowerCase()

@@ -29,7 +29,6 @@ export const readReasons = async (out: Output, session: Session, run: Json): Pro
 
 const mostShown = 5
 
-/** Lists the five most frequent reasons, each with its number of rows and its first row, and says how many more there are. */
 export const reasonLines = (reasons: readonly Group[], isDryRun: boolean): string[] => {
   if (reasons.length === 0) return []
   const shown = reasons.slice(0, mostShown)

@@ -12,7 +12,7 @@ async function* readWhole({body}: Response, base: string) {
   try {
     yield* body as AsyncIterable<Uint8Array>
   } catch (error) {
-    // The API may refuse a later part of the file.
+    // A large file is read in several requests, and the API may refuse a later one.
     if (error instanceof ApiError) throw error
     throw new Unreachable(`The connection to ${new URL(base).origin} broke before the file was complete`, {cause: error})
   }

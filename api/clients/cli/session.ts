@@ -29,7 +29,7 @@ export type Cli = {
 
 const usualServer = 'http://127.0.0.1:4000'
 
-/** Parses the address of a server. Without a scheme it means https, or http on this machine. */
+/** Parses the address of a server. An address without a scheme means https, or http on this machine. */
 export const serverOf = (given: string): string => {
   const isLocal = /^(localhost|127\.|\[::1\])/.test(given)
   const text = /^https?:\/\//i.test(given) ? given : `${isLocal ? 'http' : 'https'}://${given}`
@@ -90,7 +90,7 @@ const renew = async (client: Client, token: string): Promise<string> => {
   }
 }
 
-/** Whether a session token is past half of its lifetime. False for API tokens, which carry no times. */
+/** Whether a session token is past half of its lifetime. False for API tokens, which contain no times. */
 export const isPastHalf = (token: string, now = Date.now()): boolean => {
   const life = lifeOf(token)
   return life !== null && now > (life.madeAt + life.endsAt) / 2

@@ -56,7 +56,6 @@ const pad = (cell: string, width: number, {right = false}: Column) => {
   return right ? blank + shown : shown + blank
 }
 
-/** Shortens a text to a display width, with an ellipsis. */
 export const shorten = (text: string, width: number) => {
   if (widthOf(text) <= width) return text
   let shown = ''
@@ -71,7 +70,7 @@ export const shorten = (text: string, width: number) => {
 
 const graphemes = new Intl.Segmenter()
 
-/** Returns the display width of a text. Wide East Asian characters and emoji count as two columns. */
+/** Returns the display width of a text. Wide East Asian characters and emoji take two columns. */
 export const widthOf = (text: string) => {
   if (/^[\x20-\x7e]*$/.test(text)) return text.length
   let width = 0

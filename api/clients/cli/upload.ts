@@ -100,7 +100,6 @@ const streamOf = (part: Buffer, onSent: (bytes: number) => void) => {
   })
 }
 
-/** Throws if the file has changed during the upload. */
 const assertUntouched = async (fileHandle: FileHandle, {bytes, modifiedMs, path}: LocalFile) => {
   const now = await fileHandle.stat()
   if (now.size === bytes && Math.floor(now.ctimeMs) === modifiedMs) return

@@ -16,14 +16,12 @@ export type Following = {watch?: boolean; failOn?: FailOn}
 /** Whether the command waits for the end of the run. --fail-on implies --watch, because it needs the result. */
 export const isWatched = ({watch, failOn}: Following) => Boolean(watch) || failOn !== undefined
 
-/** Follows a run to its end, prints the result and sets the exit code. */
 export const watchToEnd = async (cli: Cli, session: Session, run: Json, failOn: FailOn = 'refused') =>
   printEnd(cli, session, await awaitEnd(cli, session, run), {failOn})
 
 /** `plan`: the sealed plan of a dry run. `changesExit`: the exit code if the plan would write rows and no row is a failure. */
 type PrintEndOptions = {failOn: FailOn; plan?: Json; changesExit?: number}
 
-/** Prints the result of an ended run and sets the exit code. */
 export const printEnd = async (
   {out, exit: setExit}: Cli,
   session: Session,
@@ -38,7 +36,6 @@ export const printEnd = async (
   setExit(exit)
 }
 
-/** Follows a run to its end and returns the ended run. */
 export const awaitEnd = async (cli: Cli, session: Session, run: Json): Promise<Json> => {
   const signal = cli.interrupt()
   try {
@@ -58,7 +55,7 @@ type WatchRunInput = {session: Session; out: Output; path: string; signal: Abort
 
 const patienceMs = 300_000
 
-/** Follows a run, shows its progress and returns the ended run. Gives up after five minutes without a response. */
+/** Gives up after five minutes without a response. */
 const watchRun = async ({session, out, path, signal}: WatchRunInput): Promise<Json> => {
   const progress = openProgress(out)
   let pause: string | null = null

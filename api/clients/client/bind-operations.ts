@@ -26,7 +26,6 @@ export type Lists<T extends Record<keyof T, OperationTypes>> = {
 
 type CallInput = Record<string, unknown> & {body?: unknown}
 
-/** Turns the rows of all operations into functions of the client. */
 export const bindOperations = <T extends Record<keyof T, OperationTypes>>(
   client: Client,
   rows: Readonly<Record<keyof T & string, OperationRow>>,

@@ -23,7 +23,7 @@ export type UploadOptions = {
   onStarted?(upload: string): void
   /** Called at the start and after each part with the number of bytes that the server has stored. */
   onSent?(bytes: number): void
-  /** The most bytes of a part, if the server's usual size is too large for the connection. */
+  /** The maximum size of a part, in bytes, if the server's usual size is too large for the connection. */
   partBytes?: number
 }
 

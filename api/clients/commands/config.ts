@@ -188,14 +188,17 @@ const push = async (cli: Cli, directory: string, prune: boolean) => {
   if (skippedLibraries.length > 0) cli.exit(EXIT.different)
 }
 
-/** Adds `verify: off` to templates whose file no longer has `verify`, because the server keeps a setting that it is not sent. */
+/** Adds `verify: off` to templates whose file no longer has `verify`, because the server keeps a setting that a request leaves out. */
 const stateVerify = (bundle: Json, {configuration}: There): Json => {
   const verified = new Set(configuration.templates.filter(({verify}) => verify).map(({name}) => name))
   if (!bundle.templates) return bundle
   return {...bundle, templates: bundle.templates.map((one: Json) => (verified.has(one.name) ? {verify: 'off', ...one} : one))}
 }
 
-/** Throws if a template changed both here and on the server. The version of the registry does not cover templates. */
+/**
+ * Throws if a template changed both here and on the server. `If-Match` does not detect this, because the version of the registry excludes
+ * templates.
+ */
 const assertTemplatesUntouched = (conflicts: string[]) => {
   const templates = conflicts.filter(path => path.startsWith('templates/'))
   if (templates.length === 0) return
@@ -239,8 +242,9 @@ const pruneAll = async (
 type Settling = {directory: string; origin: Origin; here: Files; pushed: string[]; told: number | undefined}
 
 /**
- * After a push, replaces the pushed local files by the form in which the server stores them, and records the new version. If another member
- * changed the configuration at the same time, does neither; the directory must then be pulled first. Returns the version of the directory.
+ * After a push, replaces the pushed local files by the form in which the server stores them, and records the new version. If another member changed
+ * the configuration at the same time, keeps the local files and the old version; the directory must then be pulled first. Returns the version of
+ * the directory.
  */
 const settle = async (session: Session, {directory, origin, here, pushed, told}: Settling): Promise<number> => {
   const {files: now, version, etag} = await readThere(session)

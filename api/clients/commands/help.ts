@@ -26,7 +26,6 @@ export default ({out}: Cli, program: Command) => {
 
 type Topic = (out: Output) => [document: unknown, lines: string[]]
 
-/** Formats two columns: names, and wrapped texts. */
 const list = ({width}: Output, items: readonly (readonly [string, string])[]): string[] => {
   const indent = Math.max(...items.map(([name]) => name.length)) + 2
   return items.flatMap(([name, text]) =>

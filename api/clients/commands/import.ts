@@ -34,7 +34,6 @@ export default (cli: Cli, program: Command) => {
     .action((files: string[], options: Options) => importFiles(cli, files, options))
 }
 
-/** Adds the file arguments, and the options for reading the files and mapping their columns. */
 export const mapping = (command: Command) =>
   command
     .argument('<file...>', 'a CSV or XLSX file, SLOT=FILE if the template takes several, - for standard input')
@@ -116,7 +115,6 @@ export const existingOption = () =>
 export const datesOption = () =>
   new Option('--dates <order>', 'how dates are written whose order the file does not show').choices(DATE_ORDERS)
 
-/** Adds --watch and --fail-on, the options of commands that start a run. */
 export const watching = (command: Command) =>
   command.option('-w, --watch', 'follow the run to its end').addOption(failOn('; implies --watch'))
 

@@ -121,9 +121,6 @@ const results = async (cli: Cli, given: string, options: Results) => {
   cli.out.answer({file: output, run: run.id, bytes: (await stat(output)).size}, `Wrote ${output}`)
 }
 
-/**
- * Prints the rows of a run with their results, one line each. With `failed`, only rows that went wrong; with `source`, only rows of this file.
- */
 const sayRows = async (cli: Cli, session: Session, run: Json, {failed, source}: Results) => {
   const {client} = session
   const at = `${runPath(session, run)}/rows`

@@ -80,7 +80,6 @@ export default (cli: Cli, program: Command) => {
 export const confirmDeletes = () =>
   new Option('--confirm-deletes <n>', 'delete this many records: the number that the dry run shows').argParser(wholeNumber)
 
-/** Adds the commands that follow or change an active run. */
 const addFollowing = (cli: Cli, program: Command) => {
   program
     .command('watch')

@@ -11,7 +11,7 @@ import type {Json} from '../http.ts'
 import {describeRunState} from '../run-state.ts'
 
 const usualLimit = 20
-/** The most runs of an org that the API lists at once. */
+/** The maximum number of runs of an org that the API lists at once. */
 const mostRuns = 100
 
 export default (cli: Cli, program: Command) => {

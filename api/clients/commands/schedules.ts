@@ -85,7 +85,6 @@ const find = async (session: Session, given: string) => {
 const stateOf = ({enabled, stopped}: Json) =>
   enabled ? 'on' : stopped ? `stopped: ${stopped.code ?? stopped.reason ?? 'see show'}` : 'off'
 
-/** Formats a due time in the time zone of the schedule; a dash if there is none. */
 const nextOf = (out: Output, {timezone}: Json, next: Json) =>
   next === undefined ? '-' : out.isTerminal ? out.time(next.at, timezone) : next.local
 

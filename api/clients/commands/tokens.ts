@@ -39,7 +39,6 @@ const EXAMPLES = {
   revoke: 'revoke "nightly import"',
 }
 
-/** Parses an expiry time: `90d`, `12h` or a date. */
 const expiry = (given: string): string => {
   const [, many, unit] = /^(\d{1,5})([hd])$/.exec(given) ?? []
   const at = many ? Date.now() + Number(many) * (unit === 'h' ? 3_600_000 : 86_400_000) : Date.parse(given)

@@ -32,7 +32,7 @@ export const App = () => {
   `
 }
 
-/** Renders the page of the URL. The code of each page is loaded on its first use. */
+/** The code of each page is loaded on its first use. */
 const Here = () => {
   const {path} = place.value
   const found = findPage(path)
@@ -47,7 +47,7 @@ const Here = () => {
       ? null
       : html`<${Problem} error=${error} again=${() => location.reload()} title=${t.thisPageCouldNotBeLoaded} />`
   if (!found) return html`<${Page} title=${t.pageNotFound}><p><a href="#/">${t.goToImports}</a></p><//>`
-  // Until the new page has loaded, `data` still holds the previous one.
+  // Until the new page has loaded, `data` is still the previous one.
   if (data?.pattern !== found.pattern) return html`<p class="loading" role="status">${t.loading}</p>`
   return html`<${data.Shown} key=${found.pattern} params=${found.params} />`
 }

@@ -26,7 +26,6 @@ const sections = [
   {key: 'settings', label: t.settings},
 ]
 
-/** The frame of every page: navigation, account menu and notices. */
 export const Shell = ({children}: {children?: Markup}) => {
   useLostFocus()
   useEffect(keepDroppedFiles, [])

@@ -49,8 +49,8 @@ const guessDataCentre = (): string | undefined => {
 }
 
 /**
- * Returns the preselected data centre: the last one used, else a developer's local test CRM, else the likely one. A data centre that this server
- * does not offer is skipped. If none is left, returns the first one that the server offers.
+ * Returns the preselected data centre: the last used, else `local` (a developer's test CRM), else the likely one. A data centre that this server does
+ * not offer is skipped. If no candidate is left, returns the first data centre of the server.
  */
 export const usualDataCentre = (): string => {
   const wanted = [localStorage.getItem(key), 'local', guessDataCentre()]
@@ -63,7 +63,7 @@ export const SignIn = () => {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
     document.title = t.signInTitle
-    // If a session ended, the sign-in replaced the page without an action of the person. The heading then takes the focus.
+    // After a session ended, the sign-in replaces the page without an action of the person, so the heading takes the focus.
     if (ended.value) heading.current?.focus()
   }, [])
   const [dc, setDc] = useState(usualDataCentre())
@@ -101,7 +101,6 @@ const Region = ({dc, onChange}: {dc: string; onChange: (dc: string) => void}) =>
   return html`<p class="hint">${t.region} ${names[dc] ?? dc} <${Button} kind="quiet" onClick=${() => setOpen(true)}>${t.otherRegion}<//></p>`
 }
 
-/** The page of a signed-in person without an org, with their invitations. */
 export const NoOrg = ({onLeave}: {onLeave: () => void}) => {
   const {received, accept} = useReceivedInvitations()
   return html`

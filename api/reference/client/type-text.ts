@@ -53,7 +53,6 @@ const objectText = ({properties = {}, required = [], additionalProperties}: Type
   return typeof additionalProperties === 'object' ? `Record<string, ${typeText(additionalProperties)}>` : 'Record<string, unknown>'
 }
 
-/** Returns the text of a field: its description as a comment, its name and its type. */
 export const fieldText = (name: string, schema: TypedSchema, isRequired: boolean): string =>
   `${commentText(schema.description)}${/^[A-Za-z_$][\w$]*$/.test(name) ? name : JSON.stringify(name)}${isRequired ? '' : '?'}: ${typeText(schema)}`
 

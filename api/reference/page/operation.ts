@@ -10,7 +10,7 @@ type Media = {schema?: Schema; example?: unknown}
 type Parameter = {in: string; name: string; required?: boolean; description?: string; schema?: Schema; example?: unknown}
 export type Response = {description: string; content?: Record<string, Media>}
 
-/** An operation of the document. References to responses are replaced by the responses. */
+/** An operation of the document. Each `$ref` to a response is replaced by that response. */
 export type ApiOperation = {
   operationId: string
   tags: string[]
@@ -73,7 +73,7 @@ const showAnswers = ({responses}: ApiOperation): string => {
   return rows.length ? `<h3>Responses</h3>${rows.join('')}` : ''
 }
 
-/** True if the response is only the error envelope. */
+/** Whether the response is only the error envelope. */
 const isRefusal = ({content}: Response) => {
   const media = Object.entries(content ?? {})
   return media.length === 1 && media[0]![1].schema?.$ref?.endsWith('/Refusal') === true
@@ -104,6 +104,5 @@ const showExample = (placed: LocatedOperation, server: string): string => {
   return `<h3>Example</h3>${copied(curlOf(placed, server), 'the curl command')}${answer}`
 }
 
-/** A text with a button that copies it. */
 export const copied = (text: string, what: string): string =>
   `<div class="copied"><pre tabindex="0" role="group" aria-label="${inText(what)}"><code>${inText(text)}</code></pre><button type="button" class="copy" hidden aria-label="Copy ${inText(what)}">Copy</button></div>`

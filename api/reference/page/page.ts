@@ -30,7 +30,7 @@ export const openPages = (document: ApiDocument) => {
 
 const slugOf = (noun: string) => noun.toLowerCase().replaceAll(' ', '-')
 
-/** Returns all operations in document order. References to responses are replaced by the responses. */
+/** Returns all operations in document order. Each `$ref` to a response is replaced by that response. */
 const placedIn = ({paths = {}, components}: ApiDocument): LocatedOperation[] => {
   const shared = (components?.responses ?? {}) as Record<string, Response>
   const follow = (one: Response & {$ref?: string}) => (one.$ref ? shared[one.$ref.split('/').at(-1)!]! : one)

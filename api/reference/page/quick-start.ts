@@ -67,7 +67,6 @@ const exampleEvent = {
   },
 }
 
-/** Lists the kinds of webhook events, with one delivery as an example. */
 export const showEvents = (): string => {
   const rows = Object.entries(events).map(([kind, what]) => `<tr><td><code>${kind}</code></td><td>${inLine(what)}</td></tr>`)
   return `<h2 id="events">Webhook events</h2>

@@ -35,7 +35,6 @@ export const treeOf = (schema: Schema): string => {
   )
 }
 
-/** Returns the type of a value and its bounds. */
 export const kindOf = (schema: Schema): string => `<span class="type">${typeOf(schema)}</span>${boundsOf(schema)}`
 
 /** Returns the names of all schemas to which a schema refers, anywhere within it. */

@@ -21,7 +21,7 @@ type ChatQuestion = ChatAsked & {message: string}
 
 export type ChatPart = Exclude<ModelPart, {type: 'done'}>
 
-/** The result of a chat answer. `turn` is null if the caller requested no turn, or if the import or the file was deleted in the meantime. */
+/** `turn` is null if the caller requested no turn, or if the import or the file was deleted in the meantime. */
 export type ChatDone = {
   turn: {id: string; position: number} | null
   notes: string[]
@@ -35,8 +35,8 @@ export type ChatDone = {
 type ChatListener = {say(part: ChatPart): Promise<void>; signal: AbortSignal}
 
 /**
- * Reads the context. Refuses an invalid question, and a deployment without a model. The returned `begin` reserves credits, which can be refused
- * too, and calls the model.
+ * Reads the context. Throws if the question is invalid or no model is configured. The returned `begin` reserves credits, which can be refused too,
+ * and calls the model.
  */
 export const openChat = async (deps: ChatDeps, question: ChatQuestion): Promise<{begin(listening: ChatListener): Promise<ChatDone>}> => {
   const context = await readContext(deps, question)

@@ -54,8 +54,8 @@ export type ChatContext = {
 }
 
 /**
- * Reads the context, and refuses an import, file, connection or module that the org does not have. Columns are judged after the transaction,
- * because this may wait for a parser thread.
+ * Reads the context, and refuses an import, file, connection or module that the org does not have. Columns are judged after the transaction, because
+ * judging may wait for a parser thread.
  */
 export const readContext = async ({db, parsing}: {db: Pool; parsing: Parsing}, chatAsked: ChatAsked): Promise<ChatContext> => {
   const {sources, source, policy, isSource, turns, flows, ...stored} = await readAtOnce(db, tx => readStored(tx, chatAsked))
@@ -109,8 +109,8 @@ const readStored = async (tx: Tx, chatAsked: ChatAsked) => {
 }
 
 /**
- * Maximum number of columns that are judged, counted over all files. In the file that exceeds the limit and in later files, all columns count as
- * personal.
+ * Maximum number of columns that are judged, counted over all files. In the file that exceeds the limit and in later files, all columns are treated
+ * as personal.
  */
 const mostJudged = 1_000
 

@@ -19,8 +19,8 @@ const mostEntries = 100_000
 const noProblem = 'No such problem was found'
 
 /**
- * Returns at most 30 problems of the last check, with kind, count and fix, and the counts of at most 20 kinds of failures of the newest run.
- * Cells are masked; the CRM's own messages, which quote records, are not sent.
+ * Returns at most 30 problems of the last check, and the counts of at most 20 kinds of failures of the newest run. Cells are masked. The CRM's own
+ * messages are not sent, because they quote records.
  */
 export const explainIssue = (db: Pool) =>
   chatTool({
@@ -55,7 +55,7 @@ const matchesQuery = (problem: CheckProblem, {kind, module, field}: IssueQuery) 
   (!kind || problem.kind === kind) && (!module || problem.module === module) && (!field || problem.field === field)
 
 /**
- * Masks the cells of problems by the rules of their columns. A column that no file has counts as personal. Messages are left out, because they
+ * Masks the cells of problems by the rules of their columns. A column that no file has is treated as personal. Messages are left out, because they
  * may quote cells of any column.
  */
 const describeProblems = async ({files, personal, out}: ChatContext, problems: readonly CheckProblem[]) => {

@@ -2,7 +2,6 @@ import {mapYielding} from '../../concurrency/map-yielding.ts'
 import type {AiSamplePolicy} from '../../configuration/settings.ts'
 import {type MaskedColumn, maskSamples, openTextMask, type SampledColumn, type SentSamples, sentOf} from '../sample-masking.ts'
 
-/** Masks all data that a conversation sends: questions, tool results and earlier turns. */
 export type OutputMask = {
   policy: AiSamplePolicy
   /** Masked columns of the file that the question is about. */
@@ -11,7 +10,7 @@ export type OutputMask = {
   /** Masks a question or an earlier turn. Unlike in other texts, single words of personal values are redacted too. */
   turnText(text: string): string
   value(value: unknown): unknown
-  /** Masks further columns and records that their data is sent. */
+  /** Masks further columns, and updates the level that `sent` returns. */
   sample(columns: readonly SampledColumn[]): Promise<MaskedColumn[]>
   /** The most revealing level of data sent so far. */
   sent(): SentSamples
@@ -19,10 +18,7 @@ export type OutputMask = {
 
 const TELLING: SentSamples[] = ['none', 'masked', 'values', 'allow']
 
-/**
- * Opens the mask of a conversation. `beside` has columns that are not sent, but whose personal values are redacted everywhere, like those
- * of `judged`.
- */
+/** Opens the mask of a conversation. `beside`: columns that are not sent. Their personal values are redacted everywhere, like those of `judged`. */
 export const openOutputMask = async (
   policy: AiSamplePolicy,
   judged: readonly SampledColumn[],

@@ -15,7 +15,7 @@ const mostCell = 60
 const mostResult = 300
 
 /**
- * Runs the expression on masked rows, because a result of an unmasked personal cell could not be masked afterwards. In the org's context, texts
+ * Runs the expression on masked rows, because the result of an unmasked personal cell could not be masked afterwards. In the org's context, texts
  * become shapes, numbers 0 and booleans false.
  */
 export const testExpression = (db: Pool) =>
@@ -48,7 +48,7 @@ export const testExpression = (db: Pool) =>
     },
   })
 
-/** Describes the result of one row for the model. Errors are sent as codes and positions, because sandbox messages quote cells. */
+/** Errors are sent as codes and positions, because sandbox messages quote cells. */
 const describe = (one: TriedRow) => {
   if ('error' in one) return {row: one.row, failed: one.error.code, line: one.error.line, column: one.error.column}
   return {row: one.row, value: cut(one.value), ...(one.problem && {notAcceptedByField: one.problem.code})}
@@ -61,7 +61,6 @@ const findField = async (db: Pool, {org, connectorId}: ChatContext, {module, fie
   return found.field
 }
 
-/** Returns the masked rows to send, with each cell cut to the length of the column samples. */
 const leavingRows = ({judged, rows, out}: ChatContext): Record<string, string>[] =>
   outgoingRows(rows.slice(0, mostRows), judged, out).map(row =>
     Object.fromEntries(Object.entries(row).map(([name, cell]) => [name, cell.slice(0, mostCell)])),

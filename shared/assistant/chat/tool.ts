@@ -4,7 +4,7 @@ import type {Log} from '../../telemetry/log.ts'
 import type {ModelTool, ToolSet} from '../model.ts'
 import type {ChatContext} from './context.ts'
 
-/** A tool that the model can call in a chat. It reads only data of the org of `context`, and `context.out` masks its result. */
+/** A tool that the model can call in a chat. The tool reads only data of the org of `context`, and `context.out` masks its result. */
 export type ChatTool<I extends z.ZodType = z.ZodType> = {
   name: string
   description: string
@@ -12,15 +12,14 @@ export type ChatTool<I extends z.ZodType = z.ZodType> = {
   run(context: ChatContext, asked: z.output<I>, signal: AbortSignal): Promise<object>
 }
 
-/** Returns its argument with the types of `run` inferred from the schema. */
+/** Returns its argument. TypeScript infers the types of `run` from the schema. */
 export const chatTool = <I extends z.ZodType>(declared: ChatTool<I>): ChatTool => declared as unknown as ChatTool
 
 /** Maximum length of a tool's result as JSON, in characters. The model reads the result again in every step. */
 const mostAnswer = 6_000
 
 /**
- * Builds the tool set for the model. Refusals are returned to the model, so that it can try something else. Other errors are logged by name
- * only, because messages may quote the input.
+ * Refusals are returned to the model, so that it can try something else. Other errors are logged by name only, because messages may quote the input.
  */
 export const toolSet = (tools: readonly ChatTool[], context: ChatContext, log: Log): ToolSet =>
   Object.fromEntries(

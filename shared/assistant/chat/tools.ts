@@ -6,7 +6,6 @@ import {proposeMapping} from './propose-mapping.ts'
 import {testExpression} from './test-expression.ts'
 import type {ChatTool} from './tool.ts'
 
-/** Lists the tools in the order of the model's prompt. */
 export const chatTools = ({db, parsing}: {db: Pool; parsing: Parsing}): ChatTool[] => [
   getSchema(db),
   proposeMapping({db, parsing}),

@@ -36,7 +36,6 @@ export const readPlace = (given: unknown): ConversationPlace => {
   return {kind, ...Object.fromEntries(parts.map((part, at) => [part, words[at] || null]))}
 }
 
-/** Parses a place from the key in a query. Throws INVALID_PLACE. */
 export const readPlaceKey = (key: string): ConversationPlace => readPlace(parse(key))
 
 export const keyOfPlace = (conversationPlace: ConversationPlace): string =>

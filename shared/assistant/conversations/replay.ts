@@ -5,7 +5,6 @@ import {readContextHash} from './context-hash.ts'
 import {type ConversationPlace, keyOfPlace} from './conversation-place.ts'
 import {isReplayed, mostReplayed, readTurn} from './turn.ts'
 
-/** Maximum number of replayed characters of each answer. */
 const longestAnswer = 4_000
 
 type ReplayQuery = {org: string; importNo: number; place: ConversationPlace}

@@ -38,8 +38,8 @@ type Turn = TurnRow & {body: TurnBody}
 export const readTurn = (row: TurnRow): Turn | null => (row.format > TURN_FORMAT ? null : {...row, body: TurnBody.parse(row.body)})
 
 /**
- * Whether a turn is replayed. The turn must be among the newest at its place, and its question must have been sent. If file data was sent, the
- * org's privacy settings must be unchanged. Otherwise the old answer may have values of a column that has become personal.
+ * Whether a turn is replayed. The turn must be among the newest at its place, and its question must have been sent. If file data was sent, the org's
+ * privacy settings must be unchanged, because the old answer may quote a column that has become personal.
  */
 export const isReplayed = ({newer, body: {sent, samples, ground}}: Turn, now: string): boolean =>
   newer < mostReplayed && sent !== null && (samples === 'none' || ground === now)

@@ -1,7 +1,7 @@
 import type {NameReading} from './meaning.ts'
 import {overlap} from './similar.ts'
 
-/** The kinds of a module's records, in the words of the property `of` of `NameReading`. If the set is empty, the kinds are unknown. */
+/** The kinds of a module's records, such as `company`, as in `NameReading.of`. An empty set means that the kinds are unknown. */
 export type Records = ReadonlySet<string>
 
 const bestByMeaning = 0.96
@@ -24,8 +24,8 @@ const ofTheirOwn = new Set(['status', 'type', 'source', 'rating', 'owner', 'stag
 const reachable = new Set(['phone', 'email', 'mobile', 'fax', 'street', 'address'])
 
 /**
- * Scores by the kind of address that the field holds, then by the kind that the column's name states. If the name states no kind, the column
- * most likely has the module's main address.
+ * Scores for addresses. First key: the kind of the field's address. Second key: the kind that the column's name states, or `none`. A column whose
+ * name states no kind most likely has the module's main address.
  */
 const byAddress: Record<string, Record<string, number>> = {
   none: {none: 1, mailing: 0.95, work: 0.93, billing: 0.85, visiting: 0.7, home: 0.62, shipping: 0.5, other: 0.4},
@@ -120,8 +120,8 @@ const ofAgree = (column: NameReading, field: NameReading, records: Records): num
 }
 
 /**
- * Scores columns and fields that hold a name or a title. The name in a column belongs to the subject in the header (`company name`), or else to
- * the records of the module.
+ * Compares a column and a field that contain a name or a title. A header with a subject (`company name`) means the name of that subject. A header
+ * without a subject means the name of the module's records.
  */
 const namesAgree = (column: NameReading, field: NameReading, records: Records): number => {
   const own = field.of.length === 0 || field.of.some(one => hasExactly(records, one))
@@ -147,7 +147,6 @@ const related: Record<string, string[]> = {
   line: ['product'],
   product: ['line'],
 }
-/** Whether the records are of this kind; account and company are the same kind. */
 const hasExactly = (records: Records, one: string) =>
   records.has(one) || (one === 'company' && records.has('account')) || (one === 'account' && records.has('company'))
 const includes = (records: Records, one: string) => records.has(one) || related[one]?.some(other => records.has(other)) === true

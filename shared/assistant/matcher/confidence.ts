@@ -1,7 +1,7 @@
 /**
- * Confidence by score: how often the best field with that score is right in the development set. Scores between two points are interpolated.
- * `node test/evaluation/calibrate.ts` fits the table at round scores. The values between 0.65 and 0.9 are lowered, because data is sparse there
- * and the set was also used for tuning.
+ * Confidence by score: how often the best field with that score is right in the development set. The table has the values that `node
+ * test/evaluation/calibrate.ts` prints, at round scores. The values between 0.65 and 0.9 are lowered, because data is sparse there and the set was
+ * also used for tuning. Scores between two points are interpolated.
  */
 const table: readonly (readonly [score: number, confidence: number])[] = [
   [0, 0],

@@ -4,12 +4,12 @@ import type {MatchField, MatchReason} from './propose.ts'
 import {normalForm} from './words.ts'
 
 /**
- * A mapping that members of the org accepted before. `header` is the column's name in normal form (`normalForm`); `times` counts how often
- * they accepted it.
+ * A mapping that members of the org accepted before. `header` is the column's name in normal form (`normalForm`); `times` is the number of
+ * acceptances.
  */
 export type AcceptedName = {header: string; module?: string | null; field: string; times: number}
 
-/** A field with its names analysed. `isClosed`: the field cannot be written and is listed only to be recognised. */
+/** A field with its names analysed. `isClosed`: the field cannot be written, and is listed so that its column is not mapped to another field. */
 export type MatchableField = {
   field: MatchField
   isClosed: boolean

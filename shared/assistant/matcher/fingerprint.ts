@@ -5,7 +5,7 @@ import {normalForm} from './words.ts'
 /** Statistics of a column's first 20 values that are not empty. If `count` is 0, no values are known. */
 export type Fingerprint = {
   count: number
-  /** For each format, the share of the values that may have it, 0 to 1. A date may be any value with a digit. */
+  /** Shares of the values, 0 to 1, that may have each format. A date may be any value with a digit. */
   email: number
   url: number
   phone: number
@@ -16,11 +16,9 @@ export type Fingerprint = {
   digits: number
   /** Share of values that link to profiles on social networks, which are not company websites. */
   profile: number
-  /** Share of values with a percent sign after a digit. */
   percent: number
-  /** Share of values that are amounts with a currency. */
   money: number
-  /** Share of values marked as telephone numbers by a plus, a leading zero or brackets. Dates do not count. */
+  /** Share of values marked as telephone numbers by a plus, a leading zero or brackets. Dates are excluded. */
   line: number
   different: () => ReadonlySet<string>
   longest: number
@@ -139,14 +137,14 @@ const weighText = (values: Fingerprint, {length}: MatchField): Evidence => {
 }
 
 /**
- * How a field stands out among the fields of all given modules. `isMain`: its name means a plain email or phone, without a qualifier or a number
- * above 1. `isOnly`: no other writable field has its type.
+ * How a field differs from the fields of all given modules. `isMain`: its name means a plain email or phone, without a qualifier or a number above 1.
+ * `isOnly`: no other writable field has its type.
  */
 type FieldPosition = {isMain: boolean; isOnly: boolean}
 
 /**
- * Scores a field by values alone, for a column whose name has no meaning. `isOpaque`: the name is one or two letters, a number or a generic word
- * for a column, so weaker evidence counts too.
+ * Scores a field by values alone, for a column whose name has no meaning. `isOpaque`: the name is one or two letters, a number or a generic word for
+ * a column, so weaker evidence is accepted too.
  */
 export const isDistinctive = (
   values: Fingerprint,
@@ -169,5 +167,5 @@ export const isDistinctive = (
 
 const isPercent = ({dataType, apiName}: MatchField) => dataType === 'percent' || (numeric.has(dataType) && /probability/i.test(apiName))
 
-/** Returns the type by which fields are compared. Values cannot distinguish fields of one type. */
+/** Returns the type by which `isOnly` compares fields, because values cannot distinguish fields of one type. */
 export const typeOf = (field: MatchField) => (isPercent(field) ? 'percent' : field.dataType === 'datetime' ? 'date' : field.dataType)

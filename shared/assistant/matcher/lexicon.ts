@@ -22,7 +22,10 @@ type Lexicon = {
   phrases: Map<string, Sense[]>
   fillers: Set<string>
   knownWords: Set<string>
-  /** Maps words with one inner letter missing to the known word of six or more letters. An ambiguous word maps to itself. */
+  /**
+   * For typing errors: maps each known word without one of its inner letters to the complete word. A form that fits several words maps to itself.
+   * Only for words of six letters or more.
+   */
   longerByOne: Map<string, string>
 }
 
@@ -117,8 +120,8 @@ export const splitCompound = (word: string, most = 3): string[] | null => {
 }
 
 /**
- * Corrects an unknown word in which an inner letter is missing, or a letter is doubled or swapped with the next. Leaves other errors, because
- * many known words differ in one replaced letter (`state`, `stage`).
+ * Corrects an unknown word in which an inner letter is missing, or a letter is doubled or swapped with the next. Other errors are not corrected,
+ * because many known words differ in one replaced letter (`state`, `stage`).
  */
 export const correct = (word: string): string => {
   if (word.length < 4 || word.length > 20 || lexicon().knownWords.has(word) || splitCompound(word)) return word

@@ -3,7 +3,7 @@ import {correct, isFiller, longestPhrase, type Sense, sensesOf, splitCompound} f
 import {readWords} from './words.ts'
 
 /**
- * The meaning of a name. `about`: the property, such as `city`. `kinds`: its kinds, such as `billing`. `of`: the subjects, such as `company`.
+ * The meaning of a name. `about`: the property, such as `city`, of a kind in `kinds`, such as `billing`. `of`: the subjects, such as `company`.
  * `nth`: the number in the name, such as 2 in `Phone 2`; 0 without one. `rest`: the unknown words.
  */
 type Meaning = {about: string; kinds: string[]; of: string[]; nth: number; rest: string[]}
@@ -124,7 +124,7 @@ export const readMeanings = (name: string, neighbours: Neighbours): NameReading[
   const words = written.map(word => correct(word))
   const weight = words.some((word, at) => word !== written[at]) ? 0.88 : 1
   let partials: PartialReading[] = [{atoms: [], nth: [], rest: [], weight}]
-  // Kinds in brackets, such as `(Work)`, count as words of the name. Most other words in brackets only lower the weight.
+  // Kinds in brackets, such as `(Work)`, are read like other words of the name. Most other words in brackets only lower the weight.
   const known = readWordList(words, partials, neighbours)
   partials = readHints(hints, known, neighbours, words.length === 0)
   const readings = partials.flatMap(one => settle(one, neighbours))

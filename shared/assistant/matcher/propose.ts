@@ -28,8 +28,8 @@ export type MatchField = {
 }
 
 /**
- * The reason for a proposal: an accepted mapping, one of the field's names (`label`, `apiName`, `localLabel`), a known word for the field, a
- * similar name, the column's values, or the field's options.
+ * The reason for a proposal. `label`, `apiName`, `localLabel`: one of the field's names. `alias`: a known word for the field. `similar`: a similar
+ * name. `fingerprint`: the column's values. `options`: the field's options.
  */
 export type MatchReason = 'accepted' | 'label' | 'apiName' | 'localLabel' | 'alias' | 'similar' | 'fingerprint' | 'options'
 
@@ -47,9 +47,8 @@ const leastScore = 0.4
 const besideAnother = 0.45
 
 /**
- * Proposes a field for each column by names, values and accepted mappings. Pure and deterministic. No field is proposed twice, and no read-only
- * field is proposed. A column without a good match has `field: null`; `confidence` is that of the proposal, or that of the best candidate but
- * below `proposedFrom`.
+ * Proposes a field for each column by names, values and accepted mappings. Pure and deterministic. No field is proposed twice, and no read-only field
+ * is proposed. A column without a good match has `field: null`, and the confidence of its best candidate, limited to just below `proposedFrom`.
  */
 export const proposeMapping = ({columns, fields, accepted = []}: MatchRequest): LocalProposal[] => {
   const known = readFields(fields, accepted)
@@ -110,7 +109,6 @@ const describe = ({column: {name}, row, own, known, isTaken}: Row): LocalProposa
   return {column: name, field: null, module: null, confidence: round(confidence), candidates: listed}
 }
 
-/** Orders the candidates for a user: the assigned field first, then by score. Closed fields are left out. */
 const rank = (row: Match[], known: MatchableField[], own: number): number[] =>
   row
     .flatMap(({score}, at) => (score > leastScore && !known[at]!.isClosed ? [at] : []))

@@ -5,7 +5,7 @@ import {type NameReading, type Neighbours, readMeanings} from './meaning.ts'
 import type {MatchColumn, MatchReason} from './propose.ts'
 import {overlap} from './similar.ts'
 
-/** The match of a column and a field. `score`: how well they fit, 0 to slightly above 1. `why`: the reasons. */
+/** The match of a column and a field. `score`: how well the column fits the field, 0 to slightly above 1. `why`: the reasons. */
 export type Match = {score: number; why: MatchReason[]}
 
 const byAcceptance = 1.08
@@ -39,14 +39,14 @@ export const scoreColumn = (
     }
     if (named.score === 0) return none
     const why: MatchReason[] = evidence.speaks ? [...named.why, field.options.size > 0 ? 'options' : 'fingerprint'] : named.why
-    // A column name that is a question fits fields other than booleans badly. Values may support a weak match of names.
+    // A column name that ends with `?` fits only boolean fields well. Values that support the field raise the score of a weak match of names.
     const asks = column.name.trimEnd().endsWith('?') && field.field.dataType !== 'boolean' ? 0.5 : 1
     const boost = evidence.speaks && named.score > 0.4 && named.score < 0.7 ? 1.35 : 1
     return {score: named.score * evidence.factor * boost * asks, why}
   })
 }
 
-/** Matches names without meaning: one or two letters, up to three digits, an empty name, or a generic one such as `Column 3` or `Spalte B`. */
+/** Matches names without meaning: one or two letters, up to three digits, an empty name, or a generic name such as `Column 3`. */
 const OPAQUE =
   /^(?:(?:column|col|field|header|unnamed|spalte|feld|colonne|champ|columna|campo|colonna|coluna|kolom|veld|kolumna|pole|kolumn|fält)[\s:_.-]*)?(?:[a-z]{1,2}|\d{1,3})?$/i
 

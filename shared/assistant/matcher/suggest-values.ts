@@ -5,7 +5,7 @@ import {normalForm} from './words.ts'
 
 /** A field with a fixed set of values. `type` is the CRM's `data_type`. */
 export type ValueField = {type: string; picklist: readonly {display: string; actual: string; unused?: true | undefined}[]}
-/** A proposed target of a value. `why`: an equal spelling, the plural, a known word for it, or a similar spelling. */
+/** A proposed target of a value. `why`: the value equals the option, differs by a plural ending, is a known synonym, or has a similar spelling. */
 export type ValueSuggestion = {to: string; why: 'option' | 'plural' | 'alias' | 'similar'}
 
 const fewestCommon = 0.8
@@ -55,7 +55,10 @@ const suggestSimilar = ({words}: ValueForms, options: readonly ReadOption[]): Va
   return best.score >= fewestCommon && isAlone ? {to: best.to, why: 'similar'} : null
 }
 
-/** Returns the meanings of a value: those of the value words, else those of the names of columns, such as `customer`. */
+/**
+ * Returns the meanings of a value by the known words for values. A value without such a word is looked up among the words for column names, such as
+ * `customer`.
+ */
 const meaningsOf = (form: string): ReadonlySet<string> => {
   const known = words().get(form)
   return new Set(known ?? (sensesOf(form) ?? []).map(nameSense))
@@ -64,7 +67,6 @@ const meaningsOf = (form: string): ReadonlySet<string> => {
 const nameSense = ({atoms}: Sense) => `name ${[...atoms].sort().join('+')}`
 
 let made: Map<string, Set<string>> | null = null
-/** Returns the value words by form, which are built on first use. */
 const words = () => {
   if (made) return made
   made = new Map()

@@ -7,8 +7,8 @@ type Words = {words: string[]; hints: string[]}
 const plainLetters: Record<string, string> = {ß: 'ss', ł: 'l', ø: 'o', đ: 'd', æ: 'ae', œ: 'oe', ı: 'i', þ: 'th', ð: 'd'}
 
 /**
- * Splits a name into lower-case words without accents, and numbers. `BillingPostalCode`, `billing_postal_code` and `Billing: Postal-Code`
- * give the same words, and so do `Straße` and `STRASSE`. `#` and `№` become `number`, `%` becomes `percent`.
+ * Splits a name into lower-case words without accents, and numbers. `BillingPostalCode`, `billing_postal_code` and `Billing: Postal-Code` give the
+ * same words. `Straße` becomes `strasse`, `#` and `№` become `number`, `%` becomes `percent`.
  */
 export const readWords = (name: string): Words => {
   const spaced = name

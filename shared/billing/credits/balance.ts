@@ -16,7 +16,7 @@ export type Balance = CreditAccount & {periodStart: string; periodEnd: string}
 
 /**
  * Locks the org's credit account and brings it up to date: releases expired reservations, ends expired grants, and adds the period's included
- * credits. The result is the same however often this was called before.
+ * credits. Safe to repeat.
  */
 export const holdCurrent = async (tx: Tx, org: string): Promise<{planStatus: PlanStatus; balance: Balance}> => {
   await holdAccount(tx, org)

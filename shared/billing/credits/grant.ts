@@ -29,7 +29,7 @@ export const grantCredits = async (
 }
 
 const most = 1_000_000_000
-/** Maximum number of decimal places of an amount. With them, `most` is still exact as a JSON number. */
+/** Maximum number of decimal places of an amount. `most` with six decimal places is still exact as a JSON number. */
 const places = 6
 const hasPlaces = (credits: number) => Number(credits.toFixed(places)) === credits
 

@@ -24,9 +24,9 @@ type ReserveCreditsInput = {org: string; feature: string; amount: number; ref: s
 type ReservedCredits = {reservation: CreditReservation; balance: Balance}
 
 /**
- * Reserves `amount` credits for an action. The caller commits this transaction before the action begins. `ref` names the reservation; a
- * repeated call returns the present state of the reservation. Throws CREDITS_EXHAUSTED. Refuses an org that is suspended, or past due for
- * longer than the grace period. If the balance falls below the org's threshold, enqueues a top-up.
+ * Reserves `amount` credits for an action. The caller commits this transaction before the action begins. `ref` names the reservation; a repeated call
+ * returns the present state of the reservation. Throws CREDITS_EXHAUSTED, and refuses an org that is suspended, or past due for longer than the grace
+ * period. If the balance falls below the org's threshold, enqueues a top-up.
  */
 export const reserveCredits = async (
   tx: Tx,
@@ -80,8 +80,8 @@ const exhausted = async (tx: Tx, planStatus: PlanStatus, balance: Balance, amoun
 type SettleCreditsInput = {org: string; ref: string; amount: number}
 
 /**
- * Settles a reservation: spends `amount`, at most the reserved credits, and releases the rest. A repeated call changes nothing. If the
- * reservation expired, takes the credits from the current balance, as far as they are available. Returns the spent credits and the balance.
+ * Settles a reservation: spends `amount`, at most the reserved credits, and releases the rest. A repeated call changes nothing. If the reservation
+ * expired, spends credits of the current balance, as far as they are available.
  */
 export const settleCredits = async (
   tx: Tx,
@@ -106,7 +106,6 @@ export const settleCredits = async (
   return {spent, balance: after}
 }
 
-/** Announces to the org when half, four fifths or all of the period's included credits are spent. */
 const logIncluded = async (tx: Tx, {org, window}: PlanStatus, before: {given: number; spent: number}) => {
   const {given, spent} = await readIncluded(tx, {org, endsAt: window.endsAt})
   await announceUse(tx, {org, kind: 'usage.credits', window, limit: given, before: before.spent, used: spent})

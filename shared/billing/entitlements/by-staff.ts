@@ -29,8 +29,8 @@ import {type PlanStatus, readPlanStatus} from './plan-status.ts'
 type OrgPlacement = {org: string; planVersionId: string; reason: string}
 
 /**
- * Puts an org on a plan version, for staff. Between two paid plans the period continues, otherwise a new one begins. Refuses a sandbox org,
- * and an org that pays for its plan.
+ * Puts an org on a plan version, for staff. A move between two paid plans continues the period; any other move begins a new one. Refuses a sandbox
+ * org, and an org that pays for its plan.
  */
 export const placeOrg = (db: Pool, staff: Staff, {org, planVersionId, reason}: OrgPlacement): Promise<PlanStatus> =>
   db.transaction(async tx => {

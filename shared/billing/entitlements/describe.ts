@@ -12,7 +12,6 @@ export const readEntitlements = (db: Pool, org: string) =>
     return {...describePlanStatus(planStatus), usage: await usageOf(tx, planStatus), credits: balance}
   })
 
-/** Returns the usage of the period, and the credits that AI features spent in the period. */
 export const readUsage = (db: Pool, org: string) =>
   db.transaction(async tx => {
     const {planStatus, balance} = await holdCurrent(tx, org)
@@ -40,7 +39,7 @@ export const describePlanStatus = ({
   overageEnabled,
 })
 
-/** Returns the usage of rows, modules and schedules. After an upgrade in mid-period, the row limit lies between the limits of both plans. */
+/** After an upgrade in mid-period, the row limit lies between the limits of both plans. */
 export const usageOf = async (tx: Tx, {org, plan, window}: PlanStatus) => {
   const {startsAt, endsAt} = window
   const fresh = {rowsLimit: plan.limits.rowsPerPeriod, used: 0, reserved: 0, overage: 0}

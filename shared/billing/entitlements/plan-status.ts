@@ -20,13 +20,13 @@ export const readPlanStatus = async (db: Db, org: string): Promise<PlanStatus> =
   return {...found, org, window: windowOf(found), graceEndsAt}
 }
 
-/** Returns the current period. The last period of a trial ends with the trial. */
+/** The last period of a trial ends with the trial. */
 const windowOf = ({anchor, now, plan, trialEndsAt}: PlanStatusRow): UsageWindow => {
   const window = windowAt(anchor, now)
   return plan.key === TRIAL && trialEndsAt! < window.endsAt ? {...window, endsAt: trialEndsAt!} : window
 }
 
-/** Returns why an org may not start metered work, apart from the plan's limits. Null if it may. */
+/** Returns why an org may not start metered work, or null. The plan's limits are checked elsewhere. */
 export const obstacleOf = ({status, graceEndsAt, now}: PlanStatus): 'STATUS_SUSPENDED' | 'STATUS_PAST_DUE' | null => {
   if (status === 'suspended') return 'STATUS_SUSPENDED'
   return status === 'past_due' && graceEndsAt! <= now ? 'STATUS_PAST_DUE' : null

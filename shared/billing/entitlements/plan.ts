@@ -8,15 +8,15 @@ import {type PlanStatus, readPlanStatus} from './plan-status.ts'
 import {leftOf} from './window.ts'
 
 /**
- * A move to another plan. `anchor`: the new start of the periods; null if it stays. `isRenewed`: the anchor stays, and the org pays the new
+ * A move to another plan. `anchor`: the new start of the periods; null keeps the present one. `isRenewed`: the anchor stays, and the org pays the new
  * plan for the whole current period.
  */
 type PlanMove = {to: PlanVersion; status: Status; anchor: string | null; isRenewed?: boolean}
 
 /**
- * Moves an org to another plan. The caller must have locked the org's row. With a new anchor, a new period begins and the old plan's grants
- * end. Otherwise the period continues: a higher plan adds the difference for the rest of the period. A lower plan applies its row limit
- * and, if `isRenewed`, its credits.
+ * Moves an org to another plan. The caller must have locked the org's row. With a new anchor, a new period begins and the old plan's grants end.
+ * Without one, the period continues: a higher plan adds the difference for the rest of the period. A lower plan applies its row limit and, if
+ * `isRenewed`, its credits.
  */
 export const movePlan = async (tx: Tx, {org, to, status, anchor, isRenewed = false}: PlanMove & {org: string}): Promise<PlanStatus> => {
   const before = await readPlanStatus(tx, org)

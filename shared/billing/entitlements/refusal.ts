@@ -5,10 +5,8 @@ import {type Balance, holdCurrent} from '../credits/balance.ts'
 import {obstacleOf, type PlanStatus, TRIAL} from './plan-status.ts'
 
 /**
- * One way to make the same request succeed. `fewer`: request at most this many rows. `plan`: choose a plan with room or with the feature.
- * `trial`: an owner starts the trial, which has the room or the feature. `pack`: buy AI credits. `overage`: enable overage. `period`: wait
- * for the next period. `payment`: pay or change the card. `support`: contact support. The property `limit` is the limit of the plan or trial;
- * null if a feature is missing.
+ * One way to make the same request succeed. `fewer`: request at most this many rows. `trial`: an owner starts the trial. `period`: wait for the next
+ * period. `payment`: pay or change the card. `limit`: the limit of the plan or trial; null if a feature is missing.
  */
 export type Lift =
   | {by: 'fewer'; rows: number}
@@ -42,7 +40,6 @@ export const findRoom = async (
   ]
 }
 
-/** Returns the ways to get a missing feature: the trial, if the org may still start it, then the lowest plan with the feature. */
 export const findPlanWith = async (db: Db, {plan, trialStartedAt, sandbox}: PlanStatus, feature: string): Promise<Lift[]> => {
   const trial = await findNewestPlan(db, TRIAL)
   const mayTry = trialStartedAt === null && !sandbox && plan.rank < trial.rank && trial.features.includes(feature)
@@ -53,7 +50,7 @@ export const findPlanWith = async (db: Db, {plan, trialStartedAt, sandbox}: Plan
   ]
 }
 
-/** Finds the smallest pack for sale with at least `missing` credits, otherwise the largest one. Empty if no pack is for sale. */
+/** Finds the smallest pack for sale with at least `missing` credits, or else the largest pack. Empty if no pack is for sale. */
 export const findPack = async (db: Db, missing: number): Promise<Lift[]> => {
   const packs = (await listPacks(db)).filter(({paymentPriceId}) => paymentPriceId !== null)
   const pack = packs.find(({credits}) => credits >= missing) ?? packs.at(-1)
@@ -93,7 +90,6 @@ type CountRefusalInput = {
   says: string
 }
 
-/** Builds the refusal for a limit on existing objects, such as modules or schedules. */
 export const countRefusal = async (tx: Tx, {org, code, limit, wanted, used, says: message}: CountRefusalInput): Promise<Refusal> => {
   const {planStatus, balance} = await holdCurrent(tx, org)
   const lift = await findRoom(tx, planStatus, limit, wanted)

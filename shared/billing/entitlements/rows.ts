@@ -12,8 +12,8 @@ const unbegunHours = 24
 type ReserveForRunInput = {runId: string; rows: number; fewer: boolean}
 
 /**
- * Reserves the rows that a run may write, in the org's current period, and returns how many were reserved. The run counts in that period, even
- * if it ends later. With overage, reserves all `rows`. Without overage, throws LIMIT_ROWS if they do not fit; with `fewer`, reserves as many as
+ * Reserves the rows that a run may write, in the org's current period, and returns how many were reserved. The rows are counted in that period, even
+ * if the run ends later. With overage, reserves all `rows`. Without overage, throws LIMIT_ROWS if they do not fit; with `fewer`, reserves as many as
  * fit, and throws only if not even one fits.
  */
 export const reserveForRun = async (tx: Tx, planStatus: PlanStatus, {runId, rows, fewer}: ReserveForRunInput): Promise<number> => {
@@ -26,7 +26,7 @@ export const reserveForRun = async (tx: Tx, planStatus: PlanStatus, {runId, rows
   return wanted
 }
 
-/** Returns how many rows the limit of the period still allows. Overage rows do not count against the limit. */
+/** Returns how many rows the limit of the period still allows. Overage rows do not use up the limit. */
 export const roomIn = ({rowsLimit, used, reserved, overage}: Pick<Period, 'rowsLimit' | 'used' | 'reserved' | 'overage'>) =>
   Math.max(0, rowsLimit + overage - used - reserved)
 

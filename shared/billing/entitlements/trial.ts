@@ -10,7 +10,7 @@ import {type PlanStatus, readPlanStatus, TRIAL} from './plan-status.ts'
 
 const trialDays = 14
 
-/** Starts the org's trial, once per org. The first period of the trial begins now. Refuses a sandbox org, and a plan that ranks as high. */
+/** Starts the org's trial, once per org. Refuses a sandbox org, and an org whose plan ranks at least as high as the trial. */
 export const startTrial = (db: Pool, author: Author): Promise<PlanStatus> =>
   db.transaction(async tx => {
     const {org} = author
@@ -32,8 +32,8 @@ export const startTrial = (db: Pool, author: Author): Promise<PlanStatus> =>
   })
 
 /**
- * Periodic task: stores that orgs with an expired trial are back on their former plan, with a period that began when the trial ended. Reads of
- * the plan status already see this before the task runs. Returns the number of ended trials, at most `most`.
+ * Periodic task: stores that orgs with an expired trial are back on their former plan, with a period that began when the trial ended. The plan status
+ * shows this even before the task runs. Returns the number of ended trials, at most `most`.
  */
 export const endTrials = async (db: Pool, {most}: {most: number}): Promise<number> => {
   for (let done = 0; done < most; done++) {

@@ -35,7 +35,6 @@ const EventShape = z.looseObject({
   data: z.looseObject({object: z.looseObject({})}),
 })
 
-/** Throws INVALID if a signed body is not an event of the provider. */
 export const assertEvent = (event: unknown): void => {
   if (!EventShape.safeParse(event).success)
     throw new Refusal('INVALID', 'The body is signed, but it is not an event of the payment provider. Send the event unchanged')

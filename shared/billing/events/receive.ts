@@ -14,9 +14,9 @@ import {assertEvent, parseHint} from './parse.ts'
 type ReceiveDeps = {db: Pool; queue: Queue; config: Pick<Config, 'PAYMENT_ENVIRONMENT' | 'PAYMENT_API_KEY'>}
 
 /**
- * Stores a verified event and enqueues its application, once per event id. If a plan change or another change of billing holds the org's billing
- * lock, throws CHANGE_IN_PROGRESS after storing the event. The provider then sends the event again. If a worker holds the lock to apply other
- * events, the event waits for them without an error, because one purchase causes eight events within a second.
+ * Stores a verified event and enqueues its application, once per event id. If a change of billing holds the org's billing lock, throws
+ * CHANGE_IN_PROGRESS after storing the event. The provider then sends the event again. If a worker holds the lock to apply other events, this event
+ * waits without an error, because one purchase causes eight events within a second.
  */
 export const receiveEvent = async ({db, queue, config}: ReceiveDeps, event: Stripe.Event): Promise<{received: true}> => {
   assertEvent(event)

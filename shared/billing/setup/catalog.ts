@@ -23,8 +23,8 @@ type Creation<T> = {
 
 /**
  * Creates an object, once for the same facts. The provider repeats its answer to a key for at least a day
- * (https://docs.stripe.com/api/idempotent_requests), even after the object was archived or deleted. Then a replacement is created under
- * another key.
+ * (https://docs.stripe.com/api/idempotent_requests), even after the object was archived or deleted. For such an object, a replacement is created
+ * under another key.
  */
 export const createOnce = async <T extends {id: string}>(deps: SetupDeps, creation: Creation<T>): Promise<T> => {
   const {kind, facts, create, read, isUsable} = creation

@@ -16,7 +16,6 @@ export type TaxBehavior = 'inclusive' | 'exclusive'
  */
 export type VerifiedPrice = {currency: string | null; amount: string | null; taxBehavior: TaxBehavior | null; problem: string | null}
 
-/** Reads a price and compares mode, state, interval, usage, product, tax behavior and meter with what its use needs. */
 export const verifyPrice = async (deps: VerifyPriceDeps, {id, use, product}: AskedPrice): Promise<VerifiedPrice> => {
   const price = await deps.payment.ask('price', stripe => stripe.prices.retrieve(id)).catch(nullWhereGone)
   const mode = isLiveKey(deps.config.PAYMENT_API_KEY) ? 'live' : 'test'

@@ -18,8 +18,8 @@ export type SellingProblem = {about: string; message: string}
 export const webhookUrlOf = ({PUBLIC_URL}: Pick<Config, 'PUBLIC_URL'>): string => `${PUBLIC_URL.replace(/\/$/, '')}/billing/webhook`
 
 /**
- * Compares the stored price ids, the webhook endpoint and the portal with the payment provider. If the key lacks permissions, reports only
- * those. Stores the amounts of matching prices, which are shown to users.
+ * Compares the stored price ids, the webhook endpoint and the portal with the payment provider. If the key lacks permissions, reports only these
+ * permissions. Stores the amounts of matching prices, which are shown to users.
  */
 export const verifySelling = async (deps: VerifySellingDeps, {webhookUrl}: {webhookUrl: string}): Promise<SellingProblem[]> => {
   const missing = await findMissingPermissions(deps)
@@ -31,7 +31,7 @@ export const verifySelling = async (deps: VerifySellingDeps, {webhookUrl}: {webh
   ]
 }
 
-/** Logs each problem as an error when the API starts. The API starts all the same, because only selling needs the provider. */
+/** Logs each problem as an error when the API starts. Problems do not prevent the start, because only selling needs the provider. */
 export const logSellingProblems = async (deps: VerifySellingDeps & {log: Log}): Promise<void> => {
   const {config, payment, log} = deps
   if (!payment.isConfigured) return

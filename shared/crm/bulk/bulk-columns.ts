@@ -1,6 +1,5 @@
 import type {DiscoveredField} from '../discovered.ts'
 
-/** A column in the CSV file of a bulk write. `kind` decides how its values are written. */
 export type BulkColumn = {apiName: string; kind: 'text' | 'number' | 'boolean' | 'date' | 'list' | 'link' | 'id'}
 
 const kinds: Record<string, BulkColumn['kind']> = {
@@ -15,8 +14,8 @@ const kinds: Record<string, BulkColumn['kind']> = {
 export const idColumn: BulkColumn = {apiName: 'id', kind: 'id'}
 
 /**
- * Returns the column of a field, or null if bulk writes cannot fill the field. Date-times are left out: the file has local times of the user's
- * zone, in which one hour of each year is ambiguous.
+ * Returns the bulk column of a field, or null if bulk writes cannot fill the field. Date-times have no column, because the file has local times of
+ * the user's zone, in which one hour of each year is ambiguous.
  */
 export const findBulkColumn = ({apiName, type}: Pick<DiscoveredField, 'apiName' | 'type'>): BulkColumn | null => {
   const kind = kinds[type]
@@ -24,8 +23,8 @@ export const findBulkColumn = ({apiName, type}: Pick<DiscoveredField, 'apiName' 
 }
 
 /**
- * Writes a value of a record as a cell. Null becomes an empty cell, by which an update clears the field. Returns null if the file cannot hold
- * the value; another call must then write the record.
+ * Formats a value as a cell. Null becomes an empty cell, which clears the field in an update. Returns null if the file cannot contain the value; the
+ * caller must then write the record by another call.
  */
 export const writeBulkCell = ({kind}: BulkColumn, value: unknown): string | null => {
   if (value === null || value === undefined) return ''
@@ -45,7 +44,7 @@ export const writeBulkCell = ({kind}: BulkColumn, value: unknown): string | null
   }
 }
 
-/** Returns the mapping by which the CRM reads a column. The date pattern is set, because the CRM's default has the month first. */
+/** Returns the column's entry in `field_mappings`. The date pattern is set, because the CRM's default has the month first. */
 export const mapBulkColumn = ({apiName, kind}: BulkColumn, index: number) => ({
   api_name: apiName,
   index,

@@ -3,14 +3,13 @@ import {maxRowCharacters} from '../../files/row.ts'
 import {badPlace} from '../../files/text/decoder.ts'
 import {utf8Of} from '../../files/text/text.ts'
 
-/** A piece of records is yielded after this many characters. The caller stores a piece, several hundred records, in one transaction. */
+/** Records are yielded in pieces of about this many characters. The caller stores each piece in one transaction. */
 const usualCharacters = 65_536
 
 /**
- * Yields the records of a CSV file of the CRM, including the header, in pieces. Cells are separated by commas, and a cell may be quoted. Empty
- * lines are skipped. Bytes that are not UTF-8 become replacement characters, so that the other records can be read. This reader takes an eighth
- * of the time of the reader of uploaded files, which reads every dialect. Throws TextFault for a NUL. Throws Refusal for an unclosed quote, text
- * after a closing quote, and a record of more than a million characters.
+ * Yields the records of a CSV file that the CRM made, including the header, in pieces. Empty lines are skipped, and invalid UTF-8 becomes replacement
+ * characters. The reader of uploaded files takes eight times as long, because it supports every dialect. Throws TextFault for a NUL. Throws Refusal
+ * for an unclosed quote, text after a closing quote, or a record above `maxRowCharacters`.
  */
 export async function* readBulkCsv(
   bytes: AsyncIterable<Uint8Array>,
@@ -37,7 +36,7 @@ const withoutMark = (text: string) => (text.startsWith('\ufeff') ? text.slice(1)
 
 const [quote, comma, lineFeed, carriageReturn] = [34, 44, 10, 13] as const
 
-/** Reads the complete records of a text. `end`: the position at which the first incomplete record begins. */
+/** `end`: the position at which the first incomplete record begins. */
 const readRecords = (text: string): {records: string[][]; end: number} => {
   const records: string[][] = []
   let [end, nextQuote] = [0, text.indexOf('"')]
@@ -59,7 +58,7 @@ const readRecords = (text: string): {records: string[][]; end: number} => {
 
 const endOfLine = (text: string, lineFeedAt: number) => (text.charCodeAt(lineFeedAt - 1) === carriageReturn ? lineFeedAt - 1 : lineFeedAt)
 
-/** Reads a record that may have quoted cells. Null if the text ends inside the record. */
+/** Returns null if the text ends inside the record. */
 const readQuoted = (text: string, start: number): {cells: string[]; end: number} | null => {
   const cells: string[] = []
   for (let at = start; ; at++) {

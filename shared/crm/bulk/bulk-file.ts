@@ -1,13 +1,12 @@
 import {ZipFile} from 'yazl'
 import {type BulkColumn, writeBulkCell} from './bulk-columns.ts'
 
-/** The most columns of a file. Source: the vendor's page of bulk uploads. */
+/** The maximum number of columns of a file. Source: the vendor's page of bulk uploads. */
 export const mostBulkColumns = 200
 
 /**
- * Writes the file of a bulk write: a ZIP with one CSV whose header has the API names. Every cell is quoted. Every record of an update must have
- * the same fields, because an empty cell clears a field. Throws RangeError for more than 200 columns, and for a value that `writeBulkCell` does
- * not write.
+ * Returns a ZIP with one CSV, whose header has the API names. All records of an update must have the same fields, because an empty cell clears a
+ * field. Throws RangeError for more than 200 columns, and for a value for which `writeBulkCell` returns null.
  */
 export const writeBulkFile = async (name: string, columns: BulkColumn[], records: Record<string, unknown>[]): Promise<Buffer> => {
   if (columns.length > mostBulkColumns) throw new RangeError(`A bulk file has at most ${mostBulkColumns} columns, not ${columns.length}`)

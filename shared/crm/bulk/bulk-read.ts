@@ -4,26 +4,25 @@ import {unanswered, unanswered204} from '../outcome.ts'
 import {answerOf, listOf, type SendCrmRequest} from '../request.ts'
 
 /**
- * Jobs of the CRM that export the records of a module, at most 200,000 records in a job. If the answer of `start` is lost, start another job.
- * The first job may run, but is never read.
+ * Jobs of the CRM that export the records of a module. If the answer of `start` is lost, start another job. The first job may run, but is never read.
  */
 export type BulkRead = {
   creditsPerJob: number
   recordsPerJob: number
-  /** Starts a job. Returns its id. Throws CrmError if the CRM refuses or does not answer. */
+  /** Returns the id of the started job. Throws CrmError if the CRM refuses or does not answer. */
   start(wanted: BulkReadPage, options?: ReadOptions): Promise<string>
-  /** Reads the state of a job. Poll every 5 to 60 seconds. */
+  /** Poll every 5 to 60 seconds. */
   check(job: string, options?: ReadOptions): Promise<BulkReadStatus>
   /**
-   * Streams the job's file, a ZIP with one CSV, to `receive`. Store the file, and read it with `readExportedRecords` of `exported-records.ts`.
-   * The CRM keeps the file for a day, and allows ten downloads a minute.
+   * Streams the job's file, a ZIP with one CSV, to `receive`. Read the stored file with `readExportedRecords` of `exported-records.ts`. The CRM keeps
+   * the file for a day, and allows ten downloads a minute.
    */
   download(job: string, receive: (bytes: AsyncIterable<Uint8Array>) => Promise<unknown>, options?: ReadOptions): Promise<void>
 }
 
-/** The page to export: a page of a module by number (by default the first), or the page that a token names. */
+/** The page to export: by module and page number (default 1), or by the `nextPageToken` of the previous page. */
 export type BulkReadPage = {module: string; fields: string[]; page?: number} | {pageToken: string}
-/** `nextPageToken`: the token of the next page; null if no records follow or the CRM names none. `crm`: why the job failed. */
+/** `nextPageToken`: null if no records follow or the CRM returns no token. `crm`: why the job failed. */
 export type BulkReadStatus =
   | {state: 'running'}
   | {state: 'done'; count: number; nextPageToken: string | null}
@@ -31,13 +30,10 @@ export type BulkReadStatus =
 
 const path = '/crm/bulk/v8/read'
 const downloadSeconds = 600
-/** The API credits and the most records of one job. Source: three public programs that use bulk reads. */
+/** The API credits of one job, and the maximum number of its records. Source: three public programs that use bulk reads. */
 export const [creditsPerJob, recordsPerJob] = [50, 200_000]
 
-/**
- * Opens the bulk reads of a connection. Source: the vendor's OpenAPI of bulk reads (2026), operations createBulkReadJob, getBulkReadJobDetails
- * and downloadBulkReadResult.
- */
+/** Source: the vendor's OpenAPI of bulk reads (2026), operations createBulkReadJob, getBulkReadJobDetails and downloadBulkReadResult. */
 export const openBulkRead = (sendCrmRequest: SendCrmRequest): BulkRead => ({
   creditsPerJob,
   recordsPerJob,
@@ -62,7 +58,7 @@ export const openBulkRead = (sendCrmRequest: SendCrmRequest): BulkRead => ({
   },
 })
 
-/** Returns the documented path of a job. The address that the job's status names is not used. */
+/** Returns the documented path of a job. The download URL in the job's status is not used. */
 const pathOf = (job: string) => `${path}/${encodeURIComponent(job)}`
 
 const queryOf = (wanted: BulkReadPage) =>

@@ -1,7 +1,7 @@
 import type {StoredObject} from '../../files/xlsx/zip.ts'
 import {readExportedRecords} from './exported-records.ts'
 
-/** The result of one row of a bulk write. `recordId`: null if the CRM names no record. */
+/** `recordId` is null if the CRM names no record. */
 export type BulkRowResult = {
   status: 'created' | 'updated' | 'skipped' | 'unprocessed'
   recordId: string | null
@@ -16,8 +16,8 @@ const statuses: Record<string, BulkRowResult['status']> = {
 }
 
 /**
- * Reads the stored result of a bulk write. Returns the results by key, which is the value of the file's first column. A key without a result is
- * unanswered: its row is missing, occurs twice, has an unknown status, or was written without a record id. The order of the rows is not used.
+ * Returns the results in a stored result file by key, the value of the first column. A key has no result if its row is missing, occurs twice, has an
+ * unknown status, or was written without a record id. The caller must treat such a row as unanswered.
  */
 export const readBulkResults = async (object: StoredObject, keys: string[]): Promise<Map<string, BulkRowResult>> => {
   const wanted = new Set(keys)
@@ -33,7 +33,7 @@ export const readBulkResults = async (object: StoredObject, keys: string[]): Pro
   return found
 }
 
-/** Returns the result of a row. Null for an unknown status, and for a written row without a record id. */
+/** Returns null for an unknown status, and for a written row without a record id. */
 const readRow = (given: string, recordId: string, errors: string): BulkRowResult | null => {
   const status = statuses[given.trim().toUpperCase()]
   const id = /^\d{1,20}$/.test(recordId) ? recordId : null

@@ -8,30 +8,29 @@ import {answerOf, listOf, type SendCrmRequest} from '../request.ts'
 import {type BulkColumn, mapBulkColumn} from './bulk-columns.ts'
 
 /**
- * Jobs of the CRM that write the rows of a file. The CRM lists no jobs: if the answer of `start` is lost, only the callback of the job gives the
- * id of the job. A repeated job is safe for updates, and for inserts with `findBy`, but costs the credits again.
+ * Jobs of the CRM that write the rows of a file. The CRM lists no jobs: if the answer of `start` is lost, only the job's callback gives the id of the
+ * job. Repeating a job is safe for updates, and for inserts with `findBy`, but costs the credits again.
  */
 export type BulkWrite = {
   creditsPerJob: number
   rowsPerJob: number
-  /** Uploads a file that `writeBulkFile` of `bulk-file.ts` made. Returns the id of the file. After a lost answer, the upload can be repeated. */
+  /** Uploads a file that `writeBulkFile` of `bulk-file.ts` made, and returns its id. After a lost answer, the upload can be repeated. */
   upload(zip: Buffer, options?: ReadOptions): Promise<string>
   /**
-   * Starts a job. Returns its id. Throws CrmError; after an `unanswered` error, the job may have started. Throws Refusal if nothing was sent.
+   * Returns the id of the started job. Throws CrmError; if the error is `unanswered`, the job may have started. Throws Refusal if nothing was sent.
    */
   start(job: BulkWriteRequest, options?: Pick<WriteOptions, 'signal' | 'mayLeave'>): Promise<string>
-  /** Reads the state of a job. Poll every 5 to 60 seconds. */
+  /** Poll every 5 to 60 seconds. */
   check(job: string, options?: ReadOptions): Promise<BulkWriteStatus>
   /**
-   * Streams the result to `receive`. Store the result, and read it with `readBulkResults` of `bulk-results.ts`. Throws CrmError if the host of
-   * the URL is not listed.
+   * Streams the result to `receive`. Store the result, and read it with `readBulkResults` of `bulk-results.ts`. Throws CrmError if the URL's host is
+   * not in `Hosts.results`.
    */
   download(resultUrl: string, receive: (bytes: AsyncIterable<Uint8Array>) => Promise<unknown>, options?: ReadOptions): Promise<void>
 }
 
 /**
- * `columns`: the columns of the file, with the key first. `findBy`: `id` for updates, else a unique field. An insert skips rows whose record
- * exists.
+ * `columns`: the columns of the file, the key first. `findBy`: `id` for updates, otherwise a unique field. An insert skips rows whose record exists.
  */
 export type BulkWriteRequest = {
   operation: 'insert' | 'update' | 'upsert'
@@ -42,15 +41,16 @@ export type BulkWriteRequest = {
   columns: BulkColumn[]
   layout?: string | null
   /**
-   * If true, empty cells leave fields unchanged; otherwise they clear fields. Set only for inserts, because the effect on updates is unverified.
+   * If true, an empty cell does not change its field; if false, it clears the field. Set this only for inserts, because the effect on updates is not
+   * verified.
    */
   ignoresEmpty?: boolean
   callbackUrl?: string | null
 }
 
 /**
- * The state of a job. The state `done` does not mean that every row was written. `resultUrl`: null if the CRM names no result. `fileName`: the
- * name of the written file, which identifies a job; null if the CRM does not name the file.
+ * `done` does not mean that every row was written. `fileName`: the name of the written file, which identifies the job. `fileName` and `resultUrl` are
+ * null if the CRM does not return them.
  */
 export type BulkWriteStatus = {fileName: string | null} & (
   | {state: 'running'}
@@ -63,14 +63,11 @@ type BulkHosts = Pick<Hosts, 'content' | 'results'> & {apiDomain: string}
 const path = '/crm/bulk/v8/write'
 /** The API credits of one job. Source: the vendor's page of API limits. */
 export const bulkCreditsPerJob = 500
-/** The most rows of one job. A newer page of the vendor says 10,000, an older page 25,000. */
+/** The maximum number of rows of one job. A newer page of the vendor says 10,000, an older page 25,000. */
 export const bulkRowsPerJob = 10_000
 const transferSeconds = 600
 
-/**
- * Opens the bulk writes of a connection. Null if the data centre has no known host for uploads. Source: the vendor's OpenAPI of uploads and of
- * bulk writes.
- */
+/** Returns null if the data centre has no known host for uploads. Source: the vendor's OpenAPI of uploads and of bulk writes. */
 export const openBulkWrite = (sendCrmRequest: SendCrmRequest, hosts: BulkHosts): BulkWrite | null => {
   const {content} = hosts
   if (content === undefined) return null
@@ -112,7 +109,7 @@ export const openBulkWrite = (sendCrmRequest: SendCrmRequest, hosts: BulkHosts):
   }
 }
 
-/** Reads the `zgid` of the org, the number that uploads require. It is not the id of the org. */
+/** Uploads require the `zgid` of the CRM org, which differs from the id of the org. */
 const readZgid = async (sendCrmRequest: SendCrmRequest, signal: AbortSignal | undefined): Promise<string> => {
   const outcome = await sendCrmRequest({operation: 'licence', method: 'GET', path: '/crm/v8/org', signal})
   const zgid = asObject(listOf(outcome, 'org')[0])?.zgid
@@ -129,7 +126,7 @@ const multipart = (zip: Buffer) => {
   }
 }
 
-/** Returns the body of a job. `ignore_empty` is sent twice, because the vendor's pages and OpenAPI put it at different levels. */
+/** `ignore_empty` is sent at two levels, because the vendor's pages and OpenAPI put it at different levels. */
 const bodyOf = ({operation, module, fileId, fileName, findBy, columns, layout, callbackUrl, ignoresEmpty = false}: BulkWriteRequest) => ({
   operation,
   character_encoding: 'UTF-8',
@@ -168,7 +165,10 @@ const readStatus = (details: Record<string, unknown>, status: string): BulkWrite
   return {state: 'done', fileName, resultUrl: typeof url === 'string' ? url : null}
 }
 
-/** Returns host and path of a result. The URL is a path of the API host, or an address on another host. Throws if that host is not listed. */
+/**
+ * Splits the URL of a result into origin and path. A URL without a host is a path of the API host. Throws CrmError if the host of another URL is not
+ * listed.
+ */
 const placeOf = (resultUrl: string, {apiDomain, results = []}: BulkHosts): {origin: string; path: string} => {
   if (/^\/(?![/\\])/.test(resultUrl)) return {origin: apiDomain, path: resultUrl}
   const host = results.find(listed => resultUrl.startsWith(`${listed}/`))

@@ -8,9 +8,9 @@ import {readBulkCsv} from './bulk-csv.ts'
 const unpackedLimit = 4 * 1024 ** 3
 
 /**
- * Yields the records of a stored bulk file in pieces. Each record has one text per entry of `columns`, which are names or positions. An empty
- * text is an empty value; links and users are ids, times are ISO 8601, lists are joined by `;`. Throws a retryable CrmError if the file is
- * unreadable, contains a NUL or lacks a column. Source of the form: the vendor's pages of bulk read.
+ * Yields the records of a stored bulk file in pieces. Each record has one text for each entry of `columns`, a column name or index. Links and users
+ * are ids, times are ISO 8601, and lists are joined by `;`. Throws a retryable CrmError if the file is unreadable, contains a NUL or lacks a column.
+ * Source of the format: the vendor's pages of bulk read.
  */
 export async function* readExportedRecords(
   object: StoredObject,

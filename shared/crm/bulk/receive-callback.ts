@@ -3,10 +3,10 @@ import {storeBulkHint} from '../../../sql/bulk-jobs.ts'
 import type {Db} from '../../../sql/database.ts'
 import {asObject} from '../error.ts'
 
-/** Returns the digest of a callback's secret. The job is stored with this digest. */
+/** The bulk job is stored with this digest of its callback's secret. */
 export const digestSecret = (secret: string): Buffer => createHash('sha256').update(secret).digest()
 
-/** Stores the job id that a callback names as a hint for the run, which verifies the id. A body without an id is ignored. */
+/** Stores the job id in a callback's body as a hint. The run verifies the id before use. A body without an id is ignored. */
 export const receiveCallback = async (db: Db, secret: string, body: Buffer): Promise<void> => {
   const id = idIn(body.toString())
   if (id !== null) await storeBulkHint(db, {secret: digestSecret(secret), hint: id})

@@ -11,11 +11,11 @@ import {GenericDocument, isAllowed, Secret} from '../generic-document.ts'
 import {sealRefresh} from '../sealed.ts'
 import {addedChange} from './change.ts'
 
-/** Returns whether all labels are on one line. A stored document is not checked again, because an earlier release accepted any label. */
+/** Returns whether all labels are on one line. Only new documents are checked, because an earlier release accepted any label. */
 const hasPlainLabels = ({modules}: GenericDocument) =>
   modules.every(({label, fields}) => [label, ...fields.map(field => field.label)].every(isOneLine))
 
-/** The input of a new generic connection. No consent is needed: the document describes the API, and the secret authenticates the calls. */
+/** A generic connection needs no consent: the document describes the API, and the secret authenticates the calls. */
 export const NewConnector = z
   .strictObject({
     kind: z.literal('generic').describe('A generic REST API'),
@@ -30,7 +30,7 @@ export const NewConnector = z
 
 type AddConnectorDeps = {db: Pool; config: Pick<Config, 'GENERIC_ORIGINS' | 'SECRETS_KEYS'>}
 
-/** Creates a generic connection. Each generic connection counts as a separate CRM org, with a separate quota and slot pool. */
+/** Each generic connection is a separate CRM org, with a separate quota and slot pool. */
 export const addGeneric = (
   {db, config}: AddConnectorDeps,
   author: Author,

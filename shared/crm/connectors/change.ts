@@ -1,8 +1,6 @@
 export const addedChange = (name: string) =>
   ({page: 'connections', subject: 'connection.added', target: name, before: null, after: 'connected'}) as const
 
-/**
- * Returns the settings change of a connection that was authorised again. `before` is null, because the caller does not know the earlier state.
- */
+/** `before` is null, because the caller does not know the earlier state. */
 export const connectedChange = (name: string) =>
   ({page: 'connections', subject: 'connection.connected', target: name, before: null, after: 'connected'}) as const

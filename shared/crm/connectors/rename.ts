@@ -3,7 +3,6 @@ import type {Pool} from '../../../sql/database.ts'
 import {type Author, recordChanges} from '../../configuration/change.ts'
 import {Refusal} from '../../errors.ts'
 
-/** Renames a connection. If the name is the same, no change is recorded. */
 export const renameConnector = (db: Pool, author: Author, {id, name}: {id: string; name: string}): Promise<ConnectorRow> =>
   db.transaction(async tx => {
     const connector = await lockConnector(tx, {org: author.org, id})

@@ -3,8 +3,8 @@ import type {Db} from '../../../sql/database.ts'
 import {Refusal} from '../../errors.ts'
 
 /**
- * Refuses a write through a connection with paused writes, before the write begins. Active runs need no such check: the intent transaction (T1)
- * blocks their batches once the pause is committed. A missing connection is not refused here, but by other checks.
+ * Throws Refusal if writes of the connection are paused. Runs need no such check, because the intent transaction (T1) blocks their batches after the
+ * pause is committed. A missing connection is not refused here, but by other checks.
  */
 export const assertWritable = async (db: Db, {org, connector}: {org: string; connector: string}): Promise<void> => {
   const found = await findConnector(db, {org, id: connector})

@@ -8,10 +8,10 @@ export type ProbeCall = {
   headers?: Record<string, string>
   json?: unknown
 }
-/** The answer to one call of a probe. `rows`: the objects of the first list in the answer; empty without a list. */
+/** `rows`: the objects of the first list in the answer; empty without a list. */
 export type ProbeAnswer = {status: number; code: string | null; json: unknown; rows: Json[]; creditsRemaining: number | null}
 
-/** An existing record that probes look up, and the fields of its module. `textField`: a field whose value needs no escaping in a query. */
+/** An existing record that probes look up. `textField`: a field whose value needs no escaping in a query. */
 export type Sample = {module: string; record: Json & {id: string}; fields: Json[]; textField: string | null}
 
 export type ProbeContext = {
@@ -24,14 +24,11 @@ export type ProbeContext = {
   signal: AbortSignal | undefined
 }
 
-/**
- * What a probe found. `isExpected` is null if the fact cannot be checked, for example because the org has no record or the user lacks a
- * permission.
- */
+/** `isExpected` is null if the fact cannot be checked, for example because the org has no record or the user lacks a permission. */
 export type Finding = {seen: string; isExpected: boolean | null; capabilities?: Partial<Capabilities>}
 
 /**
- * One fact that the CRM's documentation leaves open, and the calls that check it. `consequence`: what follows if the CRM does not behave as
+ * One fact that the CRM's documentation does not settle, and the calls that check it. `consequence`: what follows if the CRM does not behave as
  * `expected`.
  */
 export type Probe = {
@@ -42,7 +39,6 @@ export type Probe = {
   run(context: ProbeContext): Promise<Finding>
 }
 
-/** Wraps a probe that needs an existing record. If the org has none, the finding is unknown. */
 export const withSample =
   (run: (context: ProbeContext, sample: Sample) => Promise<Finding>) =>
   async (context: ProbeContext): Promise<Finding> =>

@@ -176,7 +176,7 @@ export const queryProbes: Probe[] = [
   },
 ]
 
-/** Quotes a sample value for COQL. Sample values contain neither quote nor backslash, so nothing is escaped. */
+/** Sample values contain neither quote nor backslash, so nothing is escaped. */
 const quoteText = (text: string) => `'${text}'`
 
 async function probeColumns(context: ProbeContext): Promise<Finding> {

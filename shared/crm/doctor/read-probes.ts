@@ -160,6 +160,6 @@ export const readProbes: Probe[] = [
   },
 ]
 
-/** Returns invented ids. They have the length of `id`, so that the CRM accepts them as ids. */
+/** The ids have the length of `id`, so that the CRM accepts them as ids. */
 const fakeIds = (id: string, count: number) =>
   Array.from({length: count}, (_, n) => `${id.slice(0, -9).padEnd(1, '9')}${String(999_999_999 - n)}`)

@@ -20,9 +20,9 @@ const clearMs = 20_000
 const mostTries = 4
 
 /**
- * Runs the probes against one CRM org. Each call costs one API credit: about 60 calls, and about 25 more with `write`. When `timeUp` aborts, by
- * default after four minutes, the remaining facts are unknown; if no writing probe has begun, the report has none. Throws a Refusal if the org
- * has no credits left, or the CRM refuses the token. With `write`, throws a Refusal unless the org is a sandbox or developer org.
+ * Each call costs one API credit: about 60 calls, and about 25 more with `write`. When `timeUp` aborts, the remaining facts are unknown, and writing
+ * probes are left out if none has begun. Throws a Refusal if the quota is exhausted or the CRM refuses the token. With `write`, throws a Refusal
+ * unless the org is a sandbox or developer org.
  */
 export const runProbes = async (
   sendCrmRequest: SendCrmRequest,
@@ -83,7 +83,7 @@ const runProbe = async (report: DoctorReport, {id, fact, expected, consequence}:
   Object.assign(report.capabilities, capabilities)
 }
 
-/** Converts a CrmError of one call to the finding of its probe. Throws other errors, an exhausted quota and a refused token. */
+/** Returns the finding of a probe whose call failed with a CrmError. An exhausted quota, a refused token and other errors end the doctor. */
 const findingOf = (error: unknown): Finding => {
   if (!(error instanceof CrmError)) throw error
   if (error.crm.quotaSpent || isTokenRefused(error.crm)) throw refusalOf(error)
@@ -95,7 +95,7 @@ const isSandbox = ({type}: Json) => ['sandbox', 'developer'].includes(String(typ
 const openContext = async (sendCrmRequest: SendCrmRequest, counter: {calls: number}, signal: AbortSignal): Promise<ProbeContext> => {
   const ask = askBy(sendCrmRequest, counter, signal)
   const select = (select_query: string) => ask({method: 'POST', path: '/crm/v8/coql', json: {select_query}})
-  // These calls run in sequence: if the quota is exhausted, the answer to the first call shows it.
+  // The calls run in sequence, so that an exhausted quota already shows in the answer to the first call.
   const org = await readFirst(ask, {path: '/crm/v8/org'})
   const user = await readFirst(ask, {path: '/crm/v8/users', query: {type: 'CurrentUser'}})
   const {rows: modules} = await ask({path: '/crm/v8/settings/modules'})
@@ -116,8 +116,8 @@ const readFirst = async (ask: ProbeContext['ask'], call: ProbeCall): Promise<Jso
 }
 
 /**
- * Sends a call, up to four times, and returns any answer of the CRM. Repeats every call after a rate limit, but only reads, queries and deletes
- * after no answer. Throws a CrmError if no call was answered, the rate limit persists, the quota is exhausted or the token is refused.
+ * Sends a call up to four times, and returns the CRM's answer, even a refusal. Repeats every call after a rate limit, but only reads, queries and
+ * deletes after no answer. Throws a CrmError if no call was answered, the rate limit persists, the quota is exhausted or the token is refused.
  */
 const readWithRetry = async (
   sendCrmRequest: SendCrmRequest,

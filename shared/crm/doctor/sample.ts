@@ -4,7 +4,6 @@ import type {ProbeContext, Sample} from './probe.ts'
 const preferred = ['Leads', 'Contacts', 'Accounts', 'Deals']
 const modulesTried = 6
 
-/** Finds a record in the first module that has one. Null if none of the first six modules has a record. */
 export const findSample = async ({ask, select, modules}: Omit<ProbeContext, 'sample'>): Promise<Sample | null> => {
   const known = modules.filter(isRecordModule).map(({api_name}) => String(api_name))
   const inOrder = [...preferred.filter(name => known.includes(name)), ...known.filter(name => !preferred.includes(name))]

@@ -4,8 +4,8 @@ import type {Json} from '../metadata.ts'
 import {describeAnswer, type Finding, type ProbeAnswer, type ProbeContext, unknownFinding} from './probe.ts'
 
 /**
- * The module of the test records. `ids`: the created records, which must be deleted at the end. `unanswered`: the number of creates without an
- * answer, each of which may have made a record.
+ * `ids`: the created test records, which must be deleted at the end. `unanswered`: the number of creates without an answer, each of which may have
+ * made a record.
  */
 export type TestModule = {module: string; fields: Json[]; ids: string[]; unanswered: number}
 export type WriteProbe = {
@@ -25,7 +25,6 @@ const TEXTS = ['text', 'textarea']
 const detailOf = (answer: ProbeAnswer, at = 0) => asObject(answer.rows[at]?.details)
 const codeAt = (answer: ProbeAnswer, at = 0) => String(answer.rows[at]?.code ?? answer.code ?? '')
 
-/** Creates a test record with the mandatory fields of the module and `more`. */
 const createTestRecord = async ({ask}: ProbeContext, scratch: TestModule, more: object = {}): Promise<ProbeAnswer> => {
   const required = scratch.fields.filter(isRequired).map(({api_name}) => [String(api_name), mark])
   const data = [{...Object.fromEntries(required), ...more}]
@@ -38,15 +37,13 @@ const createTestRecord = async ({ask}: ProbeContext, scratch: TestModule, more: 
   return answer
 }
 
-/**
- * Returns the id of the record that a call created, or null. A refusal can name an existing record of the org, which the doctor must not touch.
- */
+/** Returns the id only if the call created a record. A refusal can name an existing record of the org, which the doctor must not touch. */
 const madeBy = (answer: ProbeAnswer): string | null => {
   const id = codeAt(answer) === 'SUCCESS' ? detailOf(answer)?.id : null
   return typeof id === 'string' ? id : null
 }
 
-/** Finds the first of Leads, Contacts and Accounts that is creatable and has mandatory fields, all of them texts. Null if there is none. */
+/** Finds the first of Leads, Contacts and Accounts that is creatable and whose mandatory fields, at least one, are all texts. */
 export const findTestModule = async ({ask, modules}: ProbeContext): Promise<TestModule | null> => {
   const preferred = ['Leads', 'Contacts', 'Accounts']
   const known = preferred.filter(name => modules.some(({api_name, creatable}) => api_name === name && creatable === true))
@@ -59,7 +56,6 @@ export const findTestModule = async ({ask, modules}: ProbeContext): Promise<Test
   return null
 }
 
-/** The deletion of the test records, as the last probe of a report with `write`. */
 export const clearProbe: Omit<WriteProbe, 'run'> = {
   id: 'write.clear',
   fact: 'The records of the doctor are deleted',
@@ -67,7 +63,7 @@ export const clearProbe: Omit<WriteProbe, 'run'> = {
   consequence: `Delete the records called "${mark}" by hand`,
 }
 
-/** Deletes every test record, even if another could not be deleted. Never throws. */
+/** Deletes the other test records if one cannot be deleted. Never throws. */
 export const deleteTestRecords = async ({ask}: ProbeContext, {module, ids, unanswered}: TestModule): Promise<Finding> => {
   const isGone = async (id: string) => {
     const answer = await ask({method: 'DELETE', path: `/crm/v8/${module}`, query: {ids: id, wf_trigger: 'false'}})
@@ -84,7 +80,6 @@ export const deleteTestRecords = async ({ask}: ProbeContext, {module, ids, unans
 
 const isRequired = ({system_mandatory}: Json) => system_mandatory === true
 
-/** Polls until the record is found. Returns the time in milliseconds, or null if a minute has passed. */
 const timeUntil = async (isFound: () => Promise<boolean>, signal: AbortSignal | undefined) => {
   const startedAt = performance.now()
   for (let pauseMs = 250; performance.now() - startedAt < longestLagMs; pauseMs = Math.min(2 * pauseMs, 4_000)) {
@@ -94,14 +89,14 @@ const timeUntil = async (isFound: () => Promise<boolean>, signal: AbortSignal | 
   return null
 }
 
-/** Describes a lag. If the record was not found in a minute (`ms` is null), the stored lag is two minutes. */
+/** If the record was not found in a minute (`ms` is null), the stored lag is two minutes. */
 const describeLag = (ms: number | null): Finding => {
   const coqlLagSeconds = Math.ceil((ms ?? 2 * longestLagMs) / 1000)
   const seen = ms === null ? `Not within ${longestLagMs / 1000} seconds` : `After ${(ms / 1000).toFixed(1)} s`
   return {seen, isExpected: ms !== null && ms < expectedLagMs, capabilities: {coqlLagSeconds}}
 }
 
-/** Probes that create, change and delete test records. They run only in a sandbox or developer org. */
+/** These probes run only in a sandbox or developer org. */
 export const writeProbes: WriteProbe[] = [
   {
     id: 'write.create',
@@ -204,11 +199,15 @@ export const writeProbes: WriteProbe[] = [
       if (!id) return unknownFinding('No record could be made')
       const answer = await ask({method: 'POST', path: '/crm/v8/settings/recycle_bin/actions/restore', json: {ids: [id]}})
       const isAccepted = ['SUCCESS', 'SCHEDULED'].includes(codeAt(answer))
-      const read = async () => (await ask({path: `/crm/v8/${module}/${id}`})).status === 200
+      let status = 0
+      const read = async () => {
+        status = (await ask({path: `/crm/v8/${module}/${id}`})).status
+        return status === 200
+      }
       // A scheduled restore must be over before the doctor deletes its records.
       const ms = isAccepted ? await timeUntil(read, signal) : null
       return {
-        seen: isAccepted ? `${codeAt(answer)}, then HTTP ${ms === null ? 204 : 200}` : `HTTP ${answer.status} ${codeAt(answer)}`,
+        seen: isAccepted ? `${codeAt(answer)}, then HTTP ${status}` : `HTTP ${answer.status} ${codeAt(answer)}`,
         isExpected: codeAt(answer) === 'SUCCESS' && ms !== null,
       }
     },

@@ -18,8 +18,8 @@ export const unlimited: RateLimiter = {enter: async () => ({crowded: async () =>
 type AdhocLimiter = {limiterOf(org: CrmOrg): RateLimiter; close(): Promise<void>}
 
 /**
- * Times of the limiter. `waitSeconds`: the longest wait for a slot, long enough for a run to end a call and short enough for a user. `idleMs`:
- * the time after which an unused share is returned.
+ * `waitSeconds`: the maximum wait for a slot. A run can end a call in this time, and a user need not wait long. `idleMs`: an unused share is returned
+ * after this time.
  */
 type AdhocLimiterOptions = {idleMs?: number; waitSeconds?: number}
 
@@ -64,7 +64,6 @@ const takeSlotWithin = async (seconds: number, slots: SlotShare['small'], signal
   }
 }
 
-/** Builds the refusal of a call that was cancelled before it was sent. */
 export const callCancelled = () => new Refusal('UNAVAILABLE', 'The call was cancelled before it was sent')
 
 const noFreeSlot = (seconds: number) =>

@@ -13,15 +13,11 @@ const slotsOf: Record<string, number> = {
   ultimate: 25,
   crmplus: 25,
 }
-/** Returns the concurrent calls of an edition; undefined for an unknown one. */
 export const slotsOfEdition = (edition: string | null | undefined): number | undefined => slotsOf[edition?.toLowerCase() ?? '']
 
 const editionEveryMs = 60_000
 
-/**
- * Returns a function that returns the concurrent calls of the org's edition, or `otherwise` for an unknown edition. The function reads the
- * stored edition at most once a minute.
- */
+/** The returned function reads the stored edition at most once a minute, and returns `otherwise` for an unknown edition. */
 export const openSlotCap = (db: Pool, org: CrmOrg, otherwise: number) => {
   let cap = otherwise
   let askedAt = Number.NEGATIVE_INFINITY

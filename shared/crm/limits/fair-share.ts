@@ -6,14 +6,14 @@ export type SlotDemand = {large: number; small: number}
 export type SlotBudget = {total: number; turn: number}
 export type SlotClaim = {key: string; demand: SlotDemand; held: SlotCounts}
 /**
- * The slots of one share after an allocation. `held`: the slots that other shares cannot take until the next renewal. `target`: the fair share.
- * `limit`: the slots that calls may use; lower than `held` while calls above the target end.
+ * `held`: the slots that other shares cannot take until the next renewal. `target`: the fair share. `limit`: the slots that calls may use; it is
+ * lower than `held` while calls above the target end.
  */
 export type SlotAllocation = {held: SlotCounts; limit: SlotCounts; target: SlotCounts}
 
 /**
- * The highest number of concurrent large calls that the CRM allows in any edition. Large calls are queries, and writes of more than ten records.
- * Source: zoho.com/crm/developer/docs/api/v8/api-limits.html.
+ * The maximum number of concurrent large calls in every edition. Large calls are queries, and writes of more than ten records. Source:
+ * zoho.com/crm/developer/docs/api/v8/api-limits.html.
  */
 export const mostLarge = 10
 
@@ -47,13 +47,13 @@ export const isContended = (budget: SlotBudget, claims: SlotClaim[]): boolean =>
     return target.large < large || target.total < Math.min(budget.total, target.large + small)
   })
 
-/** Limits a demand to what the pool could grant to a single share. Any higher demand has the same effect. */
+/** Limits a demand to the slots that the pool could grant to a single share. Any higher demand has the same effect. */
 export const limitDemand = ({total}: SlotBudget, {large, small}: SlotDemand): SlotDemand => ({
   large: Math.min(large, total, mostLarge),
   small: Math.min(small, total),
 })
 
-/** Sets the target of every share. Large calls come first: a share's total demand counts only the large calls that it may make. */
+/** Large slots are divided first. A share's total demand then includes only the large calls that the share may make. */
 const setTargets = ({total, turn}: SlotBudget, claims: SlotClaim[]): SlotCounts[] => {
   const large = divideFairly(
     Math.min(total, mostLarge),
@@ -69,8 +69,8 @@ const setTargets = ({total, turn}: SlotBudget, claims: SlotClaim[]): SlotCounts[
 }
 
 /**
- * Divides slots by max-min fairness. No share gets more than it wants. A share exceeds another by more than one slot only if the other wants no
- * more. If more shares want slots than slots exist, the shares take turns with one slot each.
+ * Divides slots by max-min fairness: no share gets more than it wants. A share gets two or more slots above another share only if the other has all
+ * that it wants. If more shares want slots than slots exist, the shares take turns with one slot each.
  */
 export const divideFairly = (slots: number, wants: number[], turn: number): number[] => {
   const got = wants.map(() => 0)

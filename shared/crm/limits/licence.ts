@@ -20,7 +20,7 @@ const EDITIONS: Record<string, {base: number; perLicence: number; cap: number}> 
   crmplus: {base: 50_000, perLicence: 2_000, cap: Number.POSITIVE_INFINITY},
 }
 
-/** Reads the org's licence from the CRM. Null if the answer has no edition. Throws a CrmError if the answer has no org. */
+/** Returns null if the answer has no edition. Throws a CrmError if the answer has no org. */
 export const readLicence = async (
   sendCrmRequest: SendCrmRequest,
   {signal, onlyAsProbe = false}: LicenceOptions = {},
@@ -32,8 +32,8 @@ export const readLicence = async (
 }
 
 /**
- * Returns the edition and its daily quota, which is null for an unknown edition. Returns null if the details name no edition. A trial has the
- * quota of the edition on trial. The CRM does not report additional bought credits, so the quota is a lower bound, except for the free edition.
+ * `allowance` is the daily quota, null for an unknown edition. A trial has the quota of the edition on trial. The quota is a lower bound, except for
+ * the free edition, because the CRM does not report bought credits. Returns null if the details name no edition.
  */
 export const licenceIn = (details: Record<string, unknown> | null): Licence | null => {
   const {paid, paid_type, trial_type} = details ?? {}

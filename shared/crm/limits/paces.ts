@@ -3,7 +3,7 @@ import type {CrmOperation} from '../../telemetry/metrics/crm.ts'
 import type {CrmDeps} from '../crm.ts'
 
 const everyMs = 30_000
-/** Limits of memory between two writes: pairs of a connection and an operation, and the newest durations of each pair. */
+/** Memory limits between two writes: the number of pairs of connection and operation, and of the newest durations of each pair. */
 const [mostKeys, mostDurations] = [500, 200] as const
 
 type CallPace = {connector: string; operation: CrmOperation; ms: number}
@@ -12,7 +12,7 @@ export type Paces = {note(pace: CallPace): void; close(): Promise<void>}
 
 type MeasuredCalls = Pick<CallPace, 'connector' | 'operation'> & {durations: number[]; count: number}
 
-/** Opens the measurement of calls. Every 30 seconds, one statement stores the medians and 95th percentiles in Postgres. */
+/** Every 30 seconds, one statement stores the medians and 95th percentiles in Postgres. */
 export const openPaces = ({db, log}: Pick<CrmDeps, 'db' | 'log'>): Paces => {
   let measured = new Map<string, MeasuredCalls>()
   const store = async () => {

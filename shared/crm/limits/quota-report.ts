@@ -24,11 +24,10 @@ const unknown: CrmQuotaRow = {
   spentAt: null,
 }
 
-/** Whether the destination of a connection of this kind counts API credits. */
 export const countsCredits = (kind: string | null): boolean => kind !== null && kindsWithQuota.includes(kind)
 
 export const hasQuota = ({kind, state}: Pick<ConnectorRow, 'kind' | 'state'>) => countsCredits(kind) && state === 'connected'
 
-/** Reads the stored quota of a connection's CRM org, which other connections may update. All values are null if no quota is known. */
+/** Other connections may also update the quota of the CRM org. All values are null if no quota is known. */
 export const readQuota = async (db: Db, {kind, dc, crmOrgId}: ConnectorRow): Promise<CrmQuotaRow> =>
   (countsCredits(kind) && (await findCrmQuota(db, {dc, crmOrgId}))) || unknown

@@ -15,14 +15,14 @@ import {type CrmCallOutcome, listIn, readProblem} from '../outcome.ts'
 
 /** While the quota of a CRM org is exhausted, one probe call a minute is sent. */
 const probeSeconds = 60
-/**
- * The shortest time between two reads of the state that other processes stored. Until the next read, this process does not know of their
- * changes.
- */
+/** The minimum time between two reads of the stored state. Between them, this process does not know of changes by other processes. */
 const lookAgainMs = 5_000
-/** The shortest time between two writes of the remaining credits, which change with every call. */
+/** The minimum time between two writes of the remaining credits, which change with every call. */
 const countAgainMs = 10_000
-/** The longest wait of other calls in this process for the probe call. Without a wait, they would be refused while the probe is in flight. */
+/**
+ * The maximum time that other calls of this process wait for the probe call. Without the wait, these calls would be refused while the probe call is
+ * in flight.
+ */
 const waitForProbeMs = 5_000
 
 type QuotaRequest = {
@@ -55,9 +55,9 @@ type CachedQuota = {
 type QuotaDeps = Pick<CrmDeps, 'db' | 'log'>
 
 /**
- * Opens the quotas of all CRM orgs; each quota is a rolling window of 24 hours. Connections to one org share the state of the org, which
- * Postgres stores and this process caches. After a 429 with `X-API-CREDITS-REMAINING` of zero or below, the quota counts as exhausted until the
- * CRM accepts a probe call. Another call proves nothing, because it may have been in flight before.
+ * A quota is a rolling window of 24 hours. Connections to one CRM org share its quota state, which Postgres stores and this process caches. After a
+ * 429 with `X-API-CREDITS-REMAINING` of zero or below, the quota is exhausted until the CRM accepts a probe call. The success of another call proves
+ * nothing, because that call may have been in flight before.
  */
 export const openCrmQuotas = (deps: QuotaDeps): CrmQuotas => {
   const orgs = new Map<string, CachedQuota>()
@@ -91,9 +91,9 @@ export const openCrmQuotas = (deps: QuotaDeps): CrmQuotas => {
 type Probe = PromiseWithResolvers<void>
 
 /**
- * Makes the caller the probe if the last probe is a minute old. Returns null if the quota is no longer exhausted, or if `onlyAsProbe` is set and
- * another call is the probe. Other callers wait for the probe of this process. Throws if the quota is then still exhausted. Background calls do
- * not wait: if the quota is exhausted, they throw immediately.
+ * Makes this call the probe call if the last probe call is a minute old. Other calls wait for the probe call of this process, then throw if the quota
+ * is still exhausted; background calls throw without a wait. Returns null if the quota is not exhausted, or if `onlyAsProbe` is set and another call
+ * is the probe call.
  */
 const probeOrRefuse = async (
   {db}: QuotaDeps,
@@ -153,13 +153,13 @@ const recordOutcome = async (db: QuotaDeps['db'], org: CrmOrg, cachedQuota: Cach
 }
 
 /**
- * Returns whether the CRM accepted the call but refused its records one by one. After such an answer to the probe call, the quota no longer
- * counts as exhausted. Otherwise a run that always begins with a refused batch would wait forever.
+ * Returns whether the CRM accepted the call but refused its records one by one. Such an answer to the probe call also ends the exhausted state. If it
+ * did not, a run that always begins with a refused batch would wait forever.
  */
 const isJudged = (answer: CrmResponse, {rateLimited}: CrmProblem) =>
   answer.status === 400 && !rateLimited && !!listIn(answer, 'data')?.length
 
-/** Builds the refusal, without a retry time: the quota is a rolling window, and the CRM sends no time. */
+/** The refusal has no retry time, because the quota is a rolling window and the CRM sends no time. */
 const quotaExhausted = () =>
   new Refusal(
     'DAILY_ALLOWANCE_SPENT',

@@ -15,8 +15,8 @@ import {
 type ShareReport = {share: number; run: number | null; fresh: boolean; held: SlotCounts; inUse: number; want: SlotDemand}
 type RenewInput = {org: CrmOrg; holder: string; cap: number; reports: ShareReport[]}
 /**
- * The result of a renewal. `allotted`: one allocation for each report, in the same order. `isContended`: the demand of any share exceeds its
- * fair share. `turnMs`: the time left of the current turn; `Infinity` if the shares do not take turns.
+ * `allotted`: one allocation for each report, in the same order. `turnMs`: the time left of the current turn; `Infinity` if the shares do not take
+ * turns.
  */
 export type RenewalResult = {allotted: SlotAllocation[]; budget: SlotBudget; isContended: boolean; turnMs: number}
 
@@ -48,8 +48,8 @@ export const renewShares = (db: Pool, {org, holder, cap, reports}: RenewInput): 
 type HeldClaim = SlotClaim & {holder: string}
 
 /**
- * Lists the holders whose next renewal has another result with the claims `after` than with the claims `before`. Only these holders are
- * notified, so notifications stop once the allocation is stable.
+ * Lists the holders whose next renewal has another result with `after` than with `before`. Only these holders are notified, so notifications stop
+ * once the allocation is stable.
  */
 export const listAffected = (budget: SlotBudget, before: HeldClaim[], after: HeldClaim[]): string[] => {
   const holders = [...new Set([...before, ...after].map(({holder}) => holder))]

@@ -14,8 +14,8 @@ import {type LiveSlots, openSlots} from './slots.ts'
 export type ShareHolder = {join(share: number, run: number | null): SlotShare; close(): Promise<void>}
 type ShareHolderDeps = {db: Pool; config: Pick<Config, 'CRM_SLOTS'>; log: Log; changes: ShareChanges}
 /**
- * A share of this process. `reported`: the demand that is stored in Postgres; null before the share is stored. `windowTimer`: the timer that
- * begins each window of the demand measurement.
+ * `reported`: the demand that is stored in Postgres; null before the share is stored. `windowTimer`: the timer that begins each window of the demand
+ * measurement.
  */
 type Member = {run: number | null; slots: LiveSlots; reported: SlotDemand | null; windowTimer: NodeJS.Timeout}
 
@@ -84,7 +84,7 @@ export const openShareHolder = (deps: ShareHolderDeps, org: CrmOrg, holder: stri
 
 type RenewalsInput = {org: CrmOrg; holder: string; members: Map<number, Member>}
 
-/** Opens the renewals of a holder's shares. `renew` returns the milliseconds until the next renewal, and does not throw. */
+/** `renew` returns the milliseconds until the next renewal, and does not throw. */
 const openRenewals = ({db, config, log, changes}: ShareHolderDeps, {org, holder, members}: RenewalsInput) => {
   const cap = openSlotCap(db, org, config.CRM_SLOTS)
   let last: RenewalResult | null = null
@@ -126,7 +126,6 @@ const openRenewals = ({db, config, log, changes}: ShareHolderDeps, {org, holder,
   }
 }
 
-/** Returns the time until the next renewal of a process that is not notified. */
 const pollMsAfter = ({allotted, turnMs}: RenewalResult) => (turnMs < Number.POSITIVE_INFINITY || allotted.some(isShort) ? eagerMs : everyMs)
 
 const isLess = (one: SlotCounts, than: SlotCounts) => one.total < than.total || one.large < than.large

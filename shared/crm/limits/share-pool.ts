@@ -1,7 +1,7 @@
 import type {CrmOrg} from '../../../sql/crm-quota.ts'
 import type {Budget, SlotShare} from './budget.ts'
 
-/** Shares for calls that belong to no run. All these calls to one CRM org use one share, so together they compete with a run as one share. */
+/** Shares for calls outside runs. All such calls to one CRM org use one share, so together they compete like one run. */
 export type SharePool = {
   enter(org: CrmOrg): {share: SlotShare; leave(): void}
   /** Releases idle shares now, and every other share when its last caller leaves. */

@@ -17,7 +17,7 @@ export type LiveSlots = {
   held(): SlotCounts
   /** The recent demand: the calls that would be in flight without a limit. */
   want(): SlotDemand
-  /** Returns the held slots, the slots in use and the recent demand. Later calls compare their demand with this report. */
+  /** Later calls compare their demand with this report. */
   report(): {held: SlotCounts; inUse: number; want: SlotDemand}
   nextWindow(): void
 }
@@ -93,8 +93,8 @@ type Call = {large: boolean; onNear: (() => void) | undefined}
 type Waiter = Call & {enter(): void}
 
 /**
- * The number of waiters that prepare their calls. Calls that began together end together, so several slots become free at once. The number is
- * small, because a prepared call counts as unanswered after a crash.
+ * The number of waiters that prepare their calls. Calls that began together end together, so several slots become free at once. The number is small,
+ * because a prepared call is unanswered after a crash.
  */
 const nearest = 5
 
@@ -124,13 +124,10 @@ const waitInQueue = (line: Waiter[], call: Call, signal: AbortSignal) =>
     notifyNear(line)
   })
 
-/** The highest demand that is reported: the limit of the largest edition. Source: zoho.com/crm/developer/docs/api/v8/api-limits.html. */
+/** The maximum demand that is reported: the limit of the largest edition. Source: zoho.com/crm/developer/docs/api/v8/api-limits.html. */
 const mostWanted = 25
 
-/**
- * Measures demand: the highest number of calls in flight or waiting in this window or the previous one. A run between two batches thus keeps its
- * share.
- */
+/** Demand is the maximum number of calls in flight or waiting, in this window or the previous one. So a run keeps its share between two batches. */
 const openDemand = (first: SlotDemand) => {
   const asked = {large: 0, small: 0}
   let before = first

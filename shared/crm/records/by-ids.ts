@@ -8,16 +8,15 @@ import {withName} from './display-name.ts'
 import type {OpenModule} from './module.ts'
 
 export const idsAtOnce = 100
-/** The most fields of one read; the CRM refuses more. Source: zoho.com/crm/developer/docs/api/v8/get-records.html. */
+/** The maximum number of fields of one read. Source: zoho.com/crm/developer/docs/api/v8/get-records.html. */
 const fieldsPerCall = 50
 const callsAtOnce = 3
 
 type Names = {fields: string[]; check: string[]}
 
 /**
- * Returns one record or null per id, in the order of `ids`. Each call reads up to 50 fields of all ids. If `fields` is empty, reads every field
- * that a list of records can contain. `dropped`: the names in `fields`, or in `check` if `fields` is empty, that belong to no field or to
- * a field that such a list cannot contain.
+ * Returns one record or null per id, in the order of `ids`. If `fields` is empty, reads every field that a list of records can contain. `dropped`:
+ * the names in `fields`, or in `check` if `fields` is empty, that are unknown or that such a list cannot contain.
  */
 export const readByIds = async (
   {module, connection}: OpenModule,
@@ -45,13 +44,13 @@ const chooseFields = (module: DiscoveredModule, {fields, check}: Names) => {
   return {asked: [...new Set(fields)].filter(name => listed.has(name)), dropped: missing(fields)}
 }
 
-/** Splits the fields into calls. Without fields, reads `id`, because the CRM refuses a read without fields. Every answer contains the id. */
+/** Without fields, reads `id`, because the CRM refuses a read without fields. */
 const chunksOf = (fields: string[]) =>
   fields.length === 0
     ? [['id']]
     : Array.from({length: Math.ceil(fields.length / fieldsPerCall)}, (_, at) => fields.slice(at * fieldsPerCall, (at + 1) * fieldsPerCall))
 
-/** Merges the answers per record. A record that is missing from one answer was deleted meanwhile and is left out. */
+/** A record that is missing from one answer was deleted meanwhile and is omitted. */
 const merge = (parts: CrmRecord[][]): Map<string, CrmRecord> => {
   const [first = [], ...others] = parts.map(records => new Map(records.map(record => [record.id, record])))
   return new Map(
@@ -64,8 +63,8 @@ const merge = (parts: CrmRecord[][]): Map<string, CrmRecord> => {
 type QuotaNoteInput = {org: string; connector: string; run: string | undefined}
 
 /**
- * Runs a read. If the daily quota is exhausted, notes this on `run` and rethrows the error. Nothing is noted on a run that is closing, has
- * ended or uses another connection.
+ * If the read fails because the daily quota is exhausted, notes this on `run` and rethrows the error. A run that is closing, has ended or uses
+ * another connection stays unchanged.
  */
 export const withQuotaNote = async <T>(db: Db, {run, ...place}: QuotaNoteInput, read: () => Promise<T>): Promise<T> => {
   try {

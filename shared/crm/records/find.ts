@@ -6,7 +6,7 @@ import type {OpenModule} from './module.ts'
 
 type Options = {signal: AbortSignal}
 
-/** Reads one record with all its values, subform rows included. Throws NOT_FOUND if the CRM has no such record. */
+/** The record includes subform rows. Throws NOT_FOUND if the CRM has no such record. */
 export const readOne = async ({module, connection}: OpenModule, id: string, options: Options): Promise<CrmRecord> => {
   const record = connection.isRecordId(id) ? await connection.readRecord(module.apiName, id, options) : null
   if (!record) throw new Refusal('NOT_FOUND', 'The CRM has no such record')
@@ -20,8 +20,8 @@ export const searchByWord = async (
 ): Promise<CrmRecord[]> => (await connection.searchWord({module: module.apiName, ...query}, options)).map(one => withName(one, module))
 
 /**
- * Finds the records whose field holds this value, among the first 2,000 that the CRM's search returns. The search also finds values that merely
- * contain the value, so the records are compared as in matching.
+ * Finds the records whose field equals the value, among the first 2,000 of the CRM's search. The search also finds values that merely contain the
+ * value, so the records are compared as in matching.
  */
 export const searchByValue = async (
   {module, connection}: OpenModule,

@@ -9,13 +9,13 @@ export type OpenModule = {module: DiscoveredModule; connection: Connection}
 
 type OpenModuleInput = {org: string; connector: string; module: string}
 
-/** Opens a module of the org's connection. Returns the newest discovery of the module, and the opened connection. */
+/** `module` is from the newest discovery. */
 export const openModule = async ({db, crm}: {db: Pool; crm: Crm}, input: OpenModuleInput): Promise<OpenModule> => ({
   module: await findModule(db, input),
   connection: await crm.open(input.connector),
 })
 
-/** Finds the newest discovery of a module. Sends no CRM call. */
+/** Reads the newest discovery. Sends no CRM call. */
 export const findModule = async (db: Db, {org, connector: id, module}: OpenModuleInput): Promise<DiscoveredModule> => {
   const connector = await findOwn(db, {org, id})
   const found = await findDiscoveredModule(db, {connector: connector.id, module})

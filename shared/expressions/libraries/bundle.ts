@@ -6,7 +6,7 @@ import {assertLoads} from './check.ts'
 import {managerFor, type PublishedLibrary, type Publisher} from './library.ts'
 import {publishLoaded} from './publish.ts'
 
-/** The libraries of a bundle: `loaded` are checked and will be published. `skipped` has the namespaces of the others, each with a warning. */
+/** `loaded`: checked libraries that will be published. `skipped`: the namespaces of the other libraries, each with a warning. */
 type PreparedLibraries = {loaded: PublishedLibrary[]; skipped: string[]; warnings: string[]}
 
 /**
@@ -32,7 +32,7 @@ export const prepareLibraries = async (db: Pool, author: Author, libraries: Publ
   return prepared
 }
 
-/** Publishes each library in its own transaction. Returns the resulting registry versions in order; an unchanged library makes none. */
+/** Publishes each library in a separate transaction. Returns the new registry versions in order; an unchanged library makes none. */
 export const publishPrepared = async (db: Pool, author: Author, {loaded}: PreparedLibraries): Promise<number[]> => {
   const made: number[] = []
   for (const library of loaded) {

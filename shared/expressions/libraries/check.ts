@@ -10,7 +10,7 @@ const inLine = openLimiter(2, {
   says: 'Too many libraries are being published at the moment. Try again in a few seconds',
 })
 
-/** Loads the library in a new sandbox and runs its examples. If that fails, throws the problem, with line and column if known. */
+/** Loads the library in a new sandbox and runs its examples. Throws a Refusal with the first problem, and with line and column if known. */
 export const assertLoads = (namespace: string, published: PublishedLibrary): Promise<void> =>
   inLine(async () => {
     const sandbox = openSandbox()

@@ -11,7 +11,6 @@ export const PublishedLibrary = z.strictObject({
 })
 export type PublishedLibrary = z.output<typeof PublishedLibrary>
 
-/** Returns a library in the form of the API. */
 export const describeLibrary = (library: LibraryRow, {source}: {source: boolean}) => ({
   namespace: library.namespace,
   libraryId: library.id,

@@ -11,13 +11,10 @@ import {assertLoads} from './check.ts'
 import {assertPublishes, managerFor, notFound, PublishedLibrary, type Publisher, readLibrary} from './library.ts'
 
 type LibraryRef = {namespace: string; condition: Condition; proposedBy?: 'ai' | null | undefined}
-/** The result of a publish. `made` is the resulting registry version, or null if nothing was published. */
+/** `made`: the new registry version, or null if nothing was published. */
 type Publication = {library: LibraryRow; versionReply: VersionReply; made: number | null}
 
-/**
- * Publishes the first or the next version of a library. Before anything is written, the library is loaded and its examples run. Unchanged
- * content is not published again.
- */
+/** The library is loaded and its examples run before anything is written. Unchanged content is not published again. */
 export const publishLibrary = async (
   db: Pool,
   publisher: Publisher,
@@ -52,7 +49,7 @@ export const restoreLibrary = async (
 
 type Content = PublishedLibrary & {restoredFrom: number | null; library?: string}
 
-/** Publishes a library that was just checked. */
+/** The caller must have checked the library just before. */
 export const publishLoaded = (
   db: Pool,
   publisher: Publisher,

@@ -46,10 +46,7 @@ async function* cleanRows(rows: Table['rows'], steps: Step[], strikings: RowFilt
   }
 }
 
-/**
- * Applies the steps to a chunk of rows. A step yields a chunk in parts if the text of the chunk has become too long, so that memory stays
- * limited.
- */
+/** A step yields a chunk in parts if the text of the chunk has become too long, so that memory stays limited. */
 async function* applySteps(rows: FileRow[], [step, ...later]: Step[]): AsyncGenerator<FileRow[], void, undefined> {
   if (!step) yield rows
   else for await (const part of step(rows)) yield* applySteps(part, later)
@@ -103,7 +100,7 @@ const namingStep = ({number, name}: NumberedStep, step: Step): Step =>
 
 type TooLong = (row: number) => Refusal
 
-/** Returns the function that applies a step to a row. A split adds its new columns to `columns`. */
+/** A split adds its new columns to `columns`. */
 const applying = (columns: string[], step: Exclude<CleaningStep, {step: 'strikeWhere'}>, tooLong: TooLong): Apply => {
   const places = (names?: string[]) => (names ? names.map(name => columns.indexOf(name)) : columns.map((_, at) => at))
   switch (step.step) {
@@ -195,7 +192,7 @@ const tooManyKeys = (row: number, limit: number) =>
     {row, limit},
   )
 
-/** Excludes ranges of rows. Rows arrive in order, so each range is passed once. */
+/** Rows arrive in order, so each range is passed once. */
 const removeRows = (rows: {from: number; to: number}[]): Apply => {
   const ranges = joined(rows)
   let next = 0
@@ -205,7 +202,7 @@ const removeRows = (rows: {from: number; to: number}[]): Apply => {
   }
 }
 
-/** Sets single cells. Throws for a cell of a ragged row, because its cells may be in the wrong columns. */
+/** Throws for a cell of a ragged row, because its cells may be in the wrong columns. */
 const editCells = (columns: string[], {cells: edited}: Extract<CleaningStep, {step: 'editCells'}>): Apply => {
   const byRow = Map.groupBy(edited, ({row}) => row)
   return row => {

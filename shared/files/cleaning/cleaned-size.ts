@@ -6,10 +6,7 @@ export type NumberedStep = {
   name: string
 }
 
-/**
- * Opens the check of one cleaning step. Rows and files that exceed the readers' limits after the step are refused, because a step may lengthen
- * text.
- */
+/** Refuses rows and files that exceed the readers' limits after a cleaning step, because a step may lengthen text. */
 export const openGrowthLimit = ({number, name}: NumberedStep, fileCharacters: number) => {
   const refuse = (row: number, what: string, limit: number) =>
     new Refusal('UNREADABLE', `Cleaning step ${number} (${name}) makes ${what}. Change this step, or name fewer columns in it`, {
@@ -22,7 +19,7 @@ export const openGrowthLimit = ({number, name}: NumberedStep, fileCharacters: nu
   let total = 0
   return {
     tooLong,
-    /** Counts the characters of a row after the step and returns their number. */
+    /** Throws if the row or the file exceeds a limit. Returns the number of characters of the row. */
     count({cells, rowNumber: row}: FileRow): number {
       const characters = charactersIn(cells)
       if (characters > maxRowCharacters) throw tooLong(row)

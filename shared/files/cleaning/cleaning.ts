@@ -34,9 +34,9 @@ const Rows = z
   })
   .refine(({from, to}) => from <= to, {path: ['to'], message: 'The last row of a range cannot be before its first row'})
 
-/** The most edited cells of a source, so that a source stays small enough to list. */
+/** The maximum number of edited cells of a source, so that a source stays small enough to list. */
 export const mostEditedCells = 10_000
-/** The most characters of all edited cells of a source together, for the same reason. */
+/** The maximum number of characters of all edited cells of a source together. */
 const mostEditedCharacters = 1_000_000
 
 export const EditedCell = z.strictObject({
@@ -108,7 +108,7 @@ export const CleaningStep = z
   })
 export type CleaningStep = z.infer<typeof CleaningStep>
 
-/** The cleaning steps of a source. Each step runs on the output of the previous steps. No step changes row numbers. */
+/** No step changes row numbers. */
 export const Cleaning = z.array(CleaningStep).max(100).describe('Steps in order: each runs on the output of the previous ones')
 export type Cleaning = z.infer<typeof Cleaning>
 

@@ -24,7 +24,6 @@ export const editCells = (cleaning: Cleaning, changes: CellChange[]): Cleaning =
 
 export const withoutEdits = (cleaning: Cleaning): Cleaning => cleaning.filter(({step}) => step !== 'editCells')
 
-/** Throws if a change sets a cell of a row that the file does not have. */
 export const assertRows = (changes: CellChange[], rows: number) => {
   const wrong = changes.find(({row, value}) => row > rows && value !== null)
   if (wrong) throw new Refusal('INVALID', `The file has ${rows} rows, so row ${wrong.row} cannot be edited`, {row: wrong.row})

@@ -4,7 +4,7 @@ import {maxRowCharacters} from '../row.ts'
 
 /** Maximum length of a cell that a pattern can search. Longer cells are refused. */
 const longestSearched = 65_536
-/** The most characters of a pattern with all repetitions written out. RE2 limits only each single repetition to 1,000. */
+/** The maximum characters of a pattern with all repetitions written out. RE2 limits only each single repetition to 1,000. */
 const mostInstructions = 1_000
 /**
  * The limit on the instructions of the compiled pattern multiplied by the characters of the cell. At the limit, one search takes about 0.1 s.
@@ -16,8 +16,8 @@ const longestMs = 2_000
 type ReplaceInput = {find: string; with: string; regex: boolean; ignoreCase: boolean}
 
 /**
- * Returns a function that replaces every match in a cell. RE2 does not backtrack, so one search takes linear time. Throws `tooLong` if the
- * result exceeds the row limit, and a Refusal if the cell is too long or its search takes too long.
+ * RE2 does not backtrack, so one search takes linear time. The returned function throws `tooLong` if the result exceeds the row limit, and a Refusal
+ * if the cell is too long or its search takes too long.
  */
 export const replacing = (
   {find, with: replacement, regex, ignoreCase}: ReplaceInput,
@@ -60,7 +60,7 @@ const replaceMatches = (matcher: Matcher, text: string, tooLong: () => Refusal) 
   return made + matcher.appendTail()
 }
 
-/** Searches a cell without replacing, and refuses the cell if this takes longer than `longestMs`. Short cells are not checked. */
+/** Searches a cell without replacing, and refuses the cell if the search takes longer than `longestMs`. Short cells are not checked. */
 const assertSoon = (pattern: RE2JS, cell: string, row: number) => {
   if (cell.length ** 2 * pattern.programSize() <= mostSteps * 10) return
   const matcher = pattern.matcher(cell)
@@ -93,10 +93,7 @@ export const patternFault = ({find, with: replacement, regex, ignoreCase}: Repla
 const compile = ({find, regex, ignoreCase}: Omit<ReplaceInput, 'with'>) =>
   RE2JS.compile(regex ? find : RE2JS.quote(find), ignoreCase ? RE2JS.CASE_INSENSITIVE : 0)
 
-/**
- * Returns the length of a pattern with its repetitions written out. It is computed before compilation, because a long pattern takes long to
- * compile.
- */
+/** The length is computed before compilation, because a long pattern takes long to compile. */
 const lengthOf = (find: string): number => {
   const groups = [0]
   let last = 0

@@ -24,8 +24,8 @@ export type RowFilter = {
 }
 
 /**
- * Opens a filter that evaluates the expression on the output of the earlier steps. Ragged rows are skipped. The result must not depend on the
- * time of reading. So `Date` returns 1970, and random numbers repeat. The sandbox is opened at the first row.
+ * Evaluates the expression on the output of the earlier steps. Ragged rows are skipped. `Date` returns 1970 and random numbers repeat, so that the
+ * result does not depend on the time of reading. The sandbox is opened at the first row.
  */
 export const openRowFilter = (expression: string, columns: string[]): RowFilter => {
   const result = parseExpression(expression, {columns})

@@ -8,9 +8,9 @@ import {recordsOf} from './csv-records.ts'
 import {proposeCsvHeader} from './header-row.ts'
 
 /**
- * Reads the file up to the header. `rows` streams chunks of at most 500 rows with back-pressure. `rows` must be read to its end or closed with
- * `return()`, which closes `bytes`. Bytes that are invalid in the encoding are recorded in `bad` and read as U+FFFD. If `bad` is null, they are
- * refused. By default, they are refused unless the reader accepts them.
+ * Reads the file up to the header. `rows` must be read to its end or closed with `return()`, which closes `bytes`. Bytes that are invalid in the
+ * encoding are recorded in `bad` and read as U+FFFD. If `bad` is null, such bytes are refused. By default, `bad` is null unless the reader accepts
+ * invalid bytes.
  */
 export const openCsv = async (
   bytes: AsyncIterable<Uint8Array>,
@@ -84,9 +84,9 @@ const nothingIn = ({skipRows}: CsvReader) =>
     : new Refusal('FILE_EMPTY', 'The file is empty. Export it again and send the new file')
 
 /**
- * Returns a function that fits rows to the width. Extra empty cells at the end are cut. Missing cells are filled in blank rows and in unnamed
- * columns at the end, which come from a delimiter at the end of the header line. Other rows of another width are ragged. `named`: the number of
- * columns up to the last named one; if it is 0, missing cells are always filled.
+ * Returns a function that fits rows to the width. Extra empty cells at the end are cut. Missing cells are filled in blank rows, and beyond the
+ * `named` columns, because a delimiter at the end of the header line adds unnamed columns. Other rows of another width are ragged. If `named` is 0,
+ * missing cells are always filled.
  */
 const fitTo = (width: number, named: number) => {
   let filled = 0

@@ -9,8 +9,7 @@ export const lineOf = (cells: string[]) => {
 }
 
 /**
- * Writes one cell. A spreadsheet would execute a cell that begins with = + - @ as a formula, so an apostrophe is put before the text. Plain
- * numbers get no apostrophe.
+ * A spreadsheet would execute a cell that begins with = + - @ as a formula, so an apostrophe is put before the text. Plain numbers get no apostrophe.
  */
 const cellOf = (cell: string) => {
   const first = cell.charCodeAt(0)

@@ -1,6 +1,6 @@
 import type {CsvReader} from '../reader.ts'
 
-/** Returns the options of csv-parse for a reader. Reading the whole file and reading its first rows use the same options. */
+/** Reading the whole file and reading its first rows must use the same options of csv-parse. */
 export const parserOptionsOf = ({delimiter, quote, comment}: CsvReader) => ({
   bom: true,
   delimiter,

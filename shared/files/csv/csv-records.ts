@@ -6,15 +6,15 @@ import {TextFault, utf8Of} from '../text/text.ts'
 import {parserOptionsOf} from './csv-options.ts'
 import {type CsvPosition, refusalFor, unreadable} from './csv-refusal.ts'
 
-// The most bytes of a readable record, because a UTF-16 unit takes at most three bytes of UTF-8.
+// The maximum bytes of a readable record, because a UTF-16 unit takes at most three bytes of UTF-8.
 const maxRecordBytes = 3 * maxRowCharacters
 const maxUnfinishedBytes = maxRecordBytes + 4 * maxRowCells
 const lineFeed = 10
 const carriageReturn = 13
 
 /**
- * Yields the file's records, including the header. After each piece of at most 64 KiB, yields the records that the piece completed. Refusals
- * name the row, and the line if it is known. For `onBad`, see `TextOptions`. `onPiece` gets each piece of text as UTF-8, without skipped lines.
+ * Yields the file's records, including the header, after each piece of at most 64 KiB. Refusals name the row, and the line if it is known. For
+ * `onBad`, see `TextOptions`. `onPiece` gets each piece of text as UTF-8, without skipped lines.
  */
 export async function* recordsOf(
   bytes: AsyncIterable<Uint8Array>,
@@ -51,17 +51,17 @@ const parserOf = (reader: CsvReader) => {
 }
 
 /**
- * Padding after the last bytes before a fault. The parser holds back a few bytes until more bytes follow. With the padding, it yields the last
- * complete record, so that the row of the fault is known.
+ * The parser holds back a few bytes until more bytes follow. Padding after the last bytes before a fault makes it yield the last complete record, so
+ * that the row of the fault is known.
  */
 const padding = Buffer.from('xxxxxxxx')
 
 type FedParser = {records: string[][]; error?: Error | null | undefined}
 
-/** The most bytes that are parsed without a break. Calls to the CRM and their answers wait for the end of a part. */
+/** The maximum bytes that are parsed without a break, because calls to the CRM and their answers wait for the end of a part. */
 const partBytes = 8 * 1024
 
-/** Feeds a piece in parts, and lets other work run between them. `pass` gets each part with the records that it completed. */
+/** Lets other work run between the parts. `pass` gets each part with the records that it completed. */
 const feedInParts = async (parser: Parser, piece: Buffer, pass: (records: string[][], part: Buffer) => void): Promise<FedParser> => {
   const completed: string[][] = []
   for (let from = 0; from < piece.length; from += partBytes) {
@@ -99,8 +99,8 @@ const positionIn = (parser: Parser, {quote, headerRow, skipRows}: CsvReader) => 
     line: 1 + skipRows + record + blanks + cellLines,
   })
   /**
-   * Returns the position of a record within a chunk. The line is left out if the chunk has blank or comment lines, because their positions are
-   * unknown. In the last chunk of the file (`last`), the line is always given.
+   * The line is omitted if the chunk has blank or comment lines, because their positions are unknown. In the last chunk of the file (`last`), the
+   * line is always given.
    */
   const within = (record: number, last: boolean): CsvPosition =>
     last || blankLines() === blanksBefore ? at(record, blanksBefore) : {row: at(record).row}
@@ -126,8 +126,8 @@ const positionIn = (parser: Parser, {quote, headerRow, skipRows}: CsvReader) => 
 }
 
 /**
- * Returns the number of cells in the unfinished record. The property `state` is not in the types of csv-parse. Without this property, a line of
- * delimiters would still be refused, but only after `maxUnfinishedBytes`.
+ * The property `state` is not in the types of csv-parse. Without `state`, a line of delimiters would still be refused, but only after
+ * `maxUnfinishedBytes`.
  */
 const unfinishedCells = (parser: Parser & {state?: {record?: unknown[]}}) => parser.state?.record?.length ?? 0
 

@@ -3,7 +3,7 @@ import {Refusal} from '../../errors.ts'
 import {maxRowCells, maxRowCharacters} from '../row.ts'
 import {TextFault} from '../text/text.ts'
 
-/** A position in a CSV file. `row` is 0 in the header. `line` is the line where the record begins, counted from 1 as in a text editor. */
+/** `row` is 0 in the header. `line`: the line where the record begins, counted from 1 as in a text editor. */
 export type CsvPosition = {row: number; line?: number}
 
 /** Converts a decoder or parser error into a refusal that says where the error is and what to do. Returns other errors unchanged. */

@@ -25,8 +25,8 @@ export const scoreDelimiters = (text: string, options: ScoreOptions = {}) => {
 }
 
 /**
- * Returns the most frequent number of cells, and the share of records with this number, in steps of 1/20. The first record counts double,
- * because a header contains no prose.
+ * Returns the most frequent number of cells, and the share of records with this number, in steps of 1/20. The first record has double weight, because
+ * a header contains no prose.
  */
 const scoreOf = (counts: number[]) => {
   const weights = new Map<number, number>()

@@ -14,9 +14,9 @@ const mostColumns = 20
 const longestName = 100
 
 /**
- * Returns the first row that looks like a header below a title, or null. The title is the first non-empty row, and fills at most half as many
- * cells as the header. The header fills more cells than any row above, with different names, most of them text. The next non-empty row fills at
- * least half and less than twice as many cells. At most half of the rows below fill more cells than the header; this excludes a second title
+ * Returns the first row that looks like a header below a title, or null. The title is the first non-empty row, and has at most half as many filled
+ * cells as the header. The header has more filled cells than any row above, all different and most of them text. The next non-empty row has at least
+ * half and less than twice as many filled cells. At most half of the rows below have more filled cells than the header; this excludes a second title
  * above a wider table.
  */
 export const proposeHeader = (rows: string[][]): {at: number; title: string; columns: string[]} | null => {
@@ -51,7 +51,7 @@ const hasRowsBelow = (below: string[][], width: number) => {
   return next !== undefined && 2 * next >= width && next < 2 * width && 2 * wider.length <= lengths.length
 }
 
-/** Applies `proposeHeader` to the beginning of a CSV file. `text` begins after the lines that the reader skips. */
+/** `text` begins after the lines that the reader skips. */
 export const proposeCsvHeader = (text: string, reader: CsvReader): HeaderProposal | null => {
   if (!reader.headerRow) return null
   const records = readCsvRecords(text, reader)
@@ -67,7 +67,7 @@ export const proposeCsvHeader = (text: string, reader: CsvReader): HeaderProposa
 
 type InfoRecord = {record: string[]; info: {lines: number}}
 
-/** Parses the first 30 records of a text. `info.lines`: the number of lines up to the end of the record. */
+/** `info.lines`: the number of lines up to the end of the record. */
 export const readCsvRecords = (text: string, reader: CsvReader): InfoRecord[] => {
   const records: InfoRecord[] = []
   parse(text, {

@@ -1,15 +1,15 @@
 import {Refusal} from '../../errors.ts'
 import type {JsonRecord} from './json-records.ts'
 
-/** The deepest nesting of objects that becomes columns. */
+/** The maximum depth of nested objects that become columns. */
 const mostDepth = 20
 
 /** Returns the source text of numbers, because a parsed number such as 12345678901234567890 or 1.10 would lose characters. */
 const asText = (_: string, value: unknown, {source}: {source?: string}) => (typeof value === 'number' ? source : value)
 
 /**
- * Returns the cells of a record by column. A nested object becomes columns with dotted names. A list becomes JSON text with its numbers as
- * strings. Fields with several values accept such a text. `null` is an empty cell.
+ * A nested object becomes columns with dotted names. A list becomes JSON text with numbers as strings, a form that fields with several values accept.
+ * `null` becomes an empty cell.
  */
 export const flattenRecord = ({number, text}: JsonRecord): Map<string, string> => {
   const cells = new Map<string, string>()

@@ -1,15 +1,15 @@
 import {Refusal} from '../../errors.ts'
 import {maxRowCharacters} from '../row.ts'
 
-/** A record of a JSON file: the text of one object, and its number from 1. */
+/** `text`: the text of one object. `number` counts from 1. */
 export type JsonRecord = {number: number; text: string}
 
 const [quote, backslash, open, close, openList, closeList, comma] = [34, 92, 123, 125, 91, 93, 44] as const
 const isBlank = (code: number) => code === 32 || code === 10 || code === 13 || code === 9
 
 /**
- * Cuts a JSON array of objects, or objects one after another (NDJSON), into the texts of its objects. One object is in memory at a time, and it
- * has at most as many characters as a row may have. Refuses a file that ends too early, or that has anything else than objects.
+ * Splits a JSON array of objects, or NDJSON, into the texts of its objects. One object is in memory at a time, with at most `maxRowCharacters`.
+ * Throws Refusal for a file that ends too early, or that contains anything other than objects.
  */
 export async function* readJsonRecords(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<JsonRecord, void, undefined> {
   const cutter = openCutter()
@@ -30,14 +30,14 @@ async function* decoded(bytes: AsyncIterable<Uint8Array>) {
 
 const unreadable = (message: string) => new Refusal('UNREADABLE', message)
 
-/** What may come next outside of an object: the start, an object, a comma or the end of the list, or nothing more. */
+/** What may come next between objects: the start, an object, a comma or the end of the list, or nothing. */
 type Expected = 'start' | 'object' | 'separator' | 'nothing'
 
 const openCutter = () => {
   let [isList, expected, number] = [false, 'start' as Expected, 0]
   let [depth, isInString, isEscaped, record] = [0, false, false, '']
 
-  /** Reads the characters between two objects. Returns whether an object begins. */
+  /** Returns whether an object begins. */
   const readBetween = (code: number): boolean => {
     if (isBlank(code)) return false
     if (expected === 'start' && code === openList) [isList, expected] = [true, 'object']
@@ -51,7 +51,7 @@ const openCutter = () => {
     return false
   }
 
-  /** Reads one character of an object. Returns whether the object ends with this character. */
+  /** Returns whether the object ends with this character. */
   const readInside = (code: number): boolean => {
     if (isInString) {
       if (isEscaped) isEscaped = false

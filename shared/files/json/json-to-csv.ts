@@ -43,7 +43,7 @@ const listColumns = async (storage: Storage, key: string): Promise<string[]> => 
   return [...columns]
 }
 
-/** The fewest characters of a piece of the CSV file, except the last piece. */
+/** The minimum characters of a piece of the CSV file, except the last piece. */
 const piece = 64 * 1024
 
 async function* writeCsv(storage: Storage, key: string, columns: string[]): AsyncGenerator<Uint8Array> {

@@ -2,7 +2,7 @@ import {type Code, Refusal} from '../../errors.ts'
 import {StorageFailed} from '../../storage/failed.ts'
 import {StorageMissing} from '../../storage/missing.ts'
 
-/** An error as plain data for another thread, with the class that decides how the API answers it. */
+/** An error as plain data for another thread. `kind` keeps the class, which decides how the API answers the error. */
 export type ParserFailure =
   | {kind: 'refusal'; code: Code; message: string; extra: string; status: number}
   | {kind: 'storageMissing'; key: string}

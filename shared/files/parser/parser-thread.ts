@@ -5,7 +5,7 @@ import {streamInThread} from './stream-in-thread.ts'
 import type {StreamItems, TaskName, TaskOutput} from './tasks.ts'
 import type {Answer, StreamRequest, TaskRequest, ThreadData} from './thread.ts'
 
-/** Handle of a parser thread. The thread runs one task at a time and is ended if a task exceeds its time or memory. */
+/** The thread runs one task at a time and is ended if a task exceeds its time or memory. */
 export type ParserThread = ReturnType<typeof startParserThread>
 
 type Limits = {memoryMb: number; seconds: number}
@@ -30,7 +30,7 @@ export const startParserThread = (data: ThreadData, {memoryMb, seconds}: Limits)
     }),
   )
 
-  /** Timer that ends the thread. Each item and each output chunk of a stream restarts the timer. */
+  /** This timer ends the thread. Each item and each output chunk of a stream restarts the timer. */
   let deadline: NodeJS.Timeout | undefined
 
   const ask = async (request: TaskRequest | StreamRequest, ports: MessagePort[] = []) => {

@@ -21,10 +21,7 @@ export type Parsing = {
    * deadline, and errors of the task.
    */
   run<Name extends TaskName>(org: string, name: Name, input: TaskInput<Name>): Promise<TaskOutput<Name>>
-  /**
-   * Runs a streaming task on its input and the items, and yields the output in chunks. Throws the same errors as `run`, and rethrows errors of
-   * `items`.
-   */
+  /** Yields the output in chunks. Throws the same errors as `run`, and rethrows errors of `items`. */
   stream<Name extends StreamName>(org: string, name: Name, input: StreamInput<Name>, items: StreamItems): FileChunks
   /** Throws `BUSY` if too many tasks wait. Call it before an upload begins, because the task `readNew` is not refused after the upload. */
   assertRoom(org: string): void
@@ -32,7 +29,7 @@ export type Parsing = {
 }
 
 const [mostWaiting, mostWaitingPerOrg] = [128, 32]
-/** The longest wait for a thread, because a client waits for the answer. A new file (`readNew`) may wait for PARSER_SECONDS. */
+/** The maximum wait for a thread, because a client waits for the answer. A new file (`readNew`) may wait for PARSER_SECONDS. */
 const longestWaitMs = 60_000
 /** Time after which an idle thread is ended. An idle thread takes about 40 MB; starting a thread takes a few tenths of a second. */
 const idleMs = 300_000
@@ -95,7 +92,7 @@ export const openParsing = (config: Config): Parsing => {
   }
 }
 
-/** Returns a `Parsing` that runs all tasks in the calling thread, for processes that serve no requests. */
+/** Runs all tasks in the calling thread, for processes that serve no requests. */
 export const parseHere = (deps: FileDeps): Parsing => ({
   run: (_, name, input) => runTask(name, deps, input),
   stream: (_, name, input, items) => runStream(name, deps, input, items),

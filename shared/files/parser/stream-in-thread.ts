@@ -3,13 +3,10 @@ import {receiveItems, sendItems} from './item-ports.ts'
 import type {FileChunks, StreamItems} from './tasks.ts'
 import type {StreamRequest} from './thread.ts'
 
-/**
- * The part of a parser thread that a stream uses. `ask` resolves when the thread has finished the task. `refresh` restarts the deadline of
- * the task.
- */
+/** `ask` resolves when the thread has finished the task. `refresh` restarts the deadline of the task. */
 type Thread = {ask(request: StreamRequest, ports: MessagePort[]): Promise<unknown>; refresh(): void}
 
-/** Sends the items to a stream task of the thread and yields its output. Rethrows errors of `items`. */
+/** Rethrows errors of `items`. */
 export async function* streamInThread({ask, refresh}: Thread, request: Omit<StreamRequest, 'ports'>, items: StreamItems): FileChunks {
   const [input, output] = [new MessageChannel(), new MessageChannel()]
   let failure: {error: unknown} | null = null

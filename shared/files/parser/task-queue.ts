@@ -1,11 +1,11 @@
 export type QueuedTask = {org: string; start(): void}
 
-/** The most running tasks: of all orgs together, and of one org. */
+/** The maximum number of running tasks: of all orgs together, and of one org. */
 type Limits = {running: number; runningPerOrg: number}
 
 /**
- * Opens a fair queue. The next task is one of the org whose last task started longest ago. Tasks of one org start in order. So an org with many
- * files mainly delays itself. Call `release` when a task of the org ends.
+ * The next task is one of the org whose last task started longest ago, so an org with many files mainly delays its own tasks. Tasks of one org start
+ * in order. Call `release` when a task of the org ends.
  */
 export const openTaskQueue = (limits: Limits) => {
   const waiting: QueuedTask[] = []

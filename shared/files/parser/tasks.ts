@@ -1,6 +1,6 @@
 import {type MapRequest, mapInSlices} from '../../assistant/matcher/map-slices.ts'
 import {likeness} from '../../assistant/matcher/propose.ts'
-import {measureFile} from '../../mapping/contracts/measure.ts'
+import {measureFile} from '../../mapping/data-contracts/measure.ts'
 import {readColumnValues} from '../../mapping/values/column-values.ts'
 import {findCorrections} from '../../runs/corrections/find-corrections.ts'
 import {failedRows, resultRows} from '../../runs/results/result-rows.ts'

@@ -45,7 +45,7 @@ export const addSource = async (
   const maxBytes = mostBytesOf(config, limits)
   const how = {...(stated && {reader: stated}), ...(named && {named})}
   const upload = {body, maxBytes, storage, key: fileKey, ...how}
-  const taken = await ingest(upload, file => parsing.run(org, 'readNew', file)).catch(error => explainLift(db, org, error))
+  const taken = await ingest(upload, file => parsing.run(org, 'readNew', file)).catch(error => explainLift({db, config}, org, error))
   const {bytes, sha256, found} = taken
   const {findings, corrects, ...read} = found
   try {
@@ -64,14 +64,22 @@ export const addSource = async (
   }
 }
 
-/** Returns the maximum bytes of a file: the smaller limit of the org's plan and this deployment. */
 export const mostBytesOf = (config: Config, limits: Limits) => Math.min(config.FILE_LIMIT_BYTES, limits.fileBytes)
 
-/** Rethrows an error. A `FILE_TOO_LARGE` refusal gets as `lift` the trial and the lowest plan that allow larger files, if there are any. */
-export const explainLift = async (db: Pool, org: string, error: unknown): Promise<never> => {
+/**
+ * Rethrows an error. A `FILE_TOO_LARGE` refusal gets as `lift` the trial and the lowest plan that allow a file of `bytes`, by default any larger
+ * file. `lift` is empty if this deployment allows no such file.
+ */
+export const explainLift = async (
+  {db, config}: Pick<SourceDeps, 'db' | 'config'>,
+  org: string,
+  error: unknown,
+  bytes?: number,
+): Promise<never> => {
   if (!(error instanceof Refusal) || error.code !== 'FILE_TOO_LARGE') throw error
   const planStatus = await readPlanStatus(db, org)
-  const lift = await findRoom(db, planStatus, 'fileBytes', planStatus.plan.limits.fileBytes + 1)
+  const wanted = bytes ?? planStatus.plan.limits.fileBytes + 1
+  const lift = wanted > config.FILE_LIMIT_BYTES ? [] : await findRoom(db, planStatus, 'fileBytes', wanted)
   throw new Refusal(error.code, error.message, {...error.extra, lift})
 }
 

@@ -16,7 +16,7 @@ export const assertTextDecided = async (db: Db, {no, flows}: Pick<Import, 'no' |
 
 type TextOf = Pick<Source, 'id' | 'label' | 'reader'> & {evidence: Pick<SourceEvidence, 'sniffed' | 'text'>}
 
-/** Returns the refusal of a run over this file, or null if its text is certain or a user decided. */
+/** Returns null if the file's text is certain or a user decided. */
 export const findUndecided = ({id, label, reader, evidence: {sniffed, text}}: TextOf): Refusal | null => {
   const [problem] = textProblems({reader, sniffed, text})
   if (!problem) return null

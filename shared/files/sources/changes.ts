@@ -17,7 +17,7 @@ export type SourceChanges = {
   /** The encoding that a template keeps. Used only if the bytes do not show the file's encoding and no user has chosen one. */
   keptEncoding?: string | undefined
   cleaning?: Cleaning | undefined
-  /** Cells to set. A null value removes the edit of the cell. */
+  /** A null value removes the edit of the cell. */
   cells?: CellChange[] | undefined
   choices?: ChoiceChanges | undefined
   /** If true, choices for columns that the file does not have are ignored instead of refused. */
@@ -81,7 +81,7 @@ const assertSameFormat = (current: Reader, options: ReaderOptions = {}) => {
 const withoutNull = (choices: ChoiceChanges): Choices =>
   Object.fromEntries(Object.entries(choices).flatMap(([name, choice]) => (choice ? [[name, choice]] : [])))
 
-/** Whether both sets of choices read the numbers of a workbook in the same way. If not, the cells change, so the file must be read again. */
+/** If two sets of choices read the numbers of a workbook differently, the cells change, so the file must be read again. */
 const readNumbersAlike = ({format}: Reader, before: Choices, choiceChanges: ChoiceChanges) => {
   const [one, other] = [numbersChosen(before), numbersChosen(withoutNull(choiceChanges))]
   return format === 'csv' || Object.keys(choiceChanges).every(name => isDeepStrictEqual(one(name), other(name)))

@@ -5,15 +5,13 @@ import {problemsOf} from '../problems.ts'
 import {Reader} from '../reader.ts'
 import {evidenceOf, type SourceEvidence} from './evidence.ts'
 
-/** A source of the database. `findings`: the JSON of `describeFindings`, if the source was just added or changed. */
+/** `findings`: the JSON of `describeFindings`, if the source was just added or changed. */
 export type ReadSource = Source & {findings?: string}
 
-/** Whether the evidence can be parsed and described within a few milliseconds. Longer evidence is described in a parser thread. */
+/** Longer evidence is described in a parser thread, because that takes more than a few milliseconds. */
 export const isShort = ({evidence}: Pick<Source, 'evidence'>): boolean => evidence.length <= 100_000
 
-/**
- * Returns the source as JSON, with its columns and their evidence. Samples are not masked, because members may see the data of their org.
- */
+/** Returns the source as JSON. Samples are not masked, because members may see the data of their org. */
 export const describeSource = async (parsing: Parsing, org: string, source: ReadSource): Promise<string> => {
   const {id, name, label, bytes, sha256, rows, cleaning, createdAt, reader, evidence} = source
   const choices = Choices.parse(source.choices)

@@ -6,12 +6,12 @@ import {applyUnread, type ChangedSource, type SourceChanges} from './changes.ts'
 import {isShort, type ReadSource} from './describe.ts'
 import {assertOpen, findImportSource, lockOpenImport, type OfSource} from './find.ts'
 
-/** The most attempts of a change. The change is applied again if another request changed the source in the meantime. */
+/** The maximum number of attempts of a change, which is applied again if another request changed the source meanwhile. */
 const mostReadings = 3
 
 /**
- * Changes the given parts of a source. If the reader, the cleaning or the reading of numbers changes, the file is read again and the evidence is
- * replaced. If this read fails, the source stays unchanged. Runs keep their snapshots.
+ * If the reader, the cleaning or the reading of numbers changes, the file is read again and the evidence is replaced. If this read fails, the source
+ * stays unchanged. Runs keep their snapshots.
  */
 export const editSource = async ({db, parsing}: SourceDeps, place: OfSource, changes: SourceChanges): Promise<ReadSource> => {
   for (let reading = 0; reading < mostReadings; reading++) {
@@ -29,8 +29,6 @@ export const editSource = async ({db, parsing}: SourceDeps, place: OfSource, cha
   throw new Refusal('BUSY', 'Another request is changing the source. Read the source again, then repeat the change', {retryAfterMs: 1_000})
 }
 
-/**
- * Applies the changes. If the evidence is short and the file need not be read, this thread applies them, without waiting in the parser queue.
- */
+/** If the evidence is short and the file need not be read, this thread applies the changes, without waiting in the parser queue. */
 const apply = (parsing: Parsing, org: string, changing: {source: Source; changes: SourceChanges}): Promise<ChangedSource> | ChangedSource =>
   (isShort(changing.source) && applyUnread(changing)) || parsing.run(org, 'change', changing)

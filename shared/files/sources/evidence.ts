@@ -7,14 +7,14 @@ import type {SniffedFile} from '../new-file.ts'
 export type SourceEvidence = Omit<ExaminedFile, 'rows' | 'fileColumns' | 'struck'> &
   Partial<Pick<ExaminedFile, 'fileColumns' | 'struck'>> & {sniffed?: SniffedFile}
 
-/** Parses the evidence of a source. For a file of 16,384 columns this takes tens of milliseconds. */
+/** For a file of 16,384 columns, parsing takes tens of milliseconds. */
 export const evidenceOf = ({evidence}: Pick<Source, 'evidence'>): SourceEvidence => JSON.parse(evidence)
 
 export type NarrowSource<Key extends ColumnKey> = Omit<Source, 'evidence'> & {
   evidence: Omit<SourceEvidence, 'columns'> & {columns: Pick<SourceEvidence['columns'][number], Key>[]}
 }
 
-/** Reads the sources of an import with only the given keys of each column. The whole evidence of a wide file takes long to parse. */
+/** Reads only the given keys of each column, because the whole evidence of a wide file takes long to parse. */
 export const readNarrowSources = async <Key extends ColumnKey>(
   db: Db,
   {importNo, keys}: {importNo: number; keys: readonly Key[]},

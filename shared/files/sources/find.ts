@@ -17,10 +17,7 @@ export const findImportSource = async (db: Db, {org, importId, sourceId}: OfSour
 
 type OfImport = Pick<OfSource, 'org' | 'importId'>
 
-/**
- * Locks the import for the transaction, for a change of its files or flows. Throws if a run on the import is active. An external run whose lease
- * expired is ended first.
- */
+/** Locks the import for the transaction. Ends an external run whose lease expired. Throws if another run on the import is active. */
 export const lockOpenImport = async (tx: Tx, {org, importId}: OfImport): Promise<Import> => {
   const locked = await lockImport(tx, {org, id: importId})
   if (!locked) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')
@@ -29,7 +26,7 @@ export const lockOpenImport = async (tx: Tx, {org, importId}: OfImport): Promise
   return locked
 }
 
-/** Makes the same checks as `lockOpenImport`, and keeps no lock. Call this before long work whose result is stored under the lock later. */
+/** Makes the checks of `lockOpenImport` but keeps no lock. Call this before long work whose result is stored later under the lock. */
 export const assertOpen = async (db: Pool, place: OfImport): Promise<void> => {
   await db.transaction(tx => lockOpenImport(tx, place))
 }

@@ -13,12 +13,11 @@ import {describeFindings} from './describe.ts'
 import type {SourceEvidence} from './evidence.ts'
 
 type ReadSourceInput = Pick<Source, 'fileKey' | 'cleaning'> & {reader: object; choices: Choices; evidence: SourceEvidence}
-/** The facts of a read. `isGuarded`: cells of the workbook have the apostrophes of failed.csv. */
+/** `isGuarded`: cells of the workbook have the apostrophes that failed.csv puts before cells that look like formulas. */
 type FoundFile = {reader: Reader; rows: number; evidence: SourceEvidence; isGuarded?: boolean | undefined}
 
 /**
- * The result of a read, in the form of a source row. `evidence` and `findings` are JSON; for `findings`, see `describeFindings`. `corrects`: the
- * run and the source whose failed rows a new file holds, if it is a failed.csv that names them.
+ * `evidence` and `findings` are JSON. `corrects`: the run and the source whose failed rows the file contains, if it is a failed.csv that names them.
  */
 export type FileRead = {reader: Reader; rows: number; evidence: string; findings: string; corrects?: FailedRowsOrigin | undefined}
 
@@ -28,8 +27,8 @@ export const readNewSource = async ({storage, config}: FileDeps, file: NewFile):
 }
 
 /**
- * Reads another sheet of a workbook. If the sheet has the apostrophes or columns of reasons of failed.csv, it is read again without them.
- * `evidence`: the evidence of the sheet that was read before.
+ * Reads another sheet of a workbook. A sheet with the apostrophes or reason columns of failed.csv is read again without them. `evidence`: the
+ * evidence of the sheet that was read before.
  */
 export const readSheet = async (
   deps: FileDeps,
@@ -63,7 +62,7 @@ export const readSource = async (
       evidence: {
         ...(sniffed && {sniffed: sniffedFor(sniffed, file.workbook?.sheet.name)}),
         ...evidence,
-        // The candidates depend on the bytes, not on the chosen encoding.
+        // The encoding candidates depend on the bytes, not on the chosen encoding.
         ...(reader.format === 'csv' && {text: {...text, bad: bad.found()}}),
       },
     }
@@ -72,7 +71,7 @@ export const readSource = async (
   }
 }
 
-/** Returns the sniffed facts for a sheet. If another sheet is chosen, drops the note about the skipped first sheet. */
+/** Drops `passed`, the note about a skipped first sheet, if the sheet is not the sniffed one. */
 const sniffedFor = (sniffed: SniffedFile, sheet: string | undefined): SniffedFile => {
   if (!('passed' in sniffed) || sniffed.sheet === sheet) return sniffed
   const {passed: _, ...rest} = sniffed

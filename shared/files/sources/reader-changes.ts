@@ -8,8 +8,8 @@ type ReadResult = {reader: unknown; evidence: SourceEvidence}
 type ChosenEncoding = {encoding: string; how: 'stated' | 'template'}
 
 /**
- * Applies options to a source's reader. If the encoding changes, the acceptance of bad bytes ends unless the options accept them again. A
- * template's encoding is used only if the bytes do not show the file's encoding and no user has chosen it.
+ * If the encoding changes, `badBytes` is removed unless the options set it again. `keptEncoding`, the template's encoding, is used only if the bytes
+ * do not show the encoding and no user has chosen one.
  */
 export const changeReader = (
   source: ReadResult,

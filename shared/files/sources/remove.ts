@@ -4,8 +4,7 @@ import type {SourceDeps} from './add.ts'
 import {findImportSource, lockOpenImport, type OfSource} from './find.ts'
 
 /**
- * Removes a source. If flows read the source, they are kept and the import becomes a draft. The stored file is deleted too, unless another
- * source or the snapshot of a run names it. A file that is kept is deleted with its last source or with the import.
+ * If flows read the source, keeps them and makes the import a draft. Deletes the stored file too, unless another source or a run's snapshot names it.
  */
 export const removeSource = async ({db, storage}: Pick<SourceDeps, 'db' | 'storage'>, place: OfSource): Promise<void> => {
   const free = await db.transaction(async tx => {

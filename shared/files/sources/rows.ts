@@ -8,9 +8,9 @@ import {openBadBytes} from '../text/bad-bytes.ts'
 import {evidenceOf} from './evidence.ts'
 import {fileGone} from './read.ts'
 
-/** Time limit of a read. Every read starts at the first row: about 4 s to row 1,000,000 of a CSV file, 12 s in a workbook. */
+/** Every read starts at the first row. Row 1,000,000 is reached after about 4 s in a CSV file and 12 s in a workbook. */
 const longestMs = 30_000
-/** The most cell characters of a page. The first row that exceeds this limit begins the next page. A page has at least one row. */
+/** Maximum characters in the cells of a page. A page has at least one row. The first row that exceeds the limit begins the next page. */
 const mostCharacters = 4 * 1024 ** 2
 
 /** `numbers`: if set, only rows with these numbers are returned, and `from` and `limit` have no effect. */
@@ -55,10 +55,7 @@ const read = async (deps: FileDeps, source: PreviewedRows, page: Page) => {
 
 const sizeOf = ({cells, read = cells, stored = read}: FileRow) => [...cells, ...stored].reduce((sum, {length}) => sum + length, 0)
 
-/**
- * Returns one row of the preview. `raw` has the stored values by column of the file. `values` has the cleaned values by column of the
- * source; columns that cleaning added come last.
- */
+/** `raw`: the stored values in the order of the file's columns. `values`: the cleaned values, with columns that cleaning added last. */
 const shape = ({rowNumber, cells, read = cells, stored = read, ragged, struck}: FileRow) => ({
   rowNumber,
   values: cells,

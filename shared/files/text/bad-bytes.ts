@@ -3,8 +3,8 @@ import {badPlace} from './decoder.ts'
 const mostRows = 20
 
 /**
- * Bytes of a file that are invalid in its encoding. `places`: the number of places with such bytes. `rows`: the number of rows with such places.
- * `firstRows`: the first 20 of these rows. `header`: whether the header has such places.
+ * `places`: the number of places with bytes that are invalid in the file's encoding. `rows`: the number of rows with such places. `firstRows`: the
+ * numbers of the first 20 such rows. `header`: whether the header has such places.
  */
 export type BadBytesFound = {places: number; rows: number; firstRows: number[]; header: boolean}
 

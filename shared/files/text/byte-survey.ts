@@ -2,24 +2,20 @@ import {isAscii, isUtf8} from 'node:buffer'
 import {countBeyondAscii, cutLength, scanUtf8} from './utf8-scan.ts'
 
 /**
- * Facts about the encoding from all bytes of a file. `valid`: number of valid UTF-8 characters beyond ASCII. `invalid`: number of places that
- * are not UTF-8. `cutBytes`: number of bytes of an incomplete character at the end. `excerpts`: short pieces with bytes beyond ASCII, pieces
- * that are not UTF-8 first. Each piece begins with a cell or a word, and has at most 120 bytes.
+ * `valid`: number of UTF-8 characters beyond ASCII. `invalid`: number of places that are not UTF-8. `cutBytes`: number of bytes of an incomplete
+ * character at the end. `excerpts`: pieces of at most 120 bytes that contain bytes beyond ASCII, each from the start of a cell or word. Pieces that
+ * are not UTF-8 come first.
  */
 export type Survey = {valid: number; invalid: number; cutBytes: number; excerpts: Buffer[]}
 
 const mostInvalidBytes = 32_768
 const mostValid = 5
 const longestExcerpt = 120
-/**
- * Limits on the bytes at which an excerpt is looked for, and on the valid excerpts found. Repeated excerpts count too, which limits the work on
- * repetitive files.
- */
+/** Maximum attempts to find an excerpt, and maximum valid excerpts found, repeated ones included. They limit the work on repetitive files. */
 const [mostLooks, mostValidLooks] = [100_000, 1_000]
-/** The most bytes that are kept of a cell that continues in the next chunk. A cell with more such bytes is skipped. */
+/** Maximum bytes of an unfinished cell that are kept for the next chunk. A longer cell is skipped. */
 const longestCell = 1_024
 
-/** Examines every byte of a file as it streams through, in constant memory. */
 export const openSurvey = () => {
   const counts = {valid: 0, invalid: 0}
   const excerpts = openExcerpts()

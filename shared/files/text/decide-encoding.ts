@@ -4,7 +4,7 @@ import type {CsvSniffed} from './sniff.ts'
 
 type Encoding = Pick<CsvSniffed, 'encoding' | 'how'>
 
-/** Decides the encoding from all bytes of a file. `begun`: the encoding found from the first bytes and from the encodings that were named. */
+/** Decides the encoding from all bytes of a file. `begun`: the result of `sniffEncoding`, which knows only the first bytes. */
 export const decideEncoding = (begun: Encoding, survey: Survey): Encoding => {
   const {valid, invalid, cutBytes} = survey
   const isNamed = begun.how === 'content type' || begun.how === 'template'
@@ -19,15 +19,14 @@ export const decideEncoding = (begun: Encoding, survey: Survey): Encoding => {
 const question: Encoding = {encoding: 'utf-8', how: 'fallback'}
 
 /**
- * Whether the bytes are UTF-8 apart from damage: at least as many valid characters beyond ASCII as invalid places. Text in another encoding is
- * almost never valid UTF-8 by chance, so a few damaged bytes do not exclude UTF-8. A single byte beyond ASCII at the end of the file, and no
- * other, is not enough.
+ * Text in another encoding is almost never valid UTF-8 by chance, so a few invalid places do not exclude UTF-8. A single byte beyond ASCII at the end
+ * of the file is not enough.
  */
 const isMostlyUtf8 = ({valid, invalid, cutBytes}: Survey) => valid >= invalid && (invalid > 0 || valid > 0 || cutBytes !== 1)
 
 /**
- * Whether the bytes contradict the encoding that a content type or a template names. A file whose bytes beyond ASCII are all valid UTF-8 was not
- * saved in another encoding. `encoding` is `utf-8` if UTF-16 or UTF-32 was named, but the first bytes have no zero bytes.
+ * A file whose bytes beyond ASCII are all valid UTF-8 was not saved in the named encoding. `encoding` is `utf-8` if UTF-16 or UTF-32 was named but
+ * the first bytes have no zero byte.
  */
 const isContradicted = ({encoding}: Encoding, {valid, invalid, cutBytes}: Survey) =>
   encoding === 'utf-8' || (valid > 0 && invalid + cutBytes === 0)

@@ -3,12 +3,12 @@ import iconv from 'iconv-lite'
 import {isWide} from './encoding.ts'
 import {cutLength, scanUtf8} from './utf8-scan.ts'
 
-/** Placeholder for undecodable bytes, replaced by U+FFFD once the row is known. Valid text does not use this noncharacter. */
+/** Placeholder for undecodable bytes, which `BadBytes.restore` replaces by U+FFFD. Valid text does not contain this noncharacter. */
 export const badPlace = '\ufdd0'
 
 /**
- * A decoded piece. `bad`: the number of bad places. `from` and `badByte`: the byte offsets of the text and of its first bad place in the file,
- * known for UTF-8 only. `cut`: a bad place in this piece is an incomplete character at the end of the file.
+ * `bad`: the number of undecodable places. `from` and `badByte`: the byte offsets in the file of the text and of its first undecodable place, known
+ * for UTF-8 only. `cut`: an undecodable place in this piece is an incomplete character at the end of the file.
  */
 export type DecodedText = {text: Buffer; bad: number; from?: number; badByte?: number; cut?: boolean}
 export type Decoder = {decode(piece: Buffer): DecodedText; end(): DecodedText}
@@ -22,7 +22,6 @@ export const openDecoder = (encoding: string): Decoder => {
 
 const badBytes = Buffer.from(badPlace)
 
-/** Decodes UTF-8. Valid text is checked and passed on unchanged. */
 const openUtf8 = (): Decoder => {
   let rest: Buffer = Buffer.alloc(0)
   let before = 0
@@ -51,7 +50,7 @@ const withoutBad = (bytes: Buffer, before: number): DecodedText => {
   return {text: Buffer.concat([...parts, bytes.subarray(good)]), bad, badByte}
 }
 
-/** Decodes UTF-16 and UTF-32. A lone surrogate and an invalid code point are bad places. */
+/** A lone surrogate and an invalid code point are undecodable places. */
 const openWide = (encoding: string): Decoder => {
   const width = encoding.startsWith('utf-16') ? 2 : 4
   const isBig = encoding.endsWith('be')
@@ -73,7 +72,7 @@ const isHighSurrogate = (unit: number) => unit >= 0xd800 && unit <= 0xdbff
 
 const readUtf16 = (bytes: Buffer, isBig: boolean) => (isBig ? Buffer.from(bytes).swap16() : bytes).toString('utf16le')
 
-/** Decodes UTF-32. An invalid code point becomes a lone surrogate, and lone surrogates are replaced later. */
+/** An invalid code point becomes a lone surrogate, which `replaceHalves` replaces. */
 const readUtf32 = (bytes: Buffer, isBig: boolean) => {
   const parts: string[] = []
   for (let at = 0; at < bytes.length; at += 4) {
@@ -93,10 +92,7 @@ const replaceHalves = (text: string): DecodedText => {
   return {text: Buffer.from(replaced), bad}
 }
 
-/**
- * Encodings that are decoded by iconv, because Node decodes them only in part: EUC-KR without the Windows extension, Big5 without the Hong
- * Kong and ETEN characters.
- */
+/** Node lacks parts of these encodings: the Windows extension of EUC-KR, and the Hong Kong and ETEN characters of Big5. */
 const byIconv: Record<string, string> = {'euc-kr': 'cp949', big5: 'big5'}
 
 const openLegacy = (encoding: string): Decoder => {
@@ -115,10 +111,7 @@ const decodeByIconv = (name: string) => {
   return (piece?: Buffer) => (piece ? decoder.write(piece) : (decoder.end() ?? ''))
 }
 
-/**
- * Replaces and counts U+FFFD, which decoders write for bytes that they cannot decode. Only gb18030 can encode U+FFFD itself, and it then counts
- * as undecodable too.
- */
+/** Decoders write U+FFFD for undecodable bytes. gb18030 can also encode U+FFFD; such a character is reported as undecodable too. */
 const replaceLost = (text: string): DecodedText => {
   const parts = text.split('\ufffd')
   return {text: Buffer.from(parts.length > 1 ? parts.join(badPlace) : text), bad: parts.length - 1}

@@ -3,7 +3,7 @@ import type {Survey} from './byte-survey.ts'
 import {badPlace, openDecoder} from './decoder.ts'
 import {findEncoding} from './encoding.ts'
 
-/** A possible encoding of the file. `samples`: some cells of the file, decoded in this encoding. */
+/** `samples`: some cells of the file, decoded in this encoding. */
 export type EncodingCandidate = {encoding: string; samples: string[]}
 
 /** Single-byte encodings, in the order in which they are offered if the bytes do not distinguish them. */
@@ -30,15 +30,12 @@ const multiByte = ['shift_jis', 'euc-jp', 'gb18030', 'big5', 'euc-kr']
 
 const mostSamples = 5
 const sampleCharacters = 60
-/**
- * An encoding is left out if more than this share of the bytes beyond ASCII would be wrong. The share is not 0, because a file may be damaged.
- */
+/** Maximum share of wrong bytes among the bytes beyond ASCII. The share is not 0, because a file may be damaged. */
 const mostWrong = 1 / 20
 
 /**
- * Finds the encodings in which the file can be read almost without errors, most likely first. `utf-8` is included if any character beyond ASCII
- * is valid UTF-8, or if the file ends after two or more bytes of one. The encoding `declared` is always included. If no encoding fits, returns
- * `windows-1252`.
+ * Finds the encodings in which the file has almost no errors, most likely first. `declared` is always included. `utf-8` is included if the file has a
+ * valid UTF-8 character beyond ASCII, or ends after two or more bytes of one. If nothing fits, returns `windows-1252`.
  */
 export const findCandidates = async (
   bytes: AsyncIterable<Uint8Array>,
@@ -50,7 +47,7 @@ export const findCandidates = async (
   const names = new Set([...fitting, ...(declared ? [declared] : []), ...(isUtf8Possible ? ['utf-8'] : [])])
   if (names.size === 0) names.add('windows-1252')
   const ranks = rankByDetector(survey.excerpts)
-  // UTF-8 comes first if it has at least as many valid characters as invalid places; otherwise it comes last.
+  // UTF-8 comes first if it has at least as many valid characters as invalid places, else last.
   ranks.set('utf-8', survey.valid >= survey.invalid ? 1_000 : -1)
   return [...names]
     .toSorted((a, b) => (ranks.get(b) ?? 0) - (ranks.get(a) ?? 0))
@@ -64,7 +61,7 @@ const samplesOf = (excerpts: Buffer[], encoding: string): string[] =>
     return [...text].slice(0, sampleCharacters).join('')
   })
 
-/** Ranks encodings by the detector's confidence. The ranks are only a proposal, because a user chooses. */
+/** Ranks encodings by the detector's confidence. The ranks only order the list from which a user chooses. */
 const rankByDetector = (excerpts: Buffer[]): Map<string, number> => {
   const ranks = new Map<string, number>()
   const sample = Buffer.concat(excerpts.flatMap(excerpt => [excerpt, Buffer.from('\n')]))
@@ -77,7 +74,10 @@ const rankByDetector = (excerpts: Buffer[]): Map<string, number> => {
   return ranks
 }
 
-/** Whether every byte beyond ASCII is between ASCII letters, digits or blanks, as an accented letter is. A two-byte character usually is not. */
+/**
+ * Whether every byte beyond ASCII has only ASCII letters, digits or blanks next to it, as in Western text. Two-byte characters usually fail this
+ * test.
+ */
 const isSingleLetters = (excerpt: Buffer) =>
   !/[\x80-\xff]{2}|[\x80-\xff][^\w\s]|[\x80-\xff]_|[^\w\s][\x80-\xff]/.test(excerpt.toString('latin1'))
 

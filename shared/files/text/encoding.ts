@@ -29,17 +29,13 @@ export const findEncoding = (label: string): string | null => {
   }
 }
 
-/** Returns the encoding whose byte order mark begins the file, or null. */
 export const findMarked = (start: Uint8Array): string | null =>
   byteOrderMarks.find(([, mark]) => mark.every((byte, index) => start[index] === byte))?.[0] ?? null
 
-/** Whether an encoding uses at least two bytes for every character. */
 export const isWide = (encoding: string) => encoding.startsWith('utf-16') || encoding.startsWith('utf-32')
 
-/** Whether both encodings are UTF-16 or both are UTF-32. They may differ in byte order; a byte order mark then overrides the stated encoding. */
 export const isSameFamily = (one: string, other: string) => isWide(one) && one.slice(0, 6) === other.slice(0, 6)
 
-/** Returns the `charset` of a content type such as `text/csv; charset="shift_jis"`, or undefined. */
 export const findCharset = (contentType = ''): string | undefined => {
   const [, quoted, plain] = /;\s*charset\s*=\s*(?:"([^"]*)"|([^\s;"]*))/i.exec(contentType) ?? []
   return quoted ?? plain

@@ -9,7 +9,8 @@ const foreign: [string, string][] = [
 ]
 
 /**
- * Detects the format from the file's first bytes; unknown formats count as CSV. Throws for known formats that cannot be read, and names them.
+ * Detects the format from the file's first bytes. An unknown format is read as CSV. For a known format that cannot be read, the refusal names the
+ * format.
  */
 export const formatOf = (sample: Uint8Array): 'csv' | 'xlsx' => {
   const start = Buffer.from(sample.subarray(0, 8)).toString('latin1')
@@ -20,10 +21,7 @@ export const formatOf = (sample: Uint8Array): 'csv' | 'xlsx' => {
   return 'csv'
 }
 
-/**
- * Builds the refusal of an OLE compound file. A file with the stream `EncryptedPackage` is a workbook with a password. Any other file counts as
- * an old .xls workbook.
- */
+/** An OLE compound file with the stream `EncryptedPackage` is a workbook with a password. Any other is assumed to be an old .xls workbook. */
 const compound = (sample: Uint8Array) =>
   Buffer.from(sample).includes(Buffer.from('EncryptedPackage', 'utf16le'))
     ? new Refusal('FILE_ENCRYPTED', 'The workbook is protected by a password. Save it without one and send that')

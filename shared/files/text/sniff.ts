@@ -8,16 +8,12 @@ import {decodeSample} from './text.ts'
 
 export const sampleBytes = 65_536
 
-/**
- * The detected properties of a CSV file. `how` and `delimiterHow` say how a property was found. The UI shows them, so that a user can correct
- * the property.
- */
+/** `how` and `delimiterHow` say how the encoding and the delimiter were found. The UI shows them, so that a user can correct the reader. */
 export type CsvSniffed = {
   encoding: string
   /**
-   * How the encoding was found. `stated`: by the caller, for this file. `content type`: by the charset that was sent with the file.
-   * `template`: kept by the template. `ascii`: the file has nothing beyond ASCII. `fallback`: the bytes do not show the encoding, so a user
-   * must choose it; until then the encoding is a proposal.
+   * `stated`: the caller set the encoding for this file. `content type`: the charset that was sent with the file. `template`: the encoding stored in
+   * the template. `ascii`: the file has nothing beyond ASCII. `fallback`: the bytes do not show the encoding, so a user must choose one.
    */
   how: 'stated' | 'content type' | 'template' | 'byte order mark' | 'utf-8' | 'ascii' | 'zero bytes' | 'fallback'
   delimiter: string
@@ -29,8 +25,8 @@ export type CsvSniffed = {
 export type NamedEncodings = {charset?: string | undefined; kept?: string | undefined}
 
 /**
- * Resolves the first reader. Stated options are kept; the others are sniffed from the file's first 64 KiB. If an encoding is not stated,
- * named or shown by these bytes, UTF-8 is assumed until the whole file is read.
+ * Keeps stated options and sniffs the others from the first 64 KiB of the file. If no encoding is stated, named or shown by these bytes, UTF-8 is
+ * assumed until the whole file is read.
  */
 export const resolveReader = (
   sample: Uint8Array,
@@ -48,9 +44,9 @@ export const resolveReader = (
       : countDelimiters(text, {quote: stated.quote, skipRows, comment: stated.comment, cut: sample.length >= sampleBytes})
   const {badBytes, ...others} = stated
   const hasReasons = stated.headerRow !== false && hasReasonColumns(text, {delimiter, skipRows})
-  // failed.csv has an apostrophe before cells that look like formulas, but the sample of a long one may have no such cell. A failed.csv of an
-  // earlier build has no columns of reasons and begins with `sep=,`. So a file with these columns, and a long file with `sep=,`, count as files
-  // with apostrophes.
+  // failed.csv has an apostrophe before cells that look like formulas, but the sample of a long file may contain none. So a file with reason columns
+  // is assumed to have apostrophes. A long file that begins with `sep=,` is treated alike, because a failed.csv of an earlier build begins this way
+  // and has no reason columns.
   const isGuarded = hasGuards(text, delimiter) || hasReasons || (separator === ',' && sample.length >= sampleBytes)
   const reader = consistent({
     ...(hasReasons && {reasons: 'remove'}),
@@ -64,9 +60,7 @@ export const resolveReader = (
   return {reader, sniffed: {encoding, how, delimiter, delimiterHow, skipRows}}
 }
 
-/**
- * Checks the reader, because stated and sniffed options can contradict each other: for example a comment that begins with the delimiter.
- */
+/** Stated and sniffed options can contradict each other, for example a comment mark that begins with the delimiter. */
 const consistent = (options: CsvOptions) => checked({...options, format: 'csv'}) as CsvReader
 
 export const checked = (options: object): Reader => {
@@ -82,8 +76,8 @@ export const checked = (options: object): Reader => {
 type NamedEncoding = NamedEncodings & {stated?: string | undefined}
 
 /**
- * Finds the encoding from a sample. In order of precedence: the stated encoding, a byte order mark, the charset of the content type, the
- * template's encoding, zero bytes. Otherwise it is UTF-8.
+ * Order of precedence: the stated encoding, a byte order mark, the charset of the content type, the template's encoding, zero bytes. The default is
+ * UTF-8.
  */
 export const sniffEncoding = (sample: Uint8Array, {stated, charset, kept}: NamedEncoding = {}): Pick<CsvSniffed, 'encoding' | 'how'> => {
   const marked = findMarked(sample)
@@ -98,16 +92,13 @@ export const sniffEncoding = (sample: Uint8Array, {stated, charset, kept}: Named
   return wide ? {encoding: wide, how: 'zero bytes'} : {encoding: 'utf-8', how: 'utf-8'}
 }
 
-/**
- * Returns the encoding of a label, but null for UTF-8 and unknown labels. The bytes show UTF-8 anyway, and clients name UTF-8 without checking
- * the file.
- */
+/** Returns null for UTF-8 and unknown labels. Clients name UTF-8 without checking the file, and the bytes show UTF-8 anyway. */
 const findOther = (label: string | undefined) => {
   const encoding = label === undefined ? null : findEncoding(label)
   return encoding === 'utf-8' ? null : encoding
 }
 
-/** Returns the encoding, or UTF-8 if the bytes exclude it. UTF-16 and UTF-32 have zero bytes at least in delimiters and line ends. */
+/** Returns UTF-8 instead of UTF-16 or UTF-32 if the sample has no zero byte. Their delimiters and line ends contain zero bytes. */
 const ifFitting = (sample: Uint8Array, encoding: string) => (isWide(encoding) && !sample.includes(0) ? 'utf-8' : encoding)
 
 /** Detects UTF-16. In Western text, most two-byte characters have a zero byte, always in the same position. */

@@ -3,19 +3,18 @@ import type {SniffedFile} from '../new-file.ts'
 import {Reader} from '../reader.ts'
 import type {CsvSniffed} from './sniff.ts'
 
-/** Facts about a file's text. Files that older builds read have no `text`. */
+/** Files that older builds read have no `text`. */
 export type TextFacts = {reader: unknown; sniffed?: SniffedFile | undefined; text?: TextEvidence | undefined}
 
 /**
- * A problem of a file's text, which blocks runs. `encoding`: a user must choose the encoding. `undecodable`: bytes are not valid in the
- * encoding, and a user must accept them.
+ * A problem that blocks runs. `encoding`: a user must choose the encoding. `undecodable`: a user must accept bytes that are invalid in the encoding.
  */
 export type TextProblem = {kind: 'encoding' | 'undecodable'; column: null; message: string; fix: string}
 
 export const textProblems = (facts: TextFacts): TextProblem[] =>
   [encodingProblem(facts), undecodableProblem(facts)].filter(problem => problem !== null)
 
-/** Whether a user still has to choose the encoding: the bytes do not show it, and no user has chosen it since. */
+/** The encoding is open if the bytes do not show it and no user has chosen one since. */
 export const isEncodingOpen = ({reader: stored, sniffed}: TextFacts): boolean => {
   const reader = Reader.parse(stored)
   if (reader.format !== 'csv' || !sniffed || !('encoding' in sniffed)) return false

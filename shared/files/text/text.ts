@@ -2,8 +2,8 @@ import {isUtf8} from 'node:buffer'
 import {badPlace, type DecodedText, openDecoder} from './decoder.ts'
 
 /**
- * The error of bytes that are invalid in the encoding, or of a NUL. `byte`: the offset from 0, known for UTF-8 only. `cut`: the file ends within
- * a character.
+ * Thrown for bytes that are invalid in the encoding, and for a NUL. `byte`: the offset from 0, known for UTF-8 only. `cut`: the file ends within a
+ * character.
  */
 export class TextFault extends Error {
   override name = 'TextFault'
@@ -20,8 +20,8 @@ export class TextFault extends Error {
 export type TextOptions = {
   encoding: string
   /**
-   * Called once for each decoded piece that has undecodable places, with their number in this piece. Each place becomes the character
-   * `badPlace`. Without `onBad`, the first undecodable place throws a TextFault.
+   * Called for each decoded piece with undecodable places, with their number. Each place becomes the character `badPlace`. Without `onBad`, the first
+   * undecodable place throws a TextFault.
    */
   onBad?: ((places: number) => void) | undefined
 }
@@ -51,7 +51,7 @@ function* untilFault({text, bad, from, badByte, cut = false}: DecodedText, onBad
   if (badAt >= 0) throw new TextFault('FILE_ENCODING', {cut, ...(badByte !== undefined && {byte: badByte})})
 }
 
-/** Decodes the first bytes of a file for inspection. An incomplete character at the end is dropped. */
+/** Drops an incomplete character at the end of the sample. */
 export const decodeSample = (sample: Uint8Array, encoding: string): string => {
   const bytes = Buffer.from(sample.buffer, sample.byteOffset, sample.byteLength)
   const text = isUtf8(bytes) && encoding === 'utf-8' ? bytes : openDecoder(encoding).decode(bytes).text

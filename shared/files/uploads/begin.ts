@@ -10,7 +10,7 @@ import {explainLift, mostBytesOf, type SourceDeps} from '../sources/add.ts'
 import {lockOpenImport} from '../sources/find.ts'
 
 const mostUnfinished = 10
-/** The most bytes of all unfinished uploads of an org together, as a multiple of the largest file that plan and deployment allow. */
+/** Maximum total bytes of an org's unfinished uploads, as a multiple of the largest file that plan and deployment allow. */
 const mostLargestFiles = 20
 
 type BeginUploadInput = {
@@ -24,8 +24,8 @@ type BeginUploadInput = {
 }
 
 /**
- * Begins an upload in parts. Checks the size, the slot, and that no run on the import is active, so that an upload is not refused only after its
- * last part. Throws `UPLOAD_LIMIT` if the import has ten unfinished uploads, or if those of the org have too many bytes.
+ * Before any part is sent, checks the size, the template slot and that no run on the import is active. Throws `UPLOAD_LIMIT` if the import has ten
+ * unfinished uploads, or if the org's unfinished uploads have too many bytes.
  */
 export const beginUpload = async (
   {db, config}: Pick<SourceDeps, 'db' | 'config'>,
@@ -33,7 +33,7 @@ export const beginUpload = async (
 ): Promise<UploadRow> => {
   const {limits} = await findPlan(db, org)
   const maxBytes = mostBytesOf(config, limits)
-  if (size > maxBytes && (await findImport(db, {org, id: importId}))) await explainLift(db, org, tooLarge(maxBytes))
+  if (size > maxBytes && (await findImport(db, {org, id: importId}))) await explainLift({db, config}, org, tooLarge(maxBytes), size)
   return db.transaction(async tx => {
     const {no: importNo, slots} = await lockOpenImport(tx, {org, importId})
     if (slot !== undefined) chooseSlot(slotsOf({slots}), {named: slot, sources: []})

@@ -5,7 +5,7 @@ import {Refusal} from '../../errors.ts'
 
 export type OfUpload = {org: string; importId: string; uploadId: string}
 
-/** Finds the import of an upload, even if a run on the import is active. An upload cannot begin or be finished meanwhile. */
+/** Also succeeds during a run on the import, although no upload can begin or finish then. */
 export const findImportForUploads = async (db: Db, {org, importId}: Omit<OfUpload, 'uploadId'>): Promise<Import> => {
   const found = await findImport(db, {org, id: importId})
   if (!found) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')

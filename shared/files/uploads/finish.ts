@@ -13,15 +13,15 @@ import {findImportUpload, type OfUpload, refuseGone} from './find.ts'
 const partsPerLook = 100
 
 type FinishedUpload = {source: ReadSource; filled: FilledSlot | null}
-/** Options that replace those of the begun upload, so that a file that could not be read need not be sent again. */
+/** Options that replace the options of the begun upload. With them, a file that could not be read need not be sent again. */
 type Otherwise = {slot?: string | undefined; reader?: ReaderOptions | undefined}
 
 const underWay = new Map<string, {how: string; finished: Promise<FinishedUpload>}>()
 
 /**
- * Ingests the uploaded parts like a file sent in one request. Finishing is idempotent: of concurrent requests with equal options, one creates
- * the source and all get the same answer. A request with other options gets BUSY while this process finishes the upload. If a process dies
- * between creating the source and filling the slot, the next request fills the slot. A process never reads one upload twice at the same time.
+ * Ingests the uploaded parts like a file sent in one request. Concurrent requests with equal options create one source and get the same answer. A
+ * request with other options gets BUSY while this process finishes the upload. If a process dies before the template slot is filled, the next request
+ * fills it.
  */
 export const finishUpload = async (deps: SourceDeps, place: OfUpload, otherwise: Otherwise = {}): Promise<FinishedUpload> => {
   const {org, importId, uploadId} = place
@@ -79,15 +79,13 @@ const lockFinished = async (deps: SourceDeps, {org, importId}: OfUpload, upload:
   }
   const given = {label: label ?? undefined, reader: (reader ?? undefined) as ReaderOptions | undefined}
   return addFile(deps, place, slot ?? undefined, {name, ...given, body: parts.body, onSource}).catch(error => {
-    // The body is destroyed, so that the remaining parts of a refused file are not read.
+    // Do not read the remaining parts of a refused file.
     parts.body.destroy()
     throw parts.failure ?? error
   })
 }
 
-/**
- * Returns the parts as one stream, which opens one part at a time. `failure`: an error of reading the parts, which is not the fault of the file.
- */
+/** Opens one part at a time. `failure`: an error of reading the parts from storage, which is not an error of the file. */
 const openParts = (deps: SourceDeps, upload: UploadRow) => {
   const opened: {body: Readable; failure: unknown} = {body: Readable.from(read(), {objectMode: false}), failure: undefined}
   async function* read() {

@@ -9,13 +9,13 @@ import {leastPartBytes, partBytes} from './describe.ts'
 import {findImportUpload, type OfUpload, refuseGone} from './find.ts'
 
 type PartDeps = Pick<SourceDeps, 'db' | 'storage'>
-/** A part as sent. `sha256` is the digest that the sender states. */
+/** `sha256`: the digest that the sender states. */
 type SentPart = {offset: number; body: Readable; sha256?: Buffer | null}
 
 /**
- * Stores the bytes from `offset` on as one object, completely or not at all. Returns the upload's state, also if these bytes were stored before.
- * The key of the object is recorded as unassigned before the object is stored. The transaction that moves the offset assigns the key to the
- * upload. A periodic task removes objects whose key stays unassigned.
+ * Stores the bytes from `offset` as one object, completely or not at all. Returns the upload's state, also if the bytes were stored before. The
+ * object key is recorded as unassigned before the object is stored. The transaction that moves the offset assigns the key. A periodic task removes
+ * objects whose key stays unassigned.
  */
 export const keepPart = async (deps: PartDeps, place: OfUpload, {offset, body, sha256 = null}: SentPart): Promise<UploadRow> => {
   const {db} = deps
@@ -24,14 +24,13 @@ export const keepPart = async (deps: PartDeps, place: OfUpload, {offset, body, s
   if (offset < upload.kept || upload.kept === upload.bytes) return upload
   const key = `${place.org}/${place.importId}/${upload.id}-${offset}-${randomUUID()}`
   await insertLoose(db, key)
-  // If the removal fails too, the periodic task finds the object by its unassigned key.
   const bytes = await deps.storage.put(key, measured(body, {sha256, left: upload.bytes - offset})).catch(async error => {
     body.resume()
     await giveUp(deps, key).catch(() => {})
     throw error
   })
   atPoint('after_part')
-  // A transaction that failed here may have been committed, so the object is kept. Otherwise the periodic task removes the object.
+  // If this transaction throws, it may have been committed, so the object is kept. If it was rolled back, the periodic task removes the object.
   const isKept = await db.transaction(async tx => {
     if (!(await insertPart(tx, {uploadNo: upload.no, at: offset, bytes, key}))) return false
     await nameLoose(tx, [key])

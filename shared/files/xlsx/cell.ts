@@ -4,33 +4,35 @@ import type {SharedStrings} from './shared-strings.ts'
 import type {Styles} from './styles.ts'
 import {corrupt} from './zip.ts'
 
-/** A cell as written in the sheet. `text`: the text of its element `v` or `is`. `valued`: whether the cell has such an element. */
+/** `text`: the text of the element `v` or `is` of the cell. `valued`: whether the cell has such an element. */
 export type SheetCell = {column: number; type: string; style: number; text: string; formula: boolean; valued: boolean}
 
 /**
- * The kind of a cell: how the file stores the cell or, if different, how the number format displays a number. `date`: a date or time, or a
- * number displayed as one. `undated`: the cell is formatted as a date but has no valid date. `uncalculated`: a formula without a saved value.
- * For `percent`, `scaled` and `padded`, see `DisplayedNumber`.
+ * How the file stores the cell or, if different, how the number format displays its number. `date`: a date or time, or a number displayed as one.
+ * `undated`: formatted as a date, but without a valid date. `uncalculated`: a formula without a saved value. For `percent`, `scaled` and `padded`,
+ * see `DisplayedNumber`.
  */
 export type StoredKind = 'text' | 'date' | 'boolean' | 'error' | 'uncalculated' | 'undated' | DisplayedNumber['kind']
 
-/** Which value of a formatted number is read. `auto` reads the displayed value, but the stored value of numbers displayed in thousands. */
+/**
+ * Which value of a formatted number is read. `auto` reads the displayed value, but the stored value of scaled numbers, such as numbers displayed in
+ * thousands.
+ */
 export type Numbers = 'auto' | 'displayed' | 'stored'
-/** How the numbers of a column are read. If `as` is `number`, padded numbers lose their padding, unless `numbers` overrides this. */
+/** If `as` is `number` and `numbers` is `auto`, padded numbers lose their padding. */
 export type NumberReading = {numbers?: Numbers | undefined; as?: 'text' | 'number' | undefined}
 
 /**
- * A cell as read. `stored` is the text in the file. `plain` has the stored number in decimal digits, if the number format may change `text`.
- * `fault` says why the cell cannot be imported.
+ * `stored`: the text in the file. `plain`: the stored number in decimal digits, set if the number format may change `text`. `fault`: why the cell
+ * cannot be imported.
  */
 export type ReadCell = {text: string; stored: string; kind: StoredKind; plain?: string; fault?: string}
 
 export type CellContext = {strings: SharedStrings; styles: Styles; epoch: 1900 | 1904}
 
 /**
- * Returns a cell as text, as its format displays it. Numbers keep all digits of the file, except that percentages and scaled numbers keep 15
- * significant digits. Currency signs, digit grouping and rounding of a format are ignored. Dates are ISO 8601 by the workbook's epoch. A formula
- * gives its saved value.
+ * Returns a cell as its format displays it, without currency signs, digit grouping and rounding. Numbers keep all digits of the file, but percentages
+ * and scaled numbers keep 15 significant digits. Dates are ISO 8601 by the workbook's epoch. A formula gives its saved value.
  */
 export const readCell = ({type, style, text, formula, valued}: SheetCell, {strings, styles, epoch}: CellContext): ReadCell => {
   const as = (kind: StoredKind, value: string, stored = value): ReadCell => ({text: value, stored, kind})
@@ -51,10 +53,7 @@ export const readCell = ({type, style, text, formula, valued}: SheetCell, {strin
 /** The text that spreadsheet programs display for a number that is not a valid date. */
 const undated = '########'
 
-/**
- * The fault of a cell without a valid date. It does not contain the number, because messages are logged and the number may be personal
- * data.
- */
+/** The message does not contain the number, because messages are logged and the number may be personal data. */
 const undatedFault = 'The cell is formatted as a date or time, but its number is not a valid one. Correct the cell or its number format'
 
 const readDate = (format: NumberFormat, stored: string, epoch: 1900 | 1904): ReadCell | null => {

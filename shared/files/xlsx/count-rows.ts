@@ -3,15 +3,15 @@ import {readSheet} from './sheet.ts'
 import {readWorkbook, type Sheet} from './workbook.ts'
 import {openZip, type StoredObject} from './zip.ts'
 
-/** Limit on the rows that are read in all sheets together, which takes about a second. */
+/** Maximum rows read in all sheets together. Reading them takes about a second. */
 const mostRead = 100_000
 
-/** `rows`: the number of rows below the first row with a cell, up to the last row with a cell; left out if the rows were not counted. */
+/** `rows`: the number of rows after the first row with a cell, up to the last row with a cell. Undefined if the rows were not counted. */
 export type CountedSheet = Sheet & {rows?: number}
 
 /**
- * Counts the rows of all sheets except `read`. A sheet that cannot be read gets no count. If the rows of all sheets exceed `mostRead`, the sheet
- * that exceeds it and all later sheets get no count.
+ * Counts the rows of all sheets except `read`. A sheet that cannot be read gets no count. The sheet that exceeds `mostRead` and all later sheets get
+ * no count either.
  */
 export const countRowsOfOthers = async (object: StoredObject, read: string, unpacked: number): Promise<CountedSheet[]> => {
   const zip = await openZip(object, unpacked)

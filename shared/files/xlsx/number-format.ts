@@ -2,8 +2,8 @@
 export type DateKind = 'date' | 'time' | 'moment' | 'duration'
 
 /**
- * A number as its format displays it. `percent` and `scaled`: the displayed number has another value than the stored number. `padded`: the
- * displayed number has the same value in other characters.
+ * `percent` and `scaled`: the displayed number has another value than the stored number. `padded`: the displayed number has the same value in other
+ * characters.
  */
 export type DisplayedNumber = {kind: 'number' | 'percent' | 'scaled' | 'padded'; text: string}
 
@@ -13,7 +13,7 @@ type Section = {
   tokens: Token[]
   condition: Condition | null
   date: DateKind | null
-  /** Powers of ten from the stored number to the displayed number: 2 for each `%`. */
+  /** Powers of ten by which the displayed number is multiplied: 2 for each `%`. */
   percent: number
   /** Powers of ten by which commas after the last digit place divide: 3 for each comma. */
   scale: number
@@ -21,16 +21,13 @@ type Section = {
 }
 
 /**
- * A parsed number format. `date`: the kind of the first section, if it is a date; every number is then a date. `isPlain`: every number is
- * displayed as stored, apart from rounding, digit grouping and other characters such as currency signs.
+ * `date`: the kind of the first section if that section displays dates; then every number is a date. `isPlain`: every number is displayed as stored,
+ * apart from rounding, digit grouping and other characters such as currency signs.
  */
 export type NumberFormat = {date: DateKind | null; sections: Section[]; isPlain: boolean}
 
 const mostCharacters = 1_000
-/**
- * Matches the parts of a format code, in this order: quoted text, escapes, widths and fills, brackets, marks of several characters, one
- * character.
- */
+/** Parts of a format code, in this order: quoted text, escapes, widths and fills, brackets, marks of several characters, any other character. */
 const lexemes = /"([^"]*)"?|\\(.)|_(.)|\*.|\[([^[\]]*)\]|general|am\/pm|a\/p|e[+-]|./gis
 
 /** Parses a format code by ECMA-376 part 1, 18.8.31. Sections are separated by semicolons outside quotes. */
@@ -58,10 +55,7 @@ const addToken = (section: Pick<Section, 'tokens' | 'condition'>, [all, quoted, 
   else if (!text.startsWith('*')) tokens.push({type: 'literal', text: all})
 }
 
-/**
- * Adds a bracket to a section. `[$€-407]` is a currency, `[<=100]` a condition, `[h]` an elapsed time. Colours and other brackets display
- * nothing.
- */
+/** `[$€-407]` is a currency, `[<=100]` a condition, `[h]` an elapsed time. Colours and other brackets display nothing. */
 const addBracket = (section: Pick<Section, 'tokens' | 'condition'>, content: string) => {
   const [, operator, operand] = /^([<>=]{1,2})\s*(-?\d+(?:\.\d+)?)$/.exec(content) ?? []
   if (operator) section.condition = {operator, operand: Number(operand)}
@@ -91,8 +85,8 @@ const dateKindOf = (tokens: Token[]): DateKind | null => {
 }
 
 /**
- * Counts the commas that divide by 1,000: those after a digit place, with no other digit place before the point or the end. Other commas group
- * digits.
+ * Counts the commas that divide by 1,000. Such a comma follows a digit place, with no digit place between the comma and the point or the end. Other
+ * commas group digits.
  */
 const countScalingCommas = (tokens: Token[]) => {
   const isPlace = ({type}: Token) => type === 'place'
@@ -104,8 +98,8 @@ const countScalingCommas = (tokens: Token[]) => {
 }
 
 /**
- * Whether the format displays a fixed pattern of digits: padded with zeros (`00000`), or separated by other characters than those that group
- * digits (`000-00-0000`).
+ * Whether the format displays a fixed pattern of digits: padded with zeros (`00000`), or separated by characters that do not group digits
+ * (`000-00-0000`).
  */
 const isMask = (tokens: Token[], marks: string[]) => {
   if (marks.some(text => text !== '.' && text !== ',')) return false
@@ -139,8 +133,8 @@ const meets = ({operator, operand}: Condition, value: number) =>
 const decimal = /^([+-]?)(\d+)(?:\.(\d+))?$/
 
 /**
- * Returns a number in decimal digits as its format displays it, but never rounded to the decimal places of the format. A percentage is
- * multiplied by 100 for each `%`. A number that the digit places of the format would round stays as stored.
+ * Returns a number as its format displays it, but never rounds to the format's decimal places. A digit pattern with too few decimal places returns
+ * the number as stored.
  */
 export const displayNumber = (format: NumberFormat, digits: string): DisplayedNumber => {
   const [, sign, whole, fraction = ''] = decimal.exec(digits) ?? []
@@ -150,7 +144,7 @@ export const displayNumber = (format: NumberFormat, digits: string): DisplayedNu
   if (percent || scale) return {kind: scale ? 'scaled' : 'percent', text: shift({sign: sign!, whole, fraction}, percent - scale)}
   const text = section.isMask ? fillMask(section.tokens, whole, fraction) : null
   if (text === null) return {kind: 'number', text: digits}
-  // A section for negative numbers has its own sign.
+  // The section for negative numbers contains its sign already.
   const isSigned = sign === '-' && !(format.sections.length > 1 && section === format.sections[1] && !section.condition)
   const filled = isSigned ? `-${text}` : text
   return {kind: filled === digits ? 'number' : 'padded', text: filled}
@@ -177,7 +171,7 @@ const shift = ({sign, whole, fraction}: {sign: string; whole: string; fraction: 
 
 const withoutZeros = (decimals: string) => decimals.replace(/(?<!0)0+$/, '')
 
-/** Fills the places with digits from the right; surplus digits go to the first place. Returns null if the places would round the number. */
+/** Fills the places with digits from the right; surplus digits go to the first place. Returns null if there are too few decimal places. */
 const fillMask = (tokens: Token[], whole: string, fraction: string): string | null => {
   const integers = integerPart(tokens)
   const behind = tokens.slice(integers.length + 1)

@@ -9,16 +9,13 @@ import {corrupt, type Zip} from './zip.ts'
 const percentStyle = 1
 const content = 'content.xml'
 const rowsAtOnce = 500
-/** The most cells that one piece of XML may create, because all of them are in memory together. */
+/** Maximum cells that one piece of XML may create, because all of them are in memory together. */
 const mostCellsAtOnce = 1_000_000
 
-/**
- * Whether the ZIP file is an OpenDocument file. A text document counts too, but `listTables` finds no tables in it. Source: OpenDocument 1.3,
- * part 2 (packages) and part 3 (schema).
- */
+/** Also true for OpenDocument texts, in which `listTables` finds no tables. Source: OpenDocument 1.3, part 2 (packages) and part 3 (schema). */
 export const isOds = (zip: Zip): boolean => zip.has('mimetype') && zip.has(content)
 
-/** Lists the tables of a spreadsheet. The path of a table ends with `#` and the position of the table, from 0. */
+/** The path of a table ends with `#` and the position of the table, from 0. */
 export const listTables = async (zip: Zip, most: number): Promise<{name: string; isHidden: boolean; path: string}[]> => {
   if (zip.has('META-INF/manifest.xml')) await readXml('META-INF/manifest.xml', zip.open('META-INF/manifest.xml'), {open: refuseEncrypted})
   const hidden = new Set<string>()
@@ -48,7 +45,7 @@ const refuseEncrypted = (name: string) => {
 
 type RepeatedRow = SheetRow & {repeated: number}
 
-/** Yields the rows of a table in order. Repeated rows are expanded piece by piece, and each copy counts towards the unpack limit. */
+/** Expands repeated rows piece by piece. Each copy counts towards the unpack limit. */
 export async function* readTable(zip: Zip, path: string, end: SheetEnd): AsyncGenerator<SheetRow[], void, undefined> {
   const table = openTable(Number(path.slice(path.indexOf('#') + 1)), end)
   const xml = openXml(content, table)

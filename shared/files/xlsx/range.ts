@@ -2,7 +2,7 @@ import {maxRowCells} from '../row.ts'
 import {columnOf} from './sheet.ts'
 import {lastRow} from './sheet-row.ts'
 
-/** A range of cells. Columns count from 0, rows from 1; both ends are inclusive. `right` is null if the range has no last column. */
+/** Columns count from 0, rows from 1; both ends are inclusive. `right` is null if the range has no last column. */
 export type Range = {top: number; bottom: number; left: number; right: number | null}
 
 /** Parses `B3:F200`, `B3:F` and `B:F`. `B3` means all cells from B3 to the right and below. */

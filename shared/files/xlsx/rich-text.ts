@@ -33,7 +33,7 @@ export const openRichText = () => {
   }
 }
 
-/** Replaces the escapes by their characters. Escapes of NUL and of lone surrogates stay, because text cannot contain these characters. */
+/** Escapes of NUL and of lone surrogates stay, because text cannot contain these characters. */
 export const unescapeText = (text: string) =>
   text.includes('_x')
     ? text.replace(escaped, (all, hex: string) => {

@@ -5,10 +5,9 @@ const dayMs = 86_400_000
 const lastDay = {1900: 2_958_465, 1904: 2_957_003}
 
 /**
- * Converts a serial number to ISO 8601. A duration becomes hours, minutes and seconds. A number below 1 becomes a time without a date if its
- * kind is `time`, or if it is above 0 and the epoch is 1900. A `date` at midnight is returned without a time. Any other number gives date and
- * time, even if the format shows only one of them. Null: past the year 9999, below 0 except for durations, and on days 0 and 60 of the epoch
- * 1900, which do not exist.
+ * Converts a serial number to ISO 8601. A duration becomes hours, minutes and seconds. A number below 1 becomes a time if its kind is `time`, or if
+ * it is above 0 in the epoch 1900. A `date` at midnight has no time; any other number gives date and time. Null: past the year 9999, below 0 except
+ * for durations, and on days 0 and 60 of the epoch 1900, which do not exist.
  */
 export const isoOf = (serial: number, kind: DateKind, epoch: 1900 | 1904): string | null => {
   if (Math.abs(serial) >= lastDay[epoch] + 1) return null

@@ -9,11 +9,11 @@ import {openXml} from './xml.ts'
 import {corrupt, type Zip} from './zip.ts'
 
 const slabBytes = 64 * 1024
-/** Maximum number of bytes of slabs that are read back from the temporary file and kept in memory. The slab read first is dropped first. */
+/** Maximum bytes of slabs that are cached after reading them from the temporary file. The slab read first is dropped first. */
 const keptBytes = 4 * 1024 ** 2
 /** The positions of only every 16th string are stored. The other strings are found by the lengths of the strings before them. */
 const stride = 16
-/** Maximum of distinct strings: as many as 1,048,576 rows with 20 columns can have. */
+/** Maximum number of shared strings: 1,048,576 rows with 20 distinct strings each. */
 const mostStrings = 21_000_000
 
 export type SharedStrings = {at(index: number): string; spilled: boolean; close(): void}
@@ -27,13 +27,13 @@ const none: SharedStrings = {
 }
 
 /**
- * Reads the workbook's string table: in memory as UTF-8 up to `limit` bytes, beyond that in a temporary file. Each use of a string counts
- * towards the workbook's unpack limit, because many cells may refer to one long string.
+ * Keeps the string table in memory up to `limit` bytes, beyond that in a temporary file. Each use of a string counts towards the workbook's unpack
+ * limit, because many cells may refer to one long string.
  */
 export const readSharedStrings = async (zip: Zip, path: string | null, limit: number): Promise<SharedStrings> => {
   if (!path) return none
   const slabs = openSlabs(limit, zip.count)
-  /** The positions of every 16th string, each as two numbers: slab and start. */
+  /** Two numbers per stored position: slab and start. */
   const places: number[] = []
   let count = 0
   const add = (text: string) => {

@@ -4,13 +4,10 @@ import type {SheetCell} from './cell.ts'
 
 export const lastRow = 1_048_576
 
-/**
- * A row of a sheet. `number` counts from 1 as in the spreadsheet. Only cells with text or a formula are listed. A blank row may be missing or
- * have no cells.
- */
+/** `number` counts from 1 as in the spreadsheet. Only cells with text or a formula are listed. A blank row may be missing or have no cells. */
 export type SheetRow = {number: number; cells: SheetCell[]}
 
-/** Facts known at the end of the sheet. `merged` is the number of merged ranges. */
+/** `merged`: the number of merged ranges, complete at the end of the sheet. */
 export type SheetEnd = {merged: number}
 
 export const tooWide = (row: number) =>

@@ -6,7 +6,7 @@ import {lastRow, type SheetEnd, type SheetRow, tooLong, tooWide} from './sheet-r
 import {type Attributes, openXml} from './xml.ts'
 import {corrupt, type Zip} from './zip.ts'
 
-/** Yields the rows of a sheet in order. After each piece of XML, yields the rows that this piece completed. Counts merged ranges in `end`. */
+/** After each piece of XML, yields the rows that the piece completed. Counts merged ranges in `end`. */
 export async function* readSheet(zip: Zip, path: string, end: SheetEnd): AsyncGenerator<SheetRow[], void, undefined> {
   if (isOds(zip)) return yield* readTable(zip, path, end)
   let rows: SheetRow[] = []

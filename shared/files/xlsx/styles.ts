@@ -3,7 +3,7 @@ import {isOds} from './ods.ts'
 import {readXml} from './xml.ts'
 import {corrupt, type Zip} from './zip.ts'
 
-/** Maximum of styles. Spreadsheet programs allow 65,490. */
+/** Maximum number of styles. Spreadsheet programs allow 65,490. */
 const mostStyles = 70_000
 
 const [general, date, time, moment, duration, percent] = ['General', 'yyyy-mm-dd', 'h:mm', 'yyyy-mm-dd h:mm', '[h]:mm:ss', '0%'].map(
@@ -11,8 +11,8 @@ const [general, date, time, moment, duration, percent] = ['General', 'yyyy-mm-dd
 ) as [NumberFormat, NumberFormat, NumberFormat, NumberFormat, NumberFormat, NumberFormat]
 
 /**
- * Returns a built-in format by its number, including the formats of East Asian editions. Source: ECMA-376 part 1, 18.8.30. Currencies (5 to 8,
- * 37 to 44) and fractions (12, 13) count as General, which displays the stored number.
+ * Built-in formats by number, including the formats of East Asian editions. Source: ECMA-376 part 1, 18.8.30. Currencies (5 to 8, 37 to 44) and
+ * fractions (12, 13) are treated as General, which displays the stored number.
  */
 const builtIn = (id: number): NumberFormat => {
   if (id === 9 || id === 10) return percent
@@ -25,7 +25,7 @@ const builtIn = (id: number): NumberFormat => {
 export type Styles = NumberFormat[]
 
 export const readStyles = async (zip: Zip, path: string | null): Promise<Styles> => {
-  // The cells of an OpenDocument file name their type. Only percentages are displayed as another number.
+  // Cells of an OpenDocument file state their type. Only percentages need a format, because another number is displayed.
   if (isOds(zip)) return [general, percent]
   const styles: Styles = []
   if (!path) return styles

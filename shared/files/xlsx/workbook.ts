@@ -55,8 +55,8 @@ const readOds = async (zip: Zip): Promise<Workbook> => {
 }
 
 /**
- * Returns the sheet `name`; an exact match takes precedence over a match in another letter case. Throws SHEET_NOT_FOUND without a match. Without
- * a name, returns all visible sheets, or the first sheet if none is visible.
+ * Returns the sheet `name`. An exact match takes precedence over a match in another letter case. Without a name, returns all visible sheets, or the
+ * first sheet if none is visible.
  */
 export const listCandidates = ({sheets}: Workbook, name?: string): Workbook['sheets'] => {
   if (name === undefined) {
@@ -82,7 +82,7 @@ const findMain = async (zip: Zip) => {
   )
 }
 
-/** Reads the relationships of a part, and converts their targets to paths in the ZIP file. External targets are left out. */
+/** Converts the targets of relationships to paths in the ZIP file. Leaves out external targets. */
 const readRelationships = async (zip: Zip, part: string): Promise<WorkbookPart[]> => {
   const path = posix.join(posix.dirname(part), '_rels', `${posix.basename(part)}.rels`)
   if (!zip.has(path)) return []

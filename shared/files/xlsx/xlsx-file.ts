@@ -15,7 +15,7 @@ import {openZip, type StoredObject} from './zip.ts'
 
 export type WorkbookLimits = {
   unpacked: number
-  /** Bytes of shared strings held in memory; a larger table goes to a temporary file. */
+  /** Maximum bytes of shared strings in memory. A larger table goes to a temporary file. */
   strings: number
 }
 
@@ -23,7 +23,6 @@ export type StoredWorkbook = Partial<Record<StoredKind, number>>
 /** An example of a column: its first number whose displayed text differs from the stored text. */
 export type FormattedCells = {displayed: string; stored: string}
 export type WorkbookEvidence = {
-  /** The year from which the serial numbers of dates count days. */
   epoch: 1900 | 1904
   /** The number of merged ranges of the sheet. The first cell of each range has the value; the others are empty. */
   merged: number
@@ -44,7 +43,7 @@ export type XlsxFile = Table & {
   firstRows(): {number: number; cells: string[]}[]
 }
 
-/** The state of the apostrophes that failed.csv puts before a formula: whether they are removed, and whether one was found. */
+/** Apostrophes that failed.csv puts before cells that look like formulas. `areRemoved`: the reader removes them. `found`: a cell has one. */
 type Guards = {areRemoved: boolean; found: boolean}
 
 const cellsAtOnce = 250_000
@@ -55,8 +54,8 @@ export type NumbersOf = (column: string) => NumberReading
 type Options = Pick<XlsxReader, 'headerRow' | 'range' | 'apostrophes'> & {sheet?: string | undefined; numbersOf?: NumbersOf | undefined}
 
 /**
- * Opens a workbook and reads up to the header of the named sheet, or of the first visible sheet with rows. `rows` keeps the workbook open, so it
- * must be read to its end or closed with `return()`.
+ * Opens a workbook and reads up to the header of the named sheet, or of the first visible sheet with rows. `rows` keeps the workbook open, so read
+ * `rows` to the end or close it with `return()`.
  */
 export const openXlsx = async (object: StoredObject, reader: Options, limits: WorkbookLimits): Promise<XlsxFile> => {
   const zip = await openZip(object, limits.unpacked)
@@ -182,7 +181,7 @@ const headerIn = (rows: SheetRow[], {range: text}: Options, cells: Context) => {
   return proposed && {title: proposed.title, columns: proposed.columns, reader: {range: fromRow(text, rows[proposed.at]!.number)}}
 }
 
-/** Yields the rows of the range, and stops reading at its last row. */
+/** Stops reading at the last row of the range. */
 async function* within(sheet: AsyncIterable<SheetRow[]>, {top, bottom}: Range) {
   for await (const rows of sheet) {
     yield rows.filter(({number}) => number >= top && number <= bottom)
@@ -199,11 +198,10 @@ type TakenRows = {
   faults: FileRow['faults']
 }
 
-/** The settings for reading every cell as stored. Counting rows and reading column names use them. */
+/** Empty settings read every cell as stored, to count rows and to read column names. */
 const asStored: NumberReading[] = []
 const asWritten: NumberReading = {numbers: 'stored'}
 
-/** Reads the cells of the range up to the last non-empty one. */
 const cellsOf = ({number, cells}: SheetRow, {left, right}: Range, context: Context, modes: NumberReading[]): TakenRows => {
   const takenRows: TakenRows = {texts: [], stored: [], kinds: [], differs: false, characters: 0, faults: undefined}
   for (const cell of cells) {
@@ -238,7 +236,7 @@ const headerOf = (texts: string[], {headerRow}: Options, {left, right}: Range) =
   return Array.from({length: width}, (_, at) => (headerRow ? (texts[at] ?? '') : ''))
 }
 
-/** Numbers the rows below the header. Pads short rows and marks longer ones as ragged. Blank rows count only if a row with cells follows. */
+/** Pads rows shorter than the header and marks longer rows as ragged. Blank rows get numbers only if a row with cells follows. */
 const openRows = (file: XlsxFile, headerNumber: number) => {
   const width = file.columns.length
   let [rowNumber, last, filled] = [0, headerNumber, 0]

@@ -8,17 +8,14 @@ const deepest = 64
 const longestPiece = 4 * maxRowCharacters
 
 export type Attributes = Record<string, string>
-/** Handlers of XML events. The names of elements have no namespace prefix. */
+/** The names of elements have no namespace prefix. */
 export type Handlers = {
   open?(name: string, attributes: Attributes): void
   close?(name: string): void
   text?(text: string): void
 }
 
-/**
- * Parses an XML part piece by piece. Custom entities are not expanded, so the text cannot grow. Nesting depth and the length of a piece are
- * limited.
- */
+/** Does not expand custom entities, so the text cannot grow. Nesting depth and the length of a piece are limited. */
 export const openXml = (part: string, {open, close, text}: Handlers) => {
   const parser = new SaxesParser({position: false, xmlns: false} as const)
   let [depth, waiting] = [0, 0]
@@ -69,7 +66,6 @@ export const readXml = async (part: string, bytes: AsyncIterable<Buffer>, handle
 
 const localName = (name: string) => name.slice(name.indexOf(':') + 1)
 
-/** Returns the encoding of an XML part: UTF-16 if the first two bytes show it, else the declared encoding, else UTF-8. */
 const encodingOf = (bytes: Buffer) => {
   if (bytes[0] === 0xff || bytes[1] === 0) return 'utf-16le'
   if (bytes[0] === 0xfe || bytes[0] === 0) return 'utf-16be'

@@ -11,9 +11,8 @@ export type StoredObject = {storage: Pick<Storage, 'readRange' | 'size'>; key: s
 
 export type Zip = {
   has(path: string): boolean
-  /** The names of the entries, in the file's order. */
   paths: string[]
-  /** Yields the unpacked bytes of an entry. Names of entries are case-insensitive. */
+  /** Names of entries are case-insensitive. */
   open(path: string): AsyncGenerator<Buffer, void, undefined>
   /** Counts expanded bytes towards the unpack limit, for example a shared string once for each cell that refers to it. */
   count(bytes: number): void
@@ -57,7 +56,7 @@ export const openZip = async (object: StoredObject, limit: number): Promise<Zip>
   }
 }
 
-/** Reads from storage and keeps storage errors apart, because they do not mean that the file is corrupt. */
+/** Keeps a storage error in `failure`, because such an error does not mean that the file is corrupt. */
 class StoredReader extends RandomAccessReader {
   readonly #object: StoredObject
   failure: Error | null = null
@@ -104,7 +103,7 @@ const openCount = (limit: number) => {
   }
 }
 
-/** Unpacks an entry. Bytes beyond the declared size are counted but not yielded, and the entry is refused at its end. */
+/** Bytes beyond the declared size are counted but not yielded, and the entry is refused at its end. */
 const openUnpacking = (file: ZipFile, count: Zip['count']) => {
   return async function* (entry: Entry): AsyncGenerator<Buffer, void, undefined> {
     let [bytes, sum] = [0, 0]

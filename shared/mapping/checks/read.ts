@@ -11,8 +11,8 @@ import type {CheckProblem} from './problem.ts'
 type Page = {org: string; importId: string; cursor: string | undefined; limit: number}
 
 /**
- * Returns a page of the problems of the last finished check. `state` is that of the newest check, which may still be running. All other
- * values belong to the finished check. A cursor is valid until another check ends.
+ * `state` describes the newest check, which may still be running. All other values describe the last finished check. A cursor is valid until another
+ * check ends.
  */
 export const readChecks = async ({db, queue, ring}: {db: Db; queue: Queue; ring: KeyRing}, {org, importId, cursor, limit}: Page) => {
   const found = await findImport(db, {org, id: importId})

@@ -6,8 +6,8 @@ import {checkImport} from '../../jobs.ts'
 import {enqueue, type Queue} from '../../queue.ts'
 
 /**
- * Enqueues a check of the import, or returns the job that is already queued or running; null if that job ended just now. The job checks the
- * import as it is when the job starts. A check can run during a run of the import.
+ * Enqueues a check of the import as it is when the job starts. Returns the queued or running job if there is one, or null if that job ended just now.
+ * A check can run during a run of the import.
  */
 export const requestCheck = async (tx: Tx, queue: Queue, {org, importId}: {org: string; importId: string}): Promise<string | null> => {
   const found = await lockImport(tx, {org, id: importId})

@@ -20,7 +20,7 @@ export type Rules = {
 }
 
 export type RefusedValue = {ok: false; code: 'INVALID_VALUE' | 'TOO_LONG' | 'NOT_IN_PICKLIST' | 'AMBIGUOUS_VALUE'; message: string}
-/** The result of a conversion. `rounded`: the text has more decimal places than the field stores. */
+/** `rounded`: the text has more decimal places than the field stores. */
 export type ConvertedValue = {ok: true; value: unknown; rounded?: boolean} | RefusedValue
 export type Conversion = (text: string, field: FieldShape, rules: Rules) => ConvertedValue
 

@@ -8,8 +8,8 @@ type DateSettings = Pick<Settings, 'dateFormat' | 'timezone'>
 type DatedFlows = {flows: Flow[]; sources: SnapshotSource[]; modules: ReadonlyMap<string, DiscoveredModule>}
 
 /**
- * Adds the org's date format and time zone where the import states none. The format is for columns whose order of dates neither a person
- * nor the values decide. The time zone is for times without an offset. The default settings add nothing.
+ * The date format applies to columns whose date order is decided neither by a person nor by the values. The time zone applies to times without an
+ * offset. The default settings add nothing.
  */
 export const addDateDefaults = ({flows, sources, modules}: DatedFlows, settings: DateSettings): Pick<DatedFlows, 'flows' | 'sources'> => ({
   flows: settings.timezone === usualSettings.timezone ? flows : flows.map(flow => addZone(flow, modules, settings.timezone)),

@@ -32,7 +32,6 @@ const pivot = (text: string) => (Number(text) < 70 ? 2000 : 1900) + Number(text)
 
 type FormatPart = 'year' | 'month' | 'day' | 'dayName' | 'hour' | 'twelve' | 'minute' | 'second' | 'millisecond' | 'half' | 'offset'
 
-/** The tokens of date formats. Each has the pattern that it matches, the part of the date that it sets, and a function that parses the match. */
 const TOKENS: Record<string, [pattern: string, part: FormatPart, read: (text: string) => number]> = {
   YYYY: ['(\\d{4})', 'year', Number],
   YY: ['(\\d{2})', 'year', pivot],
@@ -94,7 +93,7 @@ const momentIn = (found: RegExpExecArray | null, parts: [FormatPart, (text: stri
   return isReal(moment) && (dayName === undefined || dayName === weekdayOf(moment)) ? moment : null
 }
 
-/** Returns the weekday of a date, 0 for Sunday. If the cell has another weekday, the date was read wrongly. */
+/** Returns 0 for Sunday. A cell that names another weekday does not match the format. */
 const weekdayOf = ({year, month, day}: Moment) => {
   const at = new Date(0)
   at.setUTCFullYear(year, month - 1, day)

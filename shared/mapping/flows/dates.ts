@@ -4,10 +4,7 @@ import {dateFormatOf, isReal, type Moment, offsetAt, offsetIn, writeDay, writeMo
 
 const DAY = /^(\d{4})-(\d\d)-(\d\d)$/
 const MOMENT = /^(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d)(?:\.\d+)?)?(Z|[+-]\d\d:?\d\d)?$/
-/**
- * Matches the three numbers of a date, optionally with a time. `orderedMoment` orders the numbers by the column's reading, and requires a
- * year of four digits.
- */
+/** `orderedMoment` orders the three numbers by the column's reading, and requires a year of four digits. */
 const NUMBERS = /^(\d{1,4})([./-])(\d{1,2})\2(\d{1,4})(?:[ T](\d{1,2}):(\d\d)(?::(\d\d)(?:\.\d+)?)?)?$/
 const TIME = /^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d)?$/
 
@@ -47,9 +44,9 @@ const describeFormat = ({format, reading}: Rules, usual: string) => {
 }
 
 /**
- * Parses a date. With a format of the mapping, tries that format, then ISO 8601 unless the format begins with the year. Without a format,
- * tries ISO 8601 and dates with a month's name, which are unambiguous, then the column's order. If nothing decides the order, tries the org's
- * date format, also with a time after the date.
+ * With a format of the mapping, tries that format, then ISO 8601 unless the format begins with the year. Without a format, tries ISO 8601 and dates
+ * with a month's name, which are unambiguous, then the column's date order. If the column has no date order, tries the org's date format, also with a
+ * time after the date.
  */
 const momentOf = (text: string, {format, reading}: Rules): Moment | null => {
   if (format !== undefined) {

@@ -4,7 +4,6 @@ import {type FlowIssue, issue} from './value-issues.ts'
 
 export const deletes = ({action}: Pick<Flow, 'action'>): boolean => action === 'delete'
 
-/** Lists the issues of a flow that deletes records. Such a flow maps only match fields, and all flows of its import must delete records. */
 export const deleteIssues = (flow: Flow, flows: Flow[], module: DiscoveredModule | undefined): FlowIssue[] => {
   if (module?.hasWriteOptions === false) return [issue(['action'], 'This destination cannot delete records. Leave action out')]
   const {match, fields} = flow

@@ -36,23 +36,17 @@ export const COMPARABLE_TYPES: ReadonlySet<string> = new Set([
   'userlookup',
 ])
 
-/**
- * How a flow of a snapshot treats edited values. Fields that are not listed are overwritten. `onUnknown`: what happens to values without a
- * mark.
- */
+/** Fields that are not listed are overwritten. `onUnknown`: what happens to values without a mark. */
 export const SnapshotEdits = z.object({
   fields: z.record(z.string(), z.enum(['keep', 'ask'])),
   onUnknown: z.enum(['write', 'keep']),
 })
 export type SnapshotEdits = z.infer<typeof SnapshotEdits>
 
-/** The settings about edited values: of the org, of its modules, and `usual`, which applies if neither the module nor the org has a setting. */
+/** `usual` applies if neither the module nor the org has a setting. */
 export type EditSettings = {org: OnEdited | null; modules: ReadonlyMap<string, OnEdited>; usual: OnEdited}
 
-/**
- * Returns how a run of the flow treats edited values. The mapping decides, else the flow's match, the module, the org, or the usual choice.
- * Undefined if every value is overwritten.
- */
+/** Order of precedence: the mapping, the flow's match, the module, the org, the usual choice. Undefined if every value is overwritten. */
 export const resolveEdits = (
   flow: Flow,
   {fields}: DiscoveredModule,
@@ -69,7 +63,7 @@ export const resolveEdits = (
   return kept.length > 0 ? {edits: {fields: Object.fromEntries(kept), onUnknown: flow.match?.onUnknown ?? 'write'}} : undefined
 }
 
-/** Whether the flow updates records that people may have edited. Subform rows do not count, because they are replaced as a whole. */
+/** Whether the flow updates records that people may have edited. Subform rows are replaced as a whole, so they keep no edited values. */
 const keepsEdits = ({match, subform}: Flow) => match?.onOne === 'update' && !subform
 
 /** Lists the mappings whose `onEdited` would have no effect. */

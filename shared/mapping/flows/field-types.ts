@@ -42,8 +42,8 @@ const uploads = 'it holds files, which an import does not upload'
 const severalModules = 'it links to records of several modules, and a cell names no module'
 
 /**
- * Why a column cannot fill a field, by the field's name or type. Sources: the vendor's SDK, lib/utils/util/utility.js. For fields where a
- * write only adds links: the vendor's page Update Records, sample input.
+ * Why a column cannot fill a field, by the field's name or type. Sources: the vendor's SDK, lib/utils/util/utility.js; for `appends`, the sample
+ * input of the vendor's page Update Records.
  */
 const REASONS: Record<string, string> = {
   multiselectlookup: appends,

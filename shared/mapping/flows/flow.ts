@@ -160,9 +160,8 @@ export const expressionsOf = ({filter, guard, fields}: Flow): string[] =>
 export const Flows = z.array(Flow).min(1).max(50).describe('Flows in the order their records are written')
 
 /**
- * Adds the default options of new flows: unchanged rows are skipped, or written if the flow starts automations. If a search in a module
- * that an earlier flow writes finds no record, the row fails, because this import should have written it. Stored flows without these
- * options keep their behaviour.
+ * Adds the default options of new flows: unchanged rows are skipped, or written if the flow starts automations. If an earlier flow writes the
+ * searched module and a search finds no record, the row fails. Stored flows without these options keep their behaviour.
  */
 export const addFlowDefaults = (flows: Flow[], modules: ReadonlyMap<string, DiscoveredModule>): Flow[] =>
   flows.map((flow, at) => {

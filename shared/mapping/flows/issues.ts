@@ -17,7 +17,6 @@ type IssuesInput = {
   /** The files of the import. Null: the files are unknown, so column names are not checked. */
   sources: {id: string; columns: string[]}[] | null
   modules: Map<string, DiscoveredModule>
-  /** The org's libraries with the names of their functions. */
   libraries?: Namespaces
 }
 
@@ -82,7 +81,7 @@ const matchIssues = ({match, fields, parent}: Flow, module: DiscoveredModule): F
       : [issue(path, `${name} is a match field but is not mapped. Map it`)]
   })
 
-/** Returns why rows cannot be matched by a field, in words that follow "the CRM finds no record by it:". Null if they can. */
+/** Returns a reason in words that follow "the CRM finds no record by it:". Null if rows can be matched by the field. */
 const whyNotMatched = (field: DiscoveredField): string | null => {
   if (field.unqueryable === 'encrypted') return 'it is encrypted'
   if (field.unqueryable === 'multiline') return 'it holds text of several lines'

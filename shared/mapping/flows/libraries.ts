@@ -2,7 +2,6 @@ import {z} from 'zod'
 import {Manifest} from '../../expressions/manifest.ts'
 import type {Namespaces} from '../../expressions/parse.ts'
 
-/** A published library as a run's snapshot stores it. */
 export const SnapshotLibrary = z.object({
   namespace: z.string(),
   libraryId: z.string(),
@@ -22,6 +21,5 @@ export const shapeLibrary = ({id, namespace, versionNumber, manifest, source}: P
   manifest: Manifest.parse(manifest),
 })
 
-/** Returns the function names by library, for the parser of expressions. */
 export const namespacesOf = (libraries: Pick<SnapshotLibrary, 'namespace' | 'manifest'>[]): Namespaces =>
   Object.fromEntries(libraries.map(({namespace, manifest}) => [namespace, manifest.functions.map(({name}) => name)]))

@@ -4,8 +4,8 @@ import {Refusal} from '../../errors.ts'
 import {OnEdited} from './edits.ts'
 
 /**
- * What all runs of a retry chain share. The number of a module or flow is its position in these lists, from 1. A flow's row numbers refer to
- * one file under one reader. A chain's records and open questions are stored under these numbers, so entries are never removed.
+ * What all runs of a retry chain share. The number of a module or flow is its position in these lists, from 1. Records and open questions of the
+ * chain are stored under these numbers, so entries are never removed. A flow's row numbers refer to one file, read with one reader.
  */
 export const Lineage = z.object({
   modules: z.array(z.string()),
@@ -21,7 +21,6 @@ export const Lineage = z.object({
 })
 export type Lineage = z.infer<typeof Lineage>
 
-/** Maximum number of modules, and of flows, that the runs of a chain may have together. */
 const mostNames = 1_000
 
 type Names = Pick<Lineage, 'modules' | 'flows'>
@@ -29,8 +28,8 @@ type WrittenFields = {id: string; module: string; sourceId: string}
 type ReadColumns = {id: string; label: string; sha256: string; reader: unknown}
 
 /**
- * Extends the lineage for a chain's next run, or creates it for the first one. Throws SNAPSHOT_CHANGED for a flow whose file or reader
- * changed, because its row numbers would mean other rows.
+ * Extends the lineage for a chain's next run, or creates it for the first run. Throws SNAPSHOT_CHANGED for a flow whose file or reader changed,
+ * because the same row numbers would mean other rows.
  */
 export const extendLineage = (before: Names | null, {flows, sources}: {flows: WrittenFields[]; sources: ReadColumns[]}): Names => {
   const pinned = new Map(before?.flows.map(flow => [flow.id, flow]))

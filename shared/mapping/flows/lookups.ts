@@ -5,9 +5,8 @@ import type {Lineage} from './lineage.ts'
 import {searchOf} from './search.ts'
 
 /**
- * A search that rows of a run use. `module`: null for the CRM's users. `ownModule`: the number of the searched module, for an `equals` search in
- * a module that a flow of the run writes and matches only by this field. The run then searches its own records before it queries the CRM. Null
- * for any other search.
+ * `module`: null for the CRM's users. `ownModule`: the number of the searched module, if the run searches its own records before it queries the CRM.
+ * The run does so for an `equals` search if a flow of the run writes the module and matches only by the searched field.
  */
 export const SnapshotLookup = z.object({
   no: z.number(),
@@ -21,8 +20,8 @@ export type SnapshotLookup = z.infer<typeof SnapshotLookup>
 type KnownModules = {modules: ReadonlyMap<string, DiscoveredModule>; lineage: Pick<Lineage, 'modules'>}
 
 /**
- * Returns the lookups of a run and, per flow, the lookup of each field. Equal searches share one lookup, so each value is looked up once.
- * Searches have separate lookups if a flow between them writes the searched module, because the written records may change the result.
+ * Returns the lookups of a run and, per flow, the lookup of each field. Equal searches share one lookup, so each value is looked up once. If a flow
+ * between two equal searches writes the searched module, they get separate lookups, because their results may differ.
  */
 export const compileLookups = (flows: Flow[], {modules, lineage}: KnownModules) => {
   const lookups = new Map<string, SnapshotLookup>()

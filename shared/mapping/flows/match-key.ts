@@ -6,9 +6,8 @@ const FOLDED = new Set(['text', 'email', 'picklist', 'website', 'textarea'])
 const NUMBERS = new Set(['integer', 'bigint', 'long', 'double', 'percent', 'currency'])
 
 /**
- * Normalises a value for matching. Every value is converted to NFC and trimmed, and inner blanks are collapsed; text is compared in lower
- * case. Numbers are compared by value, phones by digits, date-times by instant, picklist values by actual value. Null for an empty value,
- * which matches nothing.
+ * Converts a value to NFC, trims it and collapses inner blanks. Text is compared in lower case, numbers by value, phones by digits, date-times by
+ * instant, picklist values by actual value. Null for an empty value, which matches nothing.
  */
 export const normalise = (value: unknown, {type, picklist = []}: Pick<FieldShape, 'type'> & Partial<FieldShape>): string | null => {
   if (value === null || value === undefined) return null

@@ -10,9 +10,9 @@ type SettingsOf = (module: string) => ModuleSettings
 type FlowFacts = {sources: {id: string; columns: string[]}[]; modules: Map<string, DiscoveredModule>; libraries: Namespaces}
 
 /**
- * Completes flows with the settings of their modules. A flow without `match` gets the module's default; `match: null` states that every row
- * creates a record. A flow whose id is not in `stored` also gets default mappings of fields that it does not map. Default mappings are left
- * out if the settings exclude the field, or if they do not fit the file or the CRM. Subform flows and flows that delete get no defaults.
+ * A flow without `match` gets the default match of its module; with `match: null`, every row creates a record. A flow whose id is not in `stored`
+ * gets default mappings for fields that it does not map. Default mappings of excluded fields, and those that do not fit the file or the CRM, are left
+ * out. Subform flows and delete flows get no defaults.
  */
 export const addModuleDefaults = (flows: Flow[], stored: readonly Flow[], settingsOf: SettingsOf, facts: FlowFacts): Flow[] => {
   const before = new Set(stored.map(({id}) => id))

@@ -10,9 +10,9 @@ const GROUPED = /^[+-]?\d{1,3}(?:([.,' \u00a0\u2009\u202f\u2019])\d{3})(?:\1\d{3
 const SINGLE = /^[+-]?(\d*)([.,])(\d*)$/
 
 /**
- * Returns a number as digits with a decimal point, read with the column's decimal mark. Null if the text is not a number. `ambiguous` if it
- * has two readings, such as `1.234` in a column without a known mark. Without a reading (text that is not from a file), accepts only a
- * decimal point and no groups.
+ * Returns a number as digits with a decimal point, or null if the text is not a number. Returns `ambiguous` for two possible readings, such as
+ * `1.234` in a column without a known decimal mark. Without a reading, as for text that is not from a file, accepts only a decimal point and no
+ * groups.
  */
 export const numberIn = (text: string, reading: Reading | undefined): string | 'ambiguous' | null => {
   if (/^[+-]?\d+$/.test(text)) return text
@@ -56,8 +56,8 @@ export const roundTo = (digits: string, places: number | null): number => {
 }
 
 /**
- * Whether rounding to the field's decimal places changed the number. Digits after the 15th are noise of doubles and do not count
- * (0.30000000000000004).
+ * Whether rounding to the field's decimal places changed the number. Digits after the 15th are ignored, because they are noise of doubles, as in
+ * 0.30000000000000004.
  */
 export const isRounded = (digits: string, places: number | null, value: number): boolean => {
   if (places === null) return false
@@ -85,7 +85,6 @@ export const keepsDigits = (digits: string, places: number | null): boolean => {
   return significant.length <= 15 || significantOf(Number(exact).toPrecision(Math.min(100, significant.length))) === significant
 }
 
-/** Returns the significant digits, without leading and trailing zeros. */
 const significantOf = (text: string) =>
   text
     .replace(/e.*$/, '')

@@ -3,7 +3,6 @@ import type {DiscoveredModule} from '../../crm/discovered.ts'
 import type {Flow} from './flow.ts'
 import {type FlowIssue, issue} from './value-issues.ts'
 
-/** The columns that link rows to parent rows. A row belongs to the parent row whose `parentColumn` equals the row's `childColumn`. */
 export const ParentKey = z
   .strictObject({
     parentColumn: z.string().min(1).describe('A column of the parent flow’s file'),
@@ -12,11 +11,6 @@ export const ParentKey = z
   .meta({id: 'ParentKey', description: 'The columns that link a row to its parent'})
 export type ParentKey = z.output<typeof ParentKey>
 
-/**
- * Links each row to the record of its parent row, in the lookup field `field`. The parent row is a row of another flow, or of the same
- * flow. Without a key, the parent row has the same number in the same file. With a key, the parent row's `parentColumn` equals the row's
- * `childColumn`.
- */
 export const Parent = z.strictObject({
   field: z.string().min(1).describe('API name of the lookup field that gets the parent’s record'),
   flow: z.string().min(1).describe('Id of the flow of the parent rows; may be this flow'),

@@ -7,10 +7,6 @@ import {type FlowIssue, issue} from './value-issues.ts'
 /** Statuses of rows that have a record to patch. `exists`, `skipped`: an existing record was left unchanged. */
 const WITH_RECORD: readonly string[] = ['created', 'updated', 'exists', 'skipped']
 
-/**
- * Options of a field that is written after all rows of all flows, to the records of rows with a status in `when`. `if-absent`: only if the
- * record's field is empty; an unticked checkbox counts as empty.
- */
 export const Patch = z.strictObject({
   when: z
     .array(z.enum(ROW_STATUSES))
@@ -24,7 +20,7 @@ export const Patch = z.strictObject({
 })
 export type Patch = z.output<typeof Patch>
 
-/** Splits the mappings of a flow into those written with the row and those written after all rows. Skipped fields are in neither. */
+/** `written`: mappings written with the row. `patched`: mappings written after all rows. Skipped fields are in neither. */
 export const splitMappings = <M extends Pick<Mapping, 'mode' | 'patch'>>(fields: M[]) => {
   const used = fields.filter(({mode}) => mode !== 'skip')
   return {written: used.filter(({patch}) => !patch), patched: used.filter(({patch}) => patch)}

@@ -3,8 +3,8 @@ import {type Conversion, converted, type FieldShape, type RefusedValue, type Rul
 export const fold = (text: string) => text.trim().toLowerCase()
 
 /**
- * Finds an option by display value, else by actual value, else by either in another letter case. The service must check options, because
- * the CRM stores a text that matches no option without an error.
+ * Finds an option by display value, else by actual value, else by either in another letter case. Unlisted texts must be found here, because the CRM
+ * stores them without an error.
  */
 export const findOption = (text: string, {picklist}: Pick<FieldShape, 'picklist'>) => {
   const folded = text.toLowerCase()
@@ -16,12 +16,11 @@ export const findOption = (text: string, {picklist}: Pick<FieldShape, 'picklist'
 }
 
 /**
- * Returns the display value of an option, because create, update and COQL take display values. Undefined without an option. Source:
- * help.zoho.com, Kaizen #205, "Use the display_value in API requests".
+ * Returns the display value, which create, update and COQL take. Undefined if no option matches. Source: help.zoho.com, Kaizen #205, "Use the
+ * display_value in API requests".
  */
 export const findChoice = (text: string, field: Pick<FieldShape, 'picklist'>): string | undefined => findOption(text, field)?.display
 
-/** Returns the display value of the text's option. Without an option, returns the text if unlisted values pass, otherwise undefined. */
 const choose = (text: string, field: FieldShape, {unlisted}: Rules): string | undefined =>
   findChoice(text, field) ?? (unlisted === 'pass' ? text : undefined)
 
@@ -37,7 +36,6 @@ export const convertChoice: Conversion = (text, field, rules) => {
   return field.length && choice.length > field.length ? tooLong(field, choice.length) : converted(choice)
 }
 
-/** Converts values separated by semicolons, or a JSON list of texts. Fails at the first value that is not listed. */
 export const convertChoices: Conversion = (text, field, rules) => {
   const chosen = new Set<string>()
   for (const part of new Set(listIn(text).map(part => part.trim()))) {
@@ -49,7 +47,7 @@ export const convertChoices: Conversion = (text, field, rules) => {
   return converted([...chosen])
 }
 
-/** Splits a cell into tags as `convertChoices` does. The CRM creates missing tags. Shape: the vendor's SDK, `Tag` with a `name`. */
+/** The CRM creates missing tags. Shape: the vendor's SDK, `Tag` with a `name`. */
 export const convertTags: Conversion = text =>
   converted([...new Set(listIn(text).map(part => part.trim()))].filter(part => part !== '').map(name => ({name})))
 

@@ -4,15 +4,11 @@ import {USERS} from './value.ts'
 
 export const USER_FIELDS = ['email', 'full_name']
 
-/**
- * The search of a mapping. `module`: null for the CRM's users. `name`: the searched field; null if no field is stated and the module has no
- * naming field.
- */
+/** `module`: null for the CRM's users. `name`: the searched field; null if no field is stated and the module has no naming field. */
 type Search = {module: string | null; name: string | null; type: string; method: 'equals' | 'word'}
 
 /**
- * Returns the search of a mapping, or null if it makes none. User fields are searched in every mode except `skip`, because their value may be
- * an e-mail address.
+ * Returns null if the mapping makes no search. User fields are searched in every mode except `skip`, because their value may be an e-mail address.
  */
 export const searchOf = (
   {mode, searchField, searchMethod}: Mapping,

@@ -15,8 +15,8 @@ import {findLayoutLimits, writeOptions} from './write-options.ts'
 export const SNAPSHOT_FORMAT = 8
 
 /**
- * Returns the oldest format that has everything the run uses, so that previous builds can execute the run. Format 5 has nested rows. Format
- * 6 has write options, value maps, edited values and idempotency fields. Format 7 has deletes, and format 8 the routes of flows.
+ * Returns the oldest format that has everything the run uses, so that previous builds can execute the run. Format 5 has nested rows. Format 6 has
+ * write options, value maps, edited values and idempotency fields. Format 7 has deletes, format 8 run routes.
  */
 export const formatOf = ({flows, modules}: Pick<Snapshot, 'flows' | 'modules'>): number => {
   if (flows.some(({flow}) => flow.matchBy || flow.writeBy)) return SNAPSHOT_FORMAT
@@ -53,7 +53,7 @@ const Reading = z.object({
   decimalMark: z.enum(['point', 'comma']).optional(),
   as: z.enum(['text', 'number']).optional(),
   numbers: z.enum(['auto', 'displayed', 'stored']).optional(),
-  /** The org's date format, for a column whose order of dates neither a person nor the values decide. */
+  /** The org's date format, for a column whose date order is decided neither by a person nor by the values. */
   dateFormat: z.string().optional(),
 })
 
@@ -65,13 +65,13 @@ const SnapshotSource = z.object({
   sha256: z.string(),
   reader: z.unknown(),
   cleaning: Cleaning.optional(),
-  /** Columns after cleaning. The first `fileColumns` of them are those of the file. */
+  /** Columns after cleaning. The first `fileColumns` of them are the columns of the file. */
   columns: z.array(z.string()),
   fileColumns: z.number().optional(),
-  /** `rows`: all rows of the file. `struck`: how many of them cleaning excludes. */
+  /** `rows`: all rows of the file. `struck`: the number of rows that cleaning excludes. */
   rows: z.number(),
   struck: z.number().optional(),
-  /** By column name: how its values are read, as a user chose, as a value proves, or by the org's date format. */
+  /** How the values of each column are read: as a user chose, as the values prove, or by the org's date format. */
   readings: z.record(z.string(), Reading).optional(),
 })
 export type SnapshotSource = z.infer<typeof SnapshotSource>
@@ -81,8 +81,7 @@ export const rowsToRead = ({rows, struck = 0}: SnapshotSource, {from = 1, to = r
   Math.min(rows - struck, Math.max(0, Math.min(to, rows) - from + 1))
 
 /**
- * A module in a snapshot. `namingField`: the field by which users recognise its records. `idempotencyField`: the field that every create
- * fills with its row's idempotency value.
+ * `namingField`: the field by which users recognise records. `idempotencyField`: the field that every create fills with the row's idempotency value.
  */
 const SnapshotModule = z.object({
   no: z.number(),
@@ -95,10 +94,9 @@ const SnapshotModule = z.object({
 export type SnapshotModule = z.infer<typeof SnapshotModule>
 
 /**
- * A flow in a snapshot. `searches`: the numbers of lookups by field. `nested`: set if the flow's subform rows are sent in the create of a new
- * parent. Its value is `required` if the CRM creates no parent without rows. It is `layout` if only a layout requires rows, so that the CRM
- * decides. The property `layout`: the mapped fields that are not on the flow's layout, and the fields that the layout requires. `edits`:
- * absent if every value is overwritten.
+ * `searches`: the numbers of lookups by field. `nested`: set if subform rows are sent in the create of a new parent. With `required`, the CRM creates
+ * no parent without rows; with `layout`, only a layout requires rows, so the CRM decides. The property `layout`: the mapped fields that are not on
+ * the flow's layout, and the fields that the layout requires. `edits`: absent if every value is overwritten.
  */
 const SnapshotFlow = z.object({
   no: z.number(),
@@ -112,7 +110,6 @@ const SnapshotFlow = z.object({
 })
 export type SnapshotFlow = z.infer<typeof SnapshotFlow>
 
-/** A range of row numbers. Both ends are inclusive. */
 export const RowRange = z
   .strictObject({
     from: z.int().min(1).optional().describe('Number of the first row, from 1. Default: the first row'),
@@ -135,10 +132,7 @@ export const Snapshot = z.object({
   /** Number of the import's last decision that the run applies; 0: none. */
   decidedUpTo: z.number().default(0),
   lookups: z.array(SnapshotLookup).default([]),
-  /**
-   * The libraries that the run's expressions call, with their source, so that publishing or removing a library later does not change the
-   * run.
-   */
+  /** The libraries that the run's expressions call, with their source. Publishing or removing a library later does not change the run. */
   libraries: z.array(SnapshotLibrary).default([]),
   context: z.record(z.string(), z.json()).default({}),
 })
@@ -163,14 +157,11 @@ type SnapshotInput = {
   decidedUpTo?: number
   libraries?: SnapshotLibrary[]
   context?: Snapshot['context']
-  /** The settings about edited values. In a retry, the `usual` choice of the chain replaces `usual` of these settings. */
+  /** In a retry, the chain's `usual` choice replaces `usual` of these settings. */
   edits?: EditSettings
 }
 
-/**
- * Takes the snapshot of a run. Modules and flows keep their numbers in all runs of a retry chain, because the run tables refer to these
- * numbers.
- */
+/** Modules and flows keep their numbers in all runs of a retry chain, because the run tables refer to these numbers. */
 export const takeSnapshot = ({
   connector,
   discovery,
@@ -220,8 +211,8 @@ export const takeSnapshot = ({
 }
 
 /**
- * Returns whether the rows of a subform flow are sent in the create of their parent. The CRM creates a record with a mandatory subform only
- * together with a row. Source: the CRM's refusal of other requests, `MANDATORY_NOT_FOUND`.
+ * Whether the rows of a subform flow are sent in the create of their parent. The CRM creates a record with a mandatory subform only together with a
+ * row. Source: the CRM refuses other requests with `MANDATORY_NOT_FOUND`.
  */
 const nestedOf = ({subform}: Flow, flows: Flow[], modules: SnapshotInput['modules']): Pick<SnapshotFlow, 'nested'> => {
   const parents = flows.find(({id}) => id === subform?.parentFlow)
@@ -235,7 +226,6 @@ const layoutOf = (flow: Flow, modules: SnapshotInput['modules']): Pick<SnapshotF
   return layout ? {layout} : {}
 }
 
-/** Returns the libraries that the flows' expressions call, and the org's context if there is any expression. */
 const usedIn = (flows: Flow[], {libraries = [], context = {}}: Pick<SnapshotInput, 'libraries' | 'context'>) => {
   const parsed = flows.flatMap(expressionsOf).map(source => parseExpression(source, {namespaces: namespacesOf(libraries)}))
   const used = new Set(parsed.flatMap(result => (result.ok ? result.parsed.namespaces : [])))
@@ -248,7 +238,7 @@ const shapeModule = ({apiName, label, namingField, fields}: DiscoveredModule, no
       .filter(({module}) => module === apiName)
       .flatMap(flow => [...flow.fields.map(({field}) => field), ...(flow.match?.by ?? []), ...(flow.parent ? [flow.parent.field] : [])]),
   )
-  // A run that deletes records stores every value that a read by id shows, as before images.
+  // As before images, a run that deletes records stores every value that a read by id shows.
   const isRead = flows.some(flow => flow.module === apiName && deletes(flow)) ? isReadable : () => false
   return {
     no,

@@ -4,11 +4,6 @@ import type {Flow} from './flow.ts'
 import {isParentBefore, keyIssues, type Parent, ParentKey} from './parent.ts'
 import {type FlowIssue, issue} from './value-issues.ts'
 
-/**
- * Writes the flow's rows as rows of a subform. They replace all rows in `field` of the parent's record, which `parentFlow` writes. If the
- * subform is mandatory, a new record is created with its rows. `child`: the subform's own module, which is the flow's module. Without a
- * key, the parent is the row with the same number in the same file.
- */
 export const Subform = z.strictObject({
   field: z
     .string()
@@ -47,10 +42,7 @@ export const subformIssues = (flows: Flow[], at: number, {sources, modules}: Sub
   ]
 }
 
-/**
- * Lists the options that a subform flow cannot have. Subform rows are replaced together, so they cannot be matched, linked or patched one
- * by one.
- */
+/** Subform rows are replaced together, so they cannot be matched, linked or patched one by one. */
 const shapeIssues = ({match, parent, fields}: Flow): FlowIssue[] => [
   ...(match ? [issue(['match'], 'Subform rows are replaced, not matched. Leave match out')] : []),
   ...(parent ? [issue(['parent'], 'Subform rows belong to the rows of their parentFlow. Leave parent out')] : []),
@@ -64,7 +56,7 @@ const parentIssues = (flows: Flow[], at: number, flow: Flow): string[] => {
   return isParentBefore(flows, at, {flow: flow.id}) ? [] : [`Put flow ${flow.id} first, because its records must exist before their rows`]
 }
 
-/** Lists the issues of the subform field. Two flows cannot write one field, because each would remove the other's rows. */
+/** Two flows cannot write one subform field, because each would remove the other's rows. */
 const fieldIssues = (flows: Flow[], at: number, of: Flow, modules: SubformContext['modules']): string[] => {
   const {field: name, child} = flows[at]!.subform!
   const field = modules.get(of.module)?.fields.find(({apiName}) => apiName === name)
@@ -74,7 +66,7 @@ const fieldIssues = (flows: Flow[], at: number, of: Flow, modules: SubformContex
   return other ? [`Flow ${other.id} already replaces the rows of ${name}`] : []
 }
 
-/** Lists the issues of the order of flows. If rows are sent in the create of their parent, the records that they look up must exist before. */
+/** If subform rows are sent in the create of their parent, the records that the rows look up must exist before. */
 const orderIssues = (flows: Flow[], at: number, of: Flow, modules: SubformContext['modules']): string[] => {
   const {module, fields, subform} = flows[at]!
   const held = modules.get(of.module)?.fields.find(({apiName}) => apiName === subform!.field)

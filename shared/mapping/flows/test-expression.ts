@@ -25,10 +25,7 @@ type TestedExpression = {
   results: TriedRow[]
 }
 
-/**
- * Evaluates an expression on rows that a member sends, with the org's libraries and context. The results are not masked, because the member
- * sent the rows.
- */
+/** The results are not masked, because the member sent the rows. */
 export const testExpression = async (db: Pool, {org, connectorId, expression, target, ...place}: Test): Promise<TestedExpression> => {
   const libraries = (await listLibraryRows(db, org)).map(shapeLibrary)
   const {expressionContext: context} = (await findSettings(db, org)) ?? usualSettings

@@ -12,7 +12,7 @@ import {CLEAR, convert, LINKS, USERS} from './value.ts'
 import {mapValue, valueMapOf} from './value-map.ts'
 import {valueMapIssues} from './value-map-issues.ts'
 
-/** An issue of a flow. `line`, `column`: the position in an expression's source, from 1, if the issue is there. */
+/** `line` and `column`: the position in the source of an expression, from 1, if the issue is in an expression. */
 export type FlowIssue = {path: (string | number)[]; message: string; line?: number; column?: number}
 /** `columns`: the columns of the file. Null: the file is unknown, so any column name is accepted. */
 export type ValuePlace = {columns: string[] | null; modules: Map<string, DiscoveredModule>; libraries: Namespaces}

@@ -6,7 +6,7 @@ import {rulesOf} from './rules.ts'
 import {CLEAR, convert, LINKS, LISTS, USERS} from './value.ts'
 import type {FlowIssue} from './value-issues.ts'
 
-/** Lists the issues of a mapping's value map. Values to search for are not checked, because only the CRM knows which records exist. */
+/** Values to search for are not checked, because only the CRM knows which records exist. */
 export const valueMapIssues = (mapping: Mapping, field: DiscoveredField): FlowIssue[] => {
   const {mode, values, otherwise, map} = mapping
   if (values == null) return otherwise == null ? [] : [{path: ['otherwise'], message: 'otherwise needs values. Set the entries of the map'}]

@@ -2,18 +2,17 @@ import type {Mapping} from './flow.ts'
 import {findChoice, fold, listIn} from './picklist.ts'
 import {CLEAR, convert, type FieldShape, LISTS} from './value.ts'
 
-/** What happens to a value without an entry: it is converted as it is, treated as a blank cell, or fails the row. */
 type Otherwise = 'keep' | 'empty' | 'fail'
-/** The value map of a mapping. `entries`: the new values by the value that they replace, trimmed and in lower case. */
+/** `entries`: the new values by the value that they replace, trimmed and in lower case. */
 export type ValueMap = {entries: ReadonlyMap<string, string>; otherwise: Otherwise}
 
 /**
- * A value after the value map. `isMapped`: an entry replaced the value or a part of it, so the result is not read as a cell of the column.
- * `isUnmapped`: the value or a part of it has no entry and is no option of the field.
+ * `isMapped`: an entry replaced the value or a part of it, so the result is not read as a cell of the column. `isUnmapped`: the value or a part of it
+ * has no entry and is no option of the field.
  */
 export type MappedValue = {value: unknown; isMapped?: boolean; isUnmapped?: boolean}
 
-/** Returns the value map of a mapping. A stored flow may have the older form, `picklist: map`. */
+/** A stored flow may have the older form of a value map, `picklist: map`. */
 export const valueMapOf = ({values, otherwise, picklist, map}: Mapping): ValueMap | undefined => {
   const pairs = values?.map(({from, to}) => [from, to] as const) ?? (picklist === 'map' && map ? Object.entries(map) : null)
   return pairs ? {entries: new Map(pairs.map(([from, to]) => [fold(from), to])), otherwise: otherwise ?? 'keep'} : undefined

@@ -20,18 +20,18 @@ export const CLEAR = '\\N'
 const noRules: Rules = {}
 
 /**
- * Converts a non-empty cell to the value that the CRM takes for the field, or returns why not. Ambiguous values are refused, never guessed.
- * Source of the formats: zoho.com/crm/developer/docs/api/v8/field-meta.html.
+ * Converts a non-empty cell to the value that the CRM accepts for the field. Ambiguous values are refused, never guessed. Source of the formats:
+ * zoho.com/crm/developer/docs/api/v8/field-meta.html.
  */
 export const convert = (text: string, field: FieldShape, rules: Rules = noRules): ConvertedValue => {
   const conversion = CONVERSIONS[field.type]
   return conversion ? conversion(text.trim(), field, rules) : convertText(text, field, rules)
 }
 
-/** Matches the end of a `Date` from the sandbox, as text, if it has no time of day. The sandbox's clock is UTC. */
+/** Matches the end of a sandbox `Date` as text if the date has no time of day. The sandbox's clock is UTC. */
 const MIDNIGHT = /T00:00:00\.000Z$/
 
-/** Converts the result of an expression. Besides text, it accepts numbers, booleans, lists and links. */
+/** Converts the result of an expression, which can be text, a number, a boolean, a list or a link. */
 export const convertValue = (value: unknown, field: FieldShape, rules: Rules = noRules): ConvertedValue => {
   if (typeof value === 'string') return convert(field.type === 'date' ? value.replace(MIDNIGHT, '') : value, field, rules)
   if (typeof value === 'boolean') return field.type === 'boolean' ? converted(value) : convert(String(value), field, rules)
@@ -46,7 +46,7 @@ export const convertValue = (value: unknown, field: FieldShape, rules: Rules = n
 const convertText: Conversion = (text, field) =>
   field.length && text.length > field.length ? tooLong(field, text.length) : converted(text)
 
-/** Returns the digits of a number by the reading of its column, or why the field does not take the text. */
+/** Returns the digits of a number by the reading of its column, or why the field does not accept the text. */
 const digitsOf = (text: string, field: FieldShape, {reading}: Rules, expected: string): string | RefusedValue => {
   const digits = numberIn(text, reading)
   if (digits === null) return invalid(field, expected)
@@ -92,7 +92,7 @@ const convertDecimal: Conversion = (text, field, rules) => {
   return isRounded(digits, places, value) ? {ok: true, value, rounded: true} : converted(value)
 }
 
-/** Returns a conversion of amounts. In a cell of a file, a `sign` before or after the number is ignored. */
+/** In a cell of a file, a `sign` before or after the number is ignored. */
 const convertAmount =
   (sign: RegExp): Conversion =>
   (text, field, rules) =>

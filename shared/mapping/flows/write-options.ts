@@ -8,7 +8,6 @@ import {type FlowIssue, issue} from './value-issues.ts'
 const longestTag = 25
 const mostTags = 10
 
-/** The write options of a flow: what the CRM does besides storing values. */
 export const writeOptions = {
   automations: z
     .boolean()
@@ -34,7 +33,6 @@ export const writeOptions = {
     .describe(`Names of tags that written records get, at most ${mostTags}. The records keep their other tags`),
 }
 
-/** The routes of a flow, unless a run is started with another route. */
 export const routeOptions = {
   matchBy: z
     .enum(['query', 'snapshot', 'auto'])
@@ -51,7 +49,6 @@ export const routeOptions = {
 type OptionFlow = Pick<Flow, 'fields' | 'match' | 'parent' | 'subform' | 'automations' | 'layout' | 'assignmentRule' | 'tags' | 'writeBy'>
 type Layout = NonNullable<DiscoveredModule['layouts']>[number]
 
-/** Lists the write options and routes that the module or the flow's layout does not support, or that contradict other parts of the flow. */
 export const optionIssues = (flow: OptionFlow, module: DiscoveredModule | undefined): FlowIssue[] => {
   if (!module) return []
   const consent = consentIssues(flow)
@@ -123,10 +120,10 @@ const ruleIssues = ({assignmentRule, fields}: OptionFlow, {apiName, assignmentRu
   ]
 }
 
-/** The part of a layout that a run needs: the mapped fields that the CRM would drop, and the fields that a create must fill. */
+/** `drops`: the mapped fields that the CRM would drop. `requires`: the fields that a create must fill. */
 export type LayoutLimits = {name: string; drops: string[]; requires: string[]}
 
-/** Returns the limits of the flow's layout, or null if the flow names no known layout. */
+/** Returns null if the flow names no known layout. */
 export const findLayoutLimits = (flow: OptionFlow, module: DiscoveredModule | undefined): LayoutLimits | null => {
   const layout = module && findLayout(flow, module)
   if (!layout) return null
@@ -143,7 +140,7 @@ export const findLayoutLimits = (flow: OptionFlow, module: DiscoveredModule | un
 const findLayout = ({layout}: Pick<OptionFlow, 'layout'>, {layouts = []}: DiscoveredModule): Layout | undefined =>
   layouts.find(({id}) => id === layout)
 
-/** Returns which of the fields are not on the layout. Layouts do not list the owner, tags and subforms, which the CRM stores all the same. */
+/** Layouts do not list the owner, tags and subforms, which the CRM stores anyway. */
 const findDropped = (names: string[], layout: Layout, {fields}: DiscoveredModule) =>
   names.filter(name => {
     const field = fields.find(({apiName}) => apiName === name)

@@ -35,15 +35,14 @@ const Rule = z.strictObject({
 })
 const EDIT_CHOICES: readonly string[] = ['overwrite', 'keep']
 
-/** Throws INVALID unless the choice fits the kind of the question. */
 const assertFits = (kind: QuestionKind, choice: string) => {
   if (choice !== 'ask' && EDIT_CHOICES.includes(choice) !== (kind === 'edit'))
     throw new Refusal('INVALID', `A question of kind ${kind} cannot be answered with ${choice}. Choose one of its answers`)
 }
 
 /**
- * Answers of users. The answer to one question is a record or a choice. A rule applies to all questions of one kind in a flow, or of one
- * edited field, that have no answer; `ask` removes a rule.
+ * An answer to one question is a record or a choice. A rule applies to all unanswered questions of one kind in a flow, or about one edited field;
+ * `ask` removes a rule.
  */
 export const AnswersBody = z
   .strictObject({
@@ -55,8 +54,7 @@ export const AnswersBody = z
 type GivenAnswers = z.output<typeof AnswersBody> & {person: string}
 
 /**
- * Stores the answers. This run does not apply them; a retry or a later run of the import does. The import is locked, so that no run begins
- * between two answers of one request.
+ * Stores answers, which a retry or a later run of the import applies. The import is locked, so that no run begins between two answers of one request.
  */
 export const answerQuestions = async (tx: Tx, {run, importId, snapshot}: FoundRun, {answers, rules, person}: GivenAnswers) => {
   const {no: importNo} = (await lockImport(tx, {org: run.org, id: importId!})) ?? refuse()

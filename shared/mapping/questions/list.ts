@@ -16,7 +16,7 @@ type Page = {limit: number; cursor?: string | undefined}
 
 const callsAtOnce = 3
 
-/** Returns one page of a run's questions and the current rules. The candidates of each question are read from the CRM now. */
+/** The candidates of each question are read from the CRM now. */
 export const readQuestions = async (
   {db, crm, config}: QuestionsDeps & {config: Pick<Config, 'SECRETS_KEYS'>},
   foundRun: FoundRun,
@@ -39,7 +39,7 @@ export const readQuestions = async (
   }
 }
 
-/** Describes a question. `candidates`: the records that still exist. `rows`: how many rows wait. `rowNumbers`: the first 20 of them. */
+/** `candidates`: the records that still exist. `rows`: the number of waiting rows. `rowNumbers`: the numbers of the first 20 waiting rows. */
 const describe = (question: OpenRowQuestion, read: ReadModule | undefined, urlOf: RecordUrls) => {
   const {key, kind, flowId, module, field, found: foundRun, rows, numbers, choice, recordId, decidedBy, decidedAt} = question
   return {

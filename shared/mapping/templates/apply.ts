@@ -9,31 +9,24 @@ import {lockOpenImport} from '../../files/sources/find.ts'
 import {newId} from '../../ids.ts'
 import {findFlowData} from '../../runs/start.ts'
 import {type Flow, Flows, findIssues, type Issue} from '../flows/flow.ts'
-import {type ImportSlot, openSlots, refuseSlot, slotsOf} from './slots.ts'
+import {type ImportSlot, isWaiting, openSlots, refuseSlot, slotsOf} from './slots.ts'
 import {documentOf} from './template.ts'
 
 type MadeImport = {
   org: string
   person: string | null
   template: TemplateRow
-  /**
-   * The connection of the import, for a template without a connection. For any other template, only the template's own connection is
-   * allowed.
-   */
+  /** The connection of the import. Required for a template without a connection; a template with a connection accepts no other. */
   connectorId?: string | null | undefined
   name?: string | undefined
 }
 
 type EmptyImportInput = {org: string; person: string | null; connectorId: string; name?: string | undefined}
 
-/** Creates an import without a template and without flows. */
 export const makeEmptyImport = async (tx: Tx, {org, person, connectorId, name = 'Import'}: EmptyImportInput): Promise<Import> =>
   insertImport(tx, {id: newId('imp'), org, person, name, connector: await findConnection(tx, org, connectorId)})
 
-/**
- * Creates an import with a copy of the template's flows, so that later changes of the template do not affect the import. The import waits
- * for its files.
- */
+/** Copies the template's flows into the import, so that later changes of the template do not affect the import. */
 export const makeImport = async (tx: Tx, {org, person, template, connectorId, name = template.name}: MadeImport): Promise<Import> => {
   const connector = await findConnection(tx, org, chooseConnection(template, connectorId))
   const document = documentOf(template)
@@ -61,13 +54,13 @@ const chooseConnection = ({connectorId: own}: TemplateRow, asked: string | null 
 }
 
 export type BoundSources = {slot: string; sourceId: string}
-/** The result of binding. `waiting`: the slots without a file. `issues`: where the flows do not fit the files; empty while a slot is waiting. */
+/** `waiting`: the slots without a file. `issues`: where the flows do not fit the files; empty while a slot is waiting. */
 type BindingInput = {import: Import; waiting: string[]; issues: Issue[]}
 
 /**
- * Assigns files to the slots of an import, and lets the slots' flows read them. The files were already read as their slots define
- * (`fill-slots.ts`). Once every slot is filled and all files fit, the import is ready; until then it is a draft. One file may fill several
- * slots that read it alike.
+ * Assigns files to the slots of an import and points the slots' flows at the files. Each file must already be read as its slot defines
+ * (`fill-slots.ts`). If every slot is filled and all files fit, the import is ready, else a draft. One file may fill several slots with equal reader
+ * options, cleaning and choices.
  */
 export const bindWhatFits = async (
   tx: Tx,
@@ -79,13 +72,12 @@ export const bindWhatFits = async (
   const filledBy = new Map(bound.map(({slot, sourceId}) => [slot, sourceId]))
   const slots = before.map(slot => ({...slot, sourceId: filledBy.get(slot.slot) ?? slot.sourceId}))
   const flows = before.reduce((all, slot) => rebind(all, slot, filledBy.get(slot.slot)), Flows.parse(found.flows))
-  const waiting = slots.filter(({sourceId}) => !sources.some(({id}) => id === sourceId)).map(({slot}) => slot)
+  const waiting = slots.filter(slot => isWaiting(slot, sources)).map(({slot}) => slot)
   const issues = waiting.length > 0 ? [] : [...readingIssues(slots), ...(await flowIssues(tx, {org, found, flows}))]
   const state = waiting.length + issues.length === 0 ? 'ready' : 'draft'
   return {import: await setSlots(tx, {no: found.no, slots, flows, state}), waiting, issues}
 }
 
-/** Binds files to all slots. Throws if a file is missing or does not fit. */
 export const bindSources = async (tx: Tx, bind: {org: string; importId: string; sources: BoundSources[]}): Promise<Import> => {
   const {import: bound, waiting, issues} = await bindWhatFits(tx, bind)
   const missing = waiting.map(slot => ({path: ['slots', slot], message: 'No file fills this slot'}))
@@ -103,7 +95,7 @@ const assertNamed = (slots: ImportSlot[], sources: readonly {id: string}[], boun
   }
 }
 
-/** Lets the slot's flows read its file. A flow that a user has pointed at another file keeps that file. */
+/** Points the slot's flows at its file. A flow that a user has pointed at another file keeps that file. */
 const rebind = (flows: Flow[], {slot, flows: own, sourceId: before}: ImportSlot, sourceId: string | undefined): Flow[] =>
   sourceId === undefined
     ? flows

@@ -15,8 +15,8 @@ import {documentOf, type Template} from './template.ts'
 import type {Editor} from './write.ts'
 
 /**
- * Approves a version of a template for schedules, which may then write more rows than `approvalAbove`. Throws SELF_APPROVAL for a person
- * who changed the template since its last approved version.
+ * Approves a version of a template, so that its schedules may write more rows than `approvalAbove`. Throws SELF_APPROVAL for a person who changed the
+ * template since its last approved version.
  */
 export const approveTemplate = async (tx: Tx, editor: Editor, {id, version}: {id: string; version: number}): Promise<TemplateRow> => {
   const template = await lockVisible(tx, {...editor, id})
@@ -38,7 +38,7 @@ export const approveTemplate = async (tx: Tx, editor: Editor, {id, version}: {id
   return template
 }
 
-/** Describes the approval of a template. `isAuthor`: `person` changed the template since its approval, so `person` cannot approve it. */
+/** `isAuthor`: `person` changed the template since its approval, so `person` cannot approve the template. */
 export const readTemplateApproval = async (db: Db, template: TemplateRow, person: string) => {
   const {id, org, version} = template
   const approval = await findTemplateApproval(db, {org, template: id})
@@ -61,17 +61,14 @@ export const isTemplateApproved = async (db: Db, org: string, found: Import): Pr
   return approval.content === digestOf({sources: slotsOf(found), flows: Flows.parse(found.flows)})
 }
 
-/** Lists the persons who changed the template since its approved version. If the settings history has none, returns the creator. */
+/** Lists the persons who changed the template since its approved version. If the settings history names no person, returns the creator. */
 const listUnapprovedAuthors = async (db: Db, {id, org, createdBy}: TemplateRow): Promise<string[]> => {
   const approval = await findTemplateApproval(db, {org, template: id})
   const authors = await listTemplateAuthors(db, {org, template: id, after: approval?.version ?? 0})
   return authors.length === 0 && createdBy !== null ? [createdBy] : [...authors]
 }
 
-/**
- * Returns the digest of slots and flows. The flows of a template name their file by slot, and those of an import by source id; so `sourceId`
- * is left out.
- */
+/** Leaves out `sourceId`, because flows of a template name their file by slot, and flows of an import by source id. */
 const digestOf = ({sources, flows}: Pick<Template, 'sources' | 'flows'>): string =>
   createHash('sha256')
     .update(

@@ -6,8 +6,8 @@ import {findVisible, type TemplateCaller} from './find.ts'
 type AuthoriseTemplateInput = TemplateCaller & {id: string | null | undefined; found: Pick<Import, 'templateId' | 'templateVersion'> | null}
 
 /**
- * Returns the template that a run is authorised for: that of its import, else the named template, else null. `version`: that from which the
- * import was made, else the current one. Throws INVALID if the import is of another template than the named one.
+ * Returns the import's template, else the named template, else null. `version`: the version from which the import was made, else the current version.
+ * Throws INVALID if the import was not made from the named template.
  */
 export const templateFor = async (
   tx: Tx,

@@ -1,4 +1,5 @@
 import {listConnectors} from '../../../sql/connectors.ts'
+import {listSharedContracts} from '../../../sql/data-contracts.ts'
 import type {Db, Pool, Tx} from '../../../sql/database.ts'
 import {listRemovedFields} from '../../../sql/discovered.ts'
 import {insertTemplate, lockSharedTemplate, updateTemplate} from '../../../sql/templates.ts'
@@ -7,7 +8,8 @@ import {invalid} from '../../configuration/modules.ts'
 import {Refusal} from '../../errors.ts'
 import type {PublishedLibrary} from '../../expressions/libraries/library.ts'
 import {newId} from '../../ids.ts'
-import {readContract, saveContract} from '../contracts/store.ts'
+import {contractOf} from '../data-contracts/contract.ts'
+import {assertContractKept, readContract, saveContract} from '../data-contracts/store.ts'
 import {recordTemplate, versionOf} from './change.ts'
 import {type Drift, findDrift} from './drift.ts'
 import {type BundledTemplate, isSameContent, type Template} from './template.ts'
@@ -16,12 +18,13 @@ import {keepVerify} from './verify.ts'
 import {knownNow} from './write.ts'
 
 type Pusher = Author & {person: string}
-type PushedTemplate = {templates: Template[]; libraries: PublishedLibrary[]}
+type PushedTemplate = {templates: BundledTemplate[]; libraries: PublishedLibrary[]}
 
 /**
- * Checks a bundle's templates against the newest discovery of their connections before anything is written. Throws TEMPLATE_INVALID with
- * the issues. A module or field that existed in an earlier discovery only causes a warning. A template whose connection has no discovery is
- * not checked against modules. `libraries`: the libraries that the bundle publishes.
+ * Checks a bundle's templates against their data contracts, and against the newest discovery of their connections, before anything is written.
+ * Throws INVALID if a template lacks a slot of its contract, and TEMPLATE_INVALID with the issues of the discovery. A module or field that
+ * existed in an earlier discovery only causes a warning. A template whose connection has no discovery is not checked against modules.
+ * `libraries`: the libraries that the bundle publishes.
  */
 export const prepareTemplates = async (db: Db, org: string, {templates, libraries}: PushedTemplate): Promise<{warnings: string[]}> => {
   if (templates.length === 0) return {warnings: []}
@@ -35,6 +38,7 @@ export const prepareTemplates = async (db: Db, org: string, {templates, librarie
         message: 'No such connection. GET …/connectors lists them',
       })),
     )
+  await assertContractsKept(db, org, templates)
   const grounds = await readGrounds(db, org, {templates, libraries})
   const found = templates.flatMap((template, at) => findProblems(template, grounds).map(problem => ({at, template, problem})))
   const once = await Promise.all(found.map(async ({template, problem}) => wasThere(db, template, problem)))
@@ -52,6 +56,15 @@ export const prepareTemplates = async (db: Db, org: string, {templates, librarie
       },
     )
   return {warnings: [...new Set(found.map(({template, problem}) => `${template.name}: ${problem.message}`))]}
+}
+
+/** Refuses templates that lack a slot of their stored contract, unless the bundle also replaces the contract. */
+const assertContractsKept = async (db: Db, org: string, templates: BundledTemplate[]): Promise<void> => {
+  const stored = new Map((await listSharedContracts(db, org)).map(row => [row.name, contractOf(row)]))
+  for (const [at, template] of templates.entries()) {
+    const contract = stored.get(template.name)
+    if (contract && template.contract === undefined) assertContractKept(template, contract, ['templates', at])
+  }
 }
 
 type TemplateGrounds = Map<string | null, KnownNow>
@@ -90,10 +103,11 @@ export const applyTemplates = (db: Pool, pusher: Pusher, templates: BundledTempl
 
 const applyOne = async (tx: Tx, pusher: Pusher, {contract, ...template}: BundledTemplate): Promise<void> => {
   await applyDocument(tx, pusher, template)
-  if (contract === undefined) return
   const stored = (await lockSharedTemplate(tx, {org: pusher.org, name: template.name}))!
   const before = await readContract(tx, {org: pusher.org, template: stored.id})
-  await saveContract(tx, pusher, {template: stored, before, contract})
+  // The contract may have changed since `prepareTemplates`.
+  if (contract === undefined) assertContractKept(template, before)
+  else await saveContract(tx, pusher, {template: stored, before, contract})
 }
 
 const applyDocument = async (tx: Tx, pusher: Pusher, template: Template): Promise<void> => {

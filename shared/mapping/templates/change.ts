@@ -5,8 +5,7 @@ import {type Author, type Change, recordChanges} from '../../configuration/chang
 type NamedTemplate = Pick<TemplateRow, 'id' | 'name' | 'shared' | 'connectorId'>
 
 /**
- * Records a change of a template in the settings history. A private template is recorded by its id instead of its name, because every
- * member can read the history.
+ * Records the change in the settings history, which every member can read. A private template is therefore recorded by its id instead of its name.
  */
 export const recordTemplate = (
   tx: Tx,
@@ -15,5 +14,5 @@ export const recordTemplate = (
   change: Pick<Change, 'subject' | 'before' | 'after'>,
 ): Promise<void> => recordChanges(tx, author, [{page: 'templates', target: shared ? name : id, connectorId, ...change}])
 
-/** Returns what the settings history stores of a template: its id and the version of its content. */
+/** What the settings history stores of a template. */
 export const versionOf = ({id, version}: Pick<TemplateRow, 'id' | 'version'>) => ({templateId: id, version})

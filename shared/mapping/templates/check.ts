@@ -8,8 +8,8 @@ import {findKnownNow} from './template-fields.ts'
 type CheckedTemplate = {connectorId: string; discovery: {id: string; createdAt: string}; problems: Drift[]}
 
 /**
- * Checks a template against the newest discovery of a connection: `named`, else the template's own. Without either, the org's only
- * connection, or its only connected one, is used.
+ * Checks a template against the newest discovery of a connection. Order of precedence: the connection `named`, the template's connection, the org's
+ * only connection, the org's only connected one.
  */
 export const checkTemplate = async (db: Db, template: TemplateRow, named: string | undefined): Promise<CheckedTemplate> => {
   const {org} = template

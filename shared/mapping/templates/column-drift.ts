@@ -6,7 +6,7 @@ import type {TemplateSlot} from './template.ts'
 
 type ColumnPlace = {flows: Flow[]; namespaces: Namespaces}
 
-/** Returns how a file's columns differ from those of the slot. Columns are found by name, so another order does not stop a run. */
+/** Columns are found by name, so another order does not stop a run. */
 export const findColumnDrift = (slot: TemplateSlot, found: readonly string[] | undefined, {flows, namespaces}: ColumnPlace): Drift[] => {
   if (!found) return []
   const [expected, there] = [new Set(slot.columns), new Set(found)]
@@ -62,7 +62,7 @@ const moved = (slot: TemplateSlot, before: string[], now: string[]): Drift[] => 
       ]
 }
 
-/** Returns a function that checks whether a column is used. An expression over the whole row uses all columns. */
+/** The returned function says whether a column is used. An expression that reads the whole row uses all columns. */
 const usedColumns = ({slot, cleaning}: TemplateSlot, flows: Flow[], namespaces: Namespaces): ((column: string) => boolean) => {
   const own = flows.filter(({sourceId}) => sourceId === slot)
   const reads = [
@@ -81,7 +81,7 @@ const usedColumns = ({slot, cleaning}: TemplateSlot, flows: Flow[], namespaces: 
   return column => used.has(column) || reads.includes(null)
 }
 
-/** Returns the columns that an expression reads; null: it may read any column, as does an expression that cannot be parsed. */
+/** Null: the expression may read any column. An expression that cannot be parsed also gives null. */
 const readsOf = (source: string, namespaces: Namespaces): string[] | null => {
   const parsed = parseExpression(source, {namespaces})
   return parsed.ok ? parsed.parsed.fields : null

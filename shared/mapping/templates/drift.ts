@@ -13,8 +13,8 @@ type DriftKind =
   | ('required_unmapped' | 'match_not_unique' | 'library_gone' | 'expression_refused' | 'flow_refused')
 
 /**
- * One difference from the state when the template was saved. `stops`: rows would be refused or written differently than intended, so a user
- * must look before a run. Other differences only inform. `path`: the position in the template's flows.
+ * A difference from the state when the template was saved. `stops`: rows would be refused or written differently than intended, so a user must decide
+ * before a run. `path`: the position in the template's flows.
  */
 export type Drift = {
   kind: DriftKind
@@ -30,15 +30,15 @@ export type Drift = {
 
 type DriftInput = {sources: readonly unknown[]; flows: readonly unknown[]; known?: unknown}
 type SeenModules = {
-  /** The columns of the files, in file order. The columns of a slot that is left out are not compared. */
+  /** The columns of the files, in file order. Slots that are not listed are not compared. */
   sources: {slot: string; columns: readonly string[]}[]
   /** Modules of the connection's newest discovery. Null: modules and fields are not checked. */
   modules: Map<string, DiscoveredModule> | null
-  /** The org's libraries. If left out, those that the template knew are assumed. */
+  /** The org's libraries. Default: the libraries stored with the template. */
   libraries?: Namespaces
 }
 
-/** Lists the differences from the state when the template was saved: those of columns, then of flows, then of fields. */
+/** Order: differences of columns, then of flows, then of fields. */
 export const findDrift = (template: DriftInput, {sources: files, modules, libraries: issue}: SeenModules): Drift[] => {
   const [slots, flows] = [z.array(TemplateSlot).parse(template.sources), Flows.parse(template.flows)]
   const known = KnownAtSave.parse(template.known ?? {})
@@ -57,7 +57,6 @@ export const findDrift = (template: DriftInput, {sources: files, modules, librar
 
 const columnsOf = ({slot: name}: TemplateSlot, files: SeenModules['sources']) => files.find(({slot}) => slot === name)?.columns
 
-/** Returns the columns that flows can read: those of the file and those that cleaning adds. */
 const columnsAfter = ({columns, cleaning}: TemplateSlot) => [
   ...columns,
   ...cleaning.flatMap(step => (step.step === 'split' ? step.into : [])),
@@ -73,7 +72,6 @@ type DriftPlace = {
   libraries: Namespaces
 }
 
-/** Converts an issue of the flows to a drift. Every such drift stops a run. */
 const describeDrift = (issue: Issue, driftPlace: DriftPlace): Drift => {
   const flow = driftPlace.flows[issue.path[0] as number]!
   const mapping = issue.path[1] === 'fields' ? flow.fields[issue.path[2] as number] : undefined
@@ -110,7 +108,7 @@ const parentKind = ({parent}: Flow, module: DiscoveredModule | undefined): Drift
   return isOpen(field) ? 'flow_refused' : 'field_closed'
 }
 
-/** Classifies an issue of a subform's field, which belongs to the module of the parent flow. */
+/** The field of a subform belongs to the module of the parent flow. */
 const subformKind = ({field: name, parentFlow}: NonNullable<Flow['subform']>, {flows, modules}: DriftPlace): DriftKind => {
   const parents = modules.get(flows.find(({id}) => id === parentFlow)?.module ?? '')
   return parents?.fields.some(({apiName}) => apiName === name) ? 'field_changed' : 'field_gone'
@@ -126,7 +124,7 @@ const isLibraryGone = ({path}: Issue, flow: Flow, {known, columns, libraries}: D
   )
 }
 
-/** Returns the drift of fields that still exist but changed. `findIssues` reports removed fields. */
+/** Lists changes of fields that still exist. `findIssues` reports removed fields. */
 const fieldDrift = (flow: Flow, modules: Map<string, DiscoveredModule>, {modules: known}: KnownAtSave): Drift[] =>
   fieldsOf(flow).flatMap((name): Drift[] => {
     const [field, then] = [modules.get(flow.module)?.fields.find(({apiName}) => apiName === name), known[flow.module]?.[name]]

@@ -4,7 +4,7 @@ import type {Flow, Issue} from '../flows/flow.ts'
 
 type KnownLibraries = {sources: {id: string; columns: string[]}[]; libraries: Namespaces}
 
-/** Lists the errors of the flows' expressions. Does not check the fields that they fill. */
+/** Does not check the fields that the expressions fill. */
 export const findExpressionIssues = (flows: Flow[], {sources, libraries}: KnownLibraries): Issue[] =>
   flows.flatMap((flow, at) => {
     const place = {columns: sources.find(({id}) => id === flow.sourceId)!.columns, libraries}

@@ -10,7 +10,7 @@ import {editSource} from '../../files/sources/edit.ts'
 import {findImportSource} from '../../files/sources/find.ts'
 import type {Issue} from '../flows/flow.ts'
 import {type BoundSources, bindWhatFits, refuseUnfit} from './apply.ts'
-import {chooseSlot, type ImportSlot, refuseSlot, slotsOf} from './slots.ts'
+import {chooseSlot, type ImportSlot, isWaiting, refuseSlot, slotsOf} from './slots.ts'
 
 type OfImport = {org: string; importId: string}
 type OnSource = (tx: Tx, source: Source, slot: string | null) => Promise<void>
@@ -28,15 +28,14 @@ type TakenFile = {sourceId: string}
 type Sheet = {fromSource: string; sheet: string; label?: string | undefined}
 
 /**
- * The result of filling a slot. `state`: that of the import. `waiting`: the slots without a file; only this slot if its file could not be read
+ * The result of filling a slot. `state`: that of the import. `waiting`: the slots without a file, and this slot if its file could not be read
  * as the slot defines. `issues`: what does not fit.
  */
 export type FilledSlot = {slot: string; state: string; waiting: string[]; issues: Issue[]}
 
 /**
- * Adds a file, or another sheet of a workbook, to an import. If the import's template has a slot for the file, reads it as the slot defines
- * and lets the slot's flows read it. A file that does not fit is kept, and the import stays a draft. Reader options of the request take
- * precedence.
+ * Adds a file, or another sheet of a workbook, to an import. If the template has a slot for the file, reads the file as the slot defines and points
+ * the slot's flows at the file. A file that does not fit is kept, and the import stays a draft. Reader options of the request take precedence.
  */
 export const addFile = async (
   deps: SourceDeps,
@@ -49,7 +48,11 @@ export const addFile = async (
   if (!slot) return {source: taken, filled: null}
   const {source, issues: reading} = await readIfItFits(deps, {...place, sourceId: taken.id}, takenFileOf(slot, file))
   // A file that could not be read as the slot defines is not bound to flows.
-  if (reading.length > 0) return {source, filled: {slot: slot.slot, state: 'draft', waiting: [slot.slot], issues: reading}}
+  if (reading.length > 0) {
+    const {slots, sources} = await readSlots(deps, place)
+    const waiting = slots.filter(one => one.slot === slot.slot || isWaiting(one, sources)).map(one => one.slot)
+    return {source, filled: {slot: slot.slot, state: 'draft', waiting, issues: reading}}
+  }
   const sources = [{slot: slot.slot, sourceId: source.id}]
   const {import: bound, waiting, issues} = await deps.db.transaction(tx => bindWhatFits(tx, {...place, sources}))
   return {source, filled: {slot: slot.slot, state: bound.state, waiting, issues}}
@@ -71,10 +74,7 @@ export const cleanForSlot = async (deps: SourceDeps, place: OfSource, named: str
   return readAsSlot(deps, place, {...slot, reader: {}} as ImportSlot)
 }
 
-/**
- * Fills slots with files of the import: reads the files as the slots define, then binds them. If the files do not fit, throws, but keeps their
- * new readings.
- */
+/** Reads files of the import as the slots define, then binds them. If the files do not fit, throws, but the files stay read as the slots define. */
 export const fillSlots = async (deps: SourceDeps, place: OfImport, bound: BoundSources[]) => {
   const found = await findImport(deps.db, {org: place.org, id: place.importId})
   if (!found) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')
@@ -91,10 +91,15 @@ export const fillSlots = async (deps: SourceDeps, place: OfImport, bound: BoundS
   })
 }
 
-const findSlot = async ({db}: SourceDeps, {org, importId}: OfImport, named: string | undefined): Promise<ImportSlot | null> => {
+const readSlots = async ({db}: SourceDeps, {org, importId}: OfImport) => {
   const found = await findImport(db, {org, id: importId})
   if (!found) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')
-  return chooseSlot(slotsOf(found), {named, sources: [...(await listSources(db, found.no))]})
+  return {slots: slotsOf(found), sources: await listSources(db, found.no)}
+}
+
+const findSlot = async (deps: SourceDeps, place: OfImport, named: string | undefined): Promise<ImportSlot | null> => {
+  const {slots, sources} = await readSlots(deps, place)
+  return chooseSlot(slots, {named, sources})
 }
 
 const takeForSlot = async (
@@ -121,8 +126,7 @@ const partEncoding = (options: ReaderOptions): {kept: string | undefined; reader
 }
 
 /**
- * Returns the slot with the reader options that are still to be applied. A new file was already read with the slot's options; another sheet
- * of a workbook was not.
+ * Returns the slot with the reader options still to apply. A new file was already read with the slot's options; another sheet of a workbook was not.
  */
 const takenFileOf = (slot: ImportSlot, file: File | Sheet | TakenFile): ImportSlot =>
   ({...slot, reader: 'fromSource' in file ? {...slot.reader, sheet: file.sheet} : {}}) as ImportSlot
@@ -139,7 +143,7 @@ const readIfItFits = async (deps: SourceDeps, place: OfSource, slot: ImportSlot)
   }
 }
 
-/** Reads a source as the slot defines. Leaves out choices for columns that the file does not have. */
+/** Leaves out choices for columns that the file does not have. */
 const readAsSlot = async (deps: SourceDeps, place: OfSource, {reader, cleaning, choices}: ImportSlot): Promise<ReadSource> => {
   const {kept, reader: others} = partEncoding(reader)
   return editSource(deps, place, {reader: others, keptEncoding: kept, cleaning, choices, fittingChoices: true})

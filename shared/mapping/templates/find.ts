@@ -5,18 +5,14 @@ import {Refusal} from '../../errors.ts'
 
 export type TemplateCaller = {org: string; person: string; rank: Role}
 
-/**
- * Finds a template that the member may see: a shared template, or a private one of the member. Admins see all. Throws NOT_FOUND for any
- * other template.
- */
+/** A member sees shared templates and their own; admins see all. Throws NOT_FOUND for any other template. */
 export const findVisible = async (db: Db, {id, ...asker}: TemplateCaller & {id: string}): Promise<TemplateRow> =>
   (await findTemplate(db, {...viewerOf(asker), id})) ?? refuse()
 
-/** Finds a visible template and locks it until the transaction ends. */
 export const lockVisible = async (tx: Tx, {id, ...asker}: TemplateCaller & {id: string}): Promise<TemplateRow> =>
   (await lockTemplate(tx, {...viewerOf(asker), id})) ?? refuse()
 
-/** Locks a template that the member may change. Throws ROLE_REQUIRED unless the member is an admin, or a builder who created the template. */
+/** Throws ROLE_REQUIRED unless the member is an admin, or a builder who created the template. */
 export const lockEditable = async (tx: Tx, {id, ...asker}: TemplateCaller & {id: string}): Promise<TemplateRow> => {
   const template = await lockVisible(tx, {...asker, id})
   if (!mayEdit(template, asker))

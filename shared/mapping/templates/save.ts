@@ -15,12 +15,12 @@ import {Template, type TemplateSlot} from './template.ts'
 
 type NamedSlots = {org: string; importId: string; name: string} & Pick<z.input<typeof Template>, 'description' | 'verify'>
 
-/** A template made from an import. `leftOut`: the parts of the import that a template cannot keep. */
+/** `leftOut`: descriptions of the parts of the import that a template cannot keep. */
 type SavedTemplate = {document: Template; leftOut: string[]}
 
 /**
- * Makes a template of an import. The template keeps the files' columns and how they are read, but no data of rows. The template has no
- * cell, sample, count or file name, and no label derived from a file name.
+ * The template keeps the files' columns and how they are read. The template has no cell, sample, count or file name, and no label derived from a file
+ * name.
  */
 export const templateOf = async (db: Db, {org, importId, name, description, verify}: NamedSlots): Promise<SavedTemplate> => {
   const found = await findImport(db, {org, id: importId})
@@ -48,7 +48,7 @@ export const templateOf = async (db: Db, {org, importId, name, description, veri
   return {document, leftOut: sources.flatMap(({leftOut}) => leftOut)}
 }
 
-/** Names the slots. Slots of an import that was made from a template keep their names. */
+/** Slots of an import that was made from a template keep their names. */
 const nameSlots = (sources: Pick<Source, 'id'>[], filled: ImportSlot[]): string[] => {
   const names: string[] = []
   for (const [at, {id}] of sources.entries()) {
@@ -86,8 +86,8 @@ const shapeSource = (source: NarrowSource<'name'>, slot: string, at: number): {s
 }
 
 /**
- * Returns the label that a user gave. Null if one of label and file name contains the other, because the label is then probably the default,
- * which comes from the file name.
+ * Returns the label that a user gave. If the label or the file name contains the other, returns null, because the label is then probably the default,
+ * made from the file name.
  */
 const labelOf = ({name, label}: Pick<Source, 'name' | 'label'>): string | null => {
   const stem = name.replace(/\.[^.]*$/, '').toLowerCase()

@@ -1,26 +1,28 @@
 import {z} from 'zod'
 import type {Pool} from '../../../sql/database.ts'
-import {readTemplateFlows} from '../../../sql/embed-tokens.ts'
-import {type Import, setFlows} from '../../../sql/imports.ts'
+import {type Import, readTemplateFlows, setFlows} from '../../../sql/imports.ts'
 import {Refusal} from '../../errors.ts'
 import {lockOpenImport} from '../../files/sources/find.ts'
 import {findFlowData} from '../../runs/start.ts'
 import {type Flow, Flows, findIssues, type Issue, type Mapping} from '../flows/flow.ts'
 import {refuseUnfit} from './apply.ts'
+import {type ImportSlot, slotsOf} from './slots.ts'
 
 const ofFields = z.record(z.string().max(100), z.string().max(1000).nullable()).describe('By field: the column, or null')
 
 export const Columns = z
   .record(z.string().max(64), ofFields)
   .refine(flows => Object.keys(flows).length <= 50, 'At most 50 flows')
-  .describe('By flow and field: the column of the file that the field takes. Null: the field is not written. Others keep their column')
+  .describe(
+    'By flow and field: the column of the file that the field takes. Null: the field is not written. Others take the column of the template',
+  )
 type Columns = z.output<typeof Columns>
 
 type SetColumnsInput = {org: string; importId: string; columns: Columns}
 
 /**
- * Chooses the columns for the fields of a template's flows, for a file with other column names. Apart from that, the flows become those of the
- * template again, so the import still writes the template's modules and fields. Each flow keeps its file.
+ * Chooses columns for the fields of a template's flows, for a file with other column names. All other parts of the flows are reset to the template,
+ * except which file each flow reads.
  */
 export const setColumns = (db: Pool, {org, importId, columns}: SetColumnsInput): Promise<Import> =>
   db.transaction(async tx => {
@@ -29,19 +31,20 @@ export const setColumns = (db: Pool, {org, importId, columns}: SetColumnsInput):
       throw new Refusal('INVALID', 'This import was not made from a template. Set its flows instead', {
         issues: [{code: 'custom', path: [], message: 'Not an import of a template'}],
       })
-    const now = Flows.parse(found.flows)
+    const [now, slots] = [Flows.parse(found.flows), slotsOf(found)]
     const base = Flows.parse((await readTemplateFlows(tx, found.no)) ?? found.flows)
     const issues = listUnknown(base, columns)
     if (issues.length > 0) throw refuseUnfit(issues)
-    const flows = base.map(flow => ({...withColumns(flow, columns[flow.id] ?? {}), sourceId: sourceOf(now, flow)}))
+    const flows = base.map(flow => ({...withColumns(flow, columns[flow.id] ?? {}), sourceId: sourceOf(now, slots, flow)}))
     const unfit = findIssues(flows, await findFlowData(tx, {org, importNo: found.no, connector: found.connectorId}))
     if (unfit.length > 0) throw refuseUnfit(unfit)
     return setFlows(tx, {no: found.no, flows, state: 'ready'})
   })
 
-const sourceOf = (flows: Flow[], {id, sourceId}: Flow) => flows.find(flow => flow.id === id)?.sourceId ?? sourceId
+/** Returns the file that the flow reads now. A flow that is no longer among those of the import reads the file of its slot. */
+const sourceOf = (now: Flow[], slots: ImportSlot[], {id, sourceId}: Flow) =>
+  now.find(flow => flow.id === id)?.sourceId ?? slots.find(({slot}) => slot === sourceId)?.sourceId ?? sourceId
 
-/** Whether the field gets its value from one column of the file. */
 const takesColumn = ({mode, source}: Mapping) => (mode === 'column' || mode === 'search') && source != null
 
 const withColumns = (flow: Flow, columns: Record<string, string | null>): Flow => ({

@@ -18,14 +18,17 @@ export const openSlots = ({sources, flows}: Template): ImportSlot[] =>
     sourceId: null,
   }))
 
+/** Whether the slot has no file among the sources of the import. */
+export const isWaiting = ({sourceId}: ImportSlot, sources: readonly {id: string}[]): boolean => !sources.some(({id}) => id === sourceId)
+
 /** Returns the slot for an uploaded file: the named slot, else the only slot if it is not filled. Null if the file is for no slot. */
 export const chooseSlot = (
   slots: ImportSlot[],
-  {named, sources}: {named?: string | undefined; sources: {id: string}[]},
+  {named, sources}: {named?: string | undefined; sources: readonly {id: string}[]},
 ): ImportSlot | null => {
   if (named === undefined) {
     const [only] = slots.length === 1 ? slots : []
-    return only && !sources.some(({id}) => id === only.sourceId) ? only : null
+    return only && isWaiting(only, sources) ? only : null
   }
   return slots.find(({slot}) => slot === named) ?? refuseSlot(slots, named, ['slot'])
 }

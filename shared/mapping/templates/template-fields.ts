@@ -11,8 +11,8 @@ const TemplateField = z.object({type: z.string(), length: z.number().nullable(),
 export type TemplateField = z.output<typeof TemplateField>
 
 /**
- * What a template uses, as it was when the template was saved. `modules`: the fields by module and field name. `libraries`: the function names
- * by library. Both are empty if they were unknown then.
+ * The fields and libraries that a template uses, as they were when the template was saved. `modules`: fields by module and field name. `libraries`:
+ * function names by library. Both are empty if they were unknown then.
  */
 export const KnownAtSave = z.object({
   modules: z.record(z.string(), z.record(z.string(), TemplateField)).default({}),
@@ -20,7 +20,7 @@ export const KnownAtSave = z.object({
 })
 export type KnownAtSave = z.output<typeof KnownAtSave>
 
-/** The current data that a template is checked against. `discovery`: null if no connection is named or the connection has no discovery yet. */
+/** `discovery`: null if no connection is named or the connection has no discovery yet. */
 export type KnownNow = {modules: Map<string, DiscoveredModule>; libraries: Namespaces; discovery: {id: string; createdAt: string} | null}
 
 export const findKnownNow = async (db: Db, {org, connector}: {org: string; connector: string | null}): Promise<KnownNow> => {

@@ -7,7 +7,7 @@ import {Choices} from '../../files/choices.ts'
 import {Cleaning, namesRows} from '../../files/cleaning/cleaning.ts'
 import {ReaderOptions} from '../../files/reader.ts'
 import {isOneLine, notOneLine, oneLine, toOneLine} from '../../schema/name.ts'
-import {DataContract} from '../contracts/contract.ts'
+import {DataContract, listUnknownSlots} from '../data-contracts/contract.ts'
 import {Flows} from '../flows/flow.ts'
 import {parentOf} from '../flows/subform.ts'
 
@@ -18,16 +18,11 @@ const mostColumns = 16_384
 
 const Label = z.string().min(1).max(255)
 
-/** Cleaning steps that a template may have. Steps with row numbers are refused, because the next file has other rows with these numbers. */
 const RuleSteps = Cleaning.refine(
   steps => !steps.some(namesRows),
   'A template cannot name rows by number, because the next file has other rows there. Leave strikeRows and editCells out',
 )
 
-/**
- * A file that imports of the template need. `reader`: the options that are not detected in each file. `columns`: the file's own columns in
- * file order.
- */
 export const TemplateSlot = z
   .strictObject({
     slot: z
@@ -43,10 +38,7 @@ export const TemplateSlot = z
   .meta({id: 'Slot', description: 'A file that imports of the template need'})
 export type TemplateSlot = z.output<typeof TemplateSlot>
 
-/**
- * Flows for files of one kind. The `sourceId` of a flow is the slot that it reads. A template contains no data of rows: no samples, no file
- * names, no choices for single rows.
- */
+/** A template contains no data of rows: no samples, no file names, no choices for single rows. */
 export const Template = z
   .strictObject({
     name: oneLine(z.string().trim().min(1).max(200)).describe('Display name, unique among the shared templates of an org'),
@@ -73,9 +65,11 @@ export const Template = z
   })
 export type Template = z.output<typeof Template>
 
-/** A template of a bundle, with its data contract. A contract that is left out stays as it is. */
 export const BundledTemplate = Template.safeExtend({
   contract: DataContract.optional().describe('The data contract. Left out: unchanged'),
+}).superRefine(({sources, contract}, context) => {
+  for (const at of contract ? listUnknownSlots(contract, sources) : [])
+    context.addIssue({code: 'custom', path: ['contract', 'sources', at, 'slot'], message: 'The template has no such slot'})
 })
 export type BundledTemplate = z.output<typeof BundledTemplate>
 
@@ -115,6 +109,6 @@ export const documentOf = ({name, description, connectorId, sources, flows, veri
     sources: (sources as {label: string}[]).map(source => ({...source, label: toOneLine(source.label)})),
   })
 
-/** Whether the template has the content of the document. `verify` is not compared, because a change of it makes no version. */
+/** `verify` is not compared, because a change of `verify` makes no new version. */
 export const isSameContent = (template: TemplateRow, document: Template): boolean =>
   isDeepStrictEqual(documentOf(template), {...document, verify: template.verify})

@@ -1,5 +1,6 @@
 import {listConnectors} from '../../../sql/connectors.ts'
 import type {Db} from '../../../sql/database.ts'
+import {listMapped, readIdempotencyFields} from '../../configuration/idempotency-field.ts'
 import {assertOwn} from '../../configuration/name.ts'
 import {Refusal} from '../../errors.ts'
 import {type Drift, findDrift} from './drift.ts'
@@ -7,8 +8,8 @@ import {Template} from './template.ts'
 import {findKnownNow, keepKnown} from './template-fields.ts'
 
 /**
- * The result of a validation. `issues`: why the document cannot be saved. `problems`: the problems that its imports would have; those with
- * `stops` prevent a run. Each list has at most 100 entries.
+ * The result of a validation. `issues`: why the document cannot be saved with the connection. `problems`: the problems that its imports would
+ * have; those with `stops` prevent a run. Each list has at most 100 entries.
  */
 type ValidatedTemplate = {
   valid: boolean
@@ -20,10 +21,7 @@ type ValidatedTemplate = {
 
 const mostIssues = 100
 
-/**
- * Validates the form of a document and checks it against the newest discovery of a connection: `connector`, else the document's own. Stores
- * nothing.
- */
+/** Checks the document against the newest discovery of `connector`, else of the document's own connection. Stores nothing. */
 export const validateTemplate = async (
   db: Db,
   {org, document, connector}: {org: string; document: unknown; connector?: string | undefined},
@@ -44,9 +42,10 @@ export const validateTemplate = async (
     {sources: [], modules: discovery && modules, libraries},
   )
   const {id, createdAt} = discovery ?? {}
+  const mapped = named === null ? [] : listMapped(template.flows, await readIdempotencyFields(db, {org, connector: named}))
   return {
-    valid: problems.every(({stops}) => !stops),
-    issues: [],
+    valid: mapped.length === 0 && problems.every(({stops}) => !stops),
+    issues: mapped.map(({path, message}) => ({path: ['flows', ...path].join('.'), message})),
     problems: problems.slice(0, mostIssues),
     connectorId: named,
     discovery: id !== undefined && createdAt !== undefined ? {id, createdAt} : null,

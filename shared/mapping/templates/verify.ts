@@ -14,8 +14,8 @@ export const changeVerify = (db: Pool, editor: Editor, {id, verify}: {id: string
   })
 
 /**
- * Stores which written rows the runs of a template read back; undefined: unchanged. The template keeps its version, because the runs still
- * write the same. So the template stays approved, and its schedules still skip a file that they have run.
+ * Stores which written rows the template's runs read back; undefined: unchanged. The template keeps its version, because its runs write the same
+ * values. So the template stays approved, and its schedules still skip a file that they have run.
  */
 export const keepVerify = async (tx: Tx, author: Author, template: TemplateRow, verify: VerifyMode | undefined): Promise<void> => {
   if (verify === undefined || verify === template.verify) return

@@ -16,13 +16,13 @@ import {invalid} from '../../configuration/modules.ts'
 import {assertVersion, type Condition} from '../../configuration/version.ts'
 import {Refusal} from '../../errors.ts'
 import {newId} from '../../ids.ts'
+import {assertContractKept, readContract} from '../data-contracts/store.ts'
 import {recordTemplate, versionOf} from './change.ts'
 import {lockEditable, type TemplateCaller, viewerOf} from './find.ts'
 import {isSameContent, type Template} from './template.ts'
 import {findKnownNow, keepKnown} from './template-fields.ts'
 import {keepVerify} from './verify.ts'
 
-/** The member who changes templates, and the author in the settings history. */
 export type Editor = TemplateCaller & Author
 
 export const createTemplate = (db: Pool, asker: Editor, document: Template): Promise<TemplateRow> =>
@@ -44,7 +44,10 @@ export const createTemplate = (db: Pool, asker: Editor, document: Template): Pro
 
 type TemplateInput = {id: string; condition: Condition}
 
-/** Replaces the whole document. Equal content makes no new version, but the current fields and libraries are stored as known. */
+/**
+ * Replaces the whole document. Equal content makes no new version, but the current fields and libraries are stored as known. Throws INVALID if
+ * the document lacks a slot of the data contract.
+ */
 export const replaceTemplate = (db: Pool, asker: Editor, {id, condition}: TemplateInput, document: Template): Promise<TemplateRow> =>
   namedOnce(db, async tx => {
     const before = await lockEditable(tx, {...asker, id})
@@ -56,13 +59,14 @@ export const replaceTemplate = (db: Pool, asker: Editor, {id, condition}: Templa
       if (!isDeepStrictEqual(before.known, known)) await setTemplateKnown(tx, {id, known})
       return reread(tx, asker, id)
     }
+    assertContractKept(document, await readContract(tx, {org: asker.org, template: id}))
     await updateTemplate(tx, {...document, id, known})
     const changed = await reread(tx, asker, id)
     await recordTemplate(tx, asker, changed, {subject: 'template.changed', before: versionOf(before), after: versionOf(changed)})
     return changed
   })
 
-/** Shares or unshares a template. Every member may use a shared template. A private one is visible to its creator and to admins. */
+/** Every member may use a shared template. A private template is visible to its creator and to admins. */
 export const shareTemplate = (db: Pool, asker: Editor, {id, shared}: {id: string; shared: boolean}): Promise<TemplateRow> =>
   namedOnce(db, async tx => {
     const before = await lockEditable(tx, {...asker, id})
@@ -80,7 +84,6 @@ export const removeTemplate = (db: Pool, asker: Editor, {id, condition}: Templat
     await recordTemplate(tx, asker, before, {subject: 'template.deleted', before: versionOf(before), after: null})
   })
 
-/** Refuses an unknown connection, and flows that map an idempotency field of the connection. */
 const assertConnection = async (db: Db, org: string, {connectorId, flows}: Template) => {
   if (connectorId !== null && !(await findConnector(db, {org, id: connectorId})))
     throw invalid([{code: 'custom', path: ['connectorId'], message: 'No such connection. GET …/connectors lists them'}])
@@ -93,7 +96,7 @@ export const knownNow = async (db: Db, org: string, {connectorId, flows}: Templa
 const reread = async (tx: Tx, asker: TemplateCaller, id: string): Promise<TemplateRow> =>
   (await findTemplate(tx, {...viewerOf(asker), id}))!
 
-/** Runs a write. Throws TEMPLATE_NAME_TAKEN if another shared template of the org has the name. */
+/** Throws TEMPLATE_NAME_TAKEN if another shared template of the org has the name. */
 const namedOnce = async <T>(db: Pool, write: (tx: Tx) => Promise<T>): Promise<T> => {
   try {
     return await db.transaction(write)

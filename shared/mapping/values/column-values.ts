@@ -15,26 +15,25 @@ import {isOption, valuesIn} from '../flows/value-map.ts'
 const mostValues = 1_000
 /** Maximum number of characters of a `from` in a value map. A longer value cannot have an entry. */
 const longestValue = 300
-/** Time limit of a read, in ms. */
 const longestMs = 30_000
 
 export type ValuesInput = {
   source: Pick<Source, 'fileKey' | 'reader' | 'cleaning' | 'choices' | 'evidence'>
   column: string
-  /** The field that the column fills, if options are to be proposed for the values; null otherwise. */
+  /** The field that the column fills. Its options are proposed for the values. Null: nothing is proposed. */
   field: FieldShape | null
 }
 
 /**
- * A value of a column. `option`: whether the field accepts it without an entry. `suggestion`: null for an option, and if no option fits. Both
- * are null if no field was given.
+ * `option`: whether the field accepts the value without an entry in the value map. `suggestion`: null for an option, and if no option fits. Both are
+ * null if no field was given.
  */
 type ColumnValue = {value: string; count: number; option: boolean | null; suggestion: ValueSuggestion | null}
 
 /**
- * Counts the distinct values of a column in one pass over the file, most frequent first. Stops after 30 s, with `complete: false`. As in a value
- * map, values that differ only in letter case and surrounding blanks are one. To bound the memory, lists only the first 1,000 values of at most
- * 300 characters, and estimates how many others there are. Leaves out ragged rows and rows that cleaning excluded. Returns JSON in UTF-8.
+ * Counts the distinct values of a column, most frequent first, and returns JSON in UTF-8. Stops after 30 s, with `complete: false`. As in a value
+ * map, letter case and surrounding blanks do not distinguish values. To limit memory, lists only the first 1,000 values of at most 300 characters,
+ * and estimates the number of others. Leaves out ragged rows and rows that cleaning excluded.
  */
 export const readColumnValues = async (deps: FileDeps, input: ValuesInput): Promise<Uint8Array<ArrayBuffer>> => {
   try {

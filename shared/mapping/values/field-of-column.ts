@@ -4,7 +4,6 @@ import {Refusal} from '../../errors.ts'
 import type {FieldShape} from '../flows/converted.ts'
 import {conversionTypeOf} from '../flows/field-types.ts'
 
-/** Finds a field of a module in the newest discovery of the connection. Throws MODULE_NOT_FOUND or FIELD_NOT_FOUND. */
 export const findFieldOfColumn = async (
   db: Db,
   {connector, module: name, field: apiName}: {connector: string; module: string; field: string},

@@ -38,7 +38,7 @@ export const correctRun = async (deps: CorrectionDeps, {body, charset, ...input}
     return deps.parsing.run(org, 'corrections', {source, corrected: {fileKey: key, reader}, settled, keys: keysOf(snapshot, frozen)})
   }
   const {found} = await ingest(upload, async file => match((await deps.parsing.run(org, 'readNew', file)).reader)).catch(error =>
-    explainLift(deps.db, org, error),
+    explainLift(deps, org, error),
   )
   await deps.storage.remove(key)
   if (found.cells.length > 0) await editSource(deps, {org, importId, sourceId: source.id}, {cells: found.cells})

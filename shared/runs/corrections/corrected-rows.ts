@@ -8,8 +8,8 @@ import {isFailedFile, rangeWithoutReasons, reasonColumns} from '../results/reaso
 export type CorrectedFile = {fileKey: string; reader: unknown}
 
 /**
- * The file of the run. `keys`: the columns by which rows are found if the corrected file has no row numbers and another number of rows.
- * `rows`: how many rows the file of the run has.
+ * `keys`: the columns that identify rows if the corrected file has no row numbers and another number of rows. `rows`: the number of rows of the run's
+ * file.
  */
 type RunFile = {columns: string[]; keys: string[]; rows: number}
 
@@ -40,6 +40,7 @@ export const openCorrectedRows = async (deps: FileDeps, {fileKey, reader}: Corre
   const taken = new Set<string>()
   return {
     matchedBy: matchedBy as 'row' | 'order' | 'key',
+    hasColumn: (name: string) => own.includes(name),
     take(row: FileRow): string[] | null {
       const name = nameInRun(row)
       const found = named.get(name)
@@ -58,7 +59,7 @@ export const openCorrectedRows = async (deps: FileDeps, {fileKey, reader}: Corre
 
 const displayed = {numbers: 'displayed'} as const
 
-/** Returns the reader, changed to keep the reason columns, because they contain the row numbers. */
+/** Keeps the reason columns, because they contain the row numbers. */
 const withReasons = (reader: Reader): Reader => {
   if (reader.format === 'csv') return {...reader, ...(reader.reasons && {reasons: 'keep' as const})}
   return reader.range === rangeWithoutReasons ? {...reader, range: null} : reader

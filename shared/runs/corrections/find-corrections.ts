@@ -20,13 +20,13 @@ export type CorrectionsInput = {
   keys: string[]
 }
 
-/** `cells`: the cells to edit, with the names that columns have after cleaning. `rows`: the number of rows with at least one of these cells. */
+/**
+ * `cells`: the cells to edit, with the names that columns have after cleaning; the value null removes an edit. `rows`: the number of rows with at
+ * least one of these cells.
+ */
 export type Corrections = {cells: CellChange[]; rows: number; matchedBy: 'row' | 'order' | 'key'}
 
-/**
- * Compares a corrected file with the file of a run. Refuses a corrected file that changes a settled row. A retry would not write the change,
- * and the corrected file was probably sorted or cut.
- */
+/** Refuses a corrected file that changes a settled row. A retry would not write the change, and the corrected file was probably sorted or cut. */
 export const findCorrections = async (deps: FileDeps, input: CorrectionsInput): Promise<Corrections> => {
   try {
     return await compare(deps, input)
@@ -47,13 +47,15 @@ const compare = async (deps: FileDeps, {source, corrected, settled, keys}: Corre
     for await (const chunk of rows) {
       for (const row of chunk) {
         const cells = found.take(row)
-        if (!cells || isSame(row, cells, {columns, edits})) continue
-        assertCorrectable(row, isSettled(row.rowNumber))
+        if (!cells) continue
+        const isOver = isSettled(row.rowNumber)
+        if (isSame(row, cells, {columns, edits, isOver})) continue
+        assertCorrectable(row, isOver)
         changed.push({before: row, after: {...row, cells}})
       }
     }
     found.assertAllTaken()
-    const cells = await editedCells(deps, {columns, changed, edits, cleaning})
+    const cells = await editedCells(deps, {columns, changed, edits, cleaning, hasColumn: found.hasColumn})
     return {cells, rows: new Set(cells.map(({row}) => row)).size, matchedBy: found.matchedBy}
   } finally {
     await rows.return()
@@ -70,7 +72,7 @@ const assertCorrectable = ({rowNumber, ragged}: FileRow, isSettled: boolean) => 
     throw unfit(rowNumber, `Row ${rowNumber} has more or fewer cells than the header, so its cells cannot be corrected one by one`)
 }
 
-/** Returns a function that checks whether a row is settled. Callers must pass ascending row numbers. */
+/** The returned function says whether a row is settled. Callers must pass ascending row numbers. */
 const openSettled = (settled: Uint32Array) => {
   let at = 0
   return (row: number) => {
@@ -87,17 +89,32 @@ const editsOf = (cleaning: Cleaning): Edits =>
     cleaning.flatMap(step => (step.step === 'editCells' ? step.cells.map(({row, column, value}) => [addressOf(row, column), value]) : [])),
   )
 
-/** Whether each cell equals the cell of the run's file, or the value to which the cell was edited before. */
-const isSame = ({rowNumber, cells}: FileRow, corrected: string[], {columns, edits}: {columns: string[]; edits: Edits}) =>
-  corrected.every((cell, at) => cell === cells[at] || cell === edits.get(addressOf(rowNumber, columns[at]!)))
-
-type ChangedRows = {columns: string[]; changed: {before: FileRow; after: FileRow}[]; edits: Edits; cleaning: Cleaning}
+type Compared = {columns: string[]; edits: Edits; isOver: boolean}
 
 /**
- * Returns the corrected cells that must be edited: those whose value differs from the run's file and from an earlier edit of the cell. Values
- * are compared after the steps that change single cells, because edits apply after these steps.
+ * Whether each cell equals the value to which it was edited before, or the cell of the run's file. An edited cell with the value of the run's
+ * file is only the same in a settled row, whose edit cannot be taken back.
  */
-const editedCells = async (deps: FileDeps, {columns, changed, edits, cleaning}: ChangedRows): Promise<CellChange[]> => {
+const isSame = ({rowNumber, cells}: FileRow, corrected: string[], {columns, edits, isOver}: Compared) =>
+  corrected.every((cell, at) => {
+    const edit = edits.get(addressOf(rowNumber, columns[at]!))
+    return cell === edit || (cell === cells[at] && (edit === undefined || isOver))
+  })
+
+type ChangedRows = {
+  columns: string[]
+  changed: {before: FileRow; after: FileRow}[]
+  edits: Edits
+  cleaning: Cleaning
+  hasColumn(name: string): boolean
+}
+
+/**
+ * Returns the changes of edited cells. A value that differs from the run's file and from an earlier edit becomes an edit. A value of the run's
+ * file removes an earlier edit of the cell, and with it the edits of the cells that were split from it. Columns that the corrected file lacks
+ * keep their edits. Values are compared after the steps that change single cells, because edits apply after these steps.
+ */
+const editedCells = async (deps: FileDeps, {columns, changed, edits, cleaning, hasColumn}: ChangedRows): Promise<CellChange[]> => {
   const steps = cleaning.filter(changesOneCell)
   const clean = async (rows: FileRow[]) => {
     const table: Table = {columns, rows: once(rows)}
@@ -106,17 +123,31 @@ const editedCells = async (deps: FileDeps, {columns, changed, edits, cleaning}: 
   }
   const before = await clean(changed.map(({before}) => before))
   const after = await clean(changed.map(({after}) => after))
-  return after.rows.flatMap(({rowNumber, cells}, at) =>
-    after.columns.flatMap((column, place) => {
+  const isTakenBack = ({rowNumber, cells}: FileRow, at: number, column: string) => {
+    const root = rootOf(steps, column)
+    const place = after.columns.indexOf(root)
+    return hasColumn(root) && edits.has(addressOf(rowNumber, root)) && cells[place] === before.rows[at]!.cells[place]
+  }
+  return after.rows.flatMap((row, at) =>
+    after.columns.flatMap((column, place): CellChange[] => {
+      const {rowNumber, cells} = row
       const value = cells[place] ?? ''
-      const isUnchanged = value === before.rows[at]!.cells[place] || value === edits.get(addressOf(rowNumber, column))
-      return isUnchanged ? [] : [{row: rowNumber, column, value}]
+      const edit = edits.get(addressOf(rowNumber, column))
+      if (value === edit) return []
+      if (value !== before.rows[at]!.cells[place]) return [{row: rowNumber, column, value}]
+      return edit !== undefined && isTakenBack(row, at, column) ? [{row: rowNumber, column, value: null}] : []
     }),
   )
 }
 
 async function* once(rows: FileRow[]): Table['rows'] {
   if (rows.length > 0) yield rows
+}
+
+/** Returns the column of the file from which a column was split. A column that was not split is its own root. */
+const rootOf = (steps: Cleaning, column: string): string => {
+  const made = steps.find(step => step.step === 'split' && step.into.includes(column))
+  return made?.step === 'split' ? rootOf(steps, made.column) : column
 }
 
 const changesOneCell = ({step}: CleaningStep) => ['trim', 'collapseSpaces', 'replace', 'split'].includes(step)

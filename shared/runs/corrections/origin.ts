@@ -6,8 +6,8 @@ import {Refusal} from '../../errors.ts'
 import type {FailedRowsOrigin} from '../results/reason-columns.ts'
 
 /**
- * Refuses a failed.csv as a new file while its run, import and source are kept. Without this refusal, a new import and a retry could both
- * write its rows. A failed.csv of another org's run is accepted.
+ * Refuses a failed.csv as a new file while its run, import and source are kept, because a new import and a retry could both write its rows. A
+ * failed.csv of another org's run is accepted.
  */
 export const assertNotCorrection = async (tx: Tx, org: string, {run: runId, source}: FailedRowsOrigin): Promise<void> => {
   const run = await findRun(tx, {org, id: runId})

@@ -23,16 +23,15 @@ import {limitStop} from '../stop.ts'
  */
 export type AdmissionUnit = {at: number; parent: string | null; rows: UnitRow[]}
 /**
- * A row of a unit. `target`: the record to update, or the parent of a subform row; null for a create. `hasUniqueKey`: whether the payload has a
- * unique value by which a lost create can be found again.
+ * `target`: the record to update, or the parent of a subform row; null for a create. `hasUniqueKey`: whether the payload has a unique value by which
+ * a lost create can be found again.
  */
 type UnitRow = {key: string; number: number | null; target: string | null; hasUniqueKey: boolean}
 
 export type ExternalWriteKind = 'create' | 'update' | 'replace'
 
 /**
- * A unit that will be sent. `fresh`: the row is not metered yet. `patch`: the update targets a record that the row created in this run;
- * patches have their own attempt numbers.
+ * `fresh`: the row is not metered yet. `patch`: the update targets a record that the row created in this run; patches have their own attempt numbers.
  */
 export type AdmittedUnit = Omit<AdmissionUnit, 'rows'> & {rows: (UnitRow & {attempt: number; fresh: boolean; patch: boolean})[]}
 
@@ -120,8 +119,8 @@ const stepOf = ({target}: UnitRow, {counted, outcome, recordId, lastAttempt, las
 }
 
 /**
- * Returns why a unit is not sent: a row belongs to another parent or is in flight, or the row of a create already has a created or claimed
- * record. Null if the unit is sent.
+ * Returns why a unit is not sent, or null if the unit is sent. A unit is not sent if a row belongs to another parent or is in flight, or if a create
+ * already has a created or claimed record.
  */
 const decideUnsent = (
   {at, parent}: AdmissionUnit,

@@ -9,7 +9,7 @@ import {endRequest} from './pending.ts'
 import {endExternalRun, lockExternalRun} from './run.ts'
 import {settleAbandonedSend} from './settle.ts'
 
-/** The result of one item of a request. `ok`: null while the outcome is unknown. */
+/** `ok`: null while the outcome is unknown. */
 export type Result = {rowKey?: string; writeId?: string; ok: boolean | null; [more: string]: unknown}
 
 /** Codes of refusals before sending that concern the whole request, not one item. */
@@ -56,7 +56,7 @@ export const settleAbandoned = (db: Pool, named: NamedWrite): Promise<void> =>
     if (run.state === 'closing') await endExternalRun(tx, run, {outcome: null, pending: 'send'})
   })
 
-/** Settles the request's overdue batches as unanswered. Returns the request's run, locked, or null if the request was deleted. */
+/** Returns the request's run, locked, or null if the request was deleted. */
 const settleDeadSends = async (tx: Tx, {org, id}: NamedWrite): Promise<ExternalRun | null> => {
   const write = await findWrite(tx, {org, id})
   if (!write) return null
@@ -74,8 +74,8 @@ export const giveUpUnsent = async (tx: Tx, run: ExternalRun, id: string): Promis
 const unstarted = {ok: false, code: 'UNAVAILABLE', error: 'No worker was free to send this item in time. Send it again', written: false}
 
 /**
- * Returns the results of a request whose job has ended. Throws with the results in the body if every item has the same refusal of `OF_ALL`. Also
- * throws if every item that was sent has the same CRM error. An item without a result is reported as possibly written.
+ * Returns the results of a request whose job has ended. If every item has the same refusal of `OF_ALL`, or every sent item has the same CRM error,
+ * throws that error with the results in its body. An item without a result is reported as possibly written.
  */
 export const answerWrite = async (db: Db, named: {org: string; id: string}): Promise<{results: Result[]}> => {
   const {write, results: known, how} = await readWrite(db, named)

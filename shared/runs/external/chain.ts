@@ -10,8 +10,8 @@ import {assertRetriable, lineageOf} from '../retry.ts'
 type PreviousQuery = {org: string; person: string; admin: boolean; importNo: number | null; id: string; connector?: string | undefined}
 
 /**
- * Finds the run that a new external run continues. That run must have ended, be the last of its chain, and be of the same import (of no import
- * if `importNo` is null). A retry of it that was authorised but never began is removed from the chain.
+ * Finds the run that a new external run continues. That run must have ended, be the last of its chain, and belong to the import `importNo`, or to no
+ * import if null. Removes from the chain a retry that was authorised but never began.
  */
 export const findPrevious = async (tx: Tx, {org, person, admin, importNo, id, connector}: PreviousQuery): Promise<Run> => {
   const run = await findRun(tx, {org, id})
@@ -30,9 +30,8 @@ export const findPrevious = async (tx: Tx, {org, person, admin, importNo, id, co
 }
 
 /**
- * Joins a run that begins to the chain of the run that it retries. Without `retryOf`, joins it to the chain of the import's last ended external
- * run that no run retries, unless an undo of that run has begun. Modules and flows keep their numbers. The caller must have locked the run and
- * its import.
+ * Joins a starting run to the chain of the run that it retries. Without `retryOf`, joins the chain of the import's last ended external run that no
+ * run retries, unless an undo of that run has begun. Modules and flows keep their numbers. The caller must have locked the run and its import.
  */
 export const enterChain = async (tx: Tx, run: ExternalRun): Promise<void> => {
   const previous = await findChainEnd(tx, run)

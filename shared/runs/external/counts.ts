@@ -1,6 +1,6 @@
 import {countAt, type OutcomeName, unchangedAt} from '../../../sql/run-log.ts'
 
-/** Collects changes of a run's counts. `list` returns them by position in the run's counts. */
+/** `list` returns the changes by position in the run's counts. */
 export type Counts = {
   add(module: number, outcome: OutcomeName, change: 1 | -1): void
   /** Changes the count of unchanged rows. The caller also changes the count of skipped rows. */

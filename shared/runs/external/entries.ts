@@ -30,10 +30,7 @@ const Entry = z.strictObject({
 })
 export type Entry = z.output<typeof Entry>
 
-/**
- * The body of a request to log entries. The number of entries is checked by `assertEntries` instead, because its refusal has the code
- * BATCH_SIZE.
- */
+/** `assertEntries` checks the number of entries, because that refusal has the code BATCH_SIZE. */
 export const EntriesBody = z.strictObject({
   writeId: z.string().min(1).max(200).optional().describe('Idempotency key: the entries are logged once, however often they are sent'),
   entries: z.array(Entry).describe('1 to 1,000 entries'),
@@ -45,8 +42,8 @@ export const assertEntries = ({entries}: z.output<typeof EntriesBody>) => {
 }
 
 /**
- * Logs outcomes that an external engine settled without a send, as attempt 0. A row that failed or was skipped in the phase `write` enters the
- * run's counts, unless this run sent or metered it. A record that a skipped row matched is never claimed for a lost create of the chain. With a
+ * Logs outcomes that an external engine settled without a send, as attempt 0. A row that failed or was skipped in the phase `write` is added to the
+ * run's counts, unless this run sent or metered the row. A record that a skipped row matched is never claimed for a lost create of the chain. With a
  * `writeId`, a repeated request logs nothing.
  */
 export const logEntries = async (

@@ -4,7 +4,7 @@ import {listMadeElsewhereIn} from '../../../sql/record-claims.ts'
 import type {WriteEnd} from './settle.ts'
 
 /**
- * The end of a row whose answer named a record that another row created or claimed. `named`: the id of that record. Source: Lading's
+ * The end of a create whose answer named a record that another row created or claimed. `named`: the id of that record. Source: Lading's
  * specification, CRM error object, `unanswered`.
  */
 export type HeldEnd = Extract<WriteEnd, {outcome: 'unanswered'}> & {named: string}
@@ -19,8 +19,8 @@ const recordHeldEnd = (recordId: string, holder: string): HeldEnd => ({
 type HeldQuery = {run: number; chain: number; module: number; keys: string[]; ends: WriteEnd[]}
 
 /**
- * Finds creates whose answer named a record that another row created or claimed, in this chain or in another one at the CRM org. Returns the
- * end of each of these creates by the index of its row.
+ * Finds creates whose answer named a record that another row created or claimed, in this chain or in another one at the CRM org. Returns the ends by
+ * index of the row.
  */
 export const findRecordHolders = async (tx: Tx, {run, chain, module, keys, ends}: HeldQuery) => {
   const made = ends.flatMap((end, at) => (end.outcome === 'created' ? [{at, recordId: end.recordId}] : []))

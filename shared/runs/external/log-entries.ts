@@ -11,8 +11,8 @@ import {writeSettlement} from './settle.ts'
 export type NumberedEntry = {entry: Entry; module: number; flow: number | null}
 
 /**
- * Logs entries as attempt 0. A `failed` or `skipped` entry of the phase `write` enters the run's counts, in place of the row's earlier outcome,
- * unless this run sent or metered the row. The caller must have locked the run.
+ * Logs entries as attempt 0. A `failed` or `skipped` entry of the phase `write` replaces the row's earlier outcome in the run's counts, unless this
+ * run sent or metered the row. The caller must have locked the run.
  */
 export const writeEntries = async (tx: Tx, run: ExternalRun, numbered: NumberedEntry[]) => {
   const chain = run.chainNo ?? run.no
@@ -42,7 +42,6 @@ export const writeEntries = async (tx: Tx, run: ExternalRun, numbered: NumberedE
   await writeSettlement(tx, run, {...nothing, log: numbered.map(logOf), counts: counts.list()})
 }
 
-/** The default phase of an entry, by outcome. */
 const PHASE = {failed: 'write', skipped: 'write', made_after_no_answer: 'write', would_ask: 'match', lookup: 'lookup'} as const
 
 const isFinal = ({outcome, phase = 'write'}: Entry) => phase === 'write' && (outcome === 'failed' || outcome === 'skipped')

@@ -1,8 +1,8 @@
 import {z} from 'zod'
 
 /**
- * Values for the CRM by field. JSON numbers are parsed as doubles. So numbers of 2^53 or more, positive or negative, are refused: they may
- * have lost digits. A number too large for a double would be sent as null.
+ * JSON numbers are parsed as doubles, so numbers of 2^53 or more, positive or negative, are refused: they may have lost digits. A number too large
+ * for a double would be sent as null.
  */
 export const Payload = z
   .record(z.string(), z.unknown())

@@ -7,8 +7,8 @@ import type {Refusal} from '../../errors.ts'
 import {type NumberedEntry, writeEntries} from './log-entries.ts'
 
 /**
- * Refuses the items of a run's accepted writes that have no result and are not in flight. The refusal becomes their result. The caller must
- * have locked the run.
+ * Refuses the items of a run's accepted writes that have no result and are not in flight. The refusal becomes the result of each item. The caller
+ * must have locked the run.
  */
 export const refusePending = async (tx: Tx, run: ExternalRun, {code, message, extra}: Refusal): Promise<void> => {
   for (const id of await listOpenWrites(tx, run.no)) {
@@ -36,8 +36,8 @@ export const endRequest = async (tx: Tx, run: ExternalRun, id: string): Promise<
 const rowsPerLook = 1_000
 
 /**
- * Logs the accepted rows of an ending run that were never sent and about which the engine logged nothing, because no engine will send them
- * later. The caller must have locked the run.
+ * Logs the accepted rows of an ending run that were never sent and that the engine did not log. No engine will send them later. The caller must have
+ * locked the run.
  */
 export const logUnsent = async (tx: Tx, run: ExternalRun): Promise<void> => {
   // A worker may have stored a write's results without ending its request.
@@ -61,7 +61,7 @@ const isUnsent = (result: unknown): result is UnsentResult => (result as {writte
 
 const Row = z.object({rowKey: z.string(), rowNumber: z.number().optional()})
 
-/** The part that stored requests for records and for subform rows have in common: module, flow, and the rows of each item. */
+/** The common part of stored requests for records and for subform rows: module, flow, and the rows of each item. */
 const Request = z
   .object({
     moduleNo: z.number().optional(),

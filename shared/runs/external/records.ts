@@ -34,10 +34,7 @@ const bodyOf = <I extends typeof Item | typeof Target>(item: I) =>
     items: z.array(item).superRefine(refuseRepeatedWrites).describe('1 to 100 records'),
   })
 
-/**
- * The body of a request to create records. `assertRecords` checks the number of items, repeated row keys and repeated records, because each of
- * these has its own refusal code.
- */
+/** `assertRecords` checks the number of items, repeated row keys and repeated records, because each of these has its own refusal code. */
 export const CreateBody = bodyOf(Item)
 export const UpdateBody = bodyOf(Target).extend({
   unchanged: Unchanged.describe(
@@ -59,7 +56,6 @@ export const RecordsRequest = z.object({
 export type RecordsRequest = z.output<typeof RecordsRequest>
 export type RecordItem = RecordsRequest['items'][number]
 
-/** Throws if the number of items is wrong, or if a row key or a record is repeated. */
 export const assertRecords = ({items}: {items: Items}) => {
   if (items.length < 1 || items.length > recordsAtOnce) throw new Refusal('BATCH_SIZE', `Send 1 to ${recordsAtOnce} items in a request`)
   const [row] = repeated(items.map(({rowKey}) => rowKey))
@@ -88,7 +84,6 @@ export const assertWhole = async (db: Db, recordsTarget: RecordsTarget, {items}:
 
 type SubmitRecordsInput = {asker: RunCaller; place: RecordsTarget; kind: 'create' | 'update'; body: Body}
 
-/** Stores the records to write and enqueues their job. An item whose `writeId` was sent before gets the stored result. */
 export const submitRecords = (
   tx: Tx,
   queue: Queue,

@@ -34,11 +34,14 @@ export type RunCaller = {org: string; person: string; admin: boolean}
 
 type ExternalRunRef = {runId: string; connector?: string}
 
-/** Locks and returns the run that rows are written under, or refuses. `connector`: the connection to write to, if there are rows to write. */
+/**
+ * Locks the run and begins it if it has not begun. Throws if the run accepts no writes. `connector`: the connection to write to, if there are rows to
+ * write.
+ */
 export const openExternalRun = async (tx: Tx, runCaller: RunCaller, externalRunRef: ExternalRunRef): Promise<ExternalRun> =>
   openLockedRun(tx, await lockOwnExternalRun(tx, runCaller, externalRunRef), externalRunRef)
 
-/** Locks the run, and checks its owner and its connection. The first part of `openExternalRun`. */
+/** The first part of `openExternalRun`. */
 export const lockOwnExternalRun = async (tx: Tx, runCaller: RunCaller, {runId, connector}: ExternalRunRef): Promise<ExternalRun> => {
   const run = await lockExternalRun(tx, runCaller.org, runId)
   assertOwner(run, runCaller)
@@ -58,14 +61,13 @@ export const openLockedRun = async (tx: Tx, run: ExternalRun, {connector}: Pick<
   return {...run, connectorId: connector ?? run.connectorId}
 }
 
-/** Returns why an external engine may not write rows under the run, or null if it may. */
 const findBlock = (run: ExternalRun): Refusal | null => findEnd(run) ?? findStop(run)
 
 const findStop = ({stop}: ExternalRun) => stop && new Refusal('RUN_STOPPED', stop.message, {stop, written: false})
 
 /**
- * Locks the import of the run, then the run, so that two transactions cannot deadlock. The service's own engine locks them in the opposite
- * order when it ends a run, so the import of its runs is not locked here.
+ * Locks the import of the run, then the run, so that two transactions cannot deadlock. The service's own engine locks the run first when it ends a
+ * run, so the imports of its runs are not locked here.
  */
 export const lockExternalRun = async (tx: Tx, org: string, id: string): Promise<ExternalRun> => {
   const found = await findRun(tx, {org, id})
@@ -117,7 +119,7 @@ export const renewExternalLease = async (tx: Tx, run: ExternalRun) => {
 
 export const isExternalOver = ({engine, state}: ExternalRun) => engine === 'outside' && (state === 'closing' || state === 'ended')
 
-/** Begins an authorised run: makes it an external run that holds its import. */
+/** Makes an authorised run an external run, which keeps other runs off its import. */
 const beginWriting = async (tx: Tx, run: ExternalRun) => {
   if (run.importNo !== null) {
     await freeImport(tx, {org: run.org, importNo: run.importNo})
@@ -139,20 +141,20 @@ const setLease = async (tx: Tx, run: ExternalRun, {taken}: {taken: boolean}) => 
 }
 
 /**
- * Refuses if a run that writes holds the import. If the holder is an external run with an expired lease, ends that run instead, and refuses only
- * while the run is `closing`. The caller must have locked the import.
+ * Throws IMPORT_RUNNING if a run that writes is active on the import. Ends an external run with an expired lease instead, and throws only while that
+ * run is `closing`. The caller must have locked the import.
  */
 export const freeImport = async (tx: Tx, {org, importNo}: {org: string; importNo: number}) => {
   const holder = await findHolder(tx, {importNo})
   if (!holder) return
-  // `lockExternalRun` locks the import before the run, which only external runs allow. The service's own engine locks the run first.
+  // `lockExternalRun` locks the import before the run. The service's own engine locks the run first, so its runs are not locked here.
   const run = holder.engine === 'outside' && !holder.leaseLive ? await lockExternalRun(tx, org, holder.id) : null
   const isFree =
     run && (run.state === 'ended' || (!run.leaseLive && (await endExternalRun(tx, run, {outcome: null, pending: 'refuse'})) === 'ended'))
   if (!isFree) throw new Refusal('IMPORT_RUNNING', 'A run of this import is in progress. Wait for it to end, or cancel it')
 }
 
-/** Renews the lease of an external run. An expired lease can be taken again until another run holds the import. */
+/** An expired lease can be taken again until another run takes the import. */
 export const takeLease = async (tx: Tx, runCaller: RunCaller, runId: string): Promise<{leaseUntil: string; leaseSeconds: number}> => {
   const run = await lockExternalRun(tx, runCaller.org, runId)
   assertOwner(run, runCaller)

@@ -98,10 +98,7 @@ export const settleLate = async (tx: Tx, run: ExternalRun, batch: Batch, ends: W
   if (known.length) await keepResults(tx, {write: batch.write, results: withHeldEnds(known, batch, held), late: true})
 }
 
-/**
- * Finds the created records that rows of other chains claimed after this batch was settled as unanswered. These rows of other chains keep the
- * records.
- */
+/** Finds the created records that rows of other chains claimed after this batch was settled as unanswered. The claiming rows keep the records. */
 const findClaimed = async (tx: Tx, {no, chainNo, connectorId}: ExternalRun, ends: WriteEnd[]): Promise<Set<string>> => {
   const records = ends.flatMap(end => (end.outcome === 'created' ? [end.recordId] : []))
   if (records.length === 0) return new Set()
@@ -129,10 +126,7 @@ const returnAttempts = async (tx: Tx, {write, targets, secondsLeft = 0}: Batch, 
 
 const isLost = (end: WriteEnd) => end.outcome === 'unanswered' && end.mayGoOn === true
 
-/**
- * Replaces the result of each item whose answer named another row's record. The CRM reported success, but the record is not that of this
- * item.
- */
+/** Replaces the result of each item whose answer named another row's record. The CRM reported success, but the record belongs to the other row. */
 const withHeldEnds = (results: ItemResult[], {ats}: Batch, held: Map<number, HeldEnd>): ItemResult[] => {
   const ofItem = new Map([...held].map(([row, end]) => [ats[row]!, end]))
   return results.map(itemResult => {
@@ -166,7 +160,7 @@ export const writeSettlement = async (tx: Tx, run: ExternalRun, settled: Settled
   run.settleNo++
 }
 
-/** Settles a batch whose sender was lost: all its rows count as unanswered. The results say that the rows may have been written. */
+/** Settles all rows of a batch as unanswered, because the sender was lost. The results say that the rows may have been written. */
 export const settleAbandonedSend = async (tx: Tx, run: ExternalRun, send: ExternalSend) => {
   const {write} = send
   const message = 'The process that sent it was lost before an answer came'
@@ -184,7 +178,7 @@ type Sheet = {
   released: Settlement['released']
   attempts: ReleasedRow[]
   outcomes: {module: number; key: string; outcome: number}[]
-  /** Rows whose attempt was not sent, but that an earlier attempt metered. They stay metered; their attempt number is lowered. */
+  /** Rows that were not sent in this attempt, but that an earlier attempt metered. They stay metered; their attempt number is lowered. */
   lowered: {module: number; key: string; patch: boolean}[]
   kept: ChainRow[]
   opened: UnsettledEntry[]
@@ -278,7 +272,7 @@ const logOutcome = (
     message: plainText(message, 1_000),
   })
 
-/** Makes a text storable and truncates it. Postgres text cannot contain NUL, and a CRM message can have any length. */
+/** Postgres text cannot contain NUL, and a CRM message can have any length. */
 const plainText = (text: string | undefined, most: number) => text?.replaceAll('\0', '\ufffd').slice(0, most) ?? null
 
 const addUnsettled = ({batch, opened}: Sheet, {rowState, attempt, at}: SheetEntry, kind: number) => {

@@ -38,10 +38,7 @@ const Parent = z.strictObject({
   rows: z.array(Row).min(1, 'Send at least one row for each parent').describe("The parent's new rows, which replace all of its rows"),
 })
 
-/**
- * The body of a request to replace subform rows. `assertRows` checks the number of parents and rows, and repeated parents and row keys,
- * because each of these has its own refusal code.
- */
+/** `assertRows` checks the number of parents and rows, and repeated parents and row keys, because each of these has its own refusal code. */
 export const RowsBody = z.strictObject({
   runId,
   field: z.string().min(1).describe("API name of the parent's field that holds the rows"),
@@ -67,7 +64,6 @@ export const RowsRequest = z.object({
 export type RowsRequest = z.output<typeof RowsRequest>
 export type ParentItem = RowsRequest['items'][number]
 
-/** Throws if the number of parents or rows is wrong, or if a parent or a row key is repeated. */
 export const assertRows = ({items}: RowsBody) => {
   const rows = items.flatMap(item => item.rows)
   if (items.length < 1 || items.length > parentsAtOnce) throw new Refusal('BATCH_SIZE', `Name 1 to ${parentsAtOnce} parents in a request`)
@@ -81,7 +77,6 @@ export const assertRows = ({items}: RowsBody) => {
 
 type RowsTarget = {org: string; connector: string; module: string}
 
-/** Checks against the connection's newest discovery that `field` of the parent's module holds rows of `child`. */
 export const assertSubform = async (db: Db, rowsTarget: RowsTarget, {field: name, child}: RowsBody) => {
   const {apiName, fields} = await findModule(db, rowsTarget)
   const field = fields.find(one => one.apiName === name)
@@ -94,7 +89,6 @@ export const assertSubform = async (db: Db, rowsTarget: RowsTarget, {field: name
 
 type SubmitRowsInput = {asker: RunCaller; place: RowsTarget; body: RowsBody}
 
-/** Stores the rows to write and enqueues their job. A parent whose `writeId` was sent before gets the stored result. */
 export const submitRows = (tx: Tx, queue: Queue, {asker, place: {connector, module}, body}: SubmitRowsInput): Promise<Submission> => {
   const {runId, items, flowId = null, field, child, automations} = body
   const requestOf = async (ats: number[], run: number): Promise<RowsRequest> => ({

@@ -10,7 +10,7 @@ import {enqueue, type Queue} from '../../queue.ts'
 import {assertModulesEnabled} from '../admit-modules.ts'
 import {lockOwnExternalRun, openLockedRun, type RunCaller} from './run.ts'
 
-/** One item as the caller sent it. `body`: everything that identifies the item's content. `rowKey`: the key in the item's result. */
+/** `body`: everything that identifies the item's content. `rowKey`: the key in the item's result. */
 type SubmittedItem = {rowKey?: string; writeId: string | null; body: unknown}
 
 type SubmitWriteInput = {
@@ -25,7 +25,7 @@ type SubmitWriteInput = {
   requestOf(ats: number[], run: ExternalRun, tx: Tx): object | Promise<object>
 }
 
-/** A stored write. `job` is null if every item already has a result. */
+/** `job`: null if every item already has a result. */
 export type Submission = {write: string; job: string | null}
 
 /**
@@ -97,7 +97,7 @@ export const findKnownResults = async (tx: Tx, {run, items, digests}: FindKnownI
   return known
 }
 
-/** Returns a digest of a JSON value. The order of keys does not change the digest. */
+/** The order of keys does not change the digest. */
 export const digestOf = (body: unknown) =>
   createHash('sha256')
     .update(JSON.stringify(withSortedKeys(body)))

@@ -8,9 +8,9 @@ import type {RecordItem, RecordsRequest} from './records.ts'
 type SkipUnchangedInput = {write: string; request: RecordsRequest; items: RecordItem[]}
 
 /**
- * Ends `items`, whose records the caller found to hold every value already, as skipped: logged and not metered. Returns their indexes. Leaves
- * out items that have a result, are in flight or have an open question, and items whose row key belongs to a subform row. Also leaves out items
- * whose record an unanswered update may still change. The caller must have locked the run.
+ * Ends items as skipped, logged and not metered, and returns their indexes. The caller found that their records already have every value. Leaves out
+ * items that have a result, are in flight or have an open question, and items whose row key belongs to a subform row. Also leaves out items whose
+ * record an unanswered update may still change. The caller must have locked the run.
  */
 export const skipUnchanged = async (tx: Tx, run: ExternalRun, {write, request, items}: SkipUnchangedInput): Promise<Set<number>> => {
   const {module, moduleNo, flowNo} = request

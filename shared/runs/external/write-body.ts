@@ -1,6 +1,5 @@
 import {z} from 'zod'
 
-/** The fields that identify a row in each write request of an external run. */
 export const rowFields = {
   rowKey: z
     .string()
@@ -12,13 +11,11 @@ export const rowFields = {
 
 export const runId = z.string().min(1).describe('The run that the writes belong to')
 
-/** The options of a request for all its items. */
 export const writeFields = {
   automations: z.boolean().default(false).describe("Whether the CRM's workflows, approvals and blueprints run"),
   flowId: z.string().min(1).max(100).optional().describe('The flow of the rows'),
 }
 
-/** Refuses items that repeat the `writeId` of an earlier item. */
 export const refuseRepeatedWrites = (items: {writeId?: string | undefined}[], ctx: z.RefinementCtx) => {
   for (const at of repeated(items.map(({writeId}) => writeId)))
     ctx.addIssue({code: 'custom', path: [at, 'writeId'], message: 'Another item of this request has this writeId'})

@@ -5,9 +5,9 @@ import {describeRun} from '../describe.ts'
 import {readRun} from '../names.ts'
 
 /**
- * What an earlier run shows about the rows of an import. `modules`: counts of rows by API name of the module; null if no earlier run can be
- * used. `written`: rows created, updated, planned or refused. `isDryRun`: whether the run is a current dry run of the import; if so, `dryRun` is
- * its number. `cost`: its CRM calls by kind, and `match`: the route by which its flows matched; both null if they matched by several routes.
+ * What an earlier run shows about the rows of an import. `modules`: row counts by API name of the module; null if no earlier run can be used.
+ * `written`: rows created, updated, planned or refused. `dryRun`: the number of a current dry run of the import, if `isDryRun`. `cost` and `match`:
+ * the CRM calls by kind and the match route; null if flows matched by several routes.
  */
 export type WrittenShares = {
   modules: Map<string, {written: number; skipped: number}> | null
@@ -21,8 +21,8 @@ export type WrittenShares = {
 const mostRuns = 20
 
 /**
- * Finds the shares of a current dry run of the import. Otherwise finds those of the last complete run among the newest 20 of its template,
- * without dry runs, undos, retries and external runs.
+ * Uses a current dry run of the import if there is one. If not, uses the last complete run among the newest 20 of the template, except dry runs,
+ * undos, retries and external runs.
  */
 export const findShares = async (db: Db, {org, found}: {org: string; found: Import}): Promise<WrittenShares> => {
   const dryRun = await findLastDryRun(db, found.no)

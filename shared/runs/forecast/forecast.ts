@@ -1,9 +1,6 @@
 import {z} from 'zod'
 
-/**
- * A range that contains the actual number. `min` equals `max` if the file alone determines the number. Otherwise the number also depends on
- * CRM data.
- */
+/** A range that contains the actual number. `min` equals `max` if the number depends on the file alone and not on CRM data. */
 export const CountSpan = z.strictObject({
   min: z.int().nonnegative().describe('The lowest number'),
   max: z.int().nonnegative().describe('The highest number'),

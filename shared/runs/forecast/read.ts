@@ -5,7 +5,7 @@ import {findImport} from '../../../sql/imports.ts'
 import {Refusal} from '../../errors.ts'
 import {Forecast} from './forecast.ts'
 
-/** Returns the import's last forecast, when it was made and whether it is stale. All are null without a forecast. */
+/** All values are null if the import has no forecast. */
 export const readForecast = async (db: Db, {org, importId}: {org: string; importId: string}) => {
   const found = await findImport(db, {org, id: importId})
   if (!found) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')

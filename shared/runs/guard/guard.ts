@@ -3,10 +3,7 @@ import type {RunHold} from '../../../sql/run-heads.ts'
 
 const share = z.number().min(0).max(1)
 
-/**
- * When a run is held until a person resumes it: shares of rows by outcome, and how many first rows are read back as a canary. An outcome that
- * is left out has no limit.
- */
+/** A run that exceeds one of these shares is held until a person resumes it. An outcome that is left out has no limit. */
 export const RunGuard = z
   .strictObject({
     refused: share.optional().describe('The share of rows that the CRM may refuse, from 0 to 1'),
@@ -44,7 +41,6 @@ const ends: Record<RunHold['outcome'], string> = {
   coerced: 'hold values that the CRM cut or stored in another form, as reading them back showed',
 }
 
-/** Returns a text for people: why the run is held, and what to do. */
 export const explainHeld = ({outcome, rows, settled, limit}: RunHold): string =>
   `${rows} of ${settled} rows ${ends[outcome]}. The guard of this run allows ${percentOf(limit)}. Look at these rows, then resume or cancel the run`
 

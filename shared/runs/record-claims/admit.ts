@@ -26,7 +26,7 @@ import {readChainStart} from './verdict.ts'
  */
 export const reservedSeconds = 120
 
-/** A claim whose record is reserved. `seenAttempt`: the row's last attempt when the claim was requested. */
+/** `seenAttempt`: the row's last attempt when the claim was requested. */
 export type AdmittedClaim = {reservation: ClaimReservation; crmOrg: CrmOrg; seenAttempt: number; chainStartMs: number}
 /** A stop of the run, which the caller reports after the transaction is committed. */
 export type ClaimStop = {stop: RunStop}
@@ -62,7 +62,7 @@ export const admitClaim = async (tx: Tx, input: ClaimInput): Promise<AdmittedCla
   return isFree ? {reservation, crmOrg, seenAttempt: row.lastAttempt, chainStartMs} : {taken: false, why: 'held'}
 }
 
-/** Locks the run, or refuses. Returns null if the run no longer writes; the claim is then answered with `ended`. */
+/** Returns null if the run no longer writes; the claim is then answered with `ended`. */
 export const openForClaim = async (tx: Tx, {asker, runId, connector}: ClaimInput): Promise<ExternalRun | null> => {
   const run = await lockExternalRun(tx, asker.org, runId)
   assertOwner(run, asker)
@@ -81,9 +81,9 @@ export const openForClaim = async (tx: Tx, {asker, runId, connector}: ClaimInput
 export const isAdmitted = ({counted, kind}: ExternalRowState) => counted || kind !== null
 
 /**
- * Returns the stop that keeps a row from claiming a record, or null. Only a row that is not admitted can be stopped, because it would use a
- * new row of the limit. If the limit is reached, writes the run's stop, or throws BUSY while rows in flight may free a row. In a run without
- * batches, the engine reports `counted`, which may include this row; so admissions are counted instead.
+ * Returns the stop that keeps a row from claiming a record, or null. Only a row that is not admitted can be stopped, because its claim would use a
+ * new row of the limit. If the limit is reached, writes the run's stop, or throws BUSY while rows in flight may free a row. In a run without batches,
+ * the engine reports `counted`, which may include this row, so admissions are counted instead.
  */
 export const findStop = async (tx: Tx, run: ExternalRun, row: ExternalRowState): Promise<RunStop | null> => {
   if (isAdmitted(row)) return null
@@ -121,5 +121,4 @@ export const readRow = async (tx: Tx, {no}: Pick<ExternalRun, 'no'>, {chain, mod
   return row!
 }
 
-/** Whether the row created, updated or claimed the record. A record that the row only matched does not count. */
 export const holdsRecord = (row: ExternalRowState, {recordId}: ClaimPlace) => row.recordId === recordId && row.how !== HOW.matched

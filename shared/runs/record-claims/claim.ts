@@ -11,7 +11,7 @@ import type {Keys} from './keys.ts'
 import {waitForOpenCreates} from './open-creates.ts'
 import {judgeRecord, type RecordVerdict} from './verdict.ts'
 
-/** The request to claim a record. `keys`: values of the record's match fields, as read back. */
+/** `keys`: values of the record's match fields, as read back. */
 export type ClaimInput = {
   asker: RunCaller
   runId: string
@@ -23,17 +23,17 @@ export type ClaimInput = {
 }
 
 /**
- * The answer to a claim. `held`: another row has, reserves or may have made the record, in any run at the CRM org. Also `held`: this row is in
- * flight or was sent again. `reused`: this row already has another record. `ended`: the run no longer writes.
+ * `held`: another row, in any run at the CRM org, has or reserves the record or may have made it. Also `held`: this row is in flight or was sent
+ * again. `reused`: this row already has another record. `ended`: the run no longer writes.
  */
 export type ClaimAnswer = RecordVerdict | {taken: false; why: 'held' | 'reused' | 'ended'}
 
 type ClaimOptions = {signal: AbortSignal}
 
 /**
- * Claims a record for a row. According to the engine, the row's create was never answered, and the CRM refused a second create as a duplicate
- * of this record. Reserves the record first, so that two rows cannot claim it during the CRM read. Writes nothing to the CRM. Throws a
- * Refusal, or a CrmError if a read fails. In every case, the reservation is released at the end.
+ * Claims a record for a row. According to the engine, the row's create got no answer, and the CRM refused a second create as a duplicate of this
+ * record. The record stays reserved during the CRM read, so that no other row claims it. Writes nothing to the CRM. Throws a CrmError if a read
+ * fails.
  */
 export const claimRecord = async ({db, crm}: {db: Pool; crm: Crm}, input: ClaimInput, options: ClaimOptions): Promise<ClaimAnswer> => {
   const admitted = await db.transaction(tx => admitClaim(tx, input))
@@ -54,14 +54,13 @@ const unlessStopped = (answer: ClaimAnswer | ClaimStop): ClaimAnswer => {
   return answer
 }
 
-/** Returns how to wait for open creates. A create takes less time than `reservedSeconds`. */
+/** A create takes less time than `reservedSeconds`. */
 const waitOptions = ({signal}: ClaimOptions) => ({
   seconds: reservedSeconds,
   maxPauseMs: 1_000,
   wait: (ms: number) => sleep(ms, undefined, {signal}),
 })
 
-/** Decides whether the row's create may have made the record. Reads the record and the current CRM user of the connection. */
 const askCrm = async (
   crm: Crm,
   {connector, module, recordId}: ClaimInput,

@@ -15,8 +15,8 @@ import type {ClaimAnswer, ClaimInput} from './claim.ts'
 import {keyOf} from './keys.ts'
 
 /**
- * Assigns a reserved record to the row. Otherwise returns why not. `ended`: the run no longer writes. `reused`: the row has another record.
- * `held`: the row was sent again, the reservation was lost, or another row has the record. Returns a stop if the run's row limit is reached.
+ * Assigns a reserved record to the row, or returns why not. `ended`: the run no longer writes. `reused`: the row has another record. `held`: the row
+ * was sent again, the reservation was lost, or another row has the record. Returns a stop if the run's row limit is reached.
  */
 export const commitClaim = async (
   tx: Tx,
@@ -29,7 +29,7 @@ export const commitClaim = async (
   if (holdsRecord(row, reservation)) return {taken: true}
   // The answer to the row's create may have arrived since the reservation.
   if (row.recordId !== null && row.how !== HOW.matched) return {taken: false, why: 'reused'}
-  // An attempt in flight also counts as sent again, because none was in flight when the claim was requested.
+  // An attempt in flight is a new attempt, because none was in flight when the claim was requested.
   const wasSentAgain = row.lastAttempt !== seenAttempt
   if (wasSentAgain || !(await isReserved(tx, reservation)) || (await isRecordHeld(tx, reservation))) return {taken: false, why: 'held'}
   const stop = await findStop(tx, run, row)

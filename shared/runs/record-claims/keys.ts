@@ -4,8 +4,8 @@ import {matchKeyOf} from '../../mapping/flows/match-key.ts'
 export type Keys = Record<string, unknown>
 
 /**
- * Returns the match key by which later rows find the record, made of those `keys` that are fields of the module. Null if no key is a field of
- * the module, or if the value of one is empty or cannot be compared.
+ * Returns the match key by which later rows find the record, from the `keys` that are fields of the module. Null if no key is a field of the module,
+ * or if a value is empty or cannot be compared.
  */
 export const keyOf = (keys: Keys, {fields}: DiscoveredModule): Buffer | null => {
   const named = fields.filter(({apiName}) => Object.hasOwn(keys, apiName))
@@ -17,6 +17,6 @@ export const keyOf = (keys: Keys, {fields}: DiscoveredModule): Buffer | null => 
       )
 }
 
-/** Returns a text, number, boolean or lookup value unchanged, because these can be compared. Returns null for every other value. */
+/** Texts, numbers, booleans and lookup values can be compared. Returns null for any other value. */
 const comparable = (value: unknown) =>
   typeof value !== 'object' || (value && 'id' in value && typeof value.id === 'string') ? value : null

@@ -5,13 +5,13 @@ type OpenCreatesQuery = Parameters<typeof listOpenCreates>[1]
 type WaitOptions = {
   seconds: number
   maxPauseMs: number
-  /** Waits for `ms`. Rejects if the caller's request ends. */
+  /** Rejects if the caller's request ends. */
   wait(ms: number): Promise<unknown>
 }
 
 /**
- * Waits until other runs' creates in the module at the CRM org are settled or overdue, because one may have made the record. Only the creates
- * that are in flight now count. Returns false if one is still open after `seconds`.
+ * Waits until other runs' creates in the module at the CRM org are settled or overdue, because one of them may have made the record. Ignores creates
+ * that are sent later. Returns false if a create is still open after `seconds`.
  */
 export const waitForOpenCreates = async (db: Db, query: OpenCreatesQuery, {seconds, maxPauseMs, wait}: WaitOptions): Promise<boolean> => {
   const until = performance.now() + seconds * 1000

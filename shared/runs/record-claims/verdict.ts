@@ -2,8 +2,8 @@ import {findChainStart} from '../../../sql/claim-reservations.ts'
 import type {Db} from '../../../sql/database.ts'
 
 /**
- * Whether a record can be claimed, and if not, why. `another`: another user created it. `earlier`: it was created before the chain began.
- * `gone`: it does not exist. `unread`: its creator, its creation time or the start of the chain is unknown. `unclear`: the CRM's clock was
+ * Whether a record can be claimed, and if not, why. `another`: another user created the record. `earlier`: the record is older than the chain.
+ * `gone`: the record does not exist. `unread`: the creator, the creation time or the start of the chain is unknown. `unclear`: the CRM's clock was
  * changed during the chain, so the record may be older than the chain.
  */
 export type RecordVerdict = {taken: true} | {taken: false; why: 'another' | 'earlier' | 'gone' | 'unread' | 'unclear'}
@@ -21,8 +21,8 @@ type JudgeRecordInput = {
   clockOffsetMs: number | null
   clockRange?: {lowMs: number; highMs: number} | null
   /**
-   * Whether the record's id is higher than that of an earlier record of the chain. If so, the record is younger than the chain, whatever
-   * the CRM's clock showed.
+   * Whether the record's id is higher than a known older id: that of the module's newest record before the chain's first create, or of the
+   * oldest record that the chain created. Such a record is younger, whatever the CRM's clock showed.
    */
   isYounger?: boolean
 }
@@ -34,8 +34,8 @@ type JudgeRecordInput = {
 export const clockToleranceMs = 2_000
 
 /**
- * Decides whether an unanswered create may have made the record: the connection's own user created it, and not before the chain began.
- * Clock offsets within the tolerance count as zero, so that measurement noise does not change the decision.
+ * Decides whether an unanswered create may have made the record: the connection's own user created it, and not before the chain began. Clock offsets
+ * within the tolerance are treated as zero, so that measurement noise does not change the decision.
  */
 export const judgeRecord = ({
   record,
@@ -62,16 +62,16 @@ const readOffset = (offsetMs: number) => (Math.abs(offsetMs) > clockToleranceMs 
 const mostRunsBefore = 1_000
 
 /**
- * Returns when the chain's first run was authorised, in ms. The stored time, which is by the database's clock, is converted to this process's
- * clock, because the CRM's clock is compared with this process's clock. Null if the chain has more than 1,000 retries, or if its oldest run is
- * not the one that names the chain.
+ * Returns when the chain's first run was authorised, in ms. The stored time is by the database's clock. That time is converted to this process's
+ * clock, with which the CRM's clock is compared. Null if the chain has more than 1,000 retries, or if its oldest run is not the run that names the
+ * chain.
  */
 export const readChainStart = async (db: Db, run: number): Promise<number | null> => {
   const askedAt = Date.now()
   const start = await findChainStart(db, {run, most: mostRunsBefore})
   if (!start) return null
   const databaseNow = Date.parse(start.now)
-  // The clocks are compared before and after the query. Otherwise a process that is suspended during the query would appear to have a fast
+  // The clocks are compared before and after the query. With one comparison, a process that is suspended during the query would appear to have a fast
   // clock.
   const aheadMs = nearestToZero(askedAt - databaseNow, Date.now() - databaseNow)
   return Date.parse(start.at) + (Math.abs(aheadMs) > clockToleranceMs ? aheadMs : 0)

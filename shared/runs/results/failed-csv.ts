@@ -13,9 +13,9 @@ type FailedInput = Omit<ResultsInput, 'part' | 'onNext'> & {delimiter: string; o
 const delimiters = [',', ';', '\t', '|']
 
 /**
- * Writes failed.csv: the failed rows, with their cells as read or edited. A person corrects this file and uploads it to the corrections of
- * its run. The first columns are the reason columns. `guardCell` protects cells that would start a formula, and reading failed.csv removes
- * its apostrophes. Rows with an unanswered create in the chain are left out, because a new import could create them twice.
+ * Writes failed.csv: the reason columns, then the cells of the failed rows as read or edited. A person corrects this file and uploads it to the
+ * corrections of its run. `guardCell` protects cells that would start a formula, and reading failed.csv removes its apostrophes. Rows with an
+ * unanswered create in the chain are left out, because a new import could create them twice.
  */
 export const writeFailed = ({columns, rows, outcomes, modules, limit, delimiter: given, origin}: FailedInput) => {
   const delimiter = delimiters.includes(given) ? given : ','

@@ -9,18 +9,16 @@ const runs = new RegExp(`^[${signs}]`)
 const guarded = new RegExp(`^'+[${signs}]`)
 
 /**
- * Puts an apostrophe before a cell that a spreadsheet would run as a formula. Puts one also before a cell that already looks guarded, because
- * `unguardCell` would otherwise remove an apostrophe of the file.
+ * Puts an apostrophe before a cell that a spreadsheet would run as a formula. Also puts one before a cell that already looks guarded, so that
+ * `unguardCell` does not remove an apostrophe of the file.
  */
 export const guardCell = (cell: string) => (guarded.test(cell) || (runs.test(cell) && !plainNumber.test(cell)) ? `'${cell}` : cell)
 
 /** Whether the cell looks like output of `guardCell`. */
 export const isGuarded = (cell: string) => guarded.test(cell)
 
-/** Removes the apostrophe that `guardCell` put before a cell. */
 export const unguardCell = (cell: string) => (guarded.test(cell) ? cell.slice(1) : cell)
 
-/** Whether a cell of the text looks like output of `guardCell`. */
 export const hasGuards = (text: string, delimiter: string) => {
   const start = delimiter.replaceAll(/[\\\]^-]/g, '\\$&')
   return new RegExp(`(?:^|[\r\n${start}])[\uFEFF]?"?'+[${signs}]`).test(text)

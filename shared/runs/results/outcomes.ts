@@ -11,10 +11,7 @@ const segmentsPerLook = 100
 /** The rows whose outcomes are read, by default all. The result contains the rows `from` to `to`, and may contain others. */
 type OutcomeRange = {run: number; source: SnapshotSource; flows: Snapshot['flows']; from?: number; to?: number}
 
-/**
- * Thrown if the run's records moved to storage during a read from the database. Records move once, so the caller reads again, then from
- * storage.
- */
+/** Thrown if the run's records moved to storage during a read from the database. Records move once, so the caller reads again, now from storage. */
 export class RecordsMoved extends Error {
   override name = 'RecordsMoved'
 }
@@ -29,7 +26,7 @@ export async function* readOutcomes(place: {db: Db; hot: Hot; storage: Storage},
   else yield* readMoved(place, outcomeRange)
 }
 
-/** Computes the outcomes from the log in the database. Throws `RecordsMoved` if the log is no longer there. */
+/** Throws `RecordsMoved` if the log is no longer in the database. */
 export async function* computeOutcomes(
   hot: Hot,
   {run, source, flows, seq, from: first = 1, to: last = source.rows}: OutcomeRange & {seq: number},

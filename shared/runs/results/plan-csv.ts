@@ -3,7 +3,7 @@ import {lineOf} from '../../files/csv/csv-line.ts'
 import type {PlannedValues} from './planned-values.ts'
 import {isLookupOutcome, type OutcomeEntry, type ResultModule, type RowOutcome} from './row-result.ts'
 
-/** A module of the plan. `fields`: the labels of its fields by API name. */
+/** `fields`: the labels of the module's fields by API name. */
 type PlanModule = ResultModule & {fields?: ReadonlyMap<string, string>}
 
 type PlanCsvInput = {
@@ -94,7 +94,6 @@ const planOf = (entries: OutcomeEntry[], {rowNumber, source, modules, values}: P
   })
 }
 
-/** The actions that a dry run can plan for one record of one row. */
 export const PLAN_ACTIONS = ['create', 'update', 'delete', 'restore', 'replace', 'patch', 'ask', 'skip', 'fail'] as const
 export type PlanAction = (typeof PLAN_ACTIONS)[number]
 

@@ -5,10 +5,7 @@ import type {StepFacts} from '../sealed-plan/plan-step.ts'
 import {itemsOf, readLines} from '../segment.ts'
 import {openRowSort} from './row-sort.ts'
 
-/**
- * The fields of one record that a dry run would change for one row, each with the current and the new value. `step`: what a sealed plan
- * stores about the row.
- */
+/** `changes`: the fields of one record that a dry run would change for one row. `step`: what a sealed plan stores about the row. */
 export type PlannedValues = {
   row: number
   flow: number

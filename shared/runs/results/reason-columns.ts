@@ -1,13 +1,10 @@
 /** The run and the source whose failed rows a failed.csv contains. */
 export type FailedRowsOrigin = {run: string; source: string}
 
-/** The reason columns, with which failed.csv begins: the row's number in the source, and why it failed. */
+/** The first columns of failed.csv: the row's number in the source, and why the row failed. */
 export const reasonColumns = ['lading: row', 'lading: error'] as const
 
-/**
- * Returns the reason columns. With an origin, the name of the first states the run and the source, by which the corrections find the rows of
- * that run.
- */
+/** With an origin, the name of the first column states the run and the source, so that corrections find the rows of that run. */
 export const nameReasonColumns = (origin: FailedRowsOrigin | undefined): string[] =>
   origin ? [`${reasonColumns[0]} of ${origin.run} ${origin.source}`, reasonColumns[1]] : [...reasonColumns]
 
@@ -22,7 +19,6 @@ export const hasReasonColumns = (text: string, {delimiter, skipRows}: {delimiter
   return cells.length > reasonColumns.length && isFailedFile(cells)
 }
 
-/** Returns the run and the source that the header of a failed.csv states. Undefined if it states none. */
 export const findOriginIn = (text: string, skipRows: number): FailedRowsOrigin | undefined =>
   findOrigin(/^lading: row of run_\w+ src_\w+/.exec(headerIn(text, skipRows))?.[0])
 
@@ -38,5 +34,4 @@ export const findOrigin = (column = ''): FailedRowsOrigin | undefined => {
   return run && source ? {run, source} : undefined
 }
 
-/** The range of a workbook that leaves out the two reason columns. */
 export const rangeWithoutReasons = 'C1'

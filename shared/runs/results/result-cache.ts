@@ -3,15 +3,15 @@ import {Refusal} from '../../errors.ts'
 import {type SpooledFile, spool} from './spool.ts'
 
 type Limits = {mostAtOnce?: number; mostKept?: number; keepMs?: number; directory?: string}
-/** Makes a file. Calls `onNext` with the first row of the file's next part, if there is one. */
+/** Calls `onNext` with the first row of the file's next part, if there is one. */
 type MakeResult = (onNext: (row: number) => void) => AsyncIterable<Uint8Array>
 type CachedResult = SpooledFile & {next: number | null}
 
-/** A complete file. `body`: must be read to its end or destroyed. `next`: the first row of the next part; null if there is none. */
+/** `body`: must be read to its end or destroyed. `next`: the first row of the next part; null if there is none. */
 export type ResultStream = {bytes: number; body: Readable; next: number | null}
 
 type ResultCache = {
-  /** Returns a file. A file with a `key` is cached, and shared with all callers of that key even while it is being made. */
+  /** A file with a `key` is cached, and shared with all callers of that key even while it is being made. */
   take(key: string | null, make: MakeResult): Promise<ResultStream>
 }
 

@@ -62,10 +62,10 @@ async function* piecesOf({
   }
 }
 
-/** The number of characters after which a piece of text ends, to limit the memory for long rows. */
+/** Length in characters at which a piece of text ends, to limit the memory for long rows. */
 const pieceLength = 1024 ** 2
 
-/** Yields the rows `from` to `to`. The rows are in ascending order, so reading stops after `to`. */
+/** The rows are in ascending order, so reading stops after `to`. */
 async function* within(chunks: AsyncIterable<FileRow[]>, from: number, to: number) {
   for await (const rows of chunks) {
     const chosen = from === 1 && to === Infinity ? rows : rows.filter(({rowNumber}) => rowNumber >= from && rowNumber <= to)
@@ -74,7 +74,7 @@ async function* within(chunks: AsyncIterable<FileRow[]>, from: number, to: numbe
   }
 }
 
-/** Returns the names of the columns that results.csv adds. A name that the file already uses gets the prefix `lading: `. */
+/** A name that the file already uses gets the prefix `lading: `. */
 const ownColumns = (columns: string[], modules: ResultModule[]) => {
   const taken = new Set(columns)
   return ['Result', ...modules.map(({label}) => `${label} record`), 'Error'].map(name => {

@@ -13,7 +13,6 @@ import {openResultCache, type ResultStream} from './result-cache.ts'
 import type {ResultsPart} from './results-csv.ts'
 import type {OutcomeEntry, RowOutcome, RowOutcomeName} from './row-result.ts'
 
-/** The files that can be made from a run and one of its sources. */
 export type RunFile = 'results' | 'failed' | 'plan'
 
 type RunFileDeps = Pick<FileDeps, 'storage'> & {db: Db; hot: Hot; parsing: Parsing}
@@ -32,8 +31,8 @@ type RunFileOptions = {source?: string | undefined; part?: ResultsPart | undefin
 const resultCache = openResultCache()
 
 /**
- * Makes a file of a run completely before its first byte is sent, so that every failure is answered as a refusal. The file of an ended run
- * never changes, so it is cached.
+ * Makes the complete file before its first byte is sent, so that every failure is answered as a refusal. The file of an ended run never changes, so
+ * it is cached.
  */
 export const makeRunFile = async (
   deps: RunFileDeps,
@@ -131,14 +130,13 @@ async function* outcomesOf(
   }
 }
 
-/** Returns a function that describes entries, with the labels that modules and fields have in the CRM. */
 const describeIn = ({modules}: Snapshot) => {
   const known = new Map(
     modules.map(({no, apiName, fields}) => [no, {apiName, labels: new Map(fields.map(field => [field.apiName, field.label]))}]),
   )
   return ({module: no, flow, phase, target, outcome, recordId, code, message, disclosed}: FinalEntry): OutcomeEntry => {
     const module = known.get(no)
-    // Most messages about a value name the field. If the message does, the field is left out.
+    // Most messages about a value already name the field. In that case, `target` is null, so that the field does not appear twice.
     const field = phase === WRITE && target && message?.includes(target) ? null : target
     return {
       module: module?.apiName ?? '',

@@ -19,11 +19,11 @@ export async function* joinOutcomes(
   }
 }
 
-/** Returns the outcome of a row. A row that cleaning excluded has no entry in the log, so its outcome is made here. */
+/** A row that cleaning excluded has no log entry, so its outcome is made here. */
 const outcomeOf = ({rowNumber, struck}: FileRow, found: Map<number, RowOutcome>): RowOutcome | undefined =>
   struck === undefined ? found.get(rowNumber) : {rowNumber, excluded: true, entries: []}
 
-/** Reads outcomes up to the row that is being joined. */
+/** `through` returns the outcomes up to a row, and keeps the later ones for the next call. */
 const openPending = (outcomes: AsyncIterable<RowOutcome[]>) => {
   const iterator = outcomes[Symbol.asyncIterator]()
   let waiting: RowOutcome[] = []

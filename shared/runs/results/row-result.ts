@@ -51,10 +51,7 @@ const ranks: Record<RowOutcomeName, number> = {
   lookup: 5,
 }
 const noAnswer = 'The CRM did not answer, so this may or may not have been written'
-/**
- * The sentence at the end of the message of a row whose earlier create was never answered. It is added where nothing else in the log of the
- * run shows that create.
- */
+/** This sentence ends a row's message if an earlier create was never answered and no entry of the run's log shows that create. */
 export const mayExist = 'An earlier create of this row was never answered, so the record may exist already'
 /** The wording of `mayExist` in messages that earlier builds stored. */
 const mayExistBefore = 'A create of this row in an earlier run was never answered, so the record may exist already'
@@ -64,28 +61,23 @@ export const mentionsMayExist = (message: string | null) =>
 
 const twice = 'A create was sent and never answered, so the record may exist twice'
 
-/**
- * Returns the sentence that ends a row's message if values were rounded. The sentence also appears in `Error` of results.csv. It names fields,
- * never values.
- */
+/** This sentence ends a row's message and appears in the column `Error` of results.csv. It names fields, never values. */
 export const describeRounded = (fields: string[]) =>
   `${fields.join(', ')} ${fields.length === 1 ? 'was' : 'were'} rounded from more decimal places`
 
-/** Returns the sentence about fields that stayed empty, because their value map has no entry for the cell. */
 export const describeEmptied = (fields: string[]) =>
   `${fields.join(', ')} ${fields.length === 1 ? 'has' : 'have'} no value, because the value map has no entry for the cell`
 
 const REMARK =
   /^[^.]* (?:(?:was|were) rounded from more decimal places|(?:has|have) no value, because the value map has no entry for the cell)$/
 
-/** Returns the sentences of a message that say that values were rounded or left empty. */
 const remarksIn = (message: string) =>
   message
     .split('. ')
     .filter(sentence => REMARK.test(sentence))
     .join('. ')
 
-/** Computes the results columns of one row. The ids of several records of one module are joined by `; `. */
+/** The ids of several records of one module are joined by `; `. */
 export const resultOf = ({excluded, entries}: RowOutcome, modules: ResultModule[]): RowResult => {
   let worst = results.length - 1
   for (const {phase = 'write', outcome} of entries) if (phase === 'write') worst = Math.min(worst, ranks[outcome])
@@ -94,7 +86,6 @@ export const resultOf = ({excluded, entries}: RowOutcome, modules: ResultModule[
   return {result: excluded ? 'Excluded' : result, records, error: errorOf(entries, modules)}
 }
 
-/** Returns the result of a written row: `Deleted`, `Restored` or `Written`. */
 const wordOf = (entries: OutcomeEntry[]) => {
   const codes = entries.flatMap(({phase = 'write', outcome, code}) => (phase === 'write' && isWritten.has(outcome) ? [code] : []))
   if (codes.every(code => code === 'DELETED')) return 'Deleted'

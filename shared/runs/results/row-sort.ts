@@ -5,7 +5,7 @@ import {openUnlinkedFile} from '../../files/unlinked-file.ts'
 type Options<T> = {
   compare(a: T, b: T): number
   sizeOf(item: T): number
-  /** The size of all items in memory, in bytes by `sizeOf`, from which `add` writes them to disk. */
+  /** Once the items in memory reach this size (bytes by `sizeOf`), `add` writes them to disk. */
   chunkBytes?: number
   directory?: string
 }
@@ -79,7 +79,7 @@ async function* inMemory<T>(items: T[]): AsyncGenerator<T[]> {
 
 const lineFeed = 10
 
-/** Reads a sorted part of the file in pieces. An incomplete last line is carried over to the next piece. */
+/** Reads a sorted part of the file in pieces. An incomplete last line is kept for the next piece. */
 async function* readSortedRun<T>(file: FileHandle, {at, bytes}: SortedRun, pieceBytes: number): AsyncGenerator<T[]> {
   let rest: Buffer = Buffer.alloc(0)
   for (let read = 0; read < bytes; ) {
@@ -98,7 +98,7 @@ async function* readSortedRun<T>(file: FileHandle, {at, bytes}: SortedRun, piece
 
 type MergeHead<T> = {items: T[]; at: number; source: AsyncGenerator<T[]>}
 
-/** Merges the sorted sources. Each step compares the next items of all sources, which is fast because there are few. */
+/** Each step compares the next items of all sources. This is fast, because there are few sources. */
 async function* merge<T>(sources: AsyncGenerator<T[]>[], compare: (a: T, b: T) => number): AsyncGenerator<T[], void, undefined> {
   const heads: MergeHead<T>[] = []
   for (const source of sources) {

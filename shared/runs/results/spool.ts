@@ -56,10 +56,7 @@ export const spool = async (chunks: AsyncIterable<Uint8Array>, {directory = tmpd
   }
 }
 
-/**
- * Yields the file from its beginning. `file.createReadStream` is not used, because destroying one of its streams would close the file for
- * the other readers.
- */
+/** `file.createReadStream` is not used, because destroying one of its streams would close the file for the other readers. */
 async function* readAll(file: FileHandle): AsyncGenerator<Buffer> {
   for (let at = 0; ; ) {
     const {bytesRead, buffer} = await file.read(Buffer.allocUnsafe(pieceBytes), 0, pieceBytes, at)
@@ -70,8 +67,8 @@ async function* readAll(file: FileHandle): AsyncGenerator<Buffer> {
 }
 
 /**
- * Deletes temporary files that are named like those of `spool` and are older than a day. Returns how many it deleted. A file remains if the
- * process died before it unlinked the file, or if the system cannot unlink open files.
+ * Deletes temporary files older than a day: those of `spool`, of `openUnlinkedFile` and of shared strings, which are all named alike. Returns
+ * how many it deleted. A file remains if the process died before it unlinked the file, or if the system cannot unlink open files.
  */
 export const sweepSpools = async ({directory = tmpdir()}: {directory?: string} = {}): Promise<number> => {
   let swept = 0

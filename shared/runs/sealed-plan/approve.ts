@@ -42,8 +42,8 @@ export const findApprovalAbove = async (tx: Parameters<typeof findSettings>[0], 
 type AssertApprovedInput = {org: string; rows: number; plan: SealedPlan | null; scheduled: Import | null}
 
 /**
- * Refuses a run that may write more rows than the org allows without approval. `rows`: the run's row limit. `plan`: the plan that the run
- * applies. `scheduled`: the import, if a schedule starts the run; then its template version must be approved.
+ * Refuses a run that may write more rows than the org allows without approval. `rows`: the run's row limit. `plan`: the plan that the run applies.
+ * `scheduled`: the import of a run that a schedule starts. For such a run, an approved template version is enough.
  */
 export const assertApproved = async (tx: Tx, {org, rows, plan, scheduled}: AssertApprovedInput): Promise<void> => {
   const above = await findApprovalAbove(tx, org)

@@ -1,10 +1,7 @@
 import type {Run} from '../../../sql/runs.ts'
 import type {SealedPlan} from '../../../sql/sealed-plans.ts'
 
-/**
- * Returns the plan of a dry run in the form of the API. Null if the dry run has no complete plan. `approvalAbove`: the number of rows above
- * which a run needs approval.
- */
+/** Returns null if the dry run has no complete plan. `approvalAbove`: number of rows above which a run needs approval; null if no run needs it. */
 export const describePlan = ({stale}: Run, plan: SealedPlan | null, approvalAbove: number | null) =>
   plan && {
     digest: plan.digest,

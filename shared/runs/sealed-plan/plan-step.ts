@@ -42,5 +42,4 @@ export const stepOfLine = ([flow, row, phase, kind, target, valuesHash, modified
   modifiedAt,
 })
 
-/** Returns the hash of a chunk, over the previous chunk's hash and this chunk's stored lines. */
 export const hashChunk = (previous: string, lines: Buffer): string => createHash('sha256').update(previous).update(lines).digest('hex')

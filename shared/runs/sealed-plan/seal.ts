@@ -13,7 +13,7 @@ const sealDays = 7
 
 export type PlanName = {org: string; importId: string; runId: string}
 
-/** Finds and locks the plan of an ended dry run. Locks the import before, so that no other request changes the import meanwhile. */
+/** Finds and locks the plan of an ended dry run. Locks the import first, so that no other request changes the import meanwhile. */
 export const lockPlanOf = async (tx: Tx, {org, importId, runId}: PlanName) => {
   const found = await lockImport(tx, {org, id: importId})
   if (!found) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')

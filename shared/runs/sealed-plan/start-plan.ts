@@ -14,12 +14,12 @@ type PlanToApply = {
   retried: {no: number; planNo: number | null} | null
 }
 
-/** The plan that a run applies. `run`: its dry run. `snapshotNo`: the dry run's snapshot, which the run copies. */
+/** `run`: the dry run that made the plan. `snapshotNo`: the snapshot of the dry run, which the new run copies. */
 export type AppliedPlan = {run: Run; plan: SealedPlan; snapshot: Snapshot; snapshotNo: number}
 
 /**
- * Finds the plan that a run applies: the plan in the request, else the plan of the run to retry. Null if neither has one. Throws unless the
- * plan is sealed, not expired and made of the current import.
+ * Finds the plan of the dry run `planOf`. Without `planOf`, finds the plan that the run to retry applied, or returns null if it applied none. Throws
+ * unless the plan is sealed, not expired and made of the current import.
  */
 export const findAppliedPlan = async (tx: Tx, {org, importNo, planOf, retryOf, retried}: PlanToApply): Promise<AppliedPlan | null> => {
   const inherited = planOf === undefined ? (retried?.planNo ?? null) : null
@@ -38,7 +38,7 @@ export const findAppliedPlan = async (tx: Tx, {org, importNo, planOf, retryOf, r
   return {run, plan, snapshot: snapshot!, snapshotNo: run.snapshotNo!}
 }
 
-/** Refuses a run that is not a dry run of the import by the service's own engine, and a run that expired. */
+/** Refuses an undo, an external run, an expired run, and a run that is not a dry run. */
 export const assertPlanned = (run: Run): void => {
   if (!run.dryRun || run.undoOf !== null || run.engine !== 'worker')
     throw new Refusal('NOT_A_DRY_RUN', 'Only a dry run of the import has a plan. Start a run with `dryRun`')

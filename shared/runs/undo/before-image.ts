@@ -7,11 +7,8 @@ import type {ImageSeal} from './image-key.ts'
 export type FieldValues = Record<string, unknown>
 
 /**
- * The values of one record before a write, and the values that were sent. `key`: the row key. `flow`, `module`: their numbers in the run.
- * `sent`: null for a record that an undo deleted. `subform`: the field whose rows were replaced, and the rows of the file; `before` and `sent`
- * then hold a list of rows under that field. `marks`: the stored marks of the record before the write. `attempt`: the row's next attempt at
- * that time, only for an external engine, which may write a row several times. `isUnread`: the CRM refused to show the values, so `before` is
- * empty.
+ * The values of one record before a write, and the values that were sent. `key`: the row key. `flow`, `module`: their numbers in the run. With
+ * `subform`, `before` and `sent` contain a list of rows under the subform's field.
  */
 export type BeforeImage = {
   row: number
@@ -21,10 +18,17 @@ export type BeforeImage = {
   recordId: string
   phase: 'write' | 'patch'
   before: FieldValues
+  /** Null for a record that an undo deleted. */
   sent: FieldValues | null
+  /** The field whose rows were replaced, and the rows of the file. */
   subform?: {field: string; rows: {key: string; number: number}[]}
+  /** Of an undo that wrote the record for several rows: all of them. */
+  undoneRows?: {key: string; number: number; flow: number; module: number}[]
+  /** The marks that were stored for the record before the write. */
   marks?: string
+  /** The row's next attempt at that time. Only for an external engine, which may write a row several times. */
   attempt?: number
+  /** The CRM refused to show the values, so `before` is empty. */
   isUnread?: true
 }
 

@@ -5,7 +5,7 @@ import {Refusal} from '../../errors.ts'
 
 type UndoBlock = 'RUN_ACTIVE' | 'DRY_RUN' | 'UNDO_NOT_KEPT' | 'UNDO_EXPIRED' | 'UNDO_DONE' | 'RUN_RETRIED'
 
-/** Returns whether and until when the run can be undone. `why`: why not, else null. `undoneBy`: its undo, in progress or complete. */
+/** `why`: the reason why the run cannot be undone, else null. `undoneBy`: the run's undo, in progress or complete. */
 export const describeUndo = async (db: Db, run: Run) => {
   const {until, undoneBy, why} = await readUndo(db, run)
   return {available: why === null, until, why, undoneBy}

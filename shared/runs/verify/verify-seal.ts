@@ -1,5 +1,5 @@
 import {verifyKeys} from '../../../sql/verify-queue.ts'
 import {openRunSeals} from '../run-seal.ts'
 
-/** Opens a run's seal for the values that verification compares and the differences that it finds. Reseals the keys of these seals. */
+/** A run's seal encrypts the values that verification compares, and the differences that it finds. */
 export const {make: makeVerifySeal, find: findVerifySeal, reseal: resealVerifyKeys} = openRunSeals(verifyKeys, 'verify')

@@ -1,9 +1,5 @@
 import {type OutboundCode, OutboundFailure} from '../outbound/failure.ts'
 
-/**
- * The causes of a failed fetch. Besides those of outbound calls: refused credentials, a missing file, an unexpected host key, a refused query,
- * or too many rows.
- */
 export type SourceCode = OutboundCode | 'SIGN_IN_REFUSED' | 'NOT_FOUND' | 'HOST_KEY' | 'QUERY_FAILED' | 'TOO_MANY_ROWS'
 
 /**
@@ -20,7 +16,6 @@ export class SourceFailure extends Error {
   }
 }
 
-/** Turns a failed outbound call into a failed fetch; other errors are returned unchanged. */
 export const asSourceFailure = (error: unknown): unknown =>
   error instanceof OutboundFailure ? new SourceFailure(error.code, error.message, {cause: error}) : error
 
@@ -36,5 +31,4 @@ export type QueryRefusal = [code: SourceCode, message: string] | null
 
 const mostLetters = 300
 
-/** Returns the error message of a server as one line, cut after 300 characters. */
 export const oneLineOf = (message: string): string => message.replaceAll(/\s+/g, ' ').slice(0, mostLetters)

@@ -9,11 +9,11 @@ import {fetchSftp} from './sftp.ts'
 import type {FileSource} from './source.ts'
 
 /**
- * A file in transfer. Read the stream to its end or close it (`return`), because the stream holds a connection until then. The stream throws the
- * same errors as `fetchSource`. `charset`: the encoding that the server names for the file.
+ * A file in transfer. Read the stream to its end or close it (`return`), because its connection stays open until then. The stream throws the same
+ * errors as `fetchSource`. `charset`: the encoding that the server names for the file.
  */
 export type FetchResult = {name: string; contentType?: string | undefined; charset?: string | undefined; stream: AsyncIterable<Uint8Array>}
-/** `mostRows`: the limit of the rows that a query may return. */
+/** `mostRows`: the maximum number of rows of a query. */
 export type Bounds = {limitBytes: number; mostRows?: number; timeoutSeconds: number; signal?: AbortSignal | undefined}
 
 /** The time-out from the name lookup to the last byte, enough for a gigabyte at 5 Mbit/s. */
@@ -36,7 +36,7 @@ export const fetchSource = async (
   }
 }
 
-/** Converts an error for the user. For a file that is too large, the message describes the file instead of the answer of the server. */
+/** If a file is too large, the message names the file instead of the server's answer. */
 const logged = (error: unknown, {limitBytes}: Pick<Bounds, 'limitBytes'>) =>
   error instanceof OutboundFailure && error.code === 'TOO_LARGE' ? tooLarge(limitBytes, error) : asSourceFailure(error)
 

@@ -6,14 +6,14 @@ import type {QuerySource} from './query.ts'
 const rightMissing: ReadonlySet<number> = new Set([1142, 1143, 1227, 1370])
 const signInRefused: ReadonlySet<number> = new Set([1044, 1045, 1130, 1251, 1698, 1862, 3118, 3159])
 const tooSlow: ReadonlySet<number> = new Set([1317, 1969, 3024])
-/** Errors of a server that is full, stops, or blocks this host or user, and of a query that a lock or a deadlock ended. */
+/** The server is full or stopping, blocks this host or user, closed the connection, or ended the query because of a lock or a deadlock. */
 const unreachable: ReadonlySet<number> = new Set([1040, 1053, 1129, 1203, 1205, 1213, 1226, 1927])
 const noDatabase = 1049
 const readOnly: ReadonlySet<number> = new Set([1290, 1792, 1836])
 
 /**
- * Converts an error that MySQL or MariaDB sent. Its message is shown only for SQL states of class 42, which name parts of the query. Other
- * messages may quote values of rows, so only their number is shown.
+ * Converts an error that MySQL or MariaDB sent. The server's message is shown only for SQL states of class 42, which name parts of the query. Other
+ * messages may quote values of rows, so only the error number is shown.
  */
 export const mysqlRefusalOf = ({host, database}: QuerySource, error: unknown): QueryRefusal => {
   const {errno, sqlState, message} = error as Error & {errno?: unknown; sqlState?: unknown}

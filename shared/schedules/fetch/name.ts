@@ -12,7 +12,7 @@ const dispositionName = (disposition = '') => {
   try {
     return parse(disposition).parameters.filename ?? ''
   } catch {
-    // An unreadable header counts as no name.
+    // An unreadable header is treated as missing.
     return ''
   }
 }

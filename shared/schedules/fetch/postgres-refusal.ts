@@ -8,7 +8,7 @@ const codes: Record<string, SourceFailure['code']> = {
   '3D000': 'NOT_FOUND',
   '57014': 'TIMED_OUT',
   '08P01': 'QUERY_FAILED',
-  // The server is starting, stopping, overloaded, or a replica that must abort the query.
+  // The server is starting, stopping or overloaded, the connection failed, or the server aborted the transaction.
   '08': 'UNREACHABLE',
   '40': 'UNREACHABLE',
   '53': 'UNREACHABLE',
@@ -16,8 +16,8 @@ const codes: Record<string, SourceFailure['code']> = {
 }
 
 /**
- * Converts an error that PostgreSQL sent. Its message is shown only for SQL states of classes 42 and 0A, which name parts of the query. Other
- * messages may quote values of rows, so only their state is shown.
+ * Converts an error that PostgreSQL sent. The server's message is shown only for SQL states of classes 42 and 0A, which name parts of the query.
+ * Other messages may quote values of rows, so only the SQL state is shown.
  */
 export const postgresRefusalOf = ({host, database}: QuerySource, error: unknown): QueryRefusal => {
   const {code: state, severity, message} = error as Error & {code?: unknown; severity?: unknown}

@@ -11,14 +11,14 @@ import type {FileSource} from './source.ts'
 
 export type QuerySource = Extract<FileSource, {kind: 'postgres' | 'mysql'}>
 
-/** The time limit of one PostgreSQL statement, such as a fetch of 500 rows. A MySQL query has one limit, including the time of the reader. */
+/**
+ * The time limit of one PostgreSQL statement, such as a fetch of 500 rows. A MySQL query has a single limit, which includes the time to consume its
+ * rows.
+ */
 const batchSeconds = 5 * 60
 const usualMostRows = 5_000_000
 
-/**
- * Runs the query of a source, and returns its rows as a CSV file with the names of the columns. The database sees one read-only transaction.
- * NULL is an empty cell.
- */
+/** Runs the query of a source in a read-only transaction. Returns the rows as a CSV file with the column names. NULL becomes an empty cell. */
 export const fetchQuery = async (outbound: Outbound, source: QuerySource, bounds: Bounds): Promise<FetchResult> => {
   const {host, port, user, password, database, query, tls, ca} = source
   const clock = startClock(bounds.timeoutSeconds, bounds.signal)

@@ -25,22 +25,22 @@ export const describeSource = (source: FileSource): DescribedSource => {
 /** A source as stored. `open`: the description, for a jsonb column. `sealed`: the encrypted credentials; null if there are none. */
 export type SealedSource = {open: DescribedSource; sealed: string | null}
 
-/** Encrypts the credentials of a source. `aad`: the schedule's id, without which they cannot be decrypted. */
+/** `aad`: the schedule's id, without which the credentials cannot be decrypted. */
 export const sealSource = (ring: KeyRing, source: FileSource, aad: string): SealedSource => {
   const {secret} = split(source)
   return {open: describeSource(source), sealed: Object.keys(secret).length ? seal(ring, JSON.stringify(secret), aad) : null}
 }
 
-/** Decrypts the credentials of a source. Throws the same errors as `open` of secrets. */
+/** Throws the same errors as `open` in `security/secrets.ts`. */
 export const openSource = (ring: KeyRing, {open: described, sealed}: {open: unknown; sealed: string | null}, aad: string): FileSource => {
   const {credentials: _, ...shown} = described as DescribedSource
   return FileSource.parse({...shown, ...(sealed !== null && JSON.parse(open(ring, sealed, aad)))})
 }
 
 /**
- * Merges a change with the stored credentials, unless the kind of the source changes. A credential that is left out stays, null removes it, and
- * another way of signing in replaces the old one. Throws INVALID if a credential would stay although target or user differs, because it could be
- * sent to another server.
+ * Merges a change with the stored credentials, unless the kind of the source changes. A credential that the change omits is kept, and null removes
+ * it. Another way of signing in replaces the stored one. Throws INVALID if a credential would be kept although target or user differs, because it
+ * could be sent to another server.
  */
 export const mergeCredentials = (old: FileSource, change: SourceChange): FileSource => {
   const kept = unsaidOf(describeSource(old), change)
@@ -55,8 +55,8 @@ export const mergeCredentials = (old: FileSource, change: SourceChange): FileSou
 }
 
 /**
- * Applies a change to a source whose credentials can no longer be decrypted. No stored credential is kept. Throws INVALID if a change of the
- * same kind neither mentions nor replaces one of them, so that none is dropped silently.
+ * Applies a change to a source whose credentials can no longer be decrypted. Throws INVALID if a change of the same kind neither mentions nor
+ * replaces one of them, so that no credential is dropped silently.
  */
 export const replaceLost = (lost: DescribedSource, change: SourceChange): FileSource => {
   const unsaid = unsaidOf(lost, change)
@@ -87,9 +87,9 @@ const unsaidOf = ({kind, credentials: names}: DescribedSource, change: SourceCha
 const isSamePlace = (old: FileSource, change: SourceChange): boolean => JSON.stringify(placeOf(old)) === JSON.stringify(placeOf(change))
 
 /**
- * Returns the target to which stored credentials may be sent. Over https, the server receives the credential, and one host may have many
- * tenants. So the target is the whole URL without its dates. A bucket's secret key is never sent. A password over SSH is sent only to the host
- * with the named key. The password of a database stays only with the same encryption.
+ * Returns the target to which stored credentials may be sent. Over https, this is the whole URL without its dates, because one host may have many
+ * tenants. A bucket's secret key is never sent, so the bucket may change. A password over SSH is sent only to the host with the named key. For a
+ * database, the encryption must stay the same too.
  */
 const placeOf = (source: FileSource | SourceChange) => {
   if (source.kind === 'https') return new URL(blankText(source.url)).href

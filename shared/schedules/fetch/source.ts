@@ -6,7 +6,7 @@ import {fillText, isFillable} from './placeholders.ts'
 
 const mostHeaders = 10
 const text = (most: number) => z.string().min(1).max(most)
-/** A text of one line: it contains no character that ends a line or a text in one of the protocols below. */
+/** A text without NUL, CR and LF, because these characters end a line or a text in the protocols below. */
 const line = (most: number) => text(most).refine(written => !/[\0\r\n]/.test(written), 'One line, without control characters')
 
 const withDates = (most: number) => line(most).refine(isFillable, 'Write the due date as {date:yyyy-MM-dd} or {date-1d:yyyyMMdd_HHmm}')
@@ -170,8 +170,6 @@ const Changed = [
   Mysql.extend({password: databaseFields.password.optional()}),
 ] as const
 
-/**
- * A source as sent in a change: a credential that is left out stays, null removes it. For the conditions, see `mergeCredentials` of `sealed.ts`.
- */
+/** A source in a change. A credential that is left out is kept, and null removes it. For the conditions, see `mergeCredentials` in `sealed.ts`. */
 export const SourceChange = z.discriminatedUnion('kind', Changed).transform(apart)
 export type SourceChange = z.output<typeof SourceChange>

@@ -16,7 +16,7 @@ export type Guard = {privateHosts: string[]; org?: string | null | undefined; re
 const connectSeconds = 10
 /** The time-out for a name lookup alone, while a user waits. */
 const resolveSeconds = 3
-/** The time for connecting to one address, except the last. The attempt is then given up, and the next address is tried. */
+/** After this time, the next address is tried. The last address has no such limit. */
 const perAddressMs = 2_000
 
 /**
@@ -122,7 +122,6 @@ const secure = ({ca}: Guard, socket: Socket, {host, signal}: OutboundPlace): Pro
     signal,
   )
 
-/** Resolves when the socket is ready, and destroys the socket on failure. */
 const settled = <S extends Socket>(socket: S, ready: string, signal: AbortSignal | undefined, check = () => {}): Promise<S> =>
   new Promise((resolve, reject) => {
     const end = (error?: unknown) => {
@@ -147,7 +146,6 @@ const settled = <S extends Socket>(socket: S, ready: string, signal: AbortSignal
     else signal?.addEventListener('abort', abort, {once: true})
   })
 
-/** Returns the caller's abort reason, or else the cause of the failed connection. */
 const outboundFailureOf = (error: unknown, {host, signal}: Pick<OutboundPlace, 'host' | 'signal'>): unknown => {
   if (error instanceof OutboundFailure) return error
   if (signal?.aborted) return signal.reason

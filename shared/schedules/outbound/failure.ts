@@ -14,9 +14,8 @@ type OutboundFailureOptions = ErrorOptions & {status?: number | null; location?:
 export class OutboundFailure extends Error {
   override name = 'OutboundFailure'
   readonly code: OutboundCode
-  /** The status of the answer, if there was one. */
   readonly status: number | null
-  /** Where a redirect leads. It may hold a credential, so it is never shown. */
+  /** Where a redirect leads. It may contain a credential, so it is never shown. */
   readonly location: string | null
 
   constructor(code: OutboundCode, message: string, {status = null, location = null, ...options}: OutboundFailureOptions = {}) {

@@ -29,11 +29,9 @@ export const readPrivateHost = (text: string): string | null => {
   return place !== null && /^org_\w+$/.test(org) ? `${place}=${org}` : null
 }
 
-/** Returns whether the operator lists host and port for this org, or for every org. */
 export const isPrivateHost = (privateHosts: readonly string[], place: string, org: string | null): boolean =>
   privateHosts.includes(place) || (org !== null && privateHosts.includes(`${place}=${org}`))
 
-/** Returns whether the operator lists host and port for any org. */
 export const isPrivateOfAny = (privateHosts: readonly string[], place: string): boolean =>
   privateHosts.some(one => one === place || one.startsWith(`${place}=`))
 

@@ -21,7 +21,7 @@ type OutboundRequest = {
   idleSeconds?: number
 }
 
-/** An answer with any status except 3xx. It holds a connection until the caller has read the body, stopped reading, or called `discard`. */
+/** An answer with any status except 3xx. Its connection stays open until the caller has read the body, stopped reading, or called `discard`. */
 export type OutboundAnswer = {
   status: number
   headers: Record<string, string | undefined>

@@ -22,8 +22,8 @@ const OPERATIONS = [
 export type CrmOperation = (typeof OPERATIONS)[number]
 
 /**
- * The outcome of a call, by status alone: an accounts host that refuses with 200 counts as `ok`. `refused`: any 4xx except 429 and 401.
- * `called_off`: the caller cancelled the call, or it was too late to send it.
+ * The outcome of a call, by its HTTP status alone. A refusal that an accounts host sends with status 200 is `ok`. `refused`: any 4xx except 429 and
+ * 401. `called_off`: the caller cancelled the call, or it was too late to send the call.
  */
 export type CallOutcome = 'ok' | 'refused' | 'unauthorised' | 'rate_limited' | 'server_error' | 'no_answer' | 'called_off'
 

@@ -13,7 +13,7 @@ type DeploymentDeps = {db: Pool; hot: Hot; config: Pick<Config, 'STORAGE_DIR' | 
 /** Metrics of the whole deployment. Every process returns the same values, so aggregate them with max, never with sum. */
 type DeploymentFigures = {text(): Promise<string>}
 
-/** The interval within which each process queries the database at most once, however often it is scraped. */
+/** Each process queries the database at most once in this interval, however often it is scraped. */
 const keptMs = 10_000
 /** The longest wait of a scrape for a hanging database. Afterwards the scrape reports that the read failed. */
 const withinMs = 3_000

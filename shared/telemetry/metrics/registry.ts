@@ -27,8 +27,8 @@ export const LONG = [0.05, 0.25, 1, 5, 15, 60, 300, 1800, 7200, 28_800]
 let isWatched = false
 
 /**
- * Measures event-loop lag, CPU, memory, garbage collections and open files from the first call on. This costs a timer every 10 ms, so a process
- * that is never scraped does not start it.
+ * Measures event-loop lag, CPU, memory, garbage collections and open files from the first call on. Measuring costs a timer every 10 ms, so a process
+ * that is never scraped does not measure.
  */
 export const watchProcess = (): void => {
   if (isWatched) return

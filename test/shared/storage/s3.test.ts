@@ -100,12 +100,26 @@ test('a wrong secret is an error other than StorageMissing', async t => {
   await t.throwsAsync(storage.put('org_1/runs/1', inPieces('x')))
 })
 
-test('multipart uploads older than a day are aborted, and younger ones kept', async t => {
+const uploadOf = (hours: number, key = 'org_1/imp_1/src_1') => ({
+  key,
+  parts: new Map(),
+  initiated: new Date(Date.now() - hours * 3_600_000),
+})
+
+test('multipart uploads older than a day are aborted, and younger ones and those of other programs kept', async t => {
   const {storage, s3} = await open(t)
-  const upload = (hours: number) => ({key: 'org_1/x', parts: new Map(), initiated: new Date(Date.now() - hours * 3_600_000)})
-  s3.uploads.set('old', upload(25)).set('young', upload(23))
+  s3.uploads.set('old', uploadOf(25)).set('young', uploadOf(23)).set('run', uploadOf(25, 'org_1/runs/run_1/0-1.ndjson.gz'))
+  s3.uploads.set('foreign', uploadOf(25, 'backups/database.tar')).set('similar', uploadOf(25, 'org_chart/poster.png'))
+  t.is(await storage.sweepTemporary(), 2)
+  t.deepEqual([...s3.uploads.keys()], ['young', 'foreign', 'similar'])
+})
+
+test('an old multipart upload beyond the first page of a thousand is aborted', async t => {
+  const {storage, s3} = await open(t)
+  for (let n = 0; n < 1_001; n++) s3.uploads.set(`young ${n}`, uploadOf(23))
+  s3.uploads.set('old', uploadOf(25, 'org_2/imp_1/src_1'))
   t.is(await storage.sweepTemporary(), 1)
-  t.deepEqual([...s3.uploads.keys()], ['young'])
+  t.deepEqual([s3.uploads.size, s3.uploads.has('old')], [1_001, false])
 })
 
 test('an invalid key is refused before the store is called', async t => {

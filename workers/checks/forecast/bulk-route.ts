@@ -5,7 +5,7 @@ import {type CallSpan, spanOf} from './call-plan.ts'
 import {maxPollsOf} from './job-polls.ts'
 import type {PlannedFlow} from './plan-calls.ts'
 
-/** The estimated time of a job: fixed seconds, plus its rows at this rate. */
+/** The estimated time of a job: fixed seconds, plus the time for its rows at this rate. */
 const [secondsPerJob, rowsPerSecond] = [60, 1_000] as const
 /** The calls of a job besides its start: upload, polls and download. A short job is polled once. */
 const [fewestJobCalls, mostJobCalls] = [3, 2 + maxPollsOf(secondsPerJob + bulkRowsPerJob / rowsPerSecond)] as const
@@ -41,12 +41,11 @@ type BulkRouteInput = {
   hasBulk: boolean
   /** The forecast of the same run with record calls. */
   byRecords: Price
-  /** Prices the run with bulk jobs for these flows, by number. */
   priceWith(bulkFlows: ReadonlySet<number>): Price
 }
 
 /**
- * Forecasts the route on which flows write by bulk jobs. Other flows write by record calls. Ignores rows that a bulk file cannot hold,
+ * Forecasts the route on which flows write by bulk jobs. Other flows write by record calls. Ignores that a bulk file cannot contain some rows,
  * because their number is not known.
  */
 export const forecastBulkRoute = ({flows, hasBulk, byRecords, priceWith}: BulkRouteInput): RouteForecast => {

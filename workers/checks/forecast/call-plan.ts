@@ -39,11 +39,10 @@ export const tagsOf = ({min, max}: CountSpan): CallSpan => ({
 })
 
 /**
- * The most records that hold the control of a query. A control is a value that a record is known to hold. Queries ask for it too, so an answer
- * may contain these records besides the wanted ones (shared/crm/controls.ts).
+ * The maximum number of records that contain a query's control value (shared/crm/controls.ts). A query also asks for that value, so its answer may
+ * contain these records too.
  */
 const controlRecords = 10
 const [shortPage, longPage] = [200, 1_000]
 
-/** Returns the credits of a query with this number of values. */
 export const creditsOfValues = (values: number): number => creditsOfQuery(values + controlRecords > shortPage ? longPage : shortPage)

@@ -26,7 +26,7 @@ import {RunStopped} from '../../engine/run-endings.ts'
 import type {Work} from '../../worker.ts'
 import {forecastBulkRoute} from './bulk-route.ts'
 import {type CallPlan, spanOf} from './call-plan.ts'
-import {type PlannedFlow, planCalls} from './plan-calls.ts'
+import {CONTROLS, type PlannedFlow, planCalls} from './plan-calls.ts'
 import {countPlannedSteps} from './planned-steps.ts'
 import {priceCalls, priceRun} from './price-run.ts'
 import {forecastSnapshotRoute} from './snapshot-route.ts'
@@ -44,7 +44,7 @@ type ForecastInput = {
   shares: WrittenShares
 }
 
-/** Reads every row of the import as a run would, without the CRM, and stores what the run would cost at the CRM. */
+/** Reads every row of the import as a run would, without calling the CRM, and stores what the run would cost at the CRM. */
 export const forecastImport = async (work: Work, forecastRef: ForecastRef): Promise<Forecast> => {
   const {db, config} = work
   const input = await db.transaction(tx => readInput(tx, forecastRef))
@@ -154,7 +154,7 @@ const tallyFlows = async (work: Work, {snapshot, connector, shares}: ForecastInp
 
 type TallyInput = Parameters<typeof tallyRows>[0] & {expressions: Expressions}
 
-/** Tallies a flow. Throws NOT_READY if a run could not read the file to its end. */
+/** Throws NOT_READY if a run could not read the file to its end. */
 const tallyOrNothing = async (input: TallyInput): Promise<FlowTally> => {
   try {
     return await tallyRows(input)
@@ -177,23 +177,24 @@ const openProgress = ({db, job}: Work, compiledFlows: CompiledFlow[]) => {
   }
 }
 
-/**
- * The assumed difference between the queries of two equal runs, in calls and in credits. A query that finds nothing is repeated with a control,
- * a value that a record is known to hold. Extra calls look for a control only if no earlier query has found one.
- */
-const controlReserve = 6
-
 type MeasuredQueries = Pick<WrittenShares, 'isDryRun' | 'cost' | 'match'> & {flows: PlannedFlow[]}
 
-/** If a dry run matched by this route, narrows the query cost to that of the dry run. The real run makes the same queries. */
-const takeQueriesOf = (plan: CallPlan, {isDryRun, cost, match, flows}: MeasuredQueries, route: 'query' | 'snapshot') => {
+/**
+ * If a dry run matched by this route, narrows the query cost to that of the dry run. The real run makes the same queries. If queries may find
+ * nothing, adds the control calls, because the dry run may have found a control earlier.
+ */
+export const takeQueriesOf = (plan: CallPlan, {isDryRun, cost, match, flows}: MeasuredQueries, route: 'query' | 'snapshot') => {
   if (!isDryRun || !cost || match !== route) return
   const mayFindNothing = flows.some(({steps, tally}) => !steps || steps.creates + steps.refused > 0 || tally.lookups.size > 0)
   for (const kind of ['query', 'search', 'users']) {
     const planned = plan.get(kind)
     const {calls, credits} = cost[kind] ?? {calls: 0, credits: 0}
-    const reserve = mayFindNothing ? controlReserve : 0
-    if (planned) plan.set(kind, {calls: nearOf(planned.calls, calls, reserve), credits: nearOf(planned.credits, credits, reserve)})
+    const reserve = kind === 'query' && mayFindNothing ? plan.get(CONTROLS) : undefined
+    if (planned)
+      plan.set(kind, {
+        calls: nearOf(planned.calls, calls, reserve?.calls.max ?? 0),
+        credits: nearOf(planned.credits, credits, reserve?.credits.max ?? 0),
+      })
   }
 }
 

@@ -1,4 +1,6 @@
 import {creditsPerJob} from '../../../shared/crm/bulk/bulk-read.ts'
+import {mostEmptyResults} from '../../../shared/crm/controls.ts'
+import {mostLarge} from '../../../shared/crm/limits/fair-share.ts'
 import type {Snapshot} from '../../../shared/mapping/flows/snapshot.ts'
 import type {CountSpan} from '../../../shared/runs/forecast/forecast.ts'
 import {isComparable} from '../../engine/match/compare-values.ts'
@@ -24,8 +26,8 @@ export type PlannedFlow = {
 }
 
 /**
- * `stores`: whether the run stores before images. `isRecent`: whether any run at the CRM org is open or has just ended, so that queries may miss
- * its writes. `columns`: the most columns of one query. `fieldsPerRead`: the most fields of one read by id. `exports`: by flow number.
+ * `stores`: whether the run stores before images. `isRecent`: whether any run at the CRM org is open or has just ended, so that queries may miss its
+ * writes. `columns`: the maximum columns of one query. `fieldsPerRead`: the maximum fields of one read by id. `exports`: by flow number.
  */
 export type RunFacts = {
   snapshot: Snapshot
@@ -34,15 +36,14 @@ export type RunFacts = {
   columns: number
   fieldsPerRead: number
   exports?: ReadonlyMap<number, ExportPlan>
-  /** The numbers of the flows that write by bulk jobs. */
   bulkFlows?: ReadonlySet<number>
 }
 /** An export that a flow matches against. `seconds`: the time until the run ends, during which the run reads the changes of the module. */
 export type ExportPlan = {jobs: number; jobSeconds: number; seconds: number}
 
 /**
- * Plans the calls of a run. By default, the run finds records by queries and writes them by record calls; `exports` and `bulkFlows` change
- * that. Ranges cover what only the CRM decides.
+ * Plans the calls of a run. By default, the run finds records by queries and writes them by record calls; `exports` and `bulkFlows` change that. A
+ * count that depends on the CRM is a range.
  */
 export const planCalls = (flows: PlannedFlow[], facts: RunFacts): CallPlan => {
   const plan: CallPlan = new Map()
@@ -65,24 +66,29 @@ export const planCalls = (flows: PlannedFlow[], facts: RunFacts): CallPlan => {
 }
 
 /**
- * The extra calls that a forecast assumes: calls that look for the control of a field, and queries that are repeated with the control. A slow
- * search index of the CRM can cause more. A control is a value that a record is known to hold (shared/crm/controls.ts).
+ * The kind of the extra calls of queries, which the kind `query` includes: calls that look for the control of a field, and queries that are
+ * repeated with the control. A control is a value that a record is known to hold (shared/crm/controls.ts).
  */
-const [mostControlCalls, mostRepeated] = [6, 10] as const
+export const CONTROLS = 'control'
 
-/** Returns the assumed extra calls for this number of queries by one field. A query that finds nothing is repeated with a control. */
-const controlsOf = (queries: number) => (queries > 0 ? mostControlCalls + Math.min(queries, mostRepeated) : 0)
+/** The calls that find a control, and the most calls that find none. Without a control, no query is repeated. */
+const [callsOfControl, callsWithoutControl] = [2, 1 + mostEmptyResults] as const
 
+/**
+ * Plans the queries by one field. All queries in flight before the first control is found are repeated if they find nothing. A slow search index,
+ * a new owner of the run and the deletion of a control's record can cause more calls.
+ */
 const planQueries = (plan: CallPlan, {queries, credits}: {queries: number; credits: number}, least = 1) => {
-  const more = controlsOf(queries)
-  const price = queries > 0 ? Math.ceil(credits / queries) : 0
+  if (queries === 0) return
+  const repeated = Math.min(queries, mostLarge)
+  const more = Math.max(callsWithoutControl, callsOfControl + repeated)
+  const moreCredits = Math.max(callsWithoutControl, callsOfControl + repeated * Math.ceil(credits / queries))
   addCalls(plan, 'query', {
     calls: spanOf(queries * least, queries + more),
-    credits: spanOf(credits * least, credits + mostOf(more, mostControlCalls) + Math.max(0, more - mostControlCalls) * price),
+    credits: spanOf(credits * least, credits + moreCredits),
   })
+  addCalls(plan, CONTROLS, {calls: spanOf(0, more), credits: spanOf(0, moreCredits)})
 }
-
-const mostOf = (value: number, limit: number) => Math.min(value, limit)
 
 const planLookups = (plan: CallPlan, {lookups}: FlowTally, {snapshot}: RunFacts) => {
   for (const [no, tally] of lookups) {
@@ -130,7 +136,7 @@ const columnsOf = ({matchFields, comparedFields}: CompiledFlow) =>
 const isStale = ({module}: CompiledFlow, {snapshot, isRecent}: RunFacts) =>
   isRecent || snapshot.flows.filter(({moduleNo}) => moduleNo === module.no).length > 1
 
-/** Adds reads by id of these records. `parts`: the most part-filled calls. */
+/** Adds reads by id of these records. `parts`: the maximum number of part-filled calls. */
 const planReads = (plan: CallPlan, {min, max}: CountSpan, fields: number, {fieldsPerRead}: RunFacts, parts = 0) => {
   const perRecord = Math.max(1, Math.ceil(fields / fieldsPerRead))
   addCalls(plan, 'read', plainCalls(countBatches(min) * perRecord, (countBatches(max) + (max > 0 ? parts : 0)) * perRecord))
@@ -169,7 +175,7 @@ const divideWritten = ({tally, written, steps}: PlannedFlow): {creates: CountSpa
   return {creates: spanOf(tally.rows - tally.keyed, written.max), updates: spanOf(0, Math.min(written.max, tally.keyed))}
 }
 
-/** The kind under which creates and updates are planned together, because each record is only one of both. */
+/** The kind under which creates and updates are planned together, because each record is either created or updated. */
 export const WRITES = 'create or update'
 
 type UpdateReads = {flow: CompiledFlow; tally: FlowTally; updates: CountSpan}
@@ -181,7 +187,7 @@ const planUpdateReads = (plan: CallPlan, {flow, tally, updates}: UpdateReads, fa
   if (flow.edits && isStale(flow, facts)) planReads(plan, updates, flow.edits.fields.size, facts, parts)
   if (flow.comparedFields && flow.parent) planReads(plan, updates, flow.comparedFields.length, facts, parts)
   if (!facts.stores && !flow.edits) return
-  // An export holds digests instead of values, so the records of each batch are read.
+  // An export contains digests instead of values, so the records of each batch are read.
   if (facts.exports?.has(flow.no)) return planReads(plan, updates, fields, facts, tally.repeated + 1)
   const isShown = flow.mappings.every(({field}) => isComparable(field)) && columnsOf(flow) + fields <= facts.columns
   if (facts.stores && (!isShown || isStale(flow, facts) || flow.parent)) planReads(plan, updates, fields, facts, parts)
@@ -228,5 +234,5 @@ const planPatches = (plan: CallPlan, planned: PlannedFlow, {flow, tally}: {flow:
 }
 
 const rowsPerChunk = 500
-/** The number of codes in `HOW` that the patch conditions `created` and `updated` stand for together: made, taken, updated and unchanged. */
+/** The number of codes in `HOW` that the patch conditions `created` and `updated` include together: made, taken, updated and unchanged. */
 const createdAndUpdated = 4

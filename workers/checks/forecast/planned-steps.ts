@@ -4,12 +4,11 @@ import {outcomeNo} from '../../../sql/run-log.ts'
 import type {Work} from '../../worker.ts'
 
 /**
- * The planned writes of one flow in a dry run. `updates`: all planned writes except creates, so deletes too. `refused`: rows that the CRM would
+ * The planned writes of one flow in a dry run. `updates`: all planned writes except creates, including deletes. `refused`: rows that the CRM would
  * refuse; whether they create or update is unknown.
  */
 export type PlannedSteps = {creates: number; updates: number; refused: number}
 
-/** Counts the planned writes of a dry run from its log, by flow number. */
 export const countPlannedSteps = async (
   {db, hot, storage}: Pick<Work, 'db' | 'hot' | 'storage'>,
   {run, snapshot, signal}: {run: number; snapshot: Snapshot; signal: AbortSignal},

@@ -2,13 +2,13 @@ import type {CountSpan, Forecast} from '../../../shared/runs/forecast/forecast.t
 import type {CrmPace} from '../../../sql/crm-paces.ts'
 import type {CrmQuotaRow} from '../../../sql/crm-quota.ts'
 import {addSpans, type CallPlan, type CallSpan, spanOf} from './call-plan.ts'
-import {WRITES} from './plan-calls.ts'
+import {CONTROLS, WRITES} from './plan-calls.ts'
 
 /** The assumed time in ms of a call whose kind was not measured yet at the connection. */
 const usualPace = {p50Ms: 400, p95Ms: 1_200}
 const dayMs = 86_400_000
 
-/** `slots`: the most calls in flight at once. `quota`: null if the destination counts no credits. `rows`: the number of rows of all flows. */
+/** `slots`: the maximum number of calls in flight. `quota`: null if the destination counts no credits. `rows`: the number of rows of all flows. */
 type PriceInput = {
   plan: CallPlan
   paces: readonly CrmPace[]
@@ -21,7 +21,6 @@ type PriceInput = {
   verifyAll: CountSpan
 }
 
-/** Returns what the planned calls cost: credits, time, and waits for the quota. */
 export const priceRun = ({others, verifyAll, ...input}: PriceInput): Forecast => {
   const {plan, quota, rows, basis, now} = input
   const {credits, seconds} = priceCalls(input)
@@ -45,13 +44,16 @@ export const priceCalls = ({plan, paces, slots, quota}: Pick<PriceInput, 'plan' 
   seconds: secondsOf(plan, paces, slots),
 })
 
-/** Whether a kind counts in sums. Creates and updates count together as `WRITES`, because each row is only one of both. */
-const countsAlone = (kind: string) => kind !== 'create' && kind !== 'update'
+/**
+ * Whether a kind counts in sums. Creates and updates count together as `WRITES`, because each row is only one of both. Queries include those of
+ * `CONTROLS`.
+ */
+const countsAlone = (kind: string) => kind !== 'create' && kind !== 'update' && kind !== CONTROLS
 
 const sumSpans = (spans: CountSpan[]) => spans.reduce(addSpans, spanOf(0))
 
 const byKindOf = (plan: CallPlan) =>
-  Object.fromEntries([...plan].flatMap(([kind, {credits}]) => (kind === WRITES ? [] : [[kind, credits]])))
+  Object.fromEntries([...plan].flatMap(([kind, {credits}]) => (kind === WRITES || kind === CONTROLS ? [] : [[kind, credits]])))
 
 const secondsOf = (plan: CallPlan, paces: readonly CrmPace[], slots: number): Forecast['seconds'] => {
   const paceOf = (kind: string) => slowest(paces.filter(({operation}) => (kind === WRITES ? !countsAlone(operation) : operation === kind)))

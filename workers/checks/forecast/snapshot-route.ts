@@ -5,7 +5,7 @@ import type {ConnectorRow} from '../../../sql/connectors.ts'
 import {findSnapshotBlock} from '../../engine/match-snapshot/choose-match.ts'
 import type {ExportPlan, PlannedFlow} from './plan-calls.ts'
 
-/** The estimated time of a job: fixed seconds, plus its records at this rate. */
+/** The estimated time of a job: fixed seconds, plus the time for its records at this rate. */
 const [secondsPerJob, recordsPerSecond] = [60, 1_000] as const
 
 type SnapshotRouteInput = {
@@ -16,7 +16,6 @@ type SnapshotRouteInput = {
   sizes: readonly {module: string; records: number}[]
   /** The forecast of the same run with queries. */
   queried: Pick<RouteForecast, 'credits' | 'seconds'>
-  /** Prices the run with these exports. */
   priceWith(exports: ReadonlyMap<number, ExportPlan>): Pick<RouteForecast, 'credits' | 'seconds'>
 }
 

@@ -23,9 +23,8 @@ export type FlowTally = {
   longTexts: number
   /** The number of queries of match values. */
   queries: number
-  /** The credits of these queries. */
   queryCredits: number
-  /** The number of different parents of a subform flow's rows, by their keys; without keys, the number of rows. At most `mostDistinct`. */
+  /** The number of different parents of a subform flow's rows, by their keys; without keys, the number of rows. */
   parents: number
   /** By the number of the lookup. */
   lookups: Map<number, LookupTally>
@@ -33,8 +32,8 @@ export type FlowTally = {
 type LookupTally = {values: number; queries: number; credits: number}
 
 /**
- * The most distinct values of one flow that are remembered, for match values, parents and links each. Every further match value or link counts
- * as new; further parents are not counted.
+ * The maximum number of distinct values of one flow that are remembered, for match values, parents and links each. Beyond that, every value that is
+ * not remembered is treated as new, even if it repeats.
  */
 const mostDistinct = 500_000
 
@@ -47,7 +46,7 @@ type TallyInput = {
   onRead(rows: number): Promise<void>
 }
 
-/** Reads the flow's file and composes its rows as a run does, without the CRM. */
+/** Reads the flow's file and composes its rows as a run does, without calling the CRM. */
 export const tallyRows = async (input: TallyInput): Promise<FlowTally> => {
   const {place, flow, signal, onRead} = input
   const tally: FlowTally = {
@@ -136,7 +135,7 @@ const tallyLinks = (tally: FlowTally, rows: ImportRow[], seen: Set<string>, valu
   }
 }
 
-/** Returns the number of queries that this number of values takes, and their credits. */
+/** Returns the number of queries that this number of values needs, and their credits. */
 const queriesOf = (values: number, valuesPerQuery: number) => {
   const [full, rest] = [Math.floor(values / valuesPerQuery), values % valuesPerQuery]
   return {

@@ -12,10 +12,10 @@ type ModuleShare = {written: number; skipped: number}
  */
 type WrittenBasis = {share: ModuleShare | null; isDryRun: boolean; isOnlyFlow: boolean; steps: PlannedSteps | null}
 
-/** The most by which the written share of another file may differ from that of the last run. */
+/** The maximum difference between the written share of another file and that of the last run. */
 const shareMargin = 0.1
 
-/** Returns how many rows of the flow are written. Only the CRM knows which rows match, and which records hold every value already. */
+/** Returns how many rows of the flow are written. Only the CRM knows which rows match, and which records already have every value. */
 export const countWritten = (flow: CompiledFlow, tally: FlowTally, {share, isDryRun, isOnlyFlow, steps}: WrittenBasis): CountSpan => {
   const {rows, keyed, mayEnd} = tally
   if (steps && !flow.subform) return spanOf(Math.min(rows, steps.creates + steps.updates + steps.refused))

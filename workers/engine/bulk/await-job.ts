@@ -11,7 +11,7 @@ import {readUnlessRefused} from '../send/crm-retry.ts'
  * records that exist. A late update would restore older values, so its wait is longer.
  */
 const lostSeconds = {create: 600, update: 3_600} as const
-/** The age of a job, in seconds, after which the run pauses: for an update with an unknown id, and for any job with a known id. */
+/** The age of a job, in seconds, after which the run pauses. First for an update whose job id is unknown, then for any job whose id is known. */
 const [lostWaitSeconds, knownWaitSeconds] = [600, 3_600] as const
 /** The seconds of these two pauses, in the same order. */
 const [lostLookSeconds, knownLookSeconds] = [60, 300] as const
@@ -20,7 +20,7 @@ const [lostLookSeconds, knownLookSeconds] = [60, 300] as const
  * `knownWaitSeconds`.
  */
 const mostJobSeconds = 86_400
-/** The seconds from a poll to the new deadline of the job's batches. Until the deadline, the CRM counts as still executing them. */
+/** The seconds from a poll to the new deadline of the job's batches. Until the deadline, Lading assumes that the CRM still executes them. */
 const deadlineSeconds = 900
 const [firstPollMs, longestPollMs, hintPollMs] = [5_000, 60_000, 1_000] as const
 
@@ -82,8 +82,8 @@ const pollJob = async (ctx: Context, {no}: NamedJob, id: string): Promise<BulkWr
 }
 
 /**
- * Waits for `ms`, or until a callback reports the job. Returns whether a callback did. `isHinted`: an earlier wait saw the callback, so
- * only the time counts.
+ * Waits for `ms`, or until a callback reports the job. Returns whether a callback did. `isHinted`: an earlier wait saw the callback, so this wait
+ * ignores it.
  */
 const waitForHint = async (ctx: Context, {no}: Pick<BulkJob, 'no'>, ms: number, isHinted: boolean): Promise<boolean> => {
   const until = performance.now() + ms

@@ -21,8 +21,8 @@ export type BulkBatches = {
   /** Whether a job of the pass is in progress. The CRM executes one job of an org at a time. */
   isBusy: boolean
   /**
-   * Whether a job writes the rows, because there are at least `leastRows`. If the run or its flow asks for bulk writes, also true for the
-   * first smaller file of each kind. Never true after `switchOff`.
+   * Whether a job should write the rows. True for at least `leastRows` rows. If the run or its flow asks for bulk writes, also true for the first
+   * smaller file of creates and the first of updates. Never true after `switchOff`.
    */
   isWorthIt(rows: BulkRows): boolean
   /** Makes record calls write every further row. `why`: the reason for which the CRM refuses the file. */
@@ -83,7 +83,7 @@ export const openBulkBatches = (route: BulkRoute, flow: CompiledFlow): BulkBatch
 export const nameGroup = (kind: BulkKind, {payload}: ImportRow): string =>
   kind === 'create' ? kind : `${kind} ${Object.keys(payload).sort().join()}`
 
-/** Whether a bulk file can hold the row. A row that was sent before does not fit, because the answers of record calls have more detail. */
+/** Whether a bulk file can contain the row. A row that was sent before does not fit, because the answers of record calls have more detail. */
 export const fits = ({keyColumn}: BulkRoute, flow: CompiledFlow, kind: BulkKind, {row}: Op): boolean => {
   if (row.isByRecords || row.unansweredSends > 0 || row.hasLostCreate || row.decided || row.open || row.waitsFor) return false
   const values = Object.entries(row.payload)

@@ -69,7 +69,7 @@ export const findKeyColumn = ({
   return filled.map(findBulkColumn).find(column => column?.kind === 'text') ?? null
 }
 
-/** Records that a record call writes for one credit. Source: the vendor's page of API limits. */
+/** The records that one credit pays for in a record call. Source: the vendor's page of API limits. */
 const recordsPerCredit = 10
 /** The credits of a job's other calls, one each: upload, polls and download. */
 const callsPerJob = 9

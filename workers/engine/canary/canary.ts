@@ -8,13 +8,12 @@ import type {Verifier} from '../verify/verify.ts'
 
 /** The first rows of each kind in each module. They are verified before other rows of the kind are sent. */
 export type Canary = {
-  /** Splits operations into those that may be sent now and those that wait for the canary. */
   split(flow: CompiledFlow, kind: StepKind, ops: Op[]): {now: Op[]; later: Op[]}
   /** Whether the kind needs no canary or its canary is verified. */
   isPassed(flow: CompiledFlow, kind: StepKind): boolean
   /** Notes that these rows are settled. */
   end(rows: readonly ImportRow[]): void
-  /** Whether the kind's other rows may be sent. Returns false while a canary row is unsettled; otherwise verifies the canary first. */
+  /** Whether the kind's other rows may be sent. Returns false while a canary row is unsettled. If all are settled, verifies the canary first. */
   pass(flow: CompiledFlow, kind: StepKind, signal: AbortSignal): Promise<boolean>
 }
 
@@ -24,7 +23,7 @@ export type Canary = {
  */
 type Gate = {taken: number; open: Set<ImportRow>; isPassed: boolean}
 
-/** Opens the gates of a canary. Null: the run has no canary left to pass. Rows that earlier owners wrote count as canary rows. */
+/** Opens the gates of a canary. Null: the run has no canary left to pass. Rows that earlier owners wrote are canary rows too. */
 export const openCanaryGates = ({canary, canaryPassed, counts}: Pick<RunHead, 'canary' | 'canaryPassed' | 'counts'>) => {
   if (canary === null || canaryPassed.includes('*')) return null
   const gates = new Map<string, Gate>()

@@ -123,8 +123,8 @@ const expressionOf = ({field, mode, transform, searchExpression}: Mapping) => {
 }
 
 /**
- * Compiles a link. Without a search, a value that finds no user, or several users, fails the row. By default, a search that finds several
- * users skips the row, and a search that finds several records asks.
+ * Compiles a link. Without a search, a value that finds no user, or several users, fails the row. By default, a search that finds several users skips
+ * the row, and a search that finds several records asks a person.
  */
 const compileLink = ({mode, onNone, onMany}: Mapping, lookup: SnapshotLookup): Link => {
   const always = mode === 'search'

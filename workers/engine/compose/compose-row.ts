@@ -11,9 +11,9 @@ import {digestOf} from './lookups.ts'
 import {faultAt, joinFailures} from './wrong-cells.ts'
 
 /**
- * Composes the row as it is sent to the CRM, without links that are still to be resolved. Returns a failure if the row ends here. Pure: the
- * same cells and results of expressions give the same row in every run of a chain. A failure covers all invalid fields. If `all` is given,
- * the failure of each invalid field is added to `all` instead, and the payload lacks the field.
+ * Composes the row as it is sent to the CRM, without links that are still to be resolved. If the row ends here, returns one failure for all invalid
+ * fields. If `all` is given, adds the failure of each invalid field to `all` instead, and omits the field from the payload. Pure: the same cells and
+ * results of expressions give the same row in every run of a chain.
  */
 export const composeRow = (
   flow: CompiledFlow,
@@ -91,7 +91,7 @@ const notesOf = (filled: FilledRow): RowNotes => (filled.notes ??= {})
 const describeUnmapped = ({apiName}: FieldMapping['field']) => `The value map of ${apiName} has no entry for this value`
 
 /**
- * Returns how the row ends if the filter or the guard is false or fails; null otherwise. A false filter holds the row back, a false guard
+ * Returns how the row ends if the filter or the guard is false or fails; null if the row continues. A false filter holds the row back, a false guard
  * skips it, and an error fails it.
  */
 const checkFilterAndGuard = (evaluated: EvaluatedExpressions, failed: MakeFailure): RowFailure | null => {

@@ -18,7 +18,6 @@ export const composeRows = async (
   return linkComposed(ctx, flow, {rows, composed: await composeUnlinked(ctx, flow, rows)}, unsettled)
 }
 
-/** Composes rows without resolving their links. */
 export const composeUnlinked = async (ctx: Pick<Context, 'expressions' | 'signal'>, flow: CompiledFlow, rows: FileRow[]) => {
   const evaluated = await evaluateRows(ctx, flow, rows)
   return rows.map((row, at) => composeRow(flow, row, evaluated?.[at]))
@@ -59,7 +58,7 @@ const linkComposed = async (
   return linked
 }
 
-/** Drops notes about links that an earlier owner already logged for a row that it left open. */
+/** Drops notes about links of an open row that an earlier owner already logged. */
 const forgetNoted = async ({db, run}: Context, flow: CompiledFlow, open: (ImportRow | RowFailure)[]) => {
   if (open.length === 0) return
   const noted = await listNotedFields(db, {run: run.no, flow: flow.no, numbers: open.map(({number}) => number), phase: 'lookup'})

@@ -26,7 +26,7 @@ const most = 500
 /** The number of consecutive rows with a timeout after which the run stops. */
 const mostStuck = 20
 
-/** Opens the expressions of one run. The sandbox starts at the first evaluation. */
+/** The sandbox starts at the first evaluation. */
 export const openExpressions = (of: Pick<Run, 'dryRun' | 'engine'>): Expressions => {
   let sandbox: Sandbox | null = null
   let together = fewest

@@ -22,7 +22,6 @@ export const searchName = (field: string) => `search of ${field}`
 
 type CompileProgramInput = Partial<Pick<Snapshot, 'libraries' | 'context' | 'lineage'>>
 
-/** Compiles a flow's expressions. Returns null for a flow without expressions. */
 export const compileProgram = (
   flow: Flow,
   columns: string[],

@@ -10,11 +10,10 @@ import type {LookupValues} from './lookups.ts'
 import {findOwnParents, type OwnParent} from './own-parents.ts'
 
 /**
- * A log entry about a link whose value did not find exactly one record. It has phase and outcome `lookup`, attempt 0 and the field as
- * target. Codes: `NONE`: no record; `MANY`: several; `CHOSEN`: several, of which a user chose one before; `REFUSED`: the CRM cannot search
- * for the value. The message says what was done: the link left empty, the first or the chosen record linked, the row skipped or failed.
- * `recordId`: the linked record. A row that ends because of the link is `skipped` or `failed` with `LOOKUP_NONE`, `LOOKUP_MANY` or
- * `LOOKUP_REFUSED`. The code is `PARENT_FAILED` if a row of an earlier flow has the value but no record.
+ * A log entry about a link whose value did not find exactly one record. It has phase and outcome `lookup`, attempt 0 and the field as target. `code`:
+ * `NONE`: no record; `MANY`: several; `CHOSEN`: several, and a user chose one before; `REFUSED`: the CRM cannot search for the value. If the link
+ * ends the row, the row has the code `LOOKUP_NONE`, `LOOKUP_MANY` or `LOOKUP_REFUSED`. If a row of an earlier flow has the value but no record, the
+ * code is `PARENT_FAILED`.
  */
 export type LookupNote = {field: string; code: 'NONE' | 'MANY' | 'CHOSEN' | 'REFUSED'; message: string; recordId: string | null}
 
@@ -52,7 +51,7 @@ const answerAll = async (ctx: Context, wants: PendingLink[]): Promise<Answers> =
   return answers
 }
 
-/** Finds the users' decisions about values that match several records. Only decisions made before the run began count. */
+/** Finds the users' decisions about values that match several records. Ignores decisions made after the run began. */
 const findChosen = async (
   {run, snapshot, hot}: Context,
   flow: CompiledFlow,

@@ -19,7 +19,7 @@ export type Lookups = {
 
 /** The number of answers cached in memory. Other answers are read again from the table `run_lookups`. */
 const remembered = 10_000
-/** The most characters of a text that a search can find. */
+/** The maximum length of a text that a search can find, in characters. */
 const longestValue = 2_000
 
 type ReadUsers = (ctx: Context) => Promise<CrmUser[]>
@@ -157,8 +157,8 @@ const group = (records: CrmRecord[], lookup: SnapshotLookup) => {
 const plain = (value: unknown) => (typeof value === 'object' && value !== null && 'id' in value ? value.id : value)
 
 /**
- * Searches the CRM by free text, which covers the whole record. Of the first 200 results, returns the records whose searched field equals the
- * value, or else those whose field contains every word.
+ * Searches whole records of the CRM by free text. Of the first 200 results, returns the records whose searched field equals the value, or else those
+ * whose field contains every word.
  */
 const askByWord = async (ctx: Context, lookup: SnapshotLookup, lookupValues: LookupValues) => {
   const asked = [...lookupValues].map(async ([digest, [text]]) => {
@@ -172,7 +172,6 @@ const askByWord = async (ctx: Context, lookup: SnapshotLookup, lookupValues: Loo
   return new Map(await settleAll(asked))
 }
 
-/** The answer for a value that the CRM cannot search by. */
 const unsearchable: LookupAnswer = {found: -1, candidates: []}
 
 const valueCodes = ['INVALID_DATA', 'INVALID_QUERY', 'PATTERN_NOT_MATCHED', 'LIMIT_EXCEEDED']

@@ -11,8 +11,8 @@ import {answerOf, digestOf} from './lookups.ts'
 import {describeEnd} from './parents.ts'
 
 /**
- * The result for a value for which the search found no record, but which rows of an earlier flow have. `answer`: the records of these rows.
- * `why`: if none of these rows has a record, why the first has none.
+ * The result for a value that rows of an earlier flow have, although the search found no record. `answer`: the records of these rows. `why`: if none
+ * of these rows has a record, why the first has none.
  */
 export type OwnParent = {answer: LookupAnswer} | {why: string}
 

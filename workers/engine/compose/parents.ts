@@ -105,7 +105,7 @@ export const linkParents = async (
 }
 
 /**
- * Links rows that no longer wait for a parent. Returns the row or its failure for each of them. Leaves out rows whose link the patch pass
+ * Links rows that no longer wait for a parent. Returns, for each of these rows, the linked row or its failure. Omits rows whose link the patch pass
  * writes.
  */
 export const joinParents = (ctx: Context, compiled: CompiledFlow, rows: ImportRow[]): Promise<Map<ImportRow, ImportRow | RowFailure>> => {
@@ -233,7 +233,6 @@ const withLink = (compiled: CompiledFlow, row: ImportRow, id: string): ImportRow
 type ParentProblem = Pick<LookupNote, 'code' | 'message'>
 export type MissingParent = ParentProblem & {end: 'failed' | 'skipped'}
 
-/** Returns the code under which the row ends. */
 export const parentProblemCode = ({code}: ParentProblem) => (code === 'MANY' ? 'PARENT_MANY' : 'PARENT_FAILED')
 
 const withoutParent = (compiled: CompiledFlow, row: ImportRow, {code, message}: ParentProblem): ImportRow | RowFailure => {
@@ -270,7 +269,6 @@ const describeMissingParent = ({parent}: CompiledFlow, numbers: number[], ends: 
 
 type RowEnd = {outcome: string; code: string | null}
 
-/** Returns how a row without a record ended, with the code of its reason. */
 export const describeEnd = (end: RowEnd | undefined): string => {
   const {[end?.outcome ?? '']: why = 'was not written by this run'} = WHY
   return end?.code ? `${why} (${end.code})` : why

@@ -18,8 +18,8 @@ type Pass = {ctx: Context; flow: CompiledFlow; window: RowWindow}
 type PreparedDeletes = {ops: Op[]; ended: ImportRow[]}
 
 /**
- * Reads the records of deletes by id, because the query that matched them may be old. A record that is gone, or no longer holds the match
- * values, is not deleted. Stores before images of the others, if the run keeps them.
+ * Reads the records of deletes by id, because the query that matched them may be old. Does not delete a record that is gone or no longer has the
+ * match values. Stores before images of the others, if the run keeps them.
  */
 export const prepareDeletes = async (pass: Pass, ops: Op[]): Promise<PreparedDeletes> => {
   const {ctx, flow} = pass
@@ -49,8 +49,7 @@ export const prepareDeletes = async (pass: Pass, ops: Op[]): Promise<PreparedDel
 }
 
 /**
- * Reads all values of the records if the run stores before images, otherwise the match values. If the CRM refuses to show all values, reads
- * only the match values.
+ * Reads the records with all values if the run stores before images. If not, or if the CRM refuses to show all values, reads only the match values.
  */
 const readWhole = async (ctx: Context, flow: CompiledFlow, ids: string[]): Promise<Map<string, CrmRecord>> => {
   const query = {ids: [...new Set(ids)], fields: flow.matchFields.map(({apiName}) => apiName)}
@@ -61,8 +60,8 @@ const readWhole = async (ctx: Context, flow: CompiledFlow, ids: string[]): Promi
 }
 
 /**
- * Returns, by record, the key of a row of the chain that deleted it. Looks for deleters of gone records. In a dry run, also looks for
- * earlier rows that would delete a record that exists.
+ * Returns, for each record, the key of the row that deletes it. For a missing record, finds the row of the chain or the retried chain that deleted
+ * it. In a dry run, also finds earlier rows that would delete an existing record.
  */
 const findDeleters = async (ctx: Context, {module}: CompiledFlow, ops: Op[], records: Map<string, CrmRecord>) => {
   const {chain, retried, db, run} = ctx

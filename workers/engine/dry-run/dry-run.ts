@@ -14,9 +14,9 @@ import {isPlannedId, plannedIdOf, rowNumberOf} from './planned-ids.ts'
 import {predictRefusal} from './predict-refusal.ts'
 
 /**
- * Plans a batch in a dry run. Logs each row as planned. Stores the id of its record, or a placeholder id for a create, so that later rows
- * match the record. Logs a row that lacks a required field as refused; the row does not count towards the row limit. Assumes that the CRM
- * refuses no other row. Stops at the row limit, as a real run does. `leave`: called for each logged row before its settlement.
+ * Plans a batch in a dry run. Logs each row as planned, and stores the id of its record, or a placeholder id for a create, so that later rows match
+ * the record. Logs a row that lacks a required field as refused, without counting it towards the row limit. Stops at the row limit, as a real run
+ * does. `leave`: called for each logged row before its settlement.
  */
 export const planBatch = async (
   ctx: Context,

@@ -18,8 +18,8 @@ export const openValueStore = (ctx: LedgerContext): ValueStore =>
   openSegmentWriter(ctx, {list: PLAN_LIST, what: 'plan', gatherMs: 100, nameObject: id => `plan-${id}.ndjson.gz`})
 
 /**
- * Returns the changes that these operations and the rows nested in them would make. Each has its plan step if the CRM says when a record
- * was last changed. Costs one CRM call per hundred records and fifty fields.
+ * Returns the changes that these operations and the rows nested in them would make. Each result has its plan step if the CRM says when a record was
+ * last changed. Costs one CRM call per hundred records and fifty fields.
  */
 export const planValues = async (ctx: Context, flow: CompiledFlow, kind: StepKind, ops: Op[]): Promise<PlannedValues[]> => {
   const there = ops.filter(({target}) => target !== null && !isPlannedId(target))

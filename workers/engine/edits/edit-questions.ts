@@ -11,9 +11,8 @@ import type {Op} from '../settle/verdict.ts'
 export type EditedField = {field: string; form: string}
 
 /**
- * An update compared with its record. `written`: the fields to write. `equal`: fields whose value the record already holds. `kept`: fields
- * whose edited value stays. `asked`: edited fields about which a user must choose. `logged`: fields of `kept` that an earlier owner of the
- * run logged.
+ * An update compared with its record. `written`: the fields to write. `equal`: fields whose value the record already has. `kept`: fields whose edited
+ * value stays. `asked`: edited fields about which a user must choose. `logged`: fields of `kept` that an earlier owner of the run logged.
  */
 export type ComparedUpdate = Op & {
   target: string
@@ -25,8 +24,8 @@ export type ComparedUpdate = Op & {
 }
 
 /**
- * Applies the decisions of users about edited values. Moves each decided field from `asked` to `written` or `kept`. Only decisions made
- * before the run began count, so every owner of the run decides the same.
+ * Applies the decisions of users about edited values. Moves each decided field from `asked` to `written` or `kept`. Uses only decisions made before
+ * the run began, so every owner of the run decides the same.
  */
 export const decideEdits = async (ctx: Context, flow: CompiledFlow, updates: ComparedUpdate[]): Promise<void> => {
   const {importNo} = ctx.run

@@ -21,9 +21,9 @@ import type {WrittenValues} from './record-marks.ts'
 type Update = Op & {target: string}
 
 /**
- * Compares updates with their records and with the marks of the last written values. Removes from each update the edited values to keep,
- * and the values that the record surely holds already. Adds rows with nothing to write, and rows with a question, to the settlement, and
- * returns them as `skipped`. Call it while the rows hold the locks of their records. A second call for a row adds to what the first one noted.
+ * Compares updates with their records and with the marks of the last written values. Removes from each update the edited values to keep, and the
+ * values that the record certainly has already. Adds rows with nothing to write, and rows with a question, to the settlement, and returns them as
+ * `skipped`. Call it while the rows hold the locks of their records. A second call for a row adds to the result of the first.
  */
 export const keepEdits = async (
   ctx: Context,
@@ -117,9 +117,9 @@ const forgetLogged = async ({db, run}: Context, flow: CompiledFlow, compared: Co
 type SkipOptions = {settled: SettlementParts; written: WrittenValues | undefined; isShared: boolean}
 
 /**
- * Reduces the payload of the row to the values to write. Returns true if the row ends without a write. Values that the record already holds stay
- * in the payload if the record may no longer hold them. That is so after an earlier send of this row, a write by another row of the chain, or an
- * unanswered update.
+ * Reduces the row's payload to the values to write. Returns true if the row ends without a write. Values equal to those read are dropped, unless
+ * another send may have changed the record since. Such sends are an earlier send of this row, a write by another row of the chain, or an unanswered
+ * update.
  */
 const skipUpdate = (ctx: Context, flow: CompiledFlow, update: ComparedUpdate, {settled, written, isShared}: SkipOptions): boolean => {
   const {row, target, equal, asked} = update

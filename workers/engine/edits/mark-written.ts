@@ -6,8 +6,8 @@ import type {WrittenValues} from './record-marks.ts'
 type MarkedFlow = Pick<CompiledFlow, 'module' | 'marks'>
 
 /**
- * Adds the marks of the written and confirmed values to the settlement. `isSure`: false if the update got no answer, so the record may
- * still hold its older values.
+ * Adds the marks of the written and confirmed values to the settlement. `isSure`: false if the update got no answer, so the record may still have its
+ * older values.
  */
 export const markWritten = (
   {flow, settled}: {flow: MarkedFlow; settled: SettlementParts},
@@ -24,10 +24,7 @@ export const markWritten = (
 /** Days after which the marks of a record are stored again although they are the same, so that retention does not delete them. */
 export const refreshDays = 7
 
-/**
- * Adds the marks of a record that already holds these values and is not written. Adds nothing if equal marks were stored in the last
- * `refreshDays`.
- */
+/** Adds the marks of a record that already has these values and is not written. Adds nothing if equal marks were stored in the last `refreshDays`. */
 export const markConfirmed = (
   ctx: Pick<Context, 'run'>,
   flow: CompiledFlow,

@@ -8,10 +8,10 @@ import type {CompiledFlow, FlowField} from '../model.ts'
 
 type Values = Record<string, unknown>
 
-/** The marks of the values that a record held when Lading last wrote or confirmed them. `days`: the days since the marks were stored last. */
+/** The marks of the values that a record had when Lading last wrote or confirmed them. `days`: the days since the marks were stored last. */
 export type WrittenValues = {
   days: number
-  /** Whether the field held the value of this form. Null: the last written value of the field is unknown. */
+  /** Whether the field had the value of this form. Null: the last written value of the field is unknown. */
   held(field: string, form: string): boolean | null
   /** Whether the stored marks of the fields in `marks` are exactly these marks. */
   includes(marks: Buffer): boolean
@@ -34,9 +34,8 @@ export type ModuleMarks = {
 type MarkedFlow = Pick<CompiledFlow, 'module' | 'mappings' | 'parent' | 'edits' | 'subform' | 'patchPlan'> & {marks?: ModuleMarks | null}
 
 /**
- * Opens the marks of each module that the flows write, if the module has marks already or a flow that keeps edits. A flow that overwrites
- * edits in such a module stores marks too, so that its values do not look like edits later. A dry run opens only modules that have marks
- * already.
+ * Opens the marks of each module that the flows write, if it already has marks or one of these flows keeps edits in it. A flow that overwrites edits
+ * in such a module stores marks too, so that its values do not look like edits later. A dry run opens only modules that already have marks.
  */
 export const openMarks = async (ctx: Pick<Context, 'connection' | 'config' | 'db' | 'hot' | 'run'>, flows: MarkedFlow[]): Promise<void> => {
   const {org, id: connector} = ctx.connection.connector

@@ -30,9 +30,9 @@ export const openImageStore = async (ctx: ImageContext): Promise<ImageStore | nu
 type Update = Op & {target: string}
 
 /**
- * Stores the values that these updates replace. Call it before their intents. An update that is sent again has its image already. Values
- * that were not read with the match, or may be old, are read by id. If the CRM refuses the read, the rows are still written, with a remark.
- * An undo then leaves their records as they are.
+ * Stores the values that these updates replace. Call it before their intents. Skips updates that are sent again, because they have their image
+ * already. Reads values by id if the match did not read them, or if they may be old. If the CRM refuses the read, the rows are still written, with a
+ * remark that an undo leaves their records as they are.
  */
 export const keepImages = async (ctx: Context, flow: CompiledFlow, ops: Op[]): Promise<void> => {
   const {images} = ctx

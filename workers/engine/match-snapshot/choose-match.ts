@@ -8,7 +8,7 @@ export type MatchRoute = {match: 'query' | 'snapshot'; why: string}
 
 /** Field types that a query and the match key compare alike. Queries miss other spellings of phones and times. */
 const EXACT_TYPES = new Set(['text', 'email', 'website', 'picklist', 'integer', 'bigint', 'long', 'double', 'autonumber'])
-/** The most fields of an export. A public note says 200; the vendor's OpenAPI document says 1,000. */
+/** The maximum number of fields of an export. A public note says 200; the vendor's OpenAPI document says 1,000. */
 const mostFields = 200
 
 type RouteFlow = Pick<CompiledFlow, 'matchFields' | 'comparedFields' | 'onOne' | 'deletes' | 'subform' | 'patchPlan' | 'module'>
@@ -32,7 +32,6 @@ export const findSnapshotBlock = (flow: RouteFlow, {hasExports, columns, flowsOf
 /** The credits of a job besides its start, one for each call: polls and the download. */
 const callsPerJob = 4
 
-/** Returns the credits of an export of `records` records. */
 const creditsOfExport = (records: number, {creditsPerJob, recordsPerJob}: {creditsPerJob: number; recordsPerJob: number}): number =>
   Math.max(1, Math.ceil(records / recordsPerJob)) * (creditsPerJob + callsPerJob)
 

@@ -25,10 +25,9 @@ const [firstPollMs, longestPollMs, longestJobMs] = [5_000, 60_000, 3_600_000] as
 export type ExportedPage = {askedMs: number; file: OpenedFile}
 
 /**
- * Yields the decrypted pages of a module's export. The caller closes each page. While the caller reads a page, the next page is exported,
- * stored and decrypted. Pages and jobs of an earlier owner of the run are used again. The jobs of all pages that are known in advance start
- * before the first page is read. A record that moves to another page meanwhile may be missing. The caller thus queries the CRM for each row
- * that the export does not match.
+ * Yields the decrypted pages of a module's export. The caller closes each page. Prepares the next page while the caller reads one. Reuses pages and
+ * jobs of an earlier owner of the run. A record that moves to another page meanwhile may be missing, so the caller queries the CRM for rows that the
+ * export does not match.
  */
 export async function* exportModule(ctx: Context, flow: CompiledFlow, fields: string[]): AsyncGenerator<ExportedPage> {
   const {db, run} = ctx
@@ -37,7 +36,7 @@ export async function* exportModule(ctx: Context, flow: CompiledFlow, fields: st
   const closing = new AbortController()
   const open = (no: number, page: BulkReadPage | null) => {
     const opening = openPage(withSignal(ctx, closing.signal), flow, no, parts[no] ?? page)
-    // The error is thrown where the page is awaited. Until then, the rejection must not count as unhandled.
+    // The error is thrown where the page is awaited. Until then, Node must not report an unhandled rejection.
     opening.catch(() => {})
     return opening
   }
@@ -98,7 +97,8 @@ const startUnlessRefused = async (ctx: Context, flow: CompiledFlow, part: number
 }
 
 /**
- * The most pages whose jobs start at once. Further pages follow one by one, because so large a module is rare and each job costs credits.
+ * The maximum number of pages whose jobs start at once. Further pages follow one by one, because such a large module is rare and each job costs
+ * credits.
  */
 const mostKnownPages = 50
 
@@ -120,7 +120,6 @@ const startKnownPages = async (ctx: Context, flow: CompiledFlow, fields: string[
   return parts
 }
 
-/** Waits for the job, and stores its file sealed. */
 const storePart = async (ctx: Context, flow: CompiledFlow, begun: ExportPart): Promise<ExportPart> => {
   const {db, config, run, storage} = ctx
   const {count, nextPageToken} = await waitForJob(ctx, begun.job)

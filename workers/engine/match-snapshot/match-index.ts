@@ -10,11 +10,10 @@ export type MatchIndex = {
   fill(records: readonly CrmRecord[]): void
   /** Indexes the keys. Call it after the last `fill` and before the first `find`. */
   finish(): Promise<void>
-  /** Adds records, or replaces them by their id. */
   put(records: readonly CrmRecord[]): void
   remove(ids: readonly string[]): void
   find(matchKey: Buffer): IndexedRecord[]
-  /** Whether the record held exactly these values when it was last read. An unknown value counts as different. */
+  /** Whether the record had exactly these values when it was last read. False if a value is unknown. */
   holds(record: IndexedRecord, payload: Record<string, unknown>): boolean
   close(): void
 }

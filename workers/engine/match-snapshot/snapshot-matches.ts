@@ -15,11 +15,10 @@ import {ExportUnusable, exportModule} from './export-module.ts'
 import {type MatchIndex, openMatchIndex, valueOfText} from './match-index.ts'
 import {freshMs, openRefreshAhead} from './refresh-ahead.ts'
 
-/** Matches the rows of one flow against an export of its module. */
 export type SnapshotMatches = {
   /**
-   * Fills `matches`, and `unchanged` if records are compared, of the rows whose record the export holds. Returns these rows; none if the export
-   * may be stale. The caller queries the CRM for the others, so that no create is planned from an export.
+   * For rows whose record the export contains, fills `matches`, and `unchanged` if records are compared. Returns these rows; none if the export may
+   * be stale. The caller queries the CRM for the others, so that no create is planned from an export.
    */
   match(rows: ImportRow[]): Promise<Set<ImportRow>>
   close(): Promise<void>

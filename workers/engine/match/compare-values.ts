@@ -40,8 +40,8 @@ export const isNear = (
 export const isComparable = ({type}: Pick<ComparedField, 'type'>): boolean => COMPARABLE_TYPES.has(type)
 
 /**
- * Whether a record holds exactly what would be sent, so that a write would change nothing. A value that the record does not show, or may
- * show cut, counts as different. An empty value equals only an empty value.
+ * Whether a record already has exactly the values to send, so that a write would change nothing. A value that the record does not show, or may show
+ * cut, is treated as different. An empty value equals only an empty value.
  */
 export const holdsAll = (fields: readonly ComparedField[], sent: Values, record: Values): boolean =>
   Object.entries(sent).every(([name, value]) => {
@@ -72,7 +72,6 @@ export const wholeFormOf = (field: ComparedField, value: unknown): string | unde
 export const mayBeCut = (field: Pick<ComparedField, 'type'>, value: unknown): boolean =>
   field.type === 'textarea' && String(value ?? '').length >= richLength
 
-/** Returns the fields that were sent with a comparable value. */
 export const comparedOf = (fields: readonly ComparedField[], sent: Values): ComparedField[] =>
   fields.filter(({apiName, type}) => !UNCOMPARED.has(type) && !isEmpty(sent[apiName]))
 
@@ -87,7 +86,7 @@ const UNCOMPARED = new Set([
   'fileupload',
   'imageupload',
   'profileimage',
-  // A list of records may omit some tags.
+  // The CRM may omit tags when it returns several records.
   'tag',
 ])
 
@@ -109,9 +108,12 @@ const plain = (value: unknown) => String(value).normalize('NFC').replace(/\r\n?/
 
 const areFolded: Comparison = (sent, read) => plain(sent).toLowerCase() === plain(read).toLowerCase()
 
-/** The length to which a list of records truncates rich text, even inside a tag. Source: zoho.com/crm/developer/docs/api/v8/get-records.html. */
+/**
+ * The length to which the CRM truncates rich text when it returns several records, even inside a tag. Source:
+ * zoho.com/crm/developer/docs/api/v8/get-records.html.
+ */
 const richLength = 500
-/** The most characters of a rich text, tags included, that are compared after its tags are removed. The limit bounds the cost. */
+/** The maximum number of characters of a rich text, tags included, that are compared after its tags are removed. The limit bounds the cost. */
 const longestLookedAt = 8 * richLength
 
 const areRich: Comparison = (sent, read, field) => {

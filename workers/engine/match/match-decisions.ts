@@ -7,8 +7,8 @@ import {logEntryOf} from '../settle/log-entries.ts'
 import type {SettlementParts} from '../settle/settler.ts'
 
 /**
- * Finds the decisions of users about the records that these rows match. Only decisions made before the run began count, so every owner of
- * the run plans the same.
+ * Finds the decisions of users about the records that these rows match. Uses only decisions made before the run began, so every owner of the run
+ * plans the same.
  */
 export const findRowDecisions = async (ctx: Context, flow: CompiledFlow, rows: ImportRow[]): Promise<Map<ImportRow, Decision>> => {
   const {importNo} = ctx.run

@@ -11,7 +11,7 @@ export type RowPlan =
   | {do: 'wait'; code: 'KEY_UNANSWERED'; message: string}
   | SkipPlan
 
-/** Ends the row without a write. `asks`: the records from which a user must choose, possibly none. Null: the row raises no question. */
+/** Ends the row without a write. `asks`: the records from which a user must choose, possibly none; null if the row raises no question. */
 export type SkipPlan = {
   do: 'skip'
   code: 'MATCH_ONE' | 'MATCH_MANY' | 'MATCH_SKIPPED' | 'MATCH_EMPTY' | 'MATCH_NONE' | 'UNCHANGED' | 'GONE' | 'PLAN_STALE'
@@ -21,8 +21,8 @@ export type SkipPlan = {
 }
 
 /**
- * Plans a row from the records that it matches, and from the decision that a user made before the run began. Records that the chain wrote
- * count like records of the CRM, and the oldest comes first. Pure, so a dry run plans what a real run does.
+ * Plans a row from the records that it matches and from a user's decision made before the run. Records that the chain wrote are matches
+ * too. The oldest match comes first. Pure, so a dry run plans what a real run does.
  */
 export const planStep = (row: ImportRow, flow: PlanRowOptions, ours: ChainMatches = NOTHING, decision: Decision | null = null): RowPlan => {
   if (flow.deletes) return planDelete(row)
@@ -46,8 +46,8 @@ export const planStep = (row: ImportRow, flow: PlanRowOptions, ours: ChainMatche
 }
 
 /**
- * Plans a row of a flow that deletes. A delete that was sent earlier keeps its target. Otherwise, deletes the record if the row has a match
- * key and matches one record. Skips any other row, whatever the match options say.
+ * Plans a row of a flow that deletes, whatever its match options say. A delete that was sent earlier keeps its target. A row with a match
+ * key that matches exactly one record deletes the record. Any other row is skipped.
  */
 const planDelete = ({decided, matchKey, matches}: Pick<ImportRow, 'decided' | 'matchKey' | 'matches'>): RowPlan => {
   if (decided) return {do: 'delete', target: decided.target!}
@@ -89,7 +89,6 @@ const planQuestion = (matches: string[], why: string): RowPlan => ({
   asks: matches,
 })
 
-/** Returns the plan of a row whose record already holds every value. */
 export const planUnchanged = (recordId: string): SkipPlan => ({
   do: 'skip',
   code: 'UNCHANGED',
@@ -98,7 +97,7 @@ export const planUnchanged = (recordId: string): SkipPlan => ({
   asks: null,
 })
 
-/** Plans a row for one record. `isUnchanged`: false for a record that the chain wrote, because the write may be newer than the read. */
+/** `isUnchanged`: false for a record that the chain wrote, because the write may be newer than the read. */
 const planMatch = ({onOne}: Pick<CompiledFlow, 'onOne'>, target: string, isUnchanged: (id: string) => boolean): RowPlan => {
   if (onOne === 'create') return {do: 'create'}
   if (onOne === 'update' && isUnchanged(target)) return planUnchanged(target)

@@ -9,11 +9,11 @@ import {mayBeCut} from './compare-values.ts'
 type ById = {ids: string[]; fields: string[]}
 type OfModule = Pick<CompiledFlow, 'module'>
 
-/** Reads these fields of records by id. Costs one CRM call per hundred records and fifty fields. Absent records are left out. */
+/** Reads fields of records by id, with one CRM call per hundred records and fifty fields. The map has no entry for an absent record. */
 export const readById = (ctx: Context, {module}: OfModule, query: ById): Promise<Map<string, CrmRecord>> =>
   readInParts(query, part => readWithRetry(ctx, () => readPart(ctx, module, part), ctx.slots.small))
 
-/** Reads like `readById`. Returns null if the CRM refuses the read permanently. */
+/** Like `readById`, but returns null if the CRM refuses the read permanently. */
 export const readByIdUnlessRefused = async (ctx: Context, {module}: OfModule, query: ById): Promise<Map<string, CrmRecord> | null> => {
   let isRefused = false
   const records = await readInParts(query, async part => {
@@ -25,8 +25,8 @@ export const readByIdUnlessRefused = async (ctx: Context, {module}: OfModule, qu
 }
 
 /**
- * Reads like `readById`, with whole texts. If a read of several records may have cut a text, its record is read again alone, which costs
- * one call. Source: zoho.com/crm/developer/docs/api/v8/get-records.html.
+ * Like `readById`, but with whole texts. The CRM may cut a text when it returns several records. Each record with such a text is read again
+ * alone, for one more call. Source: zoho.com/crm/developer/docs/api/v8/get-records.html.
  */
 export const readWholeById = async (ctx: Context, flow: OfModule, query: ById): Promise<Map<string, CrmRecord>> => {
   const records = await readById(ctx, flow, query)
@@ -36,7 +36,7 @@ export const readWholeById = async (ctx: Context, flow: OfModule, query: ById): 
   return records
 }
 
-/** Reads like `readWholeById`. Returns null if the CRM refuses a read permanently. */
+/** Like `readWholeById`, but returns null if the CRM refuses a read permanently. */
 export const readWholeUnlessRefused = async (ctx: Context, flow: OfModule, query: ById): Promise<Map<string, CrmRecord> | null> => {
   const records = await readByIdUnlessRefused(ctx, flow, query)
   if (!records) return null
@@ -46,10 +46,10 @@ export const readWholeUnlessRefused = async (ctx: Context, flow: OfModule, query
   return isWhole ? records : null
 }
 
-/** Reads one record. `whole`: the record, or null if it is absent. Null: the CRM refuses the read. */
+/** `whole`: null if the record is absent. Null: the CRM refuses the read. */
 type ReadWhole = (id: string) => Promise<{whole: CrmRecord | null} | null>
 
-/** Replaces the records whose texts may be cut. Removes records that are absent or refused. Returns false if the CRM refused one. */
+/** Reads each record with a possibly cut text again. Removes records that are absent or refused. Returns false if the CRM refused one. */
 const addWholeTexts = async ({module}: OfModule, query: ById, records: Map<string, CrmRecord>, read: ReadWhole): Promise<boolean> => {
   const fields = module.fields.filter(({apiName}) => query.fields.includes(apiName))
   const cut = [...records.values()].filter(record => fields.some(field => mayBeCut(field, record[field.apiName])))

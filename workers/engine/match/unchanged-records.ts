@@ -11,14 +11,14 @@ import type {Op} from '../settle/verdict.ts'
 import {holdsAll, isComparable} from './compare-values.ts'
 import {readByIdUnlessRefused} from './read-by-id.ts'
 
-/** Returns the fields. Null: the values of at least one field cannot be compared. */
+/** Returns null if the values of at least one field cannot be compared. */
 export const listComparable = (fields: FlowField[]): FlowField[] | null => (fields.every(isComparable) ? fields : null)
 
 type ValueQuery = Pick<RecordQuery, 'field' | 'values' | 'fields'>
 
 /**
- * Finds records by a match field, with the values to compare and the values for before images. Compared fields that exceed the column limit of a
- * query are read by id. If the CRM refuses to show values, the flow stops comparing and sends each update.
+ * Finds records by a match field and reads the values to compare and the values for before images. Compared fields beyond the column limit
+ * of a query are read by id. If the CRM refuses to show the values, the flow stops comparing and sends every update.
  */
 export const findWithValues = async (ctx: Context, flow: CompiledFlow, {fields, ...query}: ValueQuery) => {
   const {connection, lease} = ctx
@@ -51,9 +51,9 @@ const stopComparing = ({log}: Context, flow: CompiledFlow, err?: unknown) => {
 }
 
 /**
- * Fills `row.known` if the flow keeps edits or the run stores before images. Fills `row.unchanged`, unless the flow keeps edits, because
- * `keepEdits` then compares the records. If the query may be stale, records that seem unchanged are read again by id. Rows that get a link
- * later are compared by `findUnchangedOps`.
+ * Fills `row.known` if the flow keeps edits or the run stores before images. Fills `row.unchanged` unless the flow keeps edits, because
+ * `keepEdits` then compares the records. If the query may be stale, records that seem unchanged are read again by id. Rows with links still
+ * to resolve are compared later by `findUnchangedOps`.
  */
 export const findUnchanged = async (
   ctx: Context,
@@ -77,8 +77,9 @@ export const findUnchanged = async (
 }
 
 /**
- * Removes records from `row.unchanged` that may have changed since they were read. The CRM may still execute an unanswered update of the record.
- * If several flows write the module, a row of the chain may also have written the record, or would write it in a dry run.
+ * Removes records from `row.unchanged` that may have changed since they were read. The CRM may still execute an unanswered update of the
+ * record. If several flows write the module, a row of the chain may also have written the record. In a dry run, such writes are planned
+ * ones.
  */
 export const dropChanged = async (ctx: Context, flow: CompiledFlow, rows: ImportRow[]): Promise<void> => {
   const found = rows.filter(({unchanged}) => unchanged?.length)
@@ -89,8 +90,8 @@ export const dropChanged = async (ctx: Context, flow: CompiledFlow, rows: Import
 }
 
 /**
- * Returns the updates whose record, read by id, already holds every value. Call it while the rows lock their records. A record that a row
- * of the chain wrote counts as changed. A dry run cannot read such a write, and it must plan what the run does.
+ * Reads the records by id and returns the updates that would change nothing. Call it while the rows lock their records. A record that a row
+ * of the chain wrote is always updated. A dry run cannot read that write, and its plan must be the same.
  */
 export const findUnchangedOps = async (ctx: Context, flow: CompiledFlow, ops: Op[]): Promise<Set<Op>> => {
   const open = ops.filter(({target}) => !isPlannedId(target!) && !ctx.lateUpdates.has(target!))
@@ -120,15 +121,15 @@ export const mayBeStale = async (ctx: Context, flow: CompiledFlow, ageSeconds = 
   return !hasOneFlow(ctx, flow) || (await isWrittenRecently(ctx.db, {dc, crmOrgId, run: ctx.run.no, seconds}))
 }
 
-/** Finds the records that rows of the chain wrote. In a dry run, also those that the run would write. */
+/** Returns the ids of records that rows of the chain wrote, or would write in a dry run. */
 const findWritten = async (ctx: Context, {module}: CompiledFlow, ids: string[]): Promise<Set<string>> => {
   if (ids.length === 0) return new Set()
   return new Set(await listWritten(ctx.db, {chains: [ctx.chain, ctx.retried ?? ctx.chain], module: module.no, records: [...new Set(ids)]}))
 }
 
 /**
- * Reads records by id. Returns a test whether a record holds every value of a row. If the run stores before images, the test also stores
- * the record in the row.
+ * Reads records by id. Returns a predicate: whether a record already has every value of a row. If the run stores before images, the
+ * predicate also stores the record in the row.
  */
 const readHolders = async (ctx: Context, flow: CompiledFlow, ids: string[]): Promise<(row: ImportRow, id: string) => boolean> => {
   const fields = flow.comparedFields ?? []

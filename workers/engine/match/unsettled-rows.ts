@@ -4,15 +4,15 @@ import {type CompiledFlow, STEP_CODES} from '../model.ts'
 
 export type UnsettledRowReader = {
   /**
-   * Returns the unsettled entries of rows up to `number`, by row number. Leaves out entries that it returned before, and entries of this run
-   * that the run need not resolve. Call it with ascending numbers.
+   * Returns the unsettled entries of rows up to `number`, each only once, by row number. Leaves out entries of this run that need no
+   * resolution. Call it with ascending numbers.
    */
   upTo(number: number): Promise<Map<number, UnsettledRow>>
 }
 
 /**
- * Reads the unsettled entries that an earlier owner or an earlier run of the chain left. Reads them page by page, because there may be as
- * many entries as rows. The entry of a row is read before this owner sends the row, so it never comes from this owner.
+ * Reads the unsettled entries of earlier owners and of earlier runs of the chain. Reads page by page, because there may be as many entries
+ * as rows. The entry of a row is read before this owner sends the row, so it never comes from this owner.
  */
 export const openUnsettledRows = (
   {db, run, chain, retried}: Pick<Context, 'db' | 'run' | 'chain' | 'retried'>,
@@ -40,8 +40,8 @@ export const openUnsettledRows = (
 }
 
 /**
- * Whether the run still has to resolve this unsettled entry that it made. False if the run makes no further attempt, and for a create that has
- * neither a unique key nor a known payload digest.
+ * Whether an unsettled entry of this run must still be resolved. False if the run makes no further attempt. Also false for a create that
+ * has neither a unique key nor a payload digest.
  */
 const isStillOpen = ({kind, hasUniqueKey, digest, ended}: UnsettledRow) =>
   !ended && (kind !== STEP_CODES.create || hasUniqueKey || digest !== null)

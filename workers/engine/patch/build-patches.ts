@@ -8,9 +8,9 @@ import {listComparable} from '../match/unchanged-records.ts'
 import type {CompiledFlow, CompileFlowInput} from '../model.ts'
 
 /**
- * The fields that a patch pass writes to the records of the rows of a flow, after all flows. `rules`: by field. `parent`: the late link to
- * parents; null if the flow has none. `repair`: the flow that also fills links which an earlier run of the chain left empty; null if the
- * run is no retry, or if the flow is a subform flow or has no links.
+ * What a patch pass writes to the records of a flow's rows, after all flows. `rules`: by field. `parent`: the late link to parents, or
+ * null. `repair`: the flow that also fills links which an earlier run of the chain left empty. It is null if the run is no retry, if the
+ * flow is a subform flow, or if it has no links.
  */
 export type PatchPlan = {rules: Map<string, Rule>; parent: ParentLink | null; repair: CompiledFlow | null}
 
@@ -26,8 +26,8 @@ const HOWS: Partial<Record<Patch['when'][number], number[]>> = {
 }
 
 /**
- * Compiles the flow's patch pass, which reads the flow's file again. Returns null if the flow patches nothing. `isRetry`: whether the pass also
- * fills the links that an earlier run left empty.
+ * Compiles the flow's patch pass, which reads the flow's file again. Returns null if the flow patches nothing. `isRetry`: whether the pass
+ * also fills links that an earlier run left empty.
  */
 export const compilePatchPlan = (
   snapshotFlow: SnapshotFlow,

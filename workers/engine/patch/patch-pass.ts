@@ -21,12 +21,15 @@ import {patchPresent} from '../settle/skipped-rows.ts'
 import type {PatchPlan} from './build-patches.ts'
 
 export type CompiledPatchFlow = CompiledFlow & {patchPlan: PatchPlan}
-/** A row to patch. `emptyLinks`: the links that an earlier run left empty. `isPatched`: only these links are left to be written. */
+/**
+ * `how`: a code of `HOW`. `emptyLinks`: the links that an earlier run left empty. `isPatched`: the row was patched before, so only
+ * `emptyLinks` remain.
+ */
 type PatchableRow = {recordId: string; how: number; isPatched: boolean; emptyLinks: string[]}
 
 /**
- * Writes the patches of a flow, after all flows. These are the mapped patch fields, late links to parents, and links that an earlier run
- * left empty. Meters only rows that no earlier pass metered.
+ * Writes the patches of a flow after all flows: the mapped patch fields, late links to parents, and links that an earlier run left empty.
+ * Meters only rows that no earlier pass metered.
  */
 export const runPatchPass = (ctx: Context, flow: CompiledPatchFlow): Promise<void> =>
   runLatePass(ctx, flow, {
@@ -140,8 +143,8 @@ const linkLater = async (ctx: Context, {patchPlan, ...flow}: CompiledPatchFlow, 
 }
 
 /**
- * Turns the row into an update of its record. The update has the fields whose patch rule covers how the row got its record, and the links
- * that an earlier run left empty.
+ * Turns the row into an update of its record. The payload keeps links that an earlier run left empty. If the row was not patched before, it
+ * also keeps fields whose patch rule contains `how`.
  */
 const findPatchTarget = (
   {patchPlan}: CompiledPatchFlow,
@@ -156,15 +159,15 @@ const findPatchTarget = (
   if (row.unmapped) row.unmapped = row.unmapped.filter(isWanted)
   row.leftEmpty = [...emptyLinks, ...(isMade(how) && patchPlan.parent ? [patchPlan.parent.field] : [])]
   row.decided = {kind: 'update', target: recordId}
-  // The row itself was not metered, so its patch is.
+  // The write pass did not meter such a row, so the patch pass does.
   row.isMetered = how === HOW.matched || how === HOW.unchanged
   row.attempt = prior?.attempt ?? 0
   row.unansweredSends = prior ? 1 : 0
 }
 
 /**
- * Reads the records and drops the values of fields that must be empty but are not. These are fields with `if-absent`, and repaired links of
- * records that the chain created. If the rules about edited values cover a link, they decide instead.
+ * Drops values of fields that may be filled only while they are empty, if the record has a value. These are fields with `if-absent`, and
+ * repaired links of records that the chain created. A repaired link with a rule about edited values follows that rule instead.
  */
 const leaveFilled = async (
   ctx: Context,
@@ -203,10 +206,7 @@ const noteOf = ({patchPlan}: CompiledPatchFlow, {field, code, message}: LookupNo
   target: field,
 })
 
-/**
- * Settles rows with nothing left to write. Logs each under its last attempt, so that a row whose patch got no answer no longer counts as
- * unanswered.
- */
+/** Settles rows with nothing left to write. Logs each row under its last attempt, so that an unanswered patch is no longer counted as unanswered. */
 const settleAnswered = async ({ctx, window}: RowPipeline, flow: CompiledPatchFlow, rows: ImportRow[]) => {
   if (rows.length === 0) return
   const settled = emptySettlement()

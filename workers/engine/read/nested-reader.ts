@@ -8,18 +8,15 @@ import type {CompiledSubformFlow} from '../subform/record-order.ts'
 import {readChunks} from './read-rows.ts'
 
 /**
- * The subform rows of one row, by their flow, in file order. If one request cannot hold them all, one row beyond the limit is kept. Later
- * steps thus see that there are too many.
+ * The subform rows of one row, by flow, in file order. A list ends one row beyond what a request can contain, so that later steps notice
+ * the excess.
  */
 export type NestableRows = Map<CompiledSubformFlow, FileRow[]>
 
 export type NestedChunk = {read: FileRow[]; nestable: Map<number, NestableRows>}
 
 export type NestedReader = {
-  /**
-   * Adds to each of these rows its nestable rows. Call it with the rows in file order. Yields several chunks if there are many nestable
-   * rows.
-   */
+  /** Adds to each row its nestable rows. Call it with rows in file order. Yields several chunks if there are many nestable rows. */
   chunk(read: FileRow[]): AsyncGenerator<NestedChunk>
   close(): Promise<void>
 }
@@ -56,7 +53,6 @@ export const openNestedReader = async (ctx: Context, flow: CompiledFlow): Promis
   return {chunk: read => chunkRows(read, rowsOf), close}
 }
 
-/** Returns the number of characters in the cells of the rows. */
 export const measureNestable = (rows: NestableRows | undefined): number =>
   [...(rows?.values() ?? [])].flat().reduce((sum, {cells}) => sum + charactersIn(cells), 0)
 
@@ -86,7 +82,7 @@ async function* chunkRows(read: FileRow[], rowsOf: (number: number) => Promise<N
   if (part.read.length) yield part
 }
 
-/** Returns a function that returns the rows of a parent. Call it with ascending parent numbers. */
+/** Returns a function that takes a parent's number and returns its rows. Call the function with ascending numbers. */
 const openCursor = (sorted: AsyncGenerator<NestableRow[]>) => {
   let items: NestableRow[] = []
   let at = 0

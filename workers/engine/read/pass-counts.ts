@@ -8,19 +8,18 @@ type CountedPosition<M> = M & {counts?: Map<number, number>; unmapped?: Unmapped
 type MappedRow = Pick<ImportRow, 'number' | 'unmapped'>
 
 /**
- * The counts of a pass besides outcomes: rows that the filter excludes, and unmapped cells. The settlement that moves the low-water position past
- * a row counts the row. After a takeover, rows up to the low-water position are already counted, and rows above it are composed again.
+ * The counts of a pass besides outcomes: rows that the filter excludes, and unmapped cells. A row is counted in the settlement that moves
+ * the low-water mark past it. After a takeover, rows up to the mark are already counted, and rows above it are composed again.
  */
 export type PassCounts = {
   /** Notes a row that the filter excludes. */
   holdBack(number: number): void
-  /** Notes the unmapped cells of a composed row. Ignores rows up to the low-water position at which the pass began, which are already counted. */
+  /** Notes the unmapped cells of a composed row. Ignores rows up to the low-water mark at which the pass began, which are already counted. */
   noteUnmapped(row: MappedRow): void
   /** Removes the rows from the window that `holdBack` noted since the last call. */
   leave(window: RowWindow): void
-  /** Adds the counts of the rows up to `position.lowWater` to the cursor position `position`. Later calls do not count these rows again. */
+  /** Adds to `position` the counts of the rows up to its low-water mark. Later calls do not count these rows again. */
   withCounts<M extends CursorPosition>(position: M): CountedPosition<M>
-  /** Whether some rows are not counted yet. */
   isOpen(): boolean
 }
 
@@ -57,7 +56,6 @@ export const openPassCounts = (flow: Pick<CompiledFlow, 'no' | 'module'>, lowWat
   }
 }
 
-/** Counts unmapped cells by field. */
 export const openUnmappedCount = ({no}: Pick<CompiledFlow, 'no'>) => {
   const cells = new Map<string, number>()
   return {

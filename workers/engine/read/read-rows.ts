@@ -14,7 +14,7 @@ export async function* readChunks(deps: FileDeps, {source}: Pick<CompiledFlow, '
   try {
     yield* (await openFile(deps, source)).rows
   } catch (error) {
-    // A cleaning step that evaluates an expression throws this.
+    // Thrown by a cleaning step that evaluates an expression.
     if (error instanceof Refusal && error.code === 'SANDBOX_UNAVAILABLE') throw new RunPaused(error.code, error.message, 30)
     if (error instanceof Refusal) throw new RunStopped({stopped: error.code, message: error.message})
     if (error instanceof StorageMissing)

@@ -1,11 +1,11 @@
 import {chunkRows} from '../../../shared/files/row.ts'
 
-/** The limits on rows in the window, and on the characters of their cells. They bound memory. */
+/** Limits of the window: the rows, and the characters of their cells. */
 const [windowRows, windowSize] = [5_000, 32 * 1024 ** 2] as const
 
 /**
  * The open rows of a pass. Rows enter the window in file order and leave it in any order. Every row up to `lowWater` is settled, needs no
- * settlement, or is an unanswered create that is searched for. The limits of the window bound memory for any size of file.
+ * settlement, or is an unanswered create that is searched for.
  */
 export type RowWindow = {
   /** Adds a row. `size`: the number of characters of its cells and of its nested rows. */
@@ -26,13 +26,13 @@ export type RowWindow = {
    */
   hasRoomAhead(): boolean
   /**
-   * Whether more rows lie between the low-water mark and the last row read than the window may hold. A new owner of the run reads all of them
-   * again.
+   * Whether the rows between the low-water mark and the last row read exceed the window's row limit. A new owner of the run would read all
+   * of them again.
    */
   isStretched(): boolean
 }
 
-/** `moreRows`: rows beyond the usual limit, for files of bulk jobs. */
+/** `moreRows`: added to the usual row limit, for files of bulk jobs. */
 export const openRowWindow = (lowWater: number, moreRows = 0): RowWindow => {
   const mostRows = windowRows + moreRows
   const open = new Map<number, number>()

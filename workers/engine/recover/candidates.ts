@@ -26,24 +26,23 @@ export type CandidateRecords = {
 
 const idsPerRead = 50
 /**
- * The most fields per read besides the creator and the creation time. The CRM returns at most 50 fields. Source:
+ * The maximum number of fields per read, besides the creator and the creation time. The CRM returns at most 50 fields. Source:
  * zoho.com/crm/developer/docs/api/v8/get-records.html.
  */
 const fieldsPerRead = 48
 /** The clock tolerance of the search. The CRM returns times in whole seconds. */
 const toleranceMs = 2_000
 
-/** The tolerance when a creation time is compared. It is one second longer than that of the search, because the CRM cuts off fractions. */
+/** The tolerance for comparing creation times. It is one second longer than the search's tolerance, because the CRM cuts off fractions. */
 const creationToleranceMs = 3_000
 
-/** Whether a creation time is within the interval, extended at both ends by the tolerance. */
 export const isWithin = ({fromMs, toMs}: CreateInterval, atMs: number) =>
   atMs >= fromMs - creationToleranceMs && atMs <= toMs + creationToleranceMs
 
 /**
- * Finds the records that this connection's CRM user created while these creates were in flight. Reads the fields that the rows sent. Returns
- * null if the CRM has no search, refuses the search or the read, or finds over 2,000 records. Also null if it hides the creator or the creation
- * time of a record.
+ * Finds the records that this connection's CRM user created while these creates were in flight, with the fields that the rows sent. Returns
+ * null if the CRM has no search, refuses the search or the read, or finds over 2,000 records. Also null if the CRM hides the creator or the
+ * creation time of a record.
  */
 export const findCandidateRecords = async (
   ctx: Context,
@@ -72,8 +71,8 @@ export const findCandidateRecords = async (
 const controlsRead = 10
 
 /**
- * Chooses a control record from up to ten records of the chain. It is the oldest of those that the connection's CRM user created and that have
- * a text in each search field. Returns null if there is none.
+ * Chooses a control record among up to ten records of the chain. It is the oldest one that the connection's CRM user created and that has a
+ * text in each search field. Returns null if there is none.
  */
 const readControl = async (ctx: Context, {module}: CompiledFlow, fields: Field[]): Promise<MadeControl | null> => {
   const {connection, lease} = ctx
@@ -98,7 +97,6 @@ const makerOf = ({Created_By: maker}: CrmRecord) => (maker as {id?: unknown} | n
 
 const isSigned = (record: CrmRecord) => typeof makerOf(record) === 'string' && !Number.isNaN(Date.parse(String(record.Created_Time)))
 
-/** Adds the `holder` to each record. */
 export const holdersOf = async (ctx: Context, flow: CompiledFlow, records: CandidateRecords['records']): Promise<LostCreateCandidate[]> => {
   const ids = records.map(({record: {id}}) => id)
   const hows = await listHows(ctx.db, {chain: ctx.chain, module: flow.module.no, records: ids})
@@ -115,7 +113,7 @@ export const holdersOf = async (ctx: Context, flow: CompiledFlow, records: Candi
 const SELECTIVE = ['email', 'text', 'website', 'phone']
 const mostFields = 3
 
-/** Returns the text as it was sent, and as the CRM may store it. */
+/** Returns the text as it was sent, and the forms in which the CRM may store it. */
 const spellingsOf = (type: string, text: string): string[] => {
   const kept = text.normalize('NFC').trim()
   return type === 'email' || type === 'website' ? [text, kept, kept.toLowerCase()] : [text, kept]
@@ -149,7 +147,7 @@ const selectiveFieldsOf = ({module}: CompiledFlow, rows: ImportRow[]): Field[] =
 const groupValues = (fields: Field[], rows: ImportRow[], valuesPerCondition: number): MadeQuery['groups'] => {
   const groups: {field: string; values: string[]}[][] = []
   if (fields.length === 0) return groups
-  // The control record takes one value. A value with a backslash is sent in two spellings.
+  // Leaves room for the value of the control record. A value with a backslash is sent in two spellings.
   const valuesPerGroup = Math.floor((valuesPerCondition - 2) / 2)
   let values = fields.map(() => new Set<string>())
   const close = () => groups.push(fields.map(({apiName}, at) => ({field: apiName, values: [...values[at]!]})))

@@ -11,40 +11,41 @@ import type {EngineDeps, ExecuteOptions, RunState} from '../run.ts'
 /** A run is stopped after this many crashes without a settled row or an orderly release in between. */
 export const mostCrashes = 3
 
-/** The most takeovers with which a run still executes in the worker's own process. A settled row or an orderly release resets the count. */
+/**
+ * The maximum number of takeovers with which a run still executes in the worker's own process. A settled row or an orderly release resets
+ * the count.
+ */
 const mostSharedTakeovers = 1
 
 const entry = fileURLToPath(new URL('../../isolated-run.ts', import.meta.url))
 
 export type IsolatedRunInput = {config: Config; org: string; id: string; hungAfterSeconds: number; parent: string | undefined}
-/** The result of the child process. A child process that took the run and exits without a result has crashed. */
+/** A child process that took the run and exits without a result has crashed. */
 export type IsolatedRunResult = {state: RunState} | {error: string}
 export type IsolatedRunMessage = 'taken' | IsolatedRunResult
 
 type IsolationDeps = Pick<EngineDeps, 'config' | 'db'>
 
 /**
- * The run that executes in this worker's child process, or null. A worker has at most one child process, because each takes as much memory as
- * a worker. `handOver`: drains the child process. Another worker can then take that run, and another run can use the child process.
+ * The run in this worker's child process, or null. A worker has at most one child process, because each needs as much memory as a worker.
+ * `handOver`: drains the child process, so that another worker takes its run and another run can use the child process.
  */
 let current: {run: number; handOver(): void} | null = null
 
-/**
- * Whether the run's lease was taken at least twice since the last settled row or orderly release. A takeover after a killed worker counts too.
- */
+/** Whether the run's lease was taken at least twice since the last settled row or orderly release, for example after killed workers. */
 export const needsIsolation = async ({db}: Pick<EngineDeps, 'db'>, run: number) =>
   ((await findHead(db, run))?.takeovers ?? 0) > mostSharedTakeovers
 
 /**
- * Executes the run in a child process. A child that took the run and exits without a result counts as a crash, and an error is thrown. If this
- * process is killed or drained, the child ends too, and no crash is counted. Returns `held` while another run uses the child process or
- * another owner has the lease, and `released` after a drain.
+ * Executes the run in a child process. If a child that took the run exits without a result, counts a crash and throws. If this process is
+ * killed or drained, the child ends too, and no crash is counted. Returns `held` while another run uses the child process or another owner
+ * has the lease, and `released` after a drain.
  */
 export const executeIsolated = async (deps: IsolationDeps, run: Run, options: ExecuteOptions): Promise<RunState> => {
   if (current) {
     const {run, handOver} = current
-    // If the other run no longer needs isolation, for example because it settled a row, its child process is drained. Another worker can then
-    // take the other run, and the next try of this run finds the child process free.
+    // If the other run no longer needs isolation, for example because it settled a row, its child process is drained. Another worker then
+    // takes that run, and the next try of this run finds the child process free.
     if (!(await needsIsolation(deps, run))) handOver()
     return 'held'
   }

@@ -5,11 +5,11 @@ import type {LedgerContext} from '../context.ts'
 /** The differences between the CRM's clock and this process's clock, as the runs of the chain observed them. */
 export type CrmClock = {
   /**
-   * Stores a difference. Ignores null, and a difference that is within the range that this process stored or outside it by less than the
-   * tolerance. Call it before the answer that shows the difference is settled.
+   * Stores a difference. Ignores null, and a difference that would widen the stored range by less than the tolerance. Call it before
+   * settling the answer that shows the difference.
    */
   note(offsetMs: number | null): Promise<void>
-  /** Returns the observed range. Null before the first answer. */
+  /** Null before the first answer. */
   range(): Promise<ClockRange | null>
   /** Returns by how many ms the CRM's clock was moved while the chain ran. Returns 0 if the movement is within the tolerance. */
   spreadMs(): Promise<number>

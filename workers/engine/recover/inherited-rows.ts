@@ -52,10 +52,9 @@ export const findInheritedRows = async (
 }
 
 /**
- * Continues a row that has an unsettled entry (`entry`). An entry of the kind `again` is planned anew. Otherwise the row keeps the
- * operation that was sent, because a new match could find the record that the row's lost create made. A create with a unique key is sent again; any
- * other create is first searched for by `sentDigest`. If neither is possible, returns an `InheritedRow` with the outcome unanswered. Attempts
- * and unanswered sends of earlier runs are not counted.
+ * Continues a row that has an unsettled entry. An entry of the kind `again` is planned anew. Any other row keeps the operation that was
+ * sent, because a new match could find the record of the row's own lost create. A create with a unique key is sent again; any other create
+ * is first searched for by `sentDigest`. If neither is possible, returns an `InheritedRow` with the outcome unanswered.
  */
 export const resumeRow = (
   {run}: Pick<Context, 'run'>,

@@ -11,20 +11,17 @@ import {type Claim, claim, findHeldElsewhere, publishAnswer, waitForOtherRuns} f
 export type ClaimVerdict = RecordVerdict | {taken: false; why: 'held'}
 export type ClaimCandidate = {row: ImportRow; recordId: string}
 
-/** The longest wait for other runs, in seconds. It is short, because the waiting batch keeps its slot. */
+/** The maximum wait for other runs, in seconds. It is short, because the waiting batch keeps its slot. */
 const longestWaitSeconds = 3
 
-/**
- * The part of an answered batch that other runs may know before its rows are judged. `batches`: its batch numbers. `made`: the records that
- * it created.
- */
+/** What other runs may know about an answered batch before its rows are judged. `batches`: its batch numbers. `made`: the records that it created. */
 export type AnsweredBatch = {batches: number[]; made: Claim[]}
 
 /**
- * Decides for each row whether it may claim the record that the CRM named as the duplicate of its create. No other row of this chain, or of an
- * overlapping run at the CRM org, may hold the record. The record must hold the row's idempotency value, or this connection's CRM user must
- * have created it since the chain began. `later`: a create of another run, still in flight, may have made the record. The batch is published
- * as answered first, so that two runs that judge claims never wait for each other.
+ * Decides for each row whether it may claim the record that the CRM named as the duplicate of its create. No other row of this chain, or of
+ * an overlapping run at the CRM org, may have created or claimed the record. The record must have the row's idempotency value, or this
+ * connection's CRM user must have created it since the chain began. `later`: a create of another run, still in flight, may have made the
+ * record. The batch is published as answered first, so that two runs that judge claims never wait for each other.
  */
 export const judgeClaims = async (
   ctx: Context,
@@ -39,7 +36,7 @@ export const judgeClaims = async (
   const areOthersSettled = await waitForOtherRuns(ctx, flow, ms => sleep(ms, undefined, {signal: ctx.signal}), longestWaitSeconds)
   const records = await readCreators(ctx, flow, ids)
   const holders = await listHolders(ctx.db, {chain: ctx.chain, module: flow.module.no, records: ids})
-  // The chain's start is converted to this process's clock. It is read for each batch, because that clock may have been changed meanwhile.
+  // The chain's start is converted to this process's clock. That clock may change during a run, so the start is read for each batch.
   const chainStartMs = await readChainStart(ctx.db, ctx.run.no)
   const {crmUserId: crmUser} = ctx.connection.connector
   const clockRange = await ctx.crmClock.range()
@@ -71,7 +68,7 @@ export const judgeClaims = async (
 const findOldestMade = async ({db, chain}: Context, {module}: CompiledFlow): Promise<string | null> =>
   [...(await listCreated(db, {chain, module: module.no, limit: 100}))].sort(compareAge)[0] ?? null
 
-/** Claims the records for their rows. A row whose record another chain claimed first gets the verdict `held`. */
+/** A row whose record another chain claimed first gets the verdict `held`. */
 const claimRecordsFor = async (
   ctx: Context,
   flow: CompiledFlow,

@@ -1,9 +1,8 @@
 /**
- * Records with an unanswered update that the CRM may still execute. Another row's update of such a record waits. Otherwise the CRM could
+ * Records with an unanswered update that the CRM may still execute. Another row's update of such a record waits, so that the CRM cannot
  * execute the older update last.
  */
 export type LateUpdates = {
-  /** Notes that the CRM may still execute the row's update of the record. */
   add(recordId: string, rowKey: string): void
   /** Returns how long a row waits before it may update the record, in ms. A row never waits for its own updates. */
   waitMs(recordId: string, rowKey: string): number
@@ -15,8 +14,8 @@ export type LateUpdates = {
 export type KnownUpdate = {recordId: string; rowKey: string; leftMs: number}
 
 /**
- * Keeps in memory which records have unanswered updates. `lastsMs`: how long after `add` the CRM may still execute the update. `known`:
- * unanswered updates of earlier owners or runs, in order of expiry.
+ * `lastsMs`: how long after `add` the CRM may still execute the update. `known`: unanswered updates of earlier owners or runs, in order of
+ * expiry.
  */
 export const openLateUpdates = (lastsMs: number, known: readonly KnownUpdate[] = []): LateUpdates => {
   const late = new Map<string, {rowKey: string; until: number}>()

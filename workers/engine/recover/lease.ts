@@ -5,34 +5,34 @@ import type {Hot, Pool} from '../../../sql/database.ts'
 import {type RunHead, type RunHold, type RunStop, releaseLease, renewLease} from '../../../sql/run-heads.ts'
 import {LeaseLost} from '../run-endings.ts'
 
-/** Returns the longest time in seconds between the storing of an intent and the send of its request. The next owner relies on this limit. */
+/** Returns the maximum number of seconds from storing an intent to sending its request. The next owner relies on this limit. */
 export const handoverSecondsOf = ({CRM_TIMEOUT_SECONDS}: Pick<Config, 'CRM_TIMEOUT_SECONDS'>) => Math.min(5, CRM_TIMEOUT_SECONDS)
 
 export type Lease = {
   fence: number
   /** Aborts when the lease is lost, which also ends the work in progress. */
   lost: AbortSignal
-  /** Notes that a statement that began at `since` (monotonic ms) renewed the lease and was committed. */
+  /** Notes a committed statement that renewed the lease. `since`: when the statement began, in monotonic ms. */
   renewedSince(since: number): void
-  /** Whether a request may still be sent. `since` (monotonic ms): when the statement that stored its intent, or moved its deadline, began. */
+  /** Whether a request may still be sent. `since`: when the statement that stored its intent, or moved its deadline, began, in monotonic ms. */
   maySend(since: number): boolean
-  /** Returns the stop of the run as of the last heartbeat. Null if there is none. */
+  /** As of the last heartbeat. */
   stopSeen(): RunStop | null
   orgClosedSeen(): boolean
-  /** Notes why the run's guard holds the run, as a settlement returned the reason. Null changes nothing. */
+  /** Notes why the run guard holds the run, as a settlement returned the reason. Null, or a second reason, changes nothing. */
   noteHeld(held: RunHold | null): void
   heldSeen(): RunHold | null
-  /** Returns the write status of the connection, as of the last heartbeat. The intent statement checks it again. */
+  /** As of the last heartbeat. The intent statement checks the write status again. */
   writeStatusSeen(): WriteStatus
-  /** Releases the lease. `crashed`: the run's own work failed. */
+  /** `crashed`: whether the run's own work failed. */
   release(crashed: boolean): Promise<void>
 }
 
 type HoldLeaseInput = {db: Pool; hot: Hot; run: number; head: RunHead; seconds: number; leaveSeconds: number; log: Log}
 
 /**
- * Renews the lease by a heartbeat every third of `seconds`. Every intent and settlement renews it too. `leaveSeconds`: the longest time from
- * `since` until the send for which `maySend` returns true.
+ * Renews the lease by a heartbeat every third of `seconds`. Every intent and settlement renews it too. `leaveSeconds`: `maySend` returns
+ * false once this time has passed after `since`.
  */
 export const holdLease = ({db, hot, run, head, seconds, leaveSeconds, log}: HoldLeaseInput): Lease => {
   const {fence} = head
@@ -83,7 +83,7 @@ export const holdLease = ({db, hot, run, head, seconds, leaveSeconds, log}: Hold
   }
 }
 
-/** Runs heartbeats one after another, never two at once. `stop` waits for the current heartbeat. */
+/** Heartbeats never overlap. `stop` waits for the current one. */
 const beatEvery = (everyMs: number, beat: () => Promise<void>) => {
   let under = Promise.resolve()
   let timer: NodeJS.Timeout

@@ -5,9 +5,8 @@ import type {ImportRow} from '../model.ts'
 import {type CreateInterval, isWithin} from './candidates.ts'
 
 /**
- * A record that a lost create may have made. `madeAtMs`: when it was created, by this process's clock. `holder` is `made` if a row created or
- * claimed the record. The row belongs to this chain or to an overlapping run at the CRM org. `holder` is `met` if a row of the chain only
- * matched or updated the record.
+ * A record that a lost create may have made. `madeAtMs`: its creation time, by this process's clock. `holder`: `made` if a row of this
+ * chain, or of an overlapping run at the CRM org, created or claimed the record; `met` if a row of the chain only matched or updated it.
  */
 export type LostCreateCandidate = {record: CrmRecord; madeAtMs: number; holder: 'made' | 'met' | null}
 
@@ -20,12 +19,11 @@ export type Group = {keys: string[]; creates: ReadonlyMap<string, number>; rows:
 export type RowMatch =
   /** The record belongs to the row. `others`: equal records that further creates of the row may have made. */
   | {is: 'equal'; recordId: string; others: string[]}
-  /** Whether a record belongs to the row cannot be determined. */
   | {is: 'unclear'; message: string}
   /** No record can belong to the row. */
   | {is: 'none'}
 
-/** `telling`: names of decisive fields. A record that is not equal to a row may be the row's only if it agrees in these fields (`isNear`). */
+/** `telling`: names of decisive fields. A record that differs from a row may be the row's record only if it agrees in these fields (`isNear`). */
 type MatchInput = {
   fields: readonly ComparedField[]
   telling: readonly (string | null | undefined)[]
@@ -34,10 +32,9 @@ type MatchInput = {
 }
 
 /**
- * Assigns records to rows with unanswered creates. Each equal record accounts for one create. While records last, each row of a group gets one
- * record, oldest first; rows with several creates then get the rest. If records outnumber creates, every row of the group is unclear. A row
- * without a record is also unclear if a record has some of its values. A record that a row created, claimed, matched or updated is never
- * assigned.
+ * Assigns records to rows with unanswered creates. Each row of a group gets one equal record, oldest first; rows with several creates then
+ * get the rest. If equal records outnumber creates, every row of the group is unclear. A row without a record is also unclear if a record
+ * has some of its values. A record that a row created, claimed, matched or updated is never assigned.
  */
 export const matchLostCreates = ({fields, telling, groups, candidates}: MatchInput): Map<ImportRow, RowMatch> => {
   const matches = new Map<ImportRow, RowMatch>()
@@ -78,7 +75,7 @@ const shareOut = ({keys, creates}: Group, records: LostCreateCandidate[]): Map<s
   return shares
 }
 
-/** Returns the number of compared fields. A record that equals several payloads goes to the payload with the most fields. */
+/** Returns the number of compared fields. A record that equals several payloads is assigned to the payload with the largest number. */
 const sizeOf = (fields: readonly ComparedField[], {rows}: Group) => comparedOf(fields, rows[0]!.payload).length
 
 const describeManyMatches = (records: number, creates: number) =>

@@ -19,6 +19,6 @@ export const keepNewest = async (ctx: Context, {module, uniqueFields}: CompiledF
   if (newest.id !== null) await keepNewestId(db, {run: run.no, module: module.no, id: newest.id})
 }
 
-/** Finds the id that `keepNewest` stored in a run of the chain. Returns null if there is none. */
+/** Returns the id that `keepNewest` stored in a run of the chain, or null. */
 export const findNewest = ({db, run, chain}: Context, {module}: CompiledFlow): Promise<string | null> =>
   findNewestId(db, {run: run.no, chain, module: module.no})

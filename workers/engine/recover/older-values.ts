@@ -17,5 +17,5 @@ export const remarkOlderValues = async ({db, retried, run}: Context, {id, module
   }
 }
 
-/** Returns the row number in a key of this flow; 0 for keys of other flows. */
+/** Returns 0 for keys of other flows. */
 const numberIn = (key: string, flow: string) => (key.startsWith(`${flow}.`) ? Number.parseInt(key.slice(flow.length + 1), 10) || 0 : 0)

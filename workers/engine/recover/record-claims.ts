@@ -7,8 +7,9 @@ import {overSecondsOf} from '../send/admission.ts'
 import type {RowMatch} from './match-lost-creates.ts'
 
 /**
- * Waits up to `seconds` for the creates of other runs that are now in flight in this module of the CRM org. One of them may have made the record
- * that a row is about to claim. Returns false if a create was still neither answered nor past its deadline. `wait` throws if the pass must end.
+ * Waits up to `seconds` for creates of other runs that are in flight in this module of the CRM org. One of them may have made the record
+ * that a row is about to claim. Returns false if a create is still neither answered nor past its deadline. `wait` throws if the pass must
+ * end.
  */
 export const waitForOtherRuns = (
   ctx: Context,
@@ -21,8 +22,8 @@ export const waitForOtherRuns = (
 }
 
 /**
- * Finds which of these records rows of other chains created or claimed. Covers all orgs of this deployment that write to the CRM org. Only
- * runs that overlap this chain in time count.
+ * Returns those of the records that rows of other chains created or claimed. Searches runs that overlap this chain in time, in all orgs of
+ * this deployment that write to the CRM org.
  */
 export const findHeldElsewhere = async (ctx: Context, {module}: Pick<CompiledFlow, 'module'>, records: string[]): Promise<Set<string>> => {
   if (records.length === 0) return new Set()
@@ -41,10 +42,7 @@ export const claimForRows = async (ctx: Context, flow: CompiledFlow, matches: Ma
       })
 }
 
-/**
- * Shows other runs that the CRM has answered these batches, and which records they created. Other runs then need not wait until the batches
- * are settled.
- */
+/** Shows other runs that the CRM answered these batches, and which records they created. Other runs then need not wait for the settlement. */
 export const publishAnswer = async (
   ctx: Context,
   flow: CompiledFlow,
@@ -56,7 +54,7 @@ export const publishAnswer = async (
 
 export type Claim = {key: string; recordId: string}
 
-/** Claims records for rows. Returns the ids of the granted records. */
+/** Returns the ids of the records that the rows may claim. */
 export const claim = async (ctx: Context, {module}: CompiledFlow, claims: Claim[]): Promise<Set<string>> => {
   if (claims.length === 0) return new Set()
   return new Set(await claimRecords(ctx.db, {...crmOrgOf(ctx), run: ctx.run.no, chain: ctx.chain, module: module.no, claims}))

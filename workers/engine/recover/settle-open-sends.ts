@@ -1,3 +1,4 @@
+import {listEndsOfKeys, OUTCOMES} from '../../../sql/run-log.ts'
 import {listSends} from '../../../sql/sends.ts'
 import {listOpenKinds} from '../../../sql/unsettled.ts'
 import type {LedgerContext} from '../context.ts'
@@ -11,11 +12,10 @@ const LOST = 'The worker that sent the row ended before the CRM answered'
 type Send = Awaited<ReturnType<typeof listSends>>[number]
 
 /**
- * Settles the batches that an earlier owner, or a failed step of this process, left in flight. Call it while no batch is in progress. The CRM
- * may have executed the batches, so their rows are logged as unanswered. Batches of a bulk job that was never requested count as never sent.
- * Needs only the ledger. `piecewise`: if a batch cannot be settled as a whole, its rows are settled one by one. Rows that still cannot be
- * settled stay in flight. `keepsJobs`: leaves the batches of requested bulk jobs open, because their result will be read. Returns the number
- * of rows that were logged as unanswered.
+ * Settles the batches that an earlier owner, or a failed step of this process, left in flight. Call it while no batch is in progress. The
+ * CRM may have executed the batches, so their rows are logged as unanswered; returns the number of these rows. `piecewise`: a batch that
+ * cannot be settled as a whole is settled row by row, and the failing rows stay in flight. `keepsJobs`: batches of requested bulk jobs stay
+ * open, because their result will be read.
  */
 export const settleOpenSends = async (ctx: LedgerContext, {piecewise = false, keepsJobs = false} = {}): Promise<number> => {
   let rows = 0
@@ -29,7 +29,7 @@ export const settleOpenSends = async (ctx: LedgerContext, {piecewise = false, ke
   return rows
 }
 
-/** Settles a batch of a bulk job that was never requested. Its rows count as never sent. */
+/** Releases the rows of a bulk job that was never requested, because they were never sent. */
 const putBack = (ctx: LedgerContext, {batch, module, flow, keys, numbers}: Send) =>
   ctx.settler.settle({
     ...emptySettlement(batch),
@@ -41,13 +41,15 @@ const settleSend = async (ctx: LedgerContext, send: Send, places: number[], batc
   const {flow, module, kind, keys, numbers, attempts, targets, hasUniqueKeys, digests} = send
   const {run, chain} = ctx
   const isUndo = run.undoOf !== null
-  const open = await listOpenKinds(ctx.db, {run: run.no, chain, module, keys: places.map(at => keys[at]!)})
-  const counted = new Map(open.map(({key, kind}) => [key, countedAs(kind)]))
+  const named = {run: run.no, chain, module, keys: places.map(at => keys[at]!)}
+  // The records of an undo have no unsettled entries, so its log says how their rows are counted.
+  const counted = isUndo
+    ? new Map((await listEndsOfKeys(ctx.db, named)).map(({key, outcome}) => [key, OUTCOMES[outcome]!]))
+    : new Map((await listOpenKinds(ctx.db, named)).map(({key, kind}) => [key, countedAs(kind)]))
   const settled = {...emptySettlement(...(batch === null ? [] : [batch])), isProgress: false}
   for (const at of places) {
     const [key, number, attempt, target] = [keys[at]!, numbers[at]!, attempts[at]!, targets[at]!]
-    // The records of an undo have no unsettled entries. A further attempt shows that an earlier one was logged as unanswered.
-    const row = {key, number, counted: isUndo && attempt > 1 ? ('unanswered' as const) : (counted.get(key) ?? null)}
+    const row = {key, number, counted: counted.get(key) ?? null}
     const [patchPlan, tags] = [kind === STEP_CODES.patch, kind === STEP_CODES.tag]
     const isCreate = kind === STEP_CODES.create
     // A send without a target is a create: of the row's own record, or of a parent record with the row nested. Only a create with a unique

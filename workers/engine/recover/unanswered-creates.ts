@@ -18,23 +18,22 @@ import {type CreateInterval, findCandidateRecords, holdersOf} from './candidates
 import {type Group, matchLostCreates, type RowMatch} from './match-lost-creates.ts'
 import {claimForRows, waitForOtherRuns} from './record-claims.ts'
 
-/** Resolves unanswered creates that carry no unique key. */
+/** Resolves unanswered creates without a unique key. */
 export type UnansweredCreates = {
   /** Starts to resolve the rows with an unanswered create of an earlier owner or run. Returns the other rows. */
   takeUp(rows: ImportRow[]): ImportRow[]
   /** Resolves the rows of one batch, which are logged as unanswered. Fulfils when each row is settled or queued to be sent again. */
   settle(rows: ImportRow[]): Promise<void>
-  /** Returns the number of rows that are being resolved. */
   count(): number
-  /** Returns the estimated bytes of the values of these rows. */
+  /** Returns the estimated bytes of the values of all rows that are being resolved. */
   size(): number
-  /** Returns the number of steps in progress that resolve rows. Such a step mostly waits without a slot. */
+  /** Returns how many calls of `takeUp` and `settle` still resolve rows. Such a call mostly waits without a slot. */
   steps(): number
 }
 
 /**
- * The parts of the pass that are needed to resolve rows. `flying`: batches that were sent, until each is settled. `follow`: counts work as in
- * progress. `leave`: removes a row from the window. `end`: called with rows that ended. `again`: called with rows to send again.
+ * `flying`: batches that were sent, until each is settled. `follow`: registers work until it ends. `leave`: removes a row from the window.
+ * `end`: called with rows that ended. `again`: called with rows to send again.
  */
 type Pass = {
   ctx: Context
@@ -52,10 +51,9 @@ type Room = Pass & {waiting: Map<ImportRow, number>; steps: number; alone<T>(wor
 
 /**
  * Resolves unanswered creates by a search, because a second send may make a second record. The search begins when the CRM can no longer
- * execute the request. An equal record that this connection's CRM user created meanwhile is assigned to the row. An empty search proves that
- * no record exists only after the CRM's lag, and only if the search finds a control record of the chain. The row is then sent again under the
- * same admission. If that send creates a record, the log says that the row may have two records. If the chain has no control record yet, one
- * row is sent again alone.
+ * execute the request. An equal record that this connection's CRM user created meanwhile is assigned to the row. An empty search proves
+ * that no record exists only after the CRM's lag, and only if it finds a control record of the chain; the row is then sent again. If the
+ * chain has no control record yet, one row is sent again alone.
  */
 export const openUnansweredCreates = (pass: Pass): UnansweredCreates => {
   const room: Room = {...pass, waiting: new Map(), steps: 0, alone: openLimiter(1)}
@@ -73,7 +71,7 @@ const startWaiting = (room: Room, rows: ImportRow[]): ImportRow[] => {
   if (lost.length === 0) return rows
   const isSame = (row: ImportRow) => sentDigestOf(room.flow, row).equals(row.sentDigest!)
   const [same, changed] = [lost.filter(isSame), lost.filter(row => !isSame(row))]
-  // Rows of another run of the chain stay in the window, because this run has not logged them yet.
+  // Rows whose create another run of the chain sent stay in the window, because this run has not logged them yet.
   for (const row of same) if (row.unansweredSends > 0) room.leave(row)
   if (changed.length) room.follow(endChanged(room, changed))
   if (same.length) room.follow(settleRows(room, same))
@@ -98,7 +96,6 @@ const settleRows = async (room: Room, rows: ImportRow[]) => {
   await Promise.all([...batches.values()].map(batch => settleBatch(room, batch))).finally(() => room.steps--)
 }
 
-/** Estimates the bytes of the row's values by their number of characters. */
 const measureRow = ({payload, nestable, nested = []}: ImportRow): number =>
   measureNestable(nestable) +
   [payload, ...nested.flatMap(({rows}) => rows.map(row => row.payload))]
@@ -156,15 +153,13 @@ const leftMs = ({ctx}: Pass, {dueInMs}: LostCreate) => dueInMs + lagSecondsOf(ct
 
 const waitForSearch = ({ctx, over, assertGoing}: Pass, ms: number) => waitInPass(ms, {signal: ctx.signal, over, assertGoing})
 
-/**
- * The rows that a search resolved. `isFirst`: one row is sent again alone, because the chain has created no record that could prove a search.
- */
+/** The rows that a search resolved. `isFirst`: one row is sent again alone, because the chain has created no control record. */
 type SearchResult = {resolved: Map<ImportRow, RowMatch>; isFirst: boolean}
 
 /**
- * Searches the CRM once and returns the rows that this search resolved. A batch that was in flight during the search may have made a found
- * record. So records are assigned only after the batches of this pass are settled. If records were found, the creates in flight of other runs
- * must also be answered or past their deadline.
+ * Searches the CRM once and returns the rows that this search resolved. A batch in flight during the search may have made a found record,
+ * so records are assigned only after the batches of this pass are settled. If records were found, the creates in flight of other runs must
+ * also be answered or past their deadline.
  */
 const searchRecords = async (room: Room, rows: ImportRow[], canSendFirst: boolean): Promise<SearchResult> => {
   const {ctx, flow} = room
@@ -189,8 +184,8 @@ const searchRecords = async (room: Room, rows: ImportRow[], canSendFirst: boolea
 }
 
 /**
- * Removes the rows without a record from the matches, because an unproven search may miss a record. Keeps and returns one of them if `mayOne`
- * allows one row to be sent again without proof. Otherwise returns null.
+ * Removes the rows without a record from the matches, because an unproven search may miss a record. If `mayOne`, keeps and returns one of
+ * them, which may be sent again without proof.
  */
 const keepFirst = (matches: Map<ImportRow, RowMatch>, mayOne: boolean): ImportRow | null => {
   const unproven = [...matches].flatMap(([row, {is}]) => (is === 'none' ? [row] : []))
@@ -199,13 +194,13 @@ const keepFirst = (matches: Map<ImportRow, RowMatch>, mayOne: boolean): ImportRo
   return first
 }
 
-/** Whether each create of the row has its record, so that later searches change nothing. */
+/** Whether a record was found for each create of the row, so that later searches change nothing. */
 const isComplete = (row: ImportRow, match: RowMatch) => match.is === 'equal' && 1 + match.others.length >= row.unansweredCreates
 
 /**
  * Returns the interval in which the CRM may have executed these creates, by this process's clock. It ends one lag after the last deadline,
- * because the network may delay a request. `spreadMs`: how far the CRM's clock was moved while the chain ran. There may be as many facts as
- * rows in the file, too many arguments for `Math.max`.
+ * because the network may delay a request. `spreadMs`: how far the CRM's clock was moved while the chain ran. `Math.max` cannot take as
+ * many arguments as a file has rows.
  */
 const searchWindowOf = (ctx: Context, facts: readonly LostCreate[], spreadMs: number): CreateInterval => {
   const now = Date.now()
@@ -272,7 +267,7 @@ const settleFound = ({flow}: Pass, settled: SettlementParts, row: ImportRow, {re
 const sayOthers = (others: string[]) =>
   others.length ? `Equal records exist: ${others.join(', ')}` : 'A further create of this row was sent and never answered'
 
-/** Settles a row that stays unanswered. Its unsettled entry stays open for another run of the chain. */
+/** The unsettled entry of the row stays open for another run of the chain. */
 const settleUnanswered = ({flow}: Pass, settled: SettlementParts, row: ImportRow, reason: {code: string; message: string}) => {
   const {attempt} = row
   logOutcome({flow, settled}, row, 'unanswered', {...reason, attempt})

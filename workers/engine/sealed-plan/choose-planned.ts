@@ -18,8 +18,8 @@ import {findDifference, isSent, PLAN_STALE, skipStale} from './keep-to-plan.ts'
 type ChosenOps = {ops: Op[]; ended: ImportRow[]}
 
 /**
- * Compares operations with the plan that the run applies, just before they are sent. The targets are read by id, because the query that matched
- * them may be old. A row that differs, or whose record another writer changed, is settled without a send. Exceptions: a create that was sent
+ * Compares operations with the run's sealed plan just before they are sent. Reads the targets by id, because the query that matched them
+ * may be old. A row that differs, or whose record another writer changed, is settled without a send. Exceptions: a create that was sent
  * before, and an unanswered update that took effect. Returns all operations if the run applies no plan, or the flow adds tags.
  */
 const choosePlanned = async (
@@ -80,10 +80,7 @@ export const listOwnWrites = async ({db, chain, snapshot}: Context, ops: Pick<Op
   return new Map(writes.map(({recordId, writtenAt}) => [recordId, changedAt({id: recordId, Modified_Time: writtenAt})!]))
 }
 
-/**
- * Finds unanswered updates whose record already holds every sent value. Such an update can be sent again safely. Empty if a sent field cannot
- * be compared.
- */
+/** Finds unanswered updates whose record already has every sent value, so they can be sent again safely. Empty if a sent field cannot be compared. */
 const findApplied = async (ctx: Context, flow: CompiledFlow, ops: Op[]): Promise<Set<Op>> => {
   const sent = ops.filter(({row}) => isSent(row, flow))
   const fields = flow.module.fields.filter(({apiName}) => sent.some(({row}) => apiName in row.payload))

@@ -8,7 +8,7 @@ import {listOwnWrites} from './choose-planned.ts'
 import {describeSteps, knowsChanges, readTargets} from './describe-steps.ts'
 import {findDifference, PLAN_STALE} from './keep-to-plan.ts'
 
-/** Describes the rows of subform groups as steps of a plan. Null: the destination does not say when a record was last changed. */
+/** Returns null if the destination does not say when a record was last changed. */
 export const describeGroups = async (
   ctx: Context,
   flow: CompiledSubformFlow,

@@ -8,10 +8,9 @@ import {readById} from '../match/read-by-id.ts'
 import type {CompiledFlow, ImportRow} from '../model.ts'
 import type {Op} from '../settle/verdict.ts'
 
-/** The records of targets with the time of their last change, by id. */
 export type TargetRecords = ReadonlyMap<string, CrmRecord>
 
-/** Whether the destination says when a record was last changed. Otherwise a dry run makes no plan that can be sealed. */
+/** Whether the destination says when a record was last changed. If not, a dry run makes no plan that can be sealed. */
 export const knowsChanges = ({run}: Pick<Context, 'run'>): boolean => run.connectorKind === 'zoho'
 
 /** Reads when the targets were last changed. Costs one CRM call per hundred records. */
@@ -46,7 +45,6 @@ export const describeSteps = async (
   )
 }
 
-/** Describes rows that are sent in the create of their parent as steps of a plan. */
 export const describeNested = async (ctx: Context, parent: ImportRow, rows: ImportRow[]): Promise<Map<ImportRow, StepFacts>> => {
   const target = `row:${parent.key}`
   const nameOf = await nameMakers(

@@ -3,7 +3,6 @@ import type {Context} from '../context.ts'
 import type {RowPlan, SkipPlan} from '../match/plan-rows.ts'
 import type {CompiledFlow, ImportRow, RowFailure} from '../model.ts'
 
-/** The code of a row that differs from the plan. */
 export const PLAN_STALE = 'PLAN_STALE'
 
 /** The part of a row that is compared with the plan. `step`: the row's step in the plan; null: none; undefined: the run has no plan. */
@@ -26,8 +25,8 @@ export const addSteps = async (
 }
 
 /**
- * Whether this run or an earlier one sent a write of the row that may have taken effect. A row with a decided operation counts as sent. A
- * patch row always has one, so its attempts count instead. A refused row that is planned again does not count, because nothing was written.
+ * Whether this run or an earlier one sent a write of the row that may have taken effect. True if the row has a decided operation. A patch
+ * row always has one, so its attempts decide instead. False for a refused row that is planned again, because nothing was written.
  */
 export const isSent = (
   {attempt = 0, unansweredSends = 0, decided = null}: PlannedRow,
@@ -38,8 +37,8 @@ export const isSent = (
 export const isDue = (row: PlannedRow, flow: Pick<CompiledFlow, 'patchPlan'>): boolean => Boolean(row.step) && !isSent(row, flow)
 
 /**
- * Restricts the plan of a row to its step in the sealed plan. A row without a step is not written and asks no question. A row whose operation
- * was sent earlier keeps its plan.
+ * Restricts the plan of a row to its step in the sealed plan. A row without a step is not written and raises no question. A row whose
+ * operation was sent earlier keeps its plan.
  */
 export const keepToPlan = ({step, decided}: PlannedRow, planned: RowPlan): RowPlan => {
   if (step === undefined || decided) return planned
@@ -52,7 +51,7 @@ export const keepToPlan = ({step, decided}: PlannedRow, planned: RowPlan): RowPl
 export const skipStale = (message: string): SkipPlan => ({do: 'skip', code: PLAN_STALE, message, recordId: null, asks: null})
 
 /**
- * Returns how an operation differs from its step in the plan; null if it does not. `ours`: when the chain last changed the target. A change
+ * Returns how an operation differs from its step in the plan; null if both agree. `ours`: when the chain last changed the target. A change
  * at that time is no difference.
  */
 export const findDifference = (step: PlanStep | null, now: StepFacts, ours: string | null): string | null => {

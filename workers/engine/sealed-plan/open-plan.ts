@@ -19,7 +19,7 @@ export type OpenPlan = {
 
 type PlanContext = Pick<LedgerContext, 'db' | 'storage' | 'run'>
 
-/** The most chunks in memory. Rows of subforms come in the order of their parents, so their steps are spread over many chunks. */
+/** The maximum number of chunks in memory. Subform rows come in the order of their parents, so their steps are spread over many chunks. */
 const mostOpen = 64
 const chunksPerLook = 100
 const readAhead = 4
@@ -28,7 +28,7 @@ const unpack = promisify(gunzip)
 
 /**
  * Opens the sealed plan that the run applies. First compares every chunk with its hash, so that no row of an altered plan is written. Stops
- * the run at the first chunk that differs. Null: the run applies no plan.
+ * the run at the first chunk that differs. Returns null if the run applies no plan.
  */
 export const openPlan = async (ctx: PlanContext): Promise<OpenPlan | null> => {
   const {db, run} = ctx

@@ -11,7 +11,7 @@ import {insertLoose, insertSegments, listSegments, nameLoose, PLAN_LIST, type Se
 import type {OfflineContext} from '../context.ts'
 import {RunPaused} from '../run-endings.ts'
 
-/** `piece`: the first line of the step's segment. If another owner planned the row again, the step of the later segment counts. */
+/** `piece`: the first line of the step's segment. If another owner planned the row again, the step of the later segment is used. */
 type FoundStep = PlanStep & {piece: number}
 
 const segmentsPerLook = 100

@@ -32,10 +32,10 @@ export const spareSecondsOf = ({config}: Pick<Context, 'config'>) => 2 * handove
 /** Returns for how many seconds after a request's deadline a query may miss what the request created. */
 export const lagSecondsOf = ({config}: Pick<Context, 'config'>) => config.CRM_LAG_SECONDS
 
-/** Returns the seconds after an intent until its request can have no further effect and queries find every record that the request wrote. */
+/** Returns the seconds after an intent until its request can have no further effect and queries find every record that it wrote. */
 export const overSecondsOf = (ctx: Pick<Context, 'config'>) => answerSecondsOf(ctx) + lagSecondsOf(ctx)
 
-/** The state of the pass that an admission needs at the row limit. `bulkJob`: the number of the bulk job that holds the rows. */
+/** What an admission needs from the pass at the row limit. `bulkJob`: the number of the bulk job that writes the rows. */
 export type AdmissionHooks = {
   bulkJob?: number
   /** Resolves when a step of the pass has ended; throws the cause if the pass ended. */
@@ -84,8 +84,8 @@ const placeOf = ({row, unit}: Op) => unit?.at ?? row.number
 const isCounted = ({row}: Op) => row.unansweredSends > 0
 
 /**
- * Stores the intents. Returns false if the gate of T1 refuses them. If the answer of a statement is lost, the intents are looked up, so that
- * they are stored once.
+ * Stores the intents. Returns false if the statement refuses them (`GATE_SHUT`). If the answer of a statement is lost, looks the intents
+ * up, so that they are stored once.
  */
 const intend = async (ctx: Context, intents: Intent[]): Promise<boolean> => {
   const {hot, lease, run, log} = ctx
@@ -107,7 +107,7 @@ const intend = async (ctx: Context, intents: Intent[]): Promise<boolean> => {
   }
 }
 
-/** Makes the intents of a batch. Rows nested in a create are stored and metered together with it. */
+/** Rows nested in a create are stored and metered together with the create. */
 const intentsOf = (ctx: Context, flow: CompiledFlow, kind: BatchKind, ops: Op[], bulkJob?: number): Intent[] => {
   const rows = ops.map(({row, target, unit}) => ({
     key: row.key,
@@ -136,10 +136,9 @@ const intentsOf = (ctx: Context, flow: CompiledFlow, kind: BatchKind, ops: Op[],
   return intents
 }
 
-/** The most rows of a bulk job in one batch. Each batch is settled in one statement. */
+/** The maximum number of rows of a bulk job in one batch. Each batch is settled in one statement. */
 const rowsPerPiece = 2_000
 
-/** Splits the rows of a bulk job into its batches. */
 export const inBatches = <T>(rows: readonly T[]): T[][] =>
   Array.from({length: Math.ceil(rows.length / rowsPerPiece)}, (_, at) => rows.slice(at * rowsPerPiece, (at + 1) * rowsPerPiece))
 
@@ -159,9 +158,9 @@ const intentOf = (ctx: Context, flow: CompiledFlow, kind: number, rows: Intent['
 })
 
 /**
- * Finds out why the gate refused an intent, under a lock on the run's head. Returns how many of the operations fit; 0 means to wait for rows
- * in flight. If nothing fits, nothing is in flight and nothing waits to be sent again, the run has reached its limit. The stop is then stored
- * and returned. Throws if the cause is not the row limit: a lost lease, a stop, a hold or a block of writes.
+ * Finds out why an intent was refused, under a lock on the run's head. Returns how many of the operations fit; 0 means to wait for rows in
+ * flight. If nothing fits, is in flight or waits to be sent again, the run has reached its limit, so the stop is stored and returned.
+ * Throws if the cause is not the row limit but a lost lease, a stop, a hold or a block of writes.
  */
 const findRoom = (ctx: Context, flow: CompiledFlow, ops: Op[], {resending}: AdmissionHooks): Promise<number | RunStop> =>
   ctx.db.transaction(async tx => {

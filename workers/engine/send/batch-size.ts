@@ -7,13 +7,12 @@ import {countNested} from './nested-rows.ts'
 export const stepKinds = ['create', 'update', 'delete'] as const satisfies StepKind[]
 const rowsPerBatch = 100
 /**
- * The most rows per batch after an unanswered create without a unique key, because such a create takes many calls to settle. Applies to
- * `batchesAfterLoss` batches of creates, and only while a waiting create has no unique key.
+ * The maximum number of rows per batch after an unanswered create without a unique key. Such a create takes many calls to settle. Applies
+ * to `batchesAfterLoss` batches of creates, and only while a waiting create has no unique key.
  */
 const rowsAfterLoss = 10
 export const batchesAfterLoss = 20
 
-/** Operations that wait to be sent. `smallBatchesLeft`: the number of small batches still to be sent. */
 type PartBatches = {flow: CompiledFlow; partBatches: Record<StepKind, Op[]>; smallBatchesLeft: number}
 
 export const isBatchFull = (waiting: PartBatches, kind: StepKind): boolean => {
@@ -22,8 +21,8 @@ export const isBatchFull = (waiting: PartBatches, kind: StepKind): boolean => {
 }
 
 /**
- * Removes the next batch from the waiting operations. It has at most 100 operations and fits into one request with its nested rows. While
- * `smallBatchesLeft` is above 0, a batch of creates has at most `rowsAfterLoss` if a waiting create has no unique key.
+ * Removes the next batch from the waiting operations. It has at most 100 operations, or `rowsAfterLoss` creates, and fits into one request
+ * with its nested rows.
  */
 export const takeBatch = (waiting: PartBatches, kind: StepKind): Op[] => {
   const most = mostRows(waiting, kind)
@@ -33,8 +32,8 @@ export const takeBatch = (waiting: PartBatches, kind: StepKind): Op[] => {
 }
 
 /**
- * Lists the kind of the part-filled batch that holds the oldest open row, if this row is far behind the last row read. A rare kind of step would
- * otherwise wait for the end of the file.
+ * Returns the kind whose part-filled batch contains the oldest open row, if this row is far behind the last row read. Without this, a rare
+ * kind of step would wait for the end of the file.
  */
 export const listLateKinds = ({window, partBatches}: Pick<PartBatches, 'partBatches'> & {window: RowWindow}): StepKind[] => {
   if (!window.isStretched()) return []

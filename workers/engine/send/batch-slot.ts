@@ -29,7 +29,7 @@ export const queueForSlot = async (slots: Slots, signal: AbortSignal): Promise<B
   }
 }
 
-/** Queues for a slot. Resolves when the batch has the slot. */
+/** Resolves when the batch has the slot. */
 export const acquireBatchSlot = async (slots: Slots, signal: AbortSignal): Promise<BatchSlot> => {
   const slot = await queueForSlot(slots, signal)
   await slot.granted()

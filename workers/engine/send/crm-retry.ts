@@ -34,10 +34,7 @@ export const readWithRetry = async <T>(ctx: Context, read: () => Promise<T>, slo
   }
 }
 
-/**
- * Reads like `readWithRetry`. Returns null if the CRM refuses the read permanently. A refused access token is not such a refusal: it pauses
- * the run.
- */
+/** Like `readWithRetry`, but returns null if the CRM refuses the read permanently. A refused access token pauses the run instead. */
 export const readUnlessRefused = <T>(ctx: Context, read: () => Promise<T>, slots?: Slots): Promise<T | null> =>
   readWithRetry(
     ctx,
@@ -96,8 +93,8 @@ export const runHeld = (held: RunHold) => new RunPaused('GUARD', explainHeld(hel
 export const crmUnavailable = () => new RunPaused('CRM_UNAVAILABLE', 'The CRM does not answer. The run tries again in 30 seconds', 30)
 
 /**
- * Returns how a refusal before the send ends the run. The run stops if the connection was disconnected or lost its grant. Otherwise it
- * pauses.
+ * Returns how a refusal before the send ends the run. The run stops if the connection was disconnected or lost its grant. After any other
+ * refusal, it pauses.
  */
 export const classifyRefusal = async ({db, run}: LedgerContext, refusal: Refusal) => {
   const block = findWriteBlock(await findWriteStatus(db, run.no), run)
@@ -111,8 +108,8 @@ export const classifyRefusal = async ({db, run}: LedgerContext, refusal: Refusal
 const longestBackOffMs = 20_000
 
 /**
- * Returns the ms to wait before the next try. The CRM's own delay takes precedence. Otherwise the delay starts at half a second and doubles
- * up to twenty seconds. A jitter of 25 % keeps batches from retrying together.
+ * Returns the ms to wait before the next try. A delay that the CRM asks for takes precedence. Without one, the delay starts at half a
+ * second and doubles up to twenty seconds. A jitter of 25 % keeps batches from retrying together.
  */
 export const backOffMs = (tried: number, askedMs: number | null = null) =>
   askedMs ?? Math.round(Math.min(500 * 2 ** (tried - 1), longestBackOffMs) * (0.75 + Math.random() / 2))

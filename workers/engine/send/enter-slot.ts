@@ -3,7 +3,7 @@ import type {Context} from '../context.ts'
 import {type AdmittedBatches, answerSecondsOf} from './admission.ts'
 import type {BatchSlot} from './batch-slot.ts'
 
-/** If a batch waits longer for its slot, the deadline of its intent is moved. */
+/** If a batch waits longer than this for its slot, the deadline of its intent is moved. */
 const briefWaitMs = 1_000
 
 /**

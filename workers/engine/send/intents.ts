@@ -1,17 +1,16 @@
 import {isFateUnknown} from '../../../sql/database.ts'
 import type {Intent} from '../../../sql/ledger.ts'
 
-/** The most requests whose intents share one statement. With more requests, the next ones would wait longer than the sharing saves. */
+/** The maximum number of requests whose intents share one statement. With more requests, the next ones would wait longer than the sharing saves. */
 const together = 8
 
 /** Stores the intents of one request, all or none. Rejects with the error of the statement. */
 export type Intend = (...intents: Intent[]) => Promise<void>
 
 /**
- * Stores the intents of a run, one statement after another. Intents that arrive meanwhile share the next statement. Each statement has a
- * fixed cost and locks the run's head until its commit. At full speed, sharing saves a seventh of the processor time of a run. If a shared
- * statement is refused, each request is tried alone, because another request may have caused the refusal. If the result of a statement is
- * unknown, all its requests fail with that error.
+ * Stores the intents of a run, one statement after another. Intents that arrive meanwhile share the next statement. At full speed, this
+ * saves a seventh of the processor time of a run. If a shared statement is refused, each request is tried alone, because another request
+ * may have caused the refusal. If the result of a statement is unknown, all its requests fail with that error.
  */
 export const openIntents = (admit: (intents: Intent[]) => Promise<void>): Intend => {
   const line: PendingIntents[] = []

@@ -14,7 +14,6 @@ import {type EndReason, type SubformGroupMember, selectRecordRows} from '../subf
 export type NestedRows = {flow: CompiledSubformFlow; rows: ImportRow[]}
 
 type Pass = Parameters<typeof settleRows>[0] & {ctx: Context}
-/** A row that is not sent, because its subform rows cannot be sent with it. */
 type UnsentRow = {row: ImportRow; why: EndReason}
 
 const rowsTogether = 500
@@ -36,7 +35,6 @@ export const forgetNested = (row: ImportRow) => Object.assign(row, {nestable: un
 
 export const countNested = ({nested = []}: Pick<ImportRow, 'nested'>): number => nested.reduce((sum, {rows}) => sum + rows.length, 0)
 
-/** Returns the record that a create sends: the payload, the nested rows and the idempotency value. */
 export const payloadOf = ({payload, nested, idempotency}: ImportRow): Record<string, unknown> => {
   if (!nested && !idempotency) return payload
   return {

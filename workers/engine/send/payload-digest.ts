@@ -25,7 +25,6 @@ export const uniqueKeyDigestOf = (
 export const sentDigestOf = (flow: Pick<CompiledFlow, 'uniqueFields'>, row: UniqueKeyRow): Buffer =>
   uniqueKeyDigestOf(flow, row) ?? payloadDigestOf(row)
 
-/** Returns a digest of the whole payload. The order of the fields does not matter. */
 const payloadDigestOf = ({payload}: Pick<ImportRow, 'payload'>): Buffer => shortHash(JSON.stringify(Object.entries(payload).sort(byName)))
 
 const byName = ([one]: [string, unknown], [other]: [string, unknown]) => (one < other ? -1 : 1)

@@ -38,8 +38,8 @@ const longestWaitMs = 10_000
 const mostTries = 10
 
 /**
- * The callbacks of a batch. `leave`: called for each row that has ended, or is to be searched for in the CRM. `heard`: called after each sent
- * request with whether the CRM answered for any record. `leaving`: called just before each try of the request.
+ * The callbacks of a batch. `leave`: called for each row that has ended, or is to be searched for in the CRM. `heard`: called after each
+ * sent request; `anything`: whether the CRM answered for any record. `leaving`: called just before each try of the request.
  */
 export type BatchHooks = {leave(row: ImportRow): void; heard(anything: boolean): void; leaving(): void}
 
@@ -113,7 +113,7 @@ const transmit = async (
     if (written instanceof Error) return {unsent: written}
     const {results, clockOffsetMs, whole} = written
     if (last.isTooLate() && !isSent(results)) return {unsent: null}
-    // `declinedWhole` throws only if the CRM did nothing of the batch, so the batch then counts as unsent.
+    // `declinedWhole` throws only if the CRM wrote nothing, so the batch is then unsent.
     const declined = await declinedWhole(ctx, results, tried).catch((error: Error) => error)
     if (!declined) return readRefusal(ctx, flow, ops, whole?.crm) ?? {answers: results, clockOffsetMs}
     if (declined instanceof Error) return {unsent: declined}
@@ -167,14 +167,14 @@ const declinedWhole = async (ctx: Context, results: RecordAnswer[], tried: numbe
 }
 
 /**
- * The most consecutive requests with one record that the CRM may refuse as a whole. After more, the cause is not a single record, and the run
- * stops.
+ * The maximum number of consecutive requests with one record that the CRM may refuse as a whole. Beyond that, the cause is not a single
+ * record, and the run stops.
  */
 const mostRefusedSingles = 100
 
 /**
- * Returns how to continue after the CRM refused the whole request. Null if each record has an answer to settle. The refusal counts as the
- * answer of each record in three cases: the request has one record, it is a tag call, or a record changed after `unmodifiedSince`.
+ * Returns how to continue after the CRM refused the whole request. Null if each record has an answer to settle. The refusal is the answer
+ * of each record in three cases: the request has one record, it is a tag call, or a record changed after `unmodifiedSince`.
  */
 const readRefusal = (
   {run, refusedSingles}: Context,
@@ -210,7 +210,7 @@ const sendHalves = async (
   return {next: new Map([...one.next, ...two.next]), unsent: [...one.unsent, ...two.unsent, ...left], ending: two.ending}
 }
 
-/** Splits a batch into two halves. All rows of one record stay in the same half. */
+/** Keeps all rows of one record in the same half. */
 const halve = (ops: Op[]): [Op[], Op[]] => {
   const records = [...Map.groupBy(ops, op => op.unit ?? op).values()]
   const half = Math.ceil(records.length / 2)

@@ -32,7 +32,7 @@ export const closeRun = async (ctx: LedgerContext): Promise<void> => {
   while ((await deleteQueued(db, {run: run.no, limit: entriesPerDelete})) === entriesPerDelete) lease.lost.throwIfAborted()
   await deleteCursors(db, run.no)
   await deleteExports(db, {run: run.no})
-  // A stopped run may leave the stored rows of a bulk job.
+  // If the run ended before a bulk job, the job's stored rows remain. This call ends such jobs unless rows are still in flight.
   await endEmptyBulkJobs(db, {run: run.no, fence})
   await releaseRun(db, run.no)
   while ((await deleteAnswers(db, {run: run.no, limit: rowsPerDelete})) === rowsPerDelete) lease.lost.throwIfAborted()

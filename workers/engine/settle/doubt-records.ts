@@ -8,8 +8,8 @@ import type {KeptRow, MarkedRow, SettlerOptions, UnpackedSettlement} from './set
 const UNANSWERED = outcomeNo('unanswered')
 
 /**
- * Marks a create as unanswered with `RECORD_HELD` if its answer names a record that another row of the chain holds. Two rows cannot have
- * created the same record, so the answer does not prove which record the create made. Throws if no answer names such a record.
+ * Marks a create as unanswered with `RECORD_HELD` if its answer names a record that another row of the chain created or claimed. Two rows
+ * cannot have created the same record, so the answer does not prove which record the create made. Throws if no answer names such a record.
  */
 export const doubtSharedRecords = async (db: Pool, settlement: UnpackedSettlement) => {
   const {chain} = settlement
@@ -30,8 +30,8 @@ export const doubtSharedRecords = async (db: Pool, settlement: UnpackedSettlemen
 }
 
 /**
- * Marks a create as unanswered if its answer names a record that a row of another chain at the same CRM org holds. Only runs that overlap this
- * chain in time count. The answer may belong to another request.
+ * Marks a create as unanswered if its answer names a record that a row of another chain at the same CRM org made. Only runs that overlap
+ * this chain in time are compared. The answer may belong to another request.
  */
 export const doubtRecordsOfOtherRuns = async (
   {hot, run, chain}: Pick<SettlerOptions, 'hot' | 'run' | 'chain'>,

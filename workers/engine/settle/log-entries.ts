@@ -93,7 +93,7 @@ const noteLookups = ({flow, settled}: Parameters<typeof logOutcome>[0], row: Pic
     settled.log.push(logEntryOf(flow, row, {phase: 'lookup', target: field, outcome: 'lookup', ...logDetails}))
 }
 
-/** Logs and counts the edited values that the row did not overwrite. Does so once, before the first entry of the row itself. */
+/** Logs and counts, once, the edited values that the row did not overwrite. They come before the first entry of the row itself. */
 const noteKeptEdits = (
   {flow, settled}: Parameters<typeof logOutcome>[0],
   row: Pick<ImportRow, 'key' | 'number' | 'keptEdits'>,
@@ -106,7 +106,7 @@ const noteKeptEdits = (
   }
 }
 
-/** The outcomes of a row that cannot have made a record unknown to the ledger. Rows that waited for the row's locks then need no new match. */
+/** The outcomes of a row that cannot have made a record unknown to the ledger. Rows that waited for its locks need no new match. */
 export const LEDGERED = new Set<ImportRow['counted']>(['created', 'updated', 'skipped', 'planned'])
 
 export const longestMessage = 1_000
@@ -121,8 +121,8 @@ export const countUnchanged = ({counts}: Pick<SettlementParts, 'counts'>, {modul
   add(counts, unchangedAt(module.no), 1)
 
 /**
- * Counts the links that the row left empty. Call it only if the settlement stores no record for the row, because `kept` entries carry their
- * own links.
+ * Counts the links that the row left empty. Call it only if the settlement stores no record for the row, because `kept` entries contain
+ * their own links.
  */
 export const countEmptyLinks = (
   {emptyLinks}: Pick<SettlementParts, 'emptyLinks'>,

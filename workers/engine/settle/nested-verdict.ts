@@ -9,7 +9,7 @@ import {admissionOf, countUnanswered, type NextStep, resendSafe} from './verdict
 
 /**
  * Settles the nested rows of a create, which share the outcome of their parent's record. `next`: the next step of the parent row. If the
- * create was refused but its row claimed a record or has a further step, the nested rows are left to their own flow.
+ * create was refused but its row claimed a record or has a further step, the nested rows' own flow settles them.
  */
 export const judgeNested = (settled: SettlementParts, parent: ImportRow, answer: Exclude<RecordAnswer, {sent: false}>, next: NextStep) => {
   const isRefused = !answer.ok && !answer.crm.unanswered

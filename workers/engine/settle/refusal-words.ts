@@ -8,13 +8,13 @@ export const sayRefusal = (crm: CrmProblem) => {
   return fields.length ? `${describeProblem(crm)} (${fields.join(', ')})` : describeProblem(crm)
 }
 
-/** Returns the CRM's message about a row. If the CRM refused a nested row, the message names that row. */
+/** If the CRM refused a nested row, the message names that row. */
 export const sayRowRefusal = (row: ImportRow, crm: CrmProblem): string => {
   const culprit = findRefusedRow(crm, row)
   return culprit ? `Row ${culprit.key}: ${sayRefusal(crm)}` : sayRefusal(crm)
 }
 
-/** Finds the nested row that the CRM refused. Returns null if the CRM refused the record itself. */
+/** Returns null if the CRM refused the record itself. */
 export const findRefusedRow = (crm: CrmProblem, {nested = []}: ImportRow): ImportRow | null => {
   const place = findRowPlace(crm)
   const rows = nested.find(({flow}) => flow.subform.field === place?.field)?.rows

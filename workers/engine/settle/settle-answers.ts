@@ -16,11 +16,10 @@ import {admissionOf, findClaimedRecord, judgeAnswer, type NextStep, type Op} fro
 /** The answers to a batch, in the order of its operations. `clockOffsetMs`: the CRM's clock minus this process's clock; null if unknown. */
 export type Answers = {answers: RecordAnswer[]; clockOffsetMs: number | null}
 
-/** Deletes the batches of unsent rows, and releases the admission of metered rows without an unanswered send. */
+/** Deletes the batches of unsent rows. Releases the admission of metered rows without an unanswered send, nested rows included. */
 export const putBack = (ctx: Context, flow: CompiledFlow, {batches, ops}: Pick<AdmittedBatches, 'batches' | 'ops'>) =>
   ctx.settler.settle({...emptySettlement(...batches), isProgress: false, released: releasedBy(flow, ops)})
 
-/** Returns the admissions of metered rows without an unanswered send, nested rows included. */
 const releasedBy = (flow: CompiledFlow, ops: Op[]) =>
   ops
     .flatMap(({row}) => [{row, flow}, ...(row.nested ?? []).flatMap(({flow, rows}) => rows.map(row => ({row, flow})))])

@@ -46,7 +46,6 @@ export type SettlementParts = {
   written: SettledRow[]
   /** Changes of the run's counts, by their position in the counts of the run's head (`countAt`). */
   counts: Map<number, number>
-  /** Cells to add to the run's counts of unmapped cells. */
   unmapped: UnmappedCells[]
   /** Whether the settlement shows that this owner makes progress. False for batches that an earlier owner left in flight. */
   isProgress: boolean
@@ -54,8 +53,8 @@ export type SettlementParts = {
 }
 
 /**
- * A record to store for a row. `doubt` builds the unsettled entry that is stored instead if another row already holds the record.
- * `madeWith`: the key of the row in whose create this row was nested. If that row is doubted, so is this one.
+ * A record to store for a row. `doubt` builds the unsettled entry that is stored instead if another row already has the record. `madeWith`:
+ * the key of the row in whose create this row was nested. If that row is marked as unanswered, so is this row.
  */
 export type KeptRow = ChainRow & {doubt?: () => UnsettledEntry; madeWith?: string}
 
@@ -82,12 +81,10 @@ export const emptySettlement = (...batches: number[]): SettlementParts => ({
   leave: () => {},
 })
 
-/** The most settlements in one statement. More would make the statement so slow that the next settlements wait too long. */
+/** The maximum number of settlements in one statement. With more, the statement would be so slow that the next settlements wait too long. */
 const coalesced = 8
 
-/**
- * The cursor of a pass. `counts` and `unmapped`: the filtered rows and the unmapped cells up to the low-water mark that are not stored yet.
- */
+/** The cursor of a pass. `counts` and `unmapped`: filtered rows and unmapped cells up to the low-water mark that are not stored yet. */
 type Cursor = {flow: number; lowWater: number; pass?: number; counts?: Map<number, number>; unmapped?: UnmappedCells[]}
 
 const noCursor: Cursor = {flow: 0, lowWater: 0}
@@ -170,7 +167,6 @@ export const openSettler = (options: SettlerOptions): Settler => {
   }
 }
 
-/** A settlement whose written rows are not packed yet. */
 export type UnpackedSettlement = Settlement & {written: SettledRow[]}
 
 const merge = (
@@ -213,8 +209,8 @@ const merge = (
 type SettleOnceInput = {asked: NewQuestion[]; pack: PackWritten}
 
 /**
- * Commits the settlement. Retries if the result is unknown, the failure is temporary, or a record is held twice. The lease limits the retries:
- * after its loss, nothing can be committed.
+ * Commits the settlement. Retries if the result is unknown, the failure is temporary, or two rows have the same record. The lease limits
+ * the retries: after its loss, nothing can be committed.
  */
 const settleOnce = async (options: SettlerOptions, settlement: UnpackedSettlement, {asked, pack}: SettleOnceInput): Promise<void> => {
   const {db, hot, lease, log} = options
@@ -237,7 +233,6 @@ const settleOnce = async (options: SettlerOptions, settlement: UnpackedSettlemen
   }
 }
 
-/** Stores the questions in the transaction that settles their rows. */
 const settleWithQuestions = (db: Pool, settlement: Settlement, asked: NewQuestion[]) =>
   db.transaction(async tx => {
     const held = await settleIn(tx, settlement)
@@ -245,7 +240,7 @@ const settleWithQuestions = (db: Pool, settlement: Settlement, asked: NewQuestio
     return held
   })
 
-/** Returns if the settlement was committed and only its answer was lost. Otherwise throws, usually because another owner took the run. */
+/** Returns if the settlement was committed and only its answer was lost. Throws in any other case, usually because another owner took the run. */
 const assertSettled = async (db: Pool, {run, fence, settleNo}: Settlement, cause: unknown) => {
   const head = await findHead(db, run)
   if (head?.fence === fence && head.settleNo === settleNo) return

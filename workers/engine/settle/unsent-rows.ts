@@ -32,7 +32,6 @@ export const settleFailures = async (pass: Pass, failed: FailedRow[]): Promise<v
   )
 }
 
-/** Returns the code and message of a row that the sealed plan writes and that now fails. */
 export const staleFailure = ({message}: {message: string | null}) => ({
   code: PLAN_STALE,
   message: `The plan writes this row, but now: ${message}`,

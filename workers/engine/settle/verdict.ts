@@ -27,9 +27,9 @@ export const groupByStep = (next: ReadonlyMap<ImportRow, NextStep>): Record<Next
   return steps
 }
 
-/** The most sends of a create without a unique key in one run. */
+/** The maximum number of sends of a create without a unique key in one run. */
 export const mostUnansweredSends = 3
-/** The most sends of a write that is safe to repeat, within `patienceMs` after its first unanswered send. */
+/** The maximum number of sends of a write that is safe to repeat, within `patienceMs` after its first unanswered send. */
 const mostSafeResends = 12
 
 /** A batch and the settlement that collects its outcomes. `patienceMs` is explained at `maySendAgain`. */
@@ -43,7 +43,6 @@ export const maySendAgain = (row: Pick<ImportRow, 'unansweredSends' | 'unanswere
   row.unansweredSends < mostUnansweredSends ||
   (row.unansweredSends < mostSafeResends && performance.now() - (row.unansweredSince ?? 0) < patienceMs)
 
-/** Counts one more unanswered send of the row in this run. */
 export const countUnanswered = (row: Pick<ImportRow, 'unansweredSends' | 'unansweredSince'>) => {
   row.unansweredSends++
   row.unansweredSince ??= performance.now()
@@ -85,8 +84,8 @@ export const judgeAnswer = (
 }
 
 /**
- * Returns the record that the CRM names as the duplicate of a row whose create was lost; null otherwise. A duplicate of the row's
- * idempotency value proves a lost create even if each send was answered, because the network may deliver one request twice.
+ * Returns the record that the CRM names as the duplicate of a row whose create was lost, or null. A duplicate of the row's idempotency
+ * value proves a lost create even if each send was answered, because the network may deliver one request twice.
  */
 export const findClaimedRecord = (kind: BatchKind, {row}: Op, answer: RecordAnswer): string | null => {
   if (kind !== 'create' || answer.ok || !answer.sent || answer.crm.unanswered) return null
@@ -98,7 +97,7 @@ export const findClaimedRecord = (kind: BatchKind, {row}: Op, answer: RecordAnsw
 
 /**
  * Whether a refusal must say that an earlier create may have succeeded. Without a unique key, this run's log entries already say it. If
- * another record holds the unique value, the earlier create failed.
+ * another record has the unique value, the earlier create failed.
  */
 const mayExistAlready = ({kind}: JudgedBatch, row: ImportRow, take: ClaimVerdict | undefined) => {
   if (kind !== 'create') return false
@@ -126,15 +125,14 @@ const succeed = (judgedBatch: JudgedBatch, {row}: Op, {recordId, modifiedAt}: {r
 }
 
 const settleClaimed = (judgedBatch: JudgedBatch, {row}: Op, crm: CrmProblem, recordId: string): NextStep => {
-  // If the CRM names the sent value as a duplicate at the first send of the run, the CRM received the request twice. The delivery that
-  // created the record got no answer.
+  // A duplicate at the run's first send means that the CRM received the request twice. The delivery that created the record got no answer.
   const isOwnSend = row.unansweredSends === 0 && !row.hasLostCreate
   if (isOwnSend) logAttempt(judgedBatch, row, 'unanswered', resendSafe(`The CRM received the request twice. ${sayRefusal(crm)}`))
   else logAttempt(judgedBatch, row, 'refused', {code: crm.code, message: sayRefusal(crm)})
   row.attempt++
   logAttempt(judgedBatch, row, 'created', {recordId, ...madeEarlier})
   keepRecord(judgedBatch, row, recordId, HOW.taken)
-  // The claim of an earlier run's create counts nothing here, because that run counted the row.
+  // An earlier run sent the create and counted the row, so the row's admission in this run is released.
   if (row.unansweredSends === 0 && row.hasLostCreate) judgedBatch.settled.released.push(admissionOf(judgedBatch.flow, row))
   closeUnsettled(judgedBatch, row)
   return 'end'
@@ -164,7 +162,6 @@ const markUnanswered = (judgedBatch: JudgedBatch, op: Op, crm: CrmProblem): Next
   return maySendAgain(row, judgedBatch.patienceMs) ? 'again' : 'end'
 }
 
-/** Returns code and message of an unanswered create whose unique value rules out a second record. */
 export const resendSafe = (problem: string) => ({
   code: 'RESEND_SAFE',
   message: `${problem}. A unique field prevents a second record. If the row is still unanswered when the run ends, retry the run`,
@@ -176,9 +173,9 @@ const isDone = ({status}: CrmProblem) => status !== null && status >= 200 && sta
 const unreadableSeconds = 10
 
 /**
- * Puts off the decision whether the duplicate that the CRM names belongs to the row. Reasons: the CRM does not show the record, the CRM's clock
- * was moved, other runs have creates in flight, or the check failed. The unsettled entry stays open, and the row is sent again
- * if `maySendAgain` allows it.
+ * Puts off the decision whether the duplicate that the CRM names belongs to the row. Reasons: the CRM does not show the record, the CRM's
+ * clock was moved, other runs have creates in flight, or the check failed. The unsettled entry stays open, and the row is sent again if
+ * `maySendAgain` allows it.
  */
 const putOff = (judgedBatch: JudgedBatch, op: Op, code: string, crm: CrmProblem): NextStep => {
   countUnanswered(op.row)
@@ -199,7 +196,6 @@ const isMatchFound = ({kind, flow}: JudgedBatch, row: ImportRow, crm: CrmProblem
 
 const nameOf = ({flow}: JudgedBatch, {key}: ImportRow) => ({module: flow.module.no, key})
 
-/** Returns the name of a row whose admission is to be released. */
 export const admissionOf = ({no, module}: Pick<CompiledFlow, 'no' | 'module'>, {key, number}: Pick<ImportRow, 'key' | 'number'>) => ({
   module: module.no,
   flow: no,
@@ -209,7 +205,7 @@ export const admissionOf = ({no, module}: Pick<CompiledFlow, 'no' | 'module'>, {
 
 /**
  * Adds the row's record to the settlement. For a created record, `doubt` builds the unsettled entry that is stored instead if another row
- * already holds the record.
+ * already has the record.
  */
 const keepRecord = (
   judgedBatch: JudgedBatch,
@@ -243,7 +239,6 @@ const addUnsettled = (
   judgedBatch.settled.opened.push({...unsettledEntryOf(judgedBatch.flow, row, {kind, target, attempt: row.attempt}), ...more})
 }
 
-/** Returns the row's unsettled entry, as the ledger stores it. */
 export const unsettledEntryOf = (
   flow: CompiledFlow,
   row: ImportRow,
@@ -266,6 +261,5 @@ const closeUnsettled = (judgedBatch: JudgedBatch, row: ImportRow) => {
   row.open = false
 }
 
-/** Logs one entry under the row's current attempt, and counts the row by this outcome instead of its last one. */
 const logAttempt = (judgedBatch: JudgedBatch, row: ImportRow, outcome: OutcomeName, logDetails: LogDetails) =>
   logOutcome(judgedBatch, row, outcome, {...logDetails, attempt: row.attempt})

@@ -11,14 +11,13 @@ import type {CompiledSubformFlow} from './record-order.ts'
 import type {EndReason} from './subform-group.ts'
 import type {ReplaceUnit} from './subform-verdict.ts'
 
-/** A subform group that can be written, because it has a parent record. */
 export type ParentedGroup = SubformGroup & {parent: NonNullable<SubformGroup['parent']>}
 
 export type ReadyPack = {
   units: Map<ParentedGroup, ReplaceUnit>
   /** Groups that cannot be written and end without being sent. */
   over: {group: ParentedGroup; why: EndReason}[]
-  /** The wait in ms before the groups that other holders block are tried again. Null: the remaining groups are tried without a wait. */
+  /** The wait in ms before the groups whose records other holders reserved are tried again. Null: the remaining groups are tried without a wait. */
   waitMs: number | null
 }
 
@@ -27,8 +26,8 @@ const recordsAtOnce = 100
 /** The limit on concurrent reads of records for one request. The request waits until all its reads have ended. */
 export const readsAtOnce = 30
 /**
- * The time in ms for which rows that were read count as current. Older rows may have changed and are read again. The first number is
- * multiplied by the round, up to the second number.
+ * For how many ms rows that were read may be used. Older rows may have changed and are read again. The first number is multiplied by the
+ * round, up to the second number.
  */
 const [freshMs, longestFreshMs] = [5_000, 30_000]
 const heldElsewhereMs = 1_000
@@ -38,7 +37,7 @@ export const holdSecondsOf = ({config}: Pick<Context, 'config'>) => 2 * config.C
 
 export const holderOf = ({run, lease}: Pick<Context, 'run' | 'lease'>) => ({run: run.no, fence: lease.fence})
 
-/** Returns the first groups that fit into one request, at least one. `reads`: the most records whose rows must be read. */
+/** Returns the first groups that fit into one request, at least one. `reads`: the maximum number of records whose rows must be read. */
 export const selectFitting = (flow: CompiledSubformFlow, groups: ParentedGroup[], reads = readsAtOnce): ParentedGroup[] => {
   let [rows, read] = [0, 0]
   const past = groups.findIndex((group, at) => {
@@ -50,8 +49,8 @@ export const selectFitting = (flow: CompiledSubformFlow, groups: ParentedGroup[]
 }
 
 /**
- * Whether the record may hold rows. A record that this run created holds none, unless creates include rows of this flow, or rows for it were
- * sent before.
+ * Whether the record may have subform rows. A record that this run created has none, unless creates include rows of this flow, or rows of
+ * the group were sent before.
  */
 const holdsRows = ({subform}: CompiledSubformFlow, {parent, rows}: ParentedGroup) =>
   !parent.isMade || Boolean(subform.nested) || rows.some(({open}) => open)
@@ -117,7 +116,7 @@ const readReplaceUnit = async (
 const failed = ({code, error}: {code: string; error: string}): EndReason => ({outcome: 'failed', code, message: error})
 
 /**
- * Reads the rows that the record holds. Returns how the group ends if the CRM refuses this record permanently or does not have it.
+ * Reads the subform rows of the record. Returns how the group ends if the CRM refuses this record permanently or does not have it.
  * `readWithRetry` handles all other failures.
  */
 const readHeld = async (ctx: Context, {module, subform}: CompiledSubformFlow, record: string, fields: string[]) => {

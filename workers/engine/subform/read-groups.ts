@@ -53,7 +53,7 @@ const addMember = (group: OpenGroup, parent: ParentRecord | null, member: Subfor
   if (parent?.isMade) group.parent!.isMade = true
 }
 
-/** Whether the group must be closed: it has too many rows for one request, or has `elementsAtOnce` rows, none of which are sent. */
+/** Whether the group must be closed: it has too many rows for one request, or `elementsAtOnce` rows that are not sent. */
 const isLarge = ({rows, members, isTooLarge, parent}: OpenGroup) =>
   isTooLarge || parent === null ? members.length >= elementsAtOnce : rows > elementsAtOnce
 

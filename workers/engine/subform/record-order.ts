@@ -5,12 +5,11 @@ import type {Context} from '../context.ts'
 import type {CompiledFlow, RowFailure} from '../model.ts'
 import {readChunks} from '../read/read-rows.ts'
 
-/** A compiled flow that fills a subform. */
 export type CompiledSubformFlow = CompiledFlow & {subform: NonNullable<CompiledFlow['subform']>}
 
 export const isSubform = (flow: CompiledFlow): flow is CompiledSubformFlow => Boolean(flow.subform)
 
-/** A row of the file with its parent record, or with how the row ends without one. */
+/** `parent`: the row's parent record. `end`: how the row ends if it has none. */
 export type OrderedSubformRow = Omit<FileRow, 'stored' | 'struck'> & {parent: ParentRecord | null; end: RowFailure | null}
 
 /**

@@ -18,7 +18,7 @@ export const listRowFields = async (db: Db, {connector, module}: {connector: str
 export const valuesOfRows = (fields: readonly ComparedField[], rows: readonly CrmRecord[]): FieldValues[] =>
   rows.map(row => Object.fromEntries(fields.flatMap(({apiName}) => (apiName in row ? [[apiName, row[apiName] ?? null]] : []))))
 
-/** Whether the rows hold the expected values, row by row. Undefined if a value cannot be compared and no other value differs. */
+/** Whether the rows have the expected values, row by row. Undefined if a value cannot be compared and no other value differs. */
 export const holdRows = (
   fields: readonly ComparedField[],
   rows: readonly CrmRecord[],

@@ -4,7 +4,6 @@ import type {CompiledFlow} from '../model.ts'
 import type {Op} from '../settle/verdict.ts'
 import type {ReplaceUnit} from './subform-verdict.ts'
 
-/** Returns the parent records whose rows are replaced. */
 const unitsOf = (ops: Op[]): ReplaceUnit[] => [...new Set(ops.flatMap(({unit}) => unit ?? []))]
 
 /** Counts records as the CRM does: a record with its subform rows counts once. */

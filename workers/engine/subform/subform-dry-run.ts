@@ -12,8 +12,8 @@ import type {ParentedGroup} from './pack.ts'
 import type {CompiledSubformFlow} from './record-order.ts'
 
 /**
- * Plans groups in a dry run: stores their planned values, and logs their rows as planned, or as refused if the CRM would refuse them. Stops the
- * run at its row limit. Does not read the rows that the records hold, so the plan does not show them.
+ * Plans groups in a dry run: stores their planned values, and logs their rows as planned, or as refused if the CRM would refuse them. Stops
+ * the run at its row limit. Does not read the records' present rows, so the plan does not show them.
  */
 export const planGroups = async (ctx: Context, flow: CompiledSubformFlow, groups: ParentedGroup[]): Promise<void> => {
   const {run, planned} = ctx

@@ -3,7 +3,7 @@ import type {NewQuestion} from '../../../sql/questions.ts'
 import type {OutcomeName} from '../../../sql/run-log.ts'
 import {type ImportRow, isRow, type RowFailure} from '../model.ts'
 
-/** One row of a subform group. `isIn`: the row is in the row range of the run. */
+/** `isIn`: whether the row is in the row range of the run. */
 export type SubformGroupMember = {
   composed: ImportRow | RowFailure
   isIn: boolean
@@ -11,11 +11,10 @@ export type SubformGroupMember = {
   isOver: boolean
   /** The record to which an earlier run of the chain wrote the row, or null. */
   inherited: string | null
-  /** The last attempt and the counted outcome of a row that was nested in an unanswered create. */
+  /** For a row that was nested in an unanswered create: its last attempt and its counted outcome. */
   sent?: RowFailure['sent']
 }
 
-/** The end of a row that is not sent. */
 export type MemberEnd = {
   row: Pick<ImportRow, 'key' | 'number' | 'counted' | 'attempt' | 'notes'> & Partial<Pick<ImportRow, 'step'>>
   outcome: Extract<OutcomeName, 'failed' | 'skipped' | 'inherited' | 'unanswered'>
@@ -30,17 +29,15 @@ export type GroupVerdict = {
   /** The rows to write, all of them or none. */
   rows: ImportRow[]
   ends: MemberEnd[]
-  /** The number of rows that the flow's filter excludes. */
   filtered: number
-  /** The rows with unmapped cells. */
   unmapped: Pick<ImportRow, 'unmapped'>[]
 }
 
 /**
- * Decides what happens to the rows of one record. The written rows replace all rows of the record, so all are written or none. None is written
- * if one row failed, waits for a user or is not in the run's row range. Rows that the filter or a rule excludes do not count. If an earlier
- * run of the chain wrote all rows of the record, or this run has ended them all, none is sent. Otherwise all are written, even rows that were
- * written before.
+ * Decides what happens to the rows of one record. They replace all rows of the record, so all are written or none. None is written if one
+ * row failed, waits for a user or is not in the run's row range; rows that the filter or a rule excludes are ignored. None is sent if an
+ * earlier run of the chain wrote all of them, or this run has ended all of them. Otherwise all are written, even rows that were written
+ * before.
  */
 export const judgeGroup = (record: string, members: SubformGroupMember[]): GroupVerdict => {
   const meant = selectRecordRows(members)
@@ -50,11 +47,10 @@ export const judgeGroup = (record: string, members: SubformGroupMember[]): Group
   const judged = judgeEach(members)
   const open = members.some(({composed, isOver}) => isRow(composed) && !isOver)
   if (!why) return {...judged, rows: open ? rows : []}
-  const ends = members.flatMap(({composed, isIn, isOver}) => (isRow(composed) && isIn && !isOver ? [endOf(composed, why)] : []))
-  return {...judged, rows: [], ends: [...judged.ends, ...ends]}
+  return {...judged, rows: [], ends: [...judged.ends, ...endAll(listOpenRows(members), why)]}
 }
 
-/** Returns the rows that the record must hold. Rows that were left out on purpose are not among them. */
+/** Returns the rows that the record must have, without rows that were left out on purpose. */
 export const selectRecordRows = (members: SubformGroupMember[]): SubformGroupMember[] =>
   members.filter(({composed}) => isRow(composed) || blocksReplace(composed))
 
@@ -69,13 +65,16 @@ export const judgeEach = (members: SubformGroupMember[]): GroupVerdict => {
 /** Judges a part of the rows of a record that has more rows than one request takes. */
 export const judgeTooMany = (members: SubformGroupMember[]): GroupVerdict => {
   const judged = judgeEach(members)
-  const ends = members.flatMap(({composed, isIn, isOver}) => (isRow(composed) && isIn && !isOver ? [endOf(composed, tooMany)] : []))
-  return {...judged, ends: [...judged.ends, ...ends]}
+  return {...judged, ends: [...judged.ends, ...endAll(listOpenRows(members), tooMany)]}
 }
 
+/** Returns the composed rows in the row range that have no final outcome yet. */
+const listOpenRows = (members: SubformGroupMember[]): ImportRow[] =>
+  members.flatMap(({composed, isIn, isOver}) => (isRow(composed) && isIn && !isOver ? [composed] : []))
+
 /**
- * Whether a row that cannot be written also prevents the writing of the other rows of its record. A row that was excluded on purpose does
- * not. A failed row or one with a question does, because it is still to be written.
+ * Whether a row that cannot be written also prevents the writing of the other rows of its record. True for a failed row and a row with a
+ * question, because it is still to be written. False for a row that was excluded on purpose.
  */
 const blocksReplace = ({end, question: asks}: RowFailure) => end === undefined || asks !== undefined
 
@@ -123,9 +122,14 @@ const endOf = (row: ImportRow, {outcome, code, message}: EndReason): MemberEnd =
   target: null,
 })
 
-/** Ends rows that cannot be sent. A row that was sent before without an answer ends as unanswered, because it may exist. */
+/**
+ * Ends rows that cannot be sent. A row that this run sent without an answer ends as unanswered, because it may exist. A row that has ended in
+ * this run, for example as updated, keeps its outcome.
+ */
 export const endAll = (rows: ImportRow[], why: EndReason): MemberEnd[] =>
-  rows.map(row => endOf(row, row.attempt > 0 ? {...why, outcome: 'unanswered', message: `${SENT_BEFORE}: ${why.message}`} : why))
+  rows
+    .filter(({open, counted}) => open || counted === null)
+    .map(row => endOf(row, row.attempt > 0 ? {...why, outcome: 'unanswered', message: `${SENT_BEFORE}: ${why.message}`} : why))
 
 const SENT_BEFORE = 'The rows were sent and not answered, so they may exist. They could not be sent again'
 

@@ -30,7 +30,7 @@ import type {ReplaceUnit} from './subform-verdict.ts'
  */
 const lanes = 4
 const endsTogether = 500
-/** The longest sleep in ms, so that a stop of the run is noticed within this time. */
+/** The maximum sleep in ms. A longer wait is split, so that a stop of the run is noticed. */
 const longestSleepMs = 1_000
 
 type SubformPipeline = {
@@ -44,7 +44,6 @@ type SubformPipeline = {
   resending: Set<ParentedGroup>
   /** Groups that may have been sent. */
   inFlight: Set<ParentedGroup>
-  /** The number of consecutive requests without any answer of the CRM. */
   silentBatches: number
   failure: {error: unknown} | null
 }
@@ -88,7 +87,6 @@ const openSubformPipeline = async (ctx: Context, flow: CompiledSubformFlow): Pro
   failure: null,
 })
 
-/** Processes all groups. Returns how many rows the filter excludes, and the unmapped cells. */
 const processGroups = async (pipeline: SubformPipeline, groups: ReturnType<typeof readSubformGroups>): Promise<GroupCounts> => {
   let filtered = 0
   const unmapped = openUnmappedCount(pipeline.flow)
@@ -185,7 +183,7 @@ const processGroup = async (pipeline: SubformPipeline, groups: ParentedGroup[]):
 const emptySendResult: SubformSendResult = {done: [], again: [], ending: null}
 
 /**
- * Sends groups again in a separate step, after a delay. Their rows already count towards the row limit. `resending` holds the groups, so that
+ * Sends groups again in a separate step, after a delay. Their rows already count towards the row limit. While groups are in `resending`,
  * other groups wait for them at the limit.
  */
 const resendGroups = (pipeline: SubformPipeline, groups: ParentedGroup[]) => {
@@ -211,7 +209,7 @@ const releaseGroups = async ({ctx, inFlight}: SubformPipeline, groups: ParentedG
   await releaseLocks(ctx, parents)
 }
 
-/** Releases reservations. If the release fails, they expire. */
+/** If the release fails, the reservations expire. */
 const releaseLocks = (ctx: Context, parents: string[]) =>
   releaseParents(ctx.db, {holder: holderOf(ctx), parents}).catch(err => ctx.log.warn({err}, 'could not release reserved records'))
 
@@ -245,7 +243,7 @@ const sendGroups = async (pipeline: SubformPipeline, units: Map<ParentedGroup, R
     answered.filter(([{rows}]) => (next.get(rows[0]!) === 'again') === is).map(([group]) => group),
   ) as [ParentedGroup[], ParentedGroup[]]
   const over = done.map(({parent}) => parent.recordId)
-  // Some of these groups ended as unanswered. The statement keeps a record reserved if `loseParents` marked it.
+  // Some of these groups ended as unanswered. A record that `loseParents` marked stays reserved.
   if (over.length) await releaseLocks(ctx, over)
   return {done, again, ending}
 }

@@ -18,15 +18,15 @@ export type ReplaceUnit = {
   /** The row key of the parent, under which its rows are counted. */
   parent: string
   keys: string[]
-  /** The rows that the record held at `readAt`. */
+  /** The rows that the record had at `readAt`. */
   held: CrmRecord[]
-  /** The ids of these rows, which the request removes. */
+  /** The ids of the rows in `held`, which the request removes. */
   deletes: string[]
-  /** The rows that an undo writes. Otherwise, the rows of the batch are written. */
+  /** The rows that an undo writes. Absent: the rows of the batch are written. */
   adds?: Record<string, unknown>[]
   /** When the rows in `held` were read, in monotonic ms. */
   readAt: number
-  /** The time in ms after `readAt` for which the ids count as current. */
+  /** For how many ms after `readAt` the ids may be used. */
   freshMs: number
   /** Whether the last call was not answered and may still change the rows. */
   isLost: boolean

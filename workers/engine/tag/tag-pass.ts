@@ -14,7 +14,7 @@ const rowBytes = 100
 
 type CompiledTagFlow = CompiledFlow & {tags: string[]}
 
-/** Compiles the flow's tag pass. Returns null if the flow names no tags. */
+/** Returns null if the flow names no tags. */
 export const compileTagFlow = (snapshotFlow: SnapshotFlow, input: CompileFlowInput): CompiledTagFlow | null => {
   const {tags = []} = snapshotFlow.flow
   if (tags.length === 0) return null

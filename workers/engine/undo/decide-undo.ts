@@ -19,9 +19,9 @@ export type UndoPlan =
   | {do: 'delete' | 'undelete'; kept: KeptField[]}
 
 /**
- * The facts for a decision. `writtenAt`: when the CRM last changed the record for the run, in ms; null if unknown. `user`: the connection's
- * CRM user. `wasSent`: this undo has already sent its write, which was not answered. `isForced`: created records are deleted even if they
- * were changed since. `rowFields`: the fields of subform rows.
+ * `writtenAt`: when the CRM last changed the record for the run, in ms; null if unknown. `user`: the connection's CRM user. `wasSent`: this
+ * undo has already sent its write, which was not answered. `isForced`: created records are deleted even if they were changed since.
+ * `rowFields`: the fields of subform rows.
  */
 export type UndoFacts = {
   record: CrmRecord | undefined
@@ -64,8 +64,8 @@ const ended = (wasSent: boolean, code: 'RESTORED' | 'DELETED', message: string, 
   wasSent ? {do: 'done', code, kept} : skip('UNCHANGED', message, kept)
 
 /**
- * Whether the record was not changed since the run's last write. A record from the recycle bin keeps the user who changed it last, so only the
- * time of that change counts.
+ * Whether the record was not changed since the run's last write. A record from the recycle bin keeps the user who changed it last, so only
+ * the time of the change is compared.
  */
 const isUntouched = ({isReturned}: UndoRecord, record: CrmRecord, {writtenAt, user}: UndoFacts): boolean => {
   if (isReturned) return writtenAt !== null && Date.parse(String(record.Modified_Time)) <= writtenAt
@@ -77,20 +77,23 @@ const isUntouched = ({isReturned}: UndoRecord, record: CrmRecord, {writtenAt, us
 export const isLastChangedBy = ({Modified_By: by, Modified_Time: at}: CrmRecord, user: string, until = Number.POSITIVE_INFINITY) =>
   idOf(by) === user && Date.parse(String(at)) <= until
 
-const decideFields = ({flow, before, sent}: UndoRecord, record: CrmRecord, wasSent: boolean): UndoPlan => {
+const decideFields = ({flow, before, sent, sentEarlier}: UndoRecord, record: CrmRecord, wasSent: boolean): UndoPlan => {
   const payload: FieldValues = {}
   const kept: KeptField[] = []
+  let isRestored = false
   for (const name of Object.keys(sent)) {
     const field = flow.module.fields.find(({apiName}) => apiName === name)
     const now = field && wholeFormOf(field, record[name])
-    const [was, ours] = [field && wholeFormOf(field, before[name]), field && formOf(field, sent[name])]
+    const was = field && wholeFormOf(field, before[name])
+    const isOurs = () => [sent, ...sentEarlier].some(values => name in values && now === formOf(field!, values[name]))
     if (now === undefined || was === undefined)
       kept.push({field: name, code: 'UNDO_UNKNOWN', message: `${name} was kept: its values cannot be compared`})
-    else if (now === was) continue
-    else if (now === ours) payload[name] = writable(before[name])
+    else if (now === was) isRestored = true
+    else if (isOurs()) payload[name] = writable(before[name])
     else kept.push({field: name, code: 'CHANGED_SINCE', message: `${name} was kept: ${describeChange(record)}`})
   }
   if (Object.keys(payload).length > 0) return {do: 'restore', payload, kept}
+  if (wasSent && isRestored) return {do: 'done', code: 'RESTORED', kept}
   const isChanged = kept.some(({code}) => code === 'CHANGED_SINCE')
   if (isChanged) return skip('CHANGED_SINCE', `The values were kept: ${describeChange(record)}`, kept)
   if (kept.length > 0) return skip('UNDO_UNKNOWN', 'The values cannot be compared, so they were kept', kept)
@@ -98,14 +101,15 @@ const decideFields = ({flow, before, sent}: UndoRecord, record: CrmRecord, wasSe
 }
 
 /**
- * Restores the rows of a record as a whole, and only if they are the rows that the run sent. A row counts as edited if it was modified after
- * it was created.
+ * Restores the rows of a record as a whole, and only if they are rows that the run sent. A row is edited if it was modified after it
+ * was created.
  */
-const decideRows = ({before, sent}: UndoRecord, record: CrmRecord, {rowFields, wasSent}: UndoFacts): UndoPlan => {
+const decideRows = ({before, sent, sentEarlier}: UndoRecord, record: CrmRecord, {rowFields, wasSent}: UndoFacts): UndoPlan => {
   const [field] = Object.keys(before) as [string]
-  const [rows, was, ours] = [record[field] as CrmRecord[], before[field] as FieldValues[], sent[field] as FieldValues[]]
+  const [rows, was] = [record[field] as CrmRecord[], before[field] as FieldValues[]]
   if (holdRows(rowFields, rows, was)) return ended(wasSent, 'RESTORED', 'The record already holds the rows of before')
-  const isOurs = rows.some(isEditedRow) ? false : holdRows(rowFields, rows, ours)
+  const held = [sent, ...sentEarlier].map(values => holdRows(rowFields, rows, values[field] as FieldValues[]))
+  const isOurs = rows.some(isEditedRow) ? false : held.includes(true) || (held.includes(undefined) ? undefined : false)
   if (isOurs) return {do: 'replace', field, rows: was.map(values => mapValues(values, writable)), kept: []}
   const code = isOurs === undefined ? ('UNDO_UNKNOWN' as const) : ('CHANGED_SINCE' as const)
   const why = isOurs === undefined ? 'their values cannot be compared' : describeChange(record)

@@ -15,14 +15,12 @@ import type {NextStep, Op} from '../settle/verdict.ts'
 import {decideUndo, isLastChangedBy, STAMPS, type UndoPlan} from './decide-undo.ts'
 import {imageOfRows, readRowRecords, releaseRecords, reserveRecords, unitOf} from './undo-rows.ts'
 import type {UndoRecord, UndoSource} from './undo-source.ts'
-import {keepWrittenAt, logDone, logKept, type UndoRow} from './undo-verdict.ts'
+import {keepReturned, keepWrittenAt, logDone, logKept, type UndoRow} from './undo-verdict.ts'
 
 export type UndoPass = {ctx: Context; source: UndoSource; window: RowWindow}
 
-/** The kind of batch for each plan that writes. */
 const KINDS = {restore: 'update', replace: 'replace', delete: 'delete', undelete: 'undelete'} as const satisfies Record<string, BatchKind>
 
-/** Makes the row of a record for a batch. The row does not count towards the row limit. */
 export const rowOf = (no: number, undone: UndoRecord): UndoRow => {
   const [{key, number}] = undone.rows as [UndoRecord['rows'][number]]
   return {
@@ -60,7 +58,7 @@ export const undoBatch = async (pass: UndoPass, rows: UndoRow[]): Promise<void> 
   }
 }
 
-/** Reads, decides, and writes once. Returns the rows to read again. */
+/** Returns the rows to read again. */
 const undoOnce = async (pass: UndoPass, rows: UndoRow[]): Promise<UndoRow[]> => {
   const readAt = performance.now()
   const records = await readRecords(pass, rows)
@@ -70,7 +68,7 @@ const undoOnce = async (pass: UndoPass, rows: UndoRow[]): Promise<UndoRow[]> => 
   return writes.length > 0 ? write(pass, writes, {plans, records, readAt}) : []
 }
 
-/** Undoes subform rows while their records are reserved. Returns also the rows whose record another run has reserved. */
+/** Undoes subform rows while their records are reserved. Also returns the rows whose record another run has reserved. */
 const undoReserved = async (pass: UndoPass, rows: UndoRow[]): Promise<UndoRow[]> => {
   const reserved = await reserveRecords(pass.ctx, rows)
   let again = new Set<UndoRow>()
@@ -112,7 +110,7 @@ const resumeRows = async (pass: UndoPass, rows: UndoRow[]): Promise<UndoRow[]> =
 type UndoneRow = UndoRecord['rows'][number]
 const nameOf = ({module, key}: Pick<UndoneRow, 'module' | 'key'>) => `${module} ${key}`
 
-/** Finds how an earlier owner settled these rows. Rows of an external engine are found by key, because they need not have numbers. */
+/** Finds how an earlier owner settled these rows. Rows of an external engine are found by key, because they may have no number. */
 const findEnds = async ({ctx: {db, run}, source}: UndoPass, rows: UndoneRow[]) => {
   const isExternal = source.run.snapshotNo === null
   const ends = new Map<string, {outcome: number; attempt: number}>()
@@ -130,7 +128,7 @@ const findEnds = async ({ctx: {db, run}, source}: UndoPass, rows: UndoneRow[]) =
   return ends
 }
 
-/** Waits until the CRM can no longer execute earlier writes of these records, so that a read shows the result of these writes. */
+/** Waits until the CRM can no longer execute earlier writes of these records, so that a read shows their result. */
 const waitForLateUpdates = async ({ctx}: UndoPass, rows: UndoRow[]) => {
   if (ctx.run.dryRun) return
   const waitMs = Math.max(...rows.map(({undone}) => ctx.lateUpdates.waitMs(undone.recordId, '')))
@@ -169,7 +167,7 @@ const decide = async ({ctx, source}: UndoPass, rows: UndoRow[], records: Map<str
 }
 
 /**
- * Sets `row.creator` of rows that restore values: `firstChain` and the module of the record. Sets null if that chain did not write the record,
+ * Sets `row.creator` of rows that restore values: `firstChain` and the module of the record. Null if that chain did not write the record,
  * or if the record was changed after the chain's last write.
  */
 const findCreators = async ({db, connection}: Context, {firstChain: chain, flows}: UndoSource, rows: UndoRow[], records: Records) => {
@@ -199,7 +197,9 @@ const settlePlans = async ({ctx, window}: UndoPass, plans: Plans, records: Map<s
     else if (plan.do === 'done') {
       logDone(settled, row, plan.code)
       const record = records.get(row.undone.recordId)
-      if (record && isLastChangedBy(record, ctx.connection.connector.crmUserId)) keepWrittenAt(settled, row, String(record.Modified_Time))
+      if (row.undone.effect === 'undelete') keepReturned(settled, row, String(record!.Modified_Time))
+      else if (record && isLastChangedBy(record, ctx.connection.connector.crmUserId))
+        keepWrittenAt(settled, row, String(record.Modified_Time))
     } else if (ctx.run.dryRun) {
       logDone(settled, row, plan.do === 'delete' ? 'DELETED' : 'RESTORED', 'planned')
       if (plan.do === 'restore') values.push(...planValues(row, plan.payload, records.get(row.undone.recordId)))
@@ -220,7 +220,7 @@ const planValues = ({undone}: UndoRow, payload: Record<string, unknown>, record:
 
 type Decided = {plans: Plans; records: Map<string, CrmRecord>; readAt: number}
 
-/** Stores the before images and sends one batch. Returns the rows to read again. */
+/** Stores the before images, then sends one batch. Returns the rows to read again. */
 const write = async ({ctx, source, window}: UndoPass, rows: UndoRow[], {plans, records, readAt}: Decided): Promise<UndoRow[]> => {
   const [first] = rows as [UndoRow]
   const kind = KINDS[(plans.get(first) as UndoPlan & {do: keyof typeof KINDS}).do]
@@ -251,10 +251,7 @@ const write = async ({ctx, source, window}: UndoPass, rows: UndoRow[], {plans, r
 export const isStrict = ({connection}: Pick<Context, 'connection'>) =>
   connection.unmodifiedSince === 'whole' || connection.unmodifiedSince === 'record'
 
-/**
- * Returns the latest `Modified_Time` of these records, in ms. An edit of any of them after the read has a later time, unless it is of the
- * same second.
- */
+/** Returns the latest `Modified_Time` of these records, in ms. An edit after the read has a later time, unless it happens in the same second. */
 const findNewest = (rows: UndoRow[], records: Map<string, CrmRecord>) =>
   Math.max(...rows.map(({undone}) => Date.parse(String(records.get(undone.recordId)?.Modified_Time))))
 
@@ -271,7 +268,14 @@ const keepImages = async ({images}: Context, source: UndoSource, rows: UndoRow[]
         const place = {row: number, key, flow: undone.flow.no, module: undone.flow.module.no, recordId: undone.recordId}
         const before = Object.fromEntries(Object.keys(payload).map(name => [name, record?.[name] ?? null]))
         const values = undone.effect === 'rows' ? imageOfRows(fieldsOf(source, undone), row, record!) : {before, sent: payload}
-        return {...place, phase: 'write' as const, ...values, ...(undone.effect === 'delete' && {sent: null})}
+        const undoneRows = undone.rows.map(({counted: _, ...one}) => one)
+        return {
+          ...place,
+          phase: 'write' as const,
+          ...values,
+          ...(undone.effect === 'delete' && {sent: null}),
+          ...(undoneRows.length > 1 && {undoneRows}),
+        }
       }),
   )
 }

@@ -14,7 +14,7 @@ import type {ReplaceUnit} from '../subform/subform-verdict.ts'
 import type {UndoRow} from './undo-verdict.ts'
 
 const longestWaitMs = 1_000
-/** The time in ms for which rows that were read count as current. */
+/** For how many ms rows that were read may be used. */
 const freshMs = 10_000
 
 /**
@@ -44,7 +44,7 @@ export const releaseRecords = async (ctx: Context, rows: UndoRow[], unanswered: 
   ]).catch(err => ctx.log.warn({err}, 'could not release reserved records'))
 }
 
-/** Reads the records with the rows of their subform field. Absent records are left out. */
+/** Reads the records with the rows of their subform field. The map has no entry for an absent record. */
 export const readRowRecords = async (ctx: Context, rows: UndoRow[], fields: readonly ComparedField[]): Promise<Map<string, CrmRecord>> => {
   const [{undone}] = rows as [UndoRow]
   const {module, subform} = undone.flow as CompiledSubformFlow
@@ -63,7 +63,6 @@ const stamps = ['Created_Time', 'Modified_Time']
 
 type UnitInput = {at: number; held: CrmRecord[]; adds: FieldValues[]; readAt: number}
 
-/** Makes the request part that replaces the rows of one record. */
 export const unitOf = ({undone: {recordId}, key}: UndoRow, {at, held, adds, readAt}: UnitInput): ReplaceUnit => ({
   at,
   record: recordId,
@@ -77,7 +76,6 @@ export const unitOf = ({undone: {recordId}, key}: UndoRow, {at, held, adds, read
   isLost: false,
 })
 
-/** Returns the before image for a replacement of a record's rows: the rows it holds, the rows to send, and which rows are undone. */
 export const imageOfRows = (fields: readonly ComparedField[], {undone, payload}: UndoRow, record: CrmRecord) => {
   const {field} = (undone.flow as CompiledSubformFlow).subform
   return {

@@ -3,7 +3,7 @@ import {openRowSort} from '../../../shared/runs/results/row-sort.ts'
 import {type BeforeImage, type FieldValues, readImages} from '../../../shared/runs/undo/before-image.ts'
 import {findImageSeal, type ImageSeal} from '../../../shared/runs/undo/image-key.ts'
 import {findRun, type Run} from '../../../sql/runs.ts'
-import {listDeletedRows, listMadeRows, listReturnedRows, listRowsOfMade, listUnknownRows} from '../../../sql/undo.ts'
+import {listDeletedRows, listMadeRows, listReturnedRows, listRowsOfMade, listUnknownRows, listWrittenPlaces} from '../../../sql/undo.ts'
 import {compileFlows} from '../compose/compiled-flow.ts'
 import type {Context} from '../context.ts'
 import {openMarks} from '../edits/record-marks.ts'
@@ -14,7 +14,6 @@ import {isSubform} from '../subform/record-order.ts'
 import {listRowFields} from '../subform/row-values.ts'
 import {listExternalFlows} from './external-flows.ts'
 
-/** A row whose record is undone, with the outcome under which it is counted. */
 type UndoneRow = Pick<ImportRow, 'key' | 'number' | 'counted'> & {flow: number; module: number}
 
 /**
@@ -25,7 +24,8 @@ export type UndoEffect = 'restore' | 'rows' | 'delete' | 'undelete' | 'unknown' 
 
 /**
  * One record to undo, combined from all rows of the run that wrote it. `before`: the first value of each field before the run. `sent`: the
- * last value that was sent. `marks`: the marks of the record before its first write. With the effect `rows`, `flow` is the flow of the rows.
+ * last value that was sent. `sentEarlier`: the values of earlier rows; the record still has one of them if the CRM refused the last. `marks`:
+ * the marks of the record before its first write. With the effect `rows`, `flow` is the flow of the subform rows.
  */
 export type UndoRecord = {
   flow: CompiledFlow
@@ -34,12 +34,13 @@ export type UndoRecord = {
   rows: UndoneRow[]
   before: FieldValues
   sent: FieldValues
+  sentEarlier: FieldValues[]
   marks: string | undefined
   /** Whether the undone run took the record out of the recycle bin, so that deleting it again is the undo. */
   isReturned: boolean
 }
 
-/** The undone run, and what is needed to read and undo its writes. */
+/** `run` and `chain`: the undone run and its retry chain. */
 export type UndoSource = {
   run: Run
   chain: number
@@ -47,7 +48,6 @@ export type UndoSource = {
   firstChain: number | null
   seal: ImageSeal
   flows: CompiledFlow[]
-  /** The effects that each pass undoes, in the order of the passes. */
   passes: UndoEffect[][]
   /** The row fields of each subform flow, by the number of its module. */
   rowFields: ReadonlyMap<number, ComparedField[]>
@@ -64,7 +64,7 @@ export const openUndoSource = async (ctx: Context): Promise<UndoSource> => {
     })
   const flows = run.snapshotNo === null ? await listExternalFlows(db, run) : compileFlows(await readSnapshot(db, run.snapshotNo))
   await openMarks(ctx, flows)
-  // Links are restored before the deletes of the records that they name. The undo of an undo first brings these records back.
+  // Links are restored before the records to which they point are deleted. The undo of an undo first restores these records.
   const writes: UndoEffect[][] =
     run.undoOf === null
       ? [
@@ -144,8 +144,12 @@ async function* tracesOf({db, storage}: Context, source: UndoSource): AsyncGener
     yield* run.undoOf === null ? named('deleted', listDeletedRows) : named('returned', listReturnedRows)
     return
   }
-  for await (const {at, images} of readImages({db, storage}, {run: run.no, seal}))
-    yield images.map((image, n) => ({rank: rankOf(moduleOf(image)), recordId: image.recordId, at: at + n, kind: 'image', image}))
+  for await (const {at, images} of readImages({db, storage}, {run: run.no, seal})) {
+    const refused = run.undoOf === null && run.snapshotNo !== null ? await findRefused(db, chain, images) : new Set()
+    yield images.flatMap((image, n) =>
+      refused.has(image) ? [] : [{rank: rankOf(moduleOf(image)), recordId: image.recordId, at: at + n, kind: 'image', image}],
+    )
+  }
   if (run.undoOf !== null) return
   yield* named('made', listMadeRows)
   for (const {module, subform} of subforms) {
@@ -171,12 +175,19 @@ async function* tracesOf({db, storage}: Context, source: UndoSource): AsyncGener
     }))
 }
 
+/** Returns the images of updates that the CRM refused, or that were not sent. The values of their records are not the run's. */
+const findRefused = async (db: Context['db'], chain: number, images: BeforeImage[]): Promise<Set<unknown>> => {
+  const updates = images.filter(({phase, subform}) => phase === 'write' && !subform)
+  const written = new Set(await listWrittenPlaces(db, {chain, rows: updates}))
+  return new Set(updates.filter((_, at) => !written.has(at + 1)))
+}
+
 type NamedRow = {module: number; key: string; recordId: string}
 
 const imageOf = ({flows}: UndoSource, {module, key, recordId}: NamedRow): BeforeImage => {
   const end = key.lastIndexOf('.')
   const flow = flows.find(({id}) => id === key.slice(0, end)) ?? flows.find(one => one.module.no === module)!
-  // The key of an external row has any form.
+  // The key of an external row can have any form, so it gives no row number.
   return {row: flow.no === 0 ? 0 : Number(key.slice(end + 1)), key, flow: flow.no, module, recordId, phase: 'write', before: {}, sent: {}}
 }
 
@@ -207,7 +218,7 @@ const splitTraces = (traces: Trace[]): Trace[][] =>
   traces.some(({kind}) => kind === 'made') ? [traces] : [...Map.groupBy(traces, ({image}) => image.subform?.field).values()]
 
 const fold = ({flows}: UndoSource, traces: Trace[]): UndoRecord => {
-  // If two owners stored an image of the same row and attempt, the later image counts.
+  // If two owners stored an image of the same row and attempt, the later image is used.
   const latest = new Map<string, Trace>()
   for (const trace of traces) {
     const {module, key, phase, attempt = ''} = trace.image
@@ -226,6 +237,7 @@ const fold = ({flows}: UndoSource, traces: Trace[]): UndoRecord => {
     rows: listUndoneRows(kept),
     before: Object.assign({}, ...images.map(({before}) => before).reverse()),
     sent: Object.assign({}, ...images.map(({sent}) => sent ?? {})),
+    sentEarlier: images.slice(0, -1).map(({sent}) => sent ?? {}),
     marks: images[0]?.marks,
     isReturned: kept.some(({kind}) => kind === 'returned'),
   }
@@ -233,8 +245,8 @@ const fold = ({flows}: UndoSource, traces: Trace[]): UndoRecord => {
 
 /** Lists each row once. The first row is a row of `UndoRecord.flow`; rows nested in a created record come last. */
 const listUndoneRows = (traces: Trace[]): UndoneRow[] => {
-  const rows = traces.flatMap(({image: {key, row, flow, module, subform}}) =>
-    (subform?.rows ?? [{key, number: row}]).map(({key, number}): UndoneRow => ({key, number, flow, module, counted: null})),
+  const rows = traces.flatMap(({image: {key, row, flow, module, subform, undoneRows}}) =>
+    (undoneRows ?? subform?.rows ?? [{key, number: row}]).map((one): UndoneRow => ({flow, module, ...one, counted: null})),
   )
   return [...new Map(rows.map(row => [`${row.module} ${row.key}`, row])).values()]
 }

@@ -14,8 +14,8 @@ import type {UndoRecord} from './undo-source.ts'
 
 /**
  * A record to undo, as the row of a batch. `no`: its position in the undo. `conflicts`: how often the CRM refused the restore because a
- * record of the batch changed. `creator`: the chain and module under which an earlier run may have created the record. Null: that chain did not
- * write the record, or the record was changed since the chain's last write.
+ * record of the batch changed. `creator`: the chain and module under which an earlier run may have created the record; null if that chain
+ * did not write the record, or the record was changed since the chain's last write.
  */
 export type UndoRow = ImportRow & {
   no: number
@@ -25,7 +25,7 @@ export type UndoRow = ImportRow & {
   creator?: {chain: number; module: number} | null
 }
 
-/** The number of conflicts of a record at which its restore counts as refused. After fewer, the record is read and decided again. */
+/** The number of conflicts of a record at which its restore ends as refused. After fewer, the record is read and decided again. */
 const mostConflicts = 10
 
 type UndoBatch = {flow: CompiledFlow; settled: SettlementParts; patienceMs: number; lateUpdates: Pick<LateUpdates, 'add'>}
@@ -92,12 +92,11 @@ export const keepWrittenAt = (settled: SettlementParts, {creator, undone: {recor
 /**
  * Stores the record that returned from the recycle bin. An undo of this undo can then delete it again, if the record was not changed since.
  */
-const keepReturned = (settled: SettlementParts, {key, undone}: UndoRow, writtenAt: string | null | undefined) => {
+export const keepReturned = (settled: SettlementParts, {key, undone}: UndoRow, writtenAt: string | null | undefined) => {
   const {recordId, flow} = undone
   settled.kept.push({module: flow.module.no, key, recordId, how: HOW.undeleted, matchKey: null, writtenAt})
 }
 
-/** Logs that nothing is done with the record. */
 export const logKept = (settled: SettlementParts, undo: UndoRow, {code, message}: {code: string; message: string}) => {
   const {undone} = undo
   logUndone(settled, undo, 'skipped', {code, message})

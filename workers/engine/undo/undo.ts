@@ -17,8 +17,8 @@ const recordsAtOnce = 100
 const batchesPerSlot = 2
 
 /**
- * Whether one request, of at most `readsAtOnce` records, has room for the subform rows of another record. Adds up the rows that the run sent
- * and the rows to restore. The record holds no other rows, because only unedited rows are replaced.
+ * Whether one request, of at most `readsAtOnce` records, has room for the subform rows of another record. Adds up the rows that the run
+ * sent and the rows to restore. The record has no other rows, because only unedited rows are replaced.
  */
 const fitsRows = (batch: UndoRow[], record: UndoRecord) =>
   batch.length < readsAtOnce &&

@@ -9,9 +9,9 @@ import {type ComparedField, formOf, isEqual, wholeFormOf} from '../match/compare
 export type RecordTraces = {isByOther: boolean; isTouched: boolean}
 
 /**
- * Compares a sent value with the value that was read; `uncompared` if either has no comparable form. A different value is `changed` if another
- * user changed the record last. Otherwise it is `truncated` if it is a prefix, and `coerced` if it is another form of the sent value. Any other
- * value is `changed` if the record was touched, else `coerced`, because only the CRM can have replaced it.
+ * Compares a sent value with the value that was read; `uncompared` if either has no comparable form. A different value is `changed` if
+ * another user changed the record last. Otherwise it is `truncated` if it is a prefix, and `coerced` if it is another form of the sent
+ * value. Any remaining value is `changed` if the record was touched, else `coerced`, because only the CRM can have replaced it.
  */
 export const classifyValue = (
   field: ComparedField,

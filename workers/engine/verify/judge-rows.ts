@@ -18,29 +18,28 @@ export const STAMPS = ['Modified_Time', 'Modified_By']
 /** The counts and differences that were found when rows were read back. `marks`: the new marks of their records. */
 export type Findings = {fields: FieldCounts[]; rows: RowCounts; differences: Difference[]; marks: ReadMarks[]}
 
-/** The counts of each field, by flow and by name. */
+/** By flow, then by field name. */
 type CountsByFlow = Map<number, Map<string, FieldCounts>>
 /**
- * `byRow`: the differences of a row found so far, in both phases. The key names flow, row and record. Has only rows whose flow stores marks and
- * whose record no other user changed last.
+ * `read`: the differing values of each record, by module and id. Only records whose flows store marks, and that no other user changed last.
  */
-type OpenFindings = Omit<Findings, 'fields'> & {counts: CountsByFlow; byRow: Map<string, Difference[]>}
+type OpenFindings = Omit<Findings, 'fields' | 'marks'> & {counts: CountsByFlow; read: Map<string, ReadRecord>}
+type ReadRecord = {flow: CompiledFlow; recordId: string; values: Record<string, unknown>}
 
 /**
  * Compares the sent values of rows with the records that were read. The caller omits values that a later row of the run wrote. `user`: the
  * connection's CRM user.
  */
-export const judgeRows = (flowOf: FlowOf, user: string, read: readonly ReadRows[]): Findings => {
+export const judgeRows = (flowOf: FlowOf, user: string, parts: readonly ReadRows[]): Findings => {
   const findings: OpenFindings = {
     counts: new Map(),
     rows: {rows: 0, coerced: 0, changed: 0, missing: 0, unread: 0},
     differences: [],
-    marks: [],
-    byRow: new Map(),
+    read: new Map(),
   }
-  for (const {rows, records} of read) for (const row of rows) judgeRow(findings, {flow: flowOf(row), user, row, records})
-  const {counts, byRow: _, ...found} = findings
-  return {...found, fields: [...counts.values()].flatMap(fields => [...fields.values()])}
+  for (const {rows, records} of parts) for (const row of rows) judgeRow(findings, {flow: flowOf(row), user, row, records})
+  const {counts, read: records, ...found} = findings
+  return {...found, fields: [...counts.values()].flatMap(fields => [...fields.values()]), marks: [...records.values()].map(marksOf)}
 }
 
 type JudgedRow = {flow: CompiledFlow; user: string; row: WrittenRow; records: ReadRows['records']}
@@ -57,16 +56,16 @@ const judgeRow = (findings: OpenFindings, {flow, user, row, records}: JudgedRow)
     const result = records === null ? 'uncompared' : value ? resultOf(flow, name, value, traces!) : 'missing'
     countField(counts, {flow: row.flow, field: name}, result)
     if (result === 'as_sent' || result === 'uncompared') continue
-    const {sent: _, writtenAt: __, isSure: ___, ...place} = row
+    const {sent: _, writtenAt: __, isSure: ___, isSecond: ____, ...place} = row
     own.push({...place, field: name, result, sent, ...(record && {read: record[name] ?? null})})
   }
   findings.differences.push(...own)
-  rows.rows++
-  if (records === null) rows.unread++
-  else if (!record) rows.missing++
+  if (!row.isSecond) rows.rows++
+  if (!row.isSecond && records === null) rows.unread++
+  if (!row.isSecond && records && !record) rows.missing++
   if (own.some(({result}) => result === 'truncated' || result === 'coerced')) rows.coerced++
   if (own.some(({result}) => result === 'changed')) rows.changed++
-  if (record && !isOther) markRead(findings, flow, row, own)
+  if (record && !isOther) noteRead(findings, flow, row, own)
 }
 
 type ReadValue = {sent: unknown; read: unknown}
@@ -99,15 +98,17 @@ const countField = (counts: Map<string, FieldCounts>, {flow, field}: Pick<FieldC
   found[result]++
 }
 
-/**
- * Adds marks of the differing values that were read. The next run then does not take a change by the CRM or its automations for an edit. Not
- * called for a record that another user changed last. `own`: the differences of the row in this phase.
- */
-const markRead = ({marks, byRow}: OpenFindings, flow: CompiledFlow, {key, recordId}: WrittenRow, own: readonly Difference[]) => {
+/** Notes the differing values that were read. Not called for a record that another user changed last. */
+const noteRead = ({read}: OpenFindings, flow: CompiledFlow, {recordId}: WrittenRow, own: readonly Difference[]) => {
   if (!flow.marks || own.length === 0) return
-  const name = `${flow.no} ${key} ${recordId}`
-  const all = [...(byRow.get(name) ?? []), ...own]
-  byRow.set(name, all)
-  const values = Object.fromEntries(all.map(({field, read}) => [field, read]))
-  marks.push({module: flow.module.apiName, recordId, marks: flow.marks.pack(recordId, values)})
+  const name = `${flow.module.no} ${recordId}`
+  const values = Object.fromEntries(own.map(difference => [difference.field, difference.read]))
+  read.set(name, {flow, recordId, values: {...read.get(name)?.values, ...values}})
 }
+
+/** Returns marks of values that were read, so that the next run does not take a change by the CRM or its automations for an edit. */
+const marksOf = ({flow, recordId, values}: ReadRecord): ReadMarks => ({
+  module: flow.module.apiName,
+  recordId,
+  marks: flow.marks!.pack(recordId, values),
+})

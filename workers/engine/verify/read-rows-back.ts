@@ -9,7 +9,6 @@ import {unpackWritten, type WrittenRow} from './written-rows.ts'
 
 type ReadContext = {ctx: Context; flowOf: FlowOf; seal: RunSeal}
 
-/** An entry of the verify queue with its unpacked rows. */
 export type OpenEntry = QueueEntry & {rows: WrittenRow[]}
 
 export const openEntries = (entries: readonly QueueEntry[], seal: RunSeal): OpenEntry[] =>
@@ -60,8 +59,8 @@ const differs = ({flowOf}: ReadContext, row: WrittenRow, records: ReadRows['reco
 type SharedRecords = {judged: readonly OpenEntry[]; later: readonly OpenEntry[]; differing: ReadonlySet<string>}
 
 /**
- * Omits values that a later row of the run wrote to the same record, because the later row is judged by them. The write time of a row becomes
- * that of the run's last write to the record.
+ * Omits values that a later row of the run wrote to the same record, because the later row is judged by them. The write time of a row
+ * becomes the time of the run's last write to the record.
  */
 const keepOwnValues = (read: readonly ReadRows[], {judged, later, differing}: SharedRecords): ReadRows[] => {
   const mine = new Map(judged.flatMap(entry => entry.rows.map((row, at) => [nameOf(row), placeOf(entry, at)])))

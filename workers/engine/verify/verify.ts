@@ -31,7 +31,7 @@ const lastTogetherSeconds = 0.5
 
 type VerifierInput = {flows: readonly CompiledFlow[]; hasCanary: boolean}
 
-/** Opens the verifier of a run. Null for a run that reads nothing back. `flows`: the flows that write, patches included. */
+/** Opens the verifier of a run. Returns null if the run reads nothing back. `flows`: the flows that write, patches included. */
 export const openVerifier = async (ctx: Context, {flows, hasCanary}: VerifierInput): Promise<Verifier | null> => {
   const {config, db, run, settler} = ctx
   if (run.dryRun || (run.verify === 'off' && !hasCanary)) return null

@@ -6,8 +6,9 @@ import type {CompiledFlow, ImportRow} from '../model.ts'
 import type {SettlementParts} from '../settle/settler.ts'
 
 /**
- * A row whose values its record holds or may hold. `writtenAt`: the record's `Modified_Time` after the write; null if the CRM did not say it.
- * `isSure`: false if the update got no answer; such a row is not read back.
+ * A row whose values were, or may have been, written to its record. `writtenAt`: the record's `Modified_Time` after the write; null if the
+ * CRM did not return it. `isSure`: false if the update got no answer; such a row is not read back. `isSecond`: this is the patch of a row that
+ * the run wrote before. The row counts once.
  */
 export type WrittenRow = {
   row: number
@@ -19,9 +20,9 @@ export type WrittenRow = {
   sent: Record<string, unknown>
   writtenAt: string | null
   isSure: boolean
+  isSecond?: true
 }
 
-/** A settled row that may be queued for reading back. */
 export type SettledRow = WrittenRow & {isCanary: boolean}
 
 type WrittenDetails = {recordId: string; writtenAt?: string | null | undefined; isSure?: boolean}
@@ -29,11 +30,13 @@ type WrittenDetails = {recordId: string; writtenAt?: string | null | undefined; 
 /** Adds to the settlement that the CRM wrote the row's payload, or may have written it (`isSure`). */
 export const noteWritten = (
   {flow, settled}: {flow: Pick<CompiledFlow, 'no' | 'module' | 'patchPlan'>; settled: SettlementParts},
-  {number, key, payload, isCanary = false}: Pick<ImportRow, 'number' | 'key' | 'payload' | 'isCanary'>,
+  {number, key, payload, isMetered, isCanary = false}: Pick<ImportRow, 'number' | 'key' | 'payload' | 'isMetered' | 'isCanary'>,
   {recordId, writtenAt = null, isSure = true}: WrittenDetails,
 ) => {
   const place = {row: number, key, flow: flow.no, module: flow.module.no, recordId}
-  settled.written.push({...place, phase: flow.patchPlan ? 'patch' : 'write', sent: payload, writtenAt, isSure, isCanary})
+  const written = {...place, sent: payload, writtenAt, isSure, isCanary}
+  // A patch is metered only if the run did not write the row before.
+  settled.written.push({...written, phase: flow.patchPlan ? 'patch' : 'write', ...(flow.patchPlan && !isMetered && {isSecond: true})})
 }
 
 const firstRows = 100

@@ -2,12 +2,12 @@ import type {Client, Json} from '../../http.ts'
 import type {CaseRecords} from './case.ts'
 import {type Difference, differ, show} from './difference.ts'
 
-/** The CRM org of a case at the stand-in. `key`: its name there. `modules`: the modules of its discovery. */
+/** The CRM org of a case. `key`: the name of the org at the stand-in. `modules`: the modules of its discovery. */
 export type CrmOrg = {crm: Client; key: string; modules: Json[]}
 
 /**
- * Replaces all records of the stand-in by those of the case. A text in a lookup is the name of an earlier record. Returns a difference for
- * each record or module that cannot be written.
+ * Replaces all records of the stand-in with the records of the case. A text in a lookup field names an earlier record of the case. Returns a
+ * difference for each record or module that cannot be written.
  */
 export const writeRecords = async (org: CrmOrg, records: CaseRecords): Promise<Difference[]> => {
   await org.crm.post('/__sim/clear')

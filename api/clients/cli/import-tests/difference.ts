@@ -1,7 +1,7 @@
 import {ApiError, type Json} from '../../http.ts'
 import {clean} from '../phrases.ts'
 
-/** A difference between a case and the result of its run. `module`, `field` and `row` are null where the difference concerns none. */
+/** A difference between a case and the result of its run. `module`, `field` and `row` are null if the difference is not about one. */
 export type Difference = {module: string | null; field: string | null; row: number | null; message: string}
 
 export const differ = (message: string, {module = null, field = null, row = null}: Partial<Difference> = {}): Difference => ({
@@ -13,7 +13,7 @@ export const differ = (message: string, {module = null, field = null, row = null
 
 export const show = (value: unknown): string => (value === undefined || value === null ? 'empty' : JSON.stringify(value))
 
-/** Converts a refusal of the API to differences: one for each issue, module or field that it names, or one for the whole. */
+/** Converts a refusal of the API to differences: one for each issue, module or field that it names, or one for the whole refusal. */
 const differencesOf = ({body, message}: ApiError): Difference[] => {
   const {issues = [], modules = [], fields = []} = body ?? {}
   const named = [

@@ -1,7 +1,6 @@
 import {lineOf} from './difference.ts'
 import type {CaseResult} from './run-suite.ts'
 
-/** Returns the results as JUnit XML, with one test suite for each folder. */
 export const junitOf = (results: readonly CaseResult[]): string => {
   const suites = Map.groupBy(results, ({suite}) => suite)
   return [

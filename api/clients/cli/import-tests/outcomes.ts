@@ -7,7 +7,7 @@ import {type Difference, differ, show} from './difference.ts'
 export type RowEntries = {slot: string; row: number; entries: Json[]}
 export type Counts = Record<string, Record<string, number>>
 
-/** Reads the rows of all files of a run. `slots` holds the slot by source id. */
+/** Reads the rows of all files of a run. `slots` maps source ids to slots. */
 export const readRows = async ({client, path}: Session, run: Json, slots: Record<string, string>): Promise<RowEntries[]> => {
   const at = path(`imports/${run.importId}/runs/${run.id}/rows`)
   const rows: RowEntries[] = []
@@ -17,8 +17,8 @@ export const readRows = async ({client, path}: Session, run: Json, slots: Record
 }
 
 /**
- * Returns the counts of the last run of a retry chain, plus the created and updated rows of its earlier runs. Leaves out inherited rows, because
- * these are the rows that an earlier run wrote.
+ * Returns the counts of the last run of a retry chain, plus the created and updated rows of its earlier runs. Leaves out inherited rows, which the
+ * counts of the earlier runs already include.
  */
 export const chainCounts = (runs: readonly Json[]): Counts => {
   const last = structuredClone(runs.at(-1)!.counts) as Counts

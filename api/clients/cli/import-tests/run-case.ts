@@ -10,8 +10,8 @@ import {type Difference, differ, orDifferences} from './difference.ts'
 import {chainCounts, chainRows, compareCounts, compareRows, readRows} from './outcomes.ts'
 
 /**
- * The environment of a case: the org of its suite and the templates by name. `crmOf` returns the CRM org of a connection at the stand-in,
- * or of the first connection if the id is null or unknown.
+ * `templates` are keyed by name. `crmOf` returns the CRM org of a connection at the stand-in, or of the first connection if the id is null or
+ * unknown.
  */
 export type CaseSetting = {
   session: Session
@@ -22,7 +22,6 @@ export type CaseSetting = {
 /** The longest duration of a run, in ms. A longer run fails its case. */
 const longestRunMs = 60_000
 
-/** Runs one case. Returns every difference from what it expects. */
 export const runCase = (setting: CaseSetting, one: ImportCase): Promise<Difference[]> =>
   orDifferences(async () => {
     const template = setting.templates.get(one.template)
@@ -83,7 +82,6 @@ const runImport = async ({client, path}: Session, importId: string, body: object
   return (await client.get(at)).run
 }
 
-/** Answers the questions of the rows that the case names, and adds its rules. */
 const answerQuestions = async ({client, path}: Session, run: Json, given: readonly CaseAnswer[]) => {
   const at = path(`imports/${run.importId}/runs/${run.id}/questions`)
   const questions: Json[] = await Array.fromAsync(readPages(client, at, 'questions', {limit: 50}))

@@ -34,7 +34,7 @@ const resultOf = (
   {since, differences}: {since: number; differences: Difference[]},
 ): CaseResult => ({suite: directory, name, ms: Date.now() - since, passed: differences.length === 0, differences})
 
-/** Pushes the configuration with the ids of the new connections. Writing is not paused in a test. */
+/** Pushes the configuration with the ids of the new connections. Drops paused writes from the registry, because tests write. */
 const push = async ({session: {client, path}, connections}: TestOrg, bundle: Json) => {
   let text = JSON.stringify(bundle)
   for (const {connectorId, now} of connections) text = text.replaceAll(JSON.stringify(connectorId), JSON.stringify(now))

@@ -8,7 +8,7 @@ import {Failure, usage} from '../failure.ts'
 import {openProgram, packageFolder} from '../program-copy.ts'
 import type {Session} from '../session.ts'
 
-/** An org of the test stack: a session, and for each connection of the discovery its new id and its CRM org at the stand-in. */
+/** An org of the test stack. `connections` has for each connection of the discovery its new id (`now`) and its CRM org at the stand-in. */
 export type TestOrg = {session: Session; crm: Client; connections: {connectorId: string; now: string; crm: string}[]}
 export type TestStack = {openOrg(connections: Json[]): Promise<TestOrg>; stop(): Promise<void>}
 

@@ -23,7 +23,6 @@ const pages: PageCommand[] = [
   {label: t.changes, path: ['settings', 'changes'], also: t.alsoChanges},
 ]
 
-/** Returns the pages that the person may open, and the actions that work on every page. */
 export const pageCommands = (): MenuCommand[] => [
   ...pages
     .filter(({role}) => !role || may(role))

@@ -18,7 +18,7 @@ const discovered = new Set<string>()
 
 type StateProps = {connections: readonly Connection[]; again: () => void}
 
-/** Says what the org needs before it can import: a connection, or the discovery of one. Otherwise, it renders nothing. */
+/** Says what the org needs before it can import: a connection, or the discovery of one. If nothing is missing, renders nothing. */
 export const ConnectionState = ({connections, again}: StateProps) => {
   const connected = connections.filter(({state}) => state === 'connected')
   if (connected.length === 0) return html`<${NoConnection} isFirst=${connections.length === 0} again=${again} />`

@@ -16,7 +16,6 @@ import {Select} from '../ui/field.ts'
 import {sayName} from '../ui/labels.ts'
 import {Problem} from '../ui/notice.ts'
 
-/** The match step of an embedded import: its files, and the column for each field of the template. */
 export const EmbedMatch = ({params: {id = ''}}: PageProps) => html`
   <${ImportFrame} id=${id} step="match" lead=${t.matchLead}>
     ${(loaded: LoadedImport) => html`<${MatchOf} key=${id} known=${loaded} />`}

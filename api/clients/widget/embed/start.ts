@@ -12,7 +12,6 @@ import {count} from '../ui/format.ts'
 import {Problem} from '../ui/notice.ts'
 import {Page} from '../ui/page.ts'
 
-/** The first step: the person chooses a file, which creates an import from the template. */
 export const EmbedStart = () => {
   const {template, rowsLeft} = embed.value!
   const create = useDoing(async (files: File[]) => {

@@ -15,7 +15,7 @@ export type Completion = {from: number; to: number; suggestions: Suggestion[]}
 
 const mostSuggestions = 8
 
-/** Returns suggestions for the begun cell, member or word before the caret. Without one of these, or inside quotes, there are none. */
+/** Returns suggestions for the unfinished cell, member or word before the caret. A word inside quotes gets none. */
 export const completeAt = (source: string, caret: number, known: KnownWords): Completion => {
   const before = source.slice(0, caret)
   const cell = cellBefore(before)
@@ -41,7 +41,6 @@ const cellBefore = (before: string): {from: number; typed: string} | null => {
   return from < 0 || /['"[\]]/.test(typed) ? null : {from, typed}
 }
 
-/** Returns where the word at the end of the text begins. */
 const wordStart = (text: string): number => {
   let at = text.length
   while (at > 0 && /[\w$]/.test(text[at - 1]!)) at--
@@ -74,8 +73,8 @@ const wordsOf = ({hasValue, libraries}: KnownWords): Suggestion[] => [
 ]
 
 /**
- * Returns at most 8 suggestions whose label contains the typed text, those that begin with it first. A suggestion that is typed in full is left
- * out.
+ * Returns at most 8 suggestions whose label contains the typed text. Labels that begin with the text come first. A suggestion that is typed in full
+ * is left out.
  */
 const pick = (all: Suggestion[], typed: string): Suggestion[] => {
   const wanted = typed.toLowerCase()

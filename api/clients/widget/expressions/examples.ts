@@ -3,7 +3,7 @@ import {cellOf} from './complete.ts'
 
 type Example = {label: string; expression: string}
 
-/** Returns example expressions over the columns of the file. If the field has a source column, the examples read it as `value`. */
+/** If the field has a source column, the examples read it as `value`. */
 export const examplesFor = (columns: readonly string[], source: string | null): Example[] => {
   const [first = t.firstColumn, second = first] = columns.map(cellOf)
   const cell = source === null ? first : 'value'

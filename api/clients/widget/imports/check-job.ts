@@ -10,8 +10,8 @@ import type {LoadedImport} from './known.ts'
 const lookEveryMs = 2000
 
 /**
- * Starts a check and follows its job, also after a reload of the page. While a check runs whose job this tab does not follow, the import is
- * reloaded every two seconds. At the end of a followed check, the import is reloaded.
+ * Starts a check and follows its job, also after a reload of the page, then reloads the import. If this tab does not follow the job of a running
+ * check, the import is reloaded every two seconds.
  */
 export const useCheck = ({import: {id}, checks, again}: LoadedImport) => {
   const [jobId, setJob, forget] = useKept<string | null>(`check ${id}`, null)

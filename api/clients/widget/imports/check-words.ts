@@ -12,7 +12,6 @@ export const describeProblemGroup = (severity: Severity, count: number): string 
   return severity === 'warning' ? t.warningCount(count) : t.noteCount(count)
 }
 
-/** Groups problems by severity. Groups without problems are omitted. */
 export const groupsOf = (problems: readonly CheckProblem[]): {severity: Severity; problems: CheckProblem[]}[] =>
   severities.flatMap(severity => {
     const found = problems.filter(problem => problem.severity === severity)

@@ -80,7 +80,7 @@ const OneStep = ({step, at, last, move, remove}: StepProps) => {
 
 type AddProps = {columns: string[]; known: number; isBusy: boolean; add: (step: CleaningStep) => void}
 
-/** A form to add a cleaning step. The form keeps the typed values until the step is saved. */
+/** Keeps the typed values until the step is saved. */
 const AddStep = ({columns, known, isBusy, add}: AddProps) => {
   const form = useRef<HTMLFormElement>(null)
   const sent = useRef<StepDraft | null>(null)

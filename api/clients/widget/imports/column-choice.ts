@@ -15,7 +15,6 @@ export const ChosenReading = ({column, choice, decide}: Props) => html`
 
 type NumbersProps = {column: SourceColumn; numbers: NumberMode; decide: Decide}
 
-/** Shows whether the displayed or the stored numbers are read, with a button to switch. */
 const FormattedNumbers = ({column: {name, formatted}, numbers, decide}: NumbersProps) => {
   const other = numbers === 'displayed' ? 'stored' : 'displayed'
   const example = formatted ? ` (${formatted[numbers]}, ${t.numberModes[other]}: ${formatted[other]})` : ''

@@ -75,7 +75,7 @@ export const ColumnRow = (props: Props) => {
   `
 }
 
-/** Field types whose values are parsed from the cell. Only for these types does the reading of an ambiguous value matter. */
+/** Field types whose values are parsed from the cell. The reading of an ambiguous value matters only for these types. */
 const parsed: Record<string, 'date' | 'number'> = {
   integer: 'number',
   bigint: 'number',

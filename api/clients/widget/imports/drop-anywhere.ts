@@ -16,7 +16,7 @@ import {addFile} from './send-queue.ts'
 
 /**
  * Creates an import from files that are dropped anywhere on the page or chosen. If there are several connections, the person chooses one.
- * `connections` is undefined while loading. Files that are dropped meanwhile wait.
+ * `connections` is undefined while loading; dropped files then wait.
  */
 export const DropAnywhere = ({connections}: {connections: readonly Connection[] | undefined}) => {
   const [dropped, setDropped] = useState<File[] | null>(null)

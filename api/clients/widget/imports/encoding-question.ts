@@ -11,7 +11,6 @@ import {nameOfEncoding} from './reading.ts'
 
 type Props = {importId: string; source: Source; again: () => Promise<void>}
 
-/** Whether a problem concerns the encoding of the file. */
 const isOfText = ({kind}: SourceProblem) => kind === 'encoding' || kind === 'undecodable'
 
 const mostShown = 6

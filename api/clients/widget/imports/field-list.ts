@@ -14,7 +14,6 @@ import type {Flow, Mapping, Source} from './import.ts'
 import {MappingOptions} from './mapping-options.ts'
 import type {FieldsOf} from './module-data.ts'
 
-/** One flow, and the data that its editors need. */
 export type FlowProps = {
   flow: Flow
   source: Source

@@ -69,7 +69,6 @@ const writable = [
 ]
 const userTypes = ['ownerlookup', 'userlookup']
 
-/** Whether a mapping may write the field. */
 export const isFillable = (field: Field): boolean =>
   field.creatable && !field.readOnly && !computed.includes(field.type) && isWritable(field)
 

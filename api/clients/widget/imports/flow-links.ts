@@ -32,7 +32,6 @@ const KeyFields = ({value, parent, flow, sources, set}: KeyProps) => {
   `
 }
 
-/** The inputs that link rows to records of another flow, by a lookup field or as rows of a subform. */
 export const FlowLinks = (props: Props) => (props.flow.subform ? html`<${SubformLink} ...${props} />` : html`<${ParentLink} ...${props} />`)
 
 const whenMissing = [

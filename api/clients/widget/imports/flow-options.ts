@@ -14,8 +14,8 @@ type MatchProps = Omit<Props, 'sample'> & {usual: Module['match']}
 type Match = NonNullable<Flow['match']>
 
 /**
- * The choice of the fields by which a row finds an existing record. Without match fields, every row creates a record. If the flow has no
- * `match`, `usual` applies, the match in the module's settings.
+ * The choice of the fields by which a row finds an existing record. Without match fields, every row creates a record. `usual` is the match in the
+ * module's settings, which applies if the flow has no `match`.
  */
 export const MatchFields = ({flow, fields, issues, change, usual}: MatchProps) => {
   const set = (match: Match | null) => change({...flow, match: match && match.by.length > 0 ? match : null})
@@ -49,7 +49,6 @@ export const MatchFields = ({flow, fields, issues, change, usual}: MatchProps) =
   `
 }
 
-/** The choice of what happens to edited values, and to records that Lading never wrote. */
 const EditedValues = ({match, set}: {match: Match; set: (match: Match) => void}) => {
   const {onEdited: _, onUnknown: __, ...rest} = match
   const choose = (value: string) => set(value === '' ? rest : {...match, onEdited: value as NonNullable<Match['onEdited']>})

@@ -3,7 +3,6 @@ import {type Field, isFillable, type Module} from './fields.ts'
 import type {Flow, Mapping, Source} from './import.ts'
 import {entriesOf} from './value-entries.ts'
 
-/** Creates a unique flow id from the name of the module. */
 export const newFlowId = (flows: readonly Flow[], module: string): string => {
   const plain =
     module
@@ -17,7 +16,6 @@ export const newFlowId = (flows: readonly Flow[], module: string): string => {
   }
 }
 
-/** Replaces the mapping of a field. A new mapping goes to the end. */
 export const putMapping = (flow: Flow, mapping: Mapping): Flow => {
   const at = flow.fields.findIndex(({field}) => field === mapping.field)
   return {...flow, fields: at < 0 ? [...flow.fields, mapping] : flow.fields.with(at, mapping)}
@@ -115,7 +113,6 @@ export const strangeWords = (cells: readonly string[], {picklist}: Pick<Field, '
 }
 const fold = (text: string) => text.trim().toLowerCase()
 
-/** Describes in a few words what fills the field. */
 export const sayMapping = ({mode, source, staticValue, transform, searchField}: Mapping): string => {
   switch (mode) {
     case 'column':
@@ -131,7 +128,7 @@ export const sayMapping = ({mode, source, staticValue, transform, searchField}: 
   }
 }
 
-/** Returns the modules to which the lookup fields refer that a search fills. */
+/** Returns the modules of all lookup fields that a search fills. */
 export const linkedModules = (flows: Flow[], fields: ReadonlyMap<string, Field[]> | undefined): string[] =>
   flows.flatMap(flow =>
     flow.fields.flatMap(({mode, field}) => {

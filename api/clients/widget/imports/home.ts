@@ -8,8 +8,8 @@ import {useImport} from './known.ts'
 import {stepsOf} from './steps.ts'
 
 /**
- * Redirects to the results if the import has a run that is no dry run. Otherwise, redirects to the review if matching is done, else to the
- * match step.
+ * Redirects to the results if the import has a run that is not a dry run. Without such a run, redirects to the review if matching is done, else to
+ * the match step.
  */
 export const ImportHome = ({params: {id}}: PageProps) => {
   const {known, error, again} = useImport(id!)

@@ -47,9 +47,7 @@ export type Source = {
   createdAt: string
 }
 
-/**
- * How the text of a source was decoded. `candidates`: possible encodings with sample cells, if the encoding is in question or bytes are invalid.
- */
+/** How the text of a source was decoded. `candidates`: possible encodings with sample cells, if the encoding is uncertain or bytes are invalid. */
 type SourceText = {
   bad: {places: number; rows: number; firstRows: number[]; header: boolean} | null
   candidates?: {encoding: string; samples: string[]}[]
@@ -93,7 +91,7 @@ export type SourceColumn = {
   formatted?: {displayed: string; stored: string}
   numbers?: NumberMode
 }
-/** A problem with reading a source. `reader` holds reader options that fix the problem. */
+/** A problem with reading a source. `reader`: reader options that fix the problem. */
 export type SourceProblem = {kind: string; column: string | null; message: string; fix: string; reader?: Partial<Reader>}
 
 export type CleaningStep = {step: string; columns?: string[]; [key: string]: unknown}
@@ -120,7 +118,6 @@ export type Mapping = {
   patch?: {when: string[]; overwrite: 'always' | 'if-absent'} | null
 }
 
-/** An entry of a value map: cells with the value `from` get the value `to`. */
 export type ValueEntry = {from: string; to: string}
 
 export type RowKey = {parentColumn: string; childColumn: string}
@@ -128,11 +125,11 @@ export type Flow = {
   id: string
   sourceId: string
   module: string
-  /** Left out: creates and updates records. */
+  /** If absent, the flow creates and updates records. */
   action?: 'delete'
   filter?: string | null
   guard?: string | null
-  /** Left out: the module's default match. Null: every row creates a record. */
+  /** If absent, the module's default match applies. Null: every row creates a record. */
   match?: {
     by: string[]
     onOne: 'update' | 'skip' | 'create'
@@ -154,7 +151,6 @@ export type Flow = {
 
 export type Checks = {state: string; startedAt: string | null; endedAt: string | null; rows: number | null; stale: boolean}
 
-/** A run, with the fields that the steps of an import use. */
 export type RunOutline = {
   id: string
   state: string

@@ -4,7 +4,7 @@ import type {Json} from '../../http.ts'
 import {client, inOrg} from '../state/session.ts'
 import type {ImportProgress} from './steps.ts'
 
-/** The loaded import. The pages of the import share it, and each page reloads it when the page opens. */
+/** The loaded import. All pages of the import share this data, and each page loads the data again when the page opens. */
 export type LoadedImport = ImportProgress & {again(): Promise<void>}
 type HeldImport = {id: string; standing: ImportProgress | null; error: unknown}
 

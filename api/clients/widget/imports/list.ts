@@ -75,7 +75,7 @@ const states: Record<ListedImport['state'], {word: string; tone: Tone}> = {
   expired: {word: t.expired, tone: 'warning'},
 }
 
-/** Shows the state of the last run for an import that is running or done. Otherwise, it shows the state of the import. */
+/** Shows the state of the last run if the import is running or done, else the state of the import. */
 const State = ({state, lastRun: run}: ListedImport) => {
   const {word, tone} = (state === 'done' || state === 'running') && run ? sayState(run) : states[state]
   return html`<${Pill} tone=${tone}>${word}<//>`

@@ -79,7 +79,7 @@ const putFlows = async ({id, version}: Imported, flows: Flow[]): Promise<SaveRes
 }
 
 /**
- * Returns the issues of unchanged flows and mappings. Other issues are dropped, because their paths hold positions that the change may have
+ * Returns the issues of unchanged flows and mappings. Other issues are dropped, because their paths contain positions that the change may have
  * shifted.
  */
 const left = (issues: Issue[], before: Flow[], after: Flow[]): Issue[] =>

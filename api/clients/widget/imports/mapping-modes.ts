@@ -122,7 +122,6 @@ const SearchExpression = ({mapping, sample, issues, change}: ModeProps) => html`
   </details>
 `
 
-/** Options that convert text to the type of the field. */
 const Conversion = (props: ModeProps) => {
   const {mapping, field, issues, change} = props
   const isDate = field.type === 'date' || field.type === 'datetime'

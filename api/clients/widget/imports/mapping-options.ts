@@ -21,7 +21,6 @@ type EditorProps = {
   change: (flow: Flow) => void
 }
 
-/** The options of one mapping: where the value comes from, how it is converted, and which values are replaced. */
 export const MappingOptions = ({flow, source, allFields, sample, target, mapping, field, issues, change}: EditorProps) => {
   const set = (changes: Partial<Mapping>) => change(putMapping(flow, {...mapping, ...changes}))
   const Mode = modeFields[mapping.mode]

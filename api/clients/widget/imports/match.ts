@@ -21,7 +21,6 @@ import {type FieldsOf, useFields, useModules} from './module-data.ts'
 import {chooseOpenSheet, OpenSheetCard, SourceTabs} from './sheet-tabs.ts'
 import {SourceCard} from './source-card.ts'
 
-/** The match step: the files of an import, and the field for each of their columns. */
 export const Match = ({params: {id}}: PageProps) => html`
   <${ImportFrame} id=${id} step="match" lead=${t.chooseWhereEachColumnGoesNothingIs}>
     ${(loadedImport: LoadedImport) => html`<${MatchOf} key=${id} known=${loadedImport} />`}
@@ -63,7 +62,10 @@ const MatchOf = ({known: loadedImport}: {known: LoadedImport}) => {
   `
 }
 
-/** Returns the file that the URL names, directly or by a flow. Otherwise returns the first file that a flow reads, or else the first file. */
+/**
+ * Returns the file that the URL names, directly or by a flow. If the URL names none, returns the first file that a flow reads, or else the first
+ * file.
+ */
 const chooseSource = ({sources}: Imported, flows: Flow[]): Source | undefined => {
   const {query} = place.value
   const wanted = query.get('source') ?? flows.find(({id}) => id === query.get('flow'))?.sourceId

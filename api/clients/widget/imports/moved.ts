@@ -9,7 +9,6 @@ import type {StepKey} from './steps.ts'
 /** The current step for each step of earlier versions, so that old bookmarks and links in notices still work. */
 const moved: Record<string, StepKey> = {files: 'match', columns: 'match', mapping: 'match', check: 'review', try: 'review'}
 
-/** Redirects the URL of a step of an earlier version to the current step. */
 export const MovedStep = ({params: {id, old}}: PageProps) => {
   const step = moved[old!]
   useEffect(() => {

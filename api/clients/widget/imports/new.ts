@@ -19,7 +19,6 @@ import {Page, Shown} from '../ui/page.ts'
 
 type Ground = {connections: Connection[]; templates: TemplateOutline[]}
 
-/** A form that creates an import from a name and a connection, or from a template. */
 export const NewImport = () => {
   const loaded = useLoad<Ground>(async signal => {
     const [{connectors}, {templates}] = await Promise.all([

@@ -12,7 +12,6 @@ const strangers = [
   {value: 'pass', label: t.sendItToTheCrmUnchanged},
 ]
 
-/** The choice of what happens to values that are not options of the picklist. */
 export const PicklistFields = (props: ModeProps) => {
   const {mapping, field, sample, seen, change} = props
   const entries = entriesOf(mapping)

@@ -47,7 +47,7 @@ export const takeColumn = (flow: Flow, column: string, field: Field): Flow => {
   return putMapping(before ? dropMapping(flow, before.field) : flow, mapColumn(field, column))
 }
 
-/** Returns the proposals, with their fields, that have at least the given confidence and whose column and field are both unused. */
+/** Returns the proposals with at least the confidence `least` whose column and field are both unused, each with its field. */
 export const sureProposals = (
   flow: Flow,
   {proposals, fields, unused, least}: {proposals: readonly Proposal[]; fields: readonly Field[]; unused: readonly string[]; least: number},

@@ -8,7 +8,7 @@ import type {Proposals} from './proposal.ts'
 
 type ProposalsInput = {found: Imported; flow: Flow; source: Source; sample: Sample}
 
-/** Requests proposals for the columns of a flow. The response survives a reload. */
+/** The response survives a reload. */
 export const useProposals = (
   {found, flow, source, sample}: ProposalsInput,
   onAnswer: (answer: Proposals) => void,

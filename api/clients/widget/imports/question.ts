@@ -9,7 +9,6 @@ import {readDay} from './reading.ts'
 type Answer = {choice: Choice; label: string; example: string | null}
 type Props = {problem: SourceProblem; column: SourceColumn; isBusy: boolean; decide: (choice: Choice) => void}
 
-/** A question about ambiguous values, with answers and an example of each. */
 export const Question = ({problem, column, isBusy, decide}: Props) => html`
   <li class="question">
     <p><strong>${column.name}</strong>: ${sayRowReason(problem.kind.toUpperCase(), null) ?? problem.message}.</p>
@@ -38,7 +37,7 @@ const answersTo = ({fix}: SourceProblem, column: SourceColumn): Answer[] => {
   ]
 }
 
-/** Returns the date orders as answers. All examples read the same sample cell: the one that the orders read in the most different ways. */
+/** Returns the date orders as answers. All examples read the same sample cell: the cell for which the orders give the most different dates. */
 const dateAnswers = ({samples}: SourceColumn): Answer[] => {
   const orders = ['dmy', 'mdy', 'ymd'] as const
   const tells = (cell: string) => new Set(orders.map(order => readDay(cell, order)).filter(Boolean)).size

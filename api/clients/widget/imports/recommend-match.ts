@@ -14,7 +14,9 @@ export const recommendMatch = (flow: Flow, source: Pick<Source, 'columns'> | und
   return fitting.toSorted((one, other) => rank(one) - rank(other))[0] ?? null
 }
 
-/** Whether each row has a value for the field. Expressions and some value maps may return an empty value, so they do not count as filled. */
+/**
+ * Whether each row has a value for the field. Expressions and some value maps may return an empty value, so the result for these mappings is false.
+ */
 export const isAlwaysFilled = ({fields}: Flow, source: Pick<Source, 'columns'> | undefined, name: string): boolean => {
   const mapping = fields.find(({field}) => field === name)
   if (mapping?.mode === 'static') return !isEmptying(mapping.staticValue ?? '')

@@ -8,7 +8,7 @@ import type {CsvReader, Reader, WorkbookReader} from './import.ts'
 import {CsvFields, WorkbookFields} from './reader-form.ts'
 import {sheetsIn} from './reading.ts'
 
-/** Advice on the reader options to change, by the code of an error that other options may prevent. */
+/** Advice by error code: the reader options that may prevent the error. */
 const advice: Record<string, string> = {
   FILE_EMPTY: t.readAnotherSheetOrAnotherRange,
   FILE_NO_ROWS: t.ifTheFirstRowIsDataClear,
@@ -31,7 +31,6 @@ const ofFile = new Set([
   'FAILED_FILE',
 ])
 
-/** Whether sending the same file again may succeed. */
 export const mayRetry = (error: unknown): boolean => !(error instanceof ApiError && ofFile.has(error.code))
 
 type Props = {name: string; error: unknown; read: (reader: Partial<Reader>) => void}

@@ -11,7 +11,7 @@ import type {Imported} from './import.ts'
 
 type Props = {found: Pick<Imported, 'id' | 'name' | 'version'>; onClose: () => void; onDone: () => unknown}
 
-/** A dialog to rename the import. Saving fails if the import has changed since it was loaded. */
+/** Saving fails if the import has changed since it was loaded. */
 export const RenameImport = ({found, onClose, onDone}: Props) => {
   const [name, setName] = useState(found.name)
   const save = useDoing(async () => {

@@ -30,7 +30,6 @@ export const ReviewProblems = ({known: {import: found, checks, again}}: {known: 
 
 type ListedProblem = {problems: CheckProblem[]; nextCursor?: string | null}
 
-/** Lists problems by severity, errors first. Further pages are loaded on request. */
 const Problems = ({found, first}: {found: Imported; first: ListedProblem}) => {
   const [more, setMore] = useState<ListedProblem[]>([])
   const last = more.at(-1) ?? first

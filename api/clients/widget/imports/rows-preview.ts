@@ -20,7 +20,7 @@ const shownColumns = 30
 /** `again`: reloads the import after a change. Null if the header row may not be changed. */
 type PreviewProps = {importId: string; source: Source; again: (() => Promise<void>) | null}
 
-/** Shows the rows after reading and cleaning, page by page. Below a cell that cleaning changed is the original value. */
+/** Shows the rows after reading and cleaning, page by page. The original value is shown below a cell that cleaning changed. */
 export const RowsPreview = ({importId, source, again}: PreviewProps) => {
   const [isChoosing, setChoosing] = useState(false)
   const [from, setFrom] = useState(1)

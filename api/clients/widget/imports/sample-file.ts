@@ -26,5 +26,4 @@ const rows = [
   'Viktor,Neumann,Nordlicht Energie,viktor.neumann@nordlicht.example,+49 40 318 22 64,Advertisement,640',
 ]
 
-/** Returns a file of invented leads, to try an import without a file of one's own. */
 export const makeSampleFile = (): File => new File([[columns, ...rows, ''].join('\r\n')], t.sampleLeadsCsv, {type: 'text/csv'})

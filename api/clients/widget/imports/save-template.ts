@@ -11,7 +11,6 @@ import {TextArea, TextField} from '../ui/field.ts'
 import {Notice, Problem} from '../ui/notice.ts'
 import type {Imported} from './import.ts'
 
-/** Saves the import as a template, and lists what the template cannot keep. */
 export const SaveTemplate = ({found, onClose}: {found: Imported; onClose: () => void}) => {
   const [name, setName] = useState(found.name)
   const [description, setDescription] = useState('')

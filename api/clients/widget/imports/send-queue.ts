@@ -82,7 +82,7 @@ const send = async ({key, importId, file, slot, reader, upload}: QueuedFile) => 
   }
 }
 
-/** Pauses an upload. `resumeSending` first asks the server for the offset that it has stored. */
+/** Pauses an upload. `resumeSending` first reads the stored offset from the server. */
 export const pauseSending = (key: number): void => {
   stops.get(key)?.abort()
   change(key, {state: 'paused'})
@@ -101,9 +101,12 @@ export const resumeSending = async (one: QueuedFile): Promise<void> => {
  * Retries a file that the server could not read, with other reader options. A small file is uploaded again, and the stored parts of a large one
  * are reused.
  */
-export const sendAs = ({key}: QueuedFile, reader: Partial<Reader>): void => {
-  change(key, {reader, state: 'waiting', error: null})
-  beginNext()
+export const sendAs = async (one: QueuedFile, reader: Partial<Reader>): Promise<void> => {
+  change(one.key, {reader, state: 'reading', error: null})
+  await resumeSending(one).catch(error => {
+    change(one.key, {state: 'failed', error})
+    beginNext()
+  })
 }
 
 /** Cancels an upload and deletes its parts on the server. */

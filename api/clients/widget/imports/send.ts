@@ -50,6 +50,6 @@ const sendWhole = (send: Send, {path, file, slot, reader}: Chosen, {signal, onSe
   return send('POST', `${path}/sources?${query}`, file, {signal, onSent: tell})
 }
 
-/** Whether a chosen file is probably the one of an unfinished upload. Name and size must be equal. */
+/** Whether a chosen file is probably the file of an unfinished upload, because name and size are equal. */
 export const isSameFile = ({name, size}: Pick<Upload, 'name' | 'size'>, file: {name: string; size: number}): boolean =>
   name === file.name && size === file.size

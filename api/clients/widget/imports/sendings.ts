@@ -59,8 +59,8 @@ const sayState = ({state, sent, file}: QueuedFile) => {
 }
 
 /**
- * Lists the unfinished uploads on the server that this tab does not hold, for example after a reload. The person chooses each file again,
- * because the browser no longer has it. Stored parts are not uploaded again.
+ * Lists the unfinished uploads on the server that this tab is not sending, for example after a reload. The person chooses each file again, because
+ * the browser no longer has it. Stored parts are not uploaded again.
  */
 const Unfinished = ({importId, onTaken, mine}: Props & {mine: QueuedFile[]}) => {
   const path = inOrg(`/imports/${importId}/uploads`)

@@ -48,7 +48,6 @@ export const SourceTabs = ({found, flows, here}: {found: Imported; flows: Flow[]
   return html`<${Tabs} label=${t.filesAndSheets} tabs=${tabs} />`
 }
 
-/** A sheet that is not part of the import yet, with the button that adds it. */
 export const OpenSheetCard = ({found, sheet, again}: {found: Imported; sheet: OpenSheet; again: () => Promise<void>}) => {
   const {name, rows, source} = sheet
   const add = useDoing(async () => {

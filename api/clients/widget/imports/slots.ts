@@ -10,7 +10,6 @@ import type {Imported, Slot} from './import.ts'
 
 type Props = {found: Imported; again: () => Promise<void>; onFile: (file: File, slot: string) => void}
 
-/** Lists the slots of the template. For each slot, the person chooses an uploaded file or uploads one. */
 export const Slots = ({found, again, onFile}: Props) => {
   const fill = useDoing(async (slot: string, sourceId: string) => {
     await client.put(inOrg(`/imports/${found.id}/slots`), {[slot]: sourceId})

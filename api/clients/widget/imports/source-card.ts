@@ -16,7 +16,6 @@ import {RowsPreview} from './rows-preview.ts'
 
 type Props = {found: Imported; source: Source; again: () => Promise<void>}
 
-/** One file of an import: its size, reader options, rows and actions. */
 export const SourceCard = ({found, source, again}: Props) => {
   const [isRemoving, setRemoving] = useState(false)
   return html`

@@ -7,7 +7,6 @@ export type TriedRow =
   | {row: number; error: {code: string; message: string} & TriedInput}
 export type TestedExpression = {compiles: boolean; issue: ({message: string} & TriedInput) | null; results: TriedRow[]}
 
-/** Formats a value for display: texts unchanged, other values as JSON. */
 const sayValue = (value: unknown): string => {
   if (value === undefined || value === null) return t.noValue
   if (typeof value === 'string') return value === '' ? t.emptyText : value

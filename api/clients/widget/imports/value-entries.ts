@@ -36,7 +36,6 @@ export const putEntry = (entries: readonly ValueEntry[], from: string, to: strin
 export const addEntry = (entries: readonly ValueEntry[], from: string): ValueEntry[] =>
   isMapped(entries, from) ? [...entries] : putEntry(entries, from, '')
 
-/** Adds the proposed option of each value that has no entry. */
 export const addSuggestions = (entries: readonly ValueEntry[], values: readonly ColumnValue[]): ValueEntry[] => [
   ...entries,
   ...values.flatMap(({value, suggestion}) => (suggestion && !isMapped(entries, value) ? [{from: value, to: suggestion.to}] : [])),

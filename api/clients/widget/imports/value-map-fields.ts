@@ -24,7 +24,7 @@ import {
   withEntries,
 } from './value-entries.ts'
 
-/** The most values without an entry that are shown. */
+/** The maximum number of values without an entry that are shown. */
 const mostOpen = 200
 
 const whenOther = [
@@ -33,7 +33,6 @@ const whenOther = [
   {value: 'fail', label: t.failTheRow},
 ]
 
-/** A checkbox that adds a value map to a mapping, with the editor of that map. */
 export const ValueMapFields = (props: ModeProps) => {
   const {mapping, change} = props
   const entries = entriesOf(mapping)
@@ -45,7 +44,6 @@ export const ValueMapFields = (props: ModeProps) => {
 
 type EditorProps = ModeProps & {entries: ValueEntry[]}
 
-/** Edits a value map: the distinct values of the column with their counts, each with a target. */
 export const ValueMapEditor = (props: EditorProps) => {
   const {mapping, field, target, issues, change, entries} = props
   const isColumn = Boolean(mapping.source) && !mapping.transform && !mapping.searchExpression

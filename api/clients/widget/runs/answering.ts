@@ -3,7 +3,7 @@ import {count} from '../ui/format.ts'
 import {sayName} from '../ui/labels.ts'
 
 type AnswerName = 'create' | 'skip' | 'overwrite' | 'keep'
-/** The answer to a question: the record of a candidate, or an action that uses none. */
+/** The answer to a question: the record of a candidate, or an action without a record. */
 export type Choice = {recordId: string} | {choice: AnswerName}
 export type Candidate = {id: string; $display_name?: string; $url?: string | null} & Record<string, unknown>
 export type Question = {
@@ -24,13 +24,12 @@ export type Question = {
 export type Rule = {flowId: string; kind: Question['kind']; field?: string | null; choice: 'first' | 'ask' | AnswerName}
 export type Answers = Record<string, Choice>
 
-/** Converts answers to the body of an API request. */
 export const answersOf = (answers: Answers): ({key: string} & Choice)[] =>
   Object.entries(answers).map(([key, choice]) => ({key, ...choice}))
 
 /**
- * Returns the answer to show: the unsaved draft, else the person's saved answer, else null. `first` and `ask` come from rules and count as no
- * answer.
+ * Returns the answer to show: the unsaved draft, else the person's saved answer, else null. The choices `first` and `ask` come from rules and are
+ * ignored.
  */
 export const chosenOf = ({answer}: Question, draft: Choice | undefined): Choice | null => {
   if (draft) return draft

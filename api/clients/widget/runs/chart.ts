@@ -45,7 +45,7 @@ export const OutcomeChart = ({samples}: {samples: Sample[]}) => {
   `
 }
 
-/** Draws the chart. Upper parts are drawn first, because the area of each part reaches down to zero. */
+/** Upper parts are drawn first, because the area of each part reaches down to zero. */
 const openChart = (frame: HTMLElement, legend: HTMLElement, samples: Sample[]): uPlot => {
   const colours = [...legend.children].map(item => getComputedStyle(item).borderInlineStartColor)
   const {color: text, borderTopColor: edge} = getComputedStyle(frame)

@@ -8,9 +8,8 @@ import type {Source, Tally} from './use-tally.ts'
 export const runsOf = ({runs}: LoadedImport): Run[] => (runs ?? []) as unknown as Run[]
 
 /**
- * Returns the id of the run to show: the run that the URL names, else the active one, else the newest. Without a run in the URL, chooses only
- * among dry runs or only among other runs, as `dryRun` says. Leaves out dry runs of undos and runs that were not started. Null if there is no
- * run.
+ * Returns the id of the run to show: the run that the URL names, else the active run, else the newest. `dryRun` selects dry runs or other runs,
+ * unless the URL names a run. Leaves out dry runs of undos and runs that were not started. Null if there is no run.
  */
 export const chooseRun = (loadedImport: LoadedImport, {dryRun}: {dryRun: boolean}): string | null => {
   const named = place.value.query.get('run')
@@ -39,7 +38,8 @@ export const readByFlows = ({import: {flows, sources}}: LoadedImport): {rows: nu
   })
 
 /**
- * Returns the file whose rows to show: the one that the URL names, else the first with matching rows, else the first. Undefined for one file.
+ * Returns the file whose rows to show: the file that the URL names, else the first file with matching rows, else the first file. Undefined if there
+ * is only one file.
  */
 export const chooseSource = ({sources, groups}: Pick<Tally, 'sources' | 'groups'>): Source | undefined => {
   if (sources.length < 2) return undefined

@@ -64,7 +64,6 @@ export const Download = ({found, run, kind, source, children}: DownloadProps) =>
 const openFile = (path: string, kind: DownloadProps['kind'], sent: {query: Query; signal: AbortSignal; timeoutMs: number}) =>
   kind === 'results' ? openResults(client, path, {...sent, query: {...sent.query, bom: 1}}) : client.open('GET', path, sent)
 
-/** Shows why a download failed. Some error codes have advice of their own. */
 const DownloadProblem = ({error, again}: {error: unknown; again: () => void}) => {
   const code = error instanceof ApiError ? error.code : null
   if (code === 'RESULTS_TOO_LARGE')

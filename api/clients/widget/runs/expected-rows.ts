@@ -8,7 +8,7 @@ import {sumCounts} from './tally.ts'
 export type ExpectedRows = {ready: number; attention: number; skipped: number; isExact: boolean}
 
 /**
- * Returns what a run over all rows would do, from an up-to-date dry run, else from an up-to-date check. Null if neither exists. A dry run counts
+ * Returns what a run over all rows would do, from an up-to-date dry run, else from an up-to-date check. Null if neither exists. A dry run is used
  * only if no other run ended after it, because a later run may have written the rows.
  */
 export const expectRows = ({checks, runs}: Pick<ImportProgress, 'checks' | 'runs'>, rows: number): ExpectedRows | null => {
@@ -18,7 +18,6 @@ export const expectRows = ({checks, runs}: Pick<ImportProgress, 'checks' | 'runs
   return checks && checks.checks.endedAt !== null && !checks.checks.stale ? fromCheck(checks, rows) : null
 }
 
-/** Returns the numbers of rows that a dry run found ready, in need of attention, and skipped. */
 export const rowsOfPreview = ({counts}: Pick<Run, 'counts'>): ExpectedRows => {
   const {planned, failed, refused, unanswered, skipped} = sumCounts(counts)
   return {ready: planned, attention: failed + refused + unanswered, skipped, isExact: true}
@@ -27,7 +26,7 @@ export const rowsOfPreview = ({counts}: Pick<Run, 'counts'>): ExpectedRows => {
 /** Counts the rows with errors. A check lists only the first rows of a problem, so the count may be a lower limit. */
 const fromCheck = ({problems, nextCursor}: NonNullable<ImportProgress['checks']>, rows: number): ExpectedRows | null => {
   const errors = problems.filter(({severity}) => severity === 'error')
-  // An error without row numbers concerns the import as a whole, so no figure would be true.
+  // An error without row numbers is about the import as a whole, so no count would be correct.
   if (errors.some(one => one.rows.length === 0)) return null
   const wrong = new Set(errors.flatMap(({source, flow, rows: numbers}) => numbers.map(number => `${source} ${flow} ${number}`)))
   const largest = Math.max(0, ...errors.map(({count}) => count))

@@ -36,7 +36,7 @@ export const LeaveNotice = ({run}: {run: Run}) => {
   }
   return html`
     <p class="hint">${t.youCanCloseThisPageTheImport}</p>
-    ${mail?.configured && email !== null && may('admin') && html`<${Check} label=${t.eMailWhenARunEnds(email)} checked=${false} onChange=${turnOn} />`}
+    ${mail?.configured && email !== null && may('admin', 'access') && html`<${Check} label=${t.eMailWhenARunEnds(email)} checked=${false} onChange=${turnOn} />`}
     <${Problem} error=${save.error} />
   `
 }

@@ -20,21 +20,19 @@ import {kindOf, type Run, sayRange, sayState} from './run.ts'
 import {StopAndUndo} from './stop-and-undo.ts'
 import {whyOf} from './why.ts'
 
-/** Shows the kind, state and times of a run in one line. */
 export const RunLine = ({run}: {run: Run}) => {
   const {word, tone} = sayState(run)
   const range = sayRange(run.rows)
   const took = run.startedAt && run.endedAt ? Date.parse(run.endedAt) - Date.parse(run.startedAt) : null
   const facts = [
     range && t.ofEveryFile(range),
-    // Events carry no start time, so `startedAt` may be null for a run that was followed from its start.
+    // Events do not contain the start time, so `startedAt` may be null for a run that was followed from its start.
     run.startedAt ? t.started(at(run.startedAt)) : run.state === 'authorised' || run.state === 'queued' ? t.notStarted : null,
     took !== null && t.took(sayTook(took)),
   ]
   return html`<p class="run-line"><strong>${kindOf(run)}</strong> <${Pill} tone=${tone}>${word}<//> <span class="quiet">${facts.filter(Boolean).join(' · ')}</span></p>`
 }
 
-/** Formats a duration. Durations below a second are not shown exactly. */
 const sayTook = (ms: number): string => (ms < 1000 ? t.lessThanASecond : duration(ms))
 
 /** Explains why a run is paused or stopped, and what to do. `actions` replaces the usual link. */
@@ -50,7 +48,6 @@ export const WhyNotice = ({run, actions}: {run: Run; actions?: Markup}) => {
   `
 }
 
-/** An active run: progress, speed, remaining time and outcomes. */
 export const LiveSheet = ({importId, run, live}: {importId: string; run: Run; live: Live}) => {
   const {progress} = run
   const focused = useExpectedFocus()

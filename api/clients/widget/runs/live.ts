@@ -40,7 +40,7 @@ export const useRun = (importId: string, runId: string, onEnd: () => void): Live
   return {...state, samples, rate: rateOf(samples, Date.now())}
 }
 
-/** Passes the run to `tell` at once and after each event. An event carries only a part of the run, so it is merged into the known run. */
+/** Passes the run to `tell` at once and after each event. An event contains only a part of the run, so it is merged into the known run. */
 const tellRun = async (path: string, signal: AbortSignal, tell: (run: Run, isPolled: boolean) => void) => {
   let {run} = await client.get<{run: Run}>(path, {}, signal)
   tell(run, false)

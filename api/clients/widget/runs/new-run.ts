@@ -23,7 +23,6 @@ const findsEveryRecord = (found: MappedImport, flow: Flow): boolean =>
 
 const sourceOf = ({sources}: MappedImport, {sourceId}: Flow) => sources.find(({id}) => id === sourceId)
 
-/** Returns a match field that no row leaves empty, or null. */
 const recommendFilled = (found: MappedImport, flow: Flow, fields: readonly Field[]): Field | null => {
   const source = sourceOf(found, flow)
   return recommendMatch(
@@ -33,6 +32,5 @@ const recommendFilled = (found: MappedImport, flow: Flow, fields: readonly Field
   )
 }
 
-/** Joins module names for a sentence, each once. */
 export const sayModules = (flows: readonly Pick<RepeatingFlow, 'module'>[]): string =>
   listWords([...new Set(flows.map(({module}) => sayName(module)))])

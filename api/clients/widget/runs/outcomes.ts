@@ -11,15 +11,14 @@ import {type Account, accountOf, emptyLinksOf, wordsOf} from './tally.ts'
 
 const share = (rows: number, total: number) => (total > 0 ? rows / total : 0)
 
-/** Formats a part from 0 to 1 as a percentage. Parts above 0 are never shown as 0 %, and parts below 1 never as 100 %. */
+/** Formats a share from 0 to 1 as a percentage. Only 0 is shown as 0 %, and only 1 as 100 %. */
 const sayShare = (part: number) => {
   if (part > 0 && part < 0.01) return `< ${percent(0.01)}`
   return part < 1 && part > 0.99 ? `> ${percent(0.99)}` : percent(part)
 }
 
 /**
- * The outcomes of a run as a table with bars. With an `importId`, outcomes except `filtered` link to their rows, unless the run is dry or
- * expired.
+ * The outcomes of a run as a table. With an `importId`, each outcome except `filtered` links to its rows. Dry runs and expired runs have no links.
  */
 export const Outcomes = ({run, importId}: {run: Run; importId: string | null}) => {
   const account = accountOf(run)
@@ -61,7 +60,6 @@ export const Outcomes = ({run, importId}: {run: Run; importId: string | null}) =
   `
 }
 
-/** Warns about lookup fields that a run left empty, with a button to the rows. */
 export const EmptyLinks = ({run, found}: {run: Run; found: Imported}) => {
   const links = emptyLinksOf(run)
   const sayField = useFlowFieldLabels(found, links > 0)
@@ -74,14 +72,12 @@ export const EmptyLinks = ({run, found}: {run: Run; found: Imported}) => {
   `
 }
 
-/** Describes how many of the skipped rows were unchanged, and how many CRM credits this saved. */
 const sayUnchanged = ({unchanged = 0, creditsSaved}: Run) =>
   unchanged > 0 && t.unchanged(count(unchanged)) + (creditsSaved ? t.whichSaved(creditsSaved) : '')
 
 /** Describes how many skipped rows would only have overwritten values that people changed in the CRM. */
 const sayKeptRows = ({keptRows = 0}: Run) => keptRows > 0 && t.keptBecausePeopleChangedThem(count(keptRows))
 
-/** Lists the fields with unmapped cells, and how many cells each has. */
 export const UnmappedValues = ({run: {unmapped = []}, found}: {run: Run; found: Imported}) => {
   const sayField = useFlowFieldLabels(found, unmapped.length > 0)
   if (unmapped.length === 0) return null
@@ -89,7 +85,6 @@ export const UnmappedValues = ({run: {unmapped = []}, found}: {run: Run; found: 
   return html`<p class="hint">${t.valuesWithoutAnEntryInAValue(fields)}</p>`
 }
 
-/** Describes how many values were not written, because people had changed them. */
 const sayKeptEdits = ({keptEdits = 0}: Run) => keptEdits > 0 && t.valuesChangedByPeopleKept(keptEdits)
 
 const sayModules = ({modules}: Account, byModule: number[]) =>

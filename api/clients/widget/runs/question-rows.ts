@@ -4,7 +4,7 @@ import {client, inOrg} from '../state/session.ts'
 import type {Question} from './answering.ts'
 import {type Cells, cellOf} from './rows-table.ts'
 
-/** The first row of a question. `byField`: the cells by the field that each fills. `keys`: the cells by which people recognise the row. */
+/** The first row of a question. `byField` maps each field to the cell that fills it. `keys` are the cells by which a person recognises the row. */
 export type QuestionRow = {number: number; byField: ReadonlyMap<string, string>; keys: {column: string; value: string}[]}
 export type FindRow = (question: Question) => QuestionRow | null
 

@@ -21,13 +21,12 @@ type QuestionProps = {
 export const QuestionSheet = (props: QuestionProps) =>
   props.question.kind === 'edit' ? html`<${EditSheet} ...${props} />` : html`<${ChoiceSheet} ...${props} />`
 
-/** A question that shows the row of the file beside the candidates. The candidates are radio buttons. */
 const ChoiceSheet = ({question, draft, row, onChoose}: QuestionProps) => {
   const {kind, module, field, found, candidates, answer} = question
   const chosen = chosenOf(question, draft)
   const name = useId()
   const option = (choice: Choice) => ({name, isChosen: isSame(chosen, choice), choose: () => onChoose(choice)})
-  // The candidates of a lookup are records of another module, so their fields are not those of the row.
+  // A lookup's candidates are records of another module, so the row's cells are not compared with them.
   const fields = compareCandidates(question, (kind === 'match' && row?.byField) || new Map())
   const into = sayName(module)
   return html`

@@ -5,7 +5,7 @@ import {may} from '../state/session.ts'
 import {t} from '../text/runs.ts'
 import {openQuestionsOf, type Run} from './run.ts'
 
-/** Whether questions of a run wait for an answer by this person. To answer them is then the main action of the run's pages. */
+/** Whether the signed-in person can answer open questions of the run. If so, answering is the main action on the run's pages. */
 export const needsAnswers = (run: Run): boolean => may('operator') && !embed.value && openQuestionsOf(run) > 0
 
 export const QuestionsLink = ({importId, run}: {importId: string; run: Run}) => {

@@ -15,7 +15,7 @@ export const chartParts: {label: string; of: OutcomeKey[]; tone: string}[] = [
 ]
 
 const mostSamples = 240
-/** The time span over which the rate is measured. It is long enough for a stable rate, and short enough to show a pause. */
+/** The time span of the rate: long enough for a stable rate, short enough to show a pause. */
 const windowMs = 20_000
 
 export const sampleOf = (run: Pick<Run, 'counts' | 'progress'>, at: number): Sample => {

@@ -9,11 +9,10 @@ import {adviceOf, sayReason} from './why.ts'
 
 const mostShown = 8
 
-/** The filters of the link to the rows of a reason. An undefined filter is left out. */
+/** The filters in the URL of a reason's rows. The URL omits an undefined filter. */
 export type ReasonQuery = {code: string | undefined; outcome: string | undefined; module: string | undefined}
 type Props = {tally: Tally; run: Run; linkTo: (group: Group, query: ReasonQuery) => string}
 
-/** Lists the first 8 reasons why rows were not written, each with advice and a link to its rows. */
 export const Reasons = ({tally, run, linkTo}: Props) => {
   const reasons = reasonsOf(tally.groups)
   if (reasons.length === 0) return null

@@ -8,7 +8,7 @@ import {t} from '../text/decide.ts'
 import {Button} from '../ui/button.ts'
 import {Problem} from '../ui/notice.ts'
 
-/** A button that opens a new weekly schedule of the import's template. An import without a template is first saved as one. */
+/** A button that opens a new weekly schedule of the import's template. An import without a template is first saved as a template. */
 export const Repeat = ({found}: {found: Imported}) => {
   const goOn = goIfHere()
   const repeat = useDoing(async () => {

@@ -24,7 +24,6 @@ type RetryProps = {
   isMain?: boolean
 }
 
-/** Offers to retry an ended run and explains what the retry will do, or links to the run that already retried it. */
 export const Retry = ({importId, run, known, onStarted, groups = [], isMain = true}: RetryProps) => {
   const [isAsking, setAsking] = useState(false)
   const open = openOf(run, groups)

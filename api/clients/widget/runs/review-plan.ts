@@ -17,7 +17,6 @@ import type {Tally} from './use-tally.ts'
 
 type Props = {known: LoadedImport; run: Run; tally: Tally}
 
-/** The plan of a dry run: how many rows have each action, the reasons of failures, and the rows. */
 export const ReviewPlan = ({known: loadedImport, run, tally}: Props) => {
   const {import: found} = loadedImport
   if (run.expiredAt) return html`<p class="quiet">${t.theRowsOfThisPreviewWereDeleted}</p>`

@@ -23,7 +23,7 @@ type Props = {
   edit: EditCell | null
 }
 
-/** One row of the review. A cell that caused an error is shown beside the error. A button shows all cells of the row. */
+/** A row of the review. A cell that caused an error is shown beside the error. */
 export const ReviewRow = ({row, cells, columns, keys, flows, edited, edit}: Props) => {
   const [isOpen, setOpen] = useState(false)
   const {rowNumber} = row
@@ -55,7 +55,7 @@ const Action = ({entry: {action, outcome}}: {entry: Entry}) =>
     ? html`<${Pill}>${outcome}<//>`
     : html`<${Pill} tone=${actionWords[action as ActionKey].tone}>${actionWords[action as ActionKey].word}<//>`
 
-/** Returns the column that fills the field at which an entry failed. Empty if no column does. */
+/** Returns the column mapped to the field at which the entry failed, or an empty array. */
 const columnOf = (flows: Flow[], {flowId, field}: Entry): string[] => {
   const mapping = flows.find(({id}) => id === flowId)?.fields.find(one => one.field === field)
   return mapping?.source ? [mapping.source] : []

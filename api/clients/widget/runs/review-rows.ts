@@ -22,7 +22,6 @@ type RowsPage = {rows: RunRow[]; reached: number; nextCursor: string | null; cel
 
 const usualRows = 25
 
-/** The rows of a tab, each with its key columns, its result, and cells that can be edited. */
 export const ReviewRows = ({known: {import: found, again}, run, tab, sourceId}: Props) => {
   const [cursors, setCursors] = useState<string[]>([])
   const [perPage] = useState(() => rowsPerPage(usualRows))
@@ -79,7 +78,7 @@ export const ReviewRows = ({known: {import: found, again}, run, tab, sourceId}: 
   `
 }
 
-/** Returns the values of a file's edited cells. The key is the row number and the column, separated by a space. */
+/** Returns the edited cells of a source. The keys are `<row number> <column>`. */
 const editsOf = ({cleaning}: Source): Map<string, string> =>
   new Map(
     cleaning

@@ -29,7 +29,6 @@ type StartState = {
 }
 type StartProps = {id: string; known: LoadedImport; isWaiting: boolean; onStarted: (run: string) => void}
 
-/** Shows what prevents a run, and the form that starts it. */
 export const ReviewStart = ({id, known: loadedImport, isWaiting, onStarted}: StartProps) => {
   const standing = useLoad<StartState>(signal => readStanding(loadedImport.import.connectorId, signal), [loadedImport.import.connectorId])
   return html`<${Shown} of=${standing}>${(data: StartState) => html`<${StartSheet} id=${id} known=${loadedImport} standing=${data} isWaiting=${isWaiting} onStarted=${onStarted} />`}<//>`
@@ -75,10 +74,7 @@ const Hindrances = ({id, connection, running}: HindrancesProps) => {
   return null
 }
 
-/**
- * Warns that a new run would create records of earlier runs again. Null if no run wrote rows, or if every flow finds its earlier records.
- * Subform flows do not count.
- */
+/** Warns that a new run would create records of earlier runs again. Null if no run wrote rows, or if `findRepeatingFlows` returns no flow. */
 const sayRepeats = (loadedImport: LoadedImport): string | null => {
   const written = runsOf(loadedImport).reduce((sum, run) => sum + (run.dryRun ? 0 : writtenOf(run)), 0)
   const repeating = findRepeatingFlows(loadedImport.import)

@@ -2,7 +2,6 @@ import type {Group} from '../../run-reasons.ts'
 import {t} from '../text/decide.ts'
 import type {Filter} from './rows-query.ts'
 
-/** The tabs of a review, with the filter that selects the rows of each. */
 export const REVIEW_TABS = {
   all: {label: t.all, filter: {}},
   ready: {label: t.ready, filter: {phase: 'write', action: 'create,update,delete,replace'}},
@@ -16,8 +15,8 @@ export const REVIEW_TABS = {
 export type ReviewTab = keyof typeof REVIEW_TABS
 
 /**
- * Returns the tab that the URL names. URLs of earlier versions have a filter instead. An action that is the filter of a tab opens that tab;
- * otherwise, a code or outcome opens the errors. Any other URL opens all rows.
+ * Returns the tab named in the URL. URLs of earlier versions have a filter instead: an `action` that equals a tab's filter opens that tab, and a
+ * `code` or `outcome` opens the errors. All other URLs open all rows.
  */
 export const tabOf = (query: URLSearchParams): ReviewTab => {
   const named = query.get('tab') ?? ''
@@ -27,16 +26,12 @@ export const tabOf = (query: URLSearchParams): ReviewTab => {
   return action && found ? found : query.get('code') || query.get('outcome') ? 'errors' : 'all'
 }
 
-/** Returns the tab for a group of patches, skipped rows or questions. Any other group gets the tab of errors. */
 export const tabOfGroup = ({phase, action}: Group): ReviewTab => {
   if (phase === 'patch') return 'later'
   return action === 'skip' ? 'skipped' : action === 'ask' ? 'questions' : 'errors'
 }
 
-/**
- * Counts the rows of a tab. A row that several flows read counts once for each flow. A tab whose filter has the phase `write` counts only this
- * phase, as the run's counts do. Lookups are never counted.
- */
+/** Counts the rows of a tab, without lookups. A row that several flows read is counted once for each flow. */
 export const countTab = (tab: ReviewTab, groups: readonly Group[]): number => {
   const {action, code, phase} = REVIEW_TABS[tab].filter as Filter
   return groups.reduce((sum, group) => {

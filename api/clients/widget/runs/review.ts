@@ -27,7 +27,6 @@ import {SealedPlan} from './sealed-plan.ts'
 import {type Preview, usePreview} from './use-preview.ts'
 import {type Tally, useTally} from './use-tally.ts'
 
-/** The review step: what a run would do with every row, the cells to fix, and the button that starts the run. */
 export const Review = ({params: {id = ''}}: PageProps) => html`
   <${ImportFrame} id=${id} step="review" lead=${t.seeWhatTheImportWillDoWith}>
     ${(loadedImport: LoadedImport) => html`<${ReviewOf} key=${id} id=${id} known=${loadedImport} />`}
@@ -46,7 +45,7 @@ const ReviewOf = ({id, known: loadedImport}: {id: string; known: LoadedImport}) 
 
 type ReadyProps = {id: string; known: LoadedImport}
 
-/** Shows the dry run that the URL names if it is out of date, else the current review. */
+/** Shows the dry run that the URL names if that dry run is out of date. Otherwise, shows the current review. */
 const ReviewReady = (props: ReadyProps) => {
   const named = place.value.query.get('run')
   const run = runsOf(props.known).find(({id}) => id === named)
@@ -116,7 +115,6 @@ const useStarted = (id: string, loadedImport: LoadedImport) => {
 
 type PartProps = {id: string; known: LoadedImport; preview: Preview}
 
-/** The checks and the dry run: their progress, errors, and buttons to repeat them. */
 const PreviewState = ({id, known: loadedImport, preview}: PartProps) => {
   const {check, dryRun, active, isLarge, isStale} = preview
   const {progress} = check

@@ -15,7 +15,6 @@ import {sayReason} from './why.ts'
 type DetailProps = {importId: string; run: Run; row: RunRow; source: Source}
 type Detail = {log: LogRecord[] | null; cells: Cell[] | null}
 
-/** The details of one row: its cells, and every attempt with its outcome and message. */
 export const RowDetail = ({importId, run, row, source}: DetailProps) => {
   const detail = useLoad<Detail>(signal => readDetail({importId, run, row, source}, signal), [run.id, row.rowNumber, source.id])
   return html`

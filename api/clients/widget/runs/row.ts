@@ -35,8 +35,8 @@ export type LogRecord = {
 }
 
 /**
- * Returns the table lines of a row: one for each entry that is no lookup. A lookup appears in the line of its flow's record, unless both have
- * the same message. If a row has only lookups, each has a line.
+ * Returns the table lines of a row: one for each entry that is not a lookup. A lookup appears in the line of its flow's write, unless both messages
+ * are equal. If a row has only lookups, each lookup gets a line.
  */
 export const linesOf = ({entries}: RunRow): {entry: Entry; links: Entry[]}[] => {
   const links = entries.filter(({outcome}) => outcome === 'lookup')

@@ -21,7 +21,7 @@ type PanelProps = {importId: string; run: Run; tally: Tally}
 
 const usualRows = 50
 
-/** Shows the rows of a run with filters and pages. The URL contains the filters and the page. */
+/** The URL contains the filters and the page. */
 export const RowsPanel = ({importId, run, tally}: PanelProps) => {
   const [perPage] = useState(() => rowsPerPage(usualRows))
   const {query} = place.value

@@ -13,7 +13,7 @@ export type Filter = Partial<Record<(typeof filterKeys)[number], string>>
 export const filterIn = (query: URLSearchParams): Filter =>
   Object.fromEntries(filterKeys.flatMap(key => (query.get(key) ? [[key, query.get(key)!]] : [])))
 
-/** Returns the id of the first file with matching rows among the counted ones, or undefined. */
+/** Returns the id of the first counted source with rows that match the filter. */
 export const sourceWith = (groups: Group[], {outcome, action, module, phase, code, linkEmpty}: Filter): string | undefined =>
   groups.find(
     group =>

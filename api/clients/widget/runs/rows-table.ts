@@ -22,7 +22,6 @@ export type Cells = {
 }
 type TableProps = {importId: string; run: Run; rows: RunRow[]; cells: Cells | null; source: Source; isNew: boolean; empty: Markup}
 
-/** A table of rows, with one line for each entry of `linesOf` and details on request. On a phone, each line is a card. */
 export const RowsTable = ({importId, run, rows, cells, source, isNew, empty}: TableProps) => {
   const [open, setOpen] = useState<number | null>(null)
   if (rows.length === 0) return html`<div class="empty">${empty}</div>`
@@ -65,7 +64,7 @@ export const RowsTable = ({importId, run, rows, cells, source, isNew, empty}: Ta
 
 const PHASE_WORDS: Partial<Record<Entry['phase'], string>> = {patch: t.patch, tag: t.tags}
 
-/** Labels for codes that say what was done to a record. They replace the label of the outcome. */
+/** Labels for codes that say what was done to a record. These labels replace the label of the outcome. */
 const DONE_WORDS: Record<string, string> = {DELETED: t.deleted, RESTORED: t.restored}
 
 const How = ({entry: {action, outcome, phase, code}}: {entry: Entry}) => {
@@ -74,7 +73,7 @@ const How = ({entry: {action, outcome, phase, code}}: {entry: Entry}) => {
   return html`<${Pill} tone=${tone}>${PHASE_WORDS[phase] ? `${PHASE_WORDS[phase]}: ${inSentence(sayOutcome(outcome))}` : (DONE_WORDS[code ?? ''] ?? sayOutcome(outcome))}<//>`
 }
 
-/** Returns a cell of a row, or an empty text if it is not loaded. */
+/** Returns a cell of a row, or an empty text if the cell is not loaded. */
 export const cellOf = (cells: Cells | null, row: number, column: string): string =>
   cells?.rows.find(({rowNumber}) => rowNumber === row)?.cells[cells.columns.indexOf(column)] ?? ''
 
@@ -106,7 +105,9 @@ const Said = ({entry, value}: {entry: Entry; value: {column: string; value: stri
 
 const mostChanges = 6
 
-/** Shows the old and new values of six changed fields, and of all on request. New records and embed sessions show only new values. */
+/**
+ * Shows the old and new values of the first six changed fields, and of all fields on request. Embed sessions and new records show only new values.
+ */
 export const Changes = ({changes, ...record}: {changes: Change[]; isNew: boolean}) => {
   const isNew = record.isNew || embed.value !== null
   const [isAll, setAll] = useState(false)

@@ -9,7 +9,6 @@ import {kindOf, type Run, sayRange, sayState} from './run.ts'
 import {type OutcomeKey, outcomeKeys, sumCounts, wordsOf} from './tally.ts'
 import {RunMenu} from './undo.ts'
 
-/** Returns the URL of a run's page, or null for a run without an import. */
 export const addressOf = ({id, importId, dryRun, undoOf}: Run): string | null =>
   importId === null ? null : to('imports', importId, dryRun && !undoOf ? 'review' : 'run', {run: id})
 
@@ -20,7 +19,6 @@ const short: Partial<Record<OutcomeKey, string>> = {
   unanswered: t.withoutAnswer,
 }
 
-/** Formats the outcomes of a run in short, without zeros. */
 export const sayCounts = (run: Pick<Run, 'counts' | 'undoOf' | 'deleted'>): string => {
   const sum = sumCounts(run.counts)
   const parts = outcomeKeys.filter(key => sum[key] > 0).map(key => `${count(sum[key])} ${short[key] ?? inSentence(wordsOf(run, key).word)}`)
@@ -30,7 +28,7 @@ export const sayCounts = (run: Pick<Run, 'counts' | 'undoOf' | 'deleted'>): stri
 const sayTook = ({startedAt, endedAt}: Run) =>
   startedAt && endedAt ? duration(Math.max(1000, Date.parse(endedAt) - Date.parse(startedAt))) : '–'
 
-/** Returns the columns of a list of runs: `first`, followed by the columns that all such lists share. */
+/** Returns `first`, followed by the columns that all lists of runs share. */
 export const runColumns = (first: Column<Run>[]): Column<Run>[] => [
   ...first,
   {
@@ -50,7 +48,6 @@ export const runColumns = (first: Column<Run>[]): Column<Run>[] => [
   {head: '', label: t.actions, cell: run => html`<${RunMenu} run=${run} />`},
 ]
 
-/** Shows the kind and the row range of a run in a list, with a link to the run. */
 export const RunName = ({run}: {run: Run}) => {
   const address = addressOf(run)
   const range = sayRange(run.rows)

@@ -26,7 +26,6 @@ import {leftOf, sumCounts} from './tally.ts'
 import {Undo, UndoResult} from './undo.ts'
 import {useTally} from './use-tally.ts'
 
-/** The run step: before, during and after a run. */
 export const RunPage = ({params: {id = ''}}: PageProps) => html`
   <${ImportFrame} id=${id} step="run" actions=${html`<a class="button" href=${to('imports', id, 'runs')}>${t.allRuns}</a>`}>
     ${(loadedImport: LoadedImport) => html`<${RunBody} id=${id} known=${loadedImport} />`}
@@ -104,10 +103,7 @@ const Summary = ({id, run, known: loadedImport, onStarted}: SummaryProps) => {
   `
 }
 
-/**
- * Returns the main action of a run's page: answer questions, fix or view rows, or retry the run. Null for an undo, whose result has its own
- * action.
- */
+/** Returns the main action of a run's page. Null for an undo, because `UndoResult` shows its main action. */
 const mainActionOf = (run: Run): 'answer' | 'rows' | 'retry' | null => {
   if (run.undoOf) return null
   if (needsAnswers(run)) return 'answer'

@@ -2,7 +2,10 @@ import {describeRunState} from '../../run-state.ts'
 import {t} from '../text/runs.ts'
 import {count} from '../ui/format.ts'
 
-/** A run, as `GET /orgs/{org}/imports/{id}/runs/{run}` returns it. */
+/**
+ * A run, as `GET /orgs/{org}/imports/{id}/runs/{run}` returns it. Only the org's list of runs has `importName`. Earlier versions of Lading do not
+ * return the other optional fields.
+ */
 export type Run = {
   id: string
   importId: string | null
@@ -12,11 +15,10 @@ export type Run = {
   engine: 'worker' | 'outside' | null
   dryRun: boolean
   retryOf: string | null
-  /** The run that this run undoes. Absent in earlier versions of Lading. */
+  /** The run that this run undoes. */
   undoOf?: string | null
-  /** Whether the run deletes records. Absent in earlier versions of Lading. */
   deletes?: boolean
-  /** Rows whose record was deleted or, in a dry run, would be deleted. Absent in earlier versions of Lading. */
+  /** Rows whose record was deleted or, in a dry run, would be deleted. */
   deleted?: number
   /** The rows of an undo, by what it did with their records, or in a dry run would do. Null if the run undoes nothing. */
   undo?: {restored: number; deleted: number; changedSince: number} | null
@@ -26,24 +28,20 @@ export type Run = {
   rowsWritten: number
   overageRows: number
   counts: Counts
-  /** Unchanged rows. Absent in earlier versions of Lading. */
   unchanged?: number
-  /** Rows written without a link, by flow and field. Absent in earlier versions of Lading. */
+  /** Rows written without a link, by flow and field. */
   linksEmpty?: {flowId: string | null; field: string; rows: number}[]
   creditsSaved?: number | null
-  /** Unmapped cells, by flow and field. Absent in earlier versions of Lading. */
   unmapped?: {flowId: string; field: string; cells: number}[]
   keptEdits?: number
-  /** The result of the verification. Absent in earlier versions of Lading. */
   verify?: VerifyCounts
-  /** Rows that were skipped because people changed every value that differs in the CRM. Absent in earlier versions of Lading. */
+  /** Rows that were skipped because people changed every value that differs in the CRM. */
   keptRows?: number
   questions: number
-  /** Questions of the run that now have an answer. Absent in earlier versions of Lading. */
   questionsAnswered?: number
-  /** The run that retries this run. Absent in earlier versions of Lading. */
+  /** The run that retries this run. */
   retriedBy?: string | null
-  /** Whether the plan of an ended dry run is out of date. Absent in earlier versions of Lading. */
+  /** Whether the plan of an ended dry run is out of date. */
   stale?: boolean | null
   progress: Progress | null
   stop: Stop | null
@@ -69,7 +67,7 @@ export type Counts = Record<string, Record<string, number>>
 type Progress = {done: number; total: number; rowsPerSecond: number | null; etaSeconds: number | null}
 type Stop = {stopped: string; message: string; rowsPerRun?: number; stoppedBy?: 'plan' | 'declaration'; rowsWrittenTotal?: number}
 
-/** Merges an event into a run. A field that the event lacks keeps its value. Events of other kinds change nothing. */
+/** Merges a run event into a run. Fields that the event lacks keep their values. Unknown events change nothing. */
 export const withEvent = (run: Run, {event, data}: {event: string; data: unknown}): Run => {
   if (event === 'end' || event === 'asked') return {...run, ...(data as {run: Run}).run}
   return event === 'state' || event === 'progress' ? {...run, ...(data as Partial<Run>)} : run
@@ -78,7 +76,6 @@ export const withEvent = (run: Run, {event, data}: {event: string; data: unknown
 export const isOver = ({state}: Pick<Run, 'state'>): boolean => state === 'ended'
 export const isUnderWay = ({state}: Pick<Run, 'state'>): boolean => state !== 'ended' && state !== 'authorised'
 
-/** Returns the label and the colour of a run's state. */
 export const sayState = (run: Run) => describeRunState(run, count, t.states)
 
 export const kindOf = ({dryRun, retryOf, undoOf}: Pick<Run, 'dryRun' | 'retryOf' | 'undoOf'>): string => {
@@ -102,7 +99,7 @@ export const sayRange = (rows: Run['rows']): string | null => {
   return from === to ? t.rowOne(from) : t.rowsTo(from, to)
 }
 
-/** Maps the id of each retried run to the run that retries it. Dry runs of retries do not count. */
+/** Maps the id of each retried run to its retry. Dry runs are ignored. */
 export const laterOf = (runs: Run[]): Map<string, Run> =>
   new Map(runs.flatMap(run => (run.retryOf && !run.dryRun ? [[run.retryOf, run]] : [])))
 

@@ -3,7 +3,7 @@ type Picker = (options: {
 }) => Promise<{createWritable(): Promise<WritableStream<Uint8Array> & {abort(reason?: unknown): Promise<void>}>}>
 type SaveCallbacks = (sent: number, total: number | null) => void
 
-/** Returns the browser's file picker, or undefined. Safari and Firefox have none, so the whole file is held in memory there. */
+/** Returns the browser's file picker. Undefined in Safari and Firefox, where the whole file is kept in memory. */
 const picker = () => (globalThis as {showSaveFilePicker?: Picker}).showSaveFilePicker
 
 /**

@@ -30,7 +30,7 @@ type FormProps = {
   onStarted: (run: string) => void
 }
 
-/** The form that starts a run. The run starts without a confirmation, because the review is on the same page. A `warning` must be confirmed. */
+/** Starts a run without a confirmation, because the review is on the same page. Only a `warning` must be confirmed. */
 export const StartForm = ({importId, templateId, sources, isHindered, warning, expected, mayUseJobs, onStarted}: FormProps) => {
   const [draft, setDraft, forget] = useKept<Draft>(`start ${importId} real`, noDraft)
   // The browser tab remembers the choice for the next import of the same template.

@@ -21,7 +21,6 @@ type Lift =
 
 type RefusedProps = {error: unknown; importId: string; again?: () => void; onFewer?: ((rows: number) => void) | undefined}
 
-/** Explains why a run could not start, with possible next steps. */
 export const StartProblem = ({error, importId, again, onFewer}: RefusedProps) => {
   if (!(error instanceof ApiError)) return html`<${Problem} error=${error} again=${again} />`
   if (error.status === 402) return html`<${NoRoom} error=${error} onFewer=${onFewer} />`

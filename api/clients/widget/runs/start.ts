@@ -6,7 +6,6 @@ export const noDraft: Draft = {from: '', to: '', most: ''}
 export type StartBody = {rows?: {from?: number; to?: number}; declaredRows?: number; write?: string}
 type Problems = Partial<Record<keyof Draft, string>>
 
-/** Converts the typed values to a request body, and returns a problem for each invalid value. */
 export const draftOf = ({from, to, most, write}: Draft): {body: StartBody; problems: Problems} => {
   const [first, last, declared] = [readWhole(from), readWhole(to), readWhole(most)]
   const problems: Problems = {}
@@ -28,6 +27,6 @@ const readWhole = (text: string): number | null | undefined => {
   return /^\d{1,10}$/.test(digits) && value >= 1 ? value : null
 }
 
-/** Returns the upper limit of rows in a range. The exact number is not known, because excluded rows may be inside the range or not. */
+/** Returns an upper bound of the rows in a range, because excluded rows (`struck`) can be inside or outside the range. */
 export const rowsIn = ({rows, struck}: {rows: number; struck: number}, {from = 1, to = rows}: {from?: number; to?: number} = {}): number =>
   Math.min(rows - struck, Math.max(0, Math.min(to, rows) - from + 1))

@@ -12,9 +12,7 @@ import {readUndo, startUndo} from './undo.ts'
 
 const lookMs = 500
 
-/**
- * Stops a held run, waits for its end, and undoes what it wrote. Shown only if the API refuses the undo for no other reason than the active run.
- */
+/** Stops a held run, waits until it has ended, and undoes what it wrote. Shown only if the active run is the API's only reason to refuse the undo. */
 export const StopAndUndo = ({importId, run}: {importId: string; run: Run}) => {
   const [isAsking, setAsking] = useState(false)
   const {data: undo} = useLoad(signal => readUndo(importId, run.id, signal), [run.id])

@@ -35,11 +35,9 @@ const deleteWords: Partial<Record<OutcomeKey, OutcomeWords>> = {
   skipped: {word: t.skipped, means: t.noRecordMatchedOrSeveral, tone: 'neutral'},
 }
 
-/** Returns the words of an outcome. An undo and a run that deletes records have different words for some outcomes. */
 export const wordsOf = (run: Pick<Run, 'undoOf' | 'deletes' | 'deleted'>, key: OutcomeKey): OutcomeWords =>
   (run.undoOf ? undoWords[key] : deletesRecords(run) ? deleteWords[key] : undefined) ?? outcomeWords[key]
 
-/** Sums the rows of each outcome, of all modules or of one. */
 export const sumCounts = (counts: Counts, module?: string): Record<OutcomeKey, number> => {
   const sum = Object.fromEntries(outcomeKeys.map(key => [key, 0])) as Record<OutcomeKey, number>
   for (const [name, of] of Object.entries(counts))
@@ -78,15 +76,14 @@ export const accountOf = ({counts, progress}: Pick<Run, 'counts' | 'progress'>):
 }
 
 /**
- * Returns how many rows a retry would process: rows that need attention, rows that the run did not reach, and skipped rows. Unchanged rows, and
- * rows skipped because of edited values, do not count.
+ * Returns how many rows a retry would process: rows that need attention, rows that the run did not reach, and skipped rows. Unchanged rows and rows
+ * in `keptRows` are not included.
  */
 export const leftOf = (run: Pick<Run, 'counts' | 'progress' | 'unchanged' | 'keptRows'>): number => {
   const {failed, refused, unanswered, skipped} = sumCounts(run.counts)
   return failed + refused + unanswered + skipped - (run.unchanged ?? 0) - (run.keptRows ?? 0) + accountOf(run).notReached
 }
 
-/** Returns how many links of written rows the run left empty. */
 export const emptyLinksOf = ({linksEmpty = []}: Pick<Run, 'linksEmpty'>): number => linksEmpty.reduce((sum, {rows}) => sum + rows, 0)
 
 export const actionKeys = ['create', 'update', 'delete', 'restore', 'replace', 'patch', 'ask', 'skip', 'fail'] as const

@@ -26,14 +26,13 @@ export const startUndo = async (importId: string, run: string, body: {dryRun?: t
   return begun.id
 }
 
-/** Reads whether a run can be undone, until when, and why not. */
 export const readUndo = async (importId: string, run: string, signal?: AbortSignal): Promise<UndoStatus> =>
   (await client.get<{undo: UndoStatus}>(inOrg(`/imports/${importId}/runs/${run}/undo`), {}, signal)).undo
 
-/** Whether an undo may be possible: the run has ended, is no dry run, and its data has not expired. `readUndo` gives the final answer. */
+/** Whether an undo may be possible. `readUndo` gives the final answer. */
 const canUndo = ({dryRun, state, expiredAt}: Run): boolean => !dryRun && state === 'ended' && !expiredAt
 
-/** Reads whether the run can be undone, as soon as `isAsked` is true. `preview` starts a dry run of the undo and shows it. */
+/** Reads whether the run can be undone, as soon as `isAsked` is true. `preview` starts a dry run of the undo and opens its page. */
 export const useUndo = (importId: string, run: Run | undefined, isAsked: boolean) => {
   const preview = useDoing(async () => {
     const goOn = goIfHere()
@@ -107,7 +106,7 @@ const Preview = ({importId, run, onStarted}: {importId: string; run: string; onS
 
 type ResultProps = {run: Run; importId: string; known: LoadedImport; onStarted: OnStarted}
 
-/** Says what an undo did. For a dry run of an undo, it says what the undo would do, and offers to start it. */
+/** Shows what an undo did. For a dry run, shows what the undo would do, with a button that starts the undo. */
 export const UndoResult = ({run, importId, known, onStarted}: ResultProps) => {
   const [isAsking, setAsking] = useState(false)
   const said = describeUndone(run, count, t.undoStates)

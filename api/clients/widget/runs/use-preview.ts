@@ -6,7 +6,7 @@ import {client, inOrg, may} from '../state/session.ts'
 import {isCurrentPreview, newestPreview, previewsOf, readByFlows} from './choose.ts'
 import {isUnderWay, type Run} from './run.ts'
 
-/** The most rows for which a dry run starts automatically. The limit exists because a dry run uses CRM quota. */
+/** The maximum number of rows for which a dry run starts automatically. A dry run uses CRM quota. */
 const mostAutomatic = 10_000
 /** The wait after an edit, so that edits in quick succession are checked together. */
 const settleMs = 1_500
@@ -44,7 +44,7 @@ export const usePreview = (loadedImport: LoadedImport): Preview => {
     found.flows,
     found.sources.map(({id, reader, cleaning, choices}) => [id, reader, cleaning, choices]),
   ])
-  // Each version of the import starts at most one check and one dry run, so that a failing one is not repeated endlessly.
+  // Each version of the import starts at most one check and one dry run, so that a failing check or dry run does not repeat endlessly.
   const begun = useRef({check: '', dryRun: ''})
   const mayBegin = may('operator') && found.state !== 'running'
   useEffect(() => {

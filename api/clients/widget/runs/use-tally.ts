@@ -17,9 +17,8 @@ const leastPauseMs = 10_000
 const pausePerCount = 10
 
 /**
- * Counts the rows of a run by outcome and reason, over all files. The first count returns partial results. With a null `runId`, nothing is
- * counted. While the run is active and the page is visible, the rows are recounted regularly, and once more at the end. During a recount, the
- * old counts stay.
+ * Counts the rows of a run by outcome and reason, or nothing if `runId` is null. The first count shows partial results; a recount keeps the old
+ * counts until its end. While `isGoing` and the page is visible, the rows are recounted regularly, and once more when the run ends.
  */
 export const useTally = (importId: string, runId: string | null, isGoing = false): Tally => {
   const [state, setState] = useState<State>(nothing)

@@ -34,7 +34,6 @@ const shownDifferences = 20
 
 type VerificationProps = {run: Run; found: LoadedImport['import']}
 
-/** Shows the result of a run's verification. Renders nothing if the run has no rows to read back. */
 export const Verification = ({run, found}: VerificationProps) => {
   const {verify} = run
   if (!verify || verify.rows + verify.waiting + verify.unverified === 0) return null

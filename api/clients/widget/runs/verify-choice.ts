@@ -21,7 +21,6 @@ export const VerifySelect = ({mode, canInherit, onChange}: Props) => {
   `
 }
 
-/** The verification setting for one run. The section starts open if the setting is not the default. */
 export const VerifyChoice = (props: Props) => html`
   <details open=${props.mode !== (props.canInherit ? 'inherited' : 'off')}>
     <summary>${t.compareWithTheCrm}</summary>

@@ -7,7 +7,7 @@ export type ReasonOfRow = StopWords & {message: string}
 
 type RowReason = {code: string | null; message: string | null; field: string | null; fieldLabel: string | null}
 
-/** Returns why a run is paused or stopped, or null. If the texts do not replace the API's message, it is shown between title and advice. */
+/** Returns why a run is paused or stopped, or null. `message` is empty if the texts for the code replace the API's message. */
 export const whyOf = ({pause, stop, state, dryRun}: Pick<Run, 'pause' | 'stop' | 'state' | 'dryRun'>): ReasonOfRow | null => {
   if (stop && dryRun && stop.stopped === 'LIMIT_ROWS_PER_RUN')
     return {

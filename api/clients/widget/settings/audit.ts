@@ -8,7 +8,6 @@ import {Button} from '../ui/button.ts'
 import {bytes} from '../ui/format.ts'
 import {Problem, say} from '../ui/notice.ts'
 
-/** A button by which an admin downloads the audit log. Besides changes of settings, the log contains sign-ins, runs and staff actions. */
 export const AuditDownload = () => {
   const [got, setGot] = useState<string | null>(null)
   const stop = useRef<AbortController | null>(null)

@@ -1,9 +1,8 @@
 import {type Pause, pause as usualPause} from '../../pause.ts'
 
 /**
- * A change that the payment provider has accepted. Its event reaches Lading some seconds later. `plan`: a bought or changed plan. `scheduled`: a
- * change at the end of the period. `withdrawn`: the withdrawal of a scheduled change. `pack`: bought AI credits; `purchased` is the purchased
- * balance before.
+ * A change that the payment provider accepted and whose event reaches Lading some seconds later. `scheduled`: a change at the end of the period.
+ * `withdrawn`: a scheduled change was withdrawn. `pack`: bought AI credits; `purchased` is the purchased balance before.
  */
 export type AwaitedChange =
   | {kind: 'plan'; planKey: string; interval: string}
@@ -56,7 +55,7 @@ type AwaitInput = {read: () => Promise<PlanSummary>; signal?: AbortSignal; pause
 /** Polls the billing summary until it shows the change. Returns false if that takes longer than a minute. */
 export const awaitChange = async (awaited: AwaitedChange, {read, signal, pause = usualPause}: AwaitInput): Promise<boolean> => {
   for (let tries = 1; ; tries++) {
-    // An event may be late and the network may fail. Each costs only one try.
+    // A failed request costs one try, like a summary without the change.
     const summary = await read().catch(() => null)
     if (summary && isApplied(summary, awaited)) return true
     if (tries >= mostTries) return false

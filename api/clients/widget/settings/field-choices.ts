@@ -10,7 +10,7 @@ export const fieldChoices = (fields: ConfiguredField[], chosen: readonly string[
     .map(({apiName}) => ({apiName, label: labelOfField(fields, apiName)}))
     .toSorted((a, b) => a.label.localeCompare(b.label))
 
-/** Returns the label of a field. The label says so if the CRM no longer has the field. */
+/** Returns the label of a field. A field that the CRM no longer has is marked as such. */
 export const labelOfField = (fields: ConfiguredField[], apiName: string): string => {
   const field = fields.find(one => one.apiName === apiName)
   if (!field || field.removed) return t.noLongerInTheCrm(field?.label ?? apiName)

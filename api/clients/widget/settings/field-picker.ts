@@ -15,7 +15,7 @@ type PickerProps = {
   set: (chosen: string[]) => void
 }
 
-/** A list of chosen fields, with a select that adds one and buttons that remove one. Fields that the CRM no longer has can only be removed. */
+/** Edits a list of chosen fields. A field that the CRM no longer has can only be removed. */
 export const FieldPicker = ({label, hint, fields, chosen, fits = () => true, set}: PickerProps) => {
   const id = useId()
   const options = fieldChoices(fields.filter(fits), chosen).map(({apiName, label: name}: FieldChoice) => ({value: apiName, label: name}))

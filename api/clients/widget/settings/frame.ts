@@ -19,7 +19,6 @@ const tabs: {key: string; label: string; role?: Role}[] = [
 
 type FrameProps = {title: string; lead?: Markup; actions?: Markup; children?: Markup; trail?: {label: string; href: string}[]}
 
-/** A settings page, with tabs for the pages that the role may see. */
 export const SettingsFrame = ({title, lead, actions, children, trail = []}: FrameProps) => html`
   <${Tabs}
     label=${t.settings}

@@ -4,6 +4,7 @@ import {html} from '../html.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {client, inOrg, may, readMe} from '../state/session.ts'
 import {t} from '../text/settings.ts'
+import {Closed} from '../ui/closed.ts'
 import {SaveActions, useDraft} from '../ui/draft.ts'
 import {Check, Select, TextArea} from '../ui/field.ts'
 import {Notice, Problem, say} from '../ui/notice.ts'
@@ -35,7 +36,7 @@ const onEdited = [
 ]
 const dateFormats = ['yyyy-MM-dd', 'dd.MM.yyyy', 'dd/MM/yyyy', 'MM/dd/yyyy', 'd.M.yyyy']
 
-/** General settings of the org. Saving fails if the org's configuration has changed since it was loaded. */
+/** Saving fails if the org's configuration changed after the page loaded it. */
 export const General = () => {
   const loaded = useLoad<GeneralInput>(signal => client.get(inOrg('/config/settings'), {}, signal), [])
   return html`
@@ -85,13 +86,16 @@ const SettingsForm = ({read: {settings, registryVersion}, again}: {read: General
           onChange=${(value: string) => set({onEdited: value || null})}
         />
         <${TextArea} label=${t.expressionContext} hint=${t.jsonAvailableToEveryExpressionAs} rows="4" value=${draft.expressionContext} onInput=${(expressionContext: string) => set({expressionContext})} />
-        <${TextArea} label=${t.embedOrigins} hint=${t.embedOriginsHint} rows="2" value=${draft.embedOrigins} onInput=${(embedOrigins: string) => set({embedOrigins})} />
-        <${Check}
-          label=${t.rolesFollowTheCrm}
-          hint=${t.eachSignInAndRenewalReadsA}
-          checked=${draft.followsCrmRoles}
-          onChange=${(followsCrmRoles: boolean) => set({followsCrmRoles})}
-        />
+        <fieldset class="bare" disabled=${!may('admin', 'access')}>
+          <${TextArea} label=${t.embedOrigins} hint=${t.embedOriginsHint} rows="2" value=${draft.embedOrigins} onInput=${(embedOrigins: string) => set({embedOrigins})} />
+          <${Check}
+            label=${t.rolesFollowTheCrm}
+            hint=${t.eachSignInAndRenewalReadsA}
+            checked=${draft.followsCrmRoles}
+            onChange=${(followsCrmRoles: boolean) => set({followsCrmRoles})}
+          />
+          <${Closed} role="admin" change="access" />
+        </fieldset>
         <${Problem} error=${save.error} again=${isStale(save.error) ? again : undefined} />
         ${mayChange ? html`<${SaveActions} of=${form} isBusy=${save.isBusy} />` : html`<${Notice}>${t.onlyAdminsCanChangeTheseSettings}<//>`}
       </fieldset>

@@ -29,7 +29,7 @@ const firstSource = `export const full = (first, last) => [first, last].filter(B
 
 type PublishProps = {library?: Library; again: () => void; onClose: () => void}
 
-/** A dialog that publishes a new library or the next version of one. Before publishing, the server loads the library and runs the examples. */
+/** Publishes a new library or a new version of one. The server first loads the library and runs its examples. */
 export const Publish = ({library, again, onClose}: PublishProps) => {
   const about = library ? `library.${library.namespace}.${library.versionNumber}` : 'library.new'
   const [manifest, setManifest, forgetManifest] = useKept(`${about}.manifest`, JSON.stringify(library?.manifest ?? firstManifest, null, 2))

@@ -21,7 +21,6 @@ import {type ConfiguredField, type ConfiguredModule, idempotencyOptions, patchMo
 type ModuleInput = {module: ConfiguredModule; fields: ConfiguredField[]; registryVersion: number}
 type Part = {read: ModuleInput; again: () => void}
 
-/** One module: how records are matched, and the annotations of its fields. */
 export const Module = ({params}: PageProps) => {
   const {connection, module} = params as {connection: string; module: string}
   const loaded = useLoad<ModuleInput>(
@@ -44,7 +43,6 @@ export const Module = ({params}: PageProps) => {
   `
 }
 
-/** Offers to read the CRM, because there is nothing to choose from without the module's fields. */
 const NeedsDiscovery = ({connection, onRead}: {connection: string; onRead: () => void}) => {
   const read = useDoing(async () => {
     await runDiscovery(connection)

@@ -16,11 +16,9 @@ import {SettingsFrame} from './frame.ts'
 import {type ConfiguredModule, ifVersion, patchModule} from './registry.ts'
 
 type Connector = {id: string; name: string; state: string}
-/** The answer to an edit of the configuration. */
 type Edited = {registryVersion?: number}
 type ModulesInput = {modules: ConfiguredModule[]; registryVersion: number}
 
-/** The modules that imports can write to, and their writing order. */
 export const Modules = () => {
   const connectors = useLoad<Connector[]>(async signal => (await client.get<Json>(inOrg('/connectors'), {}, signal)).connectors, [])
   return html`
@@ -112,7 +110,7 @@ const ModuleTable = ({read: {modules, registryVersion}, all, again}: {read: Modu
   `
 }
 
-/** The options of a module. Once a person has decided, the module cannot become undecided again. */
+/** The state "not decided" (`enabled: null`) is an option only until a person decides. */
 const statesOf = ({enabled}: ConfiguredModule) => [
   ...(enabled === null ? [{value: 'null', label: t.allowed}] : []),
   {value: 'true', label: t.enabled},

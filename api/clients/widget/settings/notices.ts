@@ -3,6 +3,7 @@ import {html} from '../html.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {client, inOrg, may} from '../state/session.ts'
 import {t} from '../text/notices.ts'
+import {Closed} from '../ui/closed.ts'
 import {SaveActions, useDraft} from '../ui/draft.ts'
 import {Check} from '../ui/field.ts'
 import {Notice, Problem, say} from '../ui/notice.ts'
@@ -72,7 +73,7 @@ const RuleForm = ({read: {notices, mail, members, webhooks}, again}: {read: Noti
   return html`
     <form class="sheet" onSubmit=${submit}>
       ${!mail.configured && html`<${Notice}>${t.eMailIsNotSetUpThe}<//>`}
-      <fieldset class="bare columns" disabled=${!may('admin')}>
+      <fieldset class="bare columns" disabled=${!may('admin', 'access')}>
         <fieldset>
           <legend>${t.events}</legend>
           ${Object.entries(kinds).map(([kind, label]) => html`<${Check} key=${kind} label=${label} checked=${draft.on.includes(kind)} onChange=${turn('on')(kind)} />`)}
@@ -90,7 +91,8 @@ const RuleForm = ({read: {notices, mail, members, webhooks}, again}: {read: Noti
         </div>
       </fieldset>
       <${Problem} error=${save.error} />
-      ${may('admin') && html`<${SaveActions} of=${form} isBusy=${save.isBusy} />`}
+      ${may('admin', 'access') && html`<${SaveActions} of=${form} isBusy=${save.isBusy} />`}
+      <${Closed} role="admin" change="access" />
     </form>
   `
 }

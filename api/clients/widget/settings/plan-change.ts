@@ -24,8 +24,8 @@ const intervals = [
 ]
 
 /**
- * The choice of another plan. Without a paid plan, a choice opens the checkout of the payment provider. With one, a choice shows a preview of
- * the change and its exact cost.
+ * Without a paid plan, choosing a plan opens the checkout of the payment provider. With a paid plan, it shows a preview of the change and its exact
+ * cost.
  */
 export const ChangePlan = ({summary, isWaiting, onChange}: ChangeProps) => {
   const [interval, setInterval] = useState<string>(summary.interval ?? 'month')
@@ -56,13 +56,13 @@ export const ChangePlan = ({summary, isWaiting, onChange}: ChangeProps) => {
   `
 }
 
-/** Returns the URLs to which the payment provider sends the person after a payment, and after a cancelled one. */
+/** Returns the URLs to which the payment provider sends the person after a payment and after a cancelled payment. */
 export const returnUrls = (awaited: Parameters<typeof queryOf>[0]) => {
   const page = `${location.origin}${location.pathname}`
   return {successUrl: page + to('settings', 'plan', queryOf(awaited)), cancelUrl: page + to('settings', 'plan')}
 }
 
-/** `isCurrent`: whether the org pays for this plan. `isHere`: whether it also pays in the selected interval. */
+/** `isCurrent`: whether the org pays for this plan. `isHere`: whether the org pays for this plan in the selected interval. */
 type OfferProps = {
   plan: Json
   interval: string

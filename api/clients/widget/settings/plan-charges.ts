@@ -37,7 +37,6 @@ const Packs = ({packs, purchased, isWaiting}: PacksProps) => {
   `
 }
 
-/** Returns the name of a pack with its price, if the price is known. */
 const namePack = ({name, price}: Pick<Json, 'name' | 'price'>): string =>
   price ? `${name}, ${money(price.amount, price.currency)}${taxNote(price.taxBehavior)}` : name
 

@@ -8,8 +8,8 @@ type Prices = {currency: string; month: number | null; year: number | null; taxB
 type PlanOffer = {price: string; note: string; isOffered: boolean}
 
 /**
- * Describes the price of a plan in the interval, and what yearly payment saves. If the plan is sold only in the other interval, it describes
- * that price.
+ * Describes the price of a plan in the interval, and what yearly payment saves. If the plan is sold only in the other interval, describes the price
+ * of the other interval.
  */
 export const describeOffer = ({prices, intervals}: {prices: Prices; intervals: string[]}, interval: string): PlanOffer => {
   const isOffered = intervals.includes(interval)
@@ -31,7 +31,6 @@ export const describePayment = (summary: Json): string => {
 
 const sentence = (...parts: string[]) => `${parts.filter(Boolean).join(', ')}.`
 
-/** Returns a note on tax, or an empty text if the tax behaviour is not known. */
 export const taxNote = (behavior: string | null): string => (behavior === null ? '' : behavior === 'inclusive' ? t.taxIncluded : t.plusTax)
 
 const priceOf = (prices: Prices, interval: Interval): string => {
@@ -39,7 +38,7 @@ const priceOf = (prices: Prices, interval: Interval): string => {
   return amount === null ? '' : t.per[interval](money(amount, prices!.currency)) + taxNote(prices!.taxBehavior)
 }
 
-/** Compares twelve months with a year. Empty if a price is not known, or a year costs no less. */
+/** Says how much yearly payment saves against twelve monthly payments. Empty if a price is not known or nothing is saved. */
 const savingNote = (prices: Prices, interval: Interval): string => {
   const {month = null, year = null} = prices ?? {}
   if (month === null || year === null || year >= 12 * month) return ''

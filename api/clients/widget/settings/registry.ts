@@ -79,7 +79,6 @@ export const patchField = (module: ConfiguredModule, version: number, {apiName, 
     ifVersion(version),
   )
 
-/** Splits a text into trimmed, distinct, non-empty lines. */
 export const linesOf = (text: string): string[] => [
   ...new Set(
     text

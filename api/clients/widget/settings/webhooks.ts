@@ -41,7 +41,7 @@ export const Webhooks = ({list, again}: ListProps) => {
   return html`
     <h2>${t.webhooks}</h2>
     <${EndpointTable} list=${list} again=${again} show=${setShown} remove=${setLeaving} />
-    ${may('admin') && html`<${Add} again=${again} />`}
+    ${may('admin', 'access') && html`<${Add} again=${again} />`}
     ${shown && html`<${Deliveries} endpoint=${shown} onClose=${() => setShown(null)} />`}
     ${
       leaving &&
@@ -89,8 +89,8 @@ const EndpointTable = ({list, again, show, remove}: TableProps) => {
       cell: (endpoint: Endpoint) => html`
         <${Button} kind="quiet" onClick=${() => show(endpoint)}>${t.deliveries}${of(endpoint)}<//>
         ${may('admin') && endpoint.enabled && html`<${Button} kind="quiet" isBusy=${test.isBusy} onClick=${() => test.run(endpoint)}>${t.test}${of(endpoint)}<//>`}
-        ${may('admin') && html`<${Button} kind="quiet" isBusy=${turn.isBusy} onClick=${() => turn.run(endpoint)}>${endpoint.enabled ? t.disable : t.enable}${of(endpoint)}<//>`}
-        ${may('admin') && html`<${Button} kind="quiet" onClick=${() => remove(endpoint)}>${t.remove}${of(endpoint)}<//>`}
+        ${may('admin', 'access') && html`<${Button} kind="quiet" isBusy=${turn.isBusy} onClick=${() => turn.run(endpoint)}>${endpoint.enabled ? t.disable : t.enable}${of(endpoint)}<//>`}
+        ${may('admin', 'access') && html`<${Button} kind="quiet" onClick=${() => remove(endpoint)}>${t.remove}${of(endpoint)}<//>`}
       `,
     },
   ]

@@ -14,8 +14,8 @@ export type EmbedSession = {
 }
 
 /**
- * The session of the embed token, if a page of another origin embeds this page; otherwise null. In an embedded page, the widget leaves out what
- * an embed token may not do.
+ * The session of the embed token, or null if no page of another origin embeds this page. In an embedded page, the widget hides what an embed token
+ * may not do.
  */
 export const embed = signal<EmbedSession | null>(null)
 
@@ -32,7 +32,7 @@ export type HostMessage =
   | {type: 'lading:run'; importId: string; runId: string}
   | {type: 'lading:end'; importId: string; runId: string; state: string; counts: object}
 
-/** Posts a message to the embedding page, if it has the origin that the server allowed for this frame. */
+/** Posts a message to the embedding page if that page has the origin that the server allowed for this frame. */
 export const postToHost = (message: HostMessage): void => {
   if (settings.embed && parent !== window) parent.postMessage(message, settings.embed.origin)
 }

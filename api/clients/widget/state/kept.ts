@@ -3,8 +3,8 @@ import {useEffect, useState} from 'preact/hooks'
 const prefix = 'lading.kept.'
 
 /**
- * Keeps a value like `useState`, but the value survives a reload of the tab. The third result resets the value. `key` must contain the ids of
- * the objects to which the value belongs.
+ * Like `useState`, but the value survives a reload of the tab. The third result resets the value. `key` must contain the ids of the objects to which
+ * the value belongs.
  */
 export const useKept = <T>(key: string, initial: T): [T, (next: T | ((before: T) => T)) => void, () => void] => {
   const [value, setValue] = useState<T>(() => readKept(key) ?? initial)

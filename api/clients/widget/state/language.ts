@@ -2,7 +2,6 @@ import {type Area, knownLanguage, type Language, loadMessages, setLanguage} from
 
 const key = 'lading.language'
 
-/** The languages of the widget, each with its name in that language. */
 export const languageNames: Record<Language, string> = {en: 'English', de: 'Deutsch'}
 
 /** Returns the language that the person chose in this browser. Null: the browser's languages decide. */

@@ -1,6 +1,6 @@
 import {signal} from '@preact/signals'
 
-/** The address of a page of the widget. It is the part of the URL after `#`, so reloads, bookmarks and the back button work. */
+/** The address of a page of the widget: the part of the URL after `#`. */
 export type PageAddress = {path: string[]; query: URLSearchParams}
 
 const readPlace = (): PageAddress => {

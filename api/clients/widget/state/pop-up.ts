@@ -6,7 +6,7 @@ type PopUpMessage = {connectorId?: string; missingScopes?: string[]}
 
 /**
  * Opens the CRM's sign-in in a pop-up, and returns the message that the pop-up posts to our origin before it closes. If the browser blocks the
- * pop-up, a sign-in on the widget's own page continues in this tab. Every other blocked pop-up is an error.
+ * pop-up, a sign-in continues in this tab. A blocked connection, or a blocked sign-in of an embedded page, is an error.
  */
 const askInPopUp = (address: string | Promise<string>, type: 'lading:signed-in' | 'lading:connected'): Promise<PopUpMessage> => {
   // The pop-up opens while the click event is handled, because browsers block pop-ups that open later.

@@ -1,9 +1,6 @@
 import {t} from '../text/shell.ts'
 export type Role = 'operator' | 'builder' | 'admin' | 'owner'
-/**
- * What a change concerns: data of the org, money, access to the org or its CRM, or the person's own data. Staff views may at most change data of
- * the org.
- */
+/** What a change concerns: data of the org, money, access to the org or its CRM, or the person's own data. */
 export type Change = 'write' | 'money' | 'access' | 'person'
 type Person = {role: Role | null; staffView: {write: boolean} | null} | null | undefined
 

@@ -45,7 +45,7 @@ export const sessionHeaders = (): Record<string, string> => {
 /** The API client of this session. A 401 ends the session and shows the sign-in. */
 export const client: Client = wrap(bare)
 
-/** Messages between the tabs: the session cookie holds another session now, or none. */
+/** Messages between the tabs: `changed` if the cookie now contains another session, `ended` after a sign-out. */
 const tabs = new BroadcastChannel('lading.session')
 tabs.onmessage = ({data}) => {
   if (embed.value) return
@@ -57,13 +57,11 @@ tabs.onmessage = ({data}) => {
 /** Returns an API path below the current org: `inOrg('/imports')`. */
 export const inOrg = (path = ''): string => `/orgs/${me.value?.org?.id}${path}`
 
-/** Whether the person has the role or a higher one. Pages hide what a lower role cannot use, and the server enforces the roles. */
+/** Whether the person has the role or a higher one. Pages only hide what a lower role cannot use; the server enforces the roles. */
 export const isAtLeast = (role: Role): boolean => hasRank(me.value, role)
 
-/** Whether the signed-in person may make a change that requires the role. Staff views are limited, see `mayChange`. */
 export const may = (role: Role, change: Change = 'write'): boolean => mayChange(me.value, role, change)
 
-/** Returns why a staff view with write access may not make the change, else null. */
 export const whyNot = (role: Role, change: Change): string | null => whyClosed(me.value, role, change)
 
 /** Loads the person of the session in the cookie, and makes the other tabs do the same. Call it after the cookie changed. */
@@ -150,7 +148,7 @@ function wrap(inner: Client): Client {
   return Object.fromEntries(watched) as Client
 }
 
-/** Wraps a call, so that an answer 401 of the API ends the session. A late response to the previous session does not end the current one. */
+/** Wraps a call so that a 401 response ends the session. A late 401 response to an earlier session does not end the current one. */
 export function endOnRefusal<A extends unknown[], R>(call: (...sent: A) => Promise<R>): (...sent: A) => Promise<R> {
   return async (...sent) => {
     const before = round

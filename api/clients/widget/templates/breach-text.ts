@@ -1,7 +1,6 @@
 import {t} from '../text/contracts.ts'
 import {count, percent} from '../ui/format.ts'
 
-/** A breach of a data contract, as the API returns it. */
 export type Breach = {
   slot: string
   label: string
@@ -31,5 +30,4 @@ const sentences: Record<string, (breach: Breach) => string> = {
   rows: ({expected, actual}) => t.breaches.rows(count(numberIn(actual.rows)), limitIn(expected.least), limitIn(expected.most)),
 }
 
-/** Describes a breach in the current language. A breach without a text here keeps the API's message. */
 export const describeBreach = (breach: Breach): string => sentences[breach.expectation]?.(breach) ?? breach.message

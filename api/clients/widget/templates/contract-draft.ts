@@ -73,7 +73,7 @@ const shareIn = (text: string): number | null => (text.trim() === '' ? null : Nu
 const expectsNothing = ({present, type, unique, values, picklist, emptyShare}: ColumnExpectations) =>
   !present && type === null && !unique && values === null && picklist === null && emptyShare === null
 
-/** Returns the contract of a draft. Columns and files that expect nothing are left out. */
+/** Returns the contract of a draft. Columns and files that expect nothing are omitted. */
 export const contractIn = (drafts: readonly SourceDraft[]): SourceContract[] =>
   drafts.map(sourceIn).filter(({columns, otherColumns, rows}) => columns.length > 0 || otherColumns === 'refuse' || hasLimit(rows))
 

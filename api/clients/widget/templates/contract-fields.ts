@@ -8,7 +8,7 @@ type SourceProps = {label: string; draft: SourceDraft; isFixed: boolean; set: (d
 
 const types = [{value: '', label: t.anyType}, ...Object.entries(t.types).map(([value, label]) => ({value, label}))]
 
-/** The form for the expectations of one file. `isFixed`: whether the form is read-only. */
+/** The form for the expectations of one file. `isFixed` makes the form read-only. */
 export const SourceFields = ({label, draft, isFixed, set}: SourceProps) => {
   const change = (column: ColumnDraft) => set({...draft, columns: draft.columns.map(one => (one.name === column.name ? column : one))})
   const number = (name: string, key: 'least' | 'most' | 'change', hint?: string) =>

@@ -4,7 +4,6 @@ import {to} from '../state/place.ts'
 import {t} from '../text/schedules.ts'
 import {adviceFor} from './frequency.ts'
 
-/** Shows advice if the error code says that the plan does not allow a schedule this frequent. */
 export const FrequencyAdvice = ({code}: {code: string | null}) => {
   const advice = adviceFor(code)
   return advice && html`<p>${advice} <a href=${to('settings', 'plan')}>${t.planAndUsage}</a></p>`

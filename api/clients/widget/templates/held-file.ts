@@ -15,7 +15,6 @@ type HeldProps = {address: string; firing: Firing & {contract: HeldContract}; ag
 
 export const isHeld = (firing: Firing): firing is HeldProps['firing'] => firing.contract?.decision === null
 
-/** A held file: the breaches, and buttons to accept or discard the file. */
 export const HeldFile = ({address, firing, again}: HeldProps) => {
   const [asked, setAsked] = useState<'accept' | 'discard' | null>(null)
   const {breaches, total} = firing.contract

@@ -27,7 +27,7 @@ type FormProps = {
 
 const drifts = [
   {value: 'stop', label: t.doNotRunAndNotify},
-  {value: 'warn', label: t.runThePartsThatStillFitAnd},
+  {value: 'warn', label: t.runIfTheMappingStillWorksAnd},
 ]
 
 const fieldsOf = (schedule: Schedule | null, {starts = {}, connections = []}: Pick<FormProps, 'starts' | 'connections'>) => ({
@@ -41,7 +41,6 @@ const fieldsOf = (schedule: Schedule | null, {starts = {}, connections = []}: Pi
   source: draftOf(schedule?.source ?? null),
 })
 
-/** The form of a schedule: times, source of the file, and what happens on drift. */
 export const ScheduleForm = ({schedule, save, saveForTest, ...given}: FormProps) => {
   const {connections = []} = given
   // The default times of a new schedule can depend on today's weekday, so they are computed once.

@@ -26,7 +26,6 @@ import {TestFetch} from './test-fetch.ts'
 type LoadedSchedule = Schedule & {templateName: string; connections: {id: string; name: string}[]}
 type Part = {address: string; schedule: Schedule; again: () => void}
 
-/** One schedule: its next and past firings, and its form. */
 export const SchedulePage = ({params}: PageProps) => {
   const {id, schedule: scheduleId} = params as {id: string; schedule: string}
   const address = inOrg(`/templates/${id}/schedules/${scheduleId}`)
@@ -36,7 +35,7 @@ export const SchedulePage = ({params}: PageProps) => {
         client.get(address, {}, signal),
         client.get(inOrg(`/templates/${id}`), {}, signal),
       ])
-      // If the schedule names no connection, the template names one. Then there is nothing to choose.
+      // If the schedule names no connection, the template names one, so there is nothing to choose.
       return {
         ...schedule,
         templateName: template.name,

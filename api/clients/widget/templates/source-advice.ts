@@ -17,5 +17,4 @@ const advice: Record<string, string> = {
   TOO_LARGE: t.splitTheFileOrChooseAPlan,
 }
 
-/** Returns what a person can do about a file that could not be fetched or read. */
 export const adviceOf = (code: string): string => advice[code] ?? t.correctTheFileSourceBelowSaveAnd

@@ -13,7 +13,7 @@ const kinds = [
   {value: 'mysql', label: t.mysqlQuery},
 ]
 
-/** The inputs for the source of a schedule's file. Stored credentials are never shown. An empty input keeps the stored credential. */
+/** Stored credentials are never shown. An empty input keeps the stored credential. */
 export const SourceFields = ({draft, kept, set}: FieldsProps) => html`
   <fieldset>
     <legend>${t.fileSource}</legend>

@@ -53,7 +53,7 @@ export const TemplatePage = ({params}: PageProps) => {
 }
 
 const Contents = ({template: {sources, flows, connectorId}}: {template: Template}) => {
-  // A template whose connection was deleted has API names only.
+  // If the template's connection was deleted, API names are shown instead of labels.
   const read = connectorId === null ? [] : flows.map(({module}) => module)
   const labelOf = useFieldLabels(connectorId ?? '', read)
   const labelOfModule = useModuleLabels(connectorId)

@@ -29,7 +29,7 @@ export const TimesFields = ({times, set}: FieldsProps) => html`
   }
 `
 
-/** Checkboxes for the days of the week. Without a day, an error is shown, and `isWhole` prevents saving. */
+/** Without a chosen day, the form shows an error, and `isWhole` prevents saving. */
 const Days = ({days, set}: {days: number[]; set: (days: number[]) => void}) => html`
   <fieldset class="day-choice">
     <legend>${t.onDays}</legend>

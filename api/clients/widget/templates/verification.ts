@@ -9,7 +9,6 @@ import type {Template} from './template.ts'
 
 type Props = {template: Template; again: () => void}
 
-/** The choice of which written rows the runs of a template read back. Members who may not edit the template only see it. */
 export const VerificationSection = ({template: {id, verify, mayEdit}, again}: Props) => {
   const form = useDraft({verify})
   const save = useDoing(async () => {

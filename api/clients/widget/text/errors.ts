@@ -1,15 +1,14 @@
 import type {Code} from '../../../../shared/errors.ts'
 import {translate} from './language.ts'
 
-/** Messages that replace those of the API, by code. English has none, because the API answers in English and with more detail. */
+/** Messages that replace the API's messages, by error code. English has none, because the API answers in English with more detail. */
 export type ErrorTexts = Partial<Record<Code, string>>
-/** Reasons of rows and problems of files, by code, with the label of the field. Codes of the CRM's own refusals keep the CRM's text. */
+/** Reasons of rows and problems of files, by error code. The argument is the label of the field. Other codes keep the text of the API or the CRM. */
 export type RowTexts = Record<string, (field: string) => string>
 
 const errors = translate<ErrorTexts>('errors', {})
 const rows = translate<RowTexts>('rowReasons', {})
 
-/** Returns what to show for an error of the API: the message in the current language, or else the API's own. */
 export const messageOf = ({code, message}: {code: string | null; message: string}): string => errors[code as Code] ?? message
 
 /** Returns the reason of a row, or the problem of a file, in the current language. Null: show the API's own text. */

@@ -2,7 +2,7 @@ export type Language = 'en' | 'de'
 export type Part = string | number | null | undefined
 
 type Loaders = typeof import('./de/areas.ts').areas
-/** The name of an area: a group of messages that one file of this folder holds. */
+/** The name of an area. One file of this folder contains the messages of one area. */
 export type Area = keyof Loaders
 type Translations = {[A in Area]?: Awaited<ReturnType<Loaders[A]>>}
 
@@ -10,7 +10,7 @@ let current: Language = 'en'
 let loaders: Loaders | null = null
 const translations: Translations = {}
 
-/** Sets the language and the loaders of its messages. English has no loaders: `messages` is null. */
+/** Sets the language and the loaders of its messages. `messages` is null for English. */
 export const setLanguage = (language: Language, messages: Loaders | null): void => {
   current = language
   loaders = messages
@@ -29,7 +29,6 @@ const loadArea = async <A extends Area>(area: A): Promise<void> => {
   translations[area] = (await loaders![area]()) as Translations[A]
 }
 
-/** Returns the messages of an area in the current language. */
 export const translate = <T>(area: Area, english: T): T => (translations[area] as T | undefined) ?? english
 
 /** Returns the language of a tag such as "de-AT". Null if the widget has no messages in that language. */

@@ -1,6 +1,6 @@
 import {translate} from './language.ts'
 
-/** Why a run is paused or stopped, and what to do. `go`: a link to the page where a person can do it. */
+/** Why a run is paused or stopped, and what to do. `go`: a link to the page where `todo` can be done. */
 export type StopWords = {title: string; todo: string; go?: {label: string; parts: string[]}}
 
 const lookYourself = "Search for the row's record in the CRM. Import the row again only if it is not there."
@@ -158,7 +158,7 @@ export const t = translate('reasons', {
     DELETED: 'Deleted',
     RESTORED: 'Restored',
   } as Record<string, string>,
-  /** Whether title and advice replace the API's message for a code. In English the message adds details. */
+  /** Whether title and advice replace the API's message for an error code. In English they never do, because the message adds details. */
   hasOwnWords: (_code: string): boolean => false,
   expressionFails: 'The expression fails for this row. Fix it under Mapping.',
   fixInCrmOrFile: 'Fix the problem in the CRM or in the file, then retry.',

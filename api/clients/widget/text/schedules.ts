@@ -96,7 +96,7 @@ export const t = translate('schedules', {
   importWord: 'Import',
   withTemplate: (name: Part) => `with ${name}`,
   doNotRunAndNotify: 'Do not run, and notify',
-  runThePartsThatStillFitAnd: 'Run the parts that still fit, and notify',
+  runIfTheMappingStillWorksAnd: 'Run if the mapping still works, and notify',
   maximumRowsPerRun: 'Maximum rows per run',
   leaveEmptyForAllRows: 'Leave empty for all rows',
   ifTheFileOrTheCrmNo: 'If the file or the CRM no longer matches the template',

@@ -15,7 +15,7 @@ export const Dialog = ({title, onClose, children, actions}: DialogProps) => {
     const before = document.activeElement
     dialog.current?.showModal()
     return () => {
-      // Browsers restore the focus only when `close()` is called. This dialog is removed without it, so the code restores the focus.
+      // Browsers restore the focus only when `close()` is called. This dialog is removed without that call, so the code restores the focus.
       if (before instanceof HTMLElement && before.isConnected) before.focus()
     }
   }, [])
@@ -48,7 +48,6 @@ type ConfirmProps = {
   onClose: () => void
 }
 
-/** Asks for confirmation, runs the action, and shows its error if it fails. */
 export const Confirm = ({title, children, action, back = t.cancel, isDangerous = false, problem, work, onClose}: ConfirmProps) => {
   const doing = useDoing(async () => {
     await work()

@@ -19,7 +19,7 @@ export const useDraft = <T extends object>(saved: T): Draft<T> => {
   return {draft, set: change => setDraft({...draft, ...change}), reset: () => setDraft(saved), isDirty}
 }
 
-/** Asks for confirmation before a link inside the widget leaves the form. `beforeunload` covers only links that unload the document. */
+/** Asks for confirmation before a link inside the widget leaves the form. Such a link fires no `beforeunload`, because the document stays loaded. */
 const askBeforeLink = (event: MouseEvent) => {
   const link = event.target instanceof Element && event.target.closest('a[href^="#/"]')
   if (!link || event.ctrlKey || event.metaKey || confirm(t.leaveWithoutSaving)) return
@@ -27,10 +27,8 @@ const askBeforeLink = (event: MouseEvent) => {
   event.stopPropagation()
 }
 
-/** `isMain`: whether saving is the main action of the page. */
 type SaveProps = {of: Draft<never>; isBusy: boolean; isMain?: boolean}
 
-/** The buttons that save or discard a draft. Saving is disabled until a value changes. */
 export const SaveActions = ({of: {isDirty, reset}, isBusy, isMain = true}: SaveProps) => html`
   <div class="actions">
     <${Button} kind=${isMain ? 'main' : 'plain'} type="submit" isBusy=${isBusy} disabled=${!isDirty}>${t.save}<//>

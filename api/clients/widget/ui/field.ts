@@ -4,7 +4,7 @@ import {html, type Markup} from '../html.ts'
 type Labelled = {label: Markup; hint?: Markup; error?: Markup; isHidden?: boolean}
 type Attributes = {[attribute: string]: unknown}
 
-/** A control with label, hint and error, linked for screen readers. `isHidden` hides the label visually. */
+/** A control with label, hint and error. `isHidden` hides the label visually but not from screen readers. */
 const Field = ({label, hint, error, isHidden = false, control}: Labelled & {control: (tied: Attributes) => Markup}) => {
   const id = useId()
   const told = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(' ')

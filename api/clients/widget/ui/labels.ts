@@ -1,7 +1,6 @@
 import type {Role} from '../state/rights.ts'
 import {t} from '../text/shell.ts'
 
-/** Returns the name of a role in the current language. An unknown role is returned as it is. */
 export const sayRole = (role: string | null): string => (role === null ? '' : (t.roles[role as Role] ?? role))
 
 /** Returns an API name with spaces instead of underscores, for a field or module without a known label. */

@@ -1,6 +1,5 @@
 import {html} from '../html.ts'
 
-/** The name of the product, the same in every language. */
 export const productName = 'Lading'
 
 /** The product's logo, as in `icon.svg`. The product name is next to it, so screen readers skip the logo. */

@@ -1,6 +1,6 @@
 import {useEffect} from 'preact/hooks'
 
-/** The wait before the heading takes the focus, so that other code can set it first. */
+/** The wait before the heading takes the focus, so that other code can set the focus first. */
 const patienceMs = 120
 
 /** Moves the focus to the heading if the focused element was removed from the page. */

@@ -35,7 +35,7 @@ export const Notice = ({
 export const CodeDetails = ({code}: {code: string}) =>
   html`<details class="code-details"><summary>${t.details}</summary><code class="code">${code}</code></details>`
 
-/** Shows an error with its code and the time to wait. It renders nothing without an error. `again` retries what failed. */
+/** Shows an error with its code and the time to wait. `again` repeats the failed action. */
 export const Problem = ({error, again, title}: {error: unknown; again?: () => void; title?: string}) => {
   if (!error) return null
   const {message, code, wait, issues} = describe(error)
@@ -112,7 +112,7 @@ export const Toasts = () => html`
   <div class="toasts" role="status" aria-live="polite" style=${{bottom: toast.value ? aboveBar() : ''}}>${toast.value && html`<p key=${toast.value.id} class="toast">${toast.value.text}</p>`}</div>
 `
 
-/** Returns the CSS `bottom` of the toast that keeps it above the save bar, or '' without a bar. On a narrow page, the bar has several lines. */
+/** Returns the CSS `bottom` that keeps the toast above the save bar, whose height varies. Empty without a save bar. */
 const aboveBar = (): string => {
   const bar = document.querySelector('.save-bar')
   return bar ? `calc(${Math.max(0, innerHeight - bar.getBoundingClientRect().top)}px + 0.5rem)` : ''

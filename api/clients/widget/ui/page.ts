@@ -9,7 +9,7 @@ import {Notice, Problem} from './notice.ts'
 
 type PageProps = {title: string; trail?: {label: string; href: string}[]; lead?: Markup; actions?: Markup; children?: Markup}
 
-/** A page. It sets the window title, and focuses the heading after navigation for screen readers. */
+/** Sets the window title, and focuses the heading after navigation for screen readers. */
 export const Page = ({title, trail = [], lead, actions, children}: PageProps) => {
   const heading = useRef<HTMLHeadingElement>(null)
   const path = place.value.path.join('/')

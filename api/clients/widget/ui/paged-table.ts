@@ -12,7 +12,7 @@ import {type Column, Table} from './table.ts'
 type PageOf<T> = {rows: T[]; nextCursor: string | null}
 type PagedRows<T> = {first: Loaded<PageOf<T>>; older: PageOf<T> | null; readOlder(): Promise<void>; again(): void}
 
-/** Loads the first page of a list, newest first. `readOlder` appends the next page. `name`: the property of the response that holds the rows. */
+/** Loads the first page of a list, newest first. `readOlder` appends the next page. `name`: the property of the response that contains the rows. */
 export const usePages = <T>(path: string, name: string, query: Query): PagedRows<T> => {
   const [older, setOlder] = useState<PageOf<T> | null>(null)
   const read = async (cursor?: string, signal?: AbortSignal): Promise<PageOf<T>> => {

@@ -4,15 +4,15 @@ export type Column<T> = {
   head: Markup
   cell: (row: T) => Markup
   isNumber?: boolean
-  /** True for the column that is the header of its row. */
+  /** Whether the cells of this column are row headers (`<th scope="row">`). */
   isName?: boolean
-  /** The name of the column on phones, if `head` is a symbol or empty. */
+  /** Replaces `head` on phones, where each cell shows its column. Screen readers get `label` if `head` is empty. */
   label?: string
 }
 
 type TableProps<T> = {caption: string; columns: Column<T>[]; rows: T[]; keyOf: (row: T) => string; empty?: Markup; isWide?: boolean}
 
-/** A table whose rows become cards on a phone. With `isWide`, used for cells of a file, it stays a table that scrolls. */
+/** A table whose rows become cards on a phone. With `isWide`, used for cells of a file, the table scrolls instead. */
 export const Table = <T>({caption, columns, rows, keyOf, empty, isWide = false}: TableProps<T>) => {
   if (rows.length === 0 && empty) return html`<div class="empty">${empty}</div>`
   return html`

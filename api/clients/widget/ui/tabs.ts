@@ -3,7 +3,7 @@ import {html, type Markup} from '../html.ts'
 
 type Tab = {href: string; label: Markup; isHere: boolean}
 
-/** A row of tabs. They are links, because each tab has its own URL. */
+/** A row of tabs. The tabs are links, because each tab has a separate URL. */
 export const Tabs = ({label, tabs, class: shape = 'tabs'}: {label: string; tabs: Tab[]; class?: string}) => {
   const list = useRef<HTMLUListElement>(null)
   const here = tabs.findIndex(({isHere}) => isHere)

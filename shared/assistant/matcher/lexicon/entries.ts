@@ -3,8 +3,8 @@ export const LANGUAGES = ['en', 'de', 'fr', 'es', 'it', 'pt', 'nl', 'pl', 'sv'] 
 export type Language = (typeof LANGUAGES)[number]
 
 /**
- * Phrases by meaning and language, separated by commas, in any spelling that `readWords` normalises. A key is one meaning (`zip`), or
- * several joined by `+`. The prefix `~` marks an owner or kind (`~billing`), `@` the subject (`@company`). With a `?` in a key, the other
- * columns decide the meaning. Written from general knowledge; never copied from the evaluation set (test/evaluation/README.md).
+ * Phrases by meaning and language, separated by commas, in any spelling that `readWords` normalises. In a key, `+` joins several meanings
+ * (`zip+~billing`), `~` marks an owner or kind, and `@` marks the subject (`@company`). If a key contains `?`, the other columns decide the meaning.
+ * Written from general knowledge; never copied from the evaluation set (test/evaluation/README.md).
  */
 export type Entries = Record<string, Partial<Record<Language, string>>>

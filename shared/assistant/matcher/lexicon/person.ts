@@ -32,7 +32,8 @@ export const person: Entries = {
     pl: 'imię i nazwisko, imię nazwisko, nazwisko i imię, pełna nazwa, pełne imię',
   },
   /**
-   * These words mean the full name. If another column has the last name (`?first`) or the first name (`?last`), they mean only the other half.
+   * These words mean the full name, unless another column has one half of the name. Beside a last name, `?first` words mean the first name. Beside a
+   * first name only, `?last` words mean the last name.
    */
   'name?first': {es: 'nombre, nombres', it: 'nome', pt: 'nome'},
   'name?last': {fr: 'nom', de: 'name', nl: 'naam'},

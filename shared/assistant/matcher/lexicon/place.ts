@@ -83,7 +83,7 @@ export const place: Entries = {
     nl: 'provincie, staat, provincie staat, deelstaat',
     pl: 'województwo, wojewodztwo, prowincja, woj',
   },
-  /** These words mean a region of a country if other parts of an address are present, otherwise a region of a market. */
+  /** These words mean a region of a country, or less often a region of a market. Other parts of an address in the file exclude the market. */
   'region?': {en: 'region', de: 'region', fr: 'région', es: 'región', it: 'regione', pt: 'região', nl: 'regio', pl: 'region'},
   /** These words mean a region or a status. */
   'state?status': {fr: 'état', es: 'estado', it: 'stato', pt: 'estado'},

@@ -114,5 +114,5 @@ const words: Record<string, string> = {
   '-': 'av, i, på, för, och, till, en, ett, den, det, din, ditt, er',
 }
 
-/** The Swedish lexicon. Swedish is not a language of the CRM's labels. */
+/** Swedish is not a language of the CRM's labels. */
 export const swedish: Entries = Object.fromEntries(Object.entries(words).map(([meaning, phrases]) => [meaning, {sv: phrases}]))

@@ -83,6 +83,13 @@ test('a query becomes a CSV file whose values are exact', async t => {
   await until(server.connections, open => open === 0)
 })
 
+test('a comment without text does not hide the line after it', async t => {
+  const {fetch, failure, source} = await open(t, () => ({columns: [['a', 8, binary]], rows: []}))
+  for (const query of ['--\nselect a\nfrom t', '-- \r\n--\r\nselect a', '--\tnote\n#\nselect a'])
+    t.is(String((await fetch(source(query))).content), '"a"\n', query)
+  t.like(await failure(source('--\ncall p((\nselect 1))')), {code: 'QUERY_FAILED'})
+})
+
 test('MariaDB limits the time by its own setting', async t => {
   const {server, fetch, source} = await open(t, () => ({columns: [['id', 8, binary]], rows: []}), {version: '10.11.19-MariaDB'})
   t.is(String((await fetch(source('select id from orders'), {timeoutSeconds: 90})).content), '"id"\n')

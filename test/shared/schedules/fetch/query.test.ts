@@ -1,5 +1,7 @@
+import {execFile} from 'node:child_process'
 import {randomBytes} from 'node:crypto'
 import {type AddressInfo, createServer} from 'node:net'
+import {promisify} from 'node:util'
 import anyTest, {type TestFn} from 'ava'
 import pg from 'pg'
 import {databaseUrlOf, readConfig} from '../../../../shared/config.ts'
@@ -116,6 +118,33 @@ test('only one statement runs, and it can only read', async t => {
     message: 'The query changes data. Enter a query that only reads',
   })
   t.is((await shop.query('select from orders')).rowCount, 3)
+})
+
+const queryProgram = `
+  import {once} from 'node:events'
+  import {connect} from 'node:net'
+  import {openQuery} from '${new URL('../../../../sql/query-cursor.ts', import.meta.url)}'
+  const {port, ...input} = JSON.parse(process.argv[1])
+  const socket = connect(port, '127.0.0.1')
+  await once(socket, 'connect')
+  const {batches, end} = await openQuery({...input, socket, tls: null, statementSeconds: 10})
+  for await (const batch of batches) console.log(...batch.flat())
+  await end()`
+
+test('the PostgreSQL variables of the process have no effect on the connection', async t => {
+  const query = `select current_setting('search_path'), current_setting('application_name')`
+  const input = JSON.stringify({...given, query})
+  const ours = {
+    PGOPTIONS: '-c search_path=pg_catalog',
+    PGREPLICATION: 'database',
+    PGAPPNAME: 'other',
+    PGSSLMODE: 'require',
+    PGUSER: 'other',
+  }
+  const {stdout} = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', queryProgram, input], {
+    env: {...process.env, ...ours},
+  })
+  t.is(stdout, '"$user", public lading\n')
 })
 
 test('an error of the database never shows a value of a row or the password', async t => {

@@ -4,7 +4,7 @@ import type {ImportRow, RowFailure} from '../../../../workers/engine/model.ts'
 import {endAll, judgeGroup, type SubformGroupMember} from '../../../../workers/engine/subform/subform-group.ts'
 
 const row = (number: number, more: Partial<SubformGroupMember> = {}): SubformGroupMember => ({
-  composed: {number, key: `f.${number}`, payload: {}, counted: null, attempt: 0} as unknown as ImportRow,
+  composed: {number, key: `f.${number}`, payload: {}, counted: null, attempt: 0, open: false} as unknown as ImportRow,
   isIn: true,
   isOver: false,
   inherited: null,
@@ -17,6 +17,9 @@ const failure = (number: number, said: Partial<RowFailure> = {}, more: Partial<S
   inherited: null,
   ...more,
 })
+/** A row that the run has sent without an answer. */
+const lost = (number: number): ImportRow => ({...(row(number).composed as ImportRow), attempt: 1, counted: 'unanswered', open: true})
+const tooMany = {outcome: 'failed', code: 'BATCH_SIZE', message: 'Too many'} as const
 const asks = {} as NonNullable<RowFailure['question']>
 
 const judge = (...members: SubformGroupMember[]) => {
@@ -67,8 +70,8 @@ test('rows that already ended get no second outcome', t => {
 })
 
 test('rows that were sent without an answer end as unanswered, not as failed', t => {
-  const rows = [0, 1].map(attempt => ({...(row(1).composed as ImportRow), attempt}))
-  const ends = endAll(rows, {outcome: 'failed', code: 'BATCH_SIZE', message: 'Too many'})
+  const rows = [row(1).composed as ImportRow, lost(2)]
+  const ends = endAll(rows, tooMany)
   t.deepEqual(
     ends.map(({outcome, code}) => [outcome, code]),
     [
@@ -77,4 +80,13 @@ test('rows that were sent without an answer end as unanswered, not as failed', t
     ],
   )
   t.regex(ends[1]!.message!, /may exist.*Too many$/)
+  t.deepEqual(judge({...row(1), composed: lost(1)}, failure(2)).ends[1], [1, 'unanswered', 'ROW_OF_SAME_PARENT'])
+})
+
+test('a row that the run has written stays written if the rows of its record cannot be sent again', t => {
+  const ended = (['updated', 'refused'] as const).map(counted => ({...(row(1).composed as ImportRow), attempt: 1, counted}))
+  t.deepEqual(
+    endAll([...ended, row(2).composed as ImportRow], tooMany).map(({row, outcome}) => [row.number, outcome]),
+    [[2, 'failed']],
+  )
 })

@@ -1,4 +1,3 @@
-/** The functions that load the German messages, by area. */
 export const areas = {
   changes: async () => (await import('./changes.ts')).changes,
   comparing: async () => (await import('./comparing.ts')).comparing,

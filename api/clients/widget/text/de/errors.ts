@@ -1,6 +1,6 @@
 import type {ErrorTexts} from '../errors.ts'
 
-/** The errors that a person can cause or see in the widget. The API's own message, with more detail, is shown for all others. */
+/** Messages for errors that a person can cause or see in the widget. For other errors, the widget shows the API's message, which has more detail. */
 export const errors: ErrorTexts = {
   RATE_LIMITED: 'Zu viele Anfragen in einer Minute. Warten Sie kurz',
   BODY_TOO_LARGE: 'Die gesendeten Daten sind zu groß',

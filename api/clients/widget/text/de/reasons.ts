@@ -173,7 +173,7 @@ export const reasons: typeof t = {
     DELETED: 'Gelöscht',
     RESTORED: 'Wiederhergestellt',
   },
-  // For `CRM_REFUSED`, the page shows the CRM's own text instead, because it contains the reason.
+  // For `CRM_REFUSED`, the page shows the CRM's text, because that text contains the reason.
   hasOwnWords: code => code !== 'CRM_REFUSED',
   expressionFails: 'Der Ausdruck schlägt bei dieser Zeile fehl. Korrigieren Sie ihn unter „Zuordnen“.',
   fixInCrmOrFile: 'Beheben Sie das Problem im CRM oder in der Datei, und wiederholen Sie dann.',

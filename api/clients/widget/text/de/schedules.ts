@@ -98,7 +98,7 @@ export const schedules: typeof t = {
   importWord: 'Importieren',
   withTemplate: name => `mit ${name}`,
   doNotRunAndNotify: 'Nicht ausführen, aber benachrichtigen',
-  runThePartsThatStillFitAnd: 'Die noch passenden Teile ausführen und benachrichtigen',
+  runIfTheMappingStillWorksAnd: 'Ausführen, falls die Zuordnung noch funktioniert, und benachrichtigen',
   maximumRowsPerRun: 'Höchstens Zeilen je Lauf',
   leaveEmptyForAllRows: 'Leer lassen für alle Zeilen',
   ifTheFileOrTheCrmNo: 'Wenn Datei oder CRM nicht mehr zur Vorlage passen',

@@ -71,6 +71,17 @@ test.serial('a changed template needs a new approval, which its last authors can
   t.like(await fire(org, path), {outcome: 'done', counts: {rowsWritten: 4}})
 })
 
+test.serial('an admin cannot approve a version that an API token of the admin wrote', async t => {
+  const {template} = await makeSchedule(org, host)
+  const [author, other] = [await join('admin'), await join('admin')]
+  const {secret} = await ok(author('POST', `/orgs/${org.org}/tokens`, {name: 'ci'}), 201)
+  await rename(template, house.as(secret), 'Companies of the month')
+  t.like(await readApproval(template, author), {version: 2, isAuthor: true})
+  t.like(await author('POST', `${template}/approve`, {version: 2}), isRefused(403, 'SELF_APPROVAL'))
+  t.like(await readApproval(template, other), {isAuthor: false})
+  await ok(other('POST', `${template}/approve`, {version: 2}), 200)
+})
+
 test.serial('an approval covers neither a person who starts the import, nor flows that differ from the approved ones', async t => {
   host.serve(accountRows(4, 'Sd-'))
   const {template, path} = await makeSchedule(org, host)

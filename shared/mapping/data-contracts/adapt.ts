@@ -1,9 +1,9 @@
 import type {Breach} from './breach.ts'
-import type {ColumnExpectations, DataContract, RowExpectations, SourceContract} from './contract.ts'
+import {type ColumnExpectations, type DataContract, mostChange, type RowExpectations, type SourceContract} from './contract.ts'
 
 /**
- * Loosens the contract so that a file with these breaches meets all but the allowed values. Allowed values stay, because cell values are not
- * stored, so an editor must state new ones. `left`: the breaches of allowed values.
+ * Loosens the contract so that it accepts a file with these breaches. Allowed values stay, because cell values are not stored: an editor must state
+ * new ones. `left`: the breaches of allowed values.
  */
 export const adaptContract = ({sources}: DataContract, breaches: readonly Breach[]): {contract: DataContract; left: Breach[]} => ({
   contract: {sources: sources.map(source => breaches.filter(({slot}) => slot === source.slot).reduce(adaptSource, source))},
@@ -25,11 +25,11 @@ const adaptColumn = (column: ColumnExpectations, {expectation, actual}: Breach):
 
 const adaptRows = ({least, most, change}: RowExpectations, {expected, actual}: Breach): RowExpectations => {
   const rows = Number(actual.rows)
-  const median = expected.median === null ? null : Math.max(1, Number(expected.median))
-  const deviation = median === null ? 0 : Math.ceil((Math.abs(rows - median) / median) * 100) / 100
+  const median = expected.median === null ? rows : Number(expected.median)
+  const deviation = rows === median ? 0 : Math.ceil((Math.abs(rows - median) / median) * 100) / 100
   return {
     least: least === null ? null : Math.min(least, rows),
     most: most === null ? null : Math.max(most, rows),
-    change: change === null ? null : Math.min(100, Math.max(change, deviation)),
+    change: change === null || deviation > mostChange ? null : Math.max(change, deviation),
   }
 }

@@ -14,7 +14,7 @@ const ColumnShape = z.object({
   distinct: z.number(),
   exact: z.boolean(),
 })
-/** The stored statistics of a column of an accepted file: counts and kinds of cells, but no cell values. */
+/** Statistics of a column of an accepted file. They contain no cell values. */
 export type ColumnShape = z.output<typeof ColumnShape>
 
 export type AcceptedFile = Omit<AcceptedFileRow, 'columns'> & {columns: ColumnShape[]}
@@ -24,10 +24,7 @@ export const acceptedFileOf = (row: AcceptedFileRow): AcceptedFile => ({...row, 
 /** Maximum number of columns per file whose shapes are stored. Equals the limit of a contract. */
 const mostColumns = 500
 
-/**
- * Stores the column shapes of an import's files when a run of its template starts. Leaves out columns that the template does not have, so that
- * no other column names of a file are stored.
- */
+/** Stores the column shapes of an import's files when a run of its template starts. Leaves out columns that the template does not name. */
 export const keepAcceptedFiles = async (tx: Tx, {org, found}: {org: string; found: Import}): Promise<void> => {
   if (found.templateId === null) return
   const sources = await readNarrowSources(tx, {importNo: found.no, keys: ['name', 'kinds', 'empties', 'distinct']})

@@ -6,7 +6,6 @@ import type {CellKind} from '../../files/cell-kind.ts'
 /** Maximum number of bytes of a data contract as JSON. Equals the limit of a template. */
 const contractBytes = 500_000
 
-/** The kinds of cells that each type of a contract accepts. */
 export const kindsOfType = {
   integer: ['integer'],
   number: ['integer', 'decimal'],
@@ -49,6 +48,9 @@ const ColumnExpectations = z
   .meta({id: 'ColumnExpectations', description: 'What a data contract expects of one column'})
 export type ColumnExpectations = z.output<typeof ColumnExpectations>
 
+/** The largest `change` of a contract. */
+export const mostChange = 100
+
 const RowExpectations = z
   .strictObject({
     least: z.int().min(0).nullable().default(null).describe('The fewest rows. Null: any'),
@@ -56,7 +58,7 @@ const RowExpectations = z
     change: z
       .number()
       .gt(0)
-      .max(100)
+      .max(mostChange)
       .nullable()
       .default(null)
       .describe(
@@ -76,7 +78,7 @@ export const SourceContract = z
   .meta({id: 'SourceContract', description: 'What a data contract expects of one file'})
 export type SourceContract = z.output<typeof SourceContract>
 
-/** The expectations that each file of a template must meet. The only cell values in it are allowed values that an editor stated. */
+/** The only cell values in a contract are allowed values that an editor stated. */
 export const DataContract = z
   .strictObject({sources: z.array(SourceContract).max(20).describe('Expectations by slot. A slot without an entry expects nothing')})
   .superRefine((contract, context) => {
@@ -107,10 +109,14 @@ const contradictions = (contract: {sources: SourceContract[]}): {path: (string |
     : []),
 ]
 
-/** Returns the stored contract. A template without one expects nothing, and its contract has version 0. */
+/** A template without a contract expects nothing and has version 0. */
 export const contractOf = (row: ContractRow | null): DataContract & {version: number} => ({
   ...DataContract.parse({sources: row?.sources ?? []}),
   version: row?.version ?? 0,
 })
+
+/** Returns the positions of the expectations whose slot is not one of `slots`. No file would be checked against them. */
+export const listUnknownSlots = ({sources}: DataContract, slots: readonly {slot: string}[]): number[] =>
+  sources.flatMap(({slot}, at) => (slots.some(one => one.slot === slot) ? [] : [at]))
 
 export const isBare = ({sources}: DataContract) => sources.length === 0

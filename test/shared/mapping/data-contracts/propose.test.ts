@@ -1,5 +1,5 @@
 import test from 'ava'
-import {listPlainFields} from '../../../../shared/mapping/contracts/propose.ts'
+import {listPlainFields} from '../../../../shared/mapping/data-contracts/propose.ts'
 
 test('a field is plain if a column of the slot fills it unchanged', t => {
   const column = {mode: 'column', source: 'a'}

@@ -42,7 +42,6 @@ export const proposeSource = ({slot, files, measured, picklists}: ProposeInput):
   }
 }
 
-/** Returns the columns that every accepted file has, in the order of the newest. */
 export const commonColumns = (files: readonly AcceptedFile[]): string[] =>
   (files[0]?.columns ?? []).map(({name}) => name).filter(name => files.every(({columns}) => columns.some(column => column.name === name)))
 
@@ -59,10 +58,7 @@ const proposeType = (shapes: readonly ColumnShape[]): ColumnType | null => {
 export const mayBeUnique = (shapes: readonly ColumnShape[]): boolean =>
   shapes.length > 0 && shapes.every(({filled, distinct, exact}) => (exact ? distinct === filled : distinct >= filled * 0.9))
 
-/**
- * The margin that is added to the largest observed share of empty cells. A column that had no empty cell in `fewestAccepted` files or more
- * gets no margin.
- */
+/** Added to the largest observed share of empty cells. Nothing is added for a column that had no empty cell in `fewestAccepted` files or more. */
 const emptyMargin = 0.05
 
 const proposeEmptyShare = (shapes: readonly ColumnShape[]): number | null => {

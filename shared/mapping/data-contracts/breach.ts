@@ -2,10 +2,7 @@ import type {CellKind} from '../../files/cell-kind.ts'
 import {type ColumnExpectations, kindsOfType, type RowExpectations, type SourceContract} from './contract.ts'
 import type {CellCount, ColumnMeasure, FileMeasure} from './measure.ts'
 
-/**
- * An expectation of a data contract that a file does not meet. `expected` and `actual` hold counts, shares, types and names of columns and
- * picklists, never cells.
- */
+/** `expected` and `actual` contain counts, shares, types and names of columns and picklists, never cell values. */
 export type Breach = {
   slot: string
   label: string
@@ -20,14 +17,11 @@ type BreachPlace = {slot: string; label: string}
 /** `accepted`: the row counts of the slot's last accepted files, at most ten. */
 type FileToJudge = {label: string; measure: FileMeasure; accepted: readonly number[]}
 
-/** The fewest accepted files for a comparison of row counts. */
+/** Minimum number of accepted files for a comparison of row counts. */
 export const fewestAccepted = 3
 const mostNames = 20
 
-/**
- * Returns every expectation that the measured file does not meet. Expectations about column names come first, then those about each column in
- * the order of the contract, then those about the number of rows.
- */
+/** Order: breaches about column names, then about each column in the order of the contract, then about the number of rows. */
 export const findBreaches = (contract: SourceContract, {label, measure, accepted}: FileToJudge): Breach[] => {
   const place = {slot: contract.slot, label}
   return [
@@ -40,10 +34,10 @@ export const findBreaches = (contract: SourceContract, {label, measure, accepted
   ]
 }
 
-/** `names`: the names of a file's columns after cleaning. `fileColumns`: those of them that cleaning did not add. */
+/** `names`: all column names after cleaning. `fileColumns`: the names without columns that cleaning added. */
 type NamedColumns = {label: string; names: readonly string[]; fileColumns: readonly string[]}
 
-/** Returns the expectations about column names that a file with these columns does not meet. */
+/** Also finds columns that the contract does not name, if it refuses other columns. */
 export const findMissingColumns = ({slot, columns, otherColumns}: SourceContract, {label, names, fileColumns}: NamedColumns): Breach[] => {
   const known = new Set(columns.map(({name}) => name))
   const others = otherColumns === 'refuse' ? fileColumns.filter(name => !known.has(name)) : []
@@ -180,10 +174,7 @@ const judgeRows = (
   ]
 }
 
-/**
- * Returns the limits of the number of rows. With `fewestAccepted` accepted files or more, the allowed deviation from their median narrows the
- * limits of the contract.
- */
+/** With `fewestAccepted` accepted files or more, the allowed deviation from their median narrows the limits of the contract. */
 const rowLimits = ({least, most, change}: RowExpectations, accepted: readonly number[]) => {
   if (change === null || accepted.length < fewestAccepted) return {least, most, median: null}
   const median = medianOf(accepted)

@@ -165,6 +165,20 @@ test.serial('a file with a value that is not allowed can be accepted, but the al
   t.like(await untilOver(org, path, held.id), {outcome: 'done'})
 })
 
+test.serial('a contract is adapted to all that a held file breaks, not only to its missing column', async t => {
+  const columns = [{name: 'fax'}, {name: 'number', type: 'integer'}, {name: 'city', values: ['Rome']}]
+  const {path, template} = await make(source(columns))
+  host.serve('name,number,city\nA,z1,Oslo\n')
+  const held = await fire(org, path)
+  t.like(held.contract, {total: 1, breaches: [{expectation: 'column', column: 'fax'}]})
+  const {left} = await ok(decide(path, held, 'accept', {adapt: true}), 200)
+  t.like(left, [{expectation: 'values', column: 'city'}])
+  t.like(await untilOver(org, path, held.id), {outcome: 'done'})
+  t.like(await readContract(template), {version: 2, sources: [{columns: [{present: false}, {type: null}, {values: ['Rome']}]}]})
+  host.serve('name,number,city\nA,z2,Rome\n')
+  t.like(await fire(org, path), {outcome: 'done'})
+})
+
 test.serial('a discarded file is deleted and not checked again until its contract changes', async t => {
   const {path, template} = await make(source([{name: 'city', values: ['Rome']}]))
   host.serve('name,number,city\nA,v1,Oslo\n')

@@ -9,10 +9,9 @@ import {type FileDeps, openFile} from '../../files/stored-file.ts'
 import {openBadBytes} from '../../files/text/bad-bytes.ts'
 import {StorageMissing} from '../../storage/missing.ts'
 
-/** A count of cells and the row number of the first one. */
 export type CellCount = {cells: number; firstRow: number}
 
-/** What is measured in one column. `values`: the allowed values, in any letter case if `anyCase`; null: any value is allowed. */
+/** `values`: the allowed values, in any letter case if `anyCase`; null: any value is allowed. */
 export type MeasuredColumn = {name: string; unique: boolean; values: string[] | null; anyCase: boolean}
 export type MeasureInput = {
   source: Pick<Source, 'fileKey' | 'reader' | 'cleaning' | 'choices' | 'evidence' | 'rows'>
@@ -20,8 +19,8 @@ export type MeasureInput = {
 }
 
 /**
- * Counts of one column, without its values. `repeated`: cells whose value an earlier row has; null unless uniqueness was measured. `others`:
- * cells whose value is not allowed; null if any value is allowed.
+ * `repeated`: cells whose value an earlier row has; null unless uniqueness was measured. `others`: cells whose value is not allowed; null if any
+ * value is allowed.
  */
 export type ColumnMeasure = {
   name: string
@@ -33,14 +32,14 @@ export type ColumnMeasure = {
   others: CellCount | null
 }
 /**
- * Counts of a file after cleaning. `names`: the names of all columns. `fileColumns`: those of them that cleaning did not add. `columns`: the
- * counts of the requested columns that the file has.
+ * `names`: all column names after cleaning. `fileColumns`: the names without columns that cleaning added. `columns`: the requested columns that the
+ * file has.
  */
 export type FileMeasure = {rows: number; names: string[]; fileColumns: string[]; columns: ColumnMeasure[]}
 
 /**
- * Measures a file in one pass with bounded memory. Repeated values are found by digests on disk, among the first 50,000,000 cells. Rows that
- * cleaning excluded do not count. The counts of columns also leave out ragged rows.
+ * Measures a file in one pass with bounded memory. Repeated values are found by digests on disk, among the first 50,000,000 cells. Leaves out rows
+ * that cleaning excluded. The counts of columns also leave out ragged rows.
  */
 export const measureFile = async (deps: FileDeps, input: MeasureInput): Promise<FileMeasure> => {
   try {

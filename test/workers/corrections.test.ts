@@ -108,6 +108,29 @@ test.serial('a file that fits no rows of the run is refused with its first such 
   t.deepEqual(now.cleaning, [])
 })
 
+test.serial('a later corrected file takes an edit back, also the edits of cells that were split from the cell', async t => {
+  const {path, source, run} = await runImport(org, {csv: fileOf(linesOf('i', [4, 7])), flow: leads})
+  const failed = await failedOf(path, run)
+  const split = {step: 'split', column: 'name', separator: ' ', into: ['first', 'last']}
+  await ok(org.call('PATCH', `${path}/sources/${source.id}`, {cleaning: [split]}), 200)
+  const own = {row: 8, column: 'first', value: 'Mine'}
+  await ok(org.call('PATCH', `${path}/sources/${source.id}/cells`, {cells: [own]}), 200)
+  const editsNow = async () => (await ok(org.call('GET', `${path}/sources/${source.id}`), 200)).source.cleaning[1]?.cells
+  const once = failed.replace('Person 4', 'Other 4').replace('many', '77')
+  t.like(await ok(correct(path, run, once), 200), {rows: 1, cells: 3})
+  t.is((await editsNow()).length, 4)
+  const part = failed
+    .split('\r\n')
+    .map(line => line.replace(/,[^,]*$/, ''))
+    .join('\r\n')
+  t.like(await ok(correct(path, run, part.replace('Person 4', 'Other 4')), 200), {cells: 0}, 'a column that the file lacks keeps its edits')
+  t.like(await ok(correct(path, run, failed), 200), {rows: 1, cells: 3})
+  t.deepEqual(await editsNow(), [own], 'the edit of a split cell whose column was not edited stays')
+  t.like(await ok(correct(path, run, failed.replaceAll('many', '78')), 200), {rows: 2, cells: 2})
+  t.like((await retry(path, run)).counts.Leads, {created: 2, inherited: 8})
+  t.like(await ok(correct(path, run, fileOf(linesOf('i', [4, 7]))), 200), {cells: 0}, 'written rows keep their edits')
+})
+
 test.serial('corrected values pass the cleaning of the file', async t => {
   const {path, source, run} = await runImport(org, {csv: fileOf(linesOf('g', [4])), flow: leads})
   const cleaning = [{step: 'replace', columns: ['staff'], find: ' people', with: ''}]

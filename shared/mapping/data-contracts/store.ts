@@ -2,13 +2,16 @@ import {isDeepStrictEqual} from 'node:util'
 import {findContract, storeContract} from '../../../sql/data-contracts.ts'
 import type {Db, Pool, Tx} from '../../../sql/database.ts'
 import type {TemplateRow} from '../../../sql/templates.ts'
+import type {Issue} from '../../configuration/annotation.ts'
 import type {Author} from '../../configuration/change.ts'
 import {invalid} from '../../configuration/modules.ts'
 import {assertVersion, type Condition} from '../../configuration/version.ts'
+import {Refusal} from '../../errors.ts'
 import {recordTemplate} from '../templates/change.ts'
 import {findVisible, lockEditable, type TemplateCaller} from '../templates/find.ts'
+import type {Template} from '../templates/template.ts'
 import type {Editor} from '../templates/write.ts'
-import {contractOf, type DataContract} from './contract.ts'
+import {contractOf, type DataContract, listUnknownSlots} from './contract.ts'
 
 export type StoredContract = DataContract & {version: number; updatedAt: string | null}
 
@@ -24,7 +27,7 @@ export const findVisibleContract = async (db: Db, input: TemplateCaller & {id: s
 
 type ReplaceInput = {id: string; condition: Condition}
 
-/** Replaces the contract of a template. An equal contract makes no new version. */
+/** An equal contract makes no new version. */
 export const replaceContract = (db: Pool, editor: Editor, {id, condition}: ReplaceInput, contract: DataContract): Promise<StoredContract> =>
   db.transaction(async tx => {
     const template = await lockEditable(tx, {...editor, id})
@@ -52,8 +55,15 @@ export const saveContract = async (tx: Tx, author: Author, {template, before, co
 }
 
 const assertSlots = ({sources}: Pick<TemplateRow, 'sources'>, contract: DataContract) => {
-  const slots = new Set((sources as {slot: string}[]).map(({slot}) => slot))
-  const unknown = contract.sources.flatMap(({slot}, at) => (slots.has(slot) ? [] : [at]))
+  const unknown = listUnknownSlots(contract, sources as {slot: string}[])
   if (unknown.length > 0)
     throw invalid(unknown.map(at => ({code: 'custom', path: ['sources', at, 'slot'], message: 'The template has no such slot'})))
+}
+
+/** Refuses a template that lacks a slot of its stored contract. `at`: the path of the template in the body. */
+export const assertContractKept = ({sources}: Pick<Template, 'sources'>, contract: DataContract, at: Issue['path'] = []): void => {
+  const dropped = listUnknownSlots(contract, sources).map(n => contract.sources[n]!.slot)
+  if (dropped.length === 0) return
+  const message = `The data contract expects something of the slot ${dropped.join(', ')}. Keep the slot, or change the contract first`
+  throw new Refusal('INVALID', message, {issues: [{code: 'custom', path: [...at, 'sources'], message}]})
 }

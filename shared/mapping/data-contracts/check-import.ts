@@ -10,10 +10,7 @@ import {readContract} from './store.ts'
 
 type CheckDeps = {db: Db; parsing: Parsing}
 
-/**
- * Checks the files of an import against the current contract of its template. The result only informs: the person who starts the import
- * decides. An import without a template has contract version 0.
- */
+/** Breaches do not block the import: the person who starts the import decides. An import without a template has contract version 0. */
 export const checkImport = async (
   {db, parsing}: CheckDeps,
   {org, importId}: {org: string; importId: string},

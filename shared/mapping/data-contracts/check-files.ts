@@ -8,12 +8,11 @@ import {type Breach, findBreaches} from './breach.ts'
 import type {ColumnExpectations, DataContract, SourceContract} from './contract.ts'
 import type {FileMeasure, MeasuredColumn} from './measure.ts'
 
-/** A file of an import, with the template slot that it fills. */
 type FileToCheck = {slot: string; source: Source}
 type CheckDeps = {db: Db; parsing: Parsing}
 type CheckInput = {org: string; template: string; connector: string; contract: DataContract; files: readonly FileToCheck[]}
 
-/** Measures each file whose slot the contract names, and returns the expectations that these files do not meet. */
+/** Measures only files whose template slot the contract names. */
 export const checkFiles = async ({db, parsing}: CheckDeps, {org, template, connector, contract, files}: CheckInput): Promise<Breach[]> => {
   const accepted = await listAcceptedFiles(db, {org, template})
   const modules = await readPicklists(db, connector, contract)
@@ -41,8 +40,8 @@ const measuredColumns = ({columns}: SourceContract, modules: Modules): MeasuredC
   }))
 
 /**
- * Returns the allowed values; null: any. If the newest discovery lacks the picklist, any value is allowed, because the template's check
- * reports the picklist.
+ * Null: any value is allowed. If the newest discovery lacks the picklist, any value is allowed, because the template's check reports the missing
+ * picklist.
  */
 const allowedValues = ({values, picklist}: Pick<ColumnExpectations, 'values' | 'picklist'>, modules: Modules): string[] | null => {
   if (picklist === null) return values

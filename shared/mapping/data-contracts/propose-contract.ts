@@ -16,7 +16,7 @@ import {commonColumns, listPlainFields, mayBeUnique, proposeSource} from './prop
 type ProposeDeps = {db: Db; parsing: Parsing}
 type ContractProposal = {contract: DataContract; files: {slot: string; accepted: number}[]}
 
-/** Proposes a contract that the accepted files of a template meet. Stores nothing. A slot without an accepted file gets no expectations. */
+/** Stores nothing. A slot without an accepted file gets no expectations. */
 export const proposeContract = async ({db, parsing}: ProposeDeps, template: TemplateRow): Promise<ContractProposal> => {
   const {org, id, connectorId} = template
   const {sources: slots, flows} = documentOf(template)
@@ -47,10 +47,7 @@ const findPicklists = (fields: ReturnType<typeof listPlainFields>, modules: Map<
 
 type NewestFile = {org: string; files: AcceptedFile[]; picklists: Picklists; modules: Map<string, DiscoveredModule>}
 
-/**
- * Measures those columns of the newest accepted file that may be unique or hold the options of a picklist. Empty if the file is no longer
- * stored.
- */
+/** Measures the columns of the newest accepted file that may be unique or fill a picklist. Empty if the file is no longer stored. */
 const measureNewest = async (
   {db, parsing}: ProposeDeps,
   {org, files, picklists, modules}: NewestFile,
@@ -72,7 +69,7 @@ const measure = async ({parsing}: Pick<ProposeDeps, 'parsing'>, {org, source, co
   try {
     return (await parsing.run(org, 'measure', {source, columns})).columns
   } catch (error) {
-    // Retention may delete the file at any time. The proposal then lacks what only the file's cells can show.
+    // Retention may delete the file at any time. The proposal then has no unique columns and no picklists.
     if (error instanceof Refusal && error.code === 'FILE_GONE') return []
     throw error
   }

@@ -1,0 +1,40 @@
+import test from 'ava'
+import type {CompiledFlow} from '../../../../workers/engine/model.ts'
+import {judgeRows} from '../../../../workers/engine/verify/judge-rows.ts'
+import type {WrittenRow} from '../../../../workers/engine/verify/written-rows.ts'
+import {compiledFlow, field} from '../fixtures.ts'
+
+const flow = compiledFlow([field('City'), field('Name')], {
+  marks: {pack: (_, values) => Buffer.from(JSON.stringify(values))} as CompiledFlow['marks'] & object,
+})
+const written = (more: Partial<WrittenRow>): WrittenRow => ({
+  row: 1,
+  key: 'f.1',
+  flow: 1,
+  module: 1,
+  recordId: '7',
+  phase: 'write',
+  sent: {Name: 'Sent'},
+  writtenAt: '2026-01-02T08:00:00Z',
+  isSure: true,
+  ...more,
+})
+const patch = written({phase: 'patch', sent: {City: 'Sent'}, isSecond: true})
+const record = (values: object) =>
+  new Map([['7', {id: '7', Modified_By: {id: 'lading'}, Modified_Time: '2026-01-02T08:00:00Z', ...values}]])
+
+test('a row that was written and patched counts once', t => {
+  const read = (values: object | null) =>
+    judgeRows(() => flow, 'lading', [{rows: [written({}), patch], records: values && record(values)}]).rows
+  t.like(read({City: 'Sent', Name: 'Sent'}), {rows: 1, missing: 0, unread: 0})
+  t.like(read(null), {rows: 1, missing: 0, unread: 1})
+})
+
+test('the marks of a record have the differing values of all its rows and phases', t => {
+  const rows = [written({}), patch, written({key: 'f.2', row: 2, sent: {}})]
+  const {marks} = judgeRows(() => flow, 'lading', [{rows, records: record({City: 'Read city', Name: 'Read name'})}])
+  t.deepEqual(
+    marks.map(({recordId, marks}) => [recordId, JSON.parse(marks.toString())]),
+    [['7', {Name: 'Read name', City: 'Read city'}]],
+  )
+})

@@ -1,0 +1,152 @@
+import anyTest, {type TestFn} from 'ava'
+import {accountRows, accounts, type Org, ok, openOrg, untilEnded} from '../support/importing.ts'
+import {type FileHost, fire, listFirings, makeSchedule, noticesOf, startFileHost, untilOver} from '../support/schedules.ts'
+import {applyPlan, makePlan} from '../support/sealed-plans.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
+
+const test = anyTest.serial as TestFn
+
+let house: TestDeployment
+let host: FileHost
+let org: Org
+
+test.before(async t => {
+  host = await startFileHost()
+  house = await startTestDeployment(t, {workers: ['imports', 'discovery', 'schedules', 'clock'], environment: {PRIVATE_HOSTS: host.place}})
+  await house.hot.query(`update plan_versions set limits = limits || '{"schedules": 100}'`)
+  org = await openOrg(house)
+})
+test.after.always(() => host.stop())
+
+const idOf = (path: string) => path.split('/').at(-1)!
+const importOf = (firing: any, by: Org = org) => `/orgs/${by.org}/imports/${firing.importId}`
+const countRecords = (prefix: string) =>
+  house.crm.records('example', 'Accounts').filter((record: any) => record.Account_Number?.startsWith(prefix)).length
+/** Fires a schedule whose run the CRM refuses before the first row. */
+const fireRefused = async (path: string, file: string) => {
+  const body = {code: 'NO_PERMISSION', details: {}, message: 'permission denied', status: 'error'}
+  house.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, times: 100, action: {type: 'answer', status: 403, body}})
+  host.serve(file)
+  const firing = await fire(org, path)
+  house.crm.faults.clear()
+  return firing
+}
+const refused = {outcome: 'stopped', reason: {code: 'CRM_REFUSED'}, counts: {rowsWritten: 0}}
+const rome = {sources: [{slot: 'companies', columns: [{name: 'city', values: ['Rome']}]}]}
+const makeHeld = async (by: Org, prefix: string, rows = 1) => {
+  const made = await makeSchedule(by, host)
+  await ok(by.call('PUT', `${made.template}/contract`, rome), 200)
+  host.serve(accountRows(rows, prefix))
+  return {...made, held: await fire(by, made.path)}
+}
+
+test('a file that was run is unchanged, although the run of another file stopped before its first row', async t => {
+  const {path} = await makeSchedule(org, host)
+  host.serve(accountRows(2, 'Ka-'))
+  t.like(await fire(org, path), {outcome: 'done'})
+  t.like(await fireRefused(path, accountRows(2, 'Kb-')), refused)
+  host.serve(accountRows(2, 'Ka-'))
+  t.like(await fire(org, path), {outcome: 'unchanged', runId: null})
+  t.is(countRecords('Kb-'), 0)
+})
+
+test('the rest of a file is run, although another file stopped later and a run of the import was authorised', async t => {
+  const {path} = await makeSchedule(org, host, {declaredRows: 3})
+  host.serve(accountRows(5, 'Kc-'))
+  const first = await fire(org, path)
+  t.like(first, {outcome: 'stopped', reason: {code: 'LIMIT_ROWS_PER_RUN'}, counts: {rowsWritten: 3}})
+  t.like(await fireRefused(path, accountRows(2, 'Kd-')), refused)
+  await ok(org.call('POST', '/entitlements/runs/authorise', {declaredRows: 1, importId: first.importId}), 200)
+  host.serve(accountRows(5, 'Kc-'))
+  t.like(await fire(org, path), {outcome: 'done', importId: first.importId, counts: {rowsWritten: 2}})
+  t.deepEqual([countRecords('Kc-'), countRecords('Kd-')], [5, 0])
+})
+
+test('a file whose stopped run was undone is unchanged, and its rest is not run', async t => {
+  const {path} = await makeSchedule(org, host, {declaredRows: 1})
+  host.serve(accountRows(2, 'Kk-'))
+  const first = await fire(org, path)
+  t.like(first, {outcome: 'stopped', counts: {rowsWritten: 1}})
+  const {run} = await ok(org.call('POST', `${importOf(first)}/runs/${first.runId}/undo`, {}), 202)
+  await untilEnded(org.call, `${importOf(first)}/runs/${run.id}`)
+  t.like(await fire(org, path), {outcome: 'unchanged'})
+})
+
+test('a run that a person starts of a held file continues the firing, and the file is not run again', async t => {
+  const {path, held} = await makeHeld(org, 'Ke-')
+  const {run} = await ok(org.call('POST', `${importOf(held)}/runs`, {}), 202)
+  const ended = await untilOver(org, path, held.id)
+  t.like(ended, {outcome: 'done', runId: run.id, reason: null, counts: {rowsWritten: 1}, contract: {decision: 'accepted'}})
+  t.like((await org.call('POST', `${path}/firings/${held.id}/discard`, {})).body, {code: 'FILE_NOT_HELD'})
+  t.like(await fire(org, path), {outcome: 'unchanged'})
+})
+
+test('a run that a person starts of a drifted file continues the firing, but not while another firing is under way', async t => {
+  const {path} = await makeSchedule(org, host)
+  host.serve('name,number,town\nA,Kf-1,B\n')
+  const drifted = await fire(org, path)
+  t.like(drifted, {outcome: 'drifted', reason: {code: 'DRIFTED'}})
+  const at = importOf(drifted)
+  const sourceId = (await ok(org.call('GET', at), 200)).import.sources[0].id
+  await ok(org.call('PUT', `${at}/flows`, [{id: 'f', sourceId, ...accounts, fields: accounts.fields.slice(0, 2)}]), 200)
+
+  let end = () => {}
+  host.answer(response => {
+    end = () => void response.end('name,number,town\nA,Kf-1,B\n')
+  })
+  const asked = host.requests.length
+  const {firing} = await ok(org.call('POST', `${path}/run`, {}), 202)
+  await until(
+    () => host.requests.length,
+    count => count > asked,
+  )
+  t.like(await org.call('POST', `${at}/runs`, {}), {status: 409, body: {code: 'IMPORT_RUNNING', firing: firing.id}})
+  end()
+  t.like(await untilOver(org, path, firing.id), {outcome: 'drifted'})
+
+  const {run} = await ok(org.call('POST', `${at}/runs`, {}), 202)
+  t.like(await untilOver(org, path, drifted.id), {outcome: 'done', runId: run.id, contract: null})
+  host.serve('name,number,town\nA,Kf-1,B\n')
+  t.like(await fire(org, path), {outcome: 'unchanged'})
+})
+
+test('a held file that needs an approved plan is refused at its acceptance, and continues its firing by the plan', async t => {
+  const other = await openOrg(house, 'zoe@other.example')
+  await ok(other.call('PATCH', `/orgs/${other.org}/config/settings`, {approvalAbove: 1}), 200)
+  const {path, held} = await makeHeld(other, 'Kg-', 2)
+  const accepted = await other.call('POST', `${path}/firings/${held.id}/accept`, {})
+  t.like(accepted, {status: 409, body: {code: 'APPROVAL_REQUIRED', approvalAbove: 1}})
+  t.like((await listFirings(other, path))[0], {state: 'ended', contract: {decision: null}})
+  const at = importOf(held, other)
+  const {run, plan} = await makePlan(other, at)
+  const admin = house.as((await house.makeOrg({org: other.org, role: 'admin'})).token)
+  await ok(admin('POST', `${at}/runs/${run.id}/approve`, {digest: plan.digest}), 200)
+  t.like(await applyPlan(other.call, at, run.id), {rowsWritten: 2})
+  t.like(await untilOver(other, path, held.id), {outcome: 'done', contract: {decision: 'accepted'}})
+
+  // A refused run leaves its import too, and the notice names it.
+  const refusing = await makeSchedule(other, host)
+  const failed = await fire(other, refusing.path)
+  t.like(failed, {outcome: 'failed', reason: {code: 'APPROVAL_REQUIRED'}})
+  t.truthy(failed.importId)
+  t.like(await noticesOf(house, idOf(refusing.path)), [{kind: 'schedule.failed', about: {import: failed.importId}}])
+})
+
+test('an accepted file is the last file, although a later file stopped before its first row', async t => {
+  const {path, held} = await makeHeld(org, 'Kh-')
+  t.like(await fireRefused(path, 'name,number,city\nA,Ki-1,Rome\n'), refused)
+  await ok(org.call('POST', `${path}/firings/${held.id}/accept`, {}), 200)
+  t.like(await untilOver(org, path, held.id), {outcome: 'done'})
+  host.serve(accountRows(1, 'Kh-'))
+  t.like(await fire(org, path), {outcome: 'unchanged', reason: {code: 'UNCHANGED'}})
+})
+
+test('a file that the flows or the cleaning cannot read drifts under `warn` too', async t => {
+  const {path} = await makeSchedule(org, host, {onDrift: 'warn'})
+  host.serve('name,number,town\nA,Kj-1,B\n')
+  const firing = await fire(org, path)
+  t.like(firing, {outcome: 'drifted', runId: null, reason: {code: 'DRIFTED'}})
+  t.like(firing.drift[0], {kind: 'column_missing', column: 'city', stops: true})
+  t.like(await noticesOf(house, idOf(path)), [{kind: 'schedule.drifted', about: {firing: firing.id, import: firing.importId}}])
+})
