@@ -19,6 +19,8 @@ const ExternalRowState = z.object({
   lastPatch: z.number(),
   outcome: z.number().nullable(),
   kind: z.number().nullable(),
+  /** How many creates of the row were not answered in the chain. */
+  creates: z.number(),
   sending: z.boolean(),
   recordId: z.string().nullable(),
   how: z.number().nullable(),
@@ -34,7 +36,7 @@ export const listExternalRowStates = (tx: Tx, {run, chain, module, keys}: {run: 
     with flying as (select unnest(row_keys) as key from sends where run_no = ${run} and module_no = ${module})
     select r.key, a.row_key is not null as counted, a.parent_key as parent,
       greatest(a.last_attempt, f.last_attempt, case when u.run_no = ${run} then u.last_attempt end, 0)::int as "lastAttempt",
-      coalesce(a.last_patch, 0) as "lastPatch", coalesce(a.outcome, f.outcome) as outcome, u.kind, r.key in (select key from flying) as sending, c.record_id as "recordId", c.how,
+      coalesce(a.last_patch, 0) as "lastPatch", coalesce(a.outcome, f.outcome) as outcome, u.kind, coalesce(u.creates, 0) as creates, r.key in (select key from flying) as sending, c.record_id as "recordId", c.how,
       coalesce(c.run_no <> ${run}, false) as inherited, coalesce(f.unchanged and a.outcome is null, false) as unchanged
     from unnest(${sql.array(keys, 'text')}) with ordinality as r(key, at)
     left join admissions a on a.run_no = ${run} and a.module_no = ${module} and a.row_key = r.key

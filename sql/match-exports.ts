@@ -6,7 +6,7 @@ const Empty = z.object({})
 const Export = z.object({
   part: z.number(),
   job: z.string(),
-  /** When the job was requested, in ms since 1970. */
+  /** When the job was requested, by this process's clock, in ms since 1970. */
   askedMs: z.number(),
   nextPage: z.string().nullable(),
   /** The storage key of the part's file. Null: not stored yet. `sealed`: the sealed encryption key of that file. */
@@ -17,14 +17,16 @@ const Export = z.object({
 export type ExportPart = z.infer<typeof Export>
 type OfFlow = {run: number; flow: number}
 
+/** Lists the parts. The database's clock measures their age, because the clock of the process that requested them may differ. */
 export const listExportParts = (db: Db, {run, flow}: OfFlow) =>
   db.any(sql.type(Export)`
-    select part, job, (extract(epoch from asked_at) * 1000)::float8 as "askedMs", next_page as "nextPage", key, sealed
+    select part, job, ${Date.now()}::float8 - (extract(epoch from lading_now() - asked_at) * 1000)::float8 as "askedMs", next_page as "nextPage", key, sealed
     from match_exports where run_no = ${run} and flow_no = ${flow} order by part`)
 
 export const insertExportPart = (db: Db, {run, flow, part, job, askedMs}: OfFlow & {part: number; job: string; askedMs: number}) =>
   db.query(sql.type(Empty)`
-    insert into match_exports (run_no, flow_no, part, job, asked_at) values (${run}, ${flow}, ${part}, ${job}, to_timestamp(${askedMs / 1000}))`)
+    insert into match_exports (run_no, flow_no, part, job, asked_at)
+    values (${run}, ${flow}, ${part}, ${job}, lading_now() - make_interval(secs => ${(Date.now() - askedMs) / 1000}))`)
 
 type StoredPart = OfFlow & {part: number; key: string; sealed: string; nextPage: string | null; records: number}
 

@@ -46,6 +46,7 @@ export const settleNamed =
        empty_links = excluded.empty_links, written_at = coalesce(excluded.written_at, chain_rows.written_at),
        may_exist_twice = chain_rows.may_exist_twice or excluded.may_exist_twice,
        tagged = chain_rows.tagged and chain_rows.record_id = excluded.record_id,
+       patched = chain_rows.patched and chain_rows.record_id = excluded.record_id,
        how = case when chain_rows.record_id = excluded.record_id then least(chain_rows.how, excluded.how) else excluded.how end),
    opened as (
      insert into unsettled (chain_no, module_no, row_key, run_no, flow_no, row_number, kind, target, witness, digest, last_attempt, ended, creates,

@@ -84,11 +84,13 @@ export const listUnknownRows = (db: Db, {chain, run, after, limit}: RowsOfRun) =
     where chain_no = ${chain} and run_no = ${run} and (kind = 0 or kind = 2 and creates > 0) and (module_no, row_key) > (${after.module}, ${after.key})
     order by module_no, row_key limit ${limit}`)
 
-/** Returns the places, from 1, of the rows that wrote their record or whose write was not answered. */
-export const listWrittenPlaces = (
-  db: Db,
-  {chain, rows}: {chain: number; rows: readonly {module: number; key: string; recordId: string}[]},
-) =>
+type WrittenQuery = {chain: number; rows: readonly {module: number; key: string; recordId: string}[]; ofAnyRecord: boolean}
+
+/**
+ * Returns the places, from 1, of the rows that wrote their record, or whose write was not answered. `ofAnyRecord`: also rows that wrote another
+ * record.
+ */
+export const listWrittenPlaces = (db: Db, {chain, rows, ofAnyRecord}: WrittenQuery) =>
   db.anyFirst(sql.type(z.object({place: z.number()}))`
     select place from unnest(${sql.array(
       rows.map(({module}) => module),
@@ -100,7 +102,7 @@ export const listWrittenPlaces = (
       rows.map(({recordId}) => recordId),
       'text',
     )}) with ordinality as r(module, key, record, place)
-    where exists (select from chain_rows where chain_no = ${chain} and module_no = r.module and row_key = r.key and record_id = r.record)
+    where exists (select from chain_rows where chain_no = ${chain} and module_no = r.module and row_key = r.key and (${ofAnyRecord} or record_id = r.record))
       or exists (select from unsettled where chain_no = ${chain} and module_no = r.module and row_key = r.key)`)
 
 /** Lists the records of these rows, with the time at which the CRM last wrote each for one of these rows. */

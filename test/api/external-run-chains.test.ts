@@ -73,6 +73,20 @@ for (const way of ['by itself', 'with retryOf'] as const) {
   })
 }
 
+test('a row that the engine reported as failed is inherited once its create shows an earlier record', async t => {
+  const here = t.context
+  const importId = await importOf(here)
+  const first = await here.authorise(10, {importId})
+  await ok(here.create(first, [row('a')], {flowId: 'f'}), 200)
+  await end(here, first)
+  const second = await here.authorise(10, {importId})
+  await ok(here.tell(second, 'entries', {entries: [{rowKey: 'a', flowId: 'f', module: 'Accounts', outcome: 'failed'}]}), 200)
+  for (let n = 0; n < 2; n++) t.like((await ok(here.create(second, [row('a')]), 200)).results, [{ok: true, outcome: 'inherited'}])
+  const {run} = await assertLedger(here, second)
+  t.like(run.counts.Accounts, {inherited: 1, failed: 0})
+  await end(here, second)
+})
+
 test('a script without an import continues its own run with retryOf', async t => {
   const here = t.context
   const first = await here.authorise()

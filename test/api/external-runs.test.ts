@@ -40,6 +40,8 @@ test('taking the lease starts the run and locks its import; writes and progress 
     ['300 seconds', () => here.tell(run, 'entries', {entries: [{rowKey: 'x', module: 'Accounts', outcome: 'failed'}]})],
     ['400 seconds', () => here.tell(run, 'lease')],
     ['500 seconds', () => here.create(run, [row('L-2')])],
+    ['600 seconds', () => here.create(run, [row('L-2')])],
+    ['700 seconds', () => here.create(run, [row('L-3')])],
   ] as const) {
     await here.house.ahead(at)
     t.is((await ask()).status, 200, at)

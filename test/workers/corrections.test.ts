@@ -80,6 +80,28 @@ test.serial('a corrected file that was sorted is refused, because it gives writt
   t.is(held('d').length, 9)
 })
 
+test.serial('rows that an earlier run of the chain wrote are settled, although the last run did not reach them', async t => {
+  const {path, run} = await runImport(org, {csv: fileOf(linesOf('g', [1, 4])), flow: leads})
+  const {run: part} = await ok(org.call('POST', `${path}/runs`, {retryOf: run.id, rows: {from: 1, to: 2}}), 202)
+  t.like((await untilEnded(org.call, `${path}/runs/${part.id}`)).counts.Leads, {failed: 1, inherited: 1})
+  const changed = linesOf('g', []).map((line, n) => (n === 8 ? line.replace('Company 8', 'Firm') : line))
+  t.like(await ok(correct(path, part, fileOf(changed)), 422), {code: 'CORRECTION_UNFIT', row: 9})
+  t.like(await ok(correct(path, part, fileOf(linesOf('g', []))), 200), {rows: 2, cells: 2})
+})
+
+test.serial('a row that was written is settled, although a value that a person edited was kept', async t => {
+  const flow = {...leads, match: {by: ['Email'], onOne: 'update', onMany: 'skip', onEdited: 'keep'}}
+  await runImport(org, {csv: fileOf(linesOf('h', [])), flow})
+  here.crm.clock.advance(60_000)
+  const [edited] = held('h').filter(({Company}) => Company === 'Company 3')
+  here.crm.update('example', 'Leads', [{id: edited!.id, Company: 'Mine'}], {as: 'ben@example.org'})
+  const next = (wrong: number[]) => linesOf('h', wrong).map(line => line.replace('Company', 'Firm').replace('Person', 'Human'))
+  const {path, run} = await runImport(org, {csv: fileOf(next([4])), flow})
+  t.like(run, {keptEdits: 1, counts: {Leads: {updated: 9, failed: 1}}})
+  const changed = next([]).map((line, n) => (n === 3 ? line.replace('Human', 'Other') : line))
+  t.like(await ok(correct(path, run, fileOf(changed)), 422), {code: 'CORRECTION_UNFIT', row: 4})
+})
+
 test.serial('a part of the corrected file is matched by the columns that match records', async t => {
   const match = {by: ['Email'], onOne: 'update', onMany: 'skip'}
   const {path, run} = await runImport(org, {csv: fileOf(linesOf('e', [4, 7])), flow: {...leads, match}})

@@ -201,3 +201,36 @@ test.serial('a stopped run ends although an abandoned batch may still write a re
     {outcome: 'unanswered'},
   )
 })
+
+test.serial('a run pauses if the CRM refuses the renewed token for a job, and writes every row once when it resumes', async t => {
+  imports.create('Eh-')
+  here.crm.faults.add({match: jobs, times: 10_000, action: 'expireToken'})
+  const started = await imports.begin(accountRows(rows, 'Eh-'))
+  t.like(await untilPaused(started, 'CONNECTION_UNAVAILABLE'), {stop: null, rowsWritten: 0})
+  here.crm.faults.clear()
+  await wake()
+  const {log} = await imports.check(t, 'Eh-', started)
+  t.true(log.every(({outcome}) => outcome !== 'unanswered'))
+})
+
+test.serial('a run that must pause leaves its job open, and reports its rows when it resumes', async t => {
+  here.crm.setSwitches({bulkHold: true})
+  const limit = (retryAfter: number) =>
+    here.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, times: 99, action: {type: 'rateLimit', retryAfter}})
+  limit(3)
+  // A full file goes at once, and record calls write the rows without a number.
+  const loose = Array.from({length: 5}, (_, n) => `Loose ${n},,Town\n`).join('')
+  const started = await imports.begin(accountRows(10_000, 'Ei-') + loose)
+  await untilStarted(started)
+  here.crm.faults.clear()
+  limit(60)
+  t.like(await untilPaused(started, 'RATE_LIMITED'), {stop: null})
+  t.deepEqual(await readLog(org.call, started.path), [])
+  here.crm.faults.clear()
+  here.crm.setSwitches({bulkHold: false})
+  await wake()
+  const run = await started.end()
+  t.like(run.counts.Accounts, {created: 10_005, unanswered: 0, refused: 0})
+  t.is(here.crm.journal(jobs).length, 1)
+  t.is(imports.list('Ei-').length, 10_000)
+})

@@ -42,6 +42,23 @@ test.serial('a job whose creation was not answered is found by its callback', as
   t.is(here.crm.journal(jobs).length, 2)
 })
 
+test.serial('the id of a job is stored although Postgres fails at first, so that no callback is needed', async t => {
+  imports.create('Fh-')
+  await here.db.query(sql.unsafe`create sequence stores_of_ids`)
+  await here.db.query(sql.unsafe`
+    create function fail_first() returns trigger language plpgsql as
+    $$begin if nextval('stores_of_ids') = 1 then raise exception 'out of memory' using errcode = '53200'; end if; return new; end$$`)
+  await here.db.query(sql.unsafe`
+    create trigger fail_first before update on bulk_jobs for each row when (new.state = 'started') execute function fail_first()`)
+  t.teardown(() => here.db.query(sql.unsafe`drop trigger fail_first on bulk_jobs`))
+  await usual.stop()
+  const begun = await imports.begin(accountRows(rows, 'Fh-'))
+  start({PUBLIC_URL: 'http://127.0.0.1:1'})
+  const {log} = await imports.check(t, 'Fh-', begun)
+  t.deepEqual(codesOf(log), written)
+  t.is(here.crm.journal(jobs).length, 2)
+})
+
 test.serial('without a callback, creates of a lost job are sent again after ten minutes, and updates after an hour of pause', async t => {
   imports.create('Fi-')
   for (const action of ['dropBefore', 'dropAfter'] as const) here.crm.faults.add({match: jobs, times: 1, action})

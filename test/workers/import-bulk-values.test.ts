@@ -143,3 +143,26 @@ test.serial('forged and replayed callbacks change nothing: a job must name our f
   t.deepEqual(await here.db.anyFirst(sql.unsafe`select no from (select run_no as no from bulk_jobs where hint = '8') as late`), [])
   t.is((await readLog(org.call, begun.path)).length, log.length)
 })
+
+test.serial('rows that waited for a canary keep their edits and their marks when a bulk job writes them', async t => {
+  const keeping = {...flow, match: {...flow.match, onEdited: 'keep'}}
+  const start = {write: 'bulk', guard: {coerced: 0.05, canary: 5}}
+  const csv = accountRows(rows, 'Vj-')
+  here.crm.create(
+    'example',
+    'Accounts',
+    Array.from({length: rows}, (_, n) => ({Account_Name: `Old ${n + 1}`, Account_Number: `Vj-${n + 1}`, Billing_City: `Town ${n % 7}`})),
+    {as: 'ben@example.org'},
+  )
+  await imports.finish(csv, start, keeping)
+  t.is(here.crm.journal(jobs).length, 1, 'the rows behind the canary')
+  here.crm.update('example', 'Accounts', [{id: recordOf('Vj-', 15).id, Billing_City: 'Mine'}], {as: 'ben@example.org'})
+  const {run, log} = await imports.finish(csv.replaceAll('Town', 'City').replaceAll('Company', 'Firm'), start, keeping)
+  t.is(here.crm.journal(jobs).length, 2)
+  t.like(recordOf('Vj-', 15), {Billing_City: 'Mine', Account_Name: 'Firm 15'}, 'the first run marked the city, which it did not write')
+  t.is(run.keptEdits, 1)
+  t.deepEqual(
+    log.filter(({code}) => code === 'KEPT_EDIT').map(({rowNumber, phase, target}) => [rowNumber, phase, target]),
+    [[15, 'edit', 'Billing_City']],
+  )
+})

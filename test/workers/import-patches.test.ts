@@ -219,6 +219,16 @@ test.serial('a refused patch is shown in the Error column, and its row stays wri
   t.regex(lines[2]!, /,Written,\d+,The patch was refused: /)
 })
 
+test.serial('a row that creates another record than it patched before patches the new record too', async t => {
+  here.crm.create('example', 'Accounts', [{Account_Name: 'Met', Account_Number: 'Qt-1'}])
+  const files = {companies: 'name,number,city\nMet,Qt-1,Bern\n'}
+  const {run, path} = await runFiles(org, files, [later({when: ['created', 'exists']}, skipping)])
+  t.is(account('Qt-1').Billing_City, 'Bern')
+  here.crm.remove('example', 'Accounts', [account('Qt-1').id])
+  t.like((await retry(path, run.id)).run.counts.Accounts, {created: 1})
+  t.is(account('Qt-1').Billing_City, 'Bern')
+})
+
 test.serial('a row that only matched a record and whose patch is refused is not counted', async t => {
   here.crm.create('example', 'Accounts', [{Account_Name: 'Met', Account_Number: 'Qj-1'}])
   here.crm.faults.add({match: puts, times: 1, action: {type: 'refuse', index: 0}})

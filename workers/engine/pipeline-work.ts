@@ -31,6 +31,7 @@ export const waitInPipeline = (pipeline: RowPipeline, ms: number) =>
 
 export const batchHooks = (pipeline: RowPipeline) => ({
   leave: (row: ImportRow) => pipeline.window.leave(row.number),
+  over: pipeline.closing.signal,
   resending: () => pipeline.resending.size > 0 || pipeline.unanswered.count() > 0,
   heard: (anything: boolean) => {
     pipeline.silentBatches = anything ? 0 : pipeline.silentBatches + 1

@@ -1,3 +1,4 @@
+import {StorageFailed} from '../../shared/storage/failed.ts'
 import type {RunStop} from '../../sql/run-heads.ts'
 
 /** Another owner has the run, or may have it. This process sends and writes nothing more. */
@@ -32,6 +33,13 @@ export class RunPaused extends Error {
     this.code = code
     this.seconds = seconds
   }
+}
+
+/** Throws a pause if the file storage failed, so that an outage does not count as a crash of the run. Throws any other error unchanged. */
+export const pauseIfStorageFailed = (error: unknown): never => {
+  if (error instanceof StorageFailed)
+    throw new RunPaused('UNAVAILABLE', 'The file storage is unavailable. The run resumes automatically', 30)
+  throw error
 }
 
 /** The process was asked to stop. Another process continues the run at its cursor. */

@@ -83,7 +83,7 @@ export const gatherPack = async (pipeline: PackContext, parents: ParentItem[]): 
 }
 
 /** Stores the rows that the pack replaces, one image per parent. Call it before the intent is stored. */
-export const keepPackImages = async ({db, images, run, request, rowFields}: PackContext, {units, held}: RowPack): Promise<void> => {
+export const keepPackImages = async ({db, images, write, run, request, rowFields}: PackContext, {units, held}: RowPack): Promise<void> => {
   const {field, childNo: module, flowNo, items} = request
   if (!images) return
   const keys = items.flatMap(({rows}) => rows.slice(0, 1).map(({rowKey}) => rowKey))
@@ -104,6 +104,7 @@ export const keepPackImages = async ({db, images, run, request, rowFields}: Pack
           recordId: parent!,
           phase: 'write' as const,
           attempt: attempts.get(first.rowKey)!,
+          item: `${write.id} ${at}`,
           before: {[field]: valuesOfRows(rowFields, before)},
           sent: {[field]: rows.map(({payload}) => payload)},
           subform: {field, rows: rows.map(({rowKey: key, rowNumber: number = 0}) => ({key, number}))},

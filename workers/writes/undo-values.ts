@@ -77,9 +77,17 @@ const keepImages = async (work: Work, input: KeepInput, items: RecordItem[]): Pr
   const written = await marks?.list(ids)
   await keepOrRefuse(
     images,
-    items.flatMap(({rowKey: key, rowNumber: row = 0, recordId, payload}): BeforeImage[] => {
+    items.flatMap(({at, rowKey: key, rowNumber: row = 0, recordId, payload}): BeforeImage[] => {
       const record = records?.get(recordId!)
-      const place = {row, key, flow: request.flowNo ?? 0, module: request.moduleNo, recordId: recordId!, attempt: attempts.get(key)!}
+      const place = {
+        row,
+        key,
+        flow: request.flowNo ?? 0,
+        module: request.moduleNo,
+        recordId: recordId!,
+        attempt: attempts.get(key)!,
+        item: `${input.write.id} ${at}`,
+      }
       const sent = {...place, phase: 'write' as const, sent: payload}
       if (!record) return records ? [] : [{...sent, before: {}, isUnread: true}]
       const before = Object.fromEntries(Object.keys(payload).flatMap(name => (record[name] === undefined ? [] : [[name, record[name]]])))

@@ -2,7 +2,7 @@ import type {Readable} from 'node:stream'
 import {isDeepStrictEqual} from 'node:util'
 import type {Db, Hot} from '../../../sql/database.ts'
 import {findPlan} from '../../../sql/plans.ts'
-import {type FinalEntry, OUTCOMES} from '../../../sql/run-log.ts'
+import {type FinalEntry, OUTCOMES, type OutcomeName, PHASES} from '../../../sql/run-log.ts'
 import {findRetryId} from '../../../sql/runs.ts'
 import {Refusal} from '../../errors.ts'
 import {ingest} from '../../files/ingest.ts'
@@ -29,12 +29,13 @@ export const correctRun = async (deps: CorrectionDeps, {body, charset, ...input}
   const {org, importId} = input
   await assertOpen(deps.db, {org, importId})
   deps.parsing.assertRoom(org)
-  const {source, snapshot, frozen, run} = await findCorrected(deps, input)
+  const {source, snapshot, frozen, foundRun} = await findCorrected(deps, input)
+  const {run} = foundRun
   const {limits} = await findPlan(deps.db, org)
   const key = `${org}/${importId}/${newId('src')}`
   const upload = {body, maxBytes: mostBytesOf(deps.config, limits), storage: deps.storage, key, named: {charset}}
   const match = async (reader: unknown) => {
-    const settled = await readAgainIfMoved(() => listSettled(deps, {run: run.no, snapshot, source: frozen}))
+    const settled = await readAgainIfMoved(() => listSettled(deps, {org, importId, last: foundRun, source: frozen}))
     return deps.parsing.run(org, 'corrections', {source, corrected: {fileKey: key, reader}, settled, keys: keysOf(snapshot, frozen)})
   }
   const {found} = await ingest(upload, async file => match((await deps.parsing.run(org, 'readNew', file)).reader)).catch(error =>
@@ -62,7 +63,7 @@ const findCorrected = async ({db}: CorrectionDeps, {org, importId, runId, source
       'SNAPSHOT_CHANGED',
       `"${source.label}" is read with other options than in the run. Restore the options, then correct its rows`,
     )
-  return {run, source, snapshot, frozen}
+  return {foundRun, source, snapshot, frozen}
 }
 
 /** Finds the last run of the retry chain, because only that run can be retried. Rows have the same numbers in every run of the chain. */
@@ -88,23 +89,38 @@ const readAgainIfMoved = <T>(read: () => Promise<T>): Promise<T> =>
     throw error
   })
 
-const writtenOutcomes = ['created', 'updated', 'inherited', 'unanswered']
-const openOutcomes = ['failed', 'refused', 'skipped', 'would_ask']
+const writtenOutcomes: OutcomeName[] = ['created', 'updated', 'inherited', 'unanswered']
+const openOutcomes: OutcomeName[] = ['failed', 'refused', 'skipped', 'would_ask']
 
-type SettledQuery = {run: number; snapshot: Snapshot; source: SnapshotSource}
+type SettledQuery = {org: string; importId: string; last: FoundRun; source: SnapshotSource}
+const [settled, open] = [1, 2]
 
 /**
- * Lists the rows that no retry writes, in ascending order. At least one final entry of such a row is created, updated, inherited or
- * unanswered, and none is failed, refused, skipped or `would_ask`.
+ * Lists the rows that no retry writes, in ascending order. The newest run of the chain that logged a row decides, because a run may end before it
+ * reaches every row.
  */
-const listSettled = async (deps: CorrectionDeps, {run, snapshot, source}: SettledQuery): Promise<Uint32Array> => {
-  const rows: number[] = []
-  for await (const finals of readOutcomes(deps, {run, source, flows: snapshot.flows}))
-    for (const [number, entries] of Map.groupBy(finals, ({number}) => number)) if (isSettled(entries)) rows.push(number)
-  return Uint32Array.from(rows)
+const listSettled = async (deps: CorrectionDeps, {org, importId, last, source}: SettledQuery): Promise<Uint32Array> => {
+  const states = new Uint8Array(source.rows + 1)
+  for (let found: FoundRun | null = last; found && found.run.expiredAt === null; ) {
+    const {run}: FoundRun = found
+    const frozen = frozenOf(found, source.id)
+    for await (const finals of readOutcomes(deps, {run: run.no, source: frozen.source, flows: frozen.snapshot.flows}))
+      for (const [number, entries] of Map.groupBy(finals, ({number}) => number)) states[number] ||= isSettled(entries) ? settled : open
+    found = run.retryOf === null ? null : await findImportRun(deps.db, {org, importId, runId: run.retryOf})
+  }
+  return Uint32Array.from([...states.keys()].filter(number => states[number] === settled))
 }
 
+/**
+ * Whether no retry writes the row: one of its flows wrote or inherited it, or got no answer, and none left anything to do. Values that were kept and
+ * tags that were refused are no reason to write a row again, and neither is a skipped row whose record was patched.
+ */
 const isSettled = (entries: FinalEntry[]) => {
-  const outcomes = entries.map(({outcome}) => OUTCOMES[outcome]!)
+  const patched = new Set(entries.flatMap(({flow, phase, outcome}) => (isNamed(phase, 'patch') && isUpdated(outcome) ? [flow] : [])))
+  const decisive = entries.filter(({flow, phase}) => !isNamed(phase, 'edit', 'tag') && !(isNamed(phase, 'write') && patched.has(flow)))
+  const outcomes = decisive.map(({outcome}) => OUTCOMES[outcome]!)
   return outcomes.some(outcome => writtenOutcomes.includes(outcome)) && !outcomes.some(outcome => openOutcomes.includes(outcome))
 }
+
+const isNamed = (phase: number, ...names: (typeof PHASES)[number][]) => names.includes(PHASES[phase]!)
+const isUpdated = (outcome: number) => OUTCOMES[outcome] === 'updated'

@@ -47,7 +47,8 @@ export type Admission = {
   stop: RunStop | null
 }
 
-export type InheritedUnitRow = {key: string; number: number | null; recordId: string}
+/** `before`: the state under which the run counts the row so far. */
+export type InheritedUnitRow = {key: string; number: number | null; recordId: string; before: ExternalRowState}
 
 type AdmitUnitsInput = {
   write: string
@@ -80,8 +81,10 @@ export const admitUnits = async (
     const end = decideUnsent(unit, known, kind)
     if (end) {
       decided.push(end)
-      if (end.recordId && known[0]!.inherited && known[0]!.outcome === null)
-        inherited.push({key: known[0]!.key, number: unit.rows[0]!.number, recordId: end.recordId})
+      const before = known[0]!
+      // A row that the engine only reported, as failed or skipped, was never sent.
+      if (end.recordId && before.inherited && (before.outcome === null || (before.lastAttempt === 0 && before.outcome !== INHERITED)))
+        inherited.push({key: before.key, number: unit.rows[0]!.number, recordId: end.recordId, before})
       continue
     }
     const fresh = known.filter(({counted}) => !counted).length
@@ -111,7 +114,7 @@ export const admitUnits = async (
   return {batch, admitted, decided, inherited, left, stop: null}
 }
 
-const CREATED = outcomeNo('created')
+const [CREATED, INHERITED] = [outcomeNo('created'), outcomeNo('inherited')]
 
 const stepOf = ({target}: UnitRow, {counted, outcome, recordId, lastAttempt, lastPatch}: ExternalRowState, kind: ExternalWriteKind) => {
   const patch = kind === 'update' && counted && outcome === CREATED && recordId === target

@@ -4,7 +4,7 @@ import type {ExternalRun} from '../../../sql/external-runs.ts'
 import {outcomeNo, PHASES} from '../../../sql/run-log.ts'
 import type {InheritedUnitRow} from './admit.ts'
 import {openCounts} from './counts.ts'
-import {writeSettlement} from './settle.ts'
+import {countedOutcomeOf, writeSettlement} from './settle.ts'
 
 /**
  * Logs rows whose record an earlier run of the chain made, and counts them as inherited. Inherited rows are not metered. The caller must
@@ -16,9 +16,14 @@ export const logInherited = async (
   {module, flow, rows}: {module: number; flow: number | null; rows: InheritedUnitRow[]},
 ): Promise<void> => {
   const counts = openCounts()
-  for (const _ of rows) counts.add(module, 'inherited', 1)
+  for (const {before} of rows) {
+    const counted = countedOutcomeOf(before)
+    if (counted) counts.add(module, counted, -1)
+    if (before.unchanged) counts.addUnchanged(module, -1)
+    counts.add(module, 'inherited', 1)
+  }
   const outcome = outcomeNo('inherited')
-  const log = rows.map(row => ({
+  const log = rows.map(({before: _, ...row}) => ({
     ...row,
     flow,
     module,

@@ -52,11 +52,15 @@ export const lockOwnExternalRun = async (tx: Tx, runCaller: RunCaller, {runId, c
   return run
 }
 
-/** Checks that the run accepts writes, and begins the run if it has not begun. The second part of `openExternalRun`. */
+/**
+ * Checks that the run accepts writes, and begins the run or renews its lease, because not every write sends a batch. The second part of
+ * `openExternalRun`.
+ */
 export const openLockedRun = async (tx: Tx, run: ExternalRun, {connector}: Pick<ExternalRunRef, 'connector'>): Promise<ExternalRun> => {
   const block = findBlock(run)
   if (block) throw block
   if (run.state === 'authorised') await beginWriting(tx, run)
+  else await setLease(tx, run, {taken: false})
   if (connector !== undefined) await fixConnector(tx, {no: run.no, connector})
   return {...run, connectorId: connector ?? run.connectorId}
 }

@@ -105,8 +105,8 @@ const findClaimed = async (tx: Tx, {no, chainNo, connectorId}: ExternalRun, ends
   return new Set(await listClaimedElsewhere(tx, {chain: chainNo ?? no, connector: connectorId!, records}))
 }
 
-const isGuess = ({fresh, attempts}: Batch, {outcome, kind, lastAttempt, sending}: ExternalRowState, at: number) =>
-  fresh[at]! && lastAttempt === attempts[at] && outcome === outcomeNo('unanswered') && kind !== null && !sending
+const isGuess = ({fresh, attempts}: Batch, {outcome, kind, creates, lastAttempt, sending}: ExternalRowState, at: number) =>
+  fresh[at]! && creates <= 1 && lastAttempt === attempts[at] && outcome === outcomeNo('unanswered') && kind !== null && !sending
 
 const writeSheet = async (tx: Tx, run: ExternalRun, sheet: Sheet, batches: number[]) => {
   const {released, attempts, outcomes, lowered, log, kept, opened, closed, patched, marked, counts} = sheet
@@ -285,6 +285,7 @@ const addUnsettled = ({batch, opened}: Sheet, {rowState, attempt, at}: SheetEntr
     target: batch.targets[at] ?? null,
     hasUniqueKey: batch.hasUniqueKeys[at]!,
     attempt,
+    creates: Number(kind === EXTERNAL_STEP_CODES.create),
   })
 }
 

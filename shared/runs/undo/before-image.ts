@@ -28,6 +28,8 @@ export type BeforeImage = {
   marks?: string
   /** The row's next attempt at that time. Only for an external engine, which may write a row several times. */
   attempt?: number
+  /** The item of an external engine's request. Two requests for one row may have the same next attempt. */
+  item?: string
   /** The CRM refused to show the values, so `before` is empty. */
   isUnread?: true
 }

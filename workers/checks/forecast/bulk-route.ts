@@ -1,7 +1,5 @@
 import {bulkCreditsPerJob, bulkRowsPerJob} from '../../../shared/crm/bulk/bulk-write.ts'
-import {countsCredits} from '../../../shared/crm/limits/quota-report.ts'
 import type {CountSpan, RouteForecast} from '../../../shared/runs/forecast/forecast.ts'
-import type {ConnectorRow} from '../../../sql/connectors.ts'
 import {findBulkBlock} from '../../engine/bulk/choose-write.ts'
 import {type CallSpan, spanOf} from './call-plan.ts'
 import {maxPollsOf} from './job-polls.ts'
@@ -39,7 +37,8 @@ export const bulkWritesOf = (kinds: CountSpan[], written: CountSpan): CallSpan =
 type Price = Pick<RouteForecast, 'credits' | 'seconds'>
 type BulkRouteInput = {
   flows: PlannedFlow[]
-  connector: ConnectorRow
+  /** Whether the destination, in its data centre, has bulk jobs that write. */
+  hasBulk: boolean
   /** The forecast of the same run with record calls. */
   byRecords: Price
   priceWith(bulkFlows: ReadonlySet<number>): Price
@@ -49,10 +48,8 @@ type BulkRouteInput = {
  * Forecasts the route on which flows write by bulk jobs. Other flows write by record calls. Ignores that a bulk file cannot contain some rows,
  * because their number is not known.
  */
-export const forecastBulkRoute = ({flows, connector, byRecords, priceWith}: BulkRouteInput): RouteForecast => {
-  const blocks = new Map(
-    flows.map(({flow, patch}) => [flow.no, findBulkBlock(flow, {hasBulk: countsCredits(connector.kind), hasPatches: patch !== null})]),
-  )
+export const forecastBulkRoute = ({flows, hasBulk, byRecords, priceWith}: BulkRouteInput): RouteForecast => {
+  const blocks = new Map(flows.map(({flow, patch}) => [flow.no, findBulkBlock(flow, {hasBulk, hasPatches: patch !== null})]))
   const inBulk = flows.filter(({flow}) => blocks.get(flow.no) === null)
   const route = {match: 'query', write: 'bulk'} as const
   if (inBulk.length === 0) return {...route, ...byRecords, blockedBy: [...blocks.values()][0] ?? 'The import has no flow'}

@@ -1,4 +1,5 @@
 import {openQueryLimits} from '../../../shared/crm/coql.ts'
+import {findHosts} from '../../../shared/crm/hosts.ts'
 import {slotsOfEdition} from '../../../shared/crm/limits/edition-slots.ts'
 import {mostLarge} from '../../../shared/crm/limits/fair-share.ts'
 import {countsCredits, readQuota} from '../../../shared/crm/limits/quota-report.ts'
@@ -59,6 +60,7 @@ export const forecastImport = async (work: Work, forecastRef: ForecastRef): Prom
   const exported = forecastSnapshotRoute({
     flows,
     connector,
+    columns: facts.columns,
     sizes: await listModuleSizes(db, connector.id),
     queried: usual,
     priceWith: exports => {
@@ -69,7 +71,7 @@ export const forecastImport = async (work: Work, forecastRef: ForecastRef): Prom
   })
   const inBulk = forecastBulkRoute({
     flows,
-    connector,
+    hasBulk: countsCredits(connector.kind) && findHosts(config, connector.dc)?.content !== undefined,
     byRecords: usual,
     priceWith: bulkFlows => {
       const inJobs = planCalls(flows, {...facts, bulkFlows})

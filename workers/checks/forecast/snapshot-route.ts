@@ -11,6 +11,8 @@ const [secondsPerJob, recordsPerSecond] = [60, 1_000] as const
 type SnapshotRouteInput = {
   flows: PlannedFlow[]
   connector: ConnectorRow
+  /** The most fields of one query. */
+  columns: number
   sizes: readonly {module: string; records: number}[]
   /** The forecast of the same run with queries. */
   queried: Pick<RouteForecast, 'credits' | 'seconds'>
@@ -18,7 +20,7 @@ type SnapshotRouteInput = {
 }
 
 /** Forecasts the route on which flows match against exports. Flows that cannot use an export are planned with queries. */
-export const forecastSnapshotRoute = ({flows, connector, sizes, queried, priceWith}: SnapshotRouteInput): RouteForecast => {
+export const forecastSnapshotRoute = ({flows, connector, columns, sizes, queried, priceWith}: SnapshotRouteInput): RouteForecast => {
   const exports = new Map<number, ExportPlan>()
   const blocks: string[] = []
   let waitSeconds = 0
@@ -26,7 +28,7 @@ export const forecastSnapshotRoute = ({flows, connector, sizes, queried, priceWi
     const flowsOfModule = flows.filter(one => one.flow.module.no === flow.module.no).length
     const size = sizes.find(({module}) => module === flow.module.apiName)
     const block =
-      findSnapshotBlock(flow, {hasExports: countsCredits(connector.kind), flowsOfModule}) ??
+      findSnapshotBlock(flow, {hasExports: countsCredits(connector.kind), columns, flowsOfModule}) ??
       (size ? null : unknownSize(flow.module.apiName))
     if (block !== null) blocks.push(block)
     else {

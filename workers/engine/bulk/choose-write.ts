@@ -1,4 +1,5 @@
 import {type BulkColumn, findBulkColumn} from '../../../shared/crm/bulk/bulk-columns.ts'
+import {mostBulkColumns} from '../../../shared/crm/bulk/bulk-file.ts'
 import {keepWriteRoute} from '../../../sql/run-routes.ts'
 import type {Context} from '../context.ts'
 import type {CompiledFlow} from '../model.ts'
@@ -47,6 +48,8 @@ export const findBulkBlock = (flow: BulkFlow, {hasBulk, hasPatches}: {hasBulk: b
   if (flow.options.assignmentRule) return 'A bulk job runs no assignment rule'
   if (UNSUPPORTED.has(flow.module.apiName)) return `${flow.module.apiName} cannot be written in bulk`
   if (unsupported) return `${unsupported.field.apiName} cannot be written in bulk`
+  // The first column is the key. The id of an update, or an idempotency field, is not mapped.
+  if (flow.mappings.length + 1 > mostBulkColumns) return `A bulk file holds at most ${mostBulkColumns - 1} fields and its key`
   return isMadeOnly(flow) && !findKeyColumn(flow) ? 'No unique field is mapped by which a record would be found again' : null
 }
 

@@ -7,12 +7,14 @@ import {Refusal} from '../../../shared/errors.ts'
 import {atPoint} from '../../../shared/fault-point.ts'
 import {batchSent} from '../../../shared/telemetry/metrics/rows.ts'
 import {insertBulkJob, setDone, setSent, setStarted, setUnsent, setUploaded} from '../../../sql/bulk-jobs.ts'
+import {isFateUnknown, isPassing} from '../../../sql/database.ts'
 import type {Context} from '../context.ts'
 import type {CompiledFlow} from '../model.ts'
 import {assertOwner, LeaseLost, RunPaused} from '../run-endings.ts'
 import {type AdmissionHooks, type AdmittedBatches, admitOps} from '../send/admission.ts'
 import type {BatchSlot} from '../send/batch-slot.ts'
 import {assertWritable, backOffMs, classifyRefusal, quotaExhausted, readUnlessRefused} from '../send/crm-retry.ts'
+import {endByRefusal} from '../send/request-refusal.ts'
 import type {BatchHooks, BatchResult} from '../send/send-batch.ts'
 import {putBack} from '../settle/settle-answers.ts'
 import {awaitJob, holdDeadline} from './await-job.ts'
@@ -24,7 +26,8 @@ import {storeRows} from './stored-rows.ts'
 /** A slot that is never held. The calls of a bulk job take their own slots, one after another. */
 const noSlot: BatchSlot = {granted: async () => {}, give() {}, again: async () => {}}
 
-type SendHooks = AdmissionHooks & Pick<BatchHooks, 'leave' | 'leaving'>
+/** `over`: aborts when the pass ends, which ends the wait for the job. */
+type SendHooks = AdmissionHooks & Pick<BatchHooks, 'leave' | 'leaving'> & {over: AbortSignal}
 
 /** The result of a bulk batch. `refused`: why the CRM refuses the file or the job; null if it does not. */
 export type BulkResult = BatchResult & {refused: string | null}
@@ -56,7 +59,7 @@ export const sendBulk = async (ctx: Context, flow: CompiledFlow, route: BulkRout
   )
   if ('job' in requested) {
     batchSent(rows.kind)
-    const awaited = await awaitJob(ctx, job, requested.job)
+    const awaited = await awaitJob({...ctx, signal: AbortSignal.any([ctx.signal, on.over])}, job, requested.job)
     const settled = await settleJob(ctx, flow, {no, kind: rows.kind, ...awaited}, {...admitted, keys: content.keys}, on.leave)
     return {...settled, unsent: [...settled.unsent, ...admitted.left], refused: null}
   }
@@ -147,7 +150,7 @@ const startOnce = async (ctx: Context, no: number, on: SendHooks, request: Start
   try {
     const job = await connection.bulkWrite!.start(request, {signal: lease.lost, mayLeave: () => lease.maySend(since)})
     atPoint('bulk_answered')
-    assertOwner(await setStarted(db, {...owned, job}))
+    await keepStarted(ctx, {...owned, job})
     atPoint('bulk_started')
     return {job}
   } catch (error) {
@@ -157,7 +160,26 @@ const startOnce = async (ctx: Context, no: number, on: SendHooks, request: Start
     if (error instanceof Refusal) return {unsent: await classifyRefusal(ctx, error)}
     const {crm, message} = error
     if (isRefusedForGood(error)) return {refused: `The CRM refuses the job: ${crm.code ?? message}`}
-    return crm.quotaSpent ? {unsent: quotaExhausted()} : error
+    if (crm.quotaSpent) return {unsent: quotaExhausted()}
+    // The refused access token. Any other permanent refusal was handled above.
+    return crm.retryable ? error : {unsent: endByRefusal(crm, run)}
+  }
+}
+
+/**
+ * Stores the id of the job. Retries until the lease is lost, because the CRM lists no jobs: without the id, the run waits for a callback and
+ * may send the rows again.
+ */
+const keepStarted = async ({db, lease, log}: Context, started: Parameters<typeof setStarted>[1]): Promise<void> => {
+  for (let delayMs = 50; ; delayMs = Math.min(delayMs * 2, 1_000)) {
+    const stored = await setStarted(db, started).catch((error: unknown) => {
+      lease.lost.throwIfAborted()
+      if (!isFateUnknown(error) && !isPassing(error)) throw error
+      log.warn({err: error}, 'retrying to store the id of a bulk job')
+      return null
+    })
+    if (stored !== null) return assertOwner(stored)
+    await sleep(delayMs, undefined, {signal: lease.lost})
   }
 }
 

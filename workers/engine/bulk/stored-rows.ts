@@ -7,7 +7,7 @@ import {insertLoose} from '../../../sql/segments.ts'
 import type {Context} from '../context.ts'
 import {makeFileKey, openSealedStream, sealStream} from '../match-snapshot/sealed-file.ts'
 import type {ImportRow} from '../model.ts'
-import {assertOwner} from '../run-endings.ts'
+import {assertOwner, pauseIfStorageFailed} from '../run-endings.ts'
 import type {Op} from '../settle/verdict.ts'
 
 /** An operation of a job as it is stored, with all that its settlement needs. */
@@ -20,7 +20,7 @@ export const storeRows = async (ctx: Context, no: number, ops: Op[]): Promise<vo
   const fileKey = makeFileKey()
   await insertLoose(db, key)
   const bytes = await promisify(gzip)(ops.map(op => `${JSON.stringify(packOp(op))}\n`).join(''))
-  await storage.put(key, sealStream(asStream(bytes), fileKey))
+  await storage.put(key, sealStream(asStream(bytes), fileKey)).catch(pauseIfStorageFailed)
   lease.lost.throwIfAborted()
   const sealed = bulkFileSeals.seal(config.SECRETS_KEYS, run.id, fileKey)
   assertOwner(await nameBulkRows(db, {run: run.no, no, fence: lease.fence, key, sealed, rows: ops.length}))
@@ -28,7 +28,8 @@ export const storeRows = async (ctx: Context, no: number, ops: Op[]): Promise<vo
 
 export const readStoredRows = async (ctx: Context, {key, sealed}: BulkJob): Promise<Op[]> => {
   const fileKey = bulkFileSeals.open(ctx.config.SECRETS_KEYS, ctx.run.id, sealed!)
-  const {object, close} = await openSealedStream(await ctx.storage.read(key!), fileKey)
+  const opened = ctx.storage.read(key!).then(stream => openSealedStream(stream, fileKey))
+  const {object, close} = await opened.catch(pauseIfStorageFailed)
   try {
     const range = {start: 0, end: await object.storage.size(object.key)}
     const chunks: Uint8Array[] = await Array.fromAsync(await object.storage.readRange(object.key, range))

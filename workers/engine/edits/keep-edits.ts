@@ -23,7 +23,7 @@ type Update = Op & {target: string}
 /**
  * Compares updates with their records and with the marks of the last written values. Removes from each update the edited values to keep, and the
  * values that the record certainly has already. Adds rows with nothing to write, and rows with a question, to the settlement, and returns them as
- * `skipped`. Call it while the rows hold the locks of their records.
+ * `skipped`. Call it while the rows hold the locks of their records. A second call for a row adds to the result of the first.
  */
 export const keepEdits = async (
   ctx: Context,
@@ -122,7 +122,9 @@ type SkipOptions = {settled: SettlementParts; written: WrittenValues | undefined
  * update.
  */
 const skipUpdate = (ctx: Context, flow: CompiledFlow, update: ComparedUpdate, {settled, written, isShared}: SkipOptions): boolean => {
-  const {row, target, equal, kept, asked} = update
+  const {row, target, equal, asked} = update
+  // An earlier call removed its kept and confirmed values from the payload, so this call does not see them.
+  const kept = [...(row.keptEdits?.splice(0) ?? []), ...update.kept]
   if (asked.length > 0 && isDue(row, flow)) {
     logSkipped(ctx, flow, settled, row, {...skipStale(sayEdited(asked)), recordId: target})
     return true
@@ -152,7 +154,7 @@ const skipUpdate = (ctx: Context, flow: CompiledFlow, update: ComparedUpdate, {s
   }
   if (names.length > 0) {
     const pick = (chosen: string[]) => Object.fromEntries(chosen.map(name => [name, row.payload[name]]))
-    row.confirmed = pick(equal.filter(name => !names.includes(name)))
+    row.confirmed = {...row.confirmed, ...pick(equal.filter(name => !names.includes(name)))}
     row.payload = pick(Object.keys(row.payload).filter(name => names.includes(name)))
   }
   row.keptEdits = unlogged

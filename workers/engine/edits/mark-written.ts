@@ -29,11 +29,11 @@ export const markConfirmed = (
   ctx: Pick<Context, 'run'>,
   flow: CompiledFlow,
   settled: SettlementParts,
-  {row: {key, payload}, target, equal}: {row: ImportRow; target: string; equal: string[]},
+  {row: {key, payload, confirmed}, target, equal}: {row: ImportRow; target: string; equal: string[]},
   written: WrittenValues | undefined,
 ) => {
   if (!flow.marks || ctx.run.dryRun) return
-  const values = Object.fromEntries(equal.map(name => [name, payload[name]]))
+  const values = {...confirmed, ...Object.fromEntries(equal.map(name => [name, payload[name]]))}
   const marks = flow.marks.pack(target, values)
   const isKnown = written?.includes(marks) ?? marks.length === 0
   if (isKnown && (written?.days ?? 0) < refreshDays) return

@@ -12,10 +12,11 @@ const EXACT_TYPES = new Set(['text', 'email', 'website', 'picklist', 'integer', 
 const mostFields = 200
 
 type RouteFlow = Pick<CompiledFlow, 'matchFields' | 'comparedFields' | 'onOne' | 'deletes' | 'subform' | 'patchPlan' | 'module'>
-type RouteFacts = {hasExports: boolean; flowsOfModule: number}
+/** `columns`: the most fields of one query. One query reads all fields of a changed record. */
+type RouteFacts = {hasExports: boolean; columns: number; flowsOfModule: number}
 
 /** Returns why the flow cannot match against an export; null if it can. */
-export const findSnapshotBlock = (flow: RouteFlow, {hasExports, flowsOfModule}: RouteFacts): string | null => {
+export const findSnapshotBlock = (flow: RouteFlow, {hasExports, columns, flowsOfModule}: RouteFacts): string | null => {
   const [first] = flow.matchFields
   if (!hasExports) return 'This destination exports no records'
   if (!first || flow.onOne === 'create') return 'The flow looks for no records'
@@ -23,7 +24,9 @@ export const findSnapshotBlock = (flow: RouteFlow, {hasExports, flowsOfModule}: 
   if (flow.subform || flow.patchPlan) return 'Rows of a subform are not matched'
   if (flowsOfModule > 1) return 'Several flows write this module, so an export would soon be old'
   if (!EXACT_TYPES.has(first.type)) return `Values of ${first.apiName} can be written in several ways`
-  return new Set([...flow.matchFields, ...(flow.comparedFields ?? [])]).size > mostFields ? 'The flow has too many fields' : null
+  const fields = new Set([...flow.matchFields, ...(flow.comparedFields ?? [])].map(({apiName}) => apiName))
+  const most = Math.min(columns, mostFields)
+  return fields.size > most ? `The flow matches and compares more than ${most} fields` : null
 }
 
 /** The credits of a job besides its start, one for each call: polls and the download. */
@@ -43,7 +46,7 @@ export const chooseMatchRoute = async (ctx: Context, flow: CompiledFlow): Promis
   if (wanted === 'query') return {match: 'query', why: isOfFlow ? 'The flow matches by queries' : 'The run was started with queries'}
   const flowsOfModule = snapshot.flows.filter(({moduleNo}) => moduleNo === flow.module.no).length
   const hasExports = connection.bulkRead !== null && connection.readChanges !== null
-  const block = findSnapshotBlock(flow, {hasExports, flowsOfModule})
+  const block = findSnapshotBlock(flow, {hasExports, columns: connection.columnsPerQuery, flowsOfModule})
   if (block !== null) return {match: 'query', why: block}
   if (wanted === 'snapshot')
     return {match: 'snapshot', why: isOfFlow ? 'The flow matches against an export' : 'The run was started with an export'}

@@ -3,16 +3,18 @@ import {setTimeout as sleep} from 'node:timers/promises'
 import type {BulkRead, BulkReadPage, BulkReadStatus} from '../../../shared/crm/bulk/bulk-read.ts'
 import {atPoint} from '../../../shared/fault-point.ts'
 import {exportFileSeals} from '../../../shared/runs/file-seal.ts'
+import {StorageMissing} from '../../../shared/storage/storage.ts'
 import {type ExportPart, insertExportPart, listExportParts, nameExportPart} from '../../../sql/match-exports.ts'
 import {findFreshSize} from '../../../sql/module-sizes.ts'
 import {insertLoose} from '../../../sql/segments.ts'
 import {type Context, withSignal} from '../context.ts'
 import type {CompiledFlow} from '../model.ts'
+import {pauseIfStorageFailed} from '../run-endings.ts'
 import {readUnlessRefused} from '../send/crm-retry.ts'
 import {countModule} from './count-module.ts'
 import {makeFileKey, type OpenedFile, openSealedStream, sealStream} from './sealed-file.ts'
 
-/** The CRM refused or lost the export, the export failed, or it took too long. The flow matches by queries instead. */
+/** The CRM refused or lost the export, the export failed or took too long, or its stored file is gone. The flow matches by queries instead. */
 export class ExportUnusable extends Error {
   override name = 'ExportUnusable'
 }
@@ -45,6 +47,9 @@ export async function* exportModule(ctx: Context, flow: CompiledFlow, fields: st
       ahead = open(++no, page.nextPage === null ? null : {pageToken: page.nextPage})
       yield page
     }
+  } catch (error) {
+    if (error instanceof StorageMissing) throw new ExportUnusable('The stored export is gone')
+    pauseIfStorageFailed(error)
   } finally {
     closing.abort()
     await ahead.then(

@@ -1,10 +1,14 @@
-/** Ages of the data in ms. From `refreshMs` on, `ensureFresh` starts an update in the background. From `freshMs` on, it waits for an update. */
-const [refreshMs, freshMs] = [20_000, 30_000] as const
+/** The age of the data in ms from which `ensureFresh` waits for an update. From `refreshMs` on, it starts an update in the background. */
+export const freshMs = 30_000
+const refreshMs = 20_000
 
 /** Keeps data fresh by updates, one at a time. */
 export type RefreshAhead = {
-  /** Resolves when the data is younger than `freshMs`. Throws if an update that the caller waits for fails. */
-  ensureFresh(): Promise<void>
+  /**
+   * Waits for an update if the data is not younger than `freshMs`. Returns whether it then is: an update may take longer. Throws if an update
+   * that the caller waits for fails.
+   */
+  ensureFresh(): Promise<boolean>
   /** Resolves when no update is in progress. */
   idle(): Promise<void>
 }
@@ -26,6 +30,7 @@ export const openRefreshAhead = (update: () => Promise<void>, now = () => perfor
       const at = now()
       if (at >= freshUntil) await refresh()
       else if (at >= refreshFrom) refresh().catch(() => {})
+      return now() < freshUntil
     },
     async idle() {
       await updating?.catch(() => {})

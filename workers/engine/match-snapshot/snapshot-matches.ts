@@ -13,7 +13,7 @@ import {readUnlessRefused} from '../send/crm-retry.ts'
 import {chooseMatchRoute} from './choose-match.ts'
 import {ExportUnusable, exportModule} from './export-module.ts'
 import {type MatchIndex, openMatchIndex, valueOfText} from './match-index.ts'
-import {openRefreshAhead} from './refresh-ahead.ts'
+import {freshMs, openRefreshAhead} from './refresh-ahead.ts'
 
 export type SnapshotMatches = {
   /**
@@ -29,6 +29,11 @@ const changesAtOnce = 1_000
 export const exportMarginMs = 60_000
 const mostExports = 2
 
+/** Too many records changed since the export was requested, for example because the run wrote them and then paused. A new export has them. */
+class ExportOutdated extends ExportUnusable {
+  override name = 'ExportOutdated'
+}
+
 /**
  * Opens the matches of a flow against an export, and stores the route and its reason. Null: the flow matches no rows, or queries match
  * every row, because the route says so or the export failed.
@@ -36,6 +41,8 @@ const mostExports = 2
 export const openSnapshotMatches = async (ctx: Context, flow: CompiledFlow): Promise<SnapshotMatches | null> => {
   const {db, run} = ctx
   if (flow.matchFields.length === 0) return null
+  // An earlier owner chose queries, perhaps because its export failed.
+  if (run.routes.some(route => route.flow === flow.no && route.match === 'query')) return null
   const place = {run: run.no, flow: flow.no}
   // A new owner continues with the export of the earlier owner.
   const hasStarted = run.matchBy !== 'query' && (await listExportParts(db, place)).length > 0
@@ -46,14 +53,14 @@ export const openSnapshotMatches = async (ctx: Context, flow: CompiledFlow): Pro
     const index = openMatchIndex(flow.matchFields, flow.comparedFields ?? [])
     try {
       const askedMs = await fillIndex(ctx, flow, index)
-      return openMatches(ctx, flow, index, askedMs)
+      return await openMatches(ctx, flow, index, askedMs)
     } catch (error) {
       index.close()
-      const isUnreadable = error instanceof CrmError
-      if (!isUnreadable && !(error instanceof ExportUnusable)) throw error
+      const mayRepeat = error instanceof CrmError || error instanceof ExportOutdated
+      if (!mayRepeat && !(error instanceof ExportUnusable)) throw error
       ctx.log.warn({err: error}, 'the export of a module cannot be used')
       await deleteExports(db, place)
-      if (isUnreadable && tried < mostExports) continue
+      if (mayRepeat && tried < mostExports) continue
       await keepRoute(db, {...place, match: 'query', why: error.message})
       return null
     }
@@ -95,33 +102,40 @@ const recordOf = (fields: FlowField[], [id, ...texts]: string[]): CrmRecord => (
   id: id!,
 })
 
-const openMatches = (outer: Context, flow: CompiledFlow, index: MatchIndex, askedMs: number): SnapshotMatches => {
+/** Opens the matches, and reads the changes since the export. Throws ExportUnusable if the changes cannot be read. */
+const openMatches = async (outer: Context, flow: CompiledFlow, index: MatchIndex, askedMs: number): Promise<SnapshotMatches> => {
   const closing = new AbortController()
   const ctx = withSignal(outer, closing.signal)
   const {connection, db, run, lease} = ctx
   const fields = fieldsOf(flow).map(({apiName}) => apiName)
-  let isUsable = true
+  let isOpen = false
+  let problem = null as ExportUnusable | null
   let sinceMs = askedMs - exportMarginMs
 
   const refresh = openRefreshAhead(async () => {
     const startedMs = Date.now()
     const query = {module: flow.module.apiName, fields, sinceMs}
-    const read = await readUnlessRefused(ctx, () => connection.readChanges!(query, {signal: lease.lost}))
-    if (read) {
-      await putChanges(index, read, lease.lost)
+    const read = await readUnlessRefused(ctx, async () => ({changes: await connection.readChanges!(query, {signal: lease.lost})}))
+    if (read?.changes) {
+      await putChanges(index, read.changes, lease.lost)
       sinceMs = startedMs - lagSecondsOf(ctx) * 1_000
-    } else {
-      await keepRoute(db, {run: run.no, flow: flow.no, match: 'query', why: 'The changes of the module could not be read'})
-      isUsable = false
+      return
     }
+    problem = read
+      ? new ExportOutdated('Too many records of the module changed')
+      : new ExportUnusable('The changes of the module could not be read')
+    if (isOpen) await keepRoute(db, {run: run.no, flow: flow.no, match: 'query', why: problem.message})
   })
+  await refresh.ensureFresh()
+  if (problem) throw problem
+  isOpen = true
 
   return {
     async match(rows) {
       const known = new Set<ImportRow>()
-      if (isUsable) await refresh.ensureFresh()
+      const isFresh = !problem && (await refresh.ensureFresh())
       // The index may lack recent writes of another run.
-      if (!isUsable || (await mayBeStale(ctx, flow))) return known
+      if (problem || !isFresh || (await mayBeStale(ctx, flow, freshMs / 1_000))) return known
       for (const row of rows) {
         const found = row.matchKey ? index.find(row.matchKey) : []
         if (found.length === 0) continue

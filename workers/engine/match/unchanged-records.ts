@@ -112,12 +112,13 @@ export const findUnchangedOps = async (ctx: Context, flow: CompiledFlow, ops: Op
 const hasOneFlow = ({snapshot}: Context, {module}: CompiledFlow) => snapshot.flows.filter(({moduleNo}) => moduleNo === module.no).length < 2
 
 /**
- * Whether a query may show records as they were before a recent write. True if several flows write the module, or another run may have
- * written within the lag.
+ * Whether a query that was made `ageSeconds` ago may show records as they were before a recent write. True if several flows write the module,
+ * or another run may have written within the lag before the query, or after it.
  */
-export const mayBeStale = async (ctx: Context, flow: CompiledFlow): Promise<boolean> => {
+export const mayBeStale = async (ctx: Context, flow: CompiledFlow, ageSeconds = 0): Promise<boolean> => {
   const {dc, crmOrgId} = ctx.connection.connector
-  return !hasOneFlow(ctx, flow) || (await isWrittenRecently(ctx.db, {dc, crmOrgId, run: ctx.run.no, seconds: lagSecondsOf(ctx)}))
+  const seconds = lagSecondsOf(ctx) + ageSeconds
+  return !hasOneFlow(ctx, flow) || (await isWrittenRecently(ctx.db, {dc, crmOrgId, run: ctx.run.no, seconds}))
 }
 
 /** Returns the ids of records that rows of the chain wrote, or would write in a dry run. */

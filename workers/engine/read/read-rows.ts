@@ -1,11 +1,10 @@
 import {Refusal} from '../../../shared/errors.ts'
 import type {FileRow} from '../../../shared/files/row.ts'
 import {type FileDeps, openFile} from '../../../shared/files/stored-file.ts'
-import {StorageFailed} from '../../../shared/storage/failed.ts'
 import {StorageMissing} from '../../../shared/storage/storage.ts'
 import type {CompiledFlow} from '../model.ts'
 
-import {RunPaused, RunStopped} from '../run-endings.ts'
+import {pauseIfStorageFailed, RunPaused, RunStopped} from '../run-endings.ts'
 
 /**
  * Yields the source's rows in chunks, with the snapshot's reader and cleaning. Starts at the first row, because cleaning depends on the
@@ -23,8 +22,6 @@ export async function* readChunks(deps: FileDeps, {source}: Pick<CompiledFlow, '
         stopped: 'FILE_GONE',
         message: 'The file is no longer in storage. Import the rows that are not written yet as a new file',
       })
-    if (error instanceof StorageFailed)
-      throw new RunPaused('UNAVAILABLE', 'The file storage is unavailable. The run resumes automatically', 30)
-    throw error
+    pauseIfStorageFailed(error)
   }
 }

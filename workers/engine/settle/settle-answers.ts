@@ -18,7 +18,7 @@ export type Answers = {answers: RecordAnswer[]; clockOffsetMs: number | null}
 
 /** Deletes the batches of unsent rows. Releases the admission of metered rows without an unanswered send, nested rows included. */
 export const putBack = (ctx: Context, flow: CompiledFlow, {batches, ops}: Pick<AdmittedBatches, 'batches' | 'ops'>) =>
-  ctx.settler.settle({...emptySettlement(...batches), released: releasedBy(flow, ops)})
+  ctx.settler.settle({...emptySettlement(...batches), isProgress: false, released: releasedBy(flow, ops)})
 
 const releasedBy = (flow: CompiledFlow, ops: Op[]) =>
   ops

@@ -145,7 +145,7 @@ async function* tracesOf({db, storage}: Context, source: UndoSource): AsyncGener
     return
   }
   for await (const {at, images} of readImages({db, storage}, {run: run.no, seal})) {
-    const refused = run.undoOf === null && run.snapshotNo !== null ? await findRefused(db, chain, images) : new Set()
+    const refused = run.undoOf === null ? await findRefused(db, source, images) : new Set()
     yield images.flatMap((image, n) =>
       refused.has(image) ? [] : [{rank: rankOf(moduleOf(image)), recordId: image.recordId, at: at + n, kind: 'image', image}],
     )
@@ -176,9 +176,11 @@ async function* tracesOf({db, storage}: Context, source: UndoSource): AsyncGener
 }
 
 /** Returns the images of updates that the CRM refused, or that were not sent. The values of their records are not the run's. */
-const findRefused = async (db: Context['db'], chain: number, images: BeforeImage[]): Promise<Set<unknown>> => {
+const findRefused = async (db: Context['db'], {chain, run}: UndoSource, images: BeforeImage[]): Promise<Set<unknown>> => {
   const updates = images.filter(({phase, subform}) => phase === 'write' && !subform)
-  const written = new Set(await listWrittenPlaces(db, {chain, rows: updates}))
+  // A row of an external engine may have written several records, of which the chain names the last.
+  const ofAnyRecord = run.snapshotNo === null
+  const written = new Set(await listWrittenPlaces(db, {chain, rows: updates, ofAnyRecord}))
   return new Set(updates.filter((_, at) => !written.has(at + 1)))
 }
 
@@ -221,8 +223,8 @@ const fold = ({flows}: UndoSource, traces: Trace[]): UndoRecord => {
   // If two owners stored an image of the same row and attempt, the later image is used.
   const latest = new Map<string, Trace>()
   for (const trace of traces) {
-    const {module, key, phase, attempt = ''} = trace.image
-    const name = `${trace.kind} ${module} ${key} ${phase} ${attempt}`
+    const {module, key, phase, attempt = '', item = ''} = trace.image
+    const name = `${trace.kind} ${module} ${key} ${phase} ${attempt} ${item}`
     latest.delete(name)
     latest.set(name, trace)
   }

@@ -1,16 +1,18 @@
 import {randomBytes} from 'node:crypto'
 import {readdirSync, readlinkSync} from 'node:fs'
-import {mkdtemp, rm} from 'node:fs/promises'
+import {mkdtemp, rm, writeFile} from 'node:fs/promises'
 import {tmpdir} from 'node:os'
 import {join} from 'node:path'
 import {text} from 'node:stream/consumers'
 import test, {type ExecutionContext} from 'ava'
 import type {BulkReadStatus} from '../../../../shared/crm/bulk/bulk-read.ts'
 import {openStorage} from '../../../../shared/storage/storage.ts'
+import {sql} from '../../../../sql/database.ts'
 import {listExportParts} from '../../../../sql/match-exports.ts'
 import type {Context} from '../../../../workers/engine/context.ts'
 import {type ExportedPage, ExportUnusable, exportModule} from '../../../../workers/engine/match-snapshot/export-module.ts'
 import type {CompiledFlow} from '../../../../workers/engine/model.ts'
+import {RunPaused} from '../../../../workers/engine/run-endings.ts'
 import {beginRun, openLedger} from '../../../support/running.ts'
 import {until} from '../../../support/until.ts'
 
@@ -48,11 +50,11 @@ const openExport = async (pages: number, statusOf: (job: string) => BulkReadStat
     },
   }
   const keys = [{id: 'k', key: randomBytes(32)}]
-  const exported = ({signal} = new AbortController()) => {
+  const exported = ({signal} = new AbortController(), folder = directory) => {
     const ctx = {
       db: here.db,
       run: {id, no: run, org: 'org_test'},
-      storage: openStorage({directory}),
+      storage: openStorage({directory: folder}),
       signal,
       lease: {lost: signal},
       config: {SECRETS_KEYS: keys},
@@ -153,4 +155,32 @@ test.serial('a worker that stops ends the wait for the next page, and its succes
   for await (const page of exported()) read.push(await readPage(page))
   t.deepEqual(read, ['page 1', 'page 2'])
   t.deepEqual(calls, ['start 1', 'download 1', 'start 2', 'download 2'])
+})
+
+test.serial('a run pauses if the storage of its export fails, and an export whose file is gone is unusable', async t => {
+  const blocked = join(directory, 'blocked')
+  await writeFile(blocked, 'a file, so that it can hold no objects')
+  const {calls, exported} = await openExport(1)
+  await t.throwsAsync(exported(undefined, blocked).next(), {instanceOf: RunPaused, message: /storage is unavailable/})
+  t.is(await readPage((await exported().next()).value!), 'page 1')
+  await t.throwsAsync(exported(undefined, blocked).next(), {instanceOf: RunPaused})
+  await t.throwsAsync(exported(undefined, join(directory, 'empty')).next(), {instanceOf: ExportUnusable})
+  t.deepEqual(calls, ['start 1', 'download 1', 'download 1'], 'the export is not started again')
+  await assertClosed(t)
+})
+
+test.serial('the clock of the database measures the age of an export, because owners of the run may have other clocks', async t => {
+  const {exported} = await openExport(1)
+  const readAge = async () => {
+    for await (const {askedMs, file} of exported()) {
+      await file.close()
+      return Date.now() - askedMs
+    }
+    throw new Error('The export has no page')
+  }
+  const hourMs = 3_600_000
+  t.true((await readAge()) < hourMs)
+  await here.db.query(sql.unsafe`insert into clock_offset (ahead) values ('1 hour')`)
+  const age = await readAge()
+  t.true(age >= hourMs && age < 2 * hourMs, String(age))
 })

@@ -68,3 +68,14 @@ test('an update that fails in the background is not repeated until the data is t
   updates[2]!.reject(new Error('The CRM does not answer'))
   await t.throwsAsync(waiting, {message: 'The CRM does not answer'})
 })
+
+test('data whose update took too long is not fresh, and the next caller waits for another update', async t => {
+  const {clock, updates, ensureFresh} = openData()
+  const slow = ensureFresh()
+  clock.seconds = 30
+  updates[0]!.resolve()
+  t.false(await slow)
+  const next = ensureFresh()
+  updates[1]!.resolve()
+  t.true(await next)
+})

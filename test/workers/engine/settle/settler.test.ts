@@ -4,12 +4,15 @@ import {openHot, sqlStateOf} from '../../../../sql/database.ts'
 import {admit} from '../../../../sql/ledger.ts'
 import {findHead, takeLease} from '../../../../sql/run-heads.ts'
 import {countAt, listLog, OUTCOMES} from '../../../../sql/run-log.ts'
+import type {Context} from '../../../../workers/engine/context.ts'
 import {holdLease} from '../../../../workers/engine/recover/lease.ts'
 import {LeaseLost} from '../../../../workers/engine/run-endings.ts'
+import {putBack} from '../../../../workers/engine/settle/settle-answers.ts'
 import {emptySettlement, openSettler, type SettlementParts} from '../../../../workers/engine/settle/settler.ts'
 import {openPostgresProxy} from '../../../support/postgres-proxy.ts'
 import {beginRun, created, expireLease, intent, openLedger} from '../../../support/running.ts'
 import {until} from '../../../support/until.ts'
+import {compiledFlow, row as rowOf} from '../fixtures.ts'
 
 let here: Awaited<ReturnType<typeof openLedger>>
 let proxy: Awaited<ReturnType<typeof openPostgresProxy>>
@@ -155,4 +158,14 @@ test('an owner whose run was taken over settles nothing and gets LeaseLost', asy
   await t.throwsAsync(settle(row(2), 2), {instanceOf: LeaseLost})
   t.is((await logOf(run)).length, 1)
   t.is(await cursorOf(run), 1)
+})
+
+test('an owner that only puts batches back makes no progress, so its crashes add up', async t => {
+  const {run, fence, settle} = await own(t)
+  await admit(here.hot, intent({run, fence}, 1, 1, 1))
+  const ctx = {settler: {settle}} as unknown as Context
+  await putBack(ctx, compiledFlow([]), {batches: [1], ops: [{row: rowOf(1), target: null}]})
+  t.like(await findHead(here.db, run), {takeovers: 1, counted: 0})
+  await settle(row(2), 2)
+  t.is((await findHead(here.db, run))!.takeovers, 0)
 })

@@ -1,0 +1,13 @@
+import test from 'ava'
+import {findBulkBlock} from '../../../../workers/engine/bulk/choose-write.ts'
+import {compiledFlow, field} from '../fixtures.ts'
+
+const blockOf = (count: number) => {
+  const fields = Array.from({length: count}, (_, n) => field(`F${n}`, {unique: n === 0}))
+  return findBulkBlock(compiledFlow(fields, {options: {automations: true}}), {hasBulk: true, hasPatches: false})
+}
+
+test('a flow whose file would have more columns than a bulk file holds writes by record calls', t => {
+  t.is(blockOf(199), null)
+  t.is(blockOf(200), 'A bulk file holds at most 199 fields and its key')
+})
