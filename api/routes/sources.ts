@@ -172,7 +172,10 @@ Large files can be sent in parts: \`POST …/uploads\`.`,
     tag: 'Files',
     access: {role: 'operator', embed: 'own'},
     summary: 'Change how a file is read, cleaned or named',
-    description: 'A new reader or cleaning reads the whole file again. If that fails, nothing changes. Existing runs are not affected.',
+    description: `A new reader or cleaning reads the whole file again. If that fails, nothing changes. Existing runs are not affected.
+
+\`cleaning\` replaces all steps but \`editCells\`: edits of cells stay, unless \`cleaning\` has a step \`editCells\`, which replaces them.
+Null values in \`PATCH …/cells\` remove edits.`,
     answers: {200: SourceAnswer},
     refusals: ['IMPORT_NOT_FOUND', 'FILE_GONE', 'SOURCE_NOT_FOUND', 'IMPORT_RUNNING', 'BUSY', ...ofReading],
     example: {body: {cleaning: [{step: 'trim'}]}, answer: {source}},

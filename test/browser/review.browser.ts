@@ -78,3 +78,72 @@ test('rows with questions are counted as such, and an earlier preview says that 
   await page.getByRole('link', {name: 'Ready 2'}).waitFor()
   assert.deepEqual(visitor.complaints, [])
 })
+
+test('a cell edited while another one is saved is saved too, and the text of a refused edit stays', async () => {
+  const org = await openOrg(here.world)
+  const {path, source} = await prepareImport(org, {csv: accountRows(3, 'E-'), flow: accounts})
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, org.session)
+  await page.goto(`${here.world.url}/#/imports/${path.split('/').at(-1)}/review`)
+  await page.getByRole('heading', {name: '3 ready', exact: true}).waitFor()
+  await page.getByRole('button', {name: 'Edit name of row 1: Company 1'}).click()
+  const [first, second] = [page.getByRole('textbox', {name: 'name of row 1'}), page.getByRole('textbox', {name: 'name of row 2'})]
+  const long = 'x'.repeat(10_001)
+  await first.fill(long)
+  await page.keyboard.press('Enter')
+  await page.getByText('Could not change the cell').waitFor()
+  assert.equal(await first.inputValue(), long)
+  const held = Promise.withResolvers<void>()
+  await page.route(
+    '**/cells',
+    async route => {
+      await held.promise
+      await route.continue()
+    },
+    {times: 1},
+  )
+  await first.fill('First')
+  await page.keyboard.press('Enter')
+  await page.getByRole('button', {name: 'Edit name of row 2: Company 2'}).click()
+  await second.fill('Second')
+  await page.keyboard.press('Enter')
+  assert.equal(await first.inputValue(), 'First', 'the input is open until the value is saved')
+  held.resolve()
+  await page.getByRole('button', {name: 'Edit name of row 1: First'}).waitFor()
+  await page.getByRole('button', {name: 'Edit name of row 2: Second'}).waitFor()
+  const {source: saved} = await ok(org.call('GET', `${path}/sources/${source.id}`), 200)
+  assert.deepEqual(
+    saved.cleaning[0].cells.map(({value}: {value: string}) => value),
+    ['First', 'Second'],
+  )
+  assert.deepEqual(visitor.complaints, [])
+})
+
+test('a new cleaning step keeps cells that were edited after the page was loaded, and removing the edits removes them', async () => {
+  const org = await openOrg(here.world)
+  const {path, source} = await prepareImport(org, {csv: accountRows(3, 'K-'), flow: accounts})
+  const edit = (row: number) =>
+    ok(org.call('PATCH', `${path}/sources/${source.id}/cells`, {cells: [{row, column: 'city', value: 'Bern'}]}), 200)
+  const steps = async () =>
+    (await ok(org.call('GET', `${path}/sources/${source.id}`), 200)).source.cleaning.map(({step, cells}: any) => [step, cells?.length])
+  await edit(1)
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, org.session)
+  await page.goto(`${here.world.url}/#/imports/${path.split('/').at(-1)}/match`)
+  await page.getByText('Advanced', {exact: true}).click()
+  await page.getByText('Cells edited by hand: 1').waitFor()
+  await edit(2)
+  await page.getByLabel('Add a step').selectOption('trim')
+  await page.getByRole('button', {name: 'Add step'}).click()
+  await page.getByText('Cells edited by hand: 2').waitFor()
+  assert.deepEqual(await steps(), [
+    ['trim', undefined],
+    ['editCells', 2],
+  ])
+  await page.getByRole('button', {name: 'Remove: Cells edited by hand: 2'}).click()
+  await page.getByText('Cells edited by hand').waitFor({state: 'detached'})
+  assert.deepEqual(await steps(), [['trim', undefined]])
+  assert.deepEqual(visitor.complaints, [])
+})

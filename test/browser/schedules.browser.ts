@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict'
 import {after, test} from 'node:test'
 import {databaseUrlOf, readConfig} from '../../shared/config.ts'
-import {ok, openOrg} from '../support/importing.ts'
-import {makeTemplate, startFileHost} from '../support/schedules.ts'
+import {type Org, ok, openOrg} from '../support/importing.ts'
+import {makeSchedule, makeTemplate, startFileHost} from '../support/schedules.ts'
 import {assertAccessible, assertFits, enter, picture, settled, stage} from './stage.ts'
 
 const host = await startFileHost()
 after(() => host.stop())
-const made = {session: '', path: '', call: undefined as unknown as Awaited<ReturnType<typeof openOrg>>['call']}
+const made = {session: '', path: '', call: undefined as unknown as Org['call'], org: undefined as unknown as Org}
 const here = stage(
   'browser schedules',
   async world => {
     const org = await openOrg(world)
-    Object.assign(made, {session: org.session, call: org.call, path: await makeTemplate(org)})
+    Object.assign(made, {session: org.session, call: org.call, org, path: await makeTemplate(org)})
   },
   {environment: {PRIVATE_HOSTS: `${host.place},${new URL(databaseUrlOf(readConfig())).host}`}},
 )
@@ -118,6 +118,33 @@ test('a schedule is made from a database query, and a mistake in the query is ex
   await page.getByText('Schedule saved').waitFor()
   await page.getByRole('button', {name: 'Fetch a test file now'}).click()
   await page.getByRole('cell', {name: 'Query Foods'}).waitFor()
+  assert.deepEqual(visitor.complaints, [])
+})
+
+test('a schedule with unsaved settings is not turned on or off, and a stored password is replaced only with its user', async () => {
+  const {path, template} = await makeSchedule(made.org, host, {
+    source: {kind: 'https', url: host.source.url, basic: {user: 'ana', password: 'old'}},
+  })
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, made.session)
+  await page.goto(`${here.world.url}/#/templates/${template.split('/').at(-1)}/schedules/${path.split('/').at(-1)}`)
+  await page.getByLabel('Name').fill('Renamed')
+  await page.getByText('The settings have unsaved changes.').waitFor()
+  for (const name of ['Turn off', 'Run now']) assert.ok(await page.getByRole('button', {name}).isDisabled(), name)
+  await page.getByLabel('Password').fill('new')
+  await page.getByRole('button', {name: 'Save'}).click()
+  assert.ok(await page.getByLabel('User', {exact: true}).evaluate(input => (input as any).matches(':invalid')), 'the user is required too')
+  await page.getByLabel('User', {exact: true}).fill('ana')
+  await page.getByRole('button', {name: 'Save'}).click()
+  await page.getByText('Schedule saved').waitFor()
+  await page.getByRole('button', {name: 'Turn off'}).click()
+  await page.getByText('Schedule turned off').waitFor()
+  assert.equal(await page.getByLabel('Name').inputValue(), 'Renamed')
+  host.serve('name,number,city\nHarbour Foods,AC-1,Bilbao\n')
+  await page.getByRole('button', {name: 'Fetch a test file now'}).click()
+  await page.getByRole('cell', {name: 'Harbour Foods'}).waitFor()
+  assert.equal(host.requests.at(-1)!.authorization, `Basic ${Buffer.from('ana:new').toString('base64')}`)
   assert.deepEqual(visitor.complaints, [])
 })
 

@@ -69,13 +69,20 @@ test('proposals are accepted from the threshold on, one per field, and never for
   )
 })
 
-test('a column mapped to another field leaves its old field, and a lookup field is searched', t => {
+test('a column mapped to another field leaves its old field, also a lookup, and a lookup field is searched', t => {
   const before = takeColumn(flow, 'Town', fields[2]!)
   const after = takeColumn(before, 'Town', fields[3]!)
   t.deepEqual(
     after.fields.map(({field: name, mode}) => [name, mode]),
     [['Account', 'search']],
   )
+  const back = takeColumn(after, 'Town', fields[2]!)
+  t.deepEqual(
+    back.fields.map(({field: name, mode}) => [name, mode]),
+    [['City', 'column']],
+  )
+  const byExpression = {...flow, fields: [{...after.fields[0]!, searchExpression: '({})'}]}
+  t.is(takeColumn(byExpression, 'Town', fields[2]!).fields.length, 2, 'a search by an expression stays')
 })
 
 test('candidates of a column are listed by confidence, without mapped fields', t => {

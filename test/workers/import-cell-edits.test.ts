@@ -75,6 +75,18 @@ test('an edit can be undone, makes a dry run stale, and follows other cleaning',
   t.is(ofKind((await checkImport(org, path)).problems, 'invalid_value')[0].count, 2)
 })
 
+test('other cleaning keeps edits that it does not name, and edits that it names replace them', async t => {
+  const {path, source} = await prepareImport(org, {csv: fileOf('kept'), flow: leads})
+  await ok(edit(path, source.id, staff(2, '20'), staff(3, '30')), 200)
+  const clean = async (...cleaning: object[]) =>
+    (await ok(org.call('PATCH', `${path}/sources/${source.id}`, {cleaning}), 200)).source.cleaning
+  const both = {step: 'editCells', cells: [staff(2, '20'), staff(3, '30')]}
+  t.deepEqual(await clean({step: 'trim'}), [{step: 'trim'}, both])
+  t.deepEqual(await clean(), [both])
+  const one = {step: 'editCells', cells: [staff(3, '31')]}
+  t.deepEqual(await clean(one, {step: 'trim'}), [{step: 'trim'}, one])
+})
+
 test('a change of the reader removes edits, because it renumbers rows, and templates keep none', async t => {
   const {path, source} = await prepareImport(org, {csv: fileOf('reader'), flow: leads})
   await ok(edit(path, source.id, staff(2, 'CANARY')), 200)

@@ -22,7 +22,13 @@ export const editCells = (cleaning: Cleaning, changes: CellChange[]): Cleaning =
   return [...withoutEdits(cleaning), ...(cells.length > 0 ? [{step: 'editCells' as const, cells}] : [])]
 }
 
-export const withoutEdits = (cleaning: Cleaning): Cleaning => cleaning.filter(({step}) => step !== 'editCells')
+/** Returns new cleaning steps. Edits of cells stay, unless the new steps include edits, because another request may have edited a cell meanwhile. */
+export const keepEdits = (steps: Cleaning, before: Cleaning): Cleaning =>
+  steps.some(isEdits) ? steps : [...steps, ...before.filter(isEdits)]
+
+const isEdits = ({step}: Cleaning[number]) => step === 'editCells'
+
+export const withoutEdits = (cleaning: Cleaning): Cleaning => cleaning.filter(step => !isEdits(step))
 
 export const assertRows = (changes: CellChange[], rows: number) => {
   const wrong = changes.find(({row, value}) => row > rows && value !== null)

@@ -3,7 +3,7 @@ import type {Source} from '../../../sql/sources.ts'
 import {Refusal} from '../../errors.ts'
 import {type ChoiceChanges, Choices, numbersChosen} from '../choices.ts'
 import {Cleaning} from '../cleaning/cleaning.ts'
-import {assertRows, type CellChange, editCells, withoutEdits} from '../cleaning/edit-cells.ts'
+import {assertRows, type CellChange, editCells, keepEdits, withoutEdits} from '../cleaning/edit-cells.ts'
 import {Reader, type ReaderOptions} from '../reader.ts'
 import type {FileDeps} from '../stored-file.ts'
 import {describeFindings} from './describe.ts'
@@ -16,6 +16,7 @@ export type SourceChanges = {
   reader?: ReaderOptions | undefined
   /** The encoding that a template keeps. Used only if the bytes do not show the file's encoding and no user has chosen one. */
   keptEncoding?: string | undefined
+  /** Edits of cells stay, unless these steps include `editCells`. */
   cleaning?: Cleaning | undefined
   /** A null value removes the edit of the cell. */
   cells?: CellChange[] | undefined
@@ -48,7 +49,8 @@ const plan = ({source, changes}: ApplyChangesInput) => {
   const {reader: choiceChanges, encoding} = changeReader({reader: source.reader, evidence: known}, {...reader}, keptEncoding)
   assertSameFormat(current, reader)
   const isReread = !isDeepStrictEqual(choiceChanges, current)
-  const given = changes.cleaning ?? Cleaning.parse(source.cleaning)
+  const stored = Cleaning.parse(source.cleaning)
+  const given = changes.cleaning ? keepEdits(changes.cleaning, stored) : stored
   const cleaning = editCells(isReread ? withoutEdits(given) : given, cells)
   const before = Choices.parse(source.choices)
   const chosen = {...before, ...choices}

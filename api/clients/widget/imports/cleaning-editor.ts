@@ -12,22 +12,40 @@ import {StepFields} from './cleaning-fields.ts'
 import type {CleaningStep, Source} from './import.ts'
 
 type Props = {importId: string; source: Source; again: () => Promise<void>}
+type EditedCell = {row: number; column: string; value: string}
+
+/** The maximum number of edits that one request may remove. */
+const mostChanged = 1000
 
 /**
  * Edits the cleaning steps, which are applied to the rows in the listed order, before the mapping. After each change, the server reads the file
  * again.
  */
 export const CleaningEditor = ({importId, source, again}: Props) => {
-  const save = useDoing(async (cleaning: CleaningStep[], said: string) => {
-    await client.patch(inOrg(`/imports/${importId}/sources/${source.id}`), {cleaning})
+  const steps = source.cleaning
+  const path = inOrg(`/imports/${importId}/sources/${source.id}`)
+  const save = useDoing(async (send: () => Promise<unknown>, said: string) => {
+    await send()
     await again()
     say(said)
   })
-  const steps = source.cleaning
+  // The server keeps edits of cells that the request does not name. The loaded edits may be out of date.
+  const set = (cleaning: CleaningStep[], said: string) =>
+    save.run(() => client.patch(path, {cleaning: cleaning.filter(({step}) => step !== 'editCells')}), said)
+  const removeEdits = async (cells: EditedCell[]) => {
+    const nulls = cells.map(({row, column}) => ({row, column, value: null}))
+    for (let from = 0; from < nulls.length; from += mostChanged)
+      await client.patch(`${path}/cells`, {cells: nulls.slice(from, from + mostChanged)})
+  }
+  const remove = (at: number) => {
+    const {step, cells} = steps[at]!
+    if (step === 'editCells') return save.run(() => removeEdits(cells as EditedCell[]), t.stepRemoved)
+    return set(steps.toSpliced(at, 1), t.stepRemoved)
+  }
   const {list, keep} = useMovedFocus(JSON.stringify(steps))
   const move = async (at: number, by: 1 | -1) => {
     keep(at + by, by)
-    await save.run(moved(steps, at, by), t.stepMoved)
+    await set(moved(steps, at, by), t.stepMoved)
   }
   const struck = source.struck?.count ?? 0
   return html`
@@ -39,10 +57,10 @@ export const CleaningEditor = ({importId, source, again}: Props) => {
       </div>
       ${steps.length === 0 && html`<p class="quiet">${t.cellsAreImportedAsTheyAreIn}</p>`}
       <ol class="plain steps-list" ref=${list}>
-        ${steps.map((step, at) => html`<li key=${at}><${OneStep} step=${step} at=${at} last=${steps.length - 1} move=${(by: 1 | -1) => move(at, by)} remove=${() => save.run(steps.toSpliced(at, 1), t.stepRemoved)} /></li>`)}
+        ${steps.map((step, at) => html`<li key=${at}><${OneStep} step=${step} at=${at} last=${steps.length - 1} move=${(by: 1 | -1) => move(at, by)} remove=${() => remove(at)} /></li>`)}
       </ol>
       <${Problem} error=${save.error} title=${t.couldNotSaveTheCleaning} />
-      <${AddStep} columns=${source.columns.map(({name}) => name)} known=${steps.length} isBusy=${save.isBusy} add=${(step: CleaningStep) => save.run([...steps, step], t.stepAdded)} />
+      <${AddStep} columns=${source.columns.map(({name}) => name)} known=${steps.length} isBusy=${save.isBusy} add=${(step: CleaningStep) => set([...steps, step], t.stepAdded)} />
     </section>
   `
 }

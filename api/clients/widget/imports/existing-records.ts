@@ -1,3 +1,4 @@
+import {useRef} from 'preact/hooks'
 import {html} from '../html.ts'
 import {may} from '../state/session.ts'
 import {listWords} from '../text/language.ts'
@@ -14,6 +15,7 @@ type Props = {flow: Flow; fields: Field[]; source: Source; module: Module | unde
 /** A mandatory choice: update existing records, add only new ones, or always add. Builders can also choose to delete matching records. */
 export const ExistingRecords = ({flow: given, fields, source, module, change}: Props) => {
   const flow = given
+  const beforeDelete = useRef<Flow | null>(null)
   const mapped = flow.fields.filter(({mode}) => mode === 'column' || mode === 'expression').map(({field}) => field)
   const own = fields.filter(field => mapped.includes(field.apiName) && isFillable(field))
   const recommended = recommendMatch(flow, source, own)
@@ -32,11 +34,14 @@ export const ExistingRecords = ({flow: given, fields, source, module, change}: P
               ? 'update'
               : 'add'
   const choose = (way: Way) => {
-    const {action: _, ...flow} = given
-    if (way === 'delete') return change(deleting(flow, by))
+    if (way === 'delete') {
+      beforeDelete.current = given
+      return change(deleting(given, by))
+    }
+    const flow = withoutDelete(given, beforeDelete.current)
     if (way === 'add') return change({...flow, match: null})
     const onMany = way === 'skip' ? 'skip' : 'ask'
-    change({...flow, match: {...(match as Match | null), by, onOne: way, onMany}})
+    change({...flow, match: {...((flow.match ?? match) as Match | null), by, onOne: way, onMany}})
   }
   const label = listWords(by.map(name => fields.find(({apiName}) => apiName === name)?.label ?? name))
   const option = (way: Way, title: string, hint: string) => html`
@@ -71,6 +76,15 @@ const deleting = ({id, sourceId, module, filter, guard, fields, automations}: Fl
   ...(guard != null && {guard}),
   ...(automations && {automations}),
 })
+
+/** Returns a flow that no longer deletes. `before`: the flow before the person chose to delete; its settings and mappings return. */
+const withoutDelete = ({action, ...flow}: Flow, before: Flow | null): Flow => {
+  if (action !== 'delete' || before?.module !== flow.module) return flow
+  const {match: _, ...kept} = flow
+  const former = before.fields.map(one => ({...one, ...flow.fields.find(({field}) => field === one.field)}))
+  const added = flow.fields.filter(({field}) => !before.fields.some(one => one.field === field))
+  return {...before, ...kept, fields: [...former, ...added]}
+}
 
 const matchOptions = (own: Field[], recommended: Field | null, chosen: string) => {
   const listed = own.map(field => ({

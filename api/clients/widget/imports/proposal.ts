@@ -43,7 +43,10 @@ const isFree = (flow: Flow, field: string) =>
 
 /** Maps a column to a field. If the column already fills another field without an expression, that mapping is removed. */
 export const takeColumn = (flow: Flow, column: string, field: Field): Flow => {
-  const before = flow.fields.find(one => one.mode === 'column' && one.source === column && one.field !== field.apiName && !one.transform)
+  const before = flow.fields.find(
+    ({mode, source, field: filled, transform, searchExpression}) =>
+      source === column && filled !== field.apiName && ((mode === 'column' && !transform) || (mode === 'search' && !searchExpression)),
+  )
   return putMapping(before ? dropMapping(flow, before.field) : flow, mapColumn(field, column))
 }
 

@@ -48,7 +48,9 @@ export const WhyNotice = ({run, actions}: {run: Run; actions?: Markup}) => {
   `
 }
 
-export const LiveSheet = ({importId, run, live}: {importId: string; run: Run; live: Live}) => {
+type SheetProps = {importId: string; run: Run; live: Live; stopAndUndo: () => Promise<void>}
+
+export const LiveSheet = ({importId, run, live, stopAndUndo}: SheetProps) => {
   const {progress} = run
   const focused = useExpectedFocus()
   const done = progress?.done ?? 0
@@ -64,7 +66,7 @@ export const LiveSheet = ({importId, run, live}: {importId: string; run: Run; li
       <${Progress} label=${t.rowsDone} done=${done} total=${progress?.total ?? null} text=${sayProgress(run, live)} />
       ${live.isPolled && html`<p class="hint">${t.liveUpdatesAreNotAvailableSoThis}</p>`}
       ${!isHeld && html`<${LeaveNotice} run=${run} />`}
-      <${WhyNotice} run=${run} actions=${isHeld && may('builder') ? html`<${Resume} importId=${importId} run=${run} /><${StopAndUndo} importId=${importId} run=${run} />` : undefined} />
+      <${WhyNotice} run=${run} actions=${isHeld && may('builder') ? html`<${Resume} importId=${importId} run=${run} /><${StopAndUndo} importId=${importId} run=${run} work=${stopAndUndo} />` : undefined} />
       <div class="live-picture">
         ${live.samples.some(({parts}) => parts.some(rows => rows > 0)) ? html`<${OutcomeChart} samples=${live.samples} />` : html`<p class="chart-frame quiet">${t.theChartStartsWithTheFirstRows}</p>`}
         <${Outcomes} run=${run} importId=${null} />

@@ -7,14 +7,15 @@ import {expectFocus} from './focus.ts'
 import {addSample, rateOf, type Sample, sampleOf} from './rate.ts'
 import {isOver, type Run, withEvent} from './run.ts'
 
-export type Live = {run: Run | null; error: unknown; samples: Sample[]; rate: number | null; isPolled: boolean}
+export type Live = {run: Run | null; error: unknown; samples: Sample[]; rate: number | null; isPolled: boolean; again(): void}
 
 /**
  * Follows a run until its end. Use a `key` per run. The chart data survives a reload. `onEnd` is called only if the run ends while this page
- * follows it.
+ * follows it. `again` follows the run again after an error.
  */
 export const useRun = (importId: string, runId: string, onEnd: () => void): Live => {
   const [state, setState] = useState<{run: Run | null; error: unknown; isPolled: boolean}>({run: null, error: null, isPolled: false})
+  const [round, setRound] = useState(0)
   const [samples, setSamples] = useKept<Sample[]>(`run ${runId}`, [])
   const ended = useRef(onEnd)
   ended.current = onEnd
@@ -36,8 +37,12 @@ export const useRun = (importId: string, runId: string, onEnd: () => void): Live
       error => gone.signal.aborted || setState(before => ({...before, error})),
     )
     return () => gone.abort()
-  }, [importId, runId])
-  return {...state, samples, rate: rateOf(samples, Date.now())}
+  }, [importId, runId, round])
+  const again = () => {
+    setState(before => ({...before, error: null}))
+    setRound(before => before + 1)
+  }
+  return {...state, samples, rate: rateOf(samples, Date.now()), again}
 }
 
 /** Passes the run to `tell` at once and after each event. An event contains only a part of the run, so it is merged into the known run. */

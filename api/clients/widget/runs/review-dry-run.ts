@@ -10,10 +10,11 @@ type Props = {id: string; runId: string; again: () => Promise<void>}
 
 /** Follows an active dry run, and reloads the import when the dry run ends. */
 export const ActiveDryRun = ({id, runId, again}: Props) => {
-  const {run, error} = useRun(id, runId, () => again())
+  const live = useRun(id, runId, () => again())
+  const {run} = live
   const {done, total} = run?.progress ?? {done: 0, total: null}
   return html`
-    <${Problem} error=${error} again=${again} />
+    <${Problem} error=${live.error} again=${live.again} />
     <${Progress} label=${t.previewingRows} done=${done} total=${total} text=${total === null ? t.previewing : t.ofRowsPreviewed(count(done), count(total))} />
     ${run?.state === 'paused' && html`<${WhyNotice} run=${run} />`}
   `

@@ -11,7 +11,8 @@ import {type ActionKey, actionWords} from './tally.ts'
 
 const WITHOUT_VALUES = new Set(['fail', 'delete'])
 
-export type EditCell = (row: number, column: string, value: string | null) => Promise<void>
+/** Resolves to whether the new value was saved. */
+export type EditCell = (row: number, column: string, value: string | null) => Promise<boolean>
 type Props = {
   row: RunRow
   /** The row's values in the order of `columns`. Null if the import no longer has the row. */

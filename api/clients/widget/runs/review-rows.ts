@@ -1,8 +1,8 @@
-import {useState} from 'preact/hooks'
+import {useRef, useState} from 'preact/hooks'
 import {html} from '../html.ts'
 import type {Source} from '../imports/import.ts'
 import type {LoadedImport} from '../imports/known.ts'
-import {useDoing, useLoad} from '../state/load.ts'
+import {useLoad} from '../state/load.ts'
 import {place} from '../state/place.ts'
 import {client, inOrg, may} from '../state/session.ts'
 import {t} from '../text/decide.ts'
@@ -11,7 +11,7 @@ import {count} from '../ui/format.ts'
 import {Problem, say} from '../ui/notice.ts'
 import {Shown} from '../ui/page.ts'
 import {keyColumns} from './key-columns.ts'
-import {ReviewRow} from './review-row.ts'
+import {type EditCell, ReviewRow} from './review-row.ts'
 import {REVIEW_TABS, type ReviewTab} from './review-tabs.ts'
 import type {RunRow} from './row.ts'
 import {rowsPerPage} from './rows-per-page.ts'
@@ -43,7 +43,7 @@ export const ReviewRows = ({known: {import: found, again}, run, tab, sourceId}: 
     },
     [run.id, tab, sourceId, cursors.at(-1), code, cleaning],
   )
-  const edit = useDoing(async (row: number, column: string, value: string | null) => {
+  const edit = useEdits(async (row, column, value) => {
     await client.patch(`${path}/sources/${sourceId}/cells`, {cells: [{row, column, value}]})
     say(value === null ? t.restoredOfRow(column, count(row)) : t.changedOfRow(column, count(row)))
     await again()
@@ -76,6 +76,26 @@ export const ReviewRows = ({known: {import: found, again}, run, tab, sourceId}: 
       ${page.data?.nextCursor && html`<${Button} isBusy=${page.isLoading} onClick=${() => setCursors([...cursors, page.data!.nextCursor!])}>${t.nextPage}<//>`}
     </div>
   `
+}
+
+/** Saves edits one after another. Edits that are made meanwhile wait. */
+const useEdits = (save: (...edit: Parameters<EditCell>) => Promise<void>) => {
+  const [state, setState] = useState<{waiting: number; error: unknown}>({waiting: 0, error: null})
+  const last = useRef<Promise<unknown>>(Promise.resolve())
+  const run: EditCell = (...edit) => {
+    setState(({waiting}) => ({waiting: waiting + 1, error: null}))
+    const saved = last.current.then(() => save(...edit))
+    const settled = saved.then(
+      () => setState(({waiting, error}) => ({waiting: waiting - 1, error})),
+      error => setState(({waiting}) => ({waiting: waiting - 1, error})),
+    )
+    last.current = settled
+    return saved.then(
+      () => true,
+      () => false,
+    )
+  }
+  return {run, isBusy: state.waiting > 0, error: state.error}
 }
 
 /** Returns the edited cells of a source. The keys are `<row number> <column>`. */

@@ -1,4 +1,4 @@
-import {useState} from 'preact/hooks'
+import {useEffect, useState} from 'preact/hooks'
 import {html} from '../html.ts'
 import {type VerifyDraft, VerifySelect} from '../runs/verify-choice.ts'
 import {useDoing} from '../state/load.ts'
@@ -16,13 +16,17 @@ import {SourceFields} from './source-fields.ts'
 import {isWhole, TimesFields} from './times-fields.ts'
 
 type Connection = {id: string; name: string}
-/** `connections`: the options if the template names no connection. `starts`: the initial values of a new schedule. */
+/**
+ * `connections`: the options if the template names no connection. `starts`: the initial values of a new schedule. `onDirty` is called with whether
+ * the form has unsaved changes.
+ */
 type FormProps = {
   schedule: Schedule | null
   starts?: {name?: string; cron?: string}
   connections?: Connection[]
   save: (body: object) => Promise<unknown>
   saveForTest?: (body: object) => Promise<unknown>
+  onDirty?: (isDirty: boolean) => void
 }
 
 const drifts = [
@@ -41,12 +45,13 @@ const fieldsOf = (schedule: Schedule | null, {starts = {}, connections = []}: Pi
   source: draftOf(schedule?.source ?? null),
 })
 
-export const ScheduleForm = ({schedule, save, saveForTest, ...given}: FormProps) => {
+export const ScheduleForm = ({schedule, save, saveForTest, onDirty, ...given}: FormProps) => {
   const {connections = []} = given
   // The default times of a new schedule can depend on today's weekday, so they are computed once.
   const [saved] = useState(() => fieldsOf(schedule, given))
   const form = useDraft(saved)
-  const {draft, set} = form
+  const {draft, set, isDirty} = form
+  useEffect(() => onDirty?.(isDirty), [isDirty])
   const kept: readonly string[] = schedule?.source.credentials ?? []
   const doing = useDoing((how: typeof save) => {
     const {times, source, verify, ...rest} = draft

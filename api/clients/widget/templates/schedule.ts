@@ -24,11 +24,13 @@ import {type Firing, OutcomePill, type Schedule} from './schedules.ts'
 import {TestFetch} from './test-fetch.ts'
 
 type LoadedSchedule = Schedule & {templateName: string; connections: {id: string; name: string}[]}
-type Part = {address: string; schedule: Schedule; again: () => void}
+/** `isDirty`: the settings form has unsaved changes. */
+type Part = {address: string; schedule: Schedule; isDirty: boolean; again: () => void}
 
 export const SchedulePage = ({params}: PageProps) => {
   const {id, schedule: scheduleId} = params as {id: string; schedule: string}
   const address = inOrg(`/templates/${id}/schedules/${scheduleId}`)
+  const [isDirty, setDirty] = useState(false)
   const loaded = useLoad<LoadedSchedule>(
     async signal => {
       const [{schedule}, {template}]: Json[] = await Promise.all([
@@ -57,17 +59,17 @@ export const SchedulePage = ({params}: PageProps) => {
     <${Page} title=${loaded.data?.name ?? t.schedule} trail=${trail}>
       <${Shown} of=${loaded}>
         ${({connections, ...schedule}: LoadedSchedule) => html`
-          <${Standing} address=${address} schedule=${schedule} again=${loaded.again} />
+          <${Standing} address=${address} schedule=${schedule} isDirty=${isDirty} again=${loaded.again} />
           <${TestFetch} address=${address} />
           <${Firings} address=${address} schedule=${schedule} />
-          ${may('builder') && html`<h2>${t.settings}</h2><${ScheduleForm} key=${schedule.version} schedule=${schedule} connections=${connections} save=${save} />`}
+          ${may('builder') && html`<h2>${t.settings}</h2><${ScheduleForm} key=${schedule.version} schedule=${schedule} connections=${connections} save=${save} onDirty=${setDirty} />`}
         `}
       <//>
     <//>
   `
 }
 
-const Standing = ({address, schedule, again}: Part) => {
+const Standing = ({address, schedule, isDirty, again}: Part) => {
   const {enabled, stopped, next, version, templateId} = schedule
   const [isLeaving, setLeaving] = useState(false)
   const turn = useDoing(async () => {
@@ -98,10 +100,11 @@ const Standing = ({address, schedule, again}: Part) => {
     ${
       may('builder') &&
       html`<div class="actions">
-        <${Button} isBusy=${turn.isBusy} onClick=${() => turn.run()}>${enabled ? t.turnOff : t.turnOn}<//>
-        <${Button} isBusy=${fire.isBusy} onClick=${() => fire.run()}>${t.runNow}<//>
+        <${Button} isBusy=${turn.isBusy} disabled=${isDirty} onClick=${() => turn.run()}>${enabled ? t.turnOff : t.turnOn}<//>
+        <${Button} isBusy=${fire.isBusy} disabled=${isDirty} onClick=${() => fire.run()}>${t.runNow}<//>
         <${Button} kind="danger" onClick=${() => setLeaving(true)}>${t.deleteWord}<//>
-      </div>`
+      </div>
+      ${isDirty && html`<p class="hint">${t.saveOrDiscardTheSettingsFirst}</p>`}`
     }
     <${Problem} error=${turn.error ?? fire.error} />
     <${FrequencyAdvice} code=${codeOf(turn.error ?? fire.error)} />

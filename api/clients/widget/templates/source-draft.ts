@@ -82,5 +82,5 @@ const httpsOf = ({url, letIn, bearer, user, password}: SourceDraft, kept: readon
   kind: 'https',
   url,
   ...(letIn === 'bearer' ? bearer !== '' && {bearer} : kept.includes('bearer') && {bearer: null}),
-  ...(letIn === 'basic' ? user !== '' && {basic: {user, password}} : kept.includes('basic') && {basic: null}),
+  ...(letIn === 'basic' ? (user !== '' || password !== '') && {basic: {user, password}} : kept.includes('basic') && {basic: null}),
 })

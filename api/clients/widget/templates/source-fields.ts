@@ -27,6 +27,9 @@ export const SourceFields = ({draft, kept, set}: FieldsProps) => html`
 
 const keptHint = (kept: readonly string[], name: string) => (kept.includes(name) ? t.leaveEmptyToKeepTheStoredValue : undefined)
 
+/** A stored user and password are replaced together, because the API returns neither of them. */
+const needsBasic = ({user, password}: SourceDraft, kept: readonly string[]) => user !== '' || password !== '' || !kept.includes('basic')
+
 const Https = ({draft, kept, set}: FieldsProps) => html`
   <${TextField} label=${t.url} hint=${t.mayContainTheDueDateForExample} type="url" required value=${draft.url} onInput=${(url: string) => set({url})} />
   <${Select}
@@ -39,8 +42,8 @@ const Https = ({draft, kept, set}: FieldsProps) => html`
   ${
     draft.letIn === 'basic' &&
     html`
-      <${TextField} label=${t.user} autocomplete="off" value=${draft.user} onInput=${(user: string) => set({user})} />
-      <${TextField} label=${t.password} hint=${keptHint(kept, 'basic')} type="password" autocomplete="new-password" value=${draft.password} onInput=${(password: string) => set({password})} />
+      <${TextField} label=${t.user} hint=${keptHint(kept, 'basic')} required=${needsBasic(draft, kept)} autocomplete="off" value=${draft.user} onInput=${(user: string) => set({user})} />
+      <${TextField} label=${t.password} hint=${keptHint(kept, 'basic')} required=${needsBasic(draft, kept)} type="password" autocomplete="new-password" value=${draft.password} onInput=${(password: string) => set({password})} />
     `
   }
 `

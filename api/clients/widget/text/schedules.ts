@@ -122,6 +122,8 @@ export const t = translate('schedules', {
   runNow: 'Run now',
   deleteWord: 'Delete',
   turnOff: 'Turn off',
+  saveOrDiscardTheSettingsFirst:
+    'The settings have unsaved changes. Save or discard them before you turn the schedule on or off, or run it.',
   turnOn: 'Turn on',
   itsHistoryIsDeletedImportedRecords: 'Its history is deleted. Imported records stay.',
   deleteQuestion: (name: Part) => `Delete ${name}?`,

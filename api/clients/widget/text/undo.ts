@@ -31,6 +31,7 @@ export const t = translate('undo', {
   actionsForTheRunOf: (at: Part) => `Actions for the run of ${at}`,
   timeToUndoHasPassed: 'The time to undo it has passed.',
   cannotBeUndone: 'It cannot be undone.',
+  couldNotStopAndUndo: 'Could not stop and undo the run',
   couldNotPreviewTheUndo: 'Could not preview the undo',
   canReturnUntil: (at: Part) => ` Deleted records can return until ${at}.`,
   forecastingTheCost: 'Forecasting the cost …',

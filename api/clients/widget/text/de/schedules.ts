@@ -123,6 +123,8 @@ export const schedules: typeof t = {
   off: 'aus',
   nextTimes: (cron, times) => `${cron}. Nächste: ${times}`,
   runNow: 'Jetzt ausführen',
+  saveOrDiscardTheSettingsFirst:
+    'Die Einstellungen haben ungespeicherte Änderungen. Speichern oder verwerfen Sie sie, bevor Sie den Zeitplan ein- oder ausschalten oder ausführen.',
   deleteWord: 'Löschen',
   turnOff: 'Ausschalten',
   turnOn: 'Einschalten',

@@ -36,6 +36,7 @@ export const undo: typeof t = {
   actionsForTheRunOf: at => `Aktionen für den Lauf von ${at}`,
   timeToUndoHasPassed: 'Die Frist zum Rückgängigmachen ist abgelaufen.',
   cannotBeUndone: 'Der Lauf kann nicht rückgängig gemacht werden.',
+  couldNotStopAndUndo: 'Der Lauf konnte nicht beendet und rückgängig gemacht werden',
   couldNotPreviewTheUndo: 'Die Vorschau des Rückgängigmachens ist fehlgeschlagen',
   canReturnUntil: at => ` Gelöschte Datensätze können bis ${at} zurückkehren.`,
   forecastingTheCost: 'Die Kosten werden geschätzt …',
