@@ -36,6 +36,8 @@ run with \`retryOf\`: it writes the corrected rows, and no row twice. A file tha
       ...(['IMPORT_NOT_FOUND', 'RUN_NOT_FOUND', 'SOURCE_NOT_FOUND', 'DRY_RUN', 'NO_FILE', 'IMPORT_RUNNING', 'SNAPSHOT_CHANGED'] as const),
       ...([
         'CORRECTION_UNFIT',
+        'ENCODING_REQUIRED',
+        'BAD_BYTES',
         'FILE_TOO_LARGE',
         'FILE_FORMAT',
         'NOT_A_TABLE',

@@ -33,7 +33,7 @@ export const ofSurroundings: Record<string, Threat> = {
         ['test/shared/people.test.ts', 'an address that only resembles an allowed origin is refused'],
       ],
       'hooks, files, documents of clients': [
-        ['test/workers/notices.test.ts', 'a redirect fails and is not followed'],
+        ['test/workers/webhooks.test.ts', 'a redirect fails and is not followed'],
         ['test/shared/schedules/fetch/https.test.ts', 'an unlisted host and a host that is not public are not called'],
         ['test/shared/schedules/fetch/sftp.test.ts', 'a server that is not public or not listed gets no sign-in'],
         ['test/shared/schedules/fetch/s3.test.ts', 'a store that is not public or not listed is not called'],

@@ -1,6 +1,7 @@
 import test from 'ava'
 import {leads, ok, openOrg, runImport, untilEnded} from '../support/importing.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
+import {writeWorkbook} from '../support/workbook.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
@@ -167,4 +168,62 @@ test.serial('failed.csv with the line that a spreadsheet adds is matched by row 
   const failed = (await failedOf(path, run)).replace('many', '77')
   const body = `sep=,\r\n${failed.replace('\ufeff', '')}`
   t.like(await ok(correct(path, run, body), 200), {rows: 1, cells: 1, matchedBy: 'row'})
+})
+
+test.serial('a corrected file in an uncertain encoding is refused, and read once its encoding is named', async t => {
+  const {path, run} = await runImport(org, {csv: fileOf(linesOf('j', [4])), flow: leads})
+  const [before, after] = (await failedOf(path, run)).replace('many', '77').split('Person 4')
+  const name = Buffer.from([0x5a, 0x61, 0xbf, 0xf3, 0xb3, 0xe6])
+  const bytes = Buffer.concat([Buffer.from(before!.replace('\ufeff', '')), name, Buffer.from(after!)])
+  const send = (type: string) => org.call('POST', `${path}/runs/${run.id}/corrections`, bytes, {'content-type': type})
+  const refused = await ok(send('text/csv'), 409)
+  t.is(refused.code, 'ENCODING_REQUIRED')
+  t.regex(refused.error, /UTF-8/)
+  t.like(await ok(send('text/csv; charset=windows-1250'), 200), {rows: 1, cells: 2})
+  await retry(path, run)
+  t.true(held('j').some(({Last_Name}) => Last_Name === 'Zażółć'))
+})
+
+test.serial('failed.csv of another file is refused', async t => {
+  const [one, other] = [
+    await runImport(org, {csv: fileOf(linesOf('k', [4])), flow: leads}),
+    await runImport(org, {csv: fileOf(linesOf('l', [4])), flow: leads}),
+  ]
+  const refused = await ok(correct(one.path, one.run, (await failedOf(other.path, other.run)).replace('many', '77')), 422)
+  t.is(refused.code, 'CORRECTION_UNFIT')
+  t.true(refused.error.includes(other.source.id))
+})
+
+test.serial('a corrected workbook is read with the number rules of the run, so that shown thousands are no edits', async t => {
+  const sheet = (rows: [string, string, number, string | number][]) =>
+    writeWorkbook({
+      sheets: [
+        {
+          name: 'Leads',
+          rows: [['name', 'company', 'revenue', 'staff'], ...rows.map(([name, company, v, staff]) => [name, company, {v, s: 1}, staff])],
+        },
+      ],
+      formats: ['#,##0,'],
+    })
+  const xlsx = {'content-type': 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet'}
+  const {import: made} = await ok(org.call('POST', `/orgs/${org.org}/imports`, {name: 'Book', connectorId: org.connector}), 201)
+  const path = `/orgs/${org.org}/imports/${made.id}`
+  const wrong = await sheet([
+    ['One', 'Book Ltd', 1_234_567, 3],
+    ['Two', 'Book Ltd', 7_654_321, 'many'],
+  ])
+  const {source} = await ok(org.call('POST', `${path}/sources?name=leads.xlsx`, wrong, xlsx), 201)
+  const fields = [...leads.fields.filter(({field}) => field !== 'Email'), {field: 'Annual_Revenue', mode: 'column', source: 'revenue'}]
+  await ok(org.call('PUT', `${path}/flows`, [{...leads, id: 'f', sourceId: source.id, fields}]), 200)
+  const {run: begun} = await ok(org.call('POST', `${path}/runs`, {}), 202)
+  const run = await untilEnded(org.call, `${path}/runs/${begun.id}`)
+  t.like(run.counts.Leads, {created: 1, failed: 1})
+  const corrected = await sheet([
+    ['One', 'Book Ltd', 1_234_567, 3],
+    ['Two', 'Book Ltd', 7_654_321, 4],
+  ])
+  t.like(await ok(org.call('POST', `${path}/runs/${run.id}/corrections`, corrected, xlsx), 200), {rows: 1, cells: 1, matchedBy: 'order'})
+  t.like((await retry(path, run)).counts.Leads, {created: 1, inherited: 1})
+  const revenues = here.crm.records('example', 'Leads').filter(({Company}) => Company === 'Book Ltd')
+  t.deepEqual(revenues.map(({Annual_Revenue}) => Annual_Revenue).toSorted(), [1_234_567, 7_654_321])
 })

@@ -6,9 +6,12 @@ import {type FinalEntry, OUTCOMES, type OutcomeName, PHASES} from '../../../sql/
 import {findRetryId} from '../../../sql/runs.ts'
 import {Refusal} from '../../errors.ts'
 import {ingest} from '../../files/ingest.ts'
+import {Reader} from '../../files/reader.ts'
 import {explainLift, mostBytesOf, type SourceDeps} from '../../files/sources/add.ts'
 import {editSource} from '../../files/sources/edit.ts'
+import type {SourceEvidence} from '../../files/sources/evidence.ts'
 import {assertOpen, findImportSource} from '../../files/sources/find.ts'
+import {type TextFacts, textProblems} from '../../files/text/text-problems.ts'
 import {newId} from '../../ids.ts'
 import type {Snapshot, SnapshotSource} from '../../mapping/flows/snapshot.ts'
 import {type FoundRun, findImportRun} from '../find.ts'
@@ -33,17 +36,34 @@ export const correctRun = async (deps: CorrectionDeps, {body, charset, ...input}
   const {run} = foundRun
   const {limits} = await findPlan(deps.db, org)
   const key = `${org}/${importId}/${newId('src')}`
-  const upload = {body, maxBytes: mostBytesOf(deps.config, limits), storage: deps.storage, key, named: {charset}}
+  const upload = {body, maxBytes: mostBytesOf(deps.config, limits), storage: deps.storage, key, named: {charset, kept: encodingOf(frozen)}}
   const match = async (reader: unknown) => {
     const settled = await readAgainIfMoved(() => listSettled(deps, {org, importId, last: foundRun, source: frozen}))
     return deps.parsing.run(org, 'corrections', {source, corrected: {fileKey: key, reader}, settled, keys: keysOf(snapshot, frozen)})
   }
-  const {found} = await ingest(upload, async file => match((await deps.parsing.run(org, 'readNew', file)).reader)).catch(error =>
-    explainLift(deps, org, error),
-  )
+  const {found} = await ingest(upload, async file => {
+    const {reader, evidence} = await deps.parsing.run(org, 'readNew', file)
+    const {sniffed, text} = JSON.parse(evidence) as SourceEvidence
+    assertReadable({reader, sniffed, text})
+    return match(reader)
+  }).catch(error => explainLift(deps, org, error))
   await deps.storage.remove(key)
   if (found.cells.length > 0) await editSource(deps, {org, importId, sourceId: source.id}, {cells: found.cells})
   return {run: run.id, source: source.id, rows: found.rows, cells: found.cells.length, matchedBy: found.matchedBy}
+}
+
+/** Returns the encoding of the run's file, which a corrected file has too if its bytes show no other. Undefined for a workbook. */
+const encodingOf = ({reader: stored}: SnapshotSource): string | undefined => {
+  const reader = Reader.parse(stored)
+  return reader.format === 'csv' ? reader.encoding : undefined
+}
+
+/** Throws if the text of the corrected file is not certain. Wrongly read cells would differ from those of the run, and so become edits. */
+const assertReadable = (facts: TextFacts) => {
+  const [problem] = textProblems(facts)
+  if (!problem) return
+  const remedy = 'Save the file as UTF-8, or name its encoding in Content-Type, such as text/csv; charset=windows-1252'
+  throw new Refusal(problem.kind === 'encoding' ? 'ENCODING_REQUIRED' : 'BAD_BYTES', `${problem.message}. ${remedy}`)
 }
 
 /**

@@ -1,17 +1,18 @@
 import {Refusal} from '../../errors.ts'
+import type {ColumnReading} from '../../files/choices.ts'
 import {Reader} from '../../files/reader.ts'
 import type {FileRow} from '../../files/row.ts'
 import {type FileDeps, openFile} from '../../files/stored-file.ts'
 import {openBadBytes} from '../../files/text/bad-bytes.ts'
-import {isFailedFile, rangeWithoutReasons, reasonColumns} from '../results/reason-columns.ts'
+import {findOrigin, isFailedFile, rangeWithoutReasons, reasonColumns} from '../results/reason-columns.ts'
 
 export type CorrectedFile = {fileKey: string; reader: unknown}
 
 /**
  * `keys`: the columns that identify rows if the corrected file has no row numbers and another number of rows. `rows`: the number of rows of the run's
- * file.
+ * file. `readings`: how the run read the columns.
  */
-type RunFile = {columns: string[]; keys: string[]; rows: number}
+type RunFile = {id: string; columns: string[]; keys: string[]; rows: number; readings: Record<string, ColumnReading>}
 
 export const unfit = (row: number, message: string) => new Refusal('CORRECTION_UNFIT', message, {row})
 
@@ -20,10 +21,13 @@ export const unfit = (row: number, message: string) => new Refusal('CORRECTION_U
  * rows, else by the key columns. `take` returns the corrected cells for a row of the run's file, in the order of `columns`; null if the
  * corrected file lacks the row. Columns that the corrected file lacks keep their cells.
  */
-export const openCorrectedRows = async (deps: FileDeps, {fileKey, reader}: CorrectedFile, {columns, keys, rows: total}: RunFile) => {
-  const file = await openFile(deps, {fileKey, reader: withReasons(Reader.parse(reader))}, {numbersOf: () => displayed, bad: openBadBytes()})
+export const openCorrectedRows = async (deps: FileDeps, corrected: CorrectedFile, {id, columns, keys, rows: total, readings}: RunFile) => {
+  const file = await openCorrected(deps, corrected, readings)
   const read = (await Array.fromAsync(file.rows)).flat()
   const isNumbered = isFailedFile(file.columns)
+  const origin = findOrigin(file.columns[0])
+  if (origin && origin.source !== id)
+    throw unfit(0, `The corrected file has rows of another file (${origin.source}). Download failed.csv of this run, and correct that`)
   const own = isNumbered ? file.columns.slice(reasonColumns.length) : file.columns
   assertColumns(own, columns)
   const matchedBy = isNumbered ? 'row' : read.length === total ? 'order' : 'key'
@@ -57,7 +61,16 @@ export const openCorrectedRows = async (deps: FileDeps, {fileKey, reader}: Corre
   }
 }
 
-const displayed = {numbers: 'displayed'} as const
+/**
+ * Opens a workbook with the number rules of the run, except a failed.csv that was saved as a workbook: its cells have the texts that the run read.
+ */
+const openCorrected = async (deps: FileDeps, {fileKey, reader}: CorrectedFile, readings: RunFile['readings']) => {
+  const stored = {fileKey, reader: withReasons(Reader.parse(reader)), readings}
+  const file = await openFile(deps, stored, {bad: openBadBytes()})
+  if (!file.workbook || !isFailedFile(file.columns)) return file
+  await file.rows.return()
+  return openFile(deps, stored, {numbersOf: () => ({numbers: 'displayed'}), bad: openBadBytes()})
+}
 
 /** Keeps the reason columns, because they contain the row numbers. */
 const withReasons = (reader: Reader): Reader => {

@@ -12,7 +12,7 @@ import {StorageMissing} from '../../storage/missing.ts'
 import {type CorrectedFile, openCorrectedRows, unfit} from './corrected-rows.ts'
 
 export type CorrectionsInput = {
-  source: Pick<Source, 'fileKey' | 'reader' | 'cleaning' | 'choices' | 'evidence' | 'rows'>
+  source: Pick<Source, 'id' | 'fileKey' | 'reader' | 'cleaning' | 'choices' | 'evidence' | 'rows'>
   corrected: CorrectedFile
   /** The rows that no retry writes, because their records are or may be written. In ascending order. */
   settled: Uint32Array
@@ -42,7 +42,7 @@ const compare = async (deps: FileDeps, {source, corrected, settled, keys}: Corre
   const edits = editsOf(cleaning)
   const changed: {before: FileRow; after: FileRow}[] = []
   try {
-    const found = await openCorrectedRows(deps, corrected, {columns, keys, rows: source.rows})
+    const found = await openCorrectedRows(deps, corrected, {id: source.id, columns, keys, rows: source.rows, readings})
     const isSettled = openSettled(settled)
     for await (const chunk of rows) {
       for (const row of chunk) {
