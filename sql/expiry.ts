@@ -52,13 +52,15 @@ export const listOldRuns = (db: Db, {org, days, after, limit}: Old) =>
     order by run_no limit ${limit}`)
 
 /**
- * Expires an ended run, unless a run or dry run that retries it is in progress. If the run has an import, the caller has locked the import, so that
- * no retry starts meanwhile. Returns whether the run expired.
+ * Expires an ended run, unless a run or dry run that retries it, undoes it or applies its plan is in progress. If the run has an import, the caller
+ * has locked the import, so that no such run starts meanwhile. Returns whether the run expired.
  */
 export const expireRun = async (tx: Tx, no: number): Promise<boolean> => {
   const {rowCount} = await tx.query(sql.type(Empty)`
     update runs set expired_at = lading_now(), archived = true where run_no = ${no} and state = 'ended' and expired_at is null
-      and not exists (select from runs d where d.retry_of = ${no} and d.state not in ('authorised', 'ended'))`)
+      and not exists (select from runs d
+        where d.state not in ('authorised', 'ended')
+          and (d.retry_of = ${no} or d.undo_of = ${no} or (d.import_no = runs.import_no and d.plan_of = ${no})))`)
   return rowCount === 1
 }
 

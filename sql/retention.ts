@@ -81,11 +81,15 @@ type Old = {org: string; days: number; limit: number}
 const before = (days: number) => sql.fragment`lading_now() - make_interval(days => ${days})`
 const gone = async (query: Promise<{rowCount: number}>) => (await query).rowCount
 
+/** Deletes old firings. Keeps the newest firing of each schedule and file that a person discarded, so that the file is not run again. */
 export const deleteOldFirings = (db: Db, {org, days, limit}: Old) =>
   gone(
     db.query(sql.type(Empty)`
       delete from firings where ctid = any(array(
-        select ctid from firings where org_id = ${org} and state = 'ended' and ended_at < ${before(days)} limit ${limit}))`),
+        select ctid from firings f where org_id = ${org} and state = 'ended' and ended_at < ${before(days)}
+          and (decision is distinct from 'discarded' or exists (
+            select from firings n where n.schedule_id = f.schedule_id and n.sha256 = f.sha256 and n.decision = 'discarded' and n.id > f.id))
+        limit ${limit}))`),
   )
 
 /** Deletes old rows that map a job to its org. The queue itself deletes its jobs within days. Rows of runs that have not ended stay. */

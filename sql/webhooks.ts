@@ -88,18 +88,21 @@ export const disableEndpoint = async (tx: Tx, {id, reason}: {id: string; reason:
   return rowCount === 1
 }
 
-type EndedDelivery = {id: string; failed: boolean; restSeconds: number; days: number}
+type EndedDelivery = Pick<Endpoint, 'id' | 'url' | 'kind'> & {failed: boolean; restSeconds: number; days: number}
 
 /**
- * Ends the claim on an endpoint and pauses it for `restSeconds`. Returns whether all attempts of the last `days` failed; null if the endpoint
- * was deleted.
+ * Ends the claim on an endpoint and pauses it for `restSeconds`. Returns whether all attempts of the last `days` failed. If the endpoint no longer
+ * has the `url` and `kind` of the attempt, the answer does not count, and the function returns null. It also returns null for a deleted endpoint.
  */
-export const freeEndpoint = (tx: Tx, {id, failed, restSeconds, days}: EndedDelivery) =>
-  tx.maybeOneFirst(sql.type(z.object({dead: z.boolean()}))`
-    update webhook_endpoints set busy_until = '-infinity', rest_until = lading_now() + make_interval(secs => ${restSeconds}),
-      failing_since = case when ${failed} then coalesce(failing_since, lading_now()) end
+export const freeEndpoint = (tx: Tx, {id, url, kind, failed, restSeconds, days}: EndedDelivery) => {
+  const isCurrent = sql.fragment`url = ${url} and kind = ${kind}`
+  return tx.maybeOneFirst(sql.type(z.object({dead: z.boolean().nullable()}))`
+    update webhook_endpoints set busy_until = '-infinity',
+      rest_until = case when ${isCurrent} then lading_now() + make_interval(secs => ${restSeconds}) else rest_until end,
+      failing_since = case when not (${isCurrent}) then failing_since when ${failed} then coalesce(failing_since, lading_now()) end
     where id = ${id}
-    returning coalesce(failing_since <= lading_now() - make_interval(days => ${days}), false) as dead`)
+    returning case when ${isCurrent} then coalesce(failing_since <= lading_now() - make_interval(days => ${days}), false) end as dead`)
+}
 
 const Sealed = z.object({id: z.string(), secret: z.string(), old: z.string().nullable()})
 

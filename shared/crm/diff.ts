@@ -28,7 +28,19 @@ const diffModule = (old: DiscoveredModule, now: DiscoveredModule): ModuleChange 
 }
 
 const moduleTraits = [
-  ...(['label', 'singular', 'creatable', 'editable', 'visible', 'subformOf', 'namingField', 'unread', 'hasWriteOptions'] as const),
+  ...([
+    'id',
+    'kind',
+    'label',
+    'singular',
+    'creatable',
+    'editable',
+    'visible',
+    'subformOf',
+    'namingField',
+    'unread',
+    'hasWriteOptions',
+  ] as const),
 ]
 const fieldTraits = [
   'label',
@@ -37,6 +49,7 @@ const fieldTraits = [
   'length',
   'decimalPlaces',
   'required',
+  'hasDefault',
   'layoutRequired',
   'unique',
   'creatable',

@@ -28,7 +28,7 @@ const leftoverMs = 24 * 60 * 60 * 1000
 /** The most pages of 1,000 unfinished uploads that one sweep lists. */
 const mostPages = 100
 /** Matches the keys of this service's objects, because the bucket may hold uploads of other programs too. */
-const ownKey = /^org_\w+\/(imp_\w+|runs)\//
+const ownKey = /^org_\w+\/(imp_\w+|runs|test-fetches)\//
 
 /** Opens storage in any S3-compatible store. The client is loaded at its first use. */
 export const openS3 = (config: S3Config): Storage => {

@@ -69,6 +69,11 @@ test.serial('a contract is a part of its template in the configuration as files'
   t.is((await home.run(['config', 'diff', 'crm'])).code, 0)
   t.is((await org.call('POST', org.at('bundle'), {templates: [pulled]})).status, 200)
   t.like(await stored(), {version: 1}, 'a template without a contract keeps the stored one')
+  writeFileSync(file, JSON.stringify(pulled))
+  const removed = await home.run(['config', 'push', 'crm'])
+  t.is(removed.code, 0, removed.err)
+  t.like(await stored(), {version: 2, sources: []}, 'a file without a contract removes it')
+  t.is((await home.run(['config', 'diff', 'crm'])).code, 0)
 })
 
 test.serial('verify is a part of its template in the configuration as files, and a file without it means off', async t => {

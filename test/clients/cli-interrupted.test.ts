@@ -121,6 +121,38 @@ test.serial('Ctrl-C stops watching but not the run and tells how to return, and 
   t.regex(back.out, /Cancelled after [\d:]+: .* \(CANCELLED\)\n {2}Accounts: 10 created/)
 })
 
+test.serial('SIGTERM during the upload of a correction ends with its exit code, and nothing is retried', async t => {
+  const first = await home.run(['import', home.put('corrected.csv', accountRows(1, 'S-')), '-t', 'Companies', '--watch', '--json'])
+  const {run} = endOf(first.out)
+  const path = largeFile('S-')
+  wire.stallAfter(2 * megabyte)
+  const begun = wire.passed()
+  const retrying = home.start(['retry', run.id, '--corrected', path, '--json'])
+  await until(wire.passed, passed => passed - begun >= 2 * megabyte)
+  retrying.child.kill('SIGTERM')
+  const {code, err} = await retrying.ended
+  wire.cut()
+  wire.letGo()
+  t.is(code, 143, err)
+  t.like(JSON.parse(err.trim().split('\n').at(-1)!), {code: 'INTERRUPTED', exit: 143})
+  const {runs} = await ok(org.call('GET', `/orgs/${org.org}/imports/${run.importId}/runs`), 200)
+  t.is(runs.length, 1)
+})
+
+test.serial('a repeated import starts a run although a dry run of the import exists', async t => {
+  const allowRows = (approvalAbove: number | null) => ok(org.call('PATCH', `/orgs/${org.org}/config/settings`, {approvalAbove}), 200)
+  const args = ['import', home.put('approved.csv', accountRows(3, 'D-')), '-t', 'Companies', '--watch', '--json']
+  await allowRows(1)
+  const refused = await home.run(args)
+  t.is(refused.code, 7, refused.err)
+  const {import: id} = JSON.parse(refused.out.split('\n')[0]!)
+  t.is((await home.run(['run', id, '--dry-run', '--watch'])).code, 0)
+  await allowRows(null)
+  const again = await home.run(args)
+  t.is(again.code, 0, again.err)
+  t.like(endOf(again.out).run, {importId: id, dryRun: false, counts: {Accounts: {created: 3}}})
+})
+
 test.serial('a watch whose connection breaks reconnects and reports the end of the run', async t => {
   house.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, action: 'hold'})
   const path = home.put('cut.csv', accountRows(10, 'W-'))

@@ -1,6 +1,7 @@
 import {existsSync, mkdirSync, readFileSync, writeFileSync} from 'node:fs'
 import {dirname, join} from 'node:path'
 import test from 'ava'
+import {hashOf} from '../../api/clients/cli/config-files.ts'
 import {openHome} from '../support/cli-process.ts'
 import {ok, openOrg} from '../support/importing.ts'
 import {leadsTemplate, makeTemplate, openTemplates} from '../support/templates.ts'
@@ -123,6 +124,17 @@ test('a pull takes remote changes and keeps local ones, and a push deletes remov
   const elsewhere = await (await open()).run(['config', 'push', join(home.here, 'crm')])
   t.is(elsewhere.code, 4)
   t.regex(elsewhere.err, /holds the configuration of org_\w+ on /)
+})
+
+test('a push with --prune keeps a template whose file was only renamed', async t => {
+  const {run, call, org} = await open()
+  await run(['config', 'pull', 'crm'])
+  const other = `crm/templates/leads-marz-${hashOf('Leads: März').slice(0, 8)}.json`
+  await run(['-c', `mv crm/templates/leads-marz.json ${other}`], {command: ['bash']})
+  const pushed = await run(['config', 'push', 'crm', '--prune', '--json'])
+  t.is(pushed.code, 0, pushed.err)
+  t.deepEqual(JSON.parse(pushed.out).removed, [])
+  t.like((await ok(call('GET', `/orgs/${org}/templates`), 200)).templates, [{name: 'Leads: März'}])
 })
 
 test('a push lists skipped published libraries and exits with 8, and lists names that the CRM does not have', async t => {

@@ -10,6 +10,7 @@ import {startTestStack} from '../../api/clients/cli/import-tests/stack.ts'
 import {readSuites} from '../../api/clients/cli/import-tests/suite.ts'
 import {openHome} from '../support/cli-process.ts'
 import {endAfterTests} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
 
 const examples = fileURLToPath(new URL('../../examples', import.meta.url))
 const folder = join(examples, 'import-tests')
@@ -141,6 +142,52 @@ test.serial('a failed case is exit code 2, with its differences as lines and as 
     {module: 'Leads', field: 'Company', row: null, message: '"Diaz Studio" instead of "Other Studio" in "Rosa"'},
   ])
   t.regex(readFileSync(join(home.here, 'results.xml'), 'utf8'), /<failure message="2 created instead of 3">/)
+})
+
+/** Copies the example that asks a question, changed so in each case. Returns the home. */
+const openQuestions = (...cases: [replaced: string, by: string][][]) => {
+  const home = openHome()
+  cpSync(folder, join(home.here, 'crm'), {recursive: true})
+  for (const other of ['companies', 'leads', 'nameless']) writeFileSync(join(home.here, `crm/tests/${other}.yaml`), '')
+  const at = join(home.here, 'crm/tests/contacts.yaml')
+  const [, asking] = readFileSync(at, 'utf8').split('\n\n')
+  const changed = cases.map(changes => changes.reduce((text, [replaced, by]) => text.replace(replaced, by), asking!))
+  writeFileSync(at, changed.join('\n'))
+  return home
+}
+
+test.serial('an answer that fits no question or no candidate is a difference', async t => {
+  const answer = '{row: 1, record: {Last_Name: Hobbs-Lane}}'
+  const home = openQuestions([[answer, '{row: 25, choice: create}']], [[answer, '{row: 1, record: {Last_Name: Nobody}}']])
+  const {code, out} = await home.run(['test', 'crm', '--json'], {seconds: 200})
+  t.is(code, 2, out)
+  t.deepEqual(
+    JSON.parse(out).cases.map(({differences}: any) => differences),
+    [
+      [{module: null, field: null, row: 25, message: 'no such question has this row among its first 20 rows'}],
+      [{module: null, field: null, row: 1, message: 'no candidate has {"Last_Name":"Nobody"}'}],
+    ],
+  )
+})
+
+test.serial('records are compared in the pairs that match, in any order', async t => {
+  const [both, one, other] = ['{Last_Name: Hobbs, First_Name: A.}', '{First_Name: A.}', '{First_Name: Ada}']
+  const ada = '{Last_Name: Hobbs, First_Name: Ada, Account_Name: Harbour Freight Ltd}'
+  const loose: [string, string] = [both, '{Last_Name: Hobbs}']
+  const home = openQuestions([loose, [ada, one]], [loose, [ada, other]])
+  const {code, out} = await home.run(['test', 'crm', '--json'], {seconds: 200})
+  t.is(code, 0, out)
+})
+
+test.serial('a signal during the cases ends with its exit code', async t => {
+  const failing: [string, string] = ['created: 1', 'created: 9']
+  const home = openQuestions(...Array.from({length: 20}, () => [failing]))
+  const testing = home.start(['test', 'crm'], {seconds: 200})
+  await until(testing.err, text => text.includes('Failed:'))
+  testing.child.kill('SIGTERM')
+  const {code, err} = await testing.ended
+  t.is(code, 143, err)
+  t.regex(err, /Error: Interrupted/)
 })
 
 test('a folder without a discovery or without cases is refused with what to do', async t => {

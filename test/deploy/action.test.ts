@@ -125,5 +125,7 @@ test('the action passes every input as a variable, and no script holds one', t =
     name => name.startsWith('LADING_') && name !== 'LADING_URL' && name !== 'LADING_TOKEN',
   )
   const script = readText('deploy/action/run.sh')
+  const unguarded = script.replaceAll(/\$\{arguments\[@\]\+"\$\{arguments\[@\]\}"\}|^#.*$/gm, '')
+  t.false(unguarded.includes('arguments[@]'), 'Bash 3.2 of macOS refuses an empty array')
   for (const name of variables) t.true(script.includes(`$${name}`) || script.includes(`\${${name}`), name)
 })

@@ -3,8 +3,8 @@ import type {AddressInfo} from 'node:net'
 
 export type Received = {path: string; headers: Record<string, string>; body: string}
 
-/** The answer of a path: a status with headers and body, or no answer (`hang`). The default is 204. */
-export type Behaviour = {status: number; headers?: Record<string, string>; body?: string} | 'hang'
+/** The answer of a path: a status with headers and body, or no answer (`hang`). The default is 204. The answer is sent when `after` resolves. */
+export type Behaviour = {status: number; headers?: Record<string, string>; body?: string; after?: Promise<void>} | 'hang'
 
 /** Starts a webhook receiver on the loopback interface, with a path per endpoint. It uses no code of the service. */
 export const startReceiver = async () => {
@@ -18,6 +18,7 @@ export const startReceiver = async () => {
     journal.push({path, headers: incoming.headers as Record<string, string>, body: Buffer.concat(chunks).toString('utf8')})
     const answer = behaviours.get(path) ?? {status: 204}
     if (answer === 'hang') return
+    await answer.after
     outgoing.writeHead(answer.status, answer.headers).end(answer.body)
   }
 

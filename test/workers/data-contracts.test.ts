@@ -1,4 +1,5 @@
 import test, {type ExecutionContext} from 'ava'
+import {deleteOldFirings} from '../../sql/retention.ts'
 import {accountRows, type Org, ok, openOrg} from '../support/importing.ts'
 import {type FileHost, fire, listFirings, makeSchedule, noticesOf, startFileHost, untilOver} from '../support/schedules.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
@@ -179,7 +180,7 @@ test.serial('a contract is adapted to all that a held file breaks, not only to i
   t.like(await fire(org, path), {outcome: 'done'})
 })
 
-test.serial('a discarded file is deleted and not checked again until its contract changes', async t => {
+test.serial('a discarded file is deleted and not checked again until its contract changes, even after the history window', async t => {
   const {path, template} = await make(source([{name: 'city', values: ['Rome']}]))
   host.serve('name,number,city\nA,v1,Oslo\n')
   const held = await fire(org, path)
@@ -188,6 +189,9 @@ test.serial('a discarded file is deleted and not checked again until its contrac
   t.is(await createdBy(held.importId), 404)
   t.like((await decide(path, held, 'accept')).body, {code: 'FILE_NOT_HELD'})
   t.like(await fire(org, path), {outcome: 'unchanged', importId: null, reason: {code: 'DISCARDED'}})
+  await house.hot.query(`update firings set ended_at = ended_at - interval '31 days' where schedule_id = $1`, [idOf(path)])
+  t.is(await deleteOldFirings(house.db, {org: org.org, days: 30, limit: 100}), 1)
+  t.like(await fire(org, path), {outcome: 'unchanged', reason: {code: 'DISCARDED'}})
   await ok(org.call('PUT', `${template}/contract`, source([{name: 'city', values: ['Rome', 'Oslo']}])), 200)
   t.like(await fire(org, path), {outcome: 'done', counts: {rowsWritten: 1}})
 })

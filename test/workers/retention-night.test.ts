@@ -159,6 +159,13 @@ test('the nightly purge also deletes old firings, job owners, discoveries and sl
     from generate_series(0, 9) n`,
     [org.org],
   )
+  // A person discarded one file twice and another file once.
+  await here.hot.query(
+    `insert into firings (id, schedule_id, org_id, due_at, by, state, outcome, ended_at, decision, sha256)
+    select 'fir_discarded_' || n, 'sch_1', $1, now, 'clock', 'ended', 'drifted', now, 'discarded', sha256
+    from (values (1, 'one'::bytea), (2, 'one'), (3, 'other')) v (n, sha256), lateral (select lading_now() - make_interval(hours => n) as now) t`,
+    [org.org],
+  )
   await here.hot.query(
     `with j as (insert into jobs (id, org_id, queue) values (gen_random_uuid(), $1, 'run.import') returning id)
     insert into runs (id, org_id, declared_rows, state, job_id) select 'run_long', $1, 1, 'paused', id from j`,
@@ -171,8 +178,10 @@ test('the nightly purge also deletes old firings, job owners, discoveries and sl
   await here.hot.query(`insert into crm_budgets (dc, crm_org_id, total, cap) values ('eu', 'nobody', 5, 5)`)
   await here.ahead('34 days 12 hours')
   await night()
-  t.deepEqual(await countAll(here, ['firings', 'jobs']), {firings: 5, jobs: 1}, 'the job of a run under way is asked for still')
+  t.deepEqual(await countAll(here, ['firings', 'jobs']), {firings: 7, jobs: 1}, 'the job of a run under way is asked for still')
+  const discarded = await here.hot.query("select id from firings where decision = 'discarded' order by id")
+  t.deepEqual(discarded.rows, [{id: 'fir_discarded_2'}, {id: 'fir_discarded_3'}])
   t.deepEqual(await discoveries(), unnamed.slice(2))
   t.false((await here.hot.query('select dc from crm_budgets')).rows.some(({dc}) => dc === 'eu'))
-  t.like((await nights())[0].counts, {firings: 5})
+  t.like((await nights())[0].counts, {firings: 6})
 })

@@ -3,6 +3,7 @@ import test, {type ExecutionContext} from 'ava'
 import {ours} from '../../workers/retention/objects.ts'
 import {accountRows, accounts, type Org, ok, prepareImport, readLog, runImport, untilEnded} from '../support/importing.ts'
 import {archived, countAll, keysOf, openLasting, openRetaining, refusal, setWindow} from '../support/retention.ts'
+import {applyPlan, makePlan} from '../support/sealed-plans.ts'
 
 /** Asserts that every request for the content of an expired import or its runs is refused with 410. */
 const assertGone = async (
@@ -179,6 +180,28 @@ test('a run that has not ended keeps its import, however long it takes', async t
   await here.ahead('180 days')
   await night()
   t.is((await countAll(here)).chain_rows, 5, 'a dry run reads what became of them')
+})
+
+test('a run keeps its records while a run that undoes it or applies its plan is in progress', async t => {
+  const {here, org, night} = await openRetaining(t)
+  const {path, run} = await runImport(org, {csv: accountRows(5), flow: accounts})
+  const {run: undo} = await ok(org.call('POST', `${path}/runs/${run.id}/undo`, {dryRun: true}), 202)
+  await untilEnded(org.call, `${path}/runs/${undo.id}`)
+  const {run: dry} = await makePlan(org, path)
+  const {id: applied} = await applyPlan(org.call, path, dry.id)
+  await archived(here)
+  await here.hot.query(`update runs set state = 'paused', ended_at = null where id = any($1)`, [[undo.id, applied]])
+  const readStatuses = async () => {
+    const answers = [run, dry].map(({id}) => org.call('GET', `${path}/runs/${id}/records`))
+    return (await Promise.all(answers)).map(({status}) => status)
+  }
+  await here.ahead('40 days')
+  await night()
+  t.deepEqual(await readStatuses(), [200, 200])
+  await here.hot.query(`update runs set state = 'ended', ended_at = lading_now() where state = 'paused'`)
+  await here.ahead('41 days')
+  await night()
+  t.deepEqual(await readStatuses(), [410, 410])
 })
 
 test('each org is purged by the retention window of its own plan', async t => {

@@ -126,6 +126,26 @@ test('an endpoint that answers 410 is switched off at once, and the administrato
   t.true(receiver.at('/gone').length <= before + 2)
 })
 
+test("an answer from an endpoint's earlier URL neither switches the endpoint off nor delays it", async t => {
+  const org = await openNoticing(house)
+  const {webhook} = await org.addEndpoint(receiver.url('/earlier'))
+  const of = `/orgs/${org.org}/webhooks/${webhook.id}`
+  const [{promise: changed, resolve}, answers] = [Promise.withResolvers<void>(), {status: 410, headers: {'retry-after': '7200'}}]
+  receiver.behave('/earlier', {...answers, after: changed})
+  await org.say()
+  await until(
+    () => receiver.at('/earlier').length,
+    posts => posts === 1,
+  )
+  await ok(org.call('PATCH', of, {url: receiver.url('/later-url')}), 200)
+  resolve()
+  await untilDeliveries(org, ([one]) => one?.status === 410)
+  t.like(await ok(org.call('GET', of), 200), {webhook: {enabled: true, disabledReason: null, failingSince: null}})
+  await org.say()
+  await untilDeliveries(org, all => all[1]?.state === 'delivered')
+  t.is(receiver.at('/later-url').length, 1)
+})
+
 test('an endpoint is switched off after five days of failures only, and not after a success among them', async t => {
   const [dead, poorly] = [await openNoticing(house), await openNoticing(house)]
   const endpoint = (await dead.addEndpoint(receiver.url('/dead'))).webhook.id

@@ -47,13 +47,15 @@ const attempt = async ({config, log}: WorkerDeps, outbound: Outbound, posting: C
   }
 }
 
-const note = async (tx: Tx, {id, attempt, org, endpoint}: ClaimedPost, {status, error, answer, retryAfterSeconds}: PostResult) => {
+const note = async (tx: Tx, posting: ClaimedPost, {status, error, answer, retryAfterSeconds}: PostResult) => {
+  const {id, attempt, org, endpoint, endpointKind: kind, url} = posting
   // Every change of an endpoint locks the endpoint first, so that two transactions cannot deadlock.
   const restSeconds = restAfter(status, retryAfterSeconds)
-  const dead = await freeEndpoint(tx, {id: endpoint, failed: error !== null, restSeconds, days: deadDays})
+  const dead = await freeEndpoint(tx, {id: endpoint, url, kind, failed: error !== null, restSeconds, days: deadDays})
   const tried = {id, attempt, status, error, answer}
   if (error === null) await markDelivered(tx, tried)
   else await markFailed(tx, {...tried, inSeconds: waitAfter('post', attempt, retryAfterSeconds)})
+  if (dead === null) return
   if (status === 410) await disable(tx, {org, endpoint, code: 'gone'})
   else if (dead && attempt >= deadAttempts) await disable(tx, {org, endpoint, code: 'failing'})
 }

@@ -119,6 +119,14 @@ const templateIn = (files: Files, path: string): Json => {
   )
 }
 
+/** Whether the deleted file of a template was only renamed. A template can have two file names. */
+export const isRenamed = (path: string, {here, there}: {here: Files; there: Files}): boolean => {
+  const isTemplate = (one: string) => one.startsWith('templates/')
+  if (!isTemplate(path) || here.has(path) || !there.has(path)) return false
+  const {name} = jsonIn(there, path)
+  return [...here.keys()].some(other => isTemplate(other) && jsonIn(here, other)?.name === name)
+}
+
 /** Hashes by path, as of the last pull or push. */
 export type Base = Record<string, string>
 export type Merge = {take: string[]; drop: string[]; keep: string[]; conflicts: string[]}

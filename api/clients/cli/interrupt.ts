@@ -2,13 +2,11 @@ import {EXIT} from './exit-codes.ts'
 import {Failure} from './failure.ts'
 
 /** The abort reason after a process signal. `exit` is the exit code that shells expect. */
-export class Interrupted extends Error {
+export class Interrupted extends Failure {
   override name = 'Interrupted'
-  readonly exit: number
 
   constructor(exit: number) {
-    super('Interrupted')
-    this.exit = exit
+    super('Interrupted', {exit, code: 'INTERRUPTED', next: 'Run the same command again'})
   }
 }
 

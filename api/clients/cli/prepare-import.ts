@@ -72,18 +72,18 @@ type InterruptedInput = {how: object; files: ImportPlan['files']; input: Prepare
 
 /**
  * Finds the interrupted import of the same command. The options --encoding and --accept-bad-bytes identify the command too, because they
- * change what a run reads. An import that was interrupted without these options is found too, unless a run of it has started.
+ * change what a run reads. An import that was interrupted without these options is found too, unless a run or dry run of it has started.
  */
 const findInterrupted = async (cli: Cli, session: Session, {how, files, input}: InterruptedInput) => {
-  const {encoding, acceptBadBytes, fresh} = input
+  const {encoding, acceptBadBytes, fresh, dryRun = false} = input
   const openFor = (text: object) =>
     openKept(cli.settings, {server: session.server, org: session.org, how: {...how, ...text}, files}, cli.out.warn)
   const kept = await openFor({encoding, acceptBadBytes})
-  const before = fresh ? null : await findBefore(session, await kept.read())
+  const before = fresh ? null : await findBefore(session, await kept.read(), dryRun)
   if (before || fresh || (encoding === undefined && !acceptBadBytes)) return {kept, before}
   const undecided = await openFor({})
-  const earlier = await findBefore(session, await undecided.read())
-  if (!earlier || earlier.run) return {kept, before: null}
+  const earlier = await findBefore(session, await undecided.read(), dryRun)
+  if (!earlier || earlier.hasRuns) return {kept, before: null}
   await undecided.forget()
   return {kept, before: earlier}
 }
@@ -99,15 +99,19 @@ const assertGoingOn = ({aborted, reason}: AbortSignal) => {
     throw interrupted(reason, 'Interrupted before the run started', 'The files are uploaded. Run the same command again to start the run')
 }
 
-/** Returns the import that an earlier command left, with its newest run. Null if there is none, or if the import expired or was deleted. */
-const findBefore = async (session: Session, kept: KeptImport | null) => {
+/**
+ * Returns the import that an earlier command left, with its newest run or dry run as asked. Leaves out undos. Null if there is no import, or
+ * if it expired or was deleted.
+ */
+const findBefore = async (session: Session, kept: KeptImport | null, dryRun: boolean) => {
   if (!kept) return null
   try {
     const at = session.path(`imports/${kept.import}`)
     const {import: found} = await session.client.get(at)
     if (found.state === 'expired') return null
-    const {runs} = await session.client.get(`${at}/runs`, {limit: 1})
-    return {kept, import: found, run: (runs[0] as Json) ?? null}
+    const {runs} = await session.client.get(`${at}/runs`, {limit: 200})
+    const run: Json = runs.find((one: Json) => one.dryRun === dryRun && !one.undoOf) ?? null
+    return {kept, import: found, run, hasRuns: runs.length > 0}
   } catch (error) {
     if (error instanceof ApiError && error.status === 404) return null
     throw error

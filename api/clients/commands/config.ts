@@ -1,6 +1,16 @@
 import type {Command} from 'commander'
 import {assertOrigin, type Origin, readFiles, readOrigin, writeFiles, writeOrigin} from '../cli/config-directory.ts'
-import {type Base, bundleOf, type Configuration, type Files, filesOf, hashOf, isOfRegistry, mergeFiles} from '../cli/config-files.ts'
+import {
+  type Base,
+  bundleOf,
+  type Configuration,
+  type Files,
+  filesOf,
+  hashOf,
+  isOfRegistry,
+  isRenamed,
+  mergeFiles,
+} from '../cli/config-files.ts'
 import {diffLines} from '../cli/diff.ts'
 import {discoveryFile, pullDiscovery} from '../cli/discovery-file.ts'
 import {EXIT} from '../cli/exit-codes.ts'
@@ -167,9 +177,9 @@ const push = async (cli: Cli, directory: string, prune: boolean) => {
   const here = await readFiles(directory)
   const {keep, conflicts} = mergeFiles({base: origin.files, here, there: there.files})
   assertTemplatesUntouched(conflicts)
-  const changed = [...keep, ...conflicts]
+  const changed = [...keep, ...conflicts].filter(path => !isRenamed(path, {here, there: there.files}))
   const removed = changed.filter(path => !here.has(path) && !isOfRegistry(path))
-  const bundle = stateVerify(bundleOf(here, {registry: changed.some(isOfRegistry), wanted: new Set(changed)}), there)
+  const bundle = stateRemoved(bundleOf(here, {registry: changed.some(isOfRegistry), wanted: new Set(changed)}), there)
   if (Object.keys(bundle).length === 0 && !(prune && removed.length)) return sayNothing(cli.out, removed)
   const {body} = await session.client.call('POST', session.path('config/bundle'), {body: bundle, headers: {'if-match': origin.etag}})
   for (const warning of body.warnings) cli.out.warn(clean(warning))
@@ -188,11 +198,15 @@ const push = async (cli: Cli, directory: string, prune: boolean) => {
   if (skippedLibraries.length > 0) cli.exit(EXIT.different)
 }
 
-/** Adds `verify: off` to templates whose file no longer has `verify`, because the server keeps a setting that a request leaves out. */
-const stateVerify = (bundle: Json, {configuration}: There): Json => {
-  const verified = new Set(configuration.templates.filter(({verify}) => verify).map(({name}) => name))
+/**
+ * Adds `verify: off` and an empty contract to templates whose file no longer has `verify` or `contract`, because the server keeps what a
+ * request leaves out.
+ */
+const stateRemoved = (bundle: Json, {configuration}: There): Json => {
   if (!bundle.templates) return bundle
-  return {...bundle, templates: bundle.templates.map((one: Json) => (verified.has(one.name) ? {verify: 'off', ...one} : one))}
+  const before = new Map(configuration.templates.map(({name, verify, contract}) => [name, {verify, contract}]))
+  const removedOf = ({verify, contract}: Json) => ({...(verify && {verify: 'off'}), ...(contract && {contract: {sources: []}})})
+  return {...bundle, templates: bundle.templates.map((one: Json) => ({...removedOf(before.get(one.name) ?? {}), ...one}))}
 }
 
 /**

@@ -48,7 +48,7 @@ const planFiles = async (cli: Cli, files: string[], options: PlanOptions) => {
   const {importId, run: before, forget} = await prepareImport(cli, session, input)
   const {rows, route, exitCode, failOn = 'refused'} = options
   const start = {dryRun: true, ...(rows && {rows}), ...(route && {match: route})}
-  const run = before?.dryRun ? before : await startRun(session, importId, start)
+  const run = before ?? (await startRun(session, importId, start))
   cli.out.event({event: 'run', import: importId, run}, `Dry run ${run.id} of ${importId}`)
   const ended = await awaitEnd(cli, session, run)
   if (ended.stop) cli.out.warn('No plan was sealed, because the dry run stopped before the last row')

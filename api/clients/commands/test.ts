@@ -5,7 +5,7 @@ import {badFile} from '../cli/failure.ts'
 import {lineOf} from '../cli/import-tests/difference.ts'
 import {junitOf} from '../cli/import-tests/junit.ts'
 import {type CaseResult, runSuite} from '../cli/import-tests/run-suite.ts'
-import {startTestStack} from '../cli/import-tests/stack.ts'
+import {startTestStack, type TestStack} from '../cli/import-tests/stack.ts'
 import {readSuites} from '../cli/import-tests/suite.ts'
 import {plural} from '../cli/phrases.ts'
 import type {Cli} from '../cli/session.ts'
@@ -26,20 +26,26 @@ export default (cli: Cli, program: Command) => {
 const runTests = async (cli: Cli, directory: string, junit: string | undefined) => {
   const {out} = cli
   const suites = await readSuites(directory)
-  const stack = await startTestStack(cli.settings.stateDirectory, cli.interrupt())
+  const signal = cli.interrupt()
   const results: CaseResult[] = []
+  let stack: TestStack | undefined
   try {
+    stack = await startTestStack(cli.settings.stateDirectory, signal)
     for (const suite of suites)
       for await (const result of runSuite(stack, suite)) {
+        if (signal.aborted) break
         results.push(result)
         if (!result.passed)
           out.note(
             [`${out.style('red', 'Failed:', out.err)} ${result.name}`, ...result.differences.map(one => `  ${lineOf(one)}`)].join('\n'),
           )
       }
+  } catch (error) {
+    if (!signal.aborted) throw error
   } finally {
-    await stack.stop()
+    await stack?.stop()
   }
+  if (signal.aborted) throw signal.reason
   if (junit !== undefined)
     await writeFile(junit, junitOf(results)).catch(error => {
       throw badFile(`Could not write ${junit}: ${error.message}`)

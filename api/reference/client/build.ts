@@ -12,10 +12,11 @@ const root = fileURLToPath(new URL('../../..', import.meta.url))
 const clients = join(root, 'api', 'clients')
 /** The modules of `api/clients` in the package, besides the folder `client`. The command line and the widget use them too. */
 const sources = ['http.ts', 'retry.ts', 'pause.ts', 'event-stream.ts', 'follow-run.ts', 'send-file.ts']
+/** `lib` has what Node 20 has, so that a newer function does not compile. */
 const compilerOptions = {
   target: 'es2022',
   module: 'nodenext',
-  lib: ['es2024', 'dom', 'dom.iterable', 'esnext.array', 'esnext.collection'],
+  lib: ['es2023', 'dom', 'dom.iterable'],
   types: [],
   strict: true,
   skipLibCheck: true,
@@ -58,7 +59,7 @@ const manifest = (version: string) => ({
   description: 'Client for the API of Lading, generated from its OpenAPI document',
   license: 'Apache-2.0',
   type: 'module',
-  engines: {node: '>=20'},
+  engines: {node: '>=20.3'},
   sideEffects: false,
   exports: {'.': {types: './index.d.ts', default: './index.js'}},
 })

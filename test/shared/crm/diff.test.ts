@@ -74,6 +74,17 @@ test('changes of the module itself are listed', t => {
   ])
 })
 
+test('a field that loses its default and a recreated module are changes', t => {
+  const old = module('A', [field('Stage', {required: true, hasDefault: true})])
+  const now = module('A', [field('Stage', {required: true})], {id: '2', kind: 'default'})
+  const [change] = diffModules({id: 'dis_1', modules: [old]}, [now]).changed
+  t.deepEqual(change!.fields.changed, [{field: 'Stage', changes: [{what: 'hasDefault', before: true, after: null}]}])
+  t.deepEqual(
+    change!.changes.map(({what}) => what),
+    ['id', 'kind'],
+  )
+})
+
 test('a field that queries can no longer compare and an option no longer used are changes', t => {
   const old = module('A', [field('Key'), field('Kind', {type: 'picklist', picklist: options('a')})])
   const now = module('A', [

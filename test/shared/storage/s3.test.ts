@@ -109,8 +109,9 @@ const uploadOf = (hours: number, key = 'org_1/imp_1/src_1') => ({
 test('multipart uploads older than a day are aborted, and younger ones and those of other programs kept', async t => {
   const {storage, s3} = await open(t)
   s3.uploads.set('old', uploadOf(25)).set('young', uploadOf(23)).set('run', uploadOf(25, 'org_1/runs/run_1/0-1.ndjson.gz'))
+  s3.uploads.set('fetch', uploadOf(25, 'org_1/test-fetches/sch_1'))
   s3.uploads.set('foreign', uploadOf(25, 'backups/database.tar')).set('similar', uploadOf(25, 'org_chart/poster.png'))
-  t.is(await storage.sweepTemporary(), 2)
+  t.is(await storage.sweepTemporary(), 3)
   t.deepEqual([...s3.uploads.keys()], ['young', 'foreign', 'similar'])
 })
 

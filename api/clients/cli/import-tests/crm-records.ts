@@ -55,11 +55,13 @@ export const compareRecords = async ({crm, key, modules}: CrmOrg, expected: Case
   return differences
 }
 
-/** Pairs each expected record with the most similar unpaired record. Reports differing fields and unpaired records. */
+/** Pairs each other expected record with the most similar unpaired record. Reports differing fields and unpaired records. */
 const compareModule = (module: string, wanted: Json[], found: Json[]): Difference[] => {
-  const left = new Set(found)
+  const equal = pairEqual(wanted, found)
+  const matched = new Set(equal.values())
+  const left = new Set(found.filter(record => !equal.has(record)))
   const differences: Difference[] = []
-  for (const record of wanted) {
+  for (const record of wanted.filter((_, at) => !matched.has(at))) {
     const [best] = [...left].toSorted((one, other) => likeness(record, other) - likeness(record, one))
     if (!best || likeness(record, best) === 0) {
       differences.push(differ(`a record is missing: ${show(record)}`, {module}))
@@ -72,6 +74,22 @@ const compareModule = (module: string, wanted: Json[], found: Json[]): Differenc
   }
   for (const record of left) differences.push(differ(`an unexpected record: ${show(written(record))}`, {module}))
   return differences
+}
+
+/** Pairs as many expected records as possible with a record that has all their fields. Returns the position of the expected record by record. */
+const pairEqual = (wanted: Json[], found: Json[]): Map<Json, number> => {
+  const pairs = new Map<Json, number>()
+  // An expected record may take a record whose own expected record finds another one.
+  const pair = (at: number, tried: Set<Json>): boolean =>
+    found.some(other => {
+      if (tried.has(other) || likeness(wanted[at], other) < Object.keys(wanted[at]).length) return false
+      tried.add(other)
+      if (pairs.has(other) && !pair(pairs.get(other)!, tried)) return false
+      pairs.set(other, at)
+      return true
+    })
+  for (const at of wanted.keys()) pair(at, new Set())
+  return pairs
 }
 
 const likeness = (wanted: Json, found: Json) => Object.entries(wanted).filter(([field, value]) => isSame(value, found[field])).length

@@ -6,7 +6,7 @@ import {badFile} from '../failure.ts'
 import type {Session} from '../session.ts'
 import type {CaseAnswer, ImportCase} from './case.ts'
 import {type CrmOrg, compareRecords, writeRecords} from './crm-records.ts'
-import {type Difference, differ, orDifferences} from './difference.ts'
+import {type Difference, differ, orDifferences, show} from './difference.ts'
 import {chainCounts, chainRows, compareCounts, compareRows, readRows} from './outcomes.ts'
 
 /**
@@ -18,6 +18,9 @@ export type CaseSetting = {
   templates: Map<string, Json>
   crmOf(connectorId: string | null): CrmOrg & {connectorId: string}
 }
+
+/** The API names only the first 20 rows of a question. */
+const noQuestion = 'no such question has this row among its first 20 rows'
 
 /** The longest duration of a run, in ms. A longer run fails its case. */
 const longestRunMs = 60_000
@@ -32,7 +35,8 @@ export const runCase = (setting: CaseSetting, one: ImportCase): Promise<Differen
     const {importId, slots} = await createImport(setting.session, one, {template, connectorId: crm.connectorId})
     const runs = [await runImport(setting.session, importId, {})]
     if (one.answers.length > 0) {
-      await answerQuestions(setting.session, runs[0]!, one.answers)
+      const unanswered = await answerQuestions(setting.session, runs[0]!, one.answers)
+      if (unanswered.length > 0) return unanswered
       runs.push(await runImport(setting.session, importId, {retryOf: runs[0]!.id}))
     }
     return [
@@ -82,21 +86,29 @@ const runImport = async ({client, path}: Session, importId: string, body: object
   return (await client.get(at)).run
 }
 
-const answerQuestions = async ({client, path}: Session, run: Json, given: readonly CaseAnswer[]) => {
+/** Answers the questions of a run. Returns a difference for each answer that fits no question or no candidate, and then sends nothing. */
+const answerQuestions = async ({client, path}: Session, run: Json, given: readonly CaseAnswer[]): Promise<Difference[]> => {
   const at = path(`imports/${run.importId}/runs/${run.id}/questions`)
   const questions: Json[] = await Array.fromAsync(readPages(client, at, 'questions', {limit: 50}))
   const single = given.filter(({row}) => row !== undefined)
+  const differences: Difference[] = []
   const answers = single.flatMap(({row, field, kind, choice, record}) => {
     const asked = questions.filter(
       one => one.rowNumbers.includes(row) && (field === undefined || one.field === field) && (kind === undefined || one.kind === kind),
     )
-    return asked.map(({key, candidates}) => {
-      const chosen = record && candidates.find((one: Json) => Object.entries(record).every(([name, value]) => one[name] === value))
-      return {key, ...(chosen ? {recordId: chosen.id} : {choice: choice ?? 'skip'})}
+    const find = ({candidates}: Json) =>
+      record && candidates.find((one: Json) => Object.entries(record).every(([name, value]) => one[name] === value))
+    const place = {row: row!, field: field ?? null}
+    if (asked.length === 0) differences.push(differ(noQuestion, place))
+    else if (record && !asked.some(find)) differences.push(differ(`no candidate has ${show(record)}`, place))
+    return asked.map(question => {
+      const chosen = find(question)
+      return {key: question.key, ...(chosen ? {recordId: chosen.id} : {choice: choice ?? 'skip'})}
     })
   })
   const rules = given
     .filter(({row}) => row === undefined)
     .map(({flow, kind, field, choice}) => ({flowId: flow, ...(kind && {kind}), ...(field && {field}), choice}))
-  if (answers.length + rules.length > 0) await client.post(at, {answers, rules})
+  if (differences.length === 0 && answers.length + rules.length > 0) await client.post(at, {answers, rules})
+  return differences
 }
