@@ -38,7 +38,7 @@ export const holdParents = (
 
 type ParentsRef = {holder: Holder; parents: string[]}
 
-/** Keeps the parents of an unanswered call reserved for `seconds`. */
+/** Marks the parents of an unanswered call as `lost`, and keeps them reserved for `seconds`. */
 export const loseParents = (db: Db, {holder, parents, seconds}: ParentsRef & {seconds: number}) =>
   db.query(sql.type(Empty)`
     update replacements set lost = true, until = lading_now() + make_interval(secs => ${seconds})

@@ -90,8 +90,8 @@ export const setMonth = (tx: Tx, {id, month: of}: {id: string; month: string}) =
 type EndedTopup = {id: string; state: 'succeeded' | 'declined' | 'failed'; intent?: string | null; paidIn?: string | null}
 
 /**
- * Ends an attempt. Returns false if the attempt has ended already. Only `succeeded` also replaces an earlier end, because the provider charged after
- * all. `paidIn`: the month of the charge. It replaces an earlier month of the attempt.
+ * Ends an attempt. Returns false if the attempt has ended already. Exception: `succeeded` replaces `declined` or `failed`, because the provider
+ * charged after all. `paidIn`: the month of the charge. It is stored if it is later than the attempt's month.
  */
 export const endAttempt = async (tx: Tx, {id, state, intent = null, paidIn = null}: EndedTopup) => {
   const {rowCount} = await tx.query(sql.type(Empty)`

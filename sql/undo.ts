@@ -105,7 +105,7 @@ export const listWrittenPlaces = (db: Db, {chain, rows, ofAnyRecord}: WrittenQue
     where exists (select from chain_rows where chain_no = ${chain} and module_no = r.module and row_key = r.key and (${ofAnyRecord} or record_id = r.record))
       or exists (select from unsettled where chain_no = ${chain} and module_no = r.module and row_key = r.key)`)
 
-/** Lists the records of these rows, with the time at which the CRM last wrote each for one of these rows. */
+/** Lists the records that these rows wrote, each with the stored time of its last write. Records without a stored time are left out. */
 export const listWrittenAt = (db: Db, {chain, rows}: {chain: number; rows: readonly {module: number; key: string}[]}) =>
   db.any(sql.type(z.object({recordId: z.string(), writtenAt: z.string()}))`
     select record_id as "recordId", max(written_at) as "writtenAt"

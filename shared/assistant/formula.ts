@@ -28,7 +28,7 @@ type Question = PlacedQuestion & {
   module: string
   field: string
   question: string
-  /** The column whose cell is `value`. */
+  /** The source column. In the expression, `value` is the cell of this column. Null: no source column. */
   source: string | null
   columns: Columns
   rows: readonly Record<string, string>[]
@@ -36,8 +36,8 @@ type Question = PlacedQuestion & {
 }
 
 /**
- * `expression` is null if the model answered that no expression is possible. `attempts` is the number of model calls. If the model gives up after a
- * partly working expression, `attempts` is the number of calls up to that expression. `turn` is null if no turn is stored.
+ * `expression` is null if the model answered that no expression is possible. `attempts` is the number of model calls. If the model later answers that
+ * none is possible, the best earlier expression is returned. `attempts` then counts the calls up to it. `turn` is null if no turn is stored.
  */
 export type Formula = FormulaAttempt & {
   samples: SentSamples

@@ -5,8 +5,9 @@ import {OTHER, shapeOf} from './shape.ts'
 type Row = Record<string, string>
 
 /**
- * Returns rows that may be sent, with the masked column names as keys. A cell of a personal column is sent as its shape, or as `other` if
- * `out.columns` does not show the shape. In other cells, `out` redacts or masks personal values. The policy `deny` sends no rows.
+ * Returns rows that may be sent, with the masked column names as keys. A filled cell of a personal column is sent as its shape. If the column's
+ * samples lack that shape, it is sent as `other`, because a rare shape could identify the value. In the cells of other columns, `out` redacts or
+ * masks personal values. The policy `deny` sends no rows.
  */
 export const outgoingRows = (rows: readonly Row[], judged: readonly SampledColumn[], out: OutputMask): Row[] => {
   if (out.policy === 'deny') return []

@@ -7,9 +7,9 @@ import {type Interval, idOf, isoOf, type Pending} from './subscription.ts'
 export type Money = {amount: number; currency: string}
 
 /**
- * `change`: also `now` if a pending change is cancelled, which costs nothing. `effectiveAt`: when the change takes effect. `replaces`: the pending
- * change that this change cancels. `due`: what is charged now, including `tax`. `next`: the next charge and its time, before discounts and tax; null
- * if the plan ends or the charge is unknown.
+ * `change`: when the change applies. The withdrawal of a pending change is also `now`, and costs nothing; `cancel` ends the plan. `effectiveAt`: when
+ * the change takes effect. `replaces`: the pending change that this change cancels. `due`: what is charged now, including `tax`. `next`: the next
+ * charge and its time, before discounts and tax; null if the plan ends or the charge is unknown.
  */
 export type PlanChangeAnswer = {
   change: 'now' | 'at_renewal' | 'cancel'

@@ -109,7 +109,7 @@ const lineOf = ({description, amount, period, parent, taxes}: Stripe.InvoiceLine
   proration: parent?.subscription_item_details?.proration ?? parent?.invoice_item_details?.proration ?? false,
 })
 
-/** Returns the values in which a later change must equal its preview. */
+/** Returns the values of a preview that must still be the same when the change is made. */
 const shownOf = ({kind, target, terms, at, price}: Proposal & {price: PricedChange}): Omit<ShownPreview, 'org' | 'person'> => ({
   subscription: terms.found.id,
   fingerprint: terms.fingerprint,

@@ -20,7 +20,7 @@ type CrmRequest = Pick<
   large?: boolean
   /** The API credits that the call costs. Default 1. */
   credits?: number
-  /** Stores the remaining credits in the answer immediately, even if others were stored less than ten seconds ago. */
+  /** Stores the remaining credits, which the answer states, at once. Without this option, they are stored at most every ten seconds. */
   exact?: boolean
   /** While the quota is exhausted, the call is sent only if it is the probe call. */
   onlyAsProbe?: boolean

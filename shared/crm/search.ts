@@ -27,7 +27,7 @@ export const searchWord = async (
   ) as CrmRecord[]
 }
 
-/** Reads all records that the CRM's search calls equal, at most 2,000. */
+/** Reads the records, at most 2,000, whose field the CRM's search finds equal to the value. */
 export const searchValue = async (
   sendCrmRequest: SendCrmRequest,
   {module, field, value}: {module: string; field: string; value: string},

@@ -34,7 +34,7 @@ export const openRuntime = async ({began, isOver, scripts}: Host) => {
   const {driver, helpers} = openDriver(context, inside, {began, scripts})
   inside.keep()
 
-  /** Sets the program for later transfers. Returns the expressions that the parser accepted but QuickJS does not compile. */
+  /** Sets the program that later calls of `run` execute. Returns the expressions that the parser accepted but QuickJS does not compile. */
   const define = (program: SandboxProgram): RefusedProgram[] => {
     inside.call(driver.forget)
     const given = program.context === undefined ? context.undefined : inside.call(driver.data, inside.text(program.context))

@@ -7,7 +7,9 @@ import type {FoundRun} from './find.ts'
 import {readRun} from './names.ts'
 
 const everyMs = 1_000
-/** The first pause between two reads, in ms. The pause doubles up to `everyMs`, so that clients see the result of a short run at once. */
+/**
+ * The first pause between two reads, in ms. It is short, so that clients see the end of a short run early. Each pause doubles, up to `everyMs`.
+ */
 const firstMs = 100
 /** The number of failed reads in a row, one per second, after which the streams end and the clients reconnect. */
 const mostFailures = 30

@@ -111,7 +111,7 @@ const applyCard = async (applying: ApplyEventInput): Promise<EventEffect> => {
 const ofKnown = async (effect: Promise<EventEffect>): Promise<EventEffect> =>
   (await effect.catch(nullWhereGone)) ?? {ignoredFor: 'UNKNOWN_OBJECT'}
 
-/** Writes the subscription and the notice that `tell` makes. If either is ignored, the event is ignored. */
+/** Returns the effect that writes the subscription and the notice that `tell` makes. If either is ignored, the event is ignored. */
 const andThen = async (applying: ApplyEventInput, tell: (applying: ApplyEventInput) => Promise<EventEffect>): Promise<EventEffect> => {
   const applied = await applySubscription(applying)
   if ('ignoredFor' in applied) return applied

@@ -28,7 +28,7 @@ const waitForProbeMs = 5_000
 type QuotaRequest = {
   /** A background call, which never becomes the probe call. */
   upkeep: boolean
-  /** The remaining credits in the answer are stored immediately, even if `countAgainMs` has not passed. */
+  /** Stores the remaining credits, which the answer states, at once. Without this option, they are stored at most every `countAgainMs`. */
   exact: boolean
   /** The call is sent only if it is the probe call. */
   onlyAsProbe: boolean

@@ -48,7 +48,7 @@ const ColumnExpectations = z
   .meta({id: 'ColumnExpectations', description: 'What a data contract expects of one column'})
 export type ColumnExpectations = z.output<typeof ColumnExpectations>
 
-/** The largest `change` of a contract. */
+/** The highest allowed deviation that a contract can state, as a multiple of the median row count. */
 export const mostChange = 100
 
 const RowExpectations = z

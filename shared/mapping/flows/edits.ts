@@ -46,7 +46,10 @@ export type SnapshotEdits = z.infer<typeof SnapshotEdits>
 /** `usual` applies if neither the module nor the org has a setting. */
 export type EditSettings = {org: OnEdited | null; modules: ReadonlyMap<string, OnEdited>; usual: OnEdited}
 
-/** Order of precedence: the mapping, the flow's match, the module, the org, the usual choice. Undefined if every value is overwritten. */
+/**
+ * Decides per field what happens to edited values. The first setting of these applies: mapping, flow's match, module, org, `usual`. Undefined if
+ * every value is overwritten.
+ */
 export const resolveEdits = (
   flow: Flow,
   {fields}: DiscoveredModule,

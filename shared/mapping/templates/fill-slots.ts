@@ -74,7 +74,7 @@ export const cleanForSlot = async (deps: SourceDeps, place: OfSource, named: str
   return readAsSlot(deps, place, {...slot, reader: {}} as ImportSlot)
 }
 
-/** Reads files of the import as the slots define, then binds them. If the files do not fit, throws, but the files stay read as the slots define. */
+/** Reads the files with the options of the slots, then binds them. Throws if they do not fit. The new reading is kept even then. */
 export const fillSlots = async (deps: SourceDeps, place: OfImport, bound: BoundSources[]) => {
   const found = await findImport(deps.db, {org: place.org, id: place.importId})
   if (!found) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')

@@ -40,7 +40,10 @@ export type Admission = {
   admitted: AdmittedUnit[]
   /** Units that are not sent, with the reason. `recordId`: the record that the row already has. */
   decided: {at: number; why: 'parent' | 'sending' | 'has_record' | 'stopped'; recordId?: string}[]
-  /** Rows of `decided` units whose record an earlier run of the chain made, and which this run has not logged yet. */
+  /**
+   * Rows of `decided` units that got their record in an earlier run of the chain. This run has sent none of them, and has not logged them as
+   * inherited yet.
+   */
   inherited: InheritedUnitRow[]
   /** Units beyond the row limit. Rows in flight may still be released, which makes room for these units. */
   left: AdmissionUnit[]

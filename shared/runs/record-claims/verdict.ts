@@ -27,10 +27,7 @@ type JudgeRecordInput = {
   isYounger?: boolean
 }
 
-/**
- * Tolerance of clock comparisons in ms, because the CRM's creation times are whole seconds. Source: Lading's specification, rules of a take
- * (record claim), entry 2.
- */
+/** Tolerance of clock comparisons in ms. The CRM's creation times are whole seconds. */
 export const clockToleranceMs = 2_000
 
 /**
@@ -58,7 +55,7 @@ export const judgeRecord = ({
 
 const readOffset = (offsetMs: number) => (Math.abs(offsetMs) > clockToleranceMs ? offsetMs : 0)
 
-/** Maximum number of retries of a chain that are followed back. Source: Lading's specification, limits, "take window". */
+/** Maximum number of retries of a chain that are followed back. */
 const mostRunsBefore = 1_000
 
 /**

@@ -234,5 +234,5 @@ const planPatches = (plan: CallPlan, planned: PlannedFlow, {flow, tally}: {flow:
 }
 
 const rowsPerChunk = 500
-/** The number of codes in `HOW` that the patch conditions `created` and `updated` include together: made, taken, updated and unchanged. */
+/** A patch rule for both `created` and `updated` has at least this many codes of `HOW`: made, taken, updated and unchanged. */
 const createdAndUpdated = 4

@@ -30,7 +30,7 @@ export const nestRows = async (pass: Pass, rows: ImportRow[]): Promise<{ready: I
   return {ready: rows.filter(row => !ended.has(row)), ended: [...ended]}
 }
 
-/** Drops the nested rows of a row whose record exists. The subform's own flow replaces the record's rows. */
+/** If the row's record exists, no subform rows are sent with the row. The subform's own flow replaces the record's subform rows later. */
 export const forgetNested = (row: ImportRow) => Object.assign(row, {nestable: undefined, nested: undefined})
 
 export const countNested = ({nested = []}: Pick<ImportRow, 'nested'>): number => nested.reduce((sum, {rows}) => sum + rows.length, 0)

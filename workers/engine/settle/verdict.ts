@@ -96,8 +96,10 @@ export const findClaimedRecord = (kind: BatchKind, {row}: Op, answer: RecordAnsw
 }
 
 /**
- * Whether a refusal must say that an earlier create may have succeeded. Without a unique key, this run's log entries already say it. If
- * another record has the unique value, the earlier create failed.
+ * Whether the message of a refused create must add that an earlier create may have succeeded. If this run has no unanswered create of the row, the
+ * message is needed after a lost create of an earlier run. If this run has one, the message is needed only with a unique key: without one, the log
+ * entries of the unanswered creates already state it. The message is not needed if a record that the row cannot claim has the unique value, because
+ * then the earlier create failed. Such a record proves nothing if its creator or creation time is unknown (`unread`).
  */
 const mayExistAlready = ({kind}: JudgedBatch, row: ImportRow, take: ClaimVerdict | undefined) => {
   if (kind !== 'create') return false

@@ -82,8 +82,8 @@ export const logDone = (
 }
 
 /**
- * Stores when the undo changed a record that an earlier run may have created. Without this time, an undo of that earlier run would take the
- * change for a person's edit.
+ * Stores the time at which the undo changed a record that an earlier run may have created. Without this time, an undo of that earlier run would take
+ * the change for a person's edit.
  */
 export const keepWrittenAt = (settled: SettlementParts, {creator, undone: {recordId}}: UndoRow, writtenAt: string) => {
   if (creator) settled.rewritten.push({...creator, recordId, writtenAt})

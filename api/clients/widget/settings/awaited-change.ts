@@ -20,7 +20,7 @@ type PlanSummary = {
 }
 
 /**
- * Whether the billing summary shows the change. During a trial, the org has the plan without a payment, so `plan` also requires a subscription.
+ * Whether the billing summary shows the change. A change of kind `plan` also needs a subscription, because an org on trial has the plan unpaid.
  */
 export const isApplied = (
   {plan, interval, subscription, pendingChange, cancelsAt, balance}: PlanSummary,

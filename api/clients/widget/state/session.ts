@@ -134,7 +134,7 @@ export const enterEmbedded = (session: EmbedSession): void => {
 export const renewSession = async (): Promise<void> => {
   const before = round
   await client.post('/auth/session/refresh')
-  // If the person has signed out or in meanwhile, the response belongs to a former session.
+  // Ignores the response if the person signed out, or signed in again, during the request.
   if (round === before) await openSession()
 }
 
