@@ -42,7 +42,8 @@ export const findLastExternalRun = (tx: Tx, {importNo, run}: {importNo: number; 
   tx.maybeOne(sql.type(ChainEnd)`
     select run_no as no, id, coalesce(chain_no, run_no) as chain from runs r
     where import_no = ${importNo} and run_no <> ${run} and engine = 'outside' and state = 'ended' and expired_at is null and not dry_run
-      and not exists (select from runs later where later.retry_of = r.run_no and not later.dry_run)
+      and not exists (
+        select from runs later where later.retry_of = r.run_no and not later.dry_run and not (later.state = 'ended' and later.engine is null))
     order by started_at desc, run_no desc limit 1`)
 
 export const joinChain = (tx: Tx, {run, previous}: {run: number; previous: {no: number; chain: number}}) =>
@@ -51,7 +52,8 @@ export const joinChain = (tx: Tx, {run, previous}: {run: number; previous: {no: 
 /** Detaches the retries of run `previous` that never started. Each becomes the first run of a new chain. Dry runs stay. */
 export const leaveChain = (tx: Tx, {previous}: {previous: number}) =>
   tx.query(sql.type(Empty)`
-    update runs set retry_of = null, chain_no = run_no where retry_of = ${previous} and state = 'authorised' and not dry_run`)
+    update runs set retry_of = null, chain_no = run_no
+    where retry_of = ${previous} and (state = 'authorised' or (state = 'ended' and engine is null)) and not dry_run`)
 
 type NameRow = {kind: 'module' | 'flow'; no: number; name: string}
 

@@ -41,7 +41,15 @@ const Settings = z.object({
   aiSamplePolicy: z.enum(['allow', 'masked', 'deny']),
   onEdited: OnEdited,
   undo: z.enum(['on', 'off']).nullish(),
-  guard: z.object({refused: z.number().optional(), unanswered: z.number().optional(), failed: z.number().optional()}).nullish(),
+  guard: z
+    .object({
+      refused: z.number().optional(),
+      unanswered: z.number().optional(),
+      failed: z.number().optional(),
+      coerced: z.number().optional(),
+      canary: z.number().optional(),
+    })
+    .nullish(),
   approvalAbove: z.number().nullish(),
   embedOrigins: z.array(z.string()).nullish(),
 })

@@ -162,7 +162,8 @@ export const listRuns = (db: Db, {importNo, limit, withUndos = true}: {importNo:
 export const listLastRuns = (db: Db, importNos: readonly number[]) =>
   db.any(sql.type(Run)`
     ${select} where run_no = any(array(
-      select (select max(r.run_no) from runs r where r.import_no = one and not r.dry_run and r.state <> 'authorised')
+      select (select r.run_no from runs r where r.import_no = one and not r.dry_run and r.engine is not null
+        order by coalesce(r.started_at, r.ended_at, 'infinity') desc, r.run_no desc limit 1)
       from unnest(${sql.array([...importNos], 'int8')}) as one))`)
 
 type OrgRuns = {
@@ -204,7 +205,9 @@ export const findRetryId = (db: Db, no: number) =>
 export const findLastDryRun = (db: Db, importNo: number) =>
   db.maybeOne(sql.type(Run)`
     ${select} where import_no = ${importNo} and dry_run
-      and run_no = (select max(run_no) from runs o where o.import_no = ${importNo} and o.state <> 'authorised')`)
+      and run_no = (select max(run_no) from runs o where o.import_no = ${importNo} and o.engine is not null)
+      and not exists (select from runs o where o.import_no = ${importNo} and not o.dry_run and o.engine is not null
+        and coalesce(o.started_at, lading_now()) >= runs.started_at)`)
 
 export const findDryRun = (db: Db, {importNo}: {importNo: number}) =>
   db.maybeOneFirst(sql.type(z.object({id: z.string()}))`

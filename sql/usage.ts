@@ -81,11 +81,11 @@ export const claimIdle = (tx: Tx, {hours}: {hours: number}) =>
       order by u.authorised_at limit 1 for update of runs skip locked) as idle
     limit 1`)
 
-/** Ends a run that was not started in time. The caller has locked the run. */
+/** Ends a run that was not started in time, and detaches it from the run that it would have retried. The caller has locked the run. */
 export const lapseRun = (tx: Tx, no: number, stop: {stopped: string; message: string}) =>
   tx.query(sql.type(Empty)`
     with head as (update run_heads set stop = ${sql.jsonb(stop)} where run_no = ${no})
-    update runs set state = 'ended', ended_at = lading_now() where run_no = ${no} and state = 'authorised'`)
+    update runs set state = 'ended', ended_at = lading_now(), retry_of = null, chain_no = run_no where run_no = ${no} and state = 'authorised'`)
 
 const Counts = z.object({modules: z.number(), schedules: z.number()})
 

@@ -1,6 +1,6 @@
 import type {CrmResponse} from './client.ts'
 import type {CrmRecord, RecordAnswer} from './crm.ts'
-import {asObject, type CrmProblem, codeOf, errorsOf} from './error.ts'
+import {asObject, CrmError, type CrmProblem, codeOf, errorsOf} from './error.ts'
 import {type CrmCallOutcome, isName, listAt, readProblem, type SentRecords, unanswered204} from './outcome.ts'
 
 /** The maximum `Retry-After` of a rate limit. If the document has a `renewal`, a longer wait means an exhausted quota. */
@@ -25,12 +25,16 @@ export const problemOf = (outcome: CrmCallOutcome, {key, renews}: {key: string; 
 export const READ_RESULTS = 'records'
 export const WRITE_RESULTS = 'results'
 
-/** Copies the id of each record to `id`. A record without an id cannot be identified and is dropped. */
-export const recordsIn = ({json}: CrmResponse, idField: string): CrmRecord[] =>
-  (listAt(json, READ_RESULTS) ?? []).flatMap(item => {
+/**
+ * Copies the id of each record to `id`. Throws if a record has no usable id: without it, an existing record would count as absent, and an import
+ * would create it again.
+ */
+export const recordsIn = (answer: CrmResponse, idField: string): CrmRecord[] =>
+  (listAt(answer.json, READ_RESULTS) ?? []).map(item => {
     const record = asObject(item)
     const id = record && idIn(record[idField])
-    return id ? [{...record, id}] : []
+    if (!id) throw new CrmError(declined(answer, {code: 'ID_UNUSABLE', message: `A record has no usable id in "${idField}"`}))
+    return {...record, id}
   })
 
 /**
@@ -65,5 +69,8 @@ const declined = ({status}: CrmResponse, error: Record<string, unknown>): CrmPro
 /** Returns the id of the record that already has a unique value, if a `DUPLICATE_DATA` refusal names one. */
 const duplicateIn = (crm: CrmProblem) => (crm.code === 'DUPLICATE_DATA' ? errorsOf(crm)[0]!.recordId : null)
 
-const isMade = (item: unknown) => asObject(item)?.id !== undefined && asObject(item)?.error === undefined
-const idIn = (id: unknown): string | null => ((typeof id === 'string' && isName(id)) || Number.isSafeInteger(id) ? String(id) : null)
+const isMade = (item: unknown) => asObject(item)?.id != null && asObject(item)?.error == null
+const idIn = (id: unknown): string | null => ((typeof id === 'string' && isGenericId(id)) || Number.isSafeInteger(id) ? String(id) : null)
+
+/** Whether a text can be an id: printable ASCII without a comma, because reads name ids as `ids=a,b`. */
+export const isGenericId = (text: string): boolean => isName(text) && !text.includes(',')

@@ -7,7 +7,7 @@ import {Refusal} from '../errors.ts'
 import type {Call, Client} from './client.ts'
 import type {Adapter, CrmRecord, Verbs, WriteAnswer, WriteOptions} from './crm.ts'
 import {CrmError, type CrmProblem, isCrowded} from './error.ts'
-import {problemOf, READ_RESULTS, readResults, recordsIn, WRITE_RESULTS} from './generic-answers.ts'
+import {isGenericId, problemOf, READ_RESULTS, readResults, recordsIn, WRITE_RESULTS} from './generic-answers.ts'
 import {type DocumentModule, dailyAt, GenericDocument, isAllowed, modulesOf} from './generic-document.ts'
 import {openRenewals, type Renewals} from './generic-renewal.ts'
 import {callCancelled, type RateLimiter} from './limits/adhoc-limiter.ts'
@@ -132,7 +132,7 @@ const verbs = (deps: GenericDeps & {renewals: Renewals}, genericEndpoint: Generi
     columnsPerQuery: Number.POSITIVE_INFINITY,
     valuesPerCondition: 50,
     lagSeconds: 0,
-    isRecordId: text => /^[\w.:~-]{1,100}$/.test(text),
+    isRecordId: isGenericId,
     createRecords: (module, records, options) => write('POST', module, records, {count: records.length}, options),
     updateRecords: (name, records, options) => {
       const {idField} = moduleOf(name)

@@ -1,4 +1,5 @@
 import anyTest, {type TestFn} from 'ava'
+import {releaseIdle} from '../../shared/billing/entitlements/rows.ts'
 import {sql} from '../../sql/database.ts'
 import {ok} from '../support/importing.ts'
 import {assertLedger, type ExternalEngine, openExternalEngine, row} from '../support/record-writes.ts'
@@ -85,6 +86,25 @@ test('a row that the engine reported as failed is inherited once its create show
   const {run} = await assertLedger(here, second)
   t.like(run.counts.Accounts, {inherited: 1, failed: 0})
   await end(here, second)
+})
+
+test('a retry whose authorisation lapsed leaves the chain, so that the next run duplicates no row, and is not the last run', async t => {
+  const here = t.context
+  const importId = await importOf(here)
+  const first = await here.authorise(10, {importId})
+  await ok(here.create(first, [row('a')], {flowId: 'f'}), 200)
+  await end(here, first)
+  const lapsed = await here.authorise(10, {importId, retryOf: first})
+  await here.house.ahead('24 hours 1 minute')
+  await releaseIdle(here.house.db, {most: 10})
+  await here.house.ahead('0 seconds')
+  t.is((await here.read(lapsed)).stop.stopped, 'LAPSED')
+  const {imports} = await ok(here.org.call('GET', `/orgs/${here.org.org}/imports?lastRun=true`), 200)
+  t.is(imports.find(({id}: {id: string}) => id === importId).lastRun.id, first)
+  const next = await here.authorise(10, {importId})
+  t.like((await ok(here.create(next, [row('a')]), 200)).results, [{ok: true, outcome: 'inherited'}])
+  t.is(here.held().length, 1)
+  await end(here, next)
 })
 
 test('a script without an import continues its own run with retryOf', async t => {

@@ -111,6 +111,15 @@ test.serial('a run that finds more records than were confirmed stops at the conf
   t.is(list('M-').length, 2)
 })
 
+test.serial('a run that was authorised before a dry run and started after it overtakes the dry run', async t => {
+  create('O-1', 'O-2')
+  const {path} = await prepareImport(org, {csv: rowsOf('O-1', 'O-2'), flow: deletion})
+  const {runId} = await ok(org.call('POST', '/entitlements/runs/authorise', {importId: path.split('/').at(-1), declaredRows: 2}), 200)
+  await start(path, {dryRun: true})
+  t.like((await start(path, {runId, confirmDeletes: 2})).run, {deleted: 2})
+  t.like(await org.call('POST', `${path}/runs`, {confirmDeletes: 2}), {status: 409, body: {code: 'DELETES_UNCONFIRMED'}})
+})
+
 test.serial('a record that vanished or lost its match value before the delete is left alone', async t => {
   create('G-1', 'G-2', 'G-3')
   const {path} = await prepareImport(org, {csv: rowsOf('G-1', 'G-2', 'G-3'), flow: deletion})

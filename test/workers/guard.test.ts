@@ -166,6 +166,12 @@ test('a scheduled run is held after five percent refused rows, unless the org sa
   await ok(scheduling.call('PATCH', `/orgs/${scheduling.org}/config/settings`, {guard: {}}), 200)
   host.serve(accountRows(3, 'B-'))
   t.is(await guardOf((await fire(scheduling, path)).runId), null)
+  const guard = {refused: 0.02, coerced: 0.05, canary: 30}
+  await ok(scheduling.call('PATCH', `/orgs/${scheduling.org}/config/settings`, {guard}), 200)
+  const {settings} = await ok(scheduling.call('PATCH', `/orgs/${scheduling.org}/config/settings`, {timezone: 'Europe/Berlin'}), 200)
+  t.deepEqual(settings.guard, guard, 'a change of another setting keeps every limit')
+  host.serve(accountRows(3, 'C-'))
+  t.deepEqual(await guardOf((await fire(scheduling, path)).runId), guard)
 })
 
 test('the guard weighs each outcome against the rows that were written or ended badly, from fifty rows on', async t => {

@@ -123,6 +123,25 @@ test('an answer without usable results leaves the records unanswered', async t =
   t.is(there.journal().length, cases.length, 'nothing was sent twice, and no redirect followed')
 })
 
+test('a read of a record without a usable id is refused, because its row would be created again', async t => {
+  const connection = await open(t.context)
+  for (const key of [{}, {contact_id: 2 ** 60}, {contact_id: 'a,b'}]) {
+    t.context.there.fail({action: {type: 'answer', status: 200, body: {records: [{...key, name: 'Ana'}]}}})
+    const error = await t.throwsAsync(connection.findRecords({module: 'Contacts', field: 'name', values: ['Ana'], fields: []}), {
+      instanceOf: CrmError,
+    })
+    t.like(error.crm, {code: 'ID_UNUSABLE', retryable: false})
+  }
+  t.true(connection.isRecordId('Z2lk/+A=='))
+  t.false(connection.isRecordId('a,b'))
+})
+
+test('a result with an id and a null error was made', async t => {
+  const connection = await open(t.context)
+  t.context.there.fail({action: {type: 'answer', status: 201, body: {results: [{id: '5', error: null}]}}})
+  t.deepEqual(await create(connection, 'Ana'), [{ok: true, recordId: '5'}])
+})
+
 test('an update answered with the id of another record is unanswered', async t => {
   const connection = await open(t.context)
   t.context.there.fail({action: {type: 'answer', status: 200, body: {results: [{id: 'other'}]}}})
