@@ -117,6 +117,13 @@ export const tables: Record<string, Row[]> = {
     ['formatNumber(1e-7, 2)', '0.00'],
     ['formatNumber(null, 2)', null],
     ['formatNumber("x", 2)', /takes a number/],
+    ['formatNumber(" ", 2)', null],
+    ['formatNumber(" 12.5 ", 2)', '12.50'],
+    ['formatNumber("0x1F", 2)', /takes a number/],
+    ['formatNumber(true, 2)', /formatNumber/],
+    ['formatNumber([], 2)', /formatNumber/],
+    ['formatNumber(123456789012, 10)', '123456789012.0000000000'],
+    ['formatNumber(12345678.12345678, 10)', /too many digits/],
   ],
   contacts: [
     ['phone("+49 (0)30 / 123-456")', '+4930123456'],

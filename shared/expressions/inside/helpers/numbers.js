@@ -44,8 +44,9 @@ const plainDigits = (text, decimalMark) => {
 
 /** `formatNumber(number, places, decimalMark = '.', group = '')`: rounded half away from zero, by its decimal digits. */
 export const formatNumber = (value, places, decimalMark = '.', group = '') => {
-  if (value === null || value === undefined || value === '') return null
-  const amount = Number(value)
+  const written = typeof value === 'number' ? value : filled(value, 'formatNumber')
+  if (written === null) return null
+  const amount = typeof written === 'number' || /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(written) ? Number(written) : Number.NaN
   if (!Number.isFinite(amount) || Math.abs(amount) >= 1e15) throw new RangeError('helpers.formatNumber takes a number below 10^15')
   if (!Number.isInteger(places) || places < 0 || places > 10) throw new RangeError('helpers.formatNumber takes 0 to 10 places')
   const rounded = roundText(Math.abs(amount), places)
@@ -56,7 +57,9 @@ export const formatNumber = (value, places, decimalMark = '.', group = '') => {
 
 /** Rounds a number by its shortest decimal text: 1.005 to two places is 1.01. */
 const roundText = (amount, places) => {
+  if (Number.isInteger(amount)) return amount.toFixed(places)
   const [mantissa, exponent = '0'] = String(amount).split('e')
   const shifted = Math.round(Number(`${mantissa}e${Number(exponent) + places}`))
+  if (!Number.isSafeInteger(shifted)) throw new RangeError('helpers.formatNumber: the number has too many digits for so many places')
   return Number(`${shifted}e-${places}`).toFixed(places)
 }
