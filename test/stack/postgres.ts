@@ -19,7 +19,15 @@ export type Cluster = {
 }
 
 /** Settings for a throwaway cluster. It loses its data if the machine crashes, but has the concurrency of production. */
-export const throwaway = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'shared_buffers=256MB', 'max_wal_size=4GB']
+export const throwaway = [
+  'fsync=off',
+  'synchronous_commit=off',
+  'full_page_writes=off',
+  'shared_buffers=256MB',
+  'max_wal_size=4GB',
+  // The tests of retention alone open more than 300: about twenty deployments at once, with 14 connections each.
+  'max_connections=600',
+]
 const readyWithinSeconds = 60
 
 /**
