@@ -1,9 +1,9 @@
 import {z} from 'zod'
 import {findOwn} from '../../shared/crm/choose.ts'
 import {assertWritable} from '../../shared/crm/connectors/writing.ts'
+import {enqueueDoctor} from '../../shared/crm/doctor/enqueue-doctor.ts'
 import {Refusal} from '../../shared/errors.ts'
 import {runDoctor} from '../../shared/jobs.ts'
-import {enqueue, readPayload} from '../../shared/queue.ts'
 import {findDoctorReport} from '../../sql/doctor-reports.ts'
 import {Answer, Count, JobWith, Moment} from '../answers/common.ts'
 import {answerJob} from '../job-response.ts'
@@ -95,12 +95,7 @@ export default [
       if (kind !== 'zoho')
         throw new Refusal('NOT_OFFERED', `The doctor cannot check connections of the kind ${kind}. Choose a connection of the kind zoho`)
       if (body.write) await assertWritable(db, {org: caller.org, connector})
-      const id = await db.transaction(tx => enqueue(queue, runDoctor, {org: caller.org, connector, write: body.write}, {tx}))
-      const live = id === null ? undefined : await readPayload(queue, runDoctor, id)
-      if (live && live.write !== body.write)
-        throw new Refusal('BUSY', 'The doctor is running with other options on this connection. Wait until it ends, then run it again', {
-          retryAfterMs: 30_000,
-        })
+      const id = await enqueueDoctor({db, queue}, {org: caller.org, connector, write: body.write})
       return answerJob(input, id, runDoctor.name)
     },
   }),

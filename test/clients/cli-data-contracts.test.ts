@@ -48,12 +48,18 @@ test.serial(
   },
 )
 
-test.serial('a contract is a part of its template in the configuration as files', async t => {
+/** Opens an org with a shared template, and a folder for its configuration. `file`: the template's file after a pull into `crm`. */
+const openShared = async () => {
   const org = await openTemplates(house)
   const template = await makeTemplate(org.call, org.org, {name: 'Leads'})
   await ok(org.call('POST', org.path(template.id, '/share'), {}), 200)
   const home = openHome({LADING_URL: house.url, LADING_TOKEN: org.token})
   const file = join(home.here, 'crm/templates/leads.json')
+  return {org, template, home, file}
+}
+
+test.serial('a contract is a part of its template in the configuration as files', async t => {
+  const {org, template, home, file} = await openShared()
   t.is((await home.run(['config', 'pull', 'crm'])).code, 0)
   t.true(existsSync(file))
   const pulled = JSON.parse(readFileSync(file, 'utf8'))
@@ -77,11 +83,7 @@ test.serial('a contract is a part of its template in the configuration as files'
 })
 
 test.serial('verify is a part of its template in the configuration as files, and a file without it means off', async t => {
-  const org = await openTemplates(house)
-  const template = await makeTemplate(org.call, org.org, {name: 'Leads'})
-  await ok(org.call('POST', org.path(template.id, '/share'), {}), 200)
-  const home = openHome({LADING_URL: house.url, LADING_TOKEN: org.token})
-  const file = join(home.here, 'crm/templates/leads.json')
+  const {org, template, home, file} = await openShared()
   const run = async (...args: string[]) => {
     const {code, err} = await home.run(args)
     t.is(code, 0, err)

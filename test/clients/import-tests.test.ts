@@ -158,14 +158,14 @@ const openQuestions = (...cases: [replaced: string, by: string][][]) => {
 
 test.serial('an answer that fits no question or no candidate is a difference', async t => {
   const answer = '{row: 1, record: {Last_Name: Hobbs-Lane}}'
-  const home = openQuestions([[answer, '{row: 25, choice: create}']], [[answer, '{row: 1, record: {Last_Name: Nobody}}']])
+  const home = openQuestions([[answer, '{row: 25, choice: create}']], [[answer, '{row: 1, record: {Last_Name: Absent}}']])
   const {code, out} = await home.run(['test', 'crm', '--json'], {seconds: 200})
   t.is(code, 2, out)
   t.deepEqual(
     JSON.parse(out).cases.map(({differences}: any) => differences),
     [
       [{module: null, field: null, row: 25, message: 'no such question has this row among its first 20 rows'}],
-      [{module: null, field: null, row: 1, message: 'no candidate has {"Last_Name":"Nobody"}'}],
+      [{module: null, field: null, row: 1, message: 'no candidate has {"Last_Name":"Absent"}'}],
     ],
   )
 })

@@ -90,6 +90,24 @@ test.serial('rows that an earlier run of the chain wrote are settled, although t
   t.like(await ok(correct(path, part, fileOf(linesOf('g', []))), 200), {rows: 2, cells: 2})
 })
 
+test.serial('rows of a file that only the last run read can be corrected', async t => {
+  const {path, source, run} = await runImport(org, {csv: fileOf(linesOf('m', [4])), flow: leads})
+  const added = fileOf(linesOf('n', [2]))
+  const {source: other} = await ok(org.call('POST', `${path}/sources?name=more.csv`, added, csv), 201)
+  const flows = [
+    {...leads, id: 'f', sourceId: source.id},
+    {...leads, id: 'g', sourceId: other.id},
+  ]
+  await ok(org.call('PUT', `${path}/flows`, flows), 200)
+  const second = await retry(path, run)
+  t.like(second.counts.Leads, {created: 9, inherited: 9, failed: 2})
+  const corrected = await ok(
+    org.call('POST', `${path}/runs/${second.id}/corrections?source=${other.id}`, fileOf(linesOf('n', [])), csv),
+    200,
+  )
+  t.like(corrected, {source: other.id, rows: 1, cells: 1})
+})
+
 test.serial('a row that was written is settled, although a value that a person edited was kept', async t => {
   const flow = {...leads, match: {by: ['Email'], onOne: 'update', onMany: 'skip', onEdited: 'keep'}}
   await runImport(org, {csv: fileOf(linesOf('h', [])), flow})

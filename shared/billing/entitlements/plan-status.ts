@@ -20,7 +20,7 @@ export const readPlanStatus = async (db: Db, org: string): Promise<PlanStatus> =
   return {...found, org, window: windowOf(found), graceEndsAt}
 }
 
-/** The last period of a trial ends with the trial. An org that staff put on the trial plan has periods of its own, not those of its former trial. */
+/** The last period of a trial ends with the trial. The periods of an org that staff put on the trial plan do not depend on its former trial. */
 const windowOf = ({anchor, now, plan, trialStartedAt, trialEndsAt}: PlanStatusRow): UsageWindow => {
   const window = windowAt(anchor, now)
   return plan.key === TRIAL && anchor === trialStartedAt && trialEndsAt! < window.endsAt ? {...window, endsAt: trialEndsAt!} : window

@@ -113,22 +113,23 @@ const writtenOutcomes: OutcomeName[] = ['created', 'updated', 'inherited', 'unan
 const openOutcomes: OutcomeName[] = ['failed', 'refused', 'skipped', 'would_ask']
 
 type SettledQuery = {org: string; importId: string; last: FoundRun; source: SnapshotSource}
-const [settled, open] = [1, 2]
+const [SETTLED, OPEN] = [1, 2]
 
 /**
  * Lists the rows that no retry writes, in ascending order. The newest run of the chain that logged a row decides, because a run may end before it
- * reaches every row.
+ * reaches every row. Stops at a run that expired or did not read the file.
  */
 const listSettled = async (deps: CorrectionDeps, {org, importId, last, source}: SettledQuery): Promise<Uint32Array> => {
   const states = new Uint8Array(source.rows + 1)
   for (let found: FoundRun | null = last; found && found.run.expiredAt === null; ) {
-    const {run}: FoundRun = found
-    const frozen = frozenOf(found, source.id)
-    for await (const finals of readOutcomes(deps, {run: run.no, source: frozen.source, flows: frozen.snapshot.flows}))
-      for (const [number, entries] of Map.groupBy(finals, ({number}) => number)) states[number] ||= isSettled(entries) ? settled : open
+    const {run, snapshot}: FoundRun = found
+    const frozen = snapshot?.sources.find(({id}) => id === source.id)
+    if (!snapshot || !frozen) break
+    for await (const finals of readOutcomes(deps, {run: run.no, source: frozen, flows: snapshot.flows}))
+      for (const [number, entries] of Map.groupBy(finals, ({number}) => number)) states[number] ||= isSettled(entries) ? SETTLED : OPEN
     found = run.retryOf === null ? null : await findImportRun(deps.db, {org, importId, runId: run.retryOf})
   }
-  return Uint32Array.from([...states.keys()].filter(number => states[number] === settled))
+  return Uint32Array.from([...states.keys()].filter(number => states[number] === SETTLED))
 }
 
 /**

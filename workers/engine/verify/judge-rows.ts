@@ -60,9 +60,11 @@ const judgeRow = (findings: OpenFindings, {flow, user, row, records}: JudgedRow)
     own.push({...place, field: name, result, sent, ...(record && {read: record[name] ?? null})})
   }
   findings.differences.push(...own)
-  if (!row.isSecond) rows.rows++
-  if (!row.isSecond && records === null) rows.unread++
-  if (!row.isSecond && records && !record) rows.missing++
+  if (!row.isSecond) {
+    rows.rows++
+    if (records === null) rows.unread++
+    else if (!record) rows.missing++
+  }
   if (own.some(({result}) => result === 'truncated' || result === 'coerced')) rows.coerced++
   if (own.some(({result}) => result === 'changed')) rows.changed++
   if (record && !isOther) noteRead(findings, flow, row, own)
