@@ -1,5 +1,6 @@
 import {settleAll} from '../../../shared/concurrency/settle-all.ts'
 import type {CrmRecord} from '../../../shared/crm/crm.ts'
+import type {Slots} from '../../../shared/crm/limits/slots.ts'
 import {readInParts} from '../../../shared/crm/read-in-parts.ts'
 import type {Context} from '../context.ts'
 import type {CompiledFlow} from '../model.ts'
@@ -14,10 +15,15 @@ export const readById = (ctx: Context, {module}: OfModule, query: ById): Promise
   readInParts(query, part => readWithRetry(ctx, () => readPart(ctx, module, part), ctx.slots.small))
 
 /** Like `readById`, but returns null if the CRM refuses the read permanently. */
-export const readByIdUnlessRefused = async (ctx: Context, {module}: OfModule, query: ById): Promise<Map<string, CrmRecord> | null> => {
+export const readByIdUnlessRefused = async (
+  ctx: Context,
+  {module}: OfModule,
+  query: ById,
+  slots: Slots = ctx.slots.small,
+): Promise<Map<string, CrmRecord> | null> => {
   let isRefused = false
   const records = await readInParts(query, async part => {
-    const read = await readUnlessRefused(ctx, () => readPart(ctx, module, part), ctx.slots.small)
+    const read = await readUnlessRefused(ctx, () => readPart(ctx, module, part), slots)
     isRefused ||= read === null
     return read ?? []
   })

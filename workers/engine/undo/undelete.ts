@@ -1,12 +1,16 @@
 import {setTimeout as sleep} from 'node:timers/promises'
-import type {CrmRecord, RecordAnswer, WriteAnswer, WriteOptions} from '../../../shared/crm/crm.ts'
+import type {RecordAnswer, WriteAnswer, WriteOptions} from '../../../shared/crm/crm.ts'
+import type {Slots} from '../../../shared/crm/limits/slots.ts'
 import {unanswered} from '../../../shared/crm/outcome.ts'
-import {readInParts} from '../../../shared/crm/read-in-parts.ts'
 import type {Context} from '../context.ts'
+import {readByIdUnlessRefused} from '../match/read-by-id.ts'
 import type {CompiledFlow} from '../model.ts'
 
 /** The pauses in ms between reads of records whose restore the CRM only scheduled. */
 const pollsMs = [500, 1_000, 2_000, 4_000, 8_000, 15_000, 15_000, 15_000]
+
+/** The slot that the batch holds during these reads. If each batch waited for another slot, none would come free. */
+const heldSlot: Slots = {take: async () => {}, give() {}}
 
 /**
  * Takes records out of the recycle bin. If the CRM only schedules the restore, reads the records for up to a minute, until it shows them.
@@ -18,7 +22,8 @@ export const undelete = async (ctx: Context, flow: CompiledFlow, ids: string[], 
   const missing = new Set(scheduled)
   const times = new Map<string, string>()
   const look = async (some: Iterable<string>) => {
-    for (const [id, {Modified_Time: time}] of await readTimes(ctx, flow, [...some])) {
+    const records = await readByIdUnlessRefused(ctx, flow, {ids: [...some], fields: ['Modified_Time']}, heldSlot)
+    for (const [id, {Modified_Time: time}] of records ?? []) {
       missing.delete(id)
       times.set(id, String(time))
     }
@@ -33,19 +38,4 @@ export const undelete = async (ctx: Context, flow: CompiledFlow, ids: string[], 
   const late = {ok: false, sent: true, crm: unanswered({status: 202}), duplicateOf: null} as const
   const timed = (result: RecordAnswer, id: string) => (result.ok ? {...result, modifiedAt: times.get(id) ?? null} : result)
   return {...answer, results: answer.results.map((result, at) => (missing.has(ids[at]!) ? late : timed(result, ids[at]!)))}
-}
-
-/**
- * Reads the records under the slot that their batch holds. If each batch waited for another slot, none would come free. A failed read shows no
- * record, because the restore itself was answered.
- */
-const readTimes = async ({connection, lease, log}: Context, {module}: CompiledFlow, ids: string[]): Promise<Map<string, CrmRecord>> => {
-  const read = (part: {ids: string[]; fields: string[]}) => connection.readRecords({module: module.apiName, ...part}, {signal: lease.lost})
-  try {
-    return await readInParts({ids, fields: ['Modified_Time']}, read)
-  } catch (err) {
-    lease.lost.throwIfAborted()
-    log.warn({err, records: ids.length}, 'restored records could not be read')
-    return new Map()
-  }
 }
