@@ -27,6 +27,8 @@ const ExternalRowState = z.object({
   /** Whether the row got its record in another run of the chain. */
   inherited: z.boolean(),
   unchanged: z.boolean(),
+  /** Whether the row's record may exist twice. */
+  mayExistTwice: z.boolean(),
 })
 export type ExternalRowState = z.infer<typeof ExternalRowState>
 
@@ -37,7 +39,8 @@ export const listExternalRowStates = (tx: Tx, {run, chain, module, keys}: {run: 
     select r.key, a.row_key is not null as counted, a.parent_key as parent,
       greatest(a.last_attempt, f.last_attempt, case when u.run_no = ${run} then u.last_attempt end, 0)::int as "lastAttempt",
       coalesce(a.last_patch, 0) as "lastPatch", coalesce(a.outcome, f.outcome) as outcome, u.kind, coalesce(u.creates, 0) as creates, r.key in (select key from flying) as sending, c.record_id as "recordId", c.how,
-      coalesce(c.run_no <> ${run}, false) as inherited, coalesce(f.unchanged and a.outcome is null, false) as unchanged
+      coalesce(c.run_no <> ${run}, false) as inherited, coalesce(f.unchanged and a.outcome is null, false) as unchanged,
+      coalesce(c.may_exist_twice, false) as "mayExistTwice"
     from unnest(${sql.array(keys, 'text')}) with ordinality as r(key, at)
     left join admissions a on a.run_no = ${run} and a.module_no = ${module} and a.row_key = r.key
     left join released_attempts f on f.run_no = ${run} and f.module_no = ${module} and f.row_key = r.key

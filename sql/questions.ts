@@ -94,16 +94,20 @@ export const findQuestions = (db: Db, {run, keys}: {run: number; keys: string[]}
     select encode(question_key, 'hex') as key, kind, flow_id as "flowId", candidates, found from questions
     where run_no = ${run} and question_key = any(array(select decode(key, 'hex') from unnest(${sql.array(keys, 'text')}) as key))`)
 
-/** SQL that counts the questions of a run that were answered, directly or by a rule, since the run was authorised. */
+/** The last decision that a run knows. Later decisions apply to a retry. */
+const decidedUpTo = sql.fragment`
+  coalesce((select (document ->> 'decidedUpTo')::bigint from run_snapshots s where s.snapshot_no = runs.snapshot_no), 0)`
+
+/** SQL that counts the questions of a run that were answered, directly or by a rule, after the last decision that the run knows. */
 export const answeredQuestions = sql.fragment`(
     select count(*) from questions q where q.run_no = runs.run_no and (
       exists (
         select from decisions d where d.import_no = runs.import_no and d.question_key = q.question_key and d.flow_id = q.flow_id
-          and d.kind = q.kind and d.decided_at >= runs.authorised_at)
+          and d.kind = q.kind and d.decision_no > ${decidedUpTo})
       or exists (
         select from (
           select distinct on (d.field) d.choice from decisions d
           where d.import_no = runs.import_no and d.question_key is null and d.flow_id = q.flow_id and d.kind = q.kind
-            and (d.field is null or d.field = q.field) and d.decided_at >= runs.authorised_at
+            and (d.field is null or d.field = q.field) and d.decision_no > ${decidedUpTo}
           order by d.field, d.decision_no desc) newest
         where choice <> 'ask')))`

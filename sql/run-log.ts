@@ -88,7 +88,7 @@ export const listRowLog = (db: Db, {run, flows, row}: {run: number; flows: numbe
     from log_entries where run_no = ${run} and flow_no = any(${sql.array(flows, 'int2')}) and block = ${blockOf(row)} and row_number = ${row}
     order by seq limit 1000`)
 
-const blockArray = (numbers: readonly number[]) => sql.array([...new Set(numbers.map(blockOf))], 'int4')
+const blockArray = (numbers: readonly (number | null)[]) => sql.array([...new Set(numbers.map(blockOf))], 'int4')
 
 const LateUpdate = z.object({recordId: z.string(), rowKey: z.string(), leftMs: z.number()})
 
@@ -127,6 +127,19 @@ export const listEndsOfKeys = (db: Db, {run, module, keys}: {run: number; module
     select distinct on (row_key) row_key as key, outcome, attempt from log_entries
     where run_no = ${run} and module_no = ${module} and row_key = any(${sql.array(keys, 'text')}) and phase = 0 and outcome < 8
     order by row_key, attempt desc, (outcome = 3), seq desc`)
+
+/**
+ * Lists which of these rows the run logged as records that may exist twice. For rows without a number, reads the whole log of the run, so it is used
+ * only for rows that are about to be logged so.
+ */
+export const listLoggedTwice = (db: Db, {run, rows}: {run: number; rows: {key: string; number: number | null}[]}) =>
+  db.any(sql.type(z.object({module: z.number(), key: z.string()}))`
+    select distinct module_no as module, row_key as key from log_entries
+    where run_no = ${run} and block = any(${blockArray([null, ...rows.map(({number}) => number)])}) and outcome = ${outcomeNo('made_after_no_answer')}
+      and row_key = any(${sql.array(
+        rows.map(({key}) => key),
+        'text',
+      )})`)
 
 /**
  * Lists the rows with a number above `after` that the run logged in a phase. `isOver`: at least one entry of the row has an outcome other than

@@ -91,7 +91,7 @@ export const Run = z.object({
   /** The forecast that the import had when the run started. Null: there was none, or the inputs had changed since the forecast. */
   forecast: z.record(z.string(), z.json()).nullable(),
   questions: z.number(),
-  /** The number of questions that were answered, directly or by a rule, since the run was authorised. 0 until the run has ended. */
+  /** The number of questions that were answered, directly or by a rule, since the run was started. 0 until the run has ended. */
   questionsAnswered: z.number(),
   /** How many rows were written without the link in a field. `flow`: the number of the flow. */
   emptyLinks: z.array(z.object({flow: z.number(), field: z.string(), rows: z.number()})),

@@ -81,11 +81,18 @@ export const claimIdle = (tx: Tx, {hours}: {hours: number}) =>
       order by u.authorised_at limit 1 for update of runs skip locked) as idle
     limit 1`)
 
-/** Ends a run that was not started in time, and detaches it from the run that it would have retried. The caller has locked the run. */
-export const lapseRun = (tx: Tx, no: number, stop: {stopped: string; message: string}) =>
-  tx.query(sql.type(Empty)`
-    with head as (update run_heads set stop = ${sql.jsonb(stop)} where run_no = ${no})
-    update runs set state = 'ended', ended_at = lading_now(), retry_of = null, chain_no = run_no where run_no = ${no} and state = 'authorised'`)
+/**
+ * Ends a run that has not begun, and detaches it from the run that it would have retried. A stop that the run already has stays. Returns whether the
+ * run had not begun.
+ */
+export const lapseRun = async (tx: Tx, no: number, stop: {stopped: string; message: string}) => {
+  const {rowCount} = await tx.query(sql.type(Empty)`
+    with lapsed as (
+      update runs set state = 'ended', ended_at = lading_now(), retry_of = null, chain_no = run_no where run_no = ${no} and state = 'authorised'
+      returning run_no)
+    update run_heads set stop = coalesce(stop, ${sql.jsonb(stop)}) from lapsed where run_heads.run_no = lapsed.run_no`)
+  return rowCount > 0
+}
 
 const Counts = z.object({modules: z.number(), schedules: z.number()})
 

@@ -55,7 +55,7 @@ export default [
     access: {role: 'operator'},
     summary: 'Cancel a run of the org',
     description:
-      'Stops the run. An external engine is informed by the answer to its next call. If it makes no further call, the run is ended here.',
+      'Stops the run. Ends it at once if it has not begun. An external engine sees the stop at its next call. Without a call, the run is ended here.',
     answers: {200: RunAnswer},
     refusals: ['RUN_NOT_FOUND'],
     example: {answer: {run: {...run, stop: {stopped: 'CANCELLED', message: 'The run was cancelled. Retry this run to continue'}}}},

@@ -92,7 +92,7 @@ export default [
     description: 'Each question with its candidate records, read from the CRM now, and the rules in force.',
     answers: {200: Answer({questions: z.array(Question).describe('In a stable order'), rules, nextCursor: NextCursor})},
     refusals: [
-      ...(['IMPORT_NOT_FOUND', 'RUN_NOT_FOUND', 'FILE_GONE', 'INVALID_CURSOR', 'MODULE_NOT_FOUND'] as const),
+      ...(['IMPORT_NOT_FOUND', 'RUN_NOT_FOUND', 'FILE_GONE', 'FROM_FUTURE', 'UNREADABLE', 'INVALID_CURSOR', 'MODULE_NOT_FOUND'] as const),
       ...(['CONNECTION_UNAVAILABLE', 'CONNECTION_THROTTLED', 'DAILY_ALLOWANCE_SPENT', 'CRM_REFUSED'] as const),
     ],
     example: {answer: {questions: [question], rules: [], nextCursor: null}},
@@ -114,7 +114,7 @@ export default [
     description:
       'Does not change this run. A retry, or any later run of the import, applies the answers. The last answer to a question wins.',
     answers: {200: Answer({answered: Count('Answers stored'), rules})},
-    refusals: ['IMPORT_NOT_FOUND', 'RUN_NOT_FOUND', 'FILE_GONE', 'NOT_FOUND'],
+    refusals: ['IMPORT_NOT_FOUND', 'RUN_NOT_FOUND', 'FILE_GONE', 'FROM_FUTURE', 'UNREADABLE', 'NOT_FOUND'],
     example: {
       body: {answers: [{key, recordId}], rules: [{flowId: 'accounts', kind: 'match', choice: 'first'}]},
       answer: {answered: 1, rules: [{flowId: 'accounts', kind: 'match', field: null, choice: 'first'}]},

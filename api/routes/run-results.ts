@@ -94,7 +94,7 @@ const runFile = (kind: RunFile, path: `/${string}`, operationId: string) =>
         headers: {
           'content-type': 'text/csv; charset=utf-8',
           'content-length': String(bytes),
-          'content-disposition': await nameRunFile(db, found, {kind, isPart: from !== undefined, source}),
+          'content-disposition': await nameRunFile(db, found, {kind, isPart: Boolean(from || to), source}),
           ...(next && {link: `</orgs/${org}/imports/${id}/${kind}.csv?${new URLSearchParams(rest)}>; rel="next"`}),
         },
         body,

@@ -2,7 +2,9 @@ import type {Pool} from '../../sql/database.ts'
 import {shortenLease} from '../../sql/external-runs.ts'
 import {writeStop} from '../../sql/run-heads.ts'
 import type {Run} from '../../sql/runs.ts'
+import {lapseRun} from '../../sql/usage.ts'
 import {type AuditActor, recordAuditEvent} from '../accounts/audit/event.ts'
+import {settleRows} from '../billing/entitlements/rows.ts'
 import {endExternalRun, lockExternalRun} from './external/run.ts'
 import {leaseSeconds} from './lease-seconds.ts'
 import {cancelled} from './stop.ts'
@@ -10,14 +12,17 @@ import {cancelled} from './stop.ts'
 type CancelledRun = Pick<Run, 'no' | 'org' | 'id' | 'engine' | 'dryRun'>
 
 /**
- * Requests a stop, after which the service's own engine ends the run. An external engine sees the stop in the answer to its next call, and closes the
- * run. The lease of an external run is shortened, so that the import is not blocked for long if no call comes. If that lease has expired already,
- * this function ends the run.
+ * Ends a run that has not begun, and releases its reserved rows. For any other run, requests a stop, after which the service's own engine ends the
+ * run. An external engine sees the stop in the answer to its next call, and closes the run. The lease of an external run is shortened, so that the
+ * import is not blocked for long if no call comes. If that lease has expired already, this function ends the run.
  */
 export const cancelRun = async (db: Pool, actor: AuditActor, {no, org, id, engine, dryRun}: CancelledRun) => {
   await db.transaction(async tx => {
-    const {rowCount} = await writeStop(tx, {run: no, stop: cancelled({engine, dryRun})})
-    if (rowCount > 0) await recordAuditEvent(tx, actor, {kind: 'run.cancelled', detail: {runId: id, dryRun}})
+    const stop = cancelled({engine, dryRun})
+    const isUnbegun = await lapseRun(tx, no, stop)
+    if (isUnbegun) await settleRows(tx, id)
+    if (isUnbegun || (await writeStop(tx, {run: no, stop})).rowCount > 0)
+      await recordAuditEvent(tx, actor, {kind: 'run.cancelled', detail: {runId: id, dryRun}})
   })
   if (engine !== 'outside') return
   await db.transaction(async tx => {

@@ -124,10 +124,15 @@ const recordsPerCredit = 10
 const sumOf = ({counts}: Run, isCounted: (place: number) => boolean) =>
   counts.reduce((sum, count, at) => sum + (isCounted(at) ? count : 0), 0)
 
-/** `etaSeconds`: the remaining time at the average rate since the start. Null unless the run is writing and has done a row. */
-const progressOf = ({state, counts, startedAt, endedAt}: Run, {flows, sources, rows}: Pick<Snapshot, 'flows' | 'sources' | 'rows'>) => {
+/**
+ * `etaSeconds`: the remaining time at the average rate since the start. Null unless the run is writing and has done a row. `total`: for an undo or a
+ * row range, the most rows it may have. The exact number is known once such a run ends without a stop.
+ */
+const progressOf = (run: Run, {flows, sources, rows}: Pick<Snapshot, 'flows' | 'sources' | 'rows'>) => {
+  const {state, counts, startedAt, endedAt} = run
   const done = counts.reduce((sum, count, at) => sum + (isCountedElsewhere(at) ? 0 : count), 0)
-  const total = flows.reduce((sum, {sourceNo}) => sum + rowsToRead(sources.find(({no}) => no === sourceNo)!, rows), 0)
+  const most = flows.reduce((sum, {sourceNo}) => sum + rowsToRead(sources.find(({no}) => no === sourceNo)!, rows), 0)
+  const total = state === 'ended' && !run.stop && (run.undoOf !== null || rows) ? done : most
   const seconds = startedAt ? ((endedAt ? Date.parse(endedAt) : Date.now()) - Date.parse(startedAt)) / 1000 : 0
   const rowsPerSecond = seconds > 0 && done > 0 ? done / seconds : null
   const etaSeconds = rowsPerSecond === null || state !== 'writing' ? null : Math.max(0, total - done) / rowsPerSecond

@@ -159,8 +159,8 @@ const lockOwnRun = async (tx: Tx, {org, person, role}: StartCaller, {id, connect
   if (run.personId !== person && !(role && isAtLeast(role, 'admin')))
     throw new Refusal('NOT_YOUR_RUN', 'Another member authorised this run')
   const isForAnother = (run.importNo !== null && run.importNo !== importNo) || (run.templateId !== null && run.templateId !== template)
-  if (run.state !== 'authorised' || isForAnother)
-    throw new Refusal('RUN_USED', 'This run was already used, or it was authorised for something else. Authorise another run')
+  if (run.state !== 'authorised' || run.stop || isForAnother)
+    throw new Refusal('RUN_USED', 'This run was already used or cancelled, or it was authorised for something else. Authorise another run')
   if (run.connectorId !== null && run.connectorId !== connector)
     throw new Refusal('RUN_CONNECTOR_MISMATCH', 'This run was authorised for another connection. Authorise a run for this connection')
   return run

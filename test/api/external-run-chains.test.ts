@@ -74,6 +74,25 @@ for (const way of ['by itself', 'with retryOf'] as const) {
   })
 }
 
+test('a run reports that the record of a row that it inherits may exist twice', async t => {
+  const here = t.context
+  const importId = await importOf(here)
+  const first = await here.authorise(10, {importId})
+  here.house.crm.faults.add({match: creates, times: 1, action: 'dropAfter'})
+  t502(await here.create(first, [row('a', null)]))
+  t.true((await ok(here.create(first, [row('a', null)]), 200)).results[0].ok)
+  await end(here, first)
+  const second = await here.authorise(10, {importId})
+  for (let n = 0; n < 2; n++) t.like((await ok(here.create(second, [row('a', null)]), 200)).results, [{outcome: 'inherited'}])
+  const {entries, run} = await assertLedger(here, second)
+  t.deepEqual(
+    entries.map(({outcome}) => outcome),
+    ['inherited', 'made_after_no_answer'],
+  )
+  t.is(run.mayExistTwice, 1)
+  await end(here, second)
+})
+
 test('a row that the engine reported as failed is inherited once its create shows an earlier record', async t => {
   const here = t.context
   const importId = await importOf(here)

@@ -132,7 +132,7 @@ test('rows settled by the engine itself are logged at attempt 0 and counted, but
   t.like(log[0], {...entries[0], target: '', recordId: null})
   t.like(log[3], {target: 'Parent_Account', code: '0', outcome: 'lookup'})
   t.deepEqual(outcomes, {failed: 1, skipped: 1})
-  t.is(seen.rowsWritten, 0)
+  t.like(seen, {rowsWritten: 0, mayExistTwice: 1})
   const matched = await here.house.hot.query<{record_id: string; how: number}>(
     'select record_id, how from chain_rows join runs using (run_no) where id = $1',
     [run],
@@ -230,10 +230,6 @@ test('a cancelled run cannot write, and can still report progress and be closed'
   await ok(here.tell(run, 'entries', {entries: [{rowKey: 'x', module: 'Accounts', outcome: 'failed'}]}), 200)
   t.is((await ok(here.tell(run, 'progress', {done: true}), 200)).run.state, 'ended')
   t.is(await stateOf(here, path), 'done')
-
-  const alone = await here.authorise()
-  t.like((await ok(here.org.call('POST', `/orgs/${here.org.org}/runs/${alone}/cancel`), 200)).run, {stop: {stopped: 'CANCELLED'}})
-  t.like(await here.create(alone, [row('C-3')]), {status: 403, body: {code: 'RUN_STOPPED'}})
 })
 
 test('cancelling a run with an expired lease frees its import at once', async t => {

@@ -73,6 +73,9 @@ test.serial('a range of rows is identical before and after archiving, and has a 
     t.deepEqual(cellsOf(end), [header, ...lines.slice(2_498)])
     t.deepEqual(cellsOf(joined), lines.slice(2_499))
     t.is(end.headers.get('link'), null)
+    const start = await get(`${at}&to=2`)
+    t.deepEqual(cellsOf(start), [header, ...lines.slice(0, 2)])
+    t.is(start.headers.get('content-disposition'), 'attachment; filename="Test - results (part).csv"')
     return whole.text
   }
   const before = await read()

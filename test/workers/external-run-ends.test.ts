@@ -115,3 +115,17 @@ test('an accepted write that was refused is logged when its run is done, unless 
   )
   t.is(rows.length, 0, 'what was to be written is not kept')
 })
+
+test('a cancelled run that has not begun ends at once, releases its reserved rows, and cannot be used', async t => {
+  const here = t.context
+  const {path} = await here.makeImport()
+  const reserved = async () => (await ok(here.org.call('GET', '/entitlements/usage'), 200)).rows.reserved
+  const before = await reserved()
+  const run = await here.authorise(7, {importId: path.split('/').at(-1)!})
+  t.is(await reserved(), before + 7)
+  const {run: seen} = await ok(here.org.call('POST', `${path}/runs/${run}/cancel`), 200)
+  t.like(seen, {state: 'ended', stop: {stopped: 'CANCELLED'}, rowsWritten: 0})
+  t.is(await reserved(), before)
+  t.like(await here.org.call('POST', `${path}/runs`, {runId: run}), {status: 409, body: {code: 'RUN_USED'}})
+  t.like(await here.create(run, [row('C-3')]), {status: 409, body: {code: 'RUN_ENDED'}})
+})

@@ -1,4 +1,5 @@
 import anyTest, {type TestFn} from 'ava'
+import {sql} from '../../sql/database.ts'
 import {ok} from '../support/importing.ts'
 import {assertLedger, type ExternalEngine, openExternalEngine, row} from '../support/record-writes.ts'
 
@@ -8,7 +9,12 @@ const test = anyTest.serial as TestFn<ExternalEngine>
 test.before(async t => {
   Object.assign(t.context, await openExternalEngine(t, {environment: {CRM_TIMEOUT_SECONDS: '2'}}))
 })
-test.beforeEach(({context: {house}}) => house.crm.clear())
+test.beforeEach(async ({context: {house}}) => {
+  house.crm.clear()
+  // After its reset, the CRM reuses record ids, so old claims would match new records.
+  await house.db.query(sql.unsafe`delete from record_claims`)
+  await house.db.query(sql.unsafe`delete from chain_rows`)
+})
 
 const fill = async (here: ExternalEngine, names: string[]) => {
   const run = await here.authorise()
@@ -102,4 +108,16 @@ test('if the records cannot be read, every row is written', async t => {
   here.house.crm.faults.add({match: {method: 'GET', path: '/crm/v8/Accounts'}, times: 9, action: {type: 'status5xxBefore', status: 500}})
   t.like(await ok(here.update(run, [row('a', 'a', {recordId: ids.get('a')})], skip), 200), {results: [{outcome: 'updated'}]})
   here.house.crm.faults.clear()
+})
+
+test('a row that was unchanged and then claims the record is counted as created only', async t => {
+  const here = t.context
+  const run = await here.authorise()
+  const [made] = here.house.crm.create('example', 'Accounts', [{Account_Name: 'Mine'}], {as: 'ana@example.org'})
+  const recordId = String(made!.details.id)
+  const entry = {rowKey: 'a', module: 'Accounts', outcome: 'skipped', code: 'UNCHANGED'}
+  await ok(here.tell(run, 'entries', {entries: [entry]}), 200)
+  t.is((await here.read(run)).unchanged, 1)
+  t.deepEqual((await here.org.call('POST', `${here.path}/${recordId}/made`, {runId: run, rowKey: 'a'})).body, {taken: true})
+  t.like((await assertLedger(here, run)).run, {unchanged: 0, counts: {Accounts: {created: 1, skipped: 0}}})
 })

@@ -185,3 +185,17 @@ test.serial('a run that settled a row releases the child process to a waiting ru
   t.deepEqual([await stopOf(one), await stopOf(other)], [null, null])
   await close()
 })
+
+test.serial('a run that pauses before its first call leaves no timer', async t => {
+  const {path} = await prepareImport(org, {csv: accountRows(1, 'Tm-'), flow: accounts})
+  const {run} = await ok(org.call('POST', `${path}/runs`, {}), 202)
+  const timers = () => process.getActiveResourcesInfo().filter(name => name === 'Timeout').length
+  const {carry, close} = openCarrying()
+  await here.db.query(sql.unsafe`update connectors set kind = 'unknown' where id = ${org.connector}`)
+  const before = timers()
+  for (let n = 0; n < 40; n++) t.is(await carry(run.id), 'released')
+  t.true(timers() < before + 30)
+  await here.db.query(sql.unsafe`update connectors set kind = 'zoho' where id = ${org.connector}`)
+  t.like((await ok(org.call('GET', `${path}/runs/${run.id}`), 200)).run, {state: 'paused', pause: {code: 'CONNECTION_UNAVAILABLE'}})
+  await close()
+})

@@ -1,4 +1,5 @@
 import test from 'ava'
+import {sql} from '../../sql/database.ts'
 import {accounts, ok, openOrg, prepareImport, runImport, untilEnded} from '../support/importing.ts'
 import {assertAccounted, assertChain} from '../support/oracle.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
@@ -36,8 +37,8 @@ type AnswerInput = Awaited<ReturnType<typeof begin>>
 const answer = ({path, run}: Pick<AnswerInput, 'path' | 'run'>, body: object) =>
   ok(org.call('POST', `${path}/runs/${run.id}/questions`, body), 200)
 const runNow = async ({path, run}: Pick<AnswerInput, 'path' | 'run'>) => (await ok(org.call('GET', `${path}/runs/${run.id}`), 200)).run
-const retry = async ({path, run, rows}: Pick<AnswerInput, 'path' | 'run' | 'rows'>) => {
-  const {run: begun} = await ok(org.call('POST', `${path}/runs`, {retryOf: run.id}), 202)
+const retry = async ({path, run, rows}: Pick<AnswerInput, 'path' | 'run' | 'rows'>, more: object = {}) => {
+  const {run: begun} = await ok(org.call('POST', `${path}/runs`, {retryOf: run.id, ...more}), 202)
   const ended = await untilEnded(org.call, `${path}/runs/${begun.id}`)
   return {run: ended, ...(await assertChain(here, {org, path, runs: [run, ended], rows}))}
 }
@@ -127,10 +128,13 @@ test.serial('an answer given after a run began applies to the next run only', as
 test.serial('a question is asked again if its chosen record no longer matches', async t => {
   const [first, second] = make('Gone', 2)
   const begun = await begin('Go-', ['Gone'])
+  const authorised = {declaredRows: 1, importId: begun.path.split('/').at(-1)}
+  const {runId} = await ok(org.call('POST', '/entitlements/runs/authorise', authorised), 200)
   await answer(begun, {answers: [{key: begun.questions[0].key, recordId: first!.id}]})
   here.crm.remove('example', 'Accounts', [first!.id])
-  const {run, finals} = await retry(begun)
+  const {run, finals} = await retry(begun, {runId})
   t.like(finals.get(1), {outcome: 'skipped', code: 'MATCH_MANY'})
+  t.is(run.questionsAnswered, 0, 'the run knew the answer')
   t.regex(finals.get(1).message, /no longer matches/)
   const {questions} = await ok(org.call('GET', `${begun.path}/runs/${run.id}/questions`), 200)
   t.like(questions, [{key: begun.questions[0].key, found: 1, answer: null}])
@@ -189,4 +193,18 @@ test.serial('a chosen record is handled by onOne like a single match', async t =
   const {finals} = await retry(begun)
   t.like(finals.get(1), {outcome: 'skipped', code: 'MATCH_ONE', recordId: chosen!.id})
   t.is(record(chosen!.id)!.Billing_City, 'Old 0')
+})
+
+test.serial('questions of a run that this build cannot read are refused', async t => {
+  make('Newer', 2)
+  const begun = await begin('Ne-', ['Newer'])
+  await here.db.query(sql.unsafe`
+    with newer as (
+      insert into run_snapshots (format, document)
+      select 99, document from run_snapshots s join runs using (snapshot_no) where runs.id = ${begun.run.id} returning snapshot_no)
+    update runs set snapshot_no = newer.snapshot_no from newer where id = ${begun.run.id}`)
+  const at = `${begun.path}/runs/${begun.run.id}/questions`
+  t.like(await org.call('GET', at), {status: 409, body: {code: 'FROM_FUTURE'}})
+  const rules = [{flowId: 'f', kind: 'match', choice: 'skip'}]
+  t.like(await org.call('POST', at, {rules}), {status: 409, body: {code: 'FROM_FUTURE'}})
 })

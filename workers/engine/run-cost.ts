@@ -1,4 +1,6 @@
+import {setTimeout as sleep} from 'node:timers/promises'
 import type {PricedCall} from '../../shared/crm/request.ts'
+import {isFateUnknown} from '../../sql/database.ts'
 import {addRunCosts, type OperationCost} from '../../sql/run-costs.ts'
 import type {LedgerContext} from './context.ts'
 
@@ -7,6 +9,9 @@ export type RunCost = {note(call: PricedCall): void; close(): Promise<void>}
 
 /** The interval in ms at which counts are stored. A killed process loses the counts since the last interval. */
 const everyMs = 2_000
+/** How often `close` tries to store the rest of the counts. */
+const closeTries = 3
+const closePauseMs = 500
 
 export const openRunCost = ({db, run, log}: Pick<LedgerContext, 'db' | 'run' | 'log'>): RunCost => {
   let counted = new Map<string, OperationCost>()
@@ -21,16 +26,21 @@ export const openRunCost = ({db, run, log}: Pick<LedgerContext, 'db' | 'run' | '
     if (costs.length === 0) return
     await addRunCosts(db, {run: run.no, costs}).catch(err => {
       log.warn({err}, 'could not store the cost of the run')
-      costs.forEach(add)
+      // Costs that may have been stored are not stored again, so that no call counts twice.
+      if (!isFateUnknown(err)) costs.forEach(add)
     })
   }
   const storeNext = () => (storing = storing.then(store))
   const timer = setInterval(() => void storeNext(), everyMs)
   return {
     note: ({operation, credits}) => add({operation, calls: 1, credits}),
-    close() {
+    async close() {
       clearInterval(timer)
-      return storeNext()
+      await storeNext()
+      for (let tries = 1; counted.size > 0 && tries < closeTries; tries++) {
+        await sleep(closePauseMs)
+        await storeNext()
+      }
     },
   }
 }

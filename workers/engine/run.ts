@@ -180,33 +180,35 @@ const writeRows = async (ledgerContext: LedgerContext, {crm, budget}: CrmDeps, h
   if (!(await beginRun(db, {no: run.no, fence: lease.fence}))) throw new LeaseLost('Another owner took the run')
   const idempotencyValueOf = await openIdempotency(offline)
   const cost = openRunCost(offline)
-  const connection = await openConnection(offline, crm, cost.note)
-  const config = {...offline.config, CRM_LAG_SECONDS: Math.max(offline.config.CRM_LAG_SECONDS, connection.lagSeconds)}
-  const slots = budget.open(connection.connector, run.no)
-  const expressions = openExpressions(run)
-  const earlier = await listEarlierChains(offline)
-  const ctx: Context = {
-    ...offline,
-    canary: null,
-    config,
-    connection,
-    idempotencyValueOf,
-    slots,
-    expressions,
-    lookups: openLookups(),
-    values: openValueStore(offline),
-    images: await openImageStore(offline),
-    plan: await openPlan(offline),
-    refusedSingles: {count: 0},
-    crmClock: openCrmClock(offline),
-    lateUpdates: openLateUpdates(overSecondsOf({config}) * 1000, await listKnownUpdates({...offline, config}, head, earlier)),
-  }
+  const opened: {close(): void | Promise<void>}[] = [cost]
   try {
+    const connection = await openConnection(offline, crm, cost.note)
+    const config = {...offline.config, CRM_LAG_SECONDS: Math.max(offline.config.CRM_LAG_SECONDS, connection.lagSeconds)}
+    const slots = budget.open(connection.connector, run.no)
+    const expressions = openExpressions(run)
+    opened.push(slots, expressions)
+    const earlier = await listEarlierChains(offline)
+    const ctx: Context = {
+      ...offline,
+      canary: null,
+      config,
+      connection,
+      idempotencyValueOf,
+      slots,
+      expressions,
+      lookups: openLookups(),
+      values: openValueStore(offline),
+      images: await openImageStore(offline),
+      plan: await openPlan(offline),
+      refusedSingles: {count: 0},
+      crmClock: openCrmClock(offline),
+      lateUpdates: openLateUpdates(overSecondsOf({config}) * 1000, await listKnownUpdates({...offline, config}, head, earlier)),
+    }
     await awaitAbandonedJobs(ctx, earlier)
     if (run.undoOf !== null) return await runUndo(ctx)
     await writeFlows(ctx, compiledFlows, head)
   } finally {
-    await Promise.all([slots.close(), expressions.close(), cost.close()])
+    await Promise.all(opened.map(one => one.close()))
   }
 }
 

@@ -56,9 +56,10 @@ type GivenAnswers = z.output<typeof AnswersBody> & {person: string}
 /**
  * Stores answers, which a retry or a later run of the import applies. The import is locked, so that no run begins between two answers of one request.
  */
-export const answerQuestions = async (tx: Tx, {run, importId, snapshot}: FoundRun, {answers, rules, person}: GivenAnswers) => {
+export const answerQuestions = async (tx: Tx, {run, importId, snapshot, unread}: FoundRun, {answers, rules, person}: GivenAnswers) => {
   const {no: importNo} = (await lockImport(tx, {org: run.org, id: importId!})) ?? refuse()
   await assertStillKept(tx, run.no)
+  if (unread) throw unread
   const asked = await findQuestions(tx, {run: run.no, keys: answers.map(({key}) => key)})
   const questions = new Map(asked.map(question => [question.key, question]))
   const flows = new Set(snapshot?.flows.map(({flow}) => flow.id))

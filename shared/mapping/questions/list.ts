@@ -24,8 +24,9 @@ export const readQuestions = async (
   options: {signal: AbortSignal; urlOf: RecordUrls},
 ) => {
   const keys = config.SECRETS_KEYS
-  const {run, snapshot} = foundRun
+  const {run, snapshot, unread} = foundRun
   assertKept(run)
+  if (unread) throw unread
   const list = `questions ${run.id}`
   const after = readCursor(keys, list, cursor)
   const place = {run: run.no, importNo: run.importNo!, decidedUpTo: snapshot?.decidedUpTo ?? 0}

@@ -1,4 +1,6 @@
-import {countAt, type OutcomeName, unchangedAt} from '../../../sql/run-log.ts'
+import type {Tx} from '../../../sql/database.ts'
+import type {LogRow} from '../../../sql/ledger.ts'
+import {countAt, listLoggedTwice, type OutcomeName, outcomeNo, unchangedAt} from '../../../sql/run-log.ts'
 
 /** `list` returns the changes by position in the run's counts. */
 export type Counts = {
@@ -21,3 +23,20 @@ export const openCounts = (): Counts => {
     },
   }
 }
+
+const TWICE = outcomeNo('made_after_no_answer')
+
+/**
+ * Returns the counts with the rows that the log names as records that may exist twice. A row counts once in its run. The caller must have locked the
+ * run, and must not have written the log yet.
+ */
+export const withTwice = async (tx: Tx, run: number, {log, counts}: {log: LogRow[]; counts: number[]}): Promise<number[]> => {
+  const rows = new Map(log.filter(({outcome}) => outcome === TWICE).map(row => [nameOf(row), row]))
+  if (rows.size === 0) return counts
+  for (const known of await listLoggedTwice(tx, {run, rows: [...rows.values()]})) rows.delete(nameOf(known))
+  const places = [...rows.values()].map(({module}) => countAt(module, 'made_after_no_answer'))
+  const length = Math.max(counts.length, ...places.map(place => place + 1))
+  return Array.from({length}, (_, at) => (counts[at] ?? 0) + places.filter(place => place === at).length)
+}
+
+const nameOf = ({module, key}: Pick<LogRow, 'module' | 'key'>) => `${module} ${key}`

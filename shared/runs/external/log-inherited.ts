@@ -23,17 +23,10 @@ export const logInherited = async (
     counts.add(module, 'inherited', 1)
   }
   const outcome = outcomeNo('inherited')
-  const log = rows.map(({before: _, ...row}) => ({
-    ...row,
-    flow,
-    module,
-    phase: PHASES.indexOf('write'),
-    target: null,
-    attempt: 0,
-    outcome,
-    code: null,
-    message: null,
-  }))
+  const log = rows.flatMap(({before, ...row}) => {
+    const entry = {...row, flow, module, phase: PHASES.indexOf('write'), target: null, attempt: 0, outcome, code: null, message: null}
+    return before.mayExistTwice ? [entry, {...entry, outcome: outcomeNo('made_after_no_answer')}] : [entry]
+  })
   await writeSettlement(tx, run, {batches: [], log, released: [], kept: [], opened: [], closed: [], counts: counts.list()})
   await putReleased(tx, {run: run.no, rows: rows.map(({key}) => ({module, key, attempt: 0, outcome}))})
 }

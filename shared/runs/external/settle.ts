@@ -28,7 +28,7 @@ import {type ItemResult, keepProblem, keepResults, listResults} from '../../../s
 import {noAnswer} from '../../crm/error.ts'
 import {rowsSettled} from '../../telemetry/metrics/rows.ts'
 import {leaseSeconds} from '../lease-seconds.ts'
-import {type Counts, openCounts} from './counts.ts'
+import {type Counts, openCounts, withTwice} from './counts.ts'
 import {findRecordHolders, type HeldEnd} from './held-ends.ts'
 
 /**
@@ -145,6 +145,7 @@ type SettledSheet = Pick<Settlement, 'batches' | 'log' | 'released' | 'kept' | '
  */
 export const writeSettlement = async (tx: Tx, run: ExternalRun, settled: SettledSheet) => {
   const seconds = 5
+  const counts = await withTwice(tx, run.no, settled)
   await renewExternalRunLease(tx, {no: run.no, seconds, taken: false})
   await settleIn(tx, {
     run: run.no,
@@ -152,6 +153,7 @@ export const writeSettlement = async (tx: Tx, run: ExternalRun, settled: Settled
     fence: run.fence,
     settleNo: run.settleNo + 1,
     ...settled,
+    counts,
     cursor: {flow: 0, lowWater: 0},
     answerSeconds: 0,
     leaseSeconds: seconds,
@@ -230,11 +232,12 @@ const enterEnd = (sheet: Sheet, sheetEntry: SheetEntry, end: WriteEnd) => {
     if (isFirst) attempts.push({...name, attempt, outcome: outcomeNo('refused')})
     return
   }
-  kept.push({...name, recordId: end.recordId, how: end.outcome === 'created' ? HOW.made : HOW.updated, matchKey: null, writtenAt})
-  if (isOpen) closed.push(name)
   // The payload had no unique value, so the unanswered create may have made a second record.
-  if (end.outcome === 'created' && isOpen && rowState.kind !== EXTERNAL_STEP_CODES.update && !batch.hasUniqueKeys[at])
-    logOutcome(sheet, sheetEntry, {outcome: 'made_after_no_answer', attempt: 0, recordId: end.recordId})
+  const isMade = end.outcome === 'created'
+  const mayExistTwice = isMade && isOpen && rowState.kind !== EXTERNAL_STEP_CODES.update && !batch.hasUniqueKeys[at]
+  kept.push({...name, recordId: end.recordId, how: isMade ? HOW.made : HOW.updated, matchKey: null, writtenAt, mayExistTwice})
+  if (isOpen) closed.push(name)
+  if (mayExistTwice) logOutcome(sheet, sheetEntry, {outcome: 'made_after_no_answer', attempt: 0, recordId: end.recordId})
 }
 
 const noteOutcome = (sheet: Sheet, sheetEntry: SheetEntry, end: Exclude<WriteEnd, {outcome: 'unsent'}>) => {

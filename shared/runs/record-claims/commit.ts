@@ -86,6 +86,7 @@ const countsOf = (module: number, row: ExternalRowState): number[] => {
   const counts = openCounts()
   const before = countedOutcomeOf(row)
   if (before) counts.add(module, before, -1)
+  if (row.unchanged) counts.addUnchanged(module, -1)
   counts.add(module, 'created', 1)
   return counts.list()
 }

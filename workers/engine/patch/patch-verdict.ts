@@ -48,8 +48,11 @@ export const judgePatch = (
       code: crm.code,
       message: `The patch was not answered: ${describeProblem(crm)}`,
     })
-    return maySendAgain(row, patienceMs) ? 'again' : 'end'
+    if (maySendAgain(row, patienceMs)) return 'again'
+    countEmptyLinks(settled, flow, row)
+    return 'end'
   }
+  countEmptyLinks(settled, flow, row)
   const code = crm.code ?? `HTTP_${crm.status}`
   logOutcome({flow, settled}, row, 'refused', {attempt, recordId: target, code, message: `The patch was refused: ${sayRefusal(crm)}`})
   if (row.isMetered && row.unansweredSends === 0) settled.released.push(admissionOf(flow, row))

@@ -7,11 +7,11 @@ import {t} from '../text/decide.ts'
 import {Check} from '../ui/field.ts'
 import {percent} from '../ui/format.ts'
 import {Problem} from '../ui/notice.ts'
+import {type OrgNotices, runEnded, withRunEnded} from './end-notices.ts'
 import type {Run} from './run.ts'
 
-type Notices = {notices: {emails: string[]; endpoints: string[]; on: string[]}; mail: {configured: boolean}}
+type Notices = {notices: OrgNotices; mail: {configured: boolean}}
 
-const kind = 'run.ended'
 /** The notices in an embed session, whose token may not read settings and has no e-mail address. */
 const notTold: Notices = {notices: {emails: [], endpoints: [], on: []}, mail: {configured: false}}
 
@@ -21,18 +21,17 @@ const notTold: Notices = {notices: {emails: [], endpoints: [], on: []}, mail: {c
  */
 export const LeaveNotice = ({run}: {run: Run}) => {
   const loaded = useLoad<Notices>(async signal => (embed.value ? notTold : client.get(inOrg('/notices'), {}, signal)), [])
-  const save = useDoing(async (notices: Notices['notices']) => {
+  const save = useDoing(async (notices: OrgNotices) => {
     await client.put(inOrg('/notices'), notices)
     loaded.again()
   })
   if (run.dryRun || run.stop) return null
   const email = me.value?.user.email ?? null
   const {notices, mail} = loaded.data ?? {}
-  const isTold = email !== null && notices?.on.includes(kind) === true && notices.emails.includes(email)
+  const isTold = email !== null && notices?.on.includes(runEnded) === true && notices.emails.includes(email)
   if (mail?.configured && isTold) return html`<p class="hint">${t.youCanCloseThisPageWeWill(email)}</p>`
   const turnOn = () => {
-    if (notices && email !== null)
-      void save.run({...notices, emails: [...new Set([...notices.emails, email])], on: [...new Set([...notices.on, kind])]})
+    if (notices && email !== null) void save.run(withRunEnded(notices, email))
   }
   return html`
     <p class="hint">${t.youCanCloseThisPageTheImport}</p>
