@@ -97,6 +97,24 @@ test('files fill their named slots; a misfit is reported, and the import stays a
   t.like(again.filled, {state: 'ready', waiting: []})
 })
 
+test('a file that cannot be read as its filled slot defines empties the slot, so no run imports the earlier file', async t => {
+  const {org, call, connector} = await open()
+  const [leads] = leadsTemplate().sources
+  const sources = [{...leads, cleaning: [{step: 'trim', columns: ['surname']}]}]
+  const {id} = await makeTemplate(call, org, {connectorId: connector, sources})
+  const {import: made} = await ok(call('POST', `/orgs/${org}/imports`, {templateId: id}), 201)
+  const at = `/orgs/${org}/imports/${made.id}`
+  const put = async (csv: string) => (await ok(upload(call, at, csv, 'name=a.csv&slot=leads'), 201)).filled
+  t.like(await put(leadsCsv), {state: 'ready', waiting: []})
+  const unread = await put('family name,mail\nA,a@b.example\n')
+  t.like(unread, {state: 'draft', waiting: ['leads']})
+  t.regex(unread.issues[0].message, /no column "surname"/)
+  const {import: emptied} = await ok(call('GET', at), 200)
+  t.like(emptied, {state: 'draft', flows: [{sourceId: 'leads'}], slots: [{sourceId: null}]})
+  t.deepEqual(outcome(await call('POST', `${at}/runs`, {})), [409, 'NOT_READY'])
+  t.like(await put(leadsCsv), {state: 'ready', waiting: []})
+})
+
 test('columns are chosen from the flows of the template each time, and an ended import stores no flows', async t => {
   const {org, call, connector} = await open()
   const {id} = await makeTemplate(call, org, {connectorId: connector})

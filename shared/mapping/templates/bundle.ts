@@ -80,8 +80,8 @@ const readGrounds = async (db: Db, org: string, {templates, libraries}: PushedTe
 }
 
 const findProblems = (template: Template, grounds: TemplateGrounds): Drift[] => {
-  const {modules, discovery, libraries} = grounds.get(template.connectorId)!
-  return findDrift(template, {sources: [], modules: discovery ? modules : null, libraries}).filter(({stops}) => stops)
+  const {modules, discovery, libraries, settings} = grounds.get(template.connectorId)!
+  return findDrift(template, {sources: [], modules: discovery ? modules : null, libraries, settings}).filter(({stops}) => stops)
 }
 
 /** Whether a discovery recorded the removal of the field, or of any field of the module. */
