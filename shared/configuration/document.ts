@@ -60,7 +60,11 @@ const Module = z.strictObject({
   apiName: ApiName.describe('The module’s name in the CRM'),
   connectorId: z.string().min(1).max(100).describe('The connection of the module'),
   ...moduleValues,
-  order: z.int().min(1).max(highestOrder).describe('The position of the module: records are created in this order, the lowest first'),
+  order: z
+    .int()
+    .min(1)
+    .max(highestOrder)
+    .describe('The position of the module. The widget adds the flows of an import in this order, the lowest first'),
 })
 export type RegistryModule = z.output<typeof Module>
 export type ModuleValue = keyof typeof moduleValues
