@@ -5,6 +5,7 @@ import {ok} from '../support/importing.ts'
 import {addConnector} from '../support/registry.ts'
 import {leadsCsv, leadsTemplate, makeTemplate, openTemplates, outcome, upload} from '../support/templates.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {writeWorkbook} from '../support/workbook.ts'
 
 let house: TestDeployment
 test.before(async t => {
@@ -30,6 +31,29 @@ test('an import made from a template is ready once its file is uploaded, even if
   )
   t.like(ready, {state: 'ready', templateId: id})
   t.is((await ok(upload(call, at, leadsCsv), 201)).filled, undefined, 'the slot is filled: this file is for none')
+})
+
+test('a template saved from an import of failed.csv reads later files from their first column', async t => {
+  const {org, call, connector} = await open()
+  const failed = [
+    ['lading: row', 'lading: error', 'surname', 'mail', 'firm'],
+    ['1', 'Wrong', 'A', 'a@cells.example', 'F'],
+  ]
+  const plain = failed.map(cells => cells.slice(2))
+  const csvOf = async (rows: string[][]) => rows.map(cells => `${cells.join(',')}\n`).join('')
+  const workbookOf = (rows: string[][]) => writeWorkbook({sheets: [{name: 'One', rows}]})
+  const {id} = await makeTemplate(call, org, {connectorId: connector})
+  const fill = async (templateId: string, file: string | Buffer) => {
+    const {import: made} = await ok(call('POST', `/orgs/${org}/imports`, {templateId}), 201)
+    t.like((await ok(upload(call, `/orgs/${org}/imports/${made.id}`, file), 201)).filled, {state: 'ready', issues: []})
+    return made.id as string
+  }
+  for (const write of [csvOf, workbookOf]) {
+    const fromImport = await fill(id, await write(failed))
+    const {template} = await ok(call('POST', `/orgs/${org}/templates`, {fromImport, name: write.name}), 201)
+    await fill(template.id, await write(plain))
+    await fill(template.id, await write(failed))
+  }
 })
 
 test('the connection of an import is that of its template or of the request', async t => {

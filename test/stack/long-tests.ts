@@ -49,7 +49,7 @@ const PATTERNS = [
   'test/workers/{billing-landing,billing-orders,billing-reconcile,budget,canary,checks-fit,checks-large,checks-predict-run}.test.ts',
   'test/workers/{closed-org,delete-flows,discovery,discovery-refresh,doctor,doctor-outcomes,doctor-writes,dry-run-stale}.test.ts',
   'test/workers/{edit-marks,external-run-faults,external-run-limit,external-run-sweep,external-run-unchanged,flow-routes}.test.ts',
-  'test/workers/{forecasts,forecast-accuracy,forecast-blocks,guard,import-bulk-ends,import-bulk-faults,import-bulk-values}.test.ts',
+  'test/workers/{forecasts,forecast-accuracy,forecast-blocks,forecast-dry-runs,guard,import-bulk-ends,import-bulk-faults,import-bulk-values}.test.ts',
   'test/workers/{import-cell-edits,import-chains,import-claims-together,import-cleaning-killed,corrections,import-dry-runs}.test.ts',
   'test/workers/import-edits.test.ts',
   'test/workers/{import-edits-links,import-empty-links,import-ends,import-expressions,import-faults,import-generic}.test.ts',
