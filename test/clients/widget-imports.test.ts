@@ -4,13 +4,12 @@ import {usualMappings} from '../../api/clients/column-mapping.ts'
 import {sampleOf} from '../../api/clients/sample.ts'
 import {groupsOf, mendAt, sayFix, sayPlace} from '../../api/clients/widget/imports/check-words.ts'
 import {makeStep, moved, newDraft, readRanges, sayStep, stepKinds} from '../../api/clients/widget/imports/cleaning.ts'
-import {isFillable, type Module} from '../../api/clients/widget/imports/fields.ts'
+import {isFillable} from '../../api/clients/widget/imports/fields.ts'
 import {
   dropMapping,
   issuesAt,
   missingFields,
   newFlowId,
-  placeFlow,
   putMapping,
   sayIssue,
   strangeWords,
@@ -142,17 +141,6 @@ test('a new flow gets a unique id that the server accepts', t => {
   t.is(newFlowId([], 'Leads'), 'leads')
   t.is(newFlowId([flow, {...flow, id: 'leads_2'}], 'Leads'), 'leads_3')
   t.true(ServerFlow.shape.id.safeParse(newFlowId([], 'Größe & Gewicht'.repeat(9))).success)
-})
-
-test('a new flow is placed by the order of the modules', t => {
-  const module = (apiName: string, order: number | null) => ({apiName, order}) as Module
-  const known = [module('Accounts', 1), module('Leads', 2), module('Deals', 3), module('Notes', null)]
-  const flows = ['Leads', 'Deals'].map(name => ({...flow, id: name, module: name}))
-  const placed = (name: string) => placeFlow(flows, {...flow, id: 'new', module: name}, known).map(({id}) => id)
-  t.deepEqual(placed('Accounts'), ['new', 'Leads', 'Deals'])
-  t.deepEqual(placed('Leads'), ['Leads', 'new', 'Deals'])
-  t.deepEqual(placed('Notes'), ['Leads', 'Deals', 'new'])
-  t.deepEqual(placed('Unknown'), ['Leads', 'Deals', 'new'])
 })
 
 test('an issue is found by its path, and one in an expression gives line and column', t => {
