@@ -49,8 +49,10 @@ export const awaitJob = async <A extends z.ZodType>(
   }
   await waitForEnd(input, {id, name: job.name, seconds: waitSeconds})
   const found = await readJob(input.queue, {name: job.name, id})
-  if (waitSeconds === 0 || !found || !hasEnded(found))
-    return answerJob({...input, request: noWait(input.request)}, id, job.name, await more())
+  if (waitSeconds === 0 || !found || !hasEnded(found)) {
+    const {status, headers, body} = await answerJob({...input, request: noWait(input.request)}, id, job.name, await more())
+    return reply({...(status && {status}), headers: {...headers, 'preference-applied': applied}, body})
+  }
   return withPreference(await describe(await endOf(input, job, id)), applied)
 }
 
@@ -69,6 +71,6 @@ const endOf = async <A extends z.ZodType>(
 
 const extraOf = ({error: _, code: __, ...extra}: {error: string; code: string}): Record<string, unknown> => extra
 
-const noWait = (request: Waiter): Waiter => ({...request, headers: {...request.headers, prefer: 'respond-async'}})
+const noWait = (request: Waiter): Waiter => ({...request, headers: {...request.headers, prefer: undefined}})
 
 const withPreference = (json: object, applied: string): Reply => reply({headers: {'preference-applied': applied}, json})

@@ -80,9 +80,10 @@ const readToken = async ({hot, log}: CallerDeps, bearer: string, note: NoteBeare
   const found = isWellFormed(bearer) ? await readTokenCaller(hot, hashSecret(bearer)) : undefined
   if (!found) throw new Refusal('AUTH_REQUIRED', 'Unknown API token. Check it for typing errors, or create a new one')
   note({...idsOf(found), via: 'token', token: found.id})
+  // A token is revoked when its member leaves. The answer then names the reason: the member is gone.
+  const authContext = authContextOf(found, {via: 'token', role: 'admin', ...nobodys, token: found.id})
   if (found.revoked) throw new Refusal('TOKEN_REVOKED', 'This API token was revoked. Create a new one')
   if (found.expired) throw new Refusal('TOKEN_EXPIRED', 'This API token has expired. Create a new one')
-  const authContext = authContextOf(found, {via: 'token', role: 'admin', ...nobodys, token: found.id})
   if (found.stale) noteTokenUse(hot, [found.id]).catch(error => log.warn({err: error}, 'could not record the use of a token'))
   return authContext
 }
@@ -101,7 +102,7 @@ const readAccess = async ({hot, log}: Pick<CallerDeps, 'hot' | 'log'>, bearer: s
 
 /**
  * Loads the caller of an embed token. The embed token acts with the lowest role, for the person who created it. Its changes are recorded under the
- * API token that created it, if there is one.
+ * API token that created it, or under the person if a session created it.
  */
 const readEmbed = async ({hot}: Pick<CallerDeps, 'hot'>, bearer: string, note: NoteBearer): Promise<AuthContext> => {
   const found = await readEmbedCaller(hot, hashSecret(bearer))

@@ -80,12 +80,20 @@ const staffActionsOf = (org: string) => sql.fragment`
       || case when kind = 'view' then jsonb_build_object('reason', reason) else '{}' end as detail
   from staff_actions where org_id = ${org}`
 
-const clientsOf = (org: string, moment: 'created' | 'revoked') => sql.fragment`
-  select ${sql.identifier(['g', `${moment}_at`])} as at, (g.id || ${`.${moment}`}) collate "C" as id, 'access' as source,
-    ${`client.${moment === 'created' ? 'allowed' : 'revoked'}`} as kind, 'session' as via, person_id, ${noStaff}, null::text as token_id,
-    ${noDevice}, c.name as target, jsonb_build_object('grantId', g.id) as detail
+/** SQL for grants of MCP clients that have no audit event, because an older build wrote them. Who revoked such a grant is unknown. */
+const clientsOf = (org: string, moment: 'created' | 'revoked') => {
+  const at = sql.identifier(['g', `${moment}_at`])
+  const [kind, by] =
+    moment === 'created'
+      ? ['client.allowed', sql.fragment`'session' as via, g.person_id`]
+      : ['client.revoked', sql.fragment`null::text as via, null::text as person_id`]
+  return sql.fragment`
+  select ${at} as at, (g.id || ${`.${moment}`}) collate "C" as id, 'access' as source, ${kind} as kind, ${by}, ${noStaff},
+    null::text as token_id, ${noDevice}, c.name as target, jsonb_build_object('grantId', g.id) as detail
   from oauth_grants g join oauth_clients c on c.id = client_id
-  where org_id = ${org} and ${sql.identifier(['g', `${moment}_at`])} is not null`
+  where g.org_id = ${org} and ${at} is not null
+    and not exists (select from audit_events e where e.org_id = g.org_id and e.created_at = ${at} and e.detail ->> 'grantId' = g.id)`
+}
 
 const runsOf = (org: string, moment: 'authorised' | 'started' | 'ended') => sql.fragment`
   select ${sql.identifier(['r', `${moment}_at`])} as at, (r.id || ${`.${moment}`}) collate "C" as id, 'runs' as source, ${`run.${moment}`} as kind,

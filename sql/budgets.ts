@@ -23,14 +23,14 @@ const grown = sql.fragment`
 
 /**
  * Locks the CRM org's slot budget until the transaction ends; creates it if there is none. The budget grows by one for every ten seconds without a
- * cut, up to its cap. If a full budget's cap changes, the budget changes at once. `turn`: a number that increases every two seconds. `turnMs`: the ms
- * until the next turn.
+ * cut, up to its cap. A budget that was never cut follows its cap at once. A cut budget only grows, because processes may have different caps, and
+ * a higher cap must not undo a cut. `turn`: a number that increases every two seconds. `turnMs`: the ms until the next turn.
  */
 export const lockBudget = (tx: Tx, {dc, crmOrgId}: CrmOrg, cap: number) =>
   tx.one(sql.type(Budget)`
     insert into crm_budgets as b (dc, crm_org_id, total, cap) values (${dc}, ${crmOrgId}, ${cap}, ${cap})
     on conflict (dc, crm_org_id) do update set cap = excluded.cap,
-      total = case when b.total = b.cap then excluded.cap else least(excluded.cap, b.total + ${grown}) end,
+      total = case when b.cut_at is null then excluded.cap else least(excluded.cap, b.total + ${grown}) end,
       grown_at = greatest(b.cut_at, b.grown_at) + ${grown} * make_interval(secs => ${growSeconds})
     returning total, floor(extract(epoch from lading_now()) / ${turnSeconds})::bigint as turn,
       ceil(1000 * (${turnSeconds} - mod(extract(epoch from lading_now()), ${turnSeconds})))::int as "turnMs"`)

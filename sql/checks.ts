@@ -34,12 +34,14 @@ export const findCheck = (db: Db, {importNo, connector}: {importNo: number; conn
 
 type FinishedCheck = {importNo: number; startedAt: string; rows: number; ground: string; discovery: string; problems: readonly object[]}
 
-/** The caller has locked the import. */
+/** Keeps a stored check that started later, because that check saw newer inputs. The caller has locked the import. */
 export const replaceCheck = async (tx: Tx, {importNo, startedAt, rows, ground, discovery, problems}: FinishedCheck) => {
-  await tx.query(sql.type(z.object({}))`delete from checks where import_no = ${importNo}`)
-  const no = await tx.oneFirst(sql.type(z.object({no: z.number()}))`
+  await tx.query(sql.type(z.object({}))`delete from checks where import_no = ${importNo} and started_at <= ${startedAt}`)
+  const no = await tx.maybeOneFirst(sql.type(z.object({no: z.number()}))`
     insert into checks (import_no, started_at, rows, ground, discovery_id)
-    values (${importNo}, ${startedAt}, ${rows}, ${ground}, ${discovery}) returning check_no as no`)
+    values (${importNo}, ${startedAt}, ${rows}, ${ground}, ${discovery})
+    on conflict (import_no) do nothing returning check_no as no`)
+  if (no === null) return
   await tx.query(sql.type(z.object({}))`
     insert into check_problems (check_no, place, problem)
     select ${no}, place, problem from jsonb_array_elements(${sql.jsonb(problems as never)}) with ordinality as t(problem, place)`)

@@ -39,6 +39,9 @@ export const deleteOldEmbedTokens = (tx: Tx, org: string) =>
       select id from embed_tokens where org_id = ${org} and expires_at < lading_now() - interval '1 day'
       order by expires_at limit 100 for update skip locked)`)
 
+export const deleteEmbedTokensOf = (tx: Tx, {org, person}: {org: string; person: string}) =>
+  tx.query(sql.type(Nothing)`delete from embed_tokens where org_id = ${org} and person_id = ${person}`)
+
 /**
  * Locks the token until the transaction ends, so that its imports and rows are counted one request at a time. Returns its expiry; null for an
  * unknown token.

@@ -1,5 +1,6 @@
 import {z} from 'zod'
 import {type Db, sql, type Tx} from './database.ts'
+import {answeredQuestions} from './questions.ts'
 
 const Reason = z.looseObject({code: z.string(), message: z.string()})
 
@@ -28,6 +29,7 @@ export const Firing = z.object({
   importId: z.string().nullable(),
   runId: z.string().nullable(),
   counts: z.unknown(),
+  openQuestions: z.number(),
   createdAt: z.string(),
   startedAt: z.string().nullable(),
   endedAt: z.string().nullable(),
@@ -35,12 +37,18 @@ export const Firing = z.object({
 export type Firing = z.output<typeof Firing>
 type Outcome = NonNullable<Firing['outcome']>
 
+/** Counts the questions of a finished run that wait for an answer. A retried run has none, because the retry takes them over. */
+const openQuestions = sql.fragment`coalesce((
+    select (select count(*) from questions q where q.run_no = runs.run_no) - ${answeredQuestions} from runs
+    where firings.outcome = 'done' and runs.run_no = firings.run_no
+      and not exists (select from runs n where n.retry_of = runs.run_no and not n.dry_run and n.org_id = runs.org_id)), 0)`
+
 const columns = sql.fragment`firings.id, firings.schedule_id as "scheduleId", firings.org_id as org, firings.due_at as "dueAt", firings.by,
   firings.person_id as "personId", firings.again, firings.missed, firings.state, firings.outcome, firings.reason, firings.drift, firings.contract, firings.decision, firings.decided_at as "decidedAt", firings.tries,
   firings.fence, firings.lease_until as "leaseUntil", encode(firings.sha256, 'hex') as sha256, firings.template_version as "templateVersion",
   (select i.id from imports i where i.import_no = firings.import_no) as "importId",
   (select r.id from runs r where r.run_no = firings.run_no) as "runId",
-  firings.counts, firings.created_at as "createdAt", firings.started_at as "startedAt", firings.ended_at as "endedAt"`
+  firings.counts, ${openQuestions} as "openQuestions", firings.created_at as "createdAt", firings.started_at as "startedAt", firings.ended_at as "endedAt"`
 
 type NewFiring = {
   id: string

@@ -70,6 +70,12 @@ export const writeMint = (db: Db, {connector, limit, windowSeconds}: {connector:
       then greatest(1, ceil(extract(epoch from min(minted_at) - lading_now()) + ${windowSeconds}))::float8 end as "waitSeconds"
     from recent`)
 
+/** Deletes the newest record of a minted token. The caller has locked the grant, so this is the record that it wrote. */
+export const deleteLastMint = (tx: Tx, connector: string) =>
+  tx.query(sql.type(Empty)`
+    delete from grant_mints where connector_id = ${connector}
+      and minted_at = (select max(minted_at) from grant_mints where connector_id = ${connector})`)
+
 /**
  * Returns the seconds until the oldest of the last `limit` minted tokens is `windowSeconds` old, at least 1. Used when the CRM itself refuses to
  * mint.

@@ -2,6 +2,7 @@ import {z} from 'zod'
 import {type Db, type Pool, sql, type Tx} from './database.ts'
 
 const Field = z.object({module: z.string(), field: z.string()})
+type ModuleField = z.output<typeof Field>
 const Key = z.object({org: z.string(), sealed: z.string()})
 
 export const listIdempotencyFields = (db: Db, {org, connector}: {org: string; connector: string}) =>
@@ -13,11 +14,18 @@ const Use = z.object({kind: z.enum(['import', 'template']), id: z.string(), name
 
 /**
  * Lists at most `limit` imports and `limit` templates of an org whose flows map the field. Leaves out expired and deleted imports. Includes templates
- * without a connection, because they may be used with any connection.
+ * without a connection, because they may be used with any connection. `replaced`: names of shared templates to leave out.
  */
 export const listUsesOfField = (
   tx: Tx,
-  {org, connector, module, field, limit}: {org: string; connector: string; module: string; field: string; limit: number},
+  {
+    org,
+    connector,
+    module,
+    field,
+    replaced,
+    limit,
+  }: ModuleField & {org: string; connector: string; replaced: readonly string[]; limit: number},
 ) => {
   const maps = sql.jsonb([{module, fields: [{field}]}])
   const isMapped = sql.fragment`flows @> ${maps} and exists (
@@ -28,7 +36,8 @@ export const listUsesOfField = (
       where org_id = ${org} and connector_id = ${connector} and state <> 'expired' and not deleted and ${isMapped} limit ${limit})
     union all
     (select 'template' as kind, id, name from templates
-      where org_id = ${org} and (connector_id = ${connector} or connector_id is null) and ${isMapped} limit ${limit})`)
+      where org_id = ${org} and (connector_id = ${connector} or connector_id is null) and ${isMapped}
+        and not (shared and name = any(${sql.array([...replaced], 'text')})) limit ${limit})`)
 }
 
 /** Returns the org's sealed key. If the org has no key yet, stores `sealed` first. */

@@ -1,5 +1,6 @@
 import {z} from 'zod'
 import {sql, type Tx} from './database.ts'
+import {Role} from './members.ts'
 
 const Id = z.object({id: z.string()})
 
@@ -16,10 +17,10 @@ export const listLastOwned = (tx: Tx, person: string) =>
       and not exists (select from members other where other.org_id = orgs.id and other.person_id <> ${person} and other.role = 'owner')
     order by orgs.id`)
 
-/** Makes the remaining member with the highest role an owner. Among equals, the member who joined first is chosen. Returns their person id. */
+/** Makes the remaining member with the highest role an owner. Among equals, the member who joined first is chosen. `before`: their role until now. */
 export const promoteHeir = (tx: Tx, {org, person}: {org: string; person: string}) =>
-  tx.oneFirst(sql.type(Id)`
-    update members set role = 'owner' where id = (
-      select id from members where org_id = ${org} and person_id <> ${person}
-      order by array_position(array['admin', 'builder', 'operator'], role), created_at, id limit 1)
-    returning person_id as id`)
+  tx.one(sql.type(z.object({person: z.string(), before: Role}))`
+    update members set role = 'owner' from (
+      select id, role from members where org_id = ${org} and person_id <> ${person}
+      order by array_position(array['admin', 'builder', 'operator'], role), created_at, id limit 1) heir
+    where members.id = heir.id returning person_id as person, heir.role as before`)

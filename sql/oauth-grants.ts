@@ -1,4 +1,5 @@
 import {z} from 'zod'
+import {type GrantCause, noteGrants} from './audit-events.ts'
 import {type Db, sql, type Tx} from './database.ts'
 
 const Empty = z.object({})
@@ -9,9 +10,10 @@ type NewGrant = {id: string; org: string; person: string; client: string}
 /** Inserts a grant. Returns null if the person is no longer a member of the org. Locks the membership until the transaction ends. */
 export const insertGrant = (tx: Tx, {id, org, person, client}: NewGrant) =>
   tx.maybeOne(sql.type(Granted)`
-    with member as (select org_id, person_id from members where org_id = ${org} and person_id = ${person} for key share)
-    insert into oauth_grants (id, org_id, person_id, client_id) select ${id}, org_id, person_id, ${client} from member
-    returning id`)
+    with member as (select org_id, person_id from members where org_id = ${org} and person_id = ${person} for key share),
+    made as (insert into oauth_grants (id, org_id, person_id, client_id) select ${id}, org_id, person_id, ${client} from member returning *),
+    noted as (${noteGrants('made', 'client.allowed', 'person')})
+    select id from made`)
 
 type NewTokens = {grant: string; access: Buffer; refresh: Buffer; accessSeconds: number; refreshSeconds: number}
 
@@ -52,12 +54,15 @@ export const findGrantOf = (db: Db, hash: Buffer) =>
     select g.id as grant, g.client_id as "clientId" from oauth_tokens t join oauth_grants g on g.id = t.grant_id where t.hash = ${sql.binary(hash)}`)
 
 /** Revokes the grant with all its tokens. A second revocation keeps the time of the first. */
-export const revokeGrant = (db: Db, id: string) =>
-  db.query(sql.type(Empty)`update oauth_grants set revoked_at = lading_now() where id = ${id} and revoked_at is null`)
+export const revokeGrant = (db: Db, id: string, cause: GrantCause) => revokeWhere(db, sql.fragment`id = ${id}`, cause)
 
-export const revokeGrantsOf = (tx: Tx, {org, person}: GrantHolderRef) =>
-  tx.query(sql.type(Empty)`
-    update oauth_grants set revoked_at = lading_now() where org_id = ${org} and person_id = ${person} and revoked_at is null`)
+export const revokeGrantsOf = (tx: Tx, {org, person}: GrantHolderRef, cause: GrantCause) =>
+  revokeWhere(tx, sql.fragment`org_id = ${org} and person_id = ${person}`, cause)
+
+const revokeWhere = (db: Db, where: ReturnType<typeof sql.fragment>, cause: GrantCause) =>
+  db.query(sql.type(Empty)`
+    with ended as (update oauth_grants set revoked_at = lading_now() where ${where} and revoked_at is null returning *)
+    ${noteGrants('ended', 'client.revoked', cause)}`)
 
 export const findHolder = (db: Db, hash: Buffer) =>
   db.maybeOne(sql.type(z.object({org: z.string(), person: z.string()}))`
@@ -88,9 +93,11 @@ export const listGrants = (db: Db, {org, person}: GrantHolderRef) =>
 /** Revokes the person's own grant. Returns null if the person has no such grant in the org. */
 export const revokeOwnGrant = (db: Db, {org, person, id}: GrantHolderRef & {id: string}) =>
   db.maybeOne(sql.type(Listed)`
-    update oauth_grants g set revoked_at = coalesce(revoked_at, lading_now()) from oauth_clients c
-    where g.id = ${id} and org_id = ${org} and person_id = ${person} and c.id = client_id
-    returning ${listed}`)
+    with before as (select id, revoked_at from oauth_grants where id = ${id} and org_id = ${org} and person_id = ${person} for update),
+    ended as (update oauth_grants g set revoked_at = coalesce(b.revoked_at, lading_now()) from before b where g.id = b.id returning g.*),
+    fresh as (select * from ended where exists (select from before b where b.revoked_at is null)),
+    noted as (${noteGrants('fresh', 'client.revoked', 'person')})
+    select ${listed} from ended g join oauth_clients c on c.id = client_id`)
 
 /**
  * Deletes requests and tokens that expired over a day ago, and grants older than a day that have no token. Also deletes clients without grants and

@@ -120,8 +120,8 @@ export const listWrittenAt = (db: Db, {chain, rows}: {chain: number; rows: reado
     where written_at is not null group by record_id`)
 
 /**
- * Lists the times at which rows of the chain last wrote or matched these records. `modules`: the modules of the records and of their subform
- * rows.
+ * Lists the times at which rows of the chain last wrote these records. An unchanged or matched record has such a time if a patch or a tag wrote it.
+ * `modules`: the modules of the records and of their subform rows.
  */
 export const listLastWrites = (db: Db, {chain, modules, records}: {chain: number; modules: number[]; records: string[]}) =>
   db.any(sql.type(z.object({recordId: z.string(), writtenAt: z.string()}))`
@@ -130,7 +130,10 @@ export const listLastWrites = (db: Db, {chain, modules, records}: {chain: number
       where chain_no = ${chain} and module_no = any(${sql.array(modules, 'int2')}) and record_id = any(${sql.array(records, 'text')}) and how in (1, 2)
       union all
       select record_id, written_at from chain_rows
-      where chain_no = ${chain} and module_no = any(${sql.array(modules, 'int2')}) and record_id = any(${sql.array(records, 'text')}) and how in (3, 4)) written
+      where chain_no = ${chain} and module_no = any(${sql.array(modules, 'int2')}) and record_id = any(${sql.array(records, 'text')}) and how in (3, 4)
+      union all
+      select record_id, written_at from chain_rows
+      where chain_no = ${chain} and module_no = any(${sql.array(modules, 'int2')}) and record_id = any(${sql.array(records, 'text')}) and how = 5) written
     where written_at is not null group by record_id`)
 
 type QueuedUndo = {

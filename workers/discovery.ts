@@ -7,7 +7,7 @@ import {CrmError, refusalOf} from '../shared/crm/error.ts'
 import {hasQuota} from '../shared/crm/limits/quota-report.ts'
 import {placeSubforms} from '../shared/crm/metadata.ts'
 import {Refusal} from '../shared/errors.ts'
-import {newId} from '../shared/ids.ts'
+import {newIdAfter} from '../shared/ids.ts'
 import {recheckTemplates, runDiscovery} from '../shared/jobs.ts'
 import {enqueue, type Queue} from '../shared/queue.ts'
 import {type ConnectorRow, findConnector, setWarnings} from '../sql/connectors.ts'
@@ -88,7 +88,7 @@ const keepDiscovery = async (tx: Tx, queue: Queue, {org, connector, read, upkeep
   const diff = diffModules(before && {id: before.id, modules: known}, modules)
   const isChanged = diff.added.length + diff.removed.length + diff.changed.length > 0
   if (upkeep && before && !isChanged) return {id: await markDiscoverySeen(tx, before.id), modules}
-  const id = newId('dis')
+  const id = newIdAfter('dis', before?.id ?? null)
   await insertDiscovery(tx, {id, connector, modules, diff})
   await applyDiscovery(tx, {org, connector, before: known, now: modules})
   if (isChanged) await enqueue(queue, recheckTemplates, {org, connector}, {tx})

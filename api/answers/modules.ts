@@ -9,7 +9,7 @@ export const ConfiguredModule = Answer({
   key: z.string().nullable().describe('Key in the configuration. Null: not configured yet'),
   apiName: ApiName.describe('API name in the CRM'),
   connectorId: Id('con', 'The connection'),
-  order: z.int().positive().nullable().describe('Position in the order in which modules are written. Null: not configured yet'),
+  order: z.int().positive().nullable().describe('Position in the order of the modules. Null: not configured yet'),
   ...moduleValues,
   label: z.string().nullable().describe('Label in the CRM, in the plural. Null: no longer part of the latest discovery'),
   crmSingular: z.string().nullable().describe('Label in the CRM, in the singular. Null if `label` is null'),

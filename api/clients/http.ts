@@ -11,7 +11,7 @@ export type Client = {
   put<T = Json>(path: string, body?: unknown, headers?: Headers_): Promise<T>
   patch<T = Json>(path: string, body?: unknown, headers?: Headers_): Promise<T>
   delete<T = Json>(path: string, headers?: Headers_): Promise<T>
-  /** Returns the response with its body unread, for files and events. Throws as `call` does. */
+  /** Returns the response with its body unread, for files and events. The time-out ends when the headers arrive. Throws as `call` does. */
   open(method: string, path: string, options?: RequestOptions): Promise<Response>
 }
 
@@ -63,10 +63,10 @@ type Access = {base: string; bearer?: () => string | null; headers?: Headers_; r
  * 'manual'`, a redirect is an error, because a followed POST would become a GET.
  */
 export const openClient = ({base, bearer = () => null, headers: always, redirect = 'follow'}: Access): Client => {
-  const open = async (method: string, path: string, {query, body, headers, signal, timeoutMs = usualTimeoutMs}: RequestOptions = {}) => {
+  const open = async (method: string, path: string, {query, body, headers, signal}: RequestOptions, limit: AbortSignal | null) => {
     const token = bearer()
     const isJson = body !== undefined && isPlain(body)
-    const limits = [...(timeoutMs === Infinity ? [] : [AbortSignal.timeout(timeoutMs)]), ...(signal ? [signal] : [])]
+    const limits = [limit, signal].filter(one => !!one)
     const asked = {
       method: method.toUpperCase(),
       redirect,
@@ -86,7 +86,7 @@ export const openClient = ({base, bearer = () => null, headers: always, redirect
   }
 
   const call = async (method: string, path: string, options: RequestOptions = {}): Promise<HttpAnswer<Json>> => {
-    const response = await open(method, path, options)
+    const response = await open(method, path, options, limitOf(options))
     const text = await response.text().catch(error => {
       if (options.signal?.aborted) throw options.signal.reason
       throw new Unreachable(reasonOf(error, base), {cause: error})
@@ -102,8 +102,13 @@ export const openClient = ({base, bearer = () => null, headers: always, redirect
   return {
     base,
     call,
-    open: async (method, path, options) => {
-      const response = await open(method, path, options)
+    open: async (method, path, options = {}) => {
+      const limit = limitOf(options)
+      const late = new AbortController()
+      const expire = () => late.abort(limit?.reason)
+      limit?.addEventListener('abort', expire)
+      const response = await open(method, path, options, late.signal)
+      limit?.removeEventListener('abort', expire)
       if (!response.ok) throw new ApiError(response.status, readBody(await response.text(), response.headers), response.headers)
       return response
     },
@@ -115,10 +120,18 @@ export const openClient = ({base, bearer = () => null, headers: always, redirect
   }
 }
 
-/** Yields every item of a paged list. `name` is the key of the items. */
-export async function* readPages<T = Json>(client: Client, path: string, name: string, query: Query = {}): AsyncGenerator<T> {
+const limitOf = ({timeoutMs = usualTimeoutMs}: RequestOptions) => (timeoutMs === Infinity ? null : AbortSignal.timeout(timeoutMs))
+
+/** Yields every item of a paged list. `name` is the key of the items. The options apply to the request of each page. */
+export async function* readPages<T = Json>(
+  client: Client,
+  path: string,
+  name: string,
+  query: Query = {},
+  options: RequestOptions = {},
+): AsyncGenerator<T> {
   for (let cursor: string | null | undefined = null; cursor !== undefined; ) {
-    const page: Json = await client.get(path, {...query, ...(cursor !== null && {cursor})})
+    const {body: page}: HttpAnswer<Json> = await client.call('GET', path, {...options, query: {...query, ...(cursor !== null && {cursor})}})
     yield* page[name] as T[]
     cursor = page.nextCursor ?? undefined
   }

@@ -1,6 +1,7 @@
 import {z} from 'zod'
-import {Refusal} from '../../shared/errors.ts'
+import {type Code, Refusal} from '../../shared/errors.ts'
 import {forecastImport as job} from '../../shared/jobs.ts'
+import {type Queue, readJob} from '../../shared/queue.ts'
 import {Forecast} from '../../shared/runs/forecast/forecast.ts'
 import {readForecast} from '../../shared/runs/forecast/read.ts'
 import {requestForecast} from '../../shared/runs/forecast/request.ts'
@@ -26,7 +27,16 @@ export const forecastImport = tool({
     if (id === null) throw new Refusal('BUSY', 'The same job has just ended. Call the tool again')
     const waiter = {...request, signal: AbortSignal.any([request.signal, signal])}
     await waitForEnd({queue, request: waiter}, {id, name: job.name, seconds: mostSeconds})
+    await assertNotFailed(queue, id)
     const {forecast, stale} = await readForecast(db, {org, importId})
     return {forecast: stale === false ? forecast : null, isReady: stale === false}
   },
 })
+
+/** Throws the error of the job if it was refused or failed, because calling the tool again would not help. */
+const assertNotFailed = async (queue: Queue, id: string) => {
+  const failure = (await readJob(queue, {name: job.name, id}))?.error
+  if (!failure) return
+  const {error, code, ...extra} = failure
+  throw new Refusal(code as Code, error, extra)
+}

@@ -61,11 +61,11 @@ export const testExpression = tool({
     if (value !== undefined && !columns.includes(value))
       throw new Refusal('INVALID', 'No row has the column given in `value`. Send a column of the rows')
     const libraries = (await listLibraryRows(db, caller.org)).map(shapeLibrary)
-    const {expressionContext: context} = (await findSettings(db, caller.org)) ?? usualSettings
+    const settings = (await findSettings(db, caller.org)) ?? usualSettings
     const {leaving, out} = await readLeaving(input, columns, fillRows(columns, rows))
     const nameOf = (column: string) => out.columns[columns.indexOf(column)]!.name
     const source = value === undefined ? null : nameOf(value)
-    const place = {columns: columns.map(nameOf), rows: leaving, source, field: await findField(input, named), libraries, context}
+    const place = {columns: columns.map(nameOf), rows: leaving, source, field: await findField(input, named), libraries, settings}
     const outcome = await holdTrial(caller.org, () => tryExpression(expression, {...place, signal}))
     if ('tried' in outcome) return {compiles: true, issue: null, results: out.value(outcome.tried) as typeof outcome.tried}
     const {message, line = null, column = null} = outcome.issue

@@ -60,6 +60,7 @@ const begin = async ({db, config}: AuthoriseDeps, {client, redirectUri, asked, b
 const readChallenge = (asked: AuthoriseQuery, config: Config): string => {
   for (const name of ['response_type', 'code_challenge', 'code_challenge_method', 'resource', 'scope', 'state'])
     if (Array.isArray(asked[name])) throw new OAuthRefusal('invalid_request', `${name} occurs twice. Send it once`)
+  if (asked.response_type === undefined) throw new OAuthRefusal('invalid_request', 'response_type is missing. Send response_type=code')
   if (asked.response_type !== 'code')
     throw new OAuthRefusal('unsupported_response_type', 'Unsupported response_type. Send response_type=code')
   if (asked.code_challenge_method !== 'S256' || typeof asked.code_challenge !== 'string' || !/^[\w-]{43}$/.test(asked.code_challenge))

@@ -53,15 +53,17 @@ const followHolder = async (tools: Pick<TokenDeps, 'db' | 'crm' | 'log'>, form: 
 
 /** Exchanges a code for tokens. A code is valid once. If it is used again, it was stolen, and the grant is revoked (RFC 6749, section 4.1.2). */
 const redeemCode = async (tx: Tx, form: Form): Promise<object> => {
-  const [client, redirectUri, verifier] = [needed(form, 'client_id'), needed(form, 'redirect_uri'), needed(form, 'code_verifier')]
+  const [client, verifier] = [needed(form, 'client_id'), needed(form, 'code_verifier')]
   const code = await takeCode(tx, hashSecret(needed(form, 'code')))
   if (!code) return refused('Unknown code. Authorise the client again')
   if (code.used) {
-    if (code.grant !== null) await revokeGrant(tx, code.grant)
+    if (code.grant !== null) await revokeGrant(tx, code.grant, 'misuse')
     return refused('This code was already used, so its access is revoked. Authorise the client again')
   }
   if (code.expired) return refused('This code has expired after one minute. Authorise the client again')
-  if (code.clientId !== client || code.redirectUri !== redirectUri) return refused('This code was issued to another client or redirect URI')
+  // OAuth 2.1 leaves the redirect URI out of this request, because PKCE binds the code to the client. If a client sends it, it must be the same.
+  if (code.clientId !== client || (form.redirect_uri ?? code.redirectUri) !== code.redirectUri)
+    return refused('This code was issued to another client or redirect URI')
   if (!isVerified(verifier, code.challenge)) return refused('The code_verifier does not match the code_challenge')
   const {person, org} = code
   const grant = (await isBanned(tx, person)) ? null : await insertGrant(tx, {id: newId('ogr'), org, person, client})
@@ -83,7 +85,7 @@ const refresh = async (tx: Tx, keys: KeyRing, form: Form): Promise<object> => {
   if (!found || found.clientId !== client) return refused('Unknown refresh token. Authorise the client again')
   if (found.revoked) return refused('The access of this client was revoked. Authorise the client again')
   if (found.reused || found.banned) {
-    await revokeGrant(tx, found.grant)
+    await revokeGrant(tx, found.grant, found.reused ? 'misuse' : 'ban')
     return refused(
       found.reused
         ? 'This refresh token was already used, so its access is revoked. Authorise the client again'
@@ -135,7 +137,7 @@ export const revokeToken = async (db: Pool, form: Form): Promise<void> => {
   const found = await findGrantOf(db, hashSecret(needed(form, 'token')))
   if (!found) return
   if (found.clientId !== needed(form, 'client_id')) throw new OAuthRefusal('invalid_client', 'This token was issued to another client')
-  await revokeGrant(db, found.grant)
+  await revokeGrant(db, found.grant, 'client')
 }
 
 const isVerified = (verifier: string, challenge: string): boolean => {

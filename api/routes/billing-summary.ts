@@ -46,6 +46,7 @@ const Notice = Answer({
 const subscription = Answer({
   status: z.string().meta({description: "The payment provider's status", examples: ['active']}),
   planVersionId: z.string().nullable().describe('The version of the plan it pays for. Null: not a known plan'),
+  plan: SoldPlan.nullable().describe('The version it pays for, which may not be on sale any more. Null: not a known plan'),
   readAt: Moment('When it was last read from the payment provider'),
   period: Answer({
     start: Moment('When the paid period began').nullable().describe('When the paid period began. Null: none has'),

@@ -1,6 +1,6 @@
 import {z} from 'zod'
 import {findImportSource} from '../../shared/files/sources/find.ts'
-import {findFieldOfColumn} from '../../shared/mapping/values/field-of-column.ts'
+import {assertMapped, findFieldOfColumn} from '../../shared/mapping/values/field-of-column.ts'
 import {Answer, Count} from '../answers/common.ts'
 import {OfColumn} from '../params.ts'
 import {ofReadingAgain} from '../refusal-lists.ts'
@@ -56,7 +56,7 @@ export default [
     summary: 'Count the distinct values of a column',
     description: `The whole file is read. Values that differ only in letter case and surrounding blanks are one value, as in the value map of a mapping. Ragged rows and rows
 that cleaning excludes are left out. With \`module\` and \`field\`, an option of the field is proposed for each value without a model, and cells of a
-field with several values are split.`,
+field with several values are split. An embed token can name only fields that the import maps.`,
     answers: {200: ColumnValues},
     refusals: [
       ...([
@@ -78,10 +78,11 @@ field with several values are split.`,
         field: name.describe('API name of the field that the column fills'),
       })
       .refine(({module, field}) => (module === undefined) === (field === undefined), 'Send module and field together, or neither'),
-    async handle({db, parsing, caller: {org}, params: {id, source: sourceId, column}, query: {module, field}}) {
+    async handle({db, parsing, caller: {org, embed}, params: {id, source: sourceId, column}, query: {module, field}}) {
       const {import: found, source} = await findImportSource(db, {org, importId: id, sourceId})
-      const filled =
-        module === undefined || field === undefined ? null : await findFieldOfColumn(db, {connector: found.connectorId, module, field})
+      const named = module === undefined || field === undefined ? null : {module, field}
+      if (embed && named) assertMapped(found.flows, named)
+      const filled = named && (await findFieldOfColumn(db, {connector: found.connectorId, ...named}))
       return replyJson(await parsing.run(org, 'values', {source, column, field: filled}))
     },
   }),

@@ -100,15 +100,15 @@ const DiscoveryDiff = Answer({
 
 const Discovery = Answer({
   id: Id('dis', 'The discovery'),
-  createdAt: Moment('When this state of the CRM was first read'),
-  seenAt: Moment('When the same state was last read again'),
+  createdAt: Moment('When the discovery was made'),
+  seenAt: Moment('When an automatic refresh last found the same state. `createdAt` if none did'),
   connectorId: Id('con', 'The connection'),
   diff: DiscoveryDiff.describe('Changes since the previous discovery'),
   modules: z.array(DiscoveredModule).describe('Every module, by API name'),
 }).meta({id: 'Discovery'})
 
 const DiscoveryResult = Answer({
-  discovery: Id('dis', 'The discovery. An earlier one if nothing changed'),
+  discovery: Id('dis', 'The discovery. An earlier one if an automatic refresh found no changes'),
   modules: Count('Modules found'),
   fields: Count('Fields found, in all modules'),
 })

@@ -182,7 +182,7 @@ export default [
     summary: 'Assign files to the slots of the template',
     description: 'Each file is read with the options of its slot. The import is ready once every slot is filled and all flows fit.',
     answers: {200: ImportAnswer},
-    refusals: ['IMPORT_NOT_FOUND', 'FILE_GONE', 'IMPORT_RUNNING', 'SOURCE_NOT_FOUND', 'BUSY', ...ofReading],
+    refusals: ['IMPORT_NOT_FOUND', 'FILE_GONE', 'IMPORT_RUNNING', 'SOURCE_NOT_FOUND', 'FAILED_FILE', 'BUSY', ...ofReading],
     example: {body: {accounts: sourceId}, answer: {import: wholeImport}},
     params: OfImport,
     body: Slots,

@@ -25,7 +25,7 @@ const ModuleOrder = Answer({
         order: z.int().positive().describe('Position in the order'),
       }),
     )
-    .describe('All configured modules, in writing order'),
+    .describe('All configured modules, in this order'),
   registryVersion,
 })
 
@@ -60,8 +60,8 @@ export default [
     operationId: 'setModuleOrder',
     tag: 'Configuration',
     access: {role: 'admin'},
-    summary: 'Set the order in which modules are written',
-    description: `The modules sent come first, in the order sent; the others follow in their previous order. ${ofCondition}`,
+    summary: 'Set the order of the modules',
+    description: `The modules sent come first, in the order sent; the others follow in their previous order. The widget adds flows to an import in this order. Flows sent through the API keep theirs. ${ofCondition}`,
     answers: {200: ModuleOrder},
     refusals: [...ofEdit, ...ofNaming],
     example: {
@@ -75,7 +75,7 @@ export default [
     },
     query,
     body: z.strictObject({
-      modules: listOf(ApiName, {most: mostModules, least: 1}).describe('Keys or API names of modules, in writing order'),
+      modules: listOf(ApiName, {most: mostModules, least: 1}).describe('Keys or API names of modules, in the new order'),
     }),
     async handle({db, caller, query, body: {modules}, request}) {
       const {registry, versionReply} = await orderModules(db, caller, {condition: conditionOf(request), ...query, modules})

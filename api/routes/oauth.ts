@@ -91,7 +91,7 @@ const TokenForm = z.looseObject({
   grant_type: z.enum(['authorization_code', 'refresh_token']).describe('The grant type'),
   client_id: z.string().describe('The client'),
   code: z.string().optional().describe('The code, valid once and for one minute. With `authorization_code`'),
-  redirect_uri: z.string().optional().describe('The redirect URI of the authorisation request. With `authorization_code`'),
+  redirect_uri: z.string().optional().describe('The redirect URI of the authorisation request. With `authorization_code`, if sent'),
   code_verifier: z.string().optional().describe('The PKCE verifier. With `authorization_code`'),
   refresh_token: z.string().optional().describe('The refresh token. With `refresh_token`'),
   resource: z.string().optional().describe('The resource (RFC 8707): the URL of `/mcp`'),

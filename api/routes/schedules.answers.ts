@@ -85,10 +85,13 @@ const Firing = Answer({
   runId: Id('run', 'The run').nullable().describe('The run. Null: none, or deleted'),
   counts: Answer({
     rowsWritten: Count('Rows written, in all modules'),
+    unchanged: Count('Skipped rows whose record already had every value').optional(),
+    keptRows: Count('Skipped rows whose values people changed in the CRM').optional(),
     modules: ByName(ByName(Count('Rows'), 'By outcome'), 'By API name of the module: rows by outcome'),
   })
     .nullable()
     .describe('Results of its run, once ended. Null before, and without a run'),
+  openQuestions: Count('Questions of its run that wait for an answer'),
   sha256: z.string().nullable().describe('SHA-256 of its file, in hex. Null: no file was fetched'),
   tries: Count('Failed tries to fetch the file'),
   tryAgainAt: Moment('When it tries again').nullable().describe('When it tries again to fetch the file. Null: it does not'),

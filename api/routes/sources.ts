@@ -177,7 +177,7 @@ Large files can be sent in parts: \`POST …/uploads\`.`,
 \`cleaning\` replaces all steps but \`editCells\`: edits of cells stay, unless \`cleaning\` has a step \`editCells\`, which replaces them.
 Null values in \`PATCH …/cells\` remove edits.`,
     answers: {200: SourceAnswer},
-    refusals: ['IMPORT_NOT_FOUND', 'FILE_GONE', 'SOURCE_NOT_FOUND', 'IMPORT_RUNNING', 'BUSY', ...ofReading],
+    refusals: ['IMPORT_NOT_FOUND', 'FILE_GONE', 'SOURCE_NOT_FOUND', 'IMPORT_RUNNING', 'FAILED_FILE', 'BUSY', ...ofReading],
     example: {body: {cleaning: [{step: 'trim'}]}, answer: {source}},
     params: OfSource,
     body: Changes,

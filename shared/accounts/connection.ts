@@ -3,6 +3,7 @@ import type {Tx} from '../../sql/database.ts'
 import {keepGrant} from '../../sql/grants.ts'
 import {findMember} from '../../sql/members.ts'
 import {lockOrg} from '../../sql/orgs.ts'
+import {isBanned} from '../../sql/people.ts'
 import type {Config} from '../config.ts'
 import {recordChanges} from '../configuration/change.ts'
 import {addedChange, connectedChange} from '../crm/connectors/change.ts'
@@ -65,6 +66,7 @@ export const keepConnection = async (
 const assertMayConnect = async (tx: Tx, {org, person}: {org: string; person: string}) => {
   const place = await lockOrg(tx, org)
   const member = await findMember(tx, {org, person})
+  if (await isBanned(tx, person)) throw new Refusal('BANNED', 'This account has been blocked. Contact support')
   if (!member || !isAtLeast(member.role, 'admin'))
     throw new Refusal('ROLE_REQUIRED', 'Connecting needs the admin role, which you no longer have')
   if (!place || place.closed) throw new Refusal('ORG_CLOSED', 'This org was closed meanwhile')

@@ -3,6 +3,7 @@ import {forgetPayer} from '../../sql/billing-accounts.ts'
 import type {Pool, Tx} from '../../sql/database.ts'
 import {deleteInvitationsTo} from '../../sql/invitations.ts'
 import {listLastOwned, listOrgsOf, promoteHeir} from '../../sql/last-owners.ts'
+import {findMember} from '../../sql/members.ts'
 import {lockClosing, setErasing} from '../../sql/org-closing.ts'
 import {lockOrg} from '../../sql/orgs.ts'
 import {deletePerson, lockPerson} from '../../sql/people.ts'
@@ -12,7 +13,9 @@ import {Refusal} from '../errors.ts'
 import {eraseOrg} from '../jobs.ts'
 import {enqueue, type Queue} from '../queue.ts'
 import {normaliseAddress} from './address.ts'
+import {recordRole} from './member.ts'
 import {recordStaffAction} from './staff-action.ts'
+import {endTokensOf} from './token.ts'
 
 /**
  * Closes an org for good and enqueues its erasure. Returns the id of the job: the new one, or that of an erasure already in progress. Null if
@@ -30,16 +33,18 @@ export const beginOrgErasure = (db: Pool, queue: Queue, {org, reason}: {org: str
 type Heir = {org: string; person: string}
 
 /**
- * Erases a person: the memberships, the invitations to the person's address, the devices, and the row with names and addresses. Objects that the
- * person created stay, without a name. If the person is the only owner of an org with other members, throws LAST_OWNER. With `force`, makes the
- * other member with the highest role an owner instead. Returns these new owners.
+ * Erases a person: the memberships, the API tokens, the invitations to the person's address, the devices, and the row with names and addresses.
+ * Objects that the person created stay, without a name. If the person is the only owner of an org with other members, throws LAST_OWNER. With
+ * `force`, makes the other member with the highest role an owner instead. Returns these new owners.
  */
 export const erasePerson = (db: Pool, id: string, {force, reason}: {force: boolean; reason?: string | undefined}): Promise<Heir[]> =>
   db.transaction(async tx => {
     const person = await lockPerson(tx, id)
     if (!person) throw new Refusal('NOT_FOUND', 'No such person, or the person is already erased')
-    for (const org of await listOrgsOf(tx, id)) await lockOrg(tx, org)
+    const orgs = await listOrgsOf(tx, id)
+    for (const org of orgs) await lockOrg(tx, org)
     const heirs = await settleOwners(tx, id, force)
+    for (const org of orgs) await endMembership(tx, {org, person: id})
     const address = normaliseAddress(person.email)
     await deleteInvitationsTo(tx, address)
     await forgetStaffAddress(tx, address)
@@ -59,6 +64,17 @@ const settleOwners = async (tx: Tx, person: string, force: boolean): Promise<Hei
     throw new Refusal('LAST_OWNER', says, {orgs})
   }
   const heirs: Heir[] = []
-  for (const {id: org} of orgs) heirs.push({org, person: await promoteHeir(tx, {org, person})})
+  for (const {id: org} of orgs) {
+    const {person: heir, before} = await promoteHeir(tx, {org, person})
+    await recordRole(tx, {org, via: 'staff'}, {person: heir, before, after: 'owner'})
+    heirs.push({org, person: heir})
+  }
   return heirs
+}
+
+/** Revokes the API tokens and records the end of the membership. `deletePerson` then deletes the membership, and the record names no person. */
+const endMembership = async (tx: Tx, {org, person}: Heir) => {
+  const member = await findMember(tx, {org, person})
+  await endTokensOf(tx, {org, via: 'staff'}, person)
+  if (member) await recordRole(tx, {org, via: 'staff'}, {person, before: member.role, after: null})
 }

@@ -1,4 +1,5 @@
 import type {Pool, Tx} from '../../sql/database.ts'
+import {deleteEmbedTokensOf} from '../../sql/embed-tokens.ts'
 import {findFollowed, findMember, markUninvited} from '../../sql/members.ts'
 import {revokeGrantsOf} from '../../sql/oauth-grants.ts'
 import {lockOrg} from '../../sql/orgs.ts'
@@ -52,12 +53,13 @@ const applyCrmRole = async (tx: Tx, {org, person, role}: {org: string; person: s
   if (place?.followsCrmRoles && member && member.role !== 'owner' && !member.isManual) await giveRole(tx, {org, person, role})
 }
 
-/** Ends the member's sessions, API tokens and grants. The membership stays, so that a reactivated person signs in with the former role. */
+/** Ends the member's sessions, tokens and grants. The membership stays, so that a reactivated person signs in with the former role. */
 const endAccess = async (tx: Tx, member: {org: string; person: string}) => {
   await lockOrg(tx, member.org)
   await markUninvited(tx, member)
   await deleteSessionsIn(tx, member)
   // The CRM ended the access, so the change has no author.
   await endTokensOf(tx, {org: member.org, via: 'session'}, member.person)
-  await revokeGrantsOf(tx, member)
+  await deleteEmbedTokensOf(tx, member)
+  await revokeGrantsOf(tx, member, 'crm')
 }

@@ -42,6 +42,7 @@ const revokeTokensFor = async (tx: Tx, actor: Actor, {person}: {org: string; per
 export const removeMember = (db: Pool, actor: Actor, id: string): Promise<MemberRow> =>
   db.transaction(async tx => {
     const {member} = await holdMember(tx, actor, id)
+    await endTokensOf(tx, actor, member.personId)
     await deleteMember(tx, id)
     await settle(tx, actor, member, null)
     return member

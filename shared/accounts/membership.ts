@@ -1,4 +1,5 @@
 import type {Tx} from '../../sql/database.ts'
+import {deleteEmbedTokensOf} from '../../sql/embed-tokens.ts'
 import {findInvited, findMember, hasMembers, isMemberAt, keepMember} from '../../sql/members.ts'
 import {keepOrg} from '../../sql/orgs.ts'
 import {keepPerson} from '../../sql/people.ts'
@@ -42,13 +43,14 @@ export const admitPerson = async (
 
 /**
  * Makes a person a member, or updates the role, after a sign-in, a refresh or an invitation. The person is the author of the change. The caller
- * holds the org's row lock. For a new member, ends sessions and API tokens of a former membership.
+ * holds the org's row lock. For a new member, ends sessions and tokens of a former membership.
  */
 export const giveRole = async (tx: Tx, {org, person, role}: {org: string; person: string; role: Role}): Promise<void> => {
   const before = (await findMember(tx, {org, person}))?.role ?? null
   if (before === role) return
   if (before === null) {
     await endTokensOf(tx, {org, via: 'session', person}, person)
+    await deleteEmbedTokensOf(tx, {org, person})
     await deleteSessionsIn(tx, {org, person})
   }
   await keepMember(tx, {id: newId('mem'), org, person, role})

@@ -1,13 +1,19 @@
 import type {Pool, Tx} from '../../sql/database.ts'
+import {findMember} from '../../sql/members.ts'
+import {lockOrg} from '../../sql/orgs.ts'
 import {insertToken, readToken, revokeToken, revokeTokensOf, type TokenRow} from '../../sql/tokens.ts'
 import {type Author, recordChanges} from '../configuration/change.ts'
 import {Refusal} from '../errors.ts'
 import {newId} from '../ids.ts'
 import {mintSecret} from './api-token.ts'
+import {isAtLeast} from './roles.ts'
 
 type NewToken = {name: string; expiresAt: string | null}
 
-/** Creates an API token. The secret is returned once and never stored. */
+/**
+ * Creates an API token. The secret is returned once and never stored. The role is checked again under the org's row lock, so that no token
+ * outlasts a demotion that revokes the tokens of the member.
+ */
 export const createToken = (
   db: Pool,
   author: Author & {person: string},
@@ -15,6 +21,10 @@ export const createToken = (
 ): Promise<{token: TokenRow; secret: string}> =>
   db.transaction(async tx => {
     const {org, person} = author
+    await lockOrg(tx, org)
+    const member = await findMember(tx, {org, person})
+    if (!member || !isAtLeast(member.role, 'admin'))
+      throw new Refusal('ROLE_REQUIRED', 'This needs the admin role, which you no longer have')
     const {secret, hash, prefix} = mintSecret()
     const token = await insertToken(tx, {id: newId('tok'), org, person, name, prefix, hash, expiresAt})
     if (!token) {

@@ -4,6 +4,7 @@ import type {Balance} from '../billing/credits/balance.ts'
 import {raiseReservation, releaseCredits, reserveCredits, settleCredits} from '../billing/credits/reserve.ts'
 import type {Config} from '../config.ts'
 import {newId} from '../ids.ts'
+import {processEnds} from '../process-ends.ts'
 import type {Queue} from '../queue.ts'
 import {nothing, type Usage} from './model.ts'
 import {ModelFailure} from './model-failure.ts'
@@ -28,7 +29,7 @@ type HeldCredits = {
   feature: AiFeature
   /** The usage reserved at the start. `mayCost` can raise the reservation. Usage beyond the reservation is not charged. */
   hold: Usage
-  /** The caller's signal. If it aborts, the usage reported to `spent` is charged. */
+  /** The caller's signal. If it aborts, the usage reported to `spent` is charged, unless the reason is `processEnds`. */
   signal: AbortSignal
 }
 type CreditsDeps = {db: Pool; queue: Queue; config: Pick<Config, 'MODEL_TIMEOUT_SECONDS'>}
@@ -92,11 +93,11 @@ const settle = async (tx: Tx, queue: Queue, {org, feature, ref, periodStart}: Op
 }
 
 /**
- * Settles failed work. If the caller aborted, the used tokens are charged, because the provider charges for them. Other failures are free. The
- * tokens are counted in both cases.
+ * Settles failed work. If the caller aborted, the used tokens are charged, because the provider charges for them. Other failures, and the end of
+ * this process, are free. The tokens are counted in all cases.
  */
 const end = ({db, queue}: CreditsDeps, open: Open, {error, seen}: {error: unknown; seen: Usage}) => {
-  const isBrokenOff = open.signal.aborted
+  const isBrokenOff = open.signal.aborted && open.signal.reason !== processEnds
   const usage = error instanceof ModelFailure && !isBrokenOff ? larger(error.usage, seen) : seen
   const credits = isBrokenOff ? priceOf(open.feature, usage) : 0
   return db.transaction(tx => settle(tx, queue, open, {usage, credits, failed: true}))

@@ -65,8 +65,7 @@ export const writeFormula = async (deps: FormulaDeps, question: Question): Promi
   if (!deps.model.isConfigured) throw modelNotConfigured()
   const libraries = (await listLibraryRows(deps.db, org)).map(shapeLibrary)
   const {prompt, sent, samples} = await describe(deps, question, {known, target, libraries, flows: (found?.flows ?? []) as Flow[]})
-  const context = known.settings.expressionContext
-  const trying = {columns: columns.map(({name}) => name), rows, source, field: target.field, libraries, context, signal}
+  const trying = {columns: columns.map(({name}) => name), rows, source, field: target.field, libraries, settings: known.settings, signal}
   const held = {org, feature: 'formula' as const, hold: holdFor(prompt), signal}
   const charged = await withCredits(deps, held, async spent => {
     const written = await attempt(deps.model, {prompt, trying, spent})

@@ -19,7 +19,7 @@ export type ModelPart =
   | {type: 'text'; text: string}
   | {type: 'tool'; name: string; input: unknown; id: string}
   | {type: 'tool_result'; name: string; id: string; output: unknown}
-  | {type: 'done'; usage: Usage}
+  | {type: 'done'; usage: Usage; isCut: boolean}
 
 type Question<T> = {instructions: string; prompt: string; schema: z.ZodType<T>; maxTokens: number; signal: AbortSignal}
 type Conversation = {
@@ -49,7 +49,7 @@ export type Model = {
    * have no records and no optional properties.
    */
   answer<T>(conversation: Question<T>): Promise<{value: T; usage: Usage}>
-  /** Runs a conversation with tools and streams its parts; the last part is `done`. */
+  /** Runs a conversation with tools and streams its parts; the last is `done`. `isCut`: its last step reached `maxTokens`. */
   converse(conversation: Conversation): AsyncIterable<ModelPart>
 }
 
@@ -187,8 +187,9 @@ const within = async <T>(sdk: Sdk['sdk'], ms: number, given: AbortSignal, ask: (
 async function* converse(sdk: Sdk['sdk'], model: Sdk['model'], conversation: Conversation): AsyncGenerator<ModelPart> {
   const {instructions, messages, tools: toolSet, maxSteps, maxTokens, signal, spent = () => {}, mayCost = async () => true} = conversation
   const begun = tokensIn(instructions + messages.map(({text}) => text).join(''))
+  // The last step is followed by no other, so nothing is reserved after it.
   const isTooDear = async ({steps}: {steps: readonly Step[]}) =>
-    !(await mayCost(addUsage(usageOfSteps(steps, begun), nextStep(steps, maxTokens))))
+    steps.length < maxSteps && !(await mayCost(addUsage(usageOfSteps(steps, begun), nextStep(steps, maxTokens))))
   const result = sdk.streamText({
     model,
     instructions,
@@ -203,6 +204,7 @@ async function* converse(sdk: Sdk['sdk'], model: Sdk['model'], conversation: Con
   })
   const count = counting(begun, spent)
   let isOver = false
+  let isCut = false
   for await (const part of result.stream) {
     if (part.type === 'start-step') count.begin()
     else if (part.type === 'text-delta') {
@@ -219,13 +221,14 @@ async function* converse(sdk: Sdk['sdk'], model: Sdk['model'], conversation: Con
     } else if (part.type === 'finish-step') {
       // If the provider breaks off, the step ends with this reason.
       if (part.finishReason === 'error') throw brokenOff()
+      isCut = part.finishReason === 'length'
       count.step(part.usage)
     } else if (part.type === 'error') throw part.error
     else if (part.type === 'abort') signal.throwIfAborted()
     else if (part.type === 'finish') isOver = true
   }
   if (!isOver) throw brokenOff()
-  yield {type: 'done', usage: count.total()}
+  yield {type: 'done', usage: count.total(), isCut}
 }
 
 const toolFailed = {error: 'This tool failed'}

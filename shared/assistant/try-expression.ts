@@ -2,10 +2,11 @@ import {openLimiter} from '../concurrency/limiter.ts'
 import type {DiscoveredField} from '../crm/discovered.ts'
 import {type Library, readLibrary} from '../expressions/library.ts'
 import {type EvaluationError, openSandbox} from '../expressions/sandbox.ts'
+import {zoneOf} from '../mapping/flows/date-defaults.ts'
 import {expressionIssues} from '../mapping/flows/expression-issues.ts'
 import {conversionTypeOf} from '../mapping/flows/field-types.ts'
 import {namespacesOf, type SnapshotLibrary} from '../mapping/flows/libraries.ts'
-import {convertValue} from '../mapping/flows/value.ts'
+import {CLEAR, convertValue, USERS} from '../mapping/flows/value.ts'
 import type {FlowIssue} from '../mapping/flows/value-issues.ts'
 
 /** The result of one sample row, numbered from 1. `problem`: why the field refuses the value, or null. */
@@ -22,7 +23,7 @@ export type TryExpressionInput = {
   source: string | null
   field: DiscoveredField | null
   libraries: readonly SnapshotLibrary[]
-  context: unknown
+  settings: {expressionContext: unknown; timezone: string}
   signal: AbortSignal
 }
 
@@ -43,14 +44,14 @@ export const tryExpression = async (expression: string, input: TryExpressionInpu
   return {tried: await inLine(() => run(expression, input))}
 }
 
-const run = async (expression: string, {rows, source, field, libraries, context, signal}: TryExpressionInput): Promise<TriedRow[]> => {
+const run = async (expression: string, {rows, source, field, libraries, settings, signal}: TryExpressionInput): Promise<TriedRow[]> => {
   const sandbox = openSandbox()
   const late = AbortSignal.timeout(longestMs)
   try {
     const outcomes = await sandbox.evaluate({
       expressions: {answer: source === null ? expression : {source: expression, value: source}},
       rows,
-      context,
+      context: settings.expressionContext,
       libraries: libraries.map((library): Library => readLibrary(library)),
       clock: Date.now(),
       seed: 'sample',
@@ -58,7 +59,7 @@ const run = async (expression: string, {rows, source, field, libraries, context,
     })
     return outcomes.map(({answer}, at) => {
       if ('error' in answer) return {row: at + 1, error: answer.error}
-      return {row: at + 1, value: answer.value, problem: field && problemOf(answer.value, field)}
+      return {row: at + 1, value: answer.value, problem: field && problemOf(answer.value, field, zoneOf(settings))}
     })
   } catch (error) {
     if (signal.aborted || !late.aborted) throw error
@@ -75,9 +76,13 @@ const tookTooLong = {
   column: null,
 }
 
-/** Returns why the field does not accept the value. Every field accepts an empty value, because the mapping decides what it means. */
-const problemOf = (value: unknown, field: DiscoveredField) => {
-  if (value === null || value === undefined || (typeof value === 'string' && value.trim() === '')) return null
-  const converted = convertValue(value, {...field, type: conversionTypeOf(field)})
+/**
+ * Returns why a run would not write the value. Every field accepts an empty value, because the mapping decides what it means, and the clear token. A
+ * run looks up the e-mail address of a user.
+ */
+const problemOf = (value: unknown, field: DiscoveredField, zone: string | undefined) => {
+  if (value === null || value === undefined || value === CLEAR || (typeof value === 'string' && value.trim() === '')) return null
+  if (USERS.has(field.type) && typeof value === 'string' && value.includes('@')) return null
+  const converted = convertValue(value, {...field, type: conversionTypeOf(field)}, {zone})
   return converted.ok ? null : {code: converted.code, message: converted.message}
 }

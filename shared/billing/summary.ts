@@ -1,7 +1,7 @@
 import {findBillingAccount} from '../../sql/billing-accounts.ts'
 import type {Pool, Tx} from '../../sql/database.ts'
 import {listRecentNotices} from '../../sql/notices.ts'
-import {listPacks, type PaymentAmounts, type PricedPlan} from '../../sql/plans.ts'
+import {listPacks, listPlans, type PaymentAmounts, type PricedPlan} from '../../sql/plans.ts'
 import {findSubscription, type Subscription} from '../../sql/subscriptions.ts'
 import {holdCurrent} from './credits/balance.ts'
 import {describePlanStatus, usageOf} from './entitlements/describe.ts'
@@ -22,19 +22,19 @@ export const readSummary = ({db, payment}: SummaryDeps, org: string) =>
     const {plan, status, period, trial, pastDue, overageEnabled} = describePlanStatus(planStatus)
     const [account, known] = [await findBillingAccount(tx, org), await findSubscription(tx, org)]
     const live = known && !isOver(known) ? known : null
-    const plans = await listPlansForSale(tx)
+    const own = (await listPlans(tx)).find(({id}) => id === live?.planVersionId) ?? null
     return {
       plan,
       status,
       period,
       trial,
       pastDue,
-      ...describeSubscription(live),
+      ...describeSubscription(live, own),
       balance,
       usage: await usageOf(tx, planStatus),
       autotopup: await describeTopup(tx, org),
-      overage: {enabled: overageEnabled, available: isOverageSold(plans, live)},
-      plans: plans.map(describePlan),
+      overage: {enabled: overageEnabled, available: (own?.paymentPriceOverageId ?? null) !== null},
+      plans: (await listPlansForSale(tx)).map(describePlan),
       packs: await describePacks(tx),
       notices: await listRecentNotices(tx, {org, kinds: ['billing', 'usage'], days: noticeDays, limit: mostNotices}),
       customer: Boolean(account?.customer),
@@ -43,21 +43,20 @@ export const readSummary = ({db, payment}: SummaryDeps, org: string) =>
     }
   })
 
-const describeSubscription = (live: Subscription | null) => ({
+/** `own`: the plan that the subscription pays for. It may be an earlier version than the one for sale. */
+const describeSubscription = (live: Subscription | null, own: PricedPlan | null) => ({
   interval: live?.interval ?? null,
   cancelsAt: live?.cancelsAt ?? null,
   pendingChange: live?.pending ?? null,
   subscription: live && {
     status: live.status,
     planVersionId: live.planVersionId,
+    plan: own && describePlan(own),
     readAt: live.readAt,
     period: {start: live.periodStartsAt, end: live.periodEndsAt},
     trialEndsAt: live.trialEndsAt,
   },
 })
-
-const isOverageSold = (plans: readonly PricedPlan[], live: Subscription | null) =>
-  plans.some(({id, paymentPriceOverageId}) => id === live?.planVersionId && paymentPriceOverageId !== null)
 
 const describePlan = (plan: PricedPlan) => {
   const {id, key, version, name, limits, features} = plan

@@ -11,7 +11,7 @@ import type {Author, Change} from './change.ts'
 import {annotationsOf, diffRegistry} from './diff.ts'
 import {type Registry, RegistryDocument} from './document.ts'
 import {editRegistry, type RegistryEditInput} from './edit.ts'
-import {assertUnmapped} from './idempotency-field.ts'
+import {assertUnmapped, listMapped} from './idempotency-field.ts'
 import {fieldNames, fieldsNamedBy} from './modules.ts'
 import {findModules} from './name.ts'
 import {assertConnections} from './replace.ts'
@@ -61,7 +61,7 @@ export const applyBundle = async (
     await assertConnections(tx, author.org, registry, ['registry'])
     const warnings = await assertNamed(tx, author.org, registry)
     const also = diffRegistry(before, registry).length > 0 ? [pushed({registry, libraries, templates})] : []
-    return {registry, also, warnings, whole: true}
+    return {registry, also, warnings, whole: true, replaced: nameUnmapped(registry, templates)}
   })
   const made = [...(first.made === null ? [] : [first.made]), ...(await publishPrepared(db, author, prepared))]
   await applyTemplates(db, author as Publisher, templates)
@@ -83,6 +83,14 @@ const assertTemplatesUnmapped = ({modules}: Registry, templates: Template[]) => 
     assertUnmapped(flows, new Map(own.map(({apiName, idempotencyField}) => [apiName, idempotencyField!])))
   }
 }
+
+/** Names the templates that map no idempotency field of the registry, whatever their connection. */
+const nameUnmapped = ({modules}: Registry, templates: Template[]): string[] =>
+  templates
+    .filter(({flows}) =>
+      modules.every(({apiName, idempotencyField: field}) => field == null || listMapped(flows, new Map([[apiName, field]])).length === 0),
+    )
+    .map(({name}) => name)
 
 /** Returns warnings for names that are missing from the newest discovery. Throws for names that no discovery ever contained. */
 const assertNamed = async (tx: Tx, org: string, registry: Registry): Promise<string[]> => {

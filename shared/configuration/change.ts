@@ -15,7 +15,8 @@ export type Author = {org: string; via: Via; person?: string | null; token?: str
 export type Change = Pick<NewConfigurationChange, 'page' | 'subject' | 'before' | 'after'> &
   Partial<Pick<NewConfigurationChange, 'target' | 'targetPerson' | 'proposedBy' | 'registryVersion' | 'connectorId'>>
 
-const isPerson = (via: Via) => via === 'session' || via === 'oauth'
+/** An embed token that a session created has no API token, and acts for the person who created it. */
+const isPerson = (via: Via, token: string | null) => via === 'session' || via === 'oauth' || (via === 'token' && token === null)
 
 /**
  * Stores changes in the settings history, in the transaction that makes them. Pass all changes of one request together, so that their ids sort
@@ -23,7 +24,7 @@ const isPerson = (via: Via) => via === 'session' || via === 'oauth'
  */
 export const recordChanges = async (tx: Tx, {org, via, person = null, token = null}: Author, changes: Change[]): Promise<void> => {
   if (changes.length === 0) return
-  const author = {via, userId: isPerson(via) ? person : null, tokenId: via === 'token' ? token : null}
+  const author = {via, userId: isPerson(via, token) ? person : null, tokenId: via === 'token' ? token : null}
   const ids = changes.map(() => newId('chg')).sort()
   const blank = {target: null, targetPerson: null, proposedBy: null, registryVersion: null, connectorId: null}
   await insertChanges(

@@ -43,7 +43,7 @@ const canonical = (value: unknown) =>
 
 const diffSettings = (before: Settings, after: Settings): ValueChange[] =>
   (Object.keys(usualSettings) as (keyof Settings)[])
-    .filter(name => !isSame(before[name], after[name]))
+    .filter(name => !isSame(normalise(before)[name], normalise(after)[name]))
     .map(name => ({
       page: 'general',
       subject: `settings.${name}`,
@@ -52,6 +52,13 @@ const diffSettings = (before: Settings, after: Settings): ValueChange[] =>
       before: asJson(before[name]),
       after: asJson(after[name]),
     }))
+
+/** Documents may state the defaults of these settings. The store keeps no trace of a stated default. */
+const normalise = (settings: Settings): Settings => ({
+  ...settings,
+  undo: settings.undo === 'off' ? 'off' : null,
+  embedOrigins: settings.embedOrigins?.length ? settings.embedOrigins : null,
+})
 
 const diffWriting = (before: Registry['writing'], after: Registry['writing']): ValueChange[] =>
   [...new Set([...Object.keys(before), ...Object.keys(after)])]

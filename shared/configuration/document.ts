@@ -6,6 +6,7 @@ import {Annotation, ApiName, DefaultMapping, findRepeated, findTwice, type Issue
 import {Settings} from './settings.ts'
 
 export const mostModules = 500
+export const highestOrder = 1_000_000
 const mostIssues = 100
 /** The largest size of a registry as JSON. A registry within this limit can be sent back in one request body. */
 export const registryBytes = 1_000_000
@@ -59,7 +60,11 @@ const Module = z.strictObject({
   apiName: ApiName.describe('The module’s name in the CRM'),
   connectorId: z.string().min(1).max(100).describe('The connection of the module'),
   ...moduleValues,
-  order: z.int().min(1).max(1_000_000).describe('The position of the module: records are created in this order, the lowest first'),
+  order: z
+    .int()
+    .min(1)
+    .max(highestOrder)
+    .describe('The position of the module. The widget adds the flows of an import in this order, the lowest first'),
 })
 export type RegistryModule = z.output<typeof Module>
 export type ModuleValue = keyof typeof moduleValues
@@ -145,7 +150,10 @@ const findContradictions = ({modules, fields}: Registry): Issue[] => {
   const at = (path: Issue['path'], message: string): Issue => ({code: 'custom', path, message})
   const keys = new Set(modules.map(({key}) => key))
   return [
-    ...findRepeated(modules.map(({key}) => key)).map(n => at(['modules', n, 'key'], 'Another module has this key')),
+    // A configuration repository has one file for each key. Some file systems ignore the case of file names.
+    ...findRepeated(modules.map(({key}) => key.toLowerCase())).map(n =>
+      at(['modules', n, 'key'], 'Another module has this key, or differs from it only in case'),
+    ),
     ...findRepeated(modules.map(({connectorId, apiName}) => JSON.stringify([connectorId, apiName]))).map(n =>
       at(['modules', n, 'apiName'], 'Another entry names this module of the same connection'),
     ),

@@ -21,6 +21,8 @@ type EditResult = {
   also?: Change[]
   /** True if a document replaces the whole registry. The author may not know the earlier registry, so the changes have `before: null`. */
   whole?: boolean
+  /** Names of shared templates that the author replaces next, by flows that map no idempotency field. */
+  replaced?: string[]
 }
 
 /**
@@ -45,7 +47,7 @@ export const editRegistry = async <E extends EditResult>(
     if (values.length + also.length === 0) return {...edited, made: null, versionReply: logVersion(condition, null)}
     // A change that only pauses writing must succeed even if the registry is too large.
     if (values.some(({page}) => page !== 'writing')) assertFits(edited.registry)
-    await assertIdempotencyFields(tx, author.org, before, edited.registry)
+    await assertIdempotencyFields(tx, author.org, {before, after: edited.registry, replaced: edited.replaced})
     if (values.length > 0) await assertRoom(tx, author.org, before, edited.registry)
     const changes = await nameConnections(tx, author.org, values)
     await storeRegistry(tx, author.org, before, edited.registry)

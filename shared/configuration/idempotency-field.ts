@@ -84,8 +84,13 @@ const findMapping = ({module, fields: mappings}: MappedFlow, fields: Idempotency
 const describeMapped = (module: string, fields: IdempotencyFields) =>
   `${module}.${fields.get(module)} is the module's idempotency field, which imports fill themselves. Remove its mapping, or change the module's settings`
 
-/** Refuses an edit of the registry that sets an idempotency field which does not fit or which a stored flow maps. */
-export const assertIdempotencyFields = async (tx: Tx, org: string, before: Registry, after: Registry): Promise<void> => {
+type RegistryChange = {before: Registry; after: Registry; replaced?: readonly string[] | undefined}
+
+/**
+ * Refuses an edit of the registry that sets an idempotency field which does not fit or which a stored flow maps. `replaced`: names of shared
+ * templates whose new flows map no idempotency field; their stored flows do not count.
+ */
+export const assertIdempotencyFields = async (tx: Tx, org: string, {before, after, replaced = []}: RegistryChange): Promise<void> => {
   const isSet = (module: RegistryModule) => {
     const same = before.modules.find(one => one.key === module.key)
     const isKept = isOneModule(module, same) && same!.idempotencyField === module.idempotencyField
@@ -94,7 +99,7 @@ export const assertIdempotencyFields = async (tx: Tx, org: string, before: Regis
   for (const {apiName: module, connectorId: connector, idempotencyField: field} of after.modules.filter(isSet)) {
     const why = findUnfit(await findDiscoveredModule(tx, {connector, module}), field!)
     if (why) throw new Refusal('FIELD_NOT_UNIQUE', describeUnfit(module, field!, why))
-    const [use] = await listUsesOfField(tx, {org, connector, module, field: field!, limit: 1})
+    const [use] = await listUsesOfField(tx, {org, connector, module, field: field!, replaced, limit: 1})
     if (use)
       throw new Refusal(
         'FIELD_MAPPED',

@@ -5,7 +5,7 @@ import {Refusal} from '../errors.ts'
 import type {Issue} from './annotation.ts'
 import type {Author} from './change.ts'
 import {annotationsOf, usualModule} from './diff.ts'
-import {type ModuleValue, mostModules, type Registry, type RegistryModule} from './document.ts'
+import {highestOrder, type ModuleValue, mostModules, type Registry, type RegistryModule} from './document.ts'
 import {editRegistry, type RegistryEditInput} from './edit.ts'
 import {type AllModules, chooseModule, findModules, type KnownModule, newKey} from './name.ts'
 
@@ -69,7 +69,10 @@ export const orderModules = (db: Pool, author: Author, input: RegistryEditInput 
     return {registry: isAsItWas ? held : {...held, modules: sequence.map((module, at) => ({...module, order: at + 1}))}}
   })
 
-/** Returns the registry that contains the module, and the module itself. A module without an entry gets one at the end. */
+/**
+ * Returns the registry that contains the module, and the module itself. A module without an entry gets one at the end. If no position is left
+ * there, all modules are renumbered.
+ */
 export const curate = (
   registry: Registry,
   knownModule: KnownModule,
@@ -81,19 +84,20 @@ export const curate = (
     throw new Refusal('INVALID', `An org can configure at most ${mostModules} modules`, {
       issues: [{code: 'too_big', path: [], message: `At most ${mostModules} modules`}],
     })
-  const order = (registry.modules.at(-1)?.order ?? 0) + 1
+  const last = registry.modules.at(-1)?.order ?? 0
+  const held = last < highestOrder ? registry.modules : registry.modules.map((one, at) => ({...one, order: at + 1}))
   const others = modules.flatMap(one => (one === knownModule ? [] : [one.apiName]))
   const module: RegistryModule = {
     key: newKey(registry, apiName, others),
     apiName,
     connectorId,
-    order,
+    order: (held.at(-1)?.order ?? 0) + 1,
     ...usualModule,
     uniqueFields: [],
     exclusions: [],
     seedMappings: [],
   }
-  return [{...registry, modules: [...registry.modules, module]}, module]
+  return [{...registry, modules: [...held, module]}, module]
 }
 
 const replaceModule = (registry: Registry, module: RegistryModule): Registry => ({

@@ -72,7 +72,7 @@ export const newKey = ({modules}: Registry, apiName: string, others: readonly st
     .replaceAll(/[^a-z0-9_-]/g, '_')
     .slice(0, 90)
   const base = /^[a-z]/.test(plain) ? plain : `m_${plain}`
-  const taken = new Set([...modules.map(({key}) => key), ...others])
+  const taken = new Set([...modules.map(({key}) => key.toLowerCase()), ...others])
   for (let n = 1; ; n++) {
     const key = n === 1 ? base : `${base}_${n}`
     if (!taken.has(key)) return key

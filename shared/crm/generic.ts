@@ -27,6 +27,8 @@ type GenericEndpoint = {
   crmOrg: {dc: string; crmOrgId: string}
   headers: Record<string, string>
   limiter: RateLimiter
+  /** The maximum number of concurrent calls of one read. */
+  callsAtOnce: number
   onCall(call: PricedCall): void
 }
 
@@ -41,7 +43,9 @@ export const openGeneric = (deps: GenericDeps): Adapter => {
       const crmOrg = {dc, crmOrgId}
       const document = readAllowed(deps.config, await readDocument(deps.db, id))
       const headers = document.auth ? await readHeaders(deps, id, document.auth) : {}
-      return verbs({...deps, renewals}, {document, crmOrg, headers, limiter: deps.limiterOf(crmOrg, slots), onCall})
+      // With `slots: 'own'`, the caller holds one slot during a read.
+      const callsAtOnce = slots === 'own' ? 1 : 3
+      return verbs({...deps, renewals}, {document, crmOrg, headers, limiter: deps.limiterOf(crmOrg, slots), callsAtOnce, onCall})
     },
     /** Does nothing. The user who entered the secret revokes it at its issuer. */
     revoke: async () => null,
@@ -66,7 +70,6 @@ const readHeaders = async ({db, config}: GenericDeps, connector: string, {header
 }
 
 const idsPerCall = 50
-const valuesAtOnce = 3
 
 /** The document describes none of these operations. `unmodifiedSince`: a destination never checks whether a record changed since a time. */
 const undescribed = {
@@ -104,6 +107,7 @@ const refused = {
 
 const verbs = (deps: GenericDeps & {renewals: Renewals}, genericEndpoint: GenericEndpoint): Verbs => {
   const sendGeneric = openGenericRequest(deps, genericEndpoint)
+  const {callsAtOnce} = genericEndpoint
   const moduleOf = (name: string) => {
     const module = genericEndpoint.document.modules.find(({apiName}) => apiName === name)
     if (!module) throw new Refusal('MODULE_NOT_FOUND', 'The description of this connection has no such module')
@@ -117,7 +121,7 @@ const verbs = (deps: GenericDeps & {renewals: Renewals}, genericEndpoint: Generi
   }
   const readRecords: Verbs['readRecords'] = async ({module, ids}, {signal} = {}) => {
     const calls = Array.from({length: Math.ceil(ids.length / idsPerCall)}, (_, n) => ids.slice(n * idsPerCall, (n + 1) * idsPerCall))
-    const found = await mapConcurrent(calls, valuesAtOnce, some => read(module, {ids: some.join(',')}, signal))
+    const found = await mapConcurrent(calls, callsAtOnce, some => read(module, {ids: some.join(',')}, signal))
     return found.flatMap(({records}) => records)
   }
   const readRecordWithClock: Verbs['readRecordWithClock'] = async (module, id, {signal} = {}) => {
@@ -139,7 +143,7 @@ const verbs = (deps: GenericDeps & {renewals: Renewals}, genericEndpoint: Generi
       const named = records.map(({id, ...fields}) => ({...fields, [idField]: id}))
       return write('PATCH', name, named, {count: records.length, ids: records.map(({id}) => id)}, options)
     },
-    findRecords: ({module, field, values}, {signal} = {}) => findAll(values, field, query => read(module, query, signal)),
+    findRecords: ({module, field, values}, {signal} = {}) => findAll(values, field, callsAtOnce, query => read(module, query, signal)),
     ...undescribed,
     readRecord: async (...asked) => (await readRecordWithClock(...asked)).record,
     readRecordWithClock,
@@ -159,15 +163,16 @@ const verbs = (deps: GenericDeps & {renewals: Renewals}, genericEndpoint: Generi
   }
 }
 
-/** Sends one call per value, three at once. `unaskable` lists the values that the destination refuses with 400, 414 or 422. */
+/** Sends one call per value. `unaskable` lists the values that the destination refuses with 400, 414 or 422. */
 const findAll = async (
   values: (string | number)[],
   field: string,
+  callsAtOnce: number,
   read: (query: Record<string, string>) => Promise<{records: CrmRecord[]}>,
 ) => {
   const records = new Map<string, CrmRecord>()
   const unaskable: {value: string; crm: CrmProblem}[] = []
-  await mapConcurrent([...new Set(values.map(String))], valuesAtOnce, async value => {
+  await mapConcurrent([...new Set(values.map(String))], callsAtOnce, async value => {
     try {
       for (const record of (await read({[field === 'id' ? 'ids' : field]: value})).records) records.set(record.id, record)
     } catch (error) {

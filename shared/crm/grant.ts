@@ -2,6 +2,7 @@ import {AsyncLocalStorage} from 'node:async_hooks'
 import {endConnector} from '../../sql/connectors.ts'
 import type {Tx} from '../../sql/database.ts'
 import {
+  deleteLastMint,
   endGrant,
   findGrant,
   forgetMints,
@@ -57,7 +58,8 @@ type GrantDeps = CrmDeps & {client: Client}
 /**
  * Caches access tokens in this process, so that most calls need no query. Across all processes, each grant has at most one renewal in flight, because
  * its row is locked during the call to the CRM. Unlike a lease column, the row lock ends with a process that dies, needs no clock, and wakes the
- * waiters. A separate transaction counts the renewal before the call, so that a crash leaves it counted.
+ * waiters. A separate transaction counts the renewal before the call, so that a crash leaves it counted. A renewal that certainly issued no token
+ * is not counted.
  */
 export const openGrants = (deps: GrantDeps): Grants => {
   const held = new Map<string, CachedAccess>()
@@ -176,10 +178,13 @@ const mintUnderLock = async (
     throw unavailable(
       'The stored access of this connection cannot be decrypted: its key is not in SECRETS_KEYS. Ask the operator to restore the key',
     )
+  const {dc} = granted.hosts
+  const own = findClient(config, dc)
+  if (!own) throw unavailable(`No OAuth client is configured for the data centre ${dc}. Add one to CRM_CLIENTS`)
   const {waitSeconds: throttledFor} = await deps.outside(() => writeMint(db, {connector, ...mints}))
   if (throttledFor !== null) throw throttled(throttledFor)
   const renewal = await renewToken(deps.client, {
-    own: findClient(config, granted.hosts.dc),
+    own,
     hosts: granted.hosts,
     refreshToken,
     timeoutSeconds: renewSeconds,
@@ -191,6 +196,7 @@ const mintUnderLock = async (
     await forgetMints(tx, {connector, windowSeconds: 2 * mints.windowSeconds})
     return cacheAccess(renewal.token, renewal.seconds * 1000, true)
   }
+  if (!renewal.isCounted) await deleteLastMint(tx, connector)
   if (renewal.refused === 'ended') {
     await endGrant(tx, connector)
     await endConnector(tx, connector)

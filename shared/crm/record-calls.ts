@@ -53,7 +53,8 @@ export const readRecords = async (
   return listOf(await sendCrmRequest({operation: 'read', method: 'GET', path: pathOf(module), query, signal}), 'data') as CrmRecord[]
 }
 
-const converted = (module: string) => (module === 'Leads' ? {converted: 'both'} : {})
+/** The CRM's lists, searches and counts leave out converted leads by default. Source: the vendor's OpenAPI of records. */
+export const converted = (module: string): Record<string, string> => (module === 'Leads' ? {converted: 'both'} : {})
 
 export const pathOf = (module: string) => `/crm/v8/${encodeURIComponent(module)}`
 

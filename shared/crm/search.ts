@@ -1,6 +1,6 @@
 import type {CrmRecord, ReadOptions} from './crm.ts'
 import {asObject} from './error.ts'
-import {pathOf} from './record-calls.ts'
+import {converted, pathOf} from './record-calls.ts'
 import {answerOf, listOf, type SendCrmRequest} from './request.ts'
 
 /** The minimum length of a word. Source: the vendor's OpenAPI of module search, `word`: 2 to 100 characters. */
@@ -20,7 +20,7 @@ export const searchWord = async (
   {signal}: ReadOptions = {},
 ): Promise<CrmRecord[]> => {
   if ([...word.trim()].length < shortestWord) return []
-  const query = {word, page: String(page), per_page: String(perPage)}
+  const query = {word, page: String(page), per_page: String(perPage), ...converted(module)}
   return listOf(
     await sendCrmRequest({operation: 'search', method: 'GET', path: `${pathOf(module)}/search`, query, signal}),
     'data',
@@ -36,7 +36,7 @@ export const searchValue = async (
   const criteria = `(${field}:equals:${quote(value)})`
   const records: CrmRecord[] = []
   for (let page = 1; page <= mostPages; page++) {
-    const query = {criteria, page: String(page), per_page: String(recordsPerPage)}
+    const query = {criteria, page: String(page), per_page: String(recordsPerPage), ...converted(module)}
     const outcome = await sendCrmRequest({operation: 'search', method: 'GET', path: `${pathOf(module)}/search`, query, signal})
     records.push(...(listOf(outcome, 'data') as CrmRecord[]))
     if (asObject(asObject(answerOf(outcome).json)?.info)?.more_records !== true) break

@@ -3,16 +3,18 @@ import {asObject} from './error.ts'
 import type {Hosts} from './hosts.ts'
 import type {CrmOAuthClient} from './oauth-client.ts'
 
-export type Renewal = {token: string; seconds: number} | {refused: 'ended' | 'throttled' | 'failed'; why: string}
+/** `isCounted`: the CRM may have issued a token, or counted the request towards its limit. */
+export type Renewal = {token: string; seconds: number} | {refused: 'ended' | 'throttled' | 'failed'; why: string; isCounted: boolean}
 
 const longestLifeSeconds = 3600
+/** Errors of a connection that was never established, so that nothing was sent. */
+const unsentCodes = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT']
 
 /** Refusals often have status 200, and throttling has 400, so only the body shows the kind of refusal. The refresh token never changes. */
 export const renewToken = async (
   client: Client,
-  {own, hosts, refreshToken, timeoutSeconds}: {own: CrmOAuthClient | null; hosts: Hosts; refreshToken: string; timeoutSeconds: number},
+  {own, hosts, refreshToken, timeoutSeconds}: {own: CrmOAuthClient; hosts: Hosts; refreshToken: string; timeoutSeconds: number},
 ): Promise<Renewal> => {
-  if (!own) return {refused: 'failed', why: `No OAuth client is configured for the data centre ${hosts.dc}. Add one to CRM_CLIENTS`}
   const form = new URLSearchParams({
     grant_type: 'refresh_token',
     client_id: own.id,
@@ -28,7 +30,10 @@ export const renewToken = async (
     body,
     timeoutSeconds,
   })
-  if ('lost' in answer) return {refused: 'failed', why: `The CRM's accounts host did not answer (${answer.lost})`}
+  if ('lost' in answer) {
+    const isCounted = !unsentCodes.includes(answer.lost)
+    return {refused: 'failed', why: `The CRM's accounts host did not answer (${answer.lost})`, isCounted}
+  }
   return readRenewal(answer)
 }
 
@@ -55,10 +60,10 @@ export const revokeToken = async (
 export const readRenewal = ({status, json}: {status: number; json: unknown}): Renewal => {
   const {access_token, expires_in, error} = asObject(json) ?? {}
   if (status < 300 && typeof access_token === 'string' && access_token) return {token: access_token, seconds: secondsOf(expires_in)}
-  if (error === 'invalid_code') return {refused: 'ended', why: 'The CRM no longer accepts this grant'}
-  if (error === 'Access Denied') return {refused: 'throttled', why: 'The CRM throttles renewals of this grant'}
+  if (error === 'invalid_code') return {refused: 'ended', why: 'The CRM no longer accepts this grant', isCounted: false}
+  if (error === 'Access Denied') return {refused: 'throttled', why: 'The CRM throttles renewals of this grant', isCounted: true}
   const detail = typeof error === 'string' ? error : `status ${status}`
-  return {refused: 'failed', why: `The CRM's accounts host answered ${detail}`}
+  return {refused: 'failed', why: `The CRM's accounts host answered ${detail}`, isCounted: status >= 500 || typeof error !== 'string'}
 }
 
 /** Returns the lifetime of a token in seconds, at most an hour. Older versions answer milliseconds, which the limit turns into an hour. */

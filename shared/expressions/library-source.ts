@@ -1,24 +1,33 @@
-import type {AnyNode, ModuleDeclaration, Node, Statement} from 'acorn'
+import type {AnyNode, Identifier, ModuleDeclaration, Node, Statement} from 'acorn'
 import {LIMITS} from './limits.ts'
 import {ModuleProblem, type ModuleSource, readModule} from './module-source.ts'
 
 /**
  * The top level may contain only functions and constants. A constant may contain only plain data, functions, regular expressions, and Maps and Sets
  * of these, so that no data of one row reaches the next. Imports and asynchronous code are refused. Getters, computed keys, keys such as `toString`,
- * and variables named Map, Set or Object are refused too, because they would allow closures with state.
+ * and variables named Map, Set or Object are refused too, because they would allow closures with state. So is any assignment to the name of a
+ * top-level function.
  */
 export const readLibrarySource = (source: string): ModuleSource => {
   if (source.length > LIMITS.libraryChars)
     throw new ModuleProblem(`A library's source has at most ${LIMITS.libraryChars} characters`, {line: 1, column: 1})
-  return readModule(source, (statement, object) => {
+  const functions = new Set<string>()
+  const targets: {name: string; problem: ModuleProblem}[] = []
+  const found = readModule(source, (statement, object) => {
     const stray = strayStatement(statement) ?? findBelow(statement, isRefused)
     if (stray) throw object(stray, REFUSED[stray.type] ?? topLevel)
     const comment = findBelow(statement, node => isOldComment(node, source))
     if (comment) throw object(comment, 'Put a space after `<`, because `<!--` begins a comment in older JavaScript')
+    functions.add(functionOf(statement))
+    for (const target of listTargets(statement)) targets.push({name: target.name, problem: object(target, reassigned)})
   })
+  const target = targets.find(({name}) => functions.has(name))
+  if (target) throw target.problem
+  return found
 }
 
 const topLevel = 'The top level of a library may contain only functions and constants. Move this into a function'
+const reassigned = 'A function at the top level has this name and cannot be assigned. Choose another name for the variable'
 const waits = 'A library cannot wait: no async and no await'
 const REFUSED: Record<string, string> = {
   ImportDeclaration: 'A library cannot import. Use the built-in `helpers`',
@@ -127,6 +136,30 @@ const isRefused = (node: AnyNode) =>
  */
 const isOldComment = (node: AnyNode, source: string) =>
   node.type === 'UpdateExpression' && source.slice(node.start - 2, node.start + 2) === '<!--'
+
+/** Returns the name of a top-level function; empty for any other statement. */
+const functionOf = (statement: SourcePlace): string => {
+  const declared = statement.type === 'ExportNamedDeclaration' ? statement.declaration : statement
+  return declared?.type === 'FunctionDeclaration' ? declared.id.name : ''
+}
+
+/** Lists the variables that a statement assigns: by an operator, by `++` or `--`, or as the variable of a loop. */
+const listTargets = (statement: SourcePlace): Identifier[] => {
+  const found: Identifier[] = []
+  const add = (node: AnyNode | null): void => {
+    if (node?.type === 'Identifier') found.push(node)
+    else if (node?.type === 'ArrayPattern') for (const one of node.elements) add(one)
+    else if (node?.type === 'ObjectPattern') for (const one of node.properties) add(one.type === 'Property' ? one.value : one.argument)
+    else if (node?.type === 'AssignmentPattern') add(node.left)
+    else if (node?.type === 'RestElement') add(node.argument)
+  }
+  findBelow(statement, node => {
+    if (node.type === 'AssignmentExpression' || node.type === 'ForInStatement' || node.type === 'ForOfStatement') add(node.left)
+    if (node.type === 'UpdateExpression') add(node.argument)
+    return false
+  })
+  return found
+}
 
 /** The search is not recursive, because the source may be nested as deeply as the parser allows. */
 const findBelow = (root: AnyNode, matches: (node: AnyNode) => boolean): AnyNode | null => {

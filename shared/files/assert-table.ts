@@ -10,10 +10,11 @@ export const assertTable = (sample: Uint8Array, contentType = ''): void => {
   const text = asciiOf(sample)
   const isCut = sample.length >= sampleBytes
   if (isMarkup(text, isCut) || (/\b(html|xml)\b/i.test(contentType) && LABELLED_MARKUP.test(text))) throw notATable(markupOf(text))
-  if ((isJson(text, isCut) && !isListOfObjects(text)) || (/\bjson\b/i.test(contentType) && JSON_STRING.test(text))) throw notATable('JSON')
+  if ((isJson(text, isCut) && !isListOfObjects(text, isCut)) || (/\bjson\b/i.test(contentType) && JSON_STRING.test(text)))
+    throw notATable('JSON')
 }
 
-const notATable = (kind: string) =>
+export const notATable = (kind: string) =>
   new Refusal(
     'NOT_A_TABLE',
     `The file is ${kind}, not a table. Check the address or the export: it may be a sign-in or error page. If a spreadsheet program opens it as a table, save it there as .xlsx or CSV (UTF-8) and send that`,
@@ -80,15 +81,16 @@ const isUnclosed = (inside: string, name: string, isCut: boolean) => {
 
 /**
  * Returns whether a file is JSON with records: an array of objects, or one object per line. Returns false for a single object, because it may be an
- * error message.
+ * error message. A first line beyond the sample may be a record: the JSON reader refuses the file if it has no other record.
  */
 export const isJsonRecords = (sample: Uint8Array): boolean => {
   const text = asciiOf(sample)
   // A file that ends within a record is accepted here. The JSON reader then reports where the file ends.
-  return isJson(text, true) && isListOfObjects(text)
+  return isJson(text, true) && isListOfObjects(text, sample.length >= sampleBytes)
 }
 
-const isListOfObjects = (text: string) => /^\[\s*\{/.test(text) || /^\{.*\}[ \t\r]*\n\s*\{/.test(text)
+const isListOfObjects = (text: string, isCut: boolean) =>
+  /^\[\s*\{/.test(text) || /^\{.*\}[ \t\r]*\n\s*\{/.test(text) || (isCut && /^\{.*$/.test(text))
 
 const JSON_START = /^(\{\s*("[^"\\]*(\\.[^"\\]*)*"\s*:|\})|\[)/
 const JSON_STRING = /^"[^"\\]*(\\.[^"\\]*)*"$/

@@ -69,11 +69,13 @@ export const dateOrderOf = ({dates}: Dates, choice?: Choice): DateOrder | null =
 
 /**
  * Returns the chosen decimal mark of a column's numbers, or the only mark that the values prove; else null. In a workbook column without text
- * cells and decimal commas, ambiguous numbers have a point, because a workbook stores numbers with a point.
+ * cells and decimal commas, ambiguous numbers have a point, because a workbook stores numbers with a point. For the same reason, a decimal comma in a
+ * text cell proves nothing about ambiguous numbers beside it.
  */
 export const decimalMarkOf = ({marks, stored}: Pick<Column, 'marks' | 'stored'>, choice?: Choice): 'point' | 'comma' | null => {
   if (choice?.decimalMark) return choice.decimalMark
   if (stored && !stored.text && marks.ambiguous && !marks.comma) return 'point'
+  if ((stored?.number || stored?.percent || stored?.scaled) && marks.ambiguous && marks.comma) return null
   const proved = (['point', 'comma'] as const).filter(mark => marks[mark] > 0)
   return proved.length === 1 ? proved[0]! : null
 }

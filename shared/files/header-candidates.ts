@@ -26,7 +26,10 @@ export const listHeaderCandidates = async (
   const reader = Reader.parse(stored)
   try {
     const found = reader.format === 'csv' ? await ofCsv(deps, fileKey, reader) : await ofWorkbook(deps, fileKey, reader)
-    return found.map(({cells, ...rest}) => ({cells: cells.slice(0, mostCells).map(cell => cell.slice(0, longestCell)), ...rest}))
+    return found.map(({cells, ...rest}) => ({
+      cells: cells.slice(0, mostCells).map(cell => cell.slice(0, longestCell).toWellFormed()),
+      ...rest,
+    }))
   } catch (error) {
     throw error instanceof StorageMissing ? fileGone() : error
   }

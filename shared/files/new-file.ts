@@ -82,7 +82,9 @@ const readWorkbook = async ({storage, limits}: NewFileDeps, {key, reader: option
   const how = stated.sheet !== undefined ? 'stated' : sheets.length === 1 ? 'only' : passed === null ? 'first visible' : 'first with rows'
   const reader = checked({...stated, format: 'xlsx', sheet: sheet.name})
   const counted = sheets.length > 1 ? await countRowsOfOthers({storage, key}, sheet.name, limits.unpacked) : sheets
-  return {reader, sniffed: {sheet: sheet.name, how, ...(passed !== null && {passed}), sheets: counted}, ...examined}
+  // Without a header row, the first cell of a failed.csv is the first sample of its first column.
+  const corrects = headerRow || range !== null ? undefined : findOrigin(examined.columns[0]?.samples[0])
+  return {reader, sniffed: {sheet: sheet.name, how, ...(passed !== null && {passed}), sheets: counted}, ...examined, corrects}
 }
 
 type CsvFindings = ExaminedFile & {reader: CsvReader; sniffed: CsvSniffed}
@@ -99,8 +101,8 @@ const readText = async (deps: NewFileDeps, file: NewFile): Promise<FileFindings>
   }
   const begun = {reader, sniffed, ...(await readCsv(surveyed(), reader))}
   const settled = await settleEncoding(deps, {sample, begun, survey: survey.end()}, file)
-  if (settled.reader.reasons !== 'remove') return settled
-  return {...settled, corrects: findOriginIn(decodeSample(sample, settled.reader.encoding), settled.reader.skipRows)}
+  const {reasons, encoding, skipRows} = settled.reader
+  return reasons === 'keep' ? settled : {...settled, corrects: findOriginIn(decodeSample(sample, encoding), skipRows)}
 }
 
 const readCsv = async (bytes: AsyncIterable<Uint8Array>, reader: CsvReader): Promise<ExaminedFile> => {

@@ -1,5 +1,5 @@
 import {isDeepStrictEqual} from 'node:util'
-import type {Tx} from '../../sql/database.ts'
+import type {Db, Tx} from '../../sql/database.ts'
 import {isDeletedAt} from '../../sql/run-log.ts'
 import {findLastDryRun, type Run} from '../../sql/runs.ts'
 import {isAtLeast, type Role} from '../accounts/roles.ts'
@@ -56,7 +56,8 @@ const unconfirmed = (count: number, message: string) => new Refusal('DELETES_UNC
 
 const isComplete = ({state, stop, stale, undoOf}: Run) => state === 'ended' && stop === null && stale === false && undoOf === null
 
-const readsSameRows = async (tx: Tx, dry: Run, rows: RowRange | undefined) => {
-  const {snapshot} = await readRun(tx, dry)
+/** Whether the run reads exactly these rows of the file. `undefined`: all rows. */
+export const readsSameRows = async (db: Db, run: Run, rows: RowRange | undefined): Promise<boolean> => {
+  const {snapshot} = await readRun(db, run)
   return isDeepStrictEqual(snapshot?.rows, rows)
 }

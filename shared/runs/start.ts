@@ -15,7 +15,7 @@ import {copySnapshot, insertSnapshot} from '../../sql/run-snapshots.ts'
 import {findDryRun, lockRun, queueRun, type Run, setRunJob} from '../../sql/runs.ts'
 import {isAtLeast, type Role} from '../accounts/roles.ts'
 import {assertFit, assertUnmapped, readIdempotencyFields} from '../configuration/idempotency-field.ts'
-import {usualSettings} from '../configuration/settings.ts'
+import {type Settings, usualSettings} from '../configuration/settings.ts'
 import {assertWritable} from '../crm/connectors/writing.ts'
 import type {DiscoveredModule} from '../crm/discovered.ts'
 import {admitEmbedRows, type EmbedScope, lockEmbedRows} from '../embed/scope.ts'
@@ -189,9 +189,8 @@ export const freezeFlows = async (
   {isScheduled = false, ...more}: SnapshotOptions = {},
 ): Promise<Snapshot> => {
   const {no, connectorId} = found
-  const {sources, modules, discovery, published} = known
+  const {sources, modules, discovery, published, settings} = known
   const decidedUpTo = await findLastDecision(tx, no)
-  const settings = (await findSettings(tx, org)) ?? usualSettings
   const edits = await findEditSettings(tx, {org, connector: connectorId, isScheduled})
   const from = {connector: connectorId, discovery, seed: seedOf(org, no), context: settings.expressionContext}
   const dated = addDateDefaults({flows, sources, modules}, settings)
@@ -221,6 +220,7 @@ export type FlowSurroundings = {
   discovery: string
   published: SnapshotLibrary[]
   libraries: Namespaces
+  settings: Settings
 }
 type FindFlowDataInput = {org: string; importNo: number; connector: string}
 
@@ -229,7 +229,7 @@ export const findFlowData = async (tx: Tx, {importNo, ...place}: FindFlowDataInp
   return {sources, ...(await findFlowTargets(tx, place))}
 }
 
-/** Reads the org's libraries and the connection's newest discovery. Throws NO_DISCOVERY if the connection has none. */
+/** Reads the org's libraries and settings, and the connection's newest discovery. Throws NO_DISCOVERY if the connection has none. */
 export const findFlowTargets = async (
   tx: Tx,
   {org, connector}: Omit<FindFlowDataInput, 'importNo'>,
@@ -243,7 +243,8 @@ export const findFlowTargets = async (
   const modules = await listDiscoveredModules(tx, discovery.id)
   const published = (await listLibraryRows(tx, org)).map(shapeLibrary)
   const byName = new Map(modules.map(module => [module.apiName, module]))
-  return {discovery: discovery.id, modules: byName, published, libraries: namespacesOf(published)}
+  const settings = (await findSettings(tx, org)) ?? usualSettings
+  return {discovery: discovery.id, modules: byName, published, libraries: namespacesOf(published), settings}
 }
 
 type FrozenSource = NarrowSource<'name' | 'dates' | 'marks' | 'stored'>

@@ -141,6 +141,7 @@ export const describeFiring = (firing: Firing) => {
     importId,
     runId,
     counts,
+    openQuestions: firing.openQuestions,
     sha256,
     tries,
     tryAgainAt: state === 'due' && tries > 0 ? firing.leaseUntil : null,

@@ -1,7 +1,9 @@
 import anyTest, {type ExecutionContext, type TestFn} from 'ava'
+import {listen} from '../../api/listen.ts'
 import {withCredits} from '../../shared/assistant/credits.ts'
 import {ModelFailure} from '../../shared/assistant/model-failure.ts'
 import {readAiUsage} from '../../shared/assistant/usage.ts'
+import {processEnds} from '../../shared/process-ends.ts'
 import {deleteOldAiUsage} from '../../sql/ai-usage.ts'
 import {modelEnvironment} from '../simulators/model.ts'
 import {type Assisted, type Home, openAssisted, openHome, usageOf} from '../support/ai.ts'
@@ -95,6 +97,23 @@ test('a client that disconnects frees its reserved credits and stops the model r
   t.is((await usageOf(home, 'formula')).balance.available, 50)
 })
 
+test('a process that ends during an answer charges nothing for it', async t => {
+  const {house, model} = t.context
+  const home = await openHome(house, {credits: 20})
+  model.faults.add({action: {type: 'hold'}, times: forever})
+  const other = await listen({...house.tools, config: {...house.config, DRAIN_SECONDS: 0}})
+  const asking = openCalls(other.url)(home.token)('POST', '/ai/formula', formula).catch(() => 'closed')
+  await until(model.faults.held, held => held > 0)
+  await other.drain()
+  t.is(await asking, 'closed')
+  const {balance, ...usage} = await until(
+    () => usageOf(home, 'formula'),
+    ({balance}) => balance.reserved === 0,
+  )
+  t.like(usage, {requests: 1, failed: 1, credits: 0})
+  t.is(balance.available, 20)
+})
+
 test('credits reserved by a process that dies are released by themselves', async t => {
   const {house, model} = t.context
   const home = await openHome(house, {credits: 20})
@@ -130,12 +149,20 @@ test('a stopped answer costs the tokens so far, a failed one costs nothing, and 
   })
   await t.throwsAsync(breaking, {message: 'gone'})
   t.like(await usageOf(home, 'chat'), {requests: 1, failed: 1, credits: 3, inputTokens: 4000, outputTokens: 1500})
+  const ending = new AbortController()
+  const interrupted = withCredits(house.tools, {...held, signal: ending.signal}, async spent => {
+    spent({inputTokens: 0, outputTokens: 1500})
+    ending.abort(processEnds)
+    throw ending.signal.reason
+  })
+  await t.throwsAsync(interrupted, {message: processEnds.message})
+  t.like(await usageOf(home, 'chat'), {requests: 2, failed: 2, credits: 3, outputTokens: 3000})
   const {signal} = new AbortController()
   const failing = withCredits(house.tools, {...held, signal}, async () => {
     throw new ModelFailure('No', {kind: 'unavailable', usage: {inputTokens: 10, outputTokens: 0}})
   })
   await t.throwsAsync(failing, {instanceOf: ModelFailure})
-  t.like(await usageOf(home, 'chat'), {requests: 2, failed: 2, credits: 3, inputTokens: 4010})
+  t.like(await usageOf(home, 'chat'), {requests: 3, failed: 3, credits: 3, inputTokens: 4010})
   const usage = {inputTokens: 100_000, outputTokens: 100_000}
   const keeping = withCredits(house.tools, {...held, signal}, async () => ({
     value: 1,
@@ -143,7 +170,7 @@ test('a stopped answer costs the tokens so far, a failed one costs nothing, and 
     keep: () => Promise.reject(new Error('not kept')),
   }))
   await t.throwsAsync(keeping, {message: 'not kept'})
-  t.like(await usageOf(home, 'chat'), {requests: 3, failed: 3, credits: 3, balance: {reserved: 0}})
+  t.like(await usageOf(home, 'chat'), {requests: 4, failed: 4, credits: 3, balance: {reserved: 0}})
   const {credits, balance} = await withCredits(house.tools, {...held, signal}, async () => ({value: 1, usage}))
   t.is(credits, 5, 'no more than was set aside')
   t.deepEqual([balance.included, balance.reserved], [12, 0])

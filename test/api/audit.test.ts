@@ -2,6 +2,7 @@ import test from 'ava'
 import {AuditEntry} from '../../api/routes/audit.ts'
 import {sql} from '../../sql/database.ts'
 import {accountRows, accounts, ok, openOrg, prepareImport} from '../support/importing.ts'
+import {askToken, codeGrant, letIn, revoke} from '../support/oauth-client.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 let house: TestDeployment
@@ -77,6 +78,43 @@ test('the export has runs authorised and cancelled, with who cancelled', async t
   t.like(runs[0], {detail: {runId: run.id, dryRun: false}})
   t.like(runs[1], {personId: runs[0]!.personId, detail: {runId: run.id}})
   t.regex(runs[1]!.personId, /^per_/)
+})
+
+test('the export says how MCP clients were allowed and revoked, also after the person left', async t => {
+  const user = 'zoe@other.example'
+  const [one, two, three] = [await letIn(house, {user}), await letIn(house, {user}), await letIn(house, {user})]
+  const mine = house.as(await house.signIn(user))
+  const {body: me} = await mine('GET', '/auth/me')
+  const {grants} = await ok(mine('GET', '/auth/grants'), 200)
+  const grantOf = ({client}: {client: string}) => grants.find((grant: Entry) => grant.client.id === client).id
+  await revoke(house, {token: one.access, client_id: one.client})
+  for (const _ of [1, 2]) await ok(mine('DELETE', `/auth/grants/${grantOf(two)}`), 200)
+  t.is((await askToken(house, codeGrant(three.client, three.code, three.verifier))).body.error, 'invalid_grant')
+  const reader = await house.makeOrg({org: me.org.id, role: 'owner'})
+  const clients = async () => (await exportOf(reader.token, me.org.id)).entries.filter(({kind}) => kind.startsWith('client.'))
+  const expected = [
+    ...[one, two, three].map(of => ['client.allowed', 'session', me.user.id, 'person', grantOf(of)]),
+    ['client.revoked', 'oauth', me.user.id, 'client', grantOf(one)],
+    ['client.revoked', 'session', me.user.id, 'person', grantOf(two)],
+    ['client.revoked', 'oauth', null, 'misuse', grantOf(three)],
+  ]
+  const seen = (entries: Entry[]) => entries.map(({kind, via, personId, detail}) => [kind, via, personId, detail.cause, detail.grantId])
+  t.deepEqual(seen(await clients()), expected)
+  await house.db.query(sql.unsafe`delete from audit_events where detail ->> 'grantId' = ${grantOf(one)}`)
+  const older = (await clients()).filter(({detail}) => detail.grantId === grantOf(one))
+  t.deepEqual(
+    older.map(({kind, via, personId}) => [kind, via, personId]),
+    [
+      ['client.allowed', 'session', me.user.id],
+      ['client.revoked', null, null],
+    ],
+    'grants of older builds have no event',
+  )
+  const {members} = await ok(house.as(reader.token)('GET', `/orgs/${me.org.id}/members`), 200)
+  const {id} = members.find(({personId}: Entry) => personId === me.user.id)
+  await ok(house.as(reader.token)('DELETE', `/orgs/${me.org.id}/members/${id}`), 200)
+  const left = expected.filter(entry => entry.at(-1) !== grantOf(one))
+  t.deepEqual(seen(await clients()), left)
 })
 
 test('the export has staff actions in this org, without staff-only notes', async t => {

@@ -1,8 +1,11 @@
 import test from 'ava'
+import {sql} from '../../sql/database.ts'
+import {deleteTemplate, lockSharedTemplate} from '../../sql/templates.ts'
 import {ok} from '../support/importing.ts'
 import {discover, moduleOf, openRegistry, usualModules} from '../support/registry.ts'
 import {leadsTemplate, makeTemplate} from '../support/templates.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
 
 let house: TestDeployment
 test.before(async t => {
@@ -168,4 +171,23 @@ test('a template of a bundle keeps the slots of its data contract, unless the bu
   await ok(push({templates: [{...other, contract: {sources: [{slot: 'people', columns: [{name: 'mail'}]}]}}]}), 200)
   const [{id}] = (await ok(call('GET', `/orgs/${org}/templates`), 200)).templates
   t.like(await ok(call('GET', `/orgs/${org}/templates/${id}/contract`), 200), {contract: {version: 2, sources: [{slot: 'people'}]}})
+})
+
+test('a template of a bundle is created again if it is deleted while the bundle is applied', async t => {
+  const {push, call, org} = await open()
+  const name = 'Deleted meanwhile'
+  await ok(push({templates: [leadsTemplate({name})]}), 200)
+  const pushing = await house.db.transaction(async tx => {
+    const {id} = (await lockSharedTemplate(tx, {org, name}))!
+    const answer = push({templates: [leadsTemplate({name, description: 'New'})]})
+    await until(
+      () => tx.exists(sql.unsafe`select from pg_locks where not granted and pg_backend_pid() = any(pg_blocking_pids(pid))`),
+      Boolean,
+    )
+    await deleteTemplate(tx, id)
+    return [answer]
+  })
+  t.is((await pushing[0])!.status, 200)
+  const {templates} = await ok(call('GET', `/orgs/${org}/templates`), 200)
+  t.like(templates, [{name, description: 'New', version: 1, shared: true}])
 })

@@ -22,7 +22,7 @@ test('an answer has at most five steps, and a tool call with wrong arguments get
   model.faults.add({action: {type: 'toolLoop'}, times: Number.POSITIVE_INFINITY})
   const answer = await ask(talk)
   t.is(model.journal.length, 5)
-  t.is(answer.done.notes.length, 1)
+  t.deepEqual(answer.done.notes, ['The answer ends after 5 steps. Ask for less at once'])
   t.true(answer.done.credits > 0)
   t.like((await talk.turns()).turns[0], {answer: '', notes: answer.done.notes})
   model.clear()
@@ -45,6 +45,16 @@ test('an answer has at most five steps, and a tool call with wrong arguments get
     const told = JSON.stringify(events.find(({event}) => event === 'tool_result')?.data.output)
     t.regex(told, /"error"|"compiles":false/, `${name} ${JSON.stringify(input)}`)
   }
+})
+
+test('an answer cut off at its maximum length says so', async t => {
+  const {house, model} = t.context
+  const talk = await openImport(house)
+  model.script(calls('get_schema', {module: null}), {text: 'The rows are', isCut: true})
+  const {text, done} = await ask(talk)
+  t.is(text, 'The rows are')
+  t.regex(done.notes[0], /cut off/)
+  t.like((await talk.turns()).turns[0], {answer: text, notes: done.notes})
 })
 
 const failures: [string, object, number, string][] = [

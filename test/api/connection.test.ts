@@ -127,6 +127,16 @@ test('a person who lost the required role before returning from consent connects
   t.false(await house.db.exists(sql.unsafe`select from connectors where org_id = ${place.org}`))
 })
 
+test('a person banned before returning from consent connects nothing', async t => {
+  const place = await house.makeOrg({role: 'admin'})
+  const visit = await connectFrom(place)
+  const back = await consent(visit)
+  await house.db.query(sql.unsafe`update people set banned_at = lading_now() where id = ${place.person}`)
+  const {status, body} = await house.as(null)('GET', back, undefined, {cookie: visit.cookie})
+  t.like({status, code: body.code}, {status: 403, code: 'BANNED'})
+  t.false(await house.db.exists(sql.unsafe`select from connectors where org_id = ${place.org}`))
+})
+
 test('an org closed before the return from consent is not connected', async t => {
   const place = await house.makeOrg({role: 'admin'})
   const visit = await connectFrom(place)

@@ -1,4 +1,5 @@
 import test from 'ava'
+import {openEmbed} from '../support/embed.ts'
 import {askToken, letIn} from '../support/oauth-client.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {beginVisit, comeBack, consent, messageOf} from '../support/walk.ts'
@@ -42,10 +43,12 @@ test('a person deactivated in the CRM loses every session and token of the org a
   await call('PATCH', `/orgs/${org}/members/${id}`, {role: 'admin'})
   const admin = (await refresh(member)).body.token
   const {secret} = (await house.as(admin)('POST', `/orgs/${org}/tokens`, {name: 'ci'})).body
+  const {embed} = await openEmbed(house, {org, call: house.as(admin)})
+  t.is(await codeOf(embed), 'SESSION_REQUIRED', 'a known bearer')
   setStatus(ben, 'inactive')
   const {status, body} = await refresh(admin)
   t.like({status, code: body.code}, {status: 401, code: 'AUTH_REQUIRED'})
-  for (const token of [member, other, admin]) t.is(await codeOf(token), 'AUTH_REQUIRED')
+  for (const token of [member, other, admin, embed]) t.is(await codeOf(token), 'AUTH_REQUIRED')
   t.is(await codeOf(secret), 'TOKEN_REVOKED')
   t.is(await codeOf(owner), undefined, 'nobody else')
   const {changes} = (await call('GET', `/orgs/${org}/config/changes?page=tokens`)).body
@@ -53,6 +56,7 @@ test('a person deactivated in the CRM loses every session and token of the org a
   setStatus(ben, 'active')
   const again = await house.signIn(ben.email)
   t.is((await refresh(again)).status, 200, 'an active user signs in again')
+  t.is(await codeOf(embed), 'AUTH_REQUIRED')
   t.is(await codeOf(secret), 'TOKEN_REVOKED')
   setStatus(ana, 'inactive')
   t.is((await refresh(owner)).status, 401, 'an owner too')

@@ -109,6 +109,26 @@ test('a token creates imports of its template only, with the connection of the o
   t.like(changes[0], {subject: 'import.created', via: 'token', tokenName: 'host', after: {embedOrigin: origin}})
 })
 
+test('changes of a token that a session created are recorded under its person', async t => {
+  const {call, org, person, imports, template} = await open()
+  const {embed} = await openEmbed(house, {org, call, template})
+  await ok(house.as(embed)('POST', imports, {templateId: template}), 201)
+  const {changes} = await ok(call('GET', `/orgs/${org}/config/changes`), 200)
+  t.like(changes[0], {subject: 'import.created', via: 'token', tokenName: null, userId: person})
+})
+
+test('a token compares values with the fields that its import maps, and with no others', async t => {
+  const {page, call, imports, template} = await open()
+  const {import: made} = await ok(page('POST', imports, {templateId: template}), 201)
+  const {source} = await ok(upload(page, `${imports}/${made.id}`, leadsCsv), 201)
+  const path = `${imports}/${made.id}/sources/${source.id}/columns/firm/values`
+  await ok(page('GET', path), 200)
+  await ok(page('GET', `${path}?module=Leads&field=Company`), 200)
+  for (const query of ['module=Accounts&field=Phone', 'module=Leads&field=None', 'module=None&field=Company'])
+    t.deepEqual(outcome(await page('GET', `${path}?${query}`)), [404, 'FIELD_NOT_FOUND'], query)
+  await ok(call('GET', `${path}?module=Accounts&field=Phone`), 200)
+})
+
 test('a token reads its own imports only, not those of its creator or of another token', async t => {
   const {page, imports, template, connector, server, org} = await open()
   const {import: foreign} = await ok(server('POST', imports, {templateId: template, connectorId: connector}), 201)

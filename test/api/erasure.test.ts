@@ -4,6 +4,7 @@ import {PassThrough} from 'node:stream'
 import test from 'ava'
 import {z} from 'zod'
 import {openSession} from '../../shared/accounts/session.ts'
+import {listChanges} from '../../sql/changes.ts'
 import {sql} from '../../sql/database.ts'
 import {deleteOfRuns, holdRuns, listRunNos} from '../../sql/erasure.ts'
 import {takeLease} from '../../sql/run-heads.ts'
@@ -219,7 +220,8 @@ test.serial('an erased person leaves no name or address; their work stays withou
   for (const bearer of [token, secret]) t.deepEqual(outcomeOf(await house.as(bearer)('GET', '/auth/me')), [401, 'MEMBERSHIP_GONE'])
   const seen = house.as(other.token)
   t.is((await seen('GET', `/orgs/${org}/imports/${made.id}`)).body.import.name, 'Theirs')
-  t.is((await seen('GET', `/orgs/${org}/tokens`)).body.tokens[0].createdBy, null)
+  const {createdBy, revokedAt} = (await seen('GET', `/orgs/${org}/tokens`)).body.tokens[0]
+  t.deepEqual([createdBy, typeof revokedAt], [null, 'string'])
   t.is((await seen('GET', `/orgs/${org}/invitations`)).body.invitations[0].invitedBy, null)
   t.true(after.get('runs')!.some(row => row.includes(runId) && row.includes('"person_id":null')))
   t.deepEqual(
@@ -246,6 +248,11 @@ test.serial('the only owner of an org with others is erased only on insistence; 
   t.deepEqual(
     members.filter(({role}: any) => role === 'owner').map(({personId}: any) => personId),
     [first.person],
+  )
+  const changes = await listChanges(house.db, {org, limit: 10})
+  t.is(
+    String(changes.map(({subject, target, before, after, via}) => [subject, target, before, after, via])),
+    'member.role,,owner,,staff,member.role,Test Person,builder,owner,staff',
   )
 })
 

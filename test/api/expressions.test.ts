@@ -1,5 +1,6 @@
 import anyTest, {type TestFn} from 'ava'
 import {people} from '../support/ai.ts'
+import {field} from '../support/discovered.ts'
 import {ok} from '../support/importing.ts'
 import {discover, openRegistry} from '../support/registry.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
@@ -9,7 +10,8 @@ test.before(async t => void Object.assign(t.context, {house: await startTestDepl
 
 const openOrg = async ({house}: {house: TestDeployment}) => {
   const home = await openRegistry(house)
-  await discover(house, home.org, home.connector, [people])
+  const fields = [...people.fields, field('Seen', {type: 'datetime'})]
+  await discover(house, home.org, home.connector, [{...people, fields}])
   const rows = [
     ['Anna', '3'],
     ['Bo', ''],
@@ -39,6 +41,20 @@ test('a value that the field cannot take and a row that throws are reported for 
   t.is(results[1].error.code, 'EXPRESSION_THROWN')
   const refusedValue = await ok(home.test({expression: 'row.Name', ...into}), 200)
   t.is(refusedValue.results[0].problem.code, 'INVALID_VALUE')
+})
+
+test('a value that a run accepts is no problem: the clear token, the e-mail address of a user, a time in the zone of the org', async t => {
+  const home = await openOrg(t.context)
+  const problemOf = async (field: string, expression: string) => {
+    const {results} = await ok(home.test({expression, module: 'People', field, connectorId: home.connector}), 200)
+    return results[0].problem?.code ?? null
+  }
+  t.is(await problemOf('Joined', String.raw`'\\N'`), null)
+  t.is(await problemOf('Owner', "'ana@example.org'"), null)
+  t.is(await problemOf('Owner', "'Ana'"), 'INVALID_VALUE')
+  t.is(await problemOf('Seen', "'2026-03-04T10:00:00'"), 'INVALID_VALUE')
+  await ok(home.call('PATCH', home.at('settings'), {timezone: 'Europe/Berlin'}), 200)
+  t.is(await problemOf('Seen', "'2026-03-04T10:00:00'"), null)
 })
 
 test('an invalid expression test is refused with a hint', async t => {

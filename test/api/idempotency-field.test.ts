@@ -8,6 +8,7 @@ import {openLog} from '../../shared/telemetry/log.ts'
 import {sql} from '../../sql/database.ts'
 import {findIdempotencyKey} from '../../sql/idempotency.ts'
 import {ok, openOrg, prepareImport, runImport} from '../support/importing.ts'
+import {leadsTemplate} from '../support/templates.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 let here: TestDeployment
@@ -103,6 +104,25 @@ test.serial('neither a flow nor a template can map the field', async t => {
   t.like(await org.call('POST', at('bundle'), pushed), {status: 409, body: {code: 'FIELD_MAPPED'}}, 'a bundle without a registry')
   const checked = await validateTemplate(here.db, {org: org.org, document: body})
   t.like(checked, {valid: false, issues: [{path: 'flows.0.fields.1.field'}]})
+})
+
+test.serial('a bundle can set the field and replace the shared templates that map it', async t => {
+  await ok(setField('Import_Key'), 200)
+  const registry = await ok(org.call('GET', at('registry')), 200)
+  await ok(setField(null), 200)
+  const [plain] = leadsTemplate().flows
+  const mapping = {...plain, fields: [...plain!.fields, {field: 'Import_Key', mode: 'column', source: 'mail', empty: 'leave'}]}
+  const templatesOf = (flow: object) => [
+    leadsTemplate({name: 'With a connection', connectorId: org.connector, flows: [flow]}),
+    leadsTemplate({name: 'Without a connection', flows: [flow]}),
+  ]
+  const push = (bundle: object) => org.call('POST', at('bundle'), bundle)
+  await ok(push({templates: templatesOf(mapping)}), 200)
+  const [unmapped, stillMapped] = [templatesOf(plain!)[0], templatesOf(mapping)[1]]
+  for (const templates of [[], [unmapped], [unmapped, stillMapped], templatesOf(mapping)])
+    t.like(await push({registry, templates}), {status: 409, body: {code: 'FIELD_MAPPED'}}, `${templates.length}`)
+  await ok(push({registry, templates: templatesOf(plain!)}), 200)
+  t.is((await ok(org.call('GET', at('registry')), 200)).modules[0].idempotencyField, 'Import_Key')
 })
 
 test.serial('a flow gets no default mapping of the field', async t => {

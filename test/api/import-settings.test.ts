@@ -156,4 +156,10 @@ test.serial('the org’s date format and time zone read dates whose order nothin
   const made = here.crm.records('example', 'Orders').find(({Name}) => Name === 'Dated')
   t.is(made?.Order_Date, '2001-04-03')
   t.is(Date.parse(String(made?.Due_At)), Date.parse('2026-03-04T09:00:00Z'))
+  const fixed = {field: 'Due_At', mode: 'static', staticValue: '2026-07-04T10:00:00'}
+  const later = await open('name\nFixed\n')
+  await ok(later.put({module: 'Orders', fields: [fields[0], fixed]}), 200)
+  await run(later.path)
+  const written = here.crm.records('example', 'Orders').find(({Name}) => Name === 'Fixed')
+  t.is(Date.parse(String(written?.Due_At)), Date.parse('2026-07-04T08:00:00Z'))
 })

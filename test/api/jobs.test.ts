@@ -1,6 +1,8 @@
 import test from 'ava'
 import {runDiscovery} from '../../shared/jobs.ts'
 import {enqueue} from '../../shared/queue.ts'
+import {sql} from '../../sql/database.ts'
+import {setJobProgress} from '../../sql/jobs.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
 
@@ -130,4 +132,17 @@ test.serial('a job queued in a transaction that rolls back does not exist', asyn
     ),
     [],
   )
+})
+
+test.serial('progress is stored by the primary key of the job', async t => {
+  const {ask} = await newJob()
+  const {body} = await ask()
+  const reads = await house.db.transaction(async tx => {
+    await tx.query(sql.unsafe`set local enable_seqscan = off`)
+    const count = () => tx.oneFirst(sql.unsafe`select idx_scan::int from pg_stat_xact_user_tables where relname = 'jobs'`)
+    const before = (await count()) as number
+    await setJobProgress(tx, {id: body.job.id, done: 1, total: 2, unit: 'modules'})
+    return ((await count()) as number) - before
+  })
+  t.is(reads, 1)
 })

@@ -6,14 +6,15 @@ import test from 'ava'
 import {createApp} from '../../api/app.ts'
 import {openKeyedLimiter} from '../../api/keyed-limiter.ts'
 import {mountMcp} from '../../api/mcp/mount.ts'
-import {ok, openOrg} from '../support/importing.ts'
+import {sql} from '../../sql/database.ts'
+import {accountRows, accounts, ok, openOrg, prepareImport} from '../support/importing.ts'
 import {endAfterTests, startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
 
 let house: TestDeployment
 let home: Awaited<ReturnType<typeof openOrg>>
 test.before(async t => {
-  house = await startTestDeployment(t, {workers: ['discovery']})
+  house = await startTestDeployment(t, {workers: ['discovery', 'checks']})
   home = await openOrg(house, 'ana@example.org')
   await ok(home.call('POST', `/orgs/${home.org}/discovery/run`, {connectorId: home.connector}, {prefer: 'wait=30'}), 200)
 })
@@ -120,6 +121,15 @@ test('an org can use only its share of the threads, and stopped work frees its t
   const quick = () => call('test_expression', {expression: '1', rows: [{a: '1'}]})
   const told = async () => refusalOf(await quick())?.code ?? null
   t.is(await until(told, code => code !== 'BUSY'), null, 'what was left is done no more')
+})
+
+test('forecast_import reports why an import cannot be forecast', async t => {
+  const {path} = await prepareImport(home, {csv: accountRows(2), flow: accounts})
+  const id = path.split('/').at(-1)!
+  await house.db.query(sql.unsafe`update imports set flows = jsonb_set(flows, '{0,fields,0,source}', '"gone"') where id = ${id}`)
+  const refusal = refusalOf(await call('forecast_import', {import: id}))
+  t.is(refusal?.code, 'NOT_READY')
+  t.is(refusal.issues.length, 1)
 })
 
 test('a concurrency share is held until the work ends or fails, and is separate per key', async t => {

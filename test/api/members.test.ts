@@ -5,6 +5,7 @@ import {openStaffView} from '../../shared/accounts/staff-view.ts'
 import {listChanges} from '../../sql/changes.ts'
 import {sql} from '../../sql/database.ts'
 import {listMembers} from '../../sql/members.ts'
+import {openEmbed} from '../support/embed.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 let house: TestDeployment
@@ -143,7 +144,10 @@ test('an admin removes a member, whose session and tokens then answer MEMBERSHIP
     t.deepEqual(outcomeOf(await house.as(bearer)('GET', path)), [401, 'MEMBERSHIP_GONE'])
   }
   t.deepEqual(outcomeOf(await admin!.call('DELETE', other!.path)), [404, 'NOT_FOUND'])
-  t.like((await changesOf(org))[0], {subject: 'member.role', target: 'Test Person', before: 'admin', after: null, userId: admin!.person})
+  const [change, revoked] = await changesOf(org)
+  t.like(change, {subject: 'member.role', target: 'Test Person', before: 'admin', after: null, userId: admin!.person})
+  t.like(revoked, {subject: 'token.revoked', target: 'ci', userId: admin!.person})
+  t.truthy((await admin!.call('GET', `/orgs/${org}/tokens`)).body.tokens[0].revokedAt)
 })
 
 test('an admin can leave by removing themselves', async t => {
@@ -260,14 +264,16 @@ test('a staff view cannot change members, because a role would outlive the view'
   t.deepEqual(await changesOf(org), [])
 })
 
-test('a member who joins again does not regain their revoked API tokens', async t => {
+test('a member who joins again does not regain their API tokens and embed tokens', async t => {
   const {others, path, owner, org} = await newOrg('admin')
   const [admin] = others
   const secret = await mint(admin!)
+  const {embed} = await openEmbed(house, {org, call: admin!.call})
   const {email} = (await admin!.call('GET', '/auth/me')).body.user
   await owner.call('DELETE', admin!.path)
   const {invitation} = (await owner.call('POST', `/orgs/${org}/invitations`, {email, role: 'operator'})).body
   const session = await openSession(house.db, house.config, {person: admin!.person, org: null, role: null})
   t.is((await house.as(session)('POST', `/auth/invitations/${invitation.id}/accept`)).status, 200)
   t.deepEqual(outcomeOf(await house.as(secret)('GET', path)), [401, 'TOKEN_REVOKED'])
+  t.deepEqual(outcomeOf(await house.as(embed)('GET', '/auth/embed')), [401, 'AUTH_REQUIRED'])
 })

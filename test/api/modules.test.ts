@@ -122,6 +122,14 @@ test('a module key never equals an API name of another connection', async t => {
   t.like((await ok(call('PATCH', at('modules/orders'), {enabled: true}), 200)).module, {key: 'orders', connectorId: two})
 })
 
+test('a new module key differs from every other key in more than case', async t => {
+  const {call, at} = await open()
+  await ok(call('PATCH', at('modules/Leads'), {enabled: true}), 200)
+  const registry = await ok(call('GET', at('registry')), 200)
+  await ok(call('PUT', at('registry'), {...registry, modules: [{...registry.modules[0], key: 'DEALS'}]}), 200)
+  t.is((await ok(call('PATCH', at('modules/Deals'), {enabled: true}), 200)).module.key, 'deals_2')
+})
+
 test('a connection of another org is not found for its modules', async t => {
   const [mine, theirs] = [await open(), await open()]
   for (const id of [theirs.connector, 'con_none']) {
@@ -151,6 +159,23 @@ test('the order is that of the named modules, followed by the others', async t =
   t.like(twice, {status: 400, body: {code: 'INVALID'}})
   t.deepEqual(twice.body.issues[0].path, ['modules', 1])
   t.like(await call('PUT', at('modules/order'), {modules: ['Fax']}), {status: 404, body: {code: 'MODULE_NOT_FOUND'}})
+})
+
+test('a module that is configured after the highest position renumbers the others, and the document stays valid', async t => {
+  const {call, at} = await open()
+  await ok(call('PATCH', at('modules/Leads'), {enabled: true}), 200)
+  const registry = await ok(call('GET', at('registry')), 200)
+  await ok(call('PUT', at('registry'), {...registry, modules: [{...registry.modules[0], order: 1_000_000}]}), 200)
+  t.like((await ok(call('PATCH', at('modules/Deals'), {enabled: true}), 200)).module, {key: 'deals', order: 2})
+  const after = await ok(call('GET', at('registry')), 200)
+  t.deepEqual(
+    after.modules.map(({key, order}: any) => [key, order]),
+    [
+      ['leads', 1],
+      ['deals', 2],
+    ],
+  )
+  await ok(call('PUT', at('registry'), after), 200)
 })
 
 test('a curated module that left the CRM is flagged as removed until it returns', async t => {

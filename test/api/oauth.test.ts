@@ -131,6 +131,7 @@ test('request errors are sent to the client, but only to a registered redirect a
   t.is(await told({code_challenge_method: undefined}), 'invalid_request')
   t.is(await told({code_challenge: undefined}), 'invalid_request')
   t.is(await told({response_type: 'token'}), 'unsupported_response_type')
+  t.is(await told({response_type: undefined}), 'invalid_request')
   t.is(await told({resource: 'https://another.example/mcp'}), 'invalid_target')
   t.is(await told({scope: 'everything'}), 'invalid_scope')
   t.is(await told({redirect_uri: 'http://127.0.0.1:1/callback', scope: 'x'}), 'invalid_scope', 'any port of a loopback address')
@@ -194,6 +195,12 @@ test('a code works once, for its client, redirect address and verifier', async t
   const {access_token, refresh_token} = (one.status === 200 ? one : other).body
   t.is((await meOf(access_token)).body.code, 'TOKEN_REVOKED', 'and what it gave is taken back, for one of the two stole it')
   t.is((await refresh(client, refresh_token)).body.error, 'invalid_grant')
+})
+
+test('a client of OAuth 2.1 exchanges a code without the redirect address', async t => {
+  const {client, verifier, answered} = await walkTo('allow')
+  const right = codeGrant(client, parametersOf(answered).code!, verifier)
+  t.is((await askToken(house, {...right, redirect_uri: undefined})).status, 200)
 })
 
 test('a code expires after a minute', async t => {

@@ -278,6 +278,10 @@ test('an asynchronous write returns the location of its job', async t => {
   t.is(waited.status, 200)
   t.is(waited.headers.get('preference-applied'), 'wait=20')
   t.like(waited.body.results[0], {ok: true})
+  const unwaited = await here.create(run, [row('P-3')], {}, {prefer: 'wait=0'})
+  t.is(unwaited.status, 202)
+  t.is(unwaited.headers.get('preference-applied'), 'wait=0')
+  await untilDone(here, unwaited.body.write.id)
 })
 
 test('a write to a paused connection is refused before the run starts', async t => {

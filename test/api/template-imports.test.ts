@@ -5,6 +5,7 @@ import {ok} from '../support/importing.ts'
 import {addConnector} from '../support/registry.ts'
 import {leadsCsv, leadsTemplate, makeTemplate, openTemplates, outcome, upload} from '../support/templates.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {writeWorkbook} from '../support/workbook.ts'
 
 let house: TestDeployment
 test.before(async t => {
@@ -30,6 +31,29 @@ test('an import made from a template is ready once its file is uploaded, even if
   )
   t.like(ready, {state: 'ready', templateId: id})
   t.is((await ok(upload(call, at, leadsCsv), 201)).filled, undefined, 'the slot is filled: this file is for none')
+})
+
+test('a template saved from an import of failed.csv reads later files from their first column', async t => {
+  const {org, call, connector} = await open()
+  const failed = [
+    ['lading: row', 'lading: error', 'surname', 'mail', 'firm'],
+    ['1', 'Wrong', 'A', 'a@cells.example', 'F'],
+  ]
+  const plain = failed.map(cells => cells.slice(2))
+  const csvOf = async (rows: string[][]) => rows.map(cells => `${cells.join(',')}\n`).join('')
+  const workbookOf = (rows: string[][]) => writeWorkbook({sheets: [{name: 'One', rows}]})
+  const {id} = await makeTemplate(call, org, {connectorId: connector})
+  const fill = async (templateId: string, file: string | Buffer) => {
+    const {import: made} = await ok(call('POST', `/orgs/${org}/imports`, {templateId}), 201)
+    t.like((await ok(upload(call, `/orgs/${org}/imports/${made.id}`, file), 201)).filled, {state: 'ready', issues: []})
+    return made.id as string
+  }
+  for (const write of [csvOf, workbookOf]) {
+    const fromImport = await fill(id, await write(failed))
+    const {template} = await ok(call('POST', `/orgs/${org}/templates`, {fromImport, name: write.name}), 201)
+    await fill(template.id, await write(plain))
+    await fill(template.id, await write(failed))
+  }
 })
 
 test('the connection of an import is that of its template or of the request', async t => {
@@ -95,6 +119,24 @@ test('files fill their named slots; a misfit is reported, and the import stays a
   await ok(call('DELETE', `${at}/sources/${one.source.id}`), 200)
   const again = await ok(upload(call, at, leadsCsv, 'name=a.csv&slot=leads'), 201)
   t.like(again.filled, {state: 'ready', waiting: []})
+})
+
+test('a file that cannot be read as its filled slot defines empties the slot, so no run imports the earlier file', async t => {
+  const {org, call, connector} = await open()
+  const [leads] = leadsTemplate().sources
+  const sources = [{...leads, cleaning: [{step: 'trim', columns: ['surname']}]}]
+  const {id} = await makeTemplate(call, org, {connectorId: connector, sources})
+  const {import: made} = await ok(call('POST', `/orgs/${org}/imports`, {templateId: id}), 201)
+  const at = `/orgs/${org}/imports/${made.id}`
+  const put = async (csv: string) => (await ok(upload(call, at, csv, 'name=a.csv&slot=leads'), 201)).filled
+  t.like(await put(leadsCsv), {state: 'ready', waiting: []})
+  const unread = await put('family name,mail\nA,a@b.example\n')
+  t.like(unread, {state: 'draft', waiting: ['leads']})
+  t.regex(unread.issues[0].message, /no column "surname"/)
+  const {import: emptied} = await ok(call('GET', at), 200)
+  t.like(emptied, {state: 'draft', flows: [{sourceId: 'leads'}], slots: [{sourceId: null}]})
+  t.deepEqual(outcome(await call('POST', `${at}/runs`, {})), [409, 'NOT_READY'])
+  t.like(await put(leadsCsv), {state: 'ready', waiting: []})
 })
 
 test('columns are chosen from the flows of the template each time, and an ended import stores no flows', async t => {

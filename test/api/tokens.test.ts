@@ -1,6 +1,7 @@
 import test from 'ava'
 import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
+import {lockOrg} from '../../sql/orgs.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
 
@@ -66,6 +67,21 @@ test('a revoked token is refused on its next request, and revoking is idempotent
   const second = await owner('DELETE', `${path}/${token.id}`)
   t.is(second.body.token.revokedAt, first.body.token.revokedAt)
   t.is((await owner('GET', path)).body.tokens[0].revokedAt, first.body.token.revokedAt)
+})
+
+test('an admin who is demoted during the request gets no token', async t => {
+  const {org, path} = await newOrg()
+  const {token, person} = await house.makeOrg({org, role: 'admin'})
+  const countWaiting = async () =>
+    (await house.hot.query(`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`)).rowCount
+  const asked = await house.db.transaction(async tx => {
+    await lockOrg(tx, org)
+    const sent = house.as(token)('POST', path, {name: 'ci'})
+    await until(countWaiting, Boolean, 10)
+    await tx.query(sql.unsafe`update members set role = 'operator' where org_id = ${org} and person_id = ${person}`)
+    return [sent]
+  })
+  t.like(await asked[0], {status: 403, body: {code: 'ROLE_REQUIRED'}})
 })
 
 test('a token of another org cannot be revoked, and looks like an unknown one', async t => {

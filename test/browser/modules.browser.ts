@@ -47,6 +47,31 @@ test('match, unique and hidden fields of a module are chosen by label, and nothi
   assert.deepEqual(visitor.complaints, [])
 })
 
+test('a field is annotated beside unsaved changes of its module, also after the configuration changed', async () => {
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, org.session)
+  await page.goto(`${here.world.url}/#/settings/modules/${org.connector}/Leads`)
+  await page.getByLabel('Add to unique fields').selectOption({label: 'Email'})
+  await page.getByRole('button', {name: 'Edit Phone', exact: true}).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Description').fill('Of the switchboard')
+  await ok(org.call('PATCH', `/orgs/${org.org}/config/modules/Deals?connector=${org.connector}`, {singular: 'Sale'}), 200)
+  await dialog.getByRole('button', {name: 'Save', exact: true}).click()
+  const reloaded = page.waitForResponse(answer => answer.url().includes('/config/fields/Leads') && answer.request().method() === 'GET')
+  await dialog.getByRole('button', {name: 'Try again'}).click()
+  await reloaded
+  await dialog.getByRole('alert').waitFor({state: 'detached'})
+  await dialog.getByRole('button', {name: 'Save', exact: true}).click()
+  await dialog.waitFor({state: 'detached'})
+  await page.getByRole('cell', {name: 'Of the switchboard'}).waitFor()
+  await page.getByRole('group', {name: 'Unique fields', exact: true}).getByRole('button', {name: 'Remove Email'}).waitFor()
+  await page.getByRole('button', {name: 'Save', exact: true}).click()
+  await page.locator('.toast').filter({hasText: 'Module saved'}).waitFor()
+  assert.deepEqual((await readModule()).uniqueFields, ['Email'])
+  assert.deepEqual(visitor.complaints, [])
+})
+
 test('a new import takes the match of the module, and offers no hidden field', async () => {
   const patch = (change: object) =>
     ok(org.call('PATCH', `/orgs/${org.org}/config/modules/Contacts?connector=${org.connector}`, change), 200)

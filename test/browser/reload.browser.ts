@@ -119,16 +119,44 @@ test('a page open during an update shows that, and a reload fixes it', async () 
   assert.deepEqual(visitor.complaints, [])
 })
 
+const mapCity = async (page: Page, expression: string) => {
+  const field = await person.openOptions(page, 'Billing City')
+  await field.getByLabel('Source', {exact: true}).selectOption('expression')
+  await field.getByLabel('Expression', {exact: true}).fill(expression)
+}
+
+test('a mapping that is edited while it is saved keeps the edit, which is saved next', async () => {
+  const {org, visitor, page} = await openedBy()
+  const {path} = await prepareImport(org, {csv: 'name,number,city\nCompany,E-1,Bilbao\n', flow: accounts})
+  const savedCity = async () => {
+    const {fields} = (await ok(org.call('GET', path), 200)).import.flows[0]
+    return fields.find(({field}: any) => field === 'Billing_City').transform
+  }
+  await page.goto(`${here.world.url}/#/imports/${path.split('/').at(-1)}/match`)
+  await mapCity(page, "row['city'] + '!'")
+  const held = Promise.withResolvers<void>()
+  const isHeld = page.waitForRequest(request => request.method() === 'PUT' && request.url().endsWith('/flows'))
+  await page.route('**/flows', route => held.promise.then(() => route.continue()), {times: 1})
+  await page.getByRole('button', {name: 'Review', exact: true}).click()
+  await isHeld
+  await mapCity(page, "row['city'] + '?'")
+  held.resolve()
+  await page.locator('.toast').filter({hasText: 'Mapping saved'}).waitFor()
+  await page.locator('.save-bar').getByText('Unsaved changes').waitFor()
+  assert.equal(await page.getByLabel('Expression', {exact: true}).inputValue(), "row['city'] + '?'")
+  assert.equal(await page.getByText('The import has changed').count(), 0)
+  assert.equal(await savedCity(), "row['city'] + '!'")
+  await person.review(page)
+  assert.equal(await savedCity(), "row['city'] + '?'")
+  assert.deepEqual(visitor.complaints, [])
+})
+
 test('a mapping saved by another user meanwhile is shown before it is replaced, and members delete only their own imports', async () => {
   const {org, visitor, page} = await openedBy()
   const {path} = await prepareImport(org, {csv: 'name,number,city\nCompany,M-1,Bilbao\n', flow: accounts})
   const theirs = await here.world.makeOrg({role: 'operator', org: org.org})
   await page.goto(`${here.world.url}/#/imports/${path.split('/').at(-1)}/match`)
-  const change = async (expression: string) => {
-    const field = await person.openOptions(page, 'Billing City')
-    await field.getByLabel('Source', {exact: true}).selectOption('expression')
-    await field.getByLabel('Expression', {exact: true}).fill(expression)
-  }
+  const change = (expression: string) => mapCity(page, expression)
   await change("row['city'] + '!'")
   const {flows} = (await ok(org.call('GET', path), 200)).import
   await ok(org.call('PUT', `${path}/flows`, [{...flows[0], id: 'other'}]), 200)

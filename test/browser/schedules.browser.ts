@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import {after, test} from 'node:test'
 import {databaseUrlOf, readConfig} from '../../shared/config.ts'
 import {type Org, ok, openOrg} from '../support/importing.ts'
-import {makeSchedule, makeTemplate, startFileHost} from '../support/schedules.ts'
+import {makeSchedule, makeTemplate, seldom, startFileHost} from '../support/schedules.ts'
 import {assertAccessible, assertFits, enter, picture, settled, stage} from './stage.ts'
 
 const host = await startFileHost()
@@ -145,6 +145,52 @@ test('a schedule with unsaved settings is not turned on or off, and a stored pas
   await page.getByRole('button', {name: 'Fetch a test file now'}).click()
   await page.getByRole('cell', {name: 'Harbour Foods'}).waitFor()
   assert.equal(host.requests.at(-1)!.authorization, `Basic ${Buffer.from('ana:new').toString('base64')}`)
+  assert.deepEqual(visitor.complaints, [])
+})
+
+test('a schedule whose connection ended is moved to the only other connection', async () => {
+  const {world} = here
+  const {org, call, connector} = made.org
+  const other = await world.connect(made.session, {user: 'zoe@other.example'})
+  const template = await makeTemplate(made.org, {name: 'Anywhere', connectorId: null})
+  const body = {name: 'Moved', ...seldom, source: host.source, connectorId: connector}
+  const {schedule} = await ok(call('POST', `${template}/schedules`, body), 201)
+  await world.hot.query(`update connectors set state = 'ended' where id = $1`, [connector])
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, made.session)
+  await page.goto(`${world.url}/#/templates/${schedule.templateId}/schedules/${schedule.id}`)
+  const options = page.getByLabel('Connection', {exact: true})
+  assert.match(await options.locator('option:checked').innerText(), / \(ended\)$/)
+  await options.selectOption(other)
+  await page.getByRole('button', {name: 'Save'}).click()
+  await page.getByText('Schedule saved').waitFor()
+  assert.equal((await ok(call('GET', `${template}/schedules/${schedule.id}`), 200)).schedule.connectorId, other)
+  await world.hot.query(`update connectors set state = 'connected' where id = $1 and org_id = $2`, [connector, org])
+  assert.deepEqual(visitor.complaints, [])
+})
+
+test('a page that was left no longer asks for the state of its job', async () => {
+  const {path, template} = await makeSchedule(made.org, host)
+  const visitor = await here.open()
+  const {page, asked} = visitor
+  await enter(visitor, made.session)
+  await page.clock.install()
+  await page.goto(`${here.world.url}/#/templates/${template.split('/').at(-1)}/schedules/${path.split('/').at(-1)}`)
+  const held: {end(text: string): unknown}[] = []
+  host.answer(response => held.push(response))
+  const isJob = (url: string) => url.includes('/jobs/')
+  const polled = page.waitForRequest(request => isJob(request.url()))
+  await page.getByRole('button', {name: 'Fetch a test file now'}).click()
+  await polled
+  await page.getByRole('navigation', {name: 'Sections'}).getByRole('link', {name: 'Templates'}).click()
+  await page.getByRole('heading', {level: 1, name: 'Templates'}).waitFor()
+  const before = asked.filter(isJob).length
+  await page.clock.runFor(10_000)
+  await page.evaluate(() => fetch('/health').then(answer => answer.text()))
+  assert.equal(asked.filter(isJob).length, before)
+  host.serve('name,number,city\n')
+  for (const response of held) response.end('name,number,city\n')
   assert.deepEqual(visitor.complaints, [])
 })
 

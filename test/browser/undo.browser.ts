@@ -19,8 +19,11 @@ test('a person previews the undo of a run, undoes it, and finds the way to take 
   await page.goto(`${here.world.url}/#/imports/${path.split('/').at(-1)}/run?run=${run.id}`)
   await page.getByRole('heading', {name: 'Undo', exact: true}).waitFor()
   await picture(page, 'undo-offered')
-  await page.getByRole('button', {name: 'Preview the undo'}).click()
+  const previews: string[] = []
+  page.on('request', request => request.method() === 'POST' && request.url().endsWith('/undo') && previews.push(request.url()))
+  await page.getByRole('button', {name: 'Preview the undo'}).dblclick()
   await page.getByText('Preview: 1 restored, 2 deleted, 1 kept').waitFor()
+  assert.equal(previews.length, 1, 'a double click starts one preview')
   assert.equal(crm.count('example', 'Accounts'), 4)
   await picture(page, 'undo-preview')
   await page.getByRole('button', {name: 'Undo 3 rows'}).click()

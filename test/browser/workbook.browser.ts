@@ -34,10 +34,26 @@ test('a workbook of two sheets is imported into two modules, and its template im
   await person.writeRows(page)
   await person.runEnded(page, /^Imported$/)
   await person.assertAccount(page, '5 created = 5 rows')
+  await assertOwnCells(page)
   await importWithTemplate(page, await book('april.xlsx', april.companies, april.people))
   assertWritten()
   assert.deepEqual(visitor.complaints, [])
 })
+
+/** The rows of another file do not show the cells of the first one, even if their own cannot be read. */
+const assertOwnCells = async (page: Page) => {
+  await person.stepTo(page, 'Results')
+  const table = page.locator('.rows-table')
+  const faces = table.getByText(/^m\.arana@/)
+  await faces.waitFor()
+  await page.route(/\/rows\/cells/, route => route.abort())
+  const failed = page.waitForEvent('requestfailed', request => request.url().includes('/rows/cells'))
+  await page.getByLabel('File', {exact: true}).selectOption({label: 'march.xlsx'})
+  await failed
+  await page.getByText('Rows 1 to 2: 2 rows shown').waitFor()
+  assert.equal(await faces.count(), 0)
+  await page.unroute(/\/rows\/cells/)
+}
 
 const march = {
   companies: [

@@ -139,6 +139,7 @@ test('equal values are formatted as equal text, and names become distinct file n
     templates: [],
   })
   t.deepEqual([...files.keys()], ['settings.json', 'writing.json', 'modules/leads.json', 'fields/leads.json'])
+  t.deepEqual(JSON.parse(files.get('fields/leads.json')!), [{apiName: 'b'}, {apiName: 'a'}], 'in the order of the server')
 })
 
 test('a merge takes remote changes, keeps local ones, and names files that both changed', t => {

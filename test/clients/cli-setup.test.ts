@@ -67,6 +67,8 @@ test('the configuration is pulled, edited, compared and pushed, and a stale push
   const pushed = await run(['config', 'push', 'crm'])
   t.is(pushed.code, 0, pushed.err)
   t.is((await ok(call('GET', at('settings')), 200)).settings.timezone, 'Europe/Berlin')
+  const {fields} = await ok(call('GET', at('registry')), 200)
+  t.deepEqual(fields, {leads: [{apiName: 'Email', pii: true}, {apiName: 'Company'}]}, 'a push keeps the order of annotations')
   t.is((await run(['config', 'diff', 'crm'])).code, 0, 'what the server filled in is taken over')
   t.is((await run(['config', 'push', 'crm'])).out, 'Nothing to push\n')
   t.is(JSON.parse(read('crm/.lading.json')).version, await version())
@@ -138,7 +140,7 @@ test('a push with --prune keeps a template whose file was only renamed', async t
 })
 
 test('a push lists skipped published libraries and exits with 8, and lists names that the CRM does not have', async t => {
-  const {run, edit, call, org} = await open()
+  const {run, read, edit, call, org, version} = await open()
   await ok(call('PUT', `/orgs/${org}/libraries/names`, {manifest, source: 'export const shout = text => text\n'}), 200)
   const repository = await ok(call('POST', `/orgs/${org}/tokens`, {name: 'repository'}), 201)
   const push = (...more: string[]) => run(['config', 'push', 'crm', ...more], {env: {LADING_TOKEN: repository.secret}})
@@ -156,6 +158,10 @@ test('a push lists skipped published libraries and exits with 8, and lists names
   const alone = await push('--json')
   t.is(alone.code, 8)
   t.like(JSON.parse(alone.out), {pushed: [], skipped: [path], skippedLibraries: ['names']})
+  await run(['-c', 'rm -r crm/libraries'], {command: ['bash']})
+  edit('crm/settings.json', text => text.replace('Europe/Berlin', 'Asia/Tokyo'))
+  t.regex((await push('--prune', '--json')).err, /"LIBRARY_MANAGED"/)
+  t.is(JSON.parse(read('crm/.lading.json')).version, await version(), 'the push itself was made')
   edit('crm/modules/leads.json', text => text.replace('"Email"', '"Emial"'))
   const unknown = await push()
   t.is(unknown.code, 7)

@@ -1,7 +1,7 @@
 import test from 'ava'
 import type {Group} from '../../api/clients/run-reasons.ts'
 import type {Field, Module} from '../../api/clients/widget/imports/fields.ts'
-import {isMatchDecided, withMatchFields} from '../../api/clients/widget/imports/flows.ts'
+import {isMatchDecided, placeFlow, withMatchFields} from '../../api/clients/widget/imports/flows.ts'
 import type {Flow, Source} from '../../api/clients/widget/imports/import.ts'
 import {bestModule, findNamed} from '../../api/clients/widget/imports/module-fit.ts'
 import type {Proposal} from '../../api/clients/widget/imports/proposal.ts'
@@ -35,6 +35,16 @@ test('the choice about existing records is open until a person or the settings o
   t.true(isMatchDecided({...flow, match: null}, [module('Leads')]))
   t.true(isMatchDecided(flow, [module('Leads', {match: {by: ['Email']}})]))
   t.false('match' in withMatchFields({...flow, match: {by: ['Email'], onOne: 'skip', onMany: 'skip'}}, []))
+})
+
+test('a new flow is placed by the order of the modules', t => {
+  const known = [module('Accounts', {order: 1}), module('Leads', {order: 2}), module('Deals', {order: 3}), module('Notes', {order: null})]
+  const flows = ['Leads', 'Deals'].map(name => ({...flow, id: name, module: name}))
+  const placed = (name: string) => placeFlow(flows, {...flow, id: 'new', module: name}, known).map(({id}) => id)
+  t.deepEqual(placed('Accounts'), ['new', 'Leads', 'Deals'])
+  t.deepEqual(placed('Leads'), ['Leads', 'new', 'Deals'])
+  t.deepEqual(placed('Notes'), ['Leads', 'Deals', 'new'])
+  t.deepEqual(placed('Unknown'), ['Leads', 'Deals', 'new'])
 })
 
 test('a module is suggested by the name of the file, else by the columns that fit it', t => {

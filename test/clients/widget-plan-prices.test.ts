@@ -1,5 +1,6 @@
 import anyTest, {type TestFn} from 'ava'
 import {describeOffer, describePayment} from '../../api/clients/widget/settings/plan-prices.ts'
+import {sql} from '../../sql/database.ts'
 import {type Billing, openBilling, subscribe} from '../support/billing.ts'
 import {newBuyer} from '../support/checkouts.ts'
 import {ok} from '../support/importing.ts'
@@ -36,4 +37,27 @@ test('a paid plan shows its price and its next payment, and a free plan that not
   const paid = await read()
   t.is(describePayment(paid), `€30.00 per month, renews on ${paid.subscription.period.end.slice(0, 10)}.`)
   t.regex(describePayment({...paid, cancelsAt: paid.subscription.period.end}), /€30\.00 per month, ends on /)
+})
+
+test('after a new plan version, subscribers of the earlier one see their own price and may still turn overage off', async t => {
+  const buyer = await newBuyer(billing)
+  const read = () => ok(buyer.as('GET', '/billing/summary'), 200)
+  await subscribe(billing, {...buyer, planKey: 'team'})
+  const newer = {
+    id: 'team.2',
+    version: 2,
+    payment_price_monthly_id: 'price_newer',
+    payment_price_annual_id: null,
+    payment_price_overage_id: null,
+    payment_amounts: {currency: 'eur', amounts: {month: '4500'}},
+  }
+  await billing.house.db.query(sql.unsafe`
+    insert into plan_versions select (jsonb_populate_record(p, ${JSON.stringify(newer)}::jsonb)).* from plan_versions p where id = 'team.1'`)
+  const summary = await read()
+  const {plan} = summary.subscription
+  t.is(summary.plans.find(({key}: any) => key === 'team').id, 'team.2')
+  t.is(plan.id, 'team.1')
+  t.true(summary.overage.available)
+  t.is(describeOffer(plan, 'month').price, '€30.00 per month')
+  t.true(describePayment(summary).startsWith('€30.00 per month, '))
 })

@@ -1,5 +1,15 @@
 import test from 'ava'
-import {answersOf, askersOf, chosenOf, isSame, type Question, sayRows, sayValue} from '../../api/clients/widget/runs/answering.ts'
+import {
+  type Answers,
+  answersOf,
+  askersOf,
+  chosenOf,
+  isSame,
+  type Question,
+  sayRows,
+  sayValue,
+  withoutSaved,
+} from '../../api/clients/widget/runs/answering.ts'
 import {compareCandidates} from '../../api/clients/widget/runs/compare-candidates.ts'
 
 const question = (more: Partial<Question> = {}): Question => ({
@@ -35,6 +45,13 @@ test('a question prefers a draft to the saved answer, and is grouped with others
   t.is(sayValue({id: '7', name: 'Ana'}), 'Ana')
   t.is(sayValue(['a', null]), 'a; ')
   t.like(askersOf([question(), question({key: 'm', rows: 2}), question({kind: 'lookup'})])[0], {questions: 2, rows: 10})
+})
+
+test('answers that were chosen while others were saved stay unsaved', t => {
+  const sent: Answers = {a: {recordId: '1'}, b: {choice: 'skip'}, c: {choice: 'create'}}
+  const now: Answers = {a: {recordId: '1'}, b: {recordId: '2'}, d: {choice: 'skip'}}
+  t.deepEqual(withoutSaved(now, sent), {b: {recordId: '2'}, d: {choice: 'skip'}})
+  t.deepEqual(withoutSaved(sent, sent), {})
 })
 
 test('candidates are compared with one another and with the row, and fields with different values come first', t => {

@@ -89,6 +89,7 @@ test.serial('a lowered cap reduces a slot pool, and a raised cap does not enlarg
   await cut(org)
   t.is(await look(org, 25), 14)
   t.is(await look(org, 10), 10)
+  t.is(await look(org, 25), 10, 'a process with a higher cap does not undo the cut')
 })
 
 test.serial('a turn lasts two seconds', async t => {

@@ -7,9 +7,9 @@ import {startWorkers} from '../../workers/start.ts'
 import type {Call} from './client.ts'
 import {untilRun} from './importing.ts'
 import {endAfterTests} from './test-deployment.ts'
-import {endWorker, startWorker} from './worker-spawn.ts'
+import {endWorker, startWorker, untilExit} from './worker-spawn.ts'
 
-export {endWorker, startWorker}
+export {endWorker, startWorker, untilExit}
 
 /** Returns a function that starts an `imports` worker. Workers end after each test. */
 export const openWorkers = (configOf: () => Config) => {

@@ -35,9 +35,16 @@ export const startWorker = (config: Config, environment: Record<string, string> 
 
 export const endWorker = async (worker: ChildProcess) => {
   if (worker.exitCode !== null || worker.signalCode !== null) return
+  // The worker may exit on its own while it is woken.
+  const exit = once(worker, 'exit')
   await wakeWorker(worker)
   worker.kill('SIGKILL')
-  await once(worker, 'exit')
+  await exit
+}
+
+/** Waits until the worker has exited. Returns at once if it has exited already, for which `once` would wait for ever. */
+export const untilExit = async (worker: ChildProcess): Promise<void> => {
+  if (worker.exitCode === null && worker.signalCode === null) await once(worker, 'exit')
 }
 
 /** Lists the process ids of the worker and of its child processes, such as one that executes a run under crash isolation. */

@@ -1,4 +1,3 @@
-import {once} from 'node:events'
 import anyTest, {type ExecutionContext, type TestFn} from 'ava'
 import {holdBilling, keepLease, LeaseGone, releaseBilling} from '../../shared/billing/lease.ts'
 import {readConfig} from '../../shared/config.ts'
@@ -9,7 +8,7 @@ import {type Billing, openBilling, sessionOf, settleMoney} from '../support/bill
 import {ok} from '../support/importing.ts'
 import {statusOf} from '../support/payment-webhook.ts'
 import {until} from '../support/until.ts'
-import {endWorker, startWorker} from '../support/worker-process.ts'
+import {endWorker, startWorker, untilExit} from '../support/worker-process.ts'
 
 /** The tests run serially, because they share one deployment. They move no clock, so the measured times are real. */
 const test = anyTest.serial as TestFn
@@ -44,7 +43,7 @@ const timeSuccessor = async (t: ExecutionContext<any>, body: object, {org, token
   const dying = work(t, {FAULT_POINT: `${point}:1:SIGKILL`})
   const {url} = await ok(billing.house.as(token)('POST', `/orgs/${org}/billing/checkout`, body), 200)
   await billing.payment.payCheckout(sessionOf(url))
-  await once(dying, 'exit')
+  await untilExit(dying)
   const diedAt = performance.now()
   t.is(dying.signalCode, 'SIGKILL')
   t.false(await isThere(), 'the worker died before it committed')

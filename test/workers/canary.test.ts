@@ -2,6 +2,7 @@ import test from 'ava'
 import {accountRows, ok, openOrg, prepareImport, runImport, untilEnded, untilRun, accounts as writing} from '../support/importing.ts'
 import {assertAccounted, assertOnce} from '../support/oracle.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
 
 const slots = 4
 
@@ -121,3 +122,30 @@ test.serial('rows that wait for an answer do not keep the canary from ending', a
   t.true(ended.verify.rows >= 200)
   await assertAccounted(here, {org, path, run: ended, rows: 800})
 })
+
+for (const [onEdited, prefix] of [
+  ['keep', 'K-'],
+  ['overwrite', 'O-'],
+] as const)
+  test.serial(`an edit made while an update waits for the canary is compared again (${onEdited})`, async t => {
+    const flow = {...writing, match: {...writing.match, unchanged: 'skip', onEdited}}
+    await runImport(org, {csv: accountRows(300, prefix), flow})
+    // The queries of the next run are certain to show the first run's writes.
+    await here.ahead('10 minutes')
+    here.crm.clearJournal()
+    const {path, runPath} = await begin(accountRows(300, prefix).replaceAll('Town', 'City'), {guard: {canary: 100}}, flow)
+    await until(
+      () => sentRows('PUT'),
+      rows => rows > 0,
+    )
+    const last = () => here.crm.records('example', 'Accounts').find(({Account_Number: number}) => number === `${prefix}300`)!
+    here.crm.update('example', 'Accounts', [{id: String(last().id), Billing_City: 'Ben'}], {as: 'ben@example.org'})
+    t.is(sentRows('PUT'), 100, 'the other rows still wait')
+    const ended = await untilEnded(org.call, runPath)
+    const isKept = onEdited === 'keep'
+    t.like(ended, {stop: null, keptRows: isKept ? 1 : 0, counts: {Accounts: {updated: isKept ? 299 : 300}}})
+    await assertAccounted(here, {org, path, run: ended, rows: 300})
+    const {run} = await ok(org.call('POST', `${runPath}/undo`, {}), 202)
+    t.like(await untilEnded(org.call, `${path}/runs/${run.id}`), {undo: {restored: isKept ? 299 : 300}, stop: null})
+    t.is(last().Billing_City, 'Ben', 'the undo restores the edit')
+  })

@@ -1,4 +1,6 @@
 import test from 'ava'
+import {z} from 'zod'
+import {replaceCheck} from '../../sql/checks.ts'
 import {sql} from '../../sql/database.ts'
 import {assertLike, checkFile, checkImport, column, kindsOf, ofKind, orders, readChecks} from '../support/import-checks.ts'
 import {accountRows, accounts, ok, openOrg, prepareImport} from '../support/importing.ts'
@@ -23,6 +25,19 @@ test.serial('a check of a file that fits reports no problem and makes no CRM cal
   t.true(checks.startedAt <= checks.endedAt)
   t.is(here.crm.journal().length, calls)
   t.is((await ok(org.call('GET', path), 200)).import.state, 'ready')
+})
+
+test.serial('a check that ends late does not replace a check that started after it', async t => {
+  const {path, checks} = await checkFile(org, accountRows(3), accounts)
+  const importNo = await here.db.oneFirst(
+    sql.type(z.object({no: z.number()}))`select import_no as no from imports where id = ${path.split('/').at(-1)!}`,
+  )
+  const late = {importNo, rows: 9, ground: 'x', discovery: 'dsc_x', problems: []}
+  const replace = (startedAt: string) => here.db.transaction(tx => replaceCheck(tx, {...late, startedAt}))
+  await replace('2020-01-01T00:00:00Z')
+  t.deepEqual(await readChecks(org.call, path), {checks, problems: []})
+  await replace('2100-01-01T00:00:00Z')
+  t.is((await readChecks(org.call, path)).checks.rows, 9)
 })
 
 test.serial('an import has no check result before its first check, and a check without Prefer answers with its job', async t => {

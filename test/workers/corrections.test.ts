@@ -59,6 +59,29 @@ test.serial(
   },
 )
 
+test.serial('failed.csv in another sheet of an uploaded workbook is refused too', async t => {
+  const {path, source, run} = await runImport(org, {csv: fileOf(linesOf('s', [2])), flow: leads})
+  const plain = [['name'], ['Person 3']]
+  const failed = [
+    [`lading: row of ${run.id} ${source.id}`, 'lading: error', 'name'],
+    ['3', 'Wrong', 'Person 3'],
+  ]
+  const workbook = await writeWorkbook({
+    sheets: [
+      {name: 'plain', rows: plain},
+      {name: 'failed', rows: failed},
+      {name: 'more', rows: plain},
+    ],
+  })
+  const {source: added} = await ok(org.call('POST', `${path}/sources?name=book.xlsx`, workbook), 201)
+  const own = `${path}/sources/${added.id}`
+  const other = (sheet: string) => org.call('POST', `${path}/sources`, {fromSource: added.id, sheet})
+  t.is((await ok(other('failed'), 409)).code, 'FAILED_FILE')
+  t.is((await ok(org.call('PATCH', own, {reader: {sheet: 'failed'}}), 409)).code, 'FAILED_FILE')
+  await ok(other('more'), 201)
+  await ok(org.call('PATCH', own, {reader: {sheet: 'more'}}), 200)
+})
+
 test.serial('a corrected whole file is matched by order, and written rows stay as they are', async t => {
   const {path, run} = await runImport(org, {csv: fileOf(linesOf('c', [4, 7])), flow: leads})
   t.like(await ok(correct(path, run, fileOf(linesOf('c', []))), 200), {rows: 2, cells: 2, matchedBy: 'order'})

@@ -163,6 +163,32 @@ test.serial('an undo restores exactly the records that the run deleted, and its 
   t.deepEqual(numbersOf('U-'), ['U-2'])
 })
 
+for (const [how, restoreAtOnce] of [
+  ['executed', 100],
+  ['scheduled', 1],
+] as const)
+  test.serial(`records whose restore the CRM ${how} count as restored although the read after it fails`, async t => {
+    const prefix = `Y${restoreAtOnce}-`
+    const numbers = [`${prefix}1`, `${prefix}2`]
+    create(...numbers)
+    const {path} = await prepareImport(org, {csv: rowsOf(...numbers), flow: deletion})
+    await start(path, {dryRun: true})
+    const {run} = await start(path, {confirmDeletes: 2})
+    t.is(list(prefix).length, 0)
+    const usual = here.crm.switches()
+    here.crm.setSwitches({restoreAtOnce, restoreSeconds: 1})
+    // The first read decides the undo. The second follows the restore.
+    const read = {method: 'GET', path: '/crm/v8/Accounts', nth: 2}
+    here.crm.faults.add({match: read, times: 1, action: {type: 'rateLimit', retryAfter: 11}})
+    const undone = await undo(path, run.id)
+    const [fault] = here.crm.faults.list()
+    here.crm.faults.clear()
+    here.crm.setSwitches({restoreAtOnce: usual.restoreAtOnce, restoreSeconds: usual.restoreSeconds})
+    t.is(fault!.used, 1)
+    t.like(undone, {stop: null, undo: {restored: 2}})
+    t.is(list(prefix).length, 2)
+  })
+
 test.serial('records whose restore was not answered are deleted again by the undo of the undo', async t => {
   create('Ma-1', 'Ma-2')
   const {path} = await prepareImport(org, {csv: rowsOf('Ma-1', 'Ma-2'), flow: deletion})

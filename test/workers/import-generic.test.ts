@@ -92,7 +92,9 @@ test('a run on a destination with an exhausted daily quota pauses until the quot
   await ok(org.call('PUT', `${path}/flows`, [{id: 'f', sourceId: source.id, ...flow}]), 200)
   const {run} = await ok(org.call('POST', `${path}/runs`, {}), 202)
   const at = `${path}/runs/${run.id}`
-  t.like(await untilRun(org.call, at, ({state}) => state === 'paused'), {pause: {code: 'DAILY_ALLOWANCE_SPENT'}})
+  const {pause} = await untilRun(org.call, at, ({state}) => state === 'paused')
+  t.is(pause.code, 'DAILY_ALLOWANCE_SPENT')
+  t.regex(pause.message, /after it renews/)
   await world.ahead('90 seconds')
   await untilRun(org.call, at, ({state, pause}) => state === 'paused' && /after it renews/.test(pause.message))
   t.is(there.journal('POST').length, 1)

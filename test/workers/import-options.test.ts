@@ -126,6 +126,21 @@ test('a field outside the layout is announced before the run and never sent, so 
   t.like(run, {unchanged: 1})
 })
 
+test('a patched field outside the layout is announced and not patched, because the CRM would drop it and report success', async t => {
+  const {here, org, layout} = t.context
+  const [name, number, city] = accounts.fields
+  const flow = {...accounts, layout, fields: [name, number, phone, {...city, patch: {}}]}
+  const {path, source} = await prepareImport(org, {csv: 'name,number,phone,city\nAcme,Op-1,1,Bern\n', flow})
+  const {warnings} = await ok(org.call('PUT', `${path}/flows`, [{id: 'f', sourceId: source.id, ...flow}]), 200)
+  t.deepEqual(
+    warnings.map(({path}: any) => path),
+    [[0, 'fields', 3, 'field']],
+  )
+  const {run} = await ok(org.call('POST', `${path}/runs`, {}), 202)
+  t.like(await untilEnded(org.call, `${path}/runs/${run.id}`), {counts: {Accounts: {created: 1, updated: 0}}})
+  t.is(bodies(here, {method: 'PUT', path: '/crm/v8/Accounts'}).length, 0)
+})
+
 test('the dry run predicts each create that lacks a field of its layout, with the code of the run', async t => {
   const {org, layout} = t.context
   const flow = {...accounts, layout, fields: [...accounts.fields.slice(0, 2), phone]}

@@ -1,4 +1,5 @@
 import test from 'ava'
+import {sql} from '../../sql/database.ts'
 import {openOrg, prepareImport, runImport} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
@@ -57,15 +58,18 @@ for (const [name, {data_type}, why] of described)
     t.regex(body.issues[0].message, why)
   })
 
+const matchBy = (name: string) => ({by: [name], onOne: 'update', onMany: 'skip', unchanged: 'write'})
+
 for (const [name, why] of [
   ['Passport', /it is encrypted/],
   ['Notes', /text of several lines/],
   ['Rich', /text of several lines/],
   ['Tag', /a list of tags/],
+  ['Channels', /several values/],
 ] as const)
   test(`rows cannot be matched by ${name}, and the check gives the reason before any CRM call`, async t => {
     const {path, source} = await prepareImport(org, {csv: `Name,${name}\na,b\n`, flow: flowOf()})
-    const flow = {...flowOf(column(name)), match: {by: [name], onOne: 'update', onMany: 'skip', unchanged: 'write'}}
+    const flow = {...flowOf(column(name)), match: matchBy(name)}
     const {status, body} = await org.call('PUT', `${path}/flows`, [{id: 'f', sourceId: source.id, ...flow}])
     t.is(status, 400)
     t.deepEqual(
@@ -74,6 +78,14 @@ for (const [name, why] of [
     )
     t.regex(body.issues[0].message, why)
   })
+
+test('a stored flow that matches by a field with several values starts no run', async t => {
+  const {path, source} = await prepareImport(org, {csv: 'Name,Channels\na,Web\n', flow: flowOf(column('Channels'))})
+  const flows = [{id: 'f', sourceId: source.id, ...flowOf(column('Channels')), match: matchBy('Channels')}]
+  await here.db.query(sql.unsafe`update imports set flows = ${sql.jsonb(flows)} where id = ${path.split('/').at(-1)!}`)
+  const {status, body} = await org.call('POST', `${path}/runs`, {})
+  t.deepEqual([status, body.code, body.issues[0].path], [409, 'NOT_READY', [0, 'match', 'by', 0]])
+})
 
 test('rows can be matched by an encrypted number', async t => {
   here.crm.create('example', 'Orders', [{Name: 'Pinned', Pin: 7}])

@@ -1,11 +1,10 @@
 import type {ChildProcess} from 'node:child_process'
-import {once} from 'node:events'
 import test from 'ava'
 import {accountRows, type Org, ok, openOrg, untilEnded} from '../support/importing.ts'
 import {type FileHost, listFirings, makeSchedule, startFileHost} from '../support/schedules.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
-import {endWorker, startWorker} from '../support/worker-process.ts'
+import {endWorker, startWorker, untilExit} from '../support/worker-process.ts'
 
 let house: TestDeployment
 let host: FileHost
@@ -39,7 +38,7 @@ test.serial('a firing whose workers are killed at any step is continued into one
   await house.hot.query(`update schedules set next_due_at = date_trunc('milliseconds', lading_now()) where id = $1`, [schedule.id])
   for (const point of points) {
     const victim = start(['clock', 'schedules'], {FAULT_POINT: point})
-    await once(victim, 'exit')
+    await untilExit(victim)
     t.is(victim.signalCode, 'SIGKILL', point)
   }
   start(['clock'])
@@ -147,7 +146,7 @@ test.serial('a worker that is killed after it checked a data contract leaves one
   const before = (await ok(org.call('GET', `/orgs/${org.org}/imports`), 200)).imports.length
   const victim = start(['schedules'], {FAULT_POINT: 'after_contract'})
   await ok(org.call('POST', `${path}/run`, {}), 202)
-  await once(victim, 'exit')
+  await untilExit(victim)
   t.is(victim.signalCode, 'SIGKILL')
   start(['clock', 'schedules'])
   const [firing, ...others] = await until(

@@ -72,6 +72,23 @@ test.serial('a file that was already run is not run again, unless a person asks 
   t.like(await fire(org, path), {outcome: 'unchanged'})
 })
 
+test.serial('a firing counts unchanged rows, and the questions of its run until they are answered', async t => {
+  const {path, template: of} = await make()
+  const {template: known} = await ok(org.call('GET', of), 200)
+  const match = {by: ['Account_Name'], onOne: 'update', onMany: 'ask', unchanged: 'skip'}
+  const {name, description, connectorId, sources, flows} = known
+  await ok(org.call('PUT', of, {name, description, connectorId, sources, flows: [{...flows[0], match}]}), 200)
+  const held = {Account_Name: 'Unchanged', Account_Number: 'asks-1', Billing_City: 'Bilbao'}
+  house.crm.create('example', 'Accounts', [held, {Account_Name: 'Twin'}, {Account_Name: 'Twin'}])
+  host.serve('name,number,city\nUnchanged,asks-1,Bilbao\nTwin,asks-2,Lyon\n')
+  const firing = await fire(org, path)
+  t.like(firing, {outcome: 'done', counts: {rowsWritten: 0, unchanged: 1, keptRows: 0}, openQuestions: 1})
+  const questions = `/orgs/${org.org}/imports/${firing.importId}/runs/${firing.runId}/questions`
+  const [{key}] = (await ok(org.call('GET', questions), 200)).questions
+  await ok(org.call('POST', questions, {answers: [{key, choice: 'skip'}]}), 200)
+  t.is((await read(path)).lastFiring.openQuestions, 0)
+})
+
 test.serial('a missing column stops a firing before row 1, while the schedule stays enabled and the import is kept', async t => {
   const {path} = await make()
   host.serve('name,number,town\nA,drift-1,B\n')

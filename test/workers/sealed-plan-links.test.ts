@@ -1,6 +1,7 @@
 import test from 'ava'
-import {accounts, type Org, ok, openOrg, prepareImport, readLog, untilEnded} from '../support/importing.ts'
-import {companies, people, prepareFiles, runFiles} from '../support/lookups.ts'
+import {sql} from '../../sql/database.ts'
+import {accounts, type Org, ok, openOrg, prepareImport, readLog, untilEnded, untilRun} from '../support/importing.ts'
+import {column, companies, people, prepareFiles, runFiles} from '../support/lookups.ts'
 import {applyPlan, makePlan, rowsOf} from '../support/sealed-plans.ts'
 import {lineSheet, lines, orderOf, orderSheet, orders, productsOf} from '../support/subforms.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
@@ -99,6 +100,45 @@ test.serial('the subform rows of a record that was changed since are not replace
   t.is(orderOf(here, 'Sv-2').Name, 'Ben')
 })
 
+test.serial('the subform rows of a record that was changed while the run waited for it are not replaced', async t => {
+  const of = (mark: string) => [['Sz-1', `A${mark}`] as const, ['Sz-2', `B${mark}`] as const]
+  await runFiles(org, {orders: orderSheet(['Sz-1', 'Sz-2']), lines: lineSheet(of(''))}, [orders(), lines()])
+  const {path} = await prepareFiles(org, {orders: orderSheet(['Sz-1', 'Sz-2']), lines: lineSheet(of('2'))}, [orders(), lines()])
+  const dry = await makePlan(org, path)
+  const {id} = orderOf(here, 'Sz-2')
+  await here.db.query(sql.unsafe`
+    insert into replacements (dc, crm_org_id, parent_id, run_no, fence, until)
+    select dc, crm_org_id, ${id}, (select max(run_no) from runs), 99, lading_now() + interval '5 minutes'
+    from connectors where id = ${org.connector}`)
+  const {run} = await ok(org.call('POST', `${path}/runs`, {planOf: dry.run.id}), 202)
+  await untilRun(org.call, `${path}/runs/${run.id}`, ({counts}) => counts.Order_Lines?.updated === 1)
+  here.crm.clock.advance(3_000)
+  here.crm.update('example', 'Orders', [{id, Name: 'Ben'}], {as: 'ben@example.org'})
+  await here.db.query(sql.unsafe`delete from replacements where parent_id = ${id}`)
+  t.like(await untilEnded(org.call, `${path}/runs/${run.id}`), {planStale: 1, counts: {Order_Lines: {updated: 1, skipped: 1}}})
+  t.deepEqual([productsOf(here, 'Sz-1'), productsOf(here, 'Sz-2')], [['A2'], ['B']])
+})
+
+test.serial('a patch of an unchanged record is not stale because another row of the run patched the record', async t => {
+  make([{Account_Name: 'One', Account_Number: 'Su-1', Billing_City: 'Old'}])
+  const [name, number] = accounts.fields
+  const flow = companies({
+    match: {...accounts.match, unchanged: 'skip'},
+    fields: [name, number, column('Billing_City', 'city', {patch: {}})],
+  })
+  const {path} = await prepareFiles(org, {companies: 'name,number,city\nOne,Su-1,Bern\nOne,Su-1,Basel\n'}, [flow])
+  const dry = await makePlan(org, path)
+  here.crm.clock.advance(3_000)
+  const run = await applyPlan(org.call, path, dry.run.id)
+  t.like(run, {planStale: 0, unchanged: 2})
+  const patched = (await readLog(org.call, `${path}/runs/${run.id}`)).filter(({phase}) => phase === 'patch')
+  t.deepEqual(
+    patched.map(({outcome}) => outcome),
+    ['updated', 'updated'],
+  )
+  t.is(list('Su-')[0]!.Billing_City, 'Basel')
+})
+
 test.serial('a plan that deletes leaves records that were changed since', async t => {
   make([1, 2, 3].map(n => ({Account_Name: 'Old', Account_Number: `Sy-${n}`, Billing_City: 'Old'})))
   const flow = {module: 'Accounts', action: 'delete', match: {by: ['Account_Number']}, fields: [accounts.fields[1]]}
@@ -113,6 +153,19 @@ test.serial('a plan that deletes leaves records that were changed since', async 
   t.deepEqual(
     list('Sy-').map(({Account_Number: number}) => number),
     ['Sy-2'],
+  )
+})
+
+test.serial('a row whose record another row of the plan deletes is reported as gone', async t => {
+  make([{Account_Name: 'Old', Account_Number: 'Sx-1', Billing_City: 'Old'}])
+  const flow = {module: 'Accounts', action: 'delete', match: {by: ['Account_Number']}, fields: [accounts.fields[1]]}
+  const {path} = await prepareImport(org, {csv: 'number\nSx-1\nSx-1\n', flow})
+  const dry = await makePlan(org, path)
+  const run = await applyPlan(org.call, path, dry.run.id, {confirmDeletes: 1})
+  t.like(run, {deleted: 1, planStale: 0})
+  t.deepEqual(
+    rowsOf(await readLog(org.call, `${path}/runs/${run.id}`), ({code}) => code === 'GONE'),
+    [2],
   )
 })
 

@@ -1,6 +1,6 @@
 import test from 'ava'
-import {accountRows, accounts, type Org, ok, openOrg, prepareImport, readLog, untilEnded} from '../support/importing.ts'
-import {assertAccounted} from '../support/oracle.ts'
+import {accountRows, accounts, type Org, ok, openOrg, prepareImport, readLog, runImport, untilEnded} from '../support/importing.ts'
+import {assertAccounted, finalsOf} from '../support/oracle.ts'
 import {applyPlan, choices, makePlan, rowsOf} from '../support/sealed-plans.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
@@ -76,6 +76,35 @@ for (const [seed, match] of matches.entries()) {
     }
   })
 }
+
+test.serial('rows that the dry run found unchanged or edited end the same way when the plan is applied', async t => {
+  const csv = (...cities: string[]) => `name,number,city\n${cities.map((city, n) => `N,Sk-${n + 1},${city}`).join('\n')}\n`
+  const flow = {...accounts, match: {...accounts.match, unchanged: 'skip', onEdited: 'keep'}}
+  await runImport(org, {csv: csv('A', 'A', 'A', 'A'), flow})
+  edit(list('Sk-').find(({Account_Number: number}) => number === 'Sk-2')!.id, {Billing_City: 'Ben'})
+  const {path} = await prepareImport(org, {csv: csv('A', 'B', 'B', 'A'), flow})
+  const dry = await makePlan(org, path)
+  t.like(dry.plan, {rows: 1})
+  here.crm.clock.advance(3_000)
+  const run = await applyPlan(org.call, path, dry.run.id)
+  const log = await readLog(org.call, `${path}/runs/${run.id}`)
+  const codes = [...finalsOf(log).values()].sort((a, b) => a.rowNumber - b.rowNumber).map(({outcome, code}) => code ?? outcome)
+  t.deepEqual(codes, ['UNCHANGED', 'KEPT_EDIT', 'updated', 'UNCHANGED'])
+  t.like(run, {planStale: 0, unchanged: 2, keptRows: 1})
+})
+
+test.serial('a row that the plan does not write is stale and raises no question if a person edited its record since', async t => {
+  const csv = 'name,number,city\nN,Sq-1,A\n'
+  const flow = {...accounts, match: {...accounts.match, unchanged: 'skip', onEdited: 'ask'}}
+  await runImport(org, {csv, flow})
+  const {path} = await prepareImport(org, {csv, flow})
+  const dry = await makePlan(org, path)
+  here.crm.clock.advance(3_000)
+  edit(list('Sq-')[0]!.id, {Billing_City: 'Ben'})
+  const run = await applyPlan(org.call, path, dry.run.id)
+  t.like(run, {planStale: 1, questions: 0, counts: {Accounts: {skipped: 1}}})
+  t.is(list('Sq-')[0]!.Billing_City, 'Ben')
+})
 
 test.serial('sealing twice answers the same digest, equal imports have equal digests, and another value has another one', async t => {
   const first = await prepareImport(org, {csv: accountRows(5, 'Sd-'), flow: accounts})

@@ -1,5 +1,4 @@
 import type {ChildProcess} from 'node:child_process'
-import {once} from 'node:events'
 import anyTest, {type TestFn} from 'ava'
 import {listen} from '../../api/listen.ts'
 import {sql} from '../../sql/database.ts'
@@ -9,7 +8,7 @@ import {ok} from '../support/importing.ts'
 import {meterOf, type Orders, openOrders, sheet} from '../support/subform-rows.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
-import {endWorker, startWorker} from '../support/worker-process.ts'
+import {endWorker, startWorker, untilExit} from '../support/worker-process.ts'
 
 /** What the tests share: one CRM and one clock. So they run serially. */
 type Here = {world: TestDeployment; orders: Orders}
@@ -47,7 +46,7 @@ for (const [point, isDone] of [
     const items = parents.map((parentId, n) => ({parentId, writeId: `${point}${n}`, rows: sheet(`A${n}`, `B${n}`)}))
     const dying = startOne(world, {FAULT_POINT: `${point}:1`})
     await ok(orders.replace(run, items, {}, {prefer: 'respond-async'}), 202)
-    await once(dying, 'exit')
+    await untilExit(dying)
     t.like(await meterOf(world, run), {counted: 2, admissions: 2, sends: 1})
     t.is(orders.productsOf(parents[0]!).length, isDone ? 2 : 1_500)
 

@@ -25,7 +25,7 @@ export const openFindings = () => {
   const groups = new Map<string, Group>()
   const open = (key: string, {source, severity, kind, ...at}: Spot, {fix = fixOf(kind), message}: NewFinding): Group => {
     const of = {source: source?.id ?? null, flow: null, module: null, field: null, column: null, place: null, ...at}
-    const problem = {severity, kind, ...of, count: 0, rows: [], samples: [], message: message.slice(0, longestMessage), fix}
+    const problem = {severity, kind, ...of, count: 0, rows: [], samples: [], message: shortened(message, longestMessage), fix}
     const group = {order: source?.no ?? 0, problem}
     groups.set(key, group)
     return group
@@ -51,17 +51,19 @@ const more = `There are more than ${mostProblems.toLocaleString('en')} problems.
 const addRow = (problem: CheckProblem, row: number, message: string) => {
   const {rows} = problem
   if (rows.length === mostRows && row >= rows.at(-1)!) return
-  if (rows.length && row < rows[0]!) problem.message = message.slice(0, longestMessage)
+  if (rows.length && row < rows[0]!) problem.message = shortened(message, longestMessage)
   rows.push(row)
   rows.sort((a, b) => a - b)
   if (rows.length > mostRows) rows.pop()
 }
 
 export const addSample = ({samples}: CheckProblem, cell: string) => {
-  // Postgres rejects NUL characters and lone surrogates.
-  const sample = cell.slice(0, longestSample).replaceAll('\0', '\ufffd').toWellFormed()
+  const sample = shortened(cell, longestSample)
   if (samples.length < mostSamples && !samples.includes(sample)) samples.push(sample)
 }
+
+/** Postgres rejects NUL characters and lone surrogates. */
+const shortened = (text: string, most: number) => text.slice(0, most).replaceAll('\0', '\ufffd').toWellFormed()
 
 const inOrder = (one: Group, other: Group) =>
   SEVERITIES.indexOf(one.problem.severity) - SEVERITIES.indexOf(other.problem.severity) ||

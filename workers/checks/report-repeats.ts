@@ -65,6 +65,6 @@ const addSamples = async (deps: FileDeps, flow: CompiledFlow, sampled: ReportedR
   for await (const chunk of readChunks(deps, flow)) {
     for (const read of chunk)
       for (const {problem, column} of wanted.filter(({row}) => row === read.rowNumber)) addSample(problem, cellAt(read, column) ?? '')
-    if (chunk.at(-1)!.rowNumber >= last) return
+    if (chunk.some(({rowNumber}) => rowNumber >= last)) return
   }
 }

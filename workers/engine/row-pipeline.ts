@@ -236,6 +236,7 @@ const sendPipelineBatch = async (pipeline: RowPipeline, kind: StepKind, chosen: 
   const ops = holdBehindCanary(pipeline, kind, planned, {
     follow: work => trackWork(pipeline, work),
     wait: ms => waitInPipeline(pipeline, ms),
+    end: rows => releaseRows(pipeline, rows),
     send: op => addToBatch(pipeline, kind, op),
   })
   if (ops.length === 0) return

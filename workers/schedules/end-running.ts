@@ -13,8 +13,8 @@ export const endNextRunning = async (tx: Tx): Promise<boolean> => {
 }
 
 const read = async (tx: Tx, of: {org: string; runId: string}) => {
-  const {stop, connectorId, rowsWritten, counts} = describeRun(await findOrgRun(tx, of))
-  return {stop, connectorId, counts: {rowsWritten, modules: counts}}
+  const {stop, connectorId, rowsWritten, unchanged, keptRows, counts} = describeRun(await findOrgRun(tx, of))
+  return {stop, connectorId, counts: {rowsWritten, unchanged, keptRows, modules: counts}}
 }
 
 /**

@@ -152,8 +152,8 @@ const mostDrift = 100
 
 /** Finds the drift, at most `mostDrift` items. Drift that stops the run comes first. */
 const driftOf = async ({db}: FetchDeps, {ground, schedule}: ReadyFiring, {made, filled}: FilledImport): Promise<Drift[]> => {
-  const {modules, libraries, discovery} = await findKnownNow(db, {org: schedule.org, connector: made.connectorId})
-  const drift = findDrift(ground.template, {sources: filled, modules: discovery ? modules : null, libraries})
+  const {modules, discovery, ...known} = await findKnownNow(db, {org: schedule.org, connector: made.connectorId})
+  const drift = findDrift(ground.template, {sources: filled, modules: discovery ? modules : null, ...known})
   return [...drift.filter(({stops}) => stops), ...drift.filter(({stops}) => !stops)].slice(0, mostDrift)
 }
 

@@ -26,7 +26,7 @@ export const filesOf = ({registry, libraries, templates}: Configuration): Files 
     ['settings.json', formatJson(registry.settings)],
     ['writing.json', formatJson(registry.writing)],
     ...registry.modules.map((module: Json) => [`modules/${module.key}.json`, formatJson(module)]),
-    ...Object.entries(registry.fields).map(([key, set]) => [`fields/${key}.json`, formatJson(inOrder(set as Json[], 'apiName'))]),
+    ...Object.entries(registry.fields).map(([key, set]) => [`fields/${key}.json`, formatJson(set)]),
     ...libraries.flatMap(({namespace, manifest, source}) => [
       [`libraries/${namespace}/manifest.json`, formatJson(manifest)],
       [`libraries/${namespace}/source.js`, withLineFeeds(source)],
@@ -34,8 +34,6 @@ export const filesOf = ({registry, libraries, templates}: Configuration): Files 
     ...templates.map((template, at) => [`templates/${names[at]}.json`, formatJson(template)]),
   ] as [string, string][])
 }
-
-const inOrder = (items: Json[], by: string) => items.toSorted((one, other) => (one[by] < other[by] ? -1 : 1))
 
 /** Returns the file names of templates. Templates with the same slug, or with an empty one, get a hash suffix. */
 export const slugsOf = (names: readonly string[]): string[] => {

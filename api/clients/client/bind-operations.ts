@@ -35,7 +35,9 @@ export const bindOperations = <T extends Record<keyof T, OperationTypes>>(
     name,
     (input: CallInput = {}, options: CallOptions = {}) => callOperation(client, row, input, options),
   ])
-  const lists = all.flatMap(([name, row]) => (row[3] === null ? [] : [[name, (input: CallInput = {}) => listItems(client, row, input)]]))
+  const lists = all.flatMap(([name, row]) =>
+    row[3] === null ? [] : [[name, (input: CallInput = {}, options: CallOptions = {}) => listItems(client, row, input, options)]],
+  )
   return {...Object.fromEntries(calls), each: Object.fromEntries(lists)}
 }
 
@@ -50,9 +52,9 @@ const callOperation = async (
   return answer === 'raw' ? client.open(method, at, request) : (await client.call(method, at, request)).body
 }
 
-const listItems = (client: Client, [, path, , list]: OperationRow, input: CallInput): AsyncGenerator<Json> => {
+const listItems = (client: Client, [, path, , list]: OperationRow, input: CallInput, options: CallOptions): AsyncGenerator<Json> => {
   const {at, query} = addressOf(path, input)
-  return readPages(client, at, list!, query)
+  return readPages(client, at, list!, query, options)
 }
 
 /** Fills the parameters of the path. All other parameters become the query. */

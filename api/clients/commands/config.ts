@@ -183,8 +183,11 @@ const push = async (cli: Cli, directory: string, prune: boolean) => {
   if (Object.keys(bundle).length === 0 && !(prune && removed.length)) return sayNothing(cli.out, removed)
   const {body} = await session.client.call('POST', session.path('config/bundle'), {body: bundle, headers: {'if-match': origin.etag}})
   for (const warning of body.warnings) cli.out.warn(clean(warning))
-  const told = prune ? await pruneAll(session, removed, there, body.registryVersion) : body.registryVersion
-  const version = await settle(session, {directory, origin, here, pushed: changed, told})
+  const settlePush = (told: number | undefined) => settle(session, {directory, origin, here, pushed: changed, told})
+  // A refused deletion does not undo the push, so the directory gets the version of the push.
+  const keepPush = (error: unknown) => settlePush(body.registryVersion).then(() => Promise.reject(error))
+  const told = prune ? await pruneAll(session, removed, there, body.registryVersion).catch(keepPush) : body.registryVersion
+  const version = await settlePush(told)
   const skippedLibraries: string[] = body.skippedLibraries ?? []
   const isSkipped = (path: string) => skippedLibraries.some(name => path.startsWith(`libraries/${name}/`))
   const isLeft = (path: string) => isSkipped(path) || (!here.has(path) && !isOfRegistry(path) && !prune)

@@ -62,7 +62,7 @@ const converse = async (deps: ChatDeps, {context, question}: ConverseInput, list
     }
     const asked = {instructions, messages, tools: toolSet(known, context, deps.log), maxSteps: mostSteps, maxTokens: mostTokens}
     const heard = await streamParts(deps.model.converse({...asked, signal, spent, mayCost: mayGoOn}), listening)
-    const notes = heard.isWhole ? [] : [credit.isSpent ? spentNote : stepsNote]
+    const notes = heard.isCut ? [cutNote] : heard.isWhole ? [] : [credit.isSpent ? spentNote : stepsNote]
     const value = {notes, samples: out.sent(), turn: null as ChatDone['turn']}
     const keep = async (tx: Parameters<typeof keepTurn>[0]) => {
       const {answer, targets} = heard
@@ -76,10 +76,11 @@ const converse = async (deps: ChatDeps, {context, question}: ConverseInput, list
 }
 
 const stepsNote = `The answer ends after ${mostSteps} steps. Ask for less at once`
+const cutNote = 'The answer is cut off at its maximum length. Ask for the rest, or for less at once'
 const spentNote = 'The AI credits ran out before the answer was complete. Buy credits, or wait for the next period'
 
-/** A turn as received from the model. `isWhole`: the model ended with text, not with a tool call. */
-type HeardTurn = {answer: string; isWhole: boolean; targets: TurnTarget[]; usage: Usage}
+/** A turn as received from the model. `isWhole`: the model ended with text, not with a tool call. `isCut`: the text reached its maximum length. */
+type HeardTurn = {answer: string; isWhole: boolean; isCut: boolean; targets: TurnTarget[]; usage: Usage}
 
 const streamParts = async (parts: AsyncIterable<ModelPart>, {say}: ChatListener): Promise<HeardTurn> => {
   const calls = new Map<string, unknown>()
@@ -89,7 +90,7 @@ const streamParts = async (parts: AsyncIterable<ModelPart>, {say}: ChatListener)
   for await (const part of parts) {
     if (part.type === 'done') {
       if (last === null) throw new ModelFailure('The answer is empty', {kind: 'invalid', usage: part.usage})
-      return {answer, isWhole: last === 'text', targets, usage: part.usage}
+      return {answer, isWhole: last === 'text', isCut: part.isCut, targets, usage: part.usage}
     }
     if (part.type === 'text') answer += part.text
     if (part.type === 'tool') calls.set(part.id, part.input)

@@ -37,8 +37,8 @@ export const testExpression = (db: Pool) =>
       const target = module != null && field != null ? await findField(db, context, {module, field}) : null
       const libraries = (await listLibraryRows(db, context.org)).map(shapeLibrary)
       const rows = leavingRows(context)
-      const expressionContext = shapesIn(registry.settings.expressionContext)
-      const place = {columns, rows, source: value ?? null, field: target, libraries, context: expressionContext, signal}
+      const settings = {...registry.settings, expressionContext: shapesIn(registry.settings.expressionContext)}
+      const place = {columns, rows, source: value ?? null, field: target, libraries, settings, signal}
       const outcome = await tryExpression(expression, place)
       if ('issue' in outcome) {
         const {message, line, column} = outcome.issue

@@ -8,7 +8,7 @@ import type {Json} from '../metadata.ts'
 import {readProblem} from '../outcome.ts'
 import type {SendCrmRequest} from '../request.ts'
 import {accessProbes} from './access-probes.ts'
-import type {Finding, ProbeAnswer, ProbeCall, ProbeContext} from './probe.ts'
+import {type Finding, type ProbeAnswer, type ProbeCall, type ProbeContext, unknownFinding} from './probe.ts'
 import {queryProbes} from './query-probes.ts'
 import {readProbes} from './read-probes.ts'
 import {findSample} from './sample.ts'
@@ -20,9 +20,8 @@ const clearMs = 20_000
 const mostTries = 4
 
 /**
- * Each call costs one API credit: about 60 calls, and about 25 more with `write`. When `timeUp` aborts, the remaining facts are unknown, and writing
- * probes are left out if none has begun. Throws a Refusal if the quota is exhausted or the CRM refuses the token. With `write`, throws a Refusal
- * unless the org is a sandbox or developer org.
+ * Each call costs one API credit: about 60 calls, and about 25 more with `write`. When `timeUp` aborts, the remaining facts are unknown. Throws a
+ * Refusal if the quota is exhausted or the CRM refuses the token. With `write`, throws a Refusal unless the org is a sandbox or developer org.
  */
 export const runProbes = async (
   sendCrmRequest: SendCrmRequest,
@@ -50,7 +49,7 @@ export const runProbes = async (
   }
   for (const probe of reading) await note(probe, () => probe.run(context))
   const clearing = () => ({...context, ask: askBy(sendCrmRequest, counter, AbortSignal.timeout(clearMs))})
-  if (write && !timeUp.aborted) await runWriteProbes(context, clearing, note)
+  if (write) await runWriteProbes(context, clearing, note)
   return {...report, credits: counter.calls}
 }
 
@@ -59,10 +58,14 @@ type ProbeDescription = Pick<WriteProbe, 'id' | 'fact' | 'expected' | 'consequen
 type RecordFinding = (probe: ProbeDescription, run: () => Promise<Finding>) => Promise<void>
 
 const runWriteProbes = async (context: ProbeContext, clearing: () => ProbeContext, note: RecordFinding) => {
-  const scratch = await findTestModule(context)
+  const found = findTestModule(context)
+  const scratch = await found.catch(() => null)
   if (!scratch) {
-    for (const probe of writeProbes)
-      await note(probe, async () => ({seen: 'No module can be filled with text fields alone', isExpected: null}))
+    const explain = async () => {
+      await found
+      return unknownFinding('No module can be filled with text fields alone')
+    }
+    for (const probe of [...writeProbes, clearProbe]) await note(probe, explain)
     return
   }
   try {

@@ -137,7 +137,7 @@ const recordOutcome = async (db: QuotaDeps['db'], org: CrmOrg, cachedQuota: Cach
   if (!('json' in outcome)) return
   const problem = readProblem(outcome)
   if (outcome.status === 429 && problem?.quotaSpent) {
-    Object.assign(cachedQuota, {spent: true, changes: cachedQuota.changes + 1})
+    Object.assign(cachedQuota, {spent: true, written: 0, changes: cachedQuota.changes + 1})
     await keepQuotaExhausted(db, org)
     return
   }

@@ -79,7 +79,7 @@ const mapRows = (apply: Apply, count: (row: FileRow) => number): Step =>
       await setImmediate()
       since = performance.now()
     }
-    yield rows
+    if (rows.length > 0) yield rows
   }
 
 const removeRowsBy = (striking: RowFilter): Step =>

@@ -27,10 +27,12 @@ export const replacing = (
   const pattern = compile({find, regex, ignoreCase})
   const text = regex ? replacement : RE2JS.quoteReplacement(replacement)
   const limit = regex ? Math.min(longestSearched, Math.floor(mostSteps / pattern.programSize())) : longestSearched
+  // Files have many empty cells, and a pattern such as `^$` may match them.
+  const ofEmpty = replaceMatches(pattern.matcher(''), text, () => tooLong(1))
   return (cell, row) => {
     if (cell.length <= limit) {
       assertSoon(pattern, cell, row)
-      return cell === '' ? cell : replaceMatches(pattern.matcher(cell), text, () => tooLong(row))
+      return cell === '' ? ofEmpty : replaceMatches(pattern.matcher(cell), text, () => tooLong(row))
     }
     throw new Refusal(
       'UNREADABLE',

@@ -1,6 +1,7 @@
 import {parse} from 'csv-parse/sync'
 import {lookOf, looks} from '../cell-kind.ts'
 import type {CsvReader, ReaderOptions} from '../reader.ts'
+import {badPlace} from '../text/decoder.ts'
 import {parserOptionsOf} from './csv-options.ts'
 
 /**
@@ -31,13 +32,16 @@ export const proposeHeader = (rows: string[][]): {at: number; title: string; col
     if (isWider && isHeader(names) && hasRowsBelow(filled.slice(at + 1), names.length))
       return {
         at,
-        title: filled[first]![0]!.slice(0, longestName),
-        columns: names.slice(0, mostColumns).map(name => name.slice(0, longestName)),
+        title: shortened(filled[first]![0]!),
+        columns: names.slice(0, mostColumns).map(shortened),
       }
     widest = Math.max(widest, names.length)
   }
   return null
 }
+
+// Postgres rejects a lone surrogate.
+const shortened = (text: string) => text.slice(0, longestName).toWellFormed()
 
 const isHeader = (names: string[]) => {
   const texts = names.filter(name => name.length <= longestName && looks[lookOf(name)]!.kind === 'text')
@@ -67,18 +71,22 @@ export const proposeCsvHeader = (text: string, reader: CsvReader): HeaderProposa
 
 type InfoRecord = {record: string[]; info: {lines: number}}
 
-/** `info.lines`: the number of lines up to the end of the record. */
+/** `info.lines`: the number of lines up to the end of the record. Undecodable bytes are U+FFFD. */
 export const readCsvRecords = (text: string, reader: CsvReader): InfoRecord[] => {
   const records: InfoRecord[] = []
-  parse(text, {
+  let countedTwice = 0
+  parse(text.replaceAll(badPlace, '\ufffd'), {
     ...parserOptionsOf(reader),
     relax_quotes: true,
     info: true,
     to: mostHeaderRows,
     // The last record may be cut off, so an error in it proves nothing. Reading the whole file reports faulty records.
     skip_records_with_error: true,
-    on_record: (record: unknown) => {
-      records.push(record as InfoRecord)
+    on_record: (read: unknown) => {
+      const {record, info} = read as InfoRecord
+      // csv-parse counts a CRLF within quotes as two lines, but the reader skips it as one.
+      for (const cell of record) countedTwice += cell.split('\r\n').length - 1
+      records.push({record, info: {lines: info.lines - countedTwice}})
       return null
     },
   })

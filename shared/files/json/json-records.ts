@@ -1,4 +1,5 @@
 import {Refusal} from '../../errors.ts'
+import {notATable} from '../assert-table.ts'
 import {maxRowCharacters} from '../row.ts'
 
 /** `text`: the text of one object. `number` counts from 1. */
@@ -9,7 +10,7 @@ const isBlank = (code: number) => code === 32 || code === 10 || code === 13 || c
 
 /**
  * Splits a JSON array of objects, or NDJSON, into the texts of its objects. One object is in memory at a time, with at most `maxRowCharacters`.
- * Throws Refusal for a file that ends too early, or that contains anything other than objects.
+ * Throws Refusal for a file that ends too early, that contains anything other than objects, or that is a single object without a list.
  */
 export async function* readJsonRecords(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<JsonRecord, void, undefined> {
   const cutter = openCutter()
@@ -29,6 +30,8 @@ async function* decoded(bytes: AsyncIterable<Uint8Array>) {
 }
 
 const unreadable = (message: string) => new Refusal('UNREADABLE', message)
+const tooLong = (record: number) =>
+  unreadable(`Record ${record} of the JSON file has more than ${maxRowCharacters.toLocaleString('en')} characters`)
 
 /** What may come next between objects: the start, an object, a comma or the end of the list, or nothing. */
 type Expected = 'start' | 'object' | 'separator' | 'nothing'
@@ -83,12 +86,13 @@ const openCutter = () => {
 
   const whole = (text: string) => {
     if (text.length <= maxRowCharacters) return text
-    throw unreadable(`Record ${number + 1} of the JSON file has more than ${maxRowCharacters.toLocaleString('en')} characters`)
+    throw isList || number > 0 ? tooLong(number + 1) : notATable('JSON')
   }
 
   const end = () => {
     if (depth > 0 || (isList && expected !== 'nothing'))
       throw unreadable(`The JSON file ends within record ${depth > 0 ? number + 1 : number}. It may be cut off: send the complete file`)
+    if (!isList && number === 1) throw notATable('JSON')
   }
   return {add, end}
 }

@@ -94,11 +94,12 @@ export const addSheet = async (
   if (Reader.parse(source.reader).format !== 'xlsx')
     throw new Refusal('INVALID', 'Only a workbook has sheets, and this file is CSV. Upload the other file instead')
   const {name, fileKey, sha256, bytes, evidence} = source
-  const {findings, ...read} = await parsing.run(org, 'readSheet', {fileKey, sheet, evidence})
+  const {findings, corrects, ...read} = await parsing.run(org, 'readSheet', {fileKey, sheet, evidence})
   return db.transaction(async tx => {
     const locked = await lockOpenImport(tx, {org, importId})
     // The stored file is deleted with its last source. So this transaction checks again that the source exists.
     await findImportSource(tx, {org, importId, sourceId: fromSource})
+    if (corrects) await assertNotCorrection(tx, org, corrects)
     const title = label ?? `${name}: ${sheet}`.slice(0, 255)
     const made = {importNo: locked.no, id: newId('src'), name, label: title, fileKey, sha256, bytes, ...read}
     return {...(await insertSource(tx, made)), findings}

@@ -1,6 +1,7 @@
 import {isDeepStrictEqual} from 'node:util'
 import type {Source} from '../../../sql/sources.ts'
 import {Refusal} from '../../errors.ts'
+import {findOrigin} from '../../runs/results/reason-columns.ts'
 import {type ChoiceChanges, Choices, numbersChosen} from '../choices.ts'
 import {Cleaning} from '../cleaning/cleaning.ts'
 import {assertRows, type CellChange, editCells, keepEdits, withoutEdits} from '../cleaning/edit-cells.ts'
@@ -59,7 +60,9 @@ const plan = ({source, changes}: ApplyChangesInput) => {
     assertRows(cells, read.rows)
     const evidence = encoding ? answerEncoding(read.evidence, encoding) : read.evidence
     const made = {label, cleaning, reader: read.reader, rows: read.rows, choices: choose(before, choices, evidence)}
-    return {...made, evidence: JSON.stringify(evidence), findings: describeFindings(made, evidence)}
+    const isOtherSheet = 'sheet' in read.reader && 'sheet' in current && read.reader.sheet !== current.sheet
+    const corrects = isOtherSheet ? findOrigin(evidence.fileColumns?.[0]) : undefined
+    return {...made, evidence: JSON.stringify(evidence), findings: describeFindings(made, evidence), corrects}
   }
   return {
     reading: isSame ? null : {fileKey: source.fileKey, cleaning, reader: choiceChanges, choices: withoutNull(chosen), evidence: known},

@@ -1,5 +1,6 @@
 import {findSource, type Source, updateSource} from '../../../sql/sources.ts'
 import {Refusal} from '../../errors.ts'
+import {assertNotCorrection} from '../../runs/corrections/origin.ts'
 import type {Parsing} from '../parser/pool.ts'
 import type {SourceDeps} from './add.ts'
 import {applyUnread, type ChangedSource, type SourceChanges} from './changes.ts'
@@ -17,11 +18,12 @@ export const editSource = async ({db, parsing}: SourceDeps, place: OfSource, cha
   for (let reading = 0; reading < mostReadings; reading++) {
     const {source} = await findImportSource(db, place)
     await assertOpen(db, place)
-    const {findings, ...changed} = await apply(parsing, place.org, {source, changes})
+    const {findings, corrects, ...changed} = await apply(parsing, place.org, {source, changes})
     const kept = await db.transaction(async tx => {
       const {no} = await lockOpenImport(tx, place)
       const now = await findSource(tx, {importNo: no, id: source.id})
       if (!now) throw new Refusal('SOURCE_NOT_FOUND', 'The import has no such file')
+      if (corrects) await assertNotCorrection(tx, place.org, corrects)
       return now.version === source.version ? updateSource(tx, {importNo: no, id: source.id, ...changed}) : null
     })
     if (kept) return {...kept, findings}

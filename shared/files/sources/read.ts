@@ -1,6 +1,6 @@
 import type {Source} from '../../../sql/sources.ts'
 import {Refusal} from '../../errors.ts'
-import {type FailedRowsOrigin, isFailedFile, rangeWithoutReasons} from '../../runs/results/reason-columns.ts'
+import {type FailedRowsOrigin, findOrigin, isFailedFile, rangeWithoutReasons} from '../../runs/results/reason-columns.ts'
 import {StorageMissing} from '../../storage/missing.ts'
 import {type Choices, numbersChosen} from '../choices.ts'
 import {examine} from '../examine.ts'
@@ -42,7 +42,8 @@ export const readSheet = async (
   }
   const isPlain = Object.keys(more).length === 0
   const {reader, rows, evidence} = isPlain ? found : await readSource(deps, {...asked, reader: {...asked.reader, ...more}})
-  return {reader, rows, evidence: JSON.stringify(evidence), findings: describeFindings({reader, choices: {}}, evidence)}
+  const corrects = findOrigin(found.evidence.fileColumns?.[0])
+  return {reader, rows, evidence: JSON.stringify(evidence), findings: describeFindings({reader, choices: {}}, evidence), corrects}
 }
 
 /** Reads the stored file to its end with the given options. The sniffed facts of the upload are kept. */

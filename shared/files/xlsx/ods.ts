@@ -7,6 +7,8 @@ import {corrupt, type Zip} from './zip.ts'
 
 /** The index of the percentage format in the list that `readStyles` of `styles.ts` returns for these files. */
 const percentStyle = 1
+/** The most digits of a format of leading zeros. In the list of `readStyles`, the format of n digits has the index n. */
+export const mostZeroDigits = 30
 const content = 'content.xml'
 const rowsAtOnce = 500
 /** Maximum cells that one piece of XML may create, because all of them are in memory together. */
@@ -20,8 +22,14 @@ export const listTables = async (zip: Zip, most: number): Promise<{name: string;
   if (zip.has('META-INF/manifest.xml')) await readXml('META-INF/manifest.xml', zip.open('META-INF/manifest.xml'), {open: refuseEncrypted})
   const hidden = new Set<string>()
   const tables: {name: string; isHidden: boolean; path: string}[] = []
-  let [style, inSpreadsheet, depth] = ['', false, 0]
-  await readXml(content, zip.open(content), {
+  let [style, inSpreadsheet, depth, bytes] = ['', false, 0, 0]
+  async function* counted() {
+    for await (const piece of zip.open(content)) {
+      bytes += piece.length
+      yield piece
+    }
+  }
+  await readXml(content, counted(), {
     open(name, attributes) {
       if (name === 'style') style = attributes['style:name'] ?? ''
       if (name === 'table-properties' && attributes['table:display'] === 'false') hidden.add(style)
@@ -35,6 +43,8 @@ export const listTables = async (zip: Zip, most: number): Promise<{name: string;
       if (name === 'table' && inSpreadsheet) depth--
     },
   })
+  // The rows are read from the same XML, which would count twice towards the unpack limit.
+  zip.count(-bytes)
   return tables
 }
 
@@ -151,16 +161,21 @@ const readCell = ({attributes, paragraphs}: OpenCell): Omit<SheetCell, 'column'>
   const formula = attributes['table:formula'] !== undefined
   const kind = attributes['office:value-type']
   const shown = paragraphs.join('\n')
+  const value = attributes['office:value'] ?? ''
   const as = (type: string, text: string, style = 0) => ({type, text, style, formula, valued: kind !== undefined || shown !== ''})
   if (attributes['calcext:value-type'] === 'error') return as('e', shown)
-  if (kind === 'float' || kind === 'currency') return as('n', attributes['office:value'] ?? '')
-  if (kind === 'percentage') return as('n', attributes['office:value'] ?? '', percentStyle)
+  if (kind === 'float' || kind === 'currency') return as('n', value, zeroStyle(shown, value))
+  if (kind === 'percentage') return as('n', value, percentStyle)
   if (kind === 'boolean') return as('b', attributes['office:boolean-value'] ?? '')
   if (kind === 'date') return as('d', (attributes['office:date-value'] ?? '').replace(/\.0+$/, ''))
   if (kind === 'time') return as('d', clockOf(attributes['office:time-value'] ?? ''))
   const text = attributes['office:string-value'] ?? shown
   return text === '' && !formula ? null : as('inlineStr', text)
 }
+
+/** Returns the style of a number that is displayed with leading zeros, such as 00123, because a postcode would lose them. 0 for other numbers. */
+const zeroStyle = (shown: string, value: string) =>
+  /^0\d+$/.test(shown) && shown.length <= mostZeroDigits && Number(shown) === Number(value) ? shown.length : 0
 
 /** Writes `PT10H30M00S` as `10:30:00`. Other durations stay as they are. */
 const clockOf = (duration: string): string => {

@@ -4,7 +4,7 @@ import type {DiscoveredModule} from '../../crm/discovered.ts'
 import type {Flow, Mapping} from './flow.ts'
 import type {SnapshotSource} from './snapshot.ts'
 
-type DateSettings = Pick<Settings, 'dateFormat' | 'timezone'>
+export type DateSettings = Pick<Settings, 'dateFormat' | 'timezone'>
 type DatedFlows = {flows: Flow[]; sources: SnapshotSource[]; modules: ReadonlyMap<string, DiscoveredModule>}
 
 /**
@@ -12,9 +12,18 @@ type DatedFlows = {flows: Flow[]; sources: SnapshotSource[]; modules: ReadonlyMa
  * offset. The default settings add nothing.
  */
 export const addDateDefaults = ({flows, sources, modules}: DatedFlows, settings: DateSettings): Pick<DatedFlows, 'flows' | 'sources'> => ({
-  flows: settings.timezone === usualSettings.timezone ? flows : flows.map(flow => addZone(flow, modules, settings.timezone)),
+  flows: addZones(flows, modules, settings),
   sources: settings.dateFormat === usualSettings.dateFormat ? sources : sources.map(source => addFormat(source, settings.dateFormat)),
 })
+
+export const addZones = (flows: Flow[], modules: DatedFlows['modules'], settings: Pick<DateSettings, 'timezone'>): Flow[] => {
+  const zone = zoneOf(settings)
+  return zone === undefined ? flows : flows.map(flow => addZone(flow, modules, zone))
+}
+
+/** The time zone of times without an offset. Undefined with the default settings, so such times are refused. */
+export const zoneOf = ({timezone}: Pick<DateSettings, 'timezone'>): string | undefined =>
+  timezone === usualSettings.timezone ? undefined : timezone
 
 const addZone = (flow: Flow, modules: DatedFlows['modules'], zone: string): Flow => {
   const moments = new Set(modules.get(flow.module)?.fields.flatMap(({apiName, type}) => (type === 'datetime' ? [apiName] : [])))

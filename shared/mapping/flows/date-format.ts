@@ -100,7 +100,11 @@ const weekdayOf = ({year, month, day}: Moment) => {
   return at.getUTCDay()
 }
 
-export const isReal = ({year, month, day, hour = 0, minute, second}: Moment) => {
+/** The greatest offset of a zone from UTC, in minutes. */
+const greatestOffset = 14 * 60
+
+export const isReal = ({year, month, day, hour = 0, minute, second, offset = 0}: Moment) => {
+  if (year < 1 || !(Math.abs(offset) <= greatestOffset)) return false
   if (month < 1 || month > 12 || day < 1 || hour > 23 || minute > 59 || second > 59) return false
   if (day <= 28) return true
   const at = new Date(0)
@@ -108,11 +112,11 @@ export const isReal = ({year, month, day, hour = 0, minute, second}: Moment) => 
   return at.getUTCMonth() === month - 1 && at.getUTCDate() === day
 }
 
-/** Parses `Z`, `+01:00` or `+0100`. Returns minutes east of UTC. */
+/** Parses `Z`, `+01:00` or `+0100`. Returns minutes east of UTC. NaN: no hour has that many minutes. */
 export const offsetIn = (text: string) => {
   if (/^z$/i.test(text)) return 0
   const [hours, minutes] = [Number(text.slice(1, 3)), Number(text.slice(-2))]
-  return (text.startsWith('-') ? -1 : 1) * (hours * 60 + minutes)
+  return minutes > 59 ? Number.NaN : (text.startsWith('-') ? -1 : 1) * (hours * 60 + minutes)
 }
 
 const pad = (number: number, length = 2) => String(number).padStart(length, '0')

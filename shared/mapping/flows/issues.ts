@@ -1,5 +1,6 @@
 import type {DiscoveredField, DiscoveredModule} from '../../crm/discovered.ts'
 import type {Namespaces} from '../../expressions/parse.ts'
+import {addZones, type DateSettings} from './date-defaults.ts'
 import {deleteIssues, deletes} from './delete.ts'
 import {editIssues} from './edits.ts'
 import {expressionIssues} from './expression-issues.ts'
@@ -18,18 +19,23 @@ type IssuesInput = {
   sources: {id: string; columns: string[]}[] | null
   modules: Map<string, DiscoveredModule>
   libraries?: Namespaces
+  /** The settings of the org, with which its runs read dates. */
+  settings?: Pick<DateSettings, 'timezone'> | undefined
 }
 
 /** Lists the issues of flows that do not fit the files, the libraries or the newest discovery. */
-export const findIssues = (flows: Flow[], input: IssuesInput): FlowIssue[] => [
-  ...repeated(flows.map(({id}) => id)).map(at => issue([at, 'id'], 'Another flow has this id')),
-  ...flows.flatMap((flow, at) =>
-    [
-      ...issuesOf(flow, flows, input),
-      ...(deletes(flow) ? deleteIssues(flow, flows, input.modules.get(flow.module)) : writeIssues(flows, at, input)),
-    ].map(({path, ...rest}) => ({path: [at, ...path], ...rest})),
-  ),
-]
+export const findIssues = (given: Flow[], input: IssuesInput): FlowIssue[] => {
+  const flows = input.settings ? addZones(given, input.modules, input.settings) : given
+  return [
+    ...repeated(flows.map(({id}) => id)).map(at => issue([at, 'id'], 'Another flow has this id')),
+    ...flows.flatMap((flow, at) =>
+      [
+        ...issuesOf(flow, flows, input),
+        ...(deletes(flow) ? deleteIssues(flow, flows, input.modules.get(flow.module)) : writeIssues(flows, at, input)),
+      ].map(({path, ...rest}) => ({path: [at, ...path], ...rest})),
+    ),
+  ]
+}
 
 const writeIssues = (flows: Flow[], at: number, {modules, ...input}: IssuesInput): FlowIssue[] => {
   const flow = flows[at]!
@@ -85,6 +91,7 @@ const matchIssues = ({match, fields, parent}: Flow, module: DiscoveredModule): F
 const whyNotMatched = (field: DiscoveredField): string | null => {
   if (field.unqueryable === 'encrypted') return 'it is encrypted'
   if (field.unqueryable === 'multiline') return 'it holds text of several lines'
+  if (field.type === 'multiselectpicklist') return 'it holds several values'
   return conversionTypeOf(field) === 'tag' ? 'it is a list of tags' : null
 }
 

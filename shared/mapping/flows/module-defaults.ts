@@ -1,18 +1,25 @@
 import type {ModuleSettings} from '../../configuration/import-settings.ts'
 import type {DiscoveredModule} from '../../crm/discovered.ts'
 import type {Namespaces} from '../../expressions/parse.ts'
+import {addZones, type DateSettings} from './date-defaults.ts'
 import {deletes} from './delete.ts'
 import {type Flow, Mapping} from './flow.ts'
 import {patchIssues} from './patch.ts'
 import {type FlowIssue, issue, valueIssues} from './value-issues.ts'
+import {optionIssues} from './write-options.ts'
 
 type SettingsOf = (module: string) => ModuleSettings
-type FlowFacts = {sources: {id: string; columns: string[]}[]; modules: Map<string, DiscoveredModule>; libraries: Namespaces}
+type FlowFacts = {
+  sources: {id: string; columns: string[]}[]
+  modules: Map<string, DiscoveredModule>
+  libraries: Namespaces
+  settings: DateSettings
+}
 
 /**
  * A flow without `match` gets the default match of its module; with `match: null`, every row creates a record. A flow whose id is not in `stored`
- * gets default mappings for fields that it does not map. Default mappings of excluded fields, and those that do not fit the file or the CRM, are left
- * out. Subform flows and delete flows get no defaults.
+ * gets default mappings for fields that it does not map. Default mappings of excluded fields, and those that do not fit the file, the CRM or the flow,
+ * are left out. Subform flows and delete flows get no defaults.
  */
 export const addModuleDefaults = (flows: Flow[], stored: readonly Flow[], settingsOf: SettingsOf, facts: FlowFacts): Flow[] => {
   const before = new Set(stored.map(({id}) => id))
@@ -52,18 +59,21 @@ const writtenFields = ({fields, parent}: Flow): string[] => [
   ...(parent ? [parent.field] : []),
 ]
 
-const addMappings = (flow: Flow, defaults: ModuleSettings['defaults'], {sources, modules, libraries}: FlowFacts): Flow => {
+const addMappings = (flow: Flow, defaults: ModuleSettings['defaults'], {sources, modules, libraries, settings}: FlowFacts): Flow => {
   const module = modules.get(flow.module)
   const columns = sources.find(({id}) => id === flow.sourceId)?.columns
   if (!module || !columns) return flow
   const named = new Set([...flow.fields.map(({field}) => field), ...(flow.parent ? [flow.parent.field] : [])])
   const added = [...flow.fields]
+  const issuesWith = (fields: Mapping[]) =>
+    new Set([...patchIssues({...flow, fields}, module), ...optionIssues({...flow, fields}, module)].map(({message}) => message))
   for (const {skip, mode = 'column', ...given} of defaults) {
     const field = module.fields.find(({apiName}) => apiName === given.field)
     const {data: mapping} = Mapping.safeParse({...given, mode: skip ? 'skip' : mode})
     if (!field || !mapping || mapping.mode === 'skip' || named.has(mapping.field)) continue
-    const issues = [...valueIssues(mapping, field, {columns, modules, libraries}), ...patchIssues({...flow, fields: [mapping]}, module)]
-    if (issues.length > 0) continue
+    const [zoned] = addZones([{...flow, fields: [mapping]}], modules, settings)
+    if (valueIssues(zoned!.fields[0]!, field, {columns, modules, libraries}).length > 0) continue
+    if (!issuesWith([...added, mapping]).isSubsetOf(issuesWith(added))) continue
     named.add(mapping.field)
     added.push(mapping)
   }

@@ -52,7 +52,8 @@ export const convertTags: Conversion = text =>
   converted([...new Set(listIn(text).map(part => part.trim()))].filter(part => part !== '').map(name => ({name})))
 
 /** Splits a cell into its values: a JSON list of texts, or texts separated by semicolons. */
-export const listIn = (text: string): string[] => {
+export const listIn = (cell: string): string[] => {
+  const text = cell.trim()
   if (text.startsWith('[') && text.endsWith(']')) {
     try {
       const list: unknown = JSON.parse(text)

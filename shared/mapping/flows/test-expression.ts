@@ -28,9 +28,9 @@ type TestedExpression = {
 /** The results are not masked, because the member sent the rows. */
 export const testExpression = async (db: Pool, {org, connectorId, expression, target, ...place}: Test): Promise<TestedExpression> => {
   const libraries = (await listLibraryRows(db, org)).map(shapeLibrary)
-  const {expressionContext: context} = (await findSettings(db, org)) ?? usualSettings
+  const settings = (await findSettings(db, org)) ?? usualSettings
   const field = target && (await findField(db, {org, connectorId, ...target}))
-  const outcome = await tryExpression(expression, {...place, field, libraries, context})
+  const outcome = await tryExpression(expression, {...place, field, libraries, settings})
   if ('tried' in outcome) return {compiles: true, issue: null, results: outcome.tried}
   const {message, line = null, column = null} = outcome.issue
   return {compiles: false, issue: {message, line, column}, results: []}

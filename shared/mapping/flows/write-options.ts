@@ -1,7 +1,7 @@
 import {z} from 'zod'
 import type {DiscoveredField, DiscoveredModule} from '../../crm/discovered.ts'
 import type {Flow} from './flow.ts'
-import {splitMappings} from './patch.ts'
+import {type Patch, splitMappings} from './patch.ts'
 import {type FlowIssue, issue} from './value-issues.ts'
 
 /** Maximum number of characters of a tag's name. Source: zoho.com/crm/developer/docs/api/v7/add-tags.html. */
@@ -127,7 +127,8 @@ export type LayoutLimits = {name: string; drops: string[]; requires: string[]}
 export const findLayoutLimits = (flow: OptionFlow, module: DiscoveredModule | undefined): LayoutLimits | null => {
   const layout = module && findLayout(flow, module)
   if (!layout) return null
-  const mapped = splitMappings(flow.fields).written.map(({field}) => field)
+  const {written, patched} = splitMappings(flow.fields)
+  const mapped = [...written, ...patched.filter(({patch}) => !reachesUnwritten(patch!))].map(({field}) => field)
   const isFilledByPerson = ({apiName, creatable, readOnly, type, subform}: DiscoveredField) =>
     layout.required.includes(apiName) && creatable && !readOnly && type !== 'ownerlookup' && type !== 'boolean' && !subform
   return {
@@ -136,6 +137,9 @@ export const findLayoutLimits = (flow: OptionFlow, module: DiscoveredModule | un
     requires: module.fields.filter(isFilledByPerson).map(({apiName}) => apiName),
   }
 }
+
+/** Whether a patch also goes to records that the flow did not write. Their layouts are unknown. */
+const reachesUnwritten = ({when}: Patch) => when.includes('exists') || when.includes('skipped')
 
 const findLayout = ({layout}: Pick<OptionFlow, 'layout'>, {layouts = []}: DiscoveredModule): Layout | undefined =>
   layouts.find(({id}) => id === layout)

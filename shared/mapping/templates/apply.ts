@@ -54,6 +54,8 @@ const chooseConnection = ({connectorId: own}: TemplateRow, asked: string | null 
 }
 
 export type BoundSources = {slot: string; sourceId: string}
+/** `sourceId`: null empties the slot. */
+type SlotBinding = {slot: string; sourceId: string | null}
 /** `waiting`: the slots without a file. `issues`: where the flows do not fit the files; empty while a slot is waiting. */
 type BindingInput = {import: Import; waiting: string[]; issues: Issue[]}
 
@@ -64,13 +66,13 @@ type BindingInput = {import: Import; waiting: string[]; issues: Issue[]}
  */
 export const bindWhatFits = async (
   tx: Tx,
-  {org, importId, sources: bound}: {org: string; importId: string; sources: BoundSources[]},
+  {org, importId, sources: bound}: {org: string; importId: string; sources: SlotBinding[]},
 ): Promise<BindingInput> => {
   const found = await lockOpenImport(tx, {org, importId})
   const [before, sources] = [slotsOf(found), await listSources(tx, found.no)]
   assertNamed(before, sources, bound)
   const filledBy = new Map(bound.map(({slot, sourceId}) => [slot, sourceId]))
-  const slots = before.map(slot => ({...slot, sourceId: filledBy.get(slot.slot) ?? slot.sourceId}))
+  const slots = before.map(slot => ({...slot, sourceId: filledBy.has(slot.slot) ? filledBy.get(slot.slot)! : slot.sourceId}))
   const flows = before.reduce((all, slot) => rebind(all, slot, filledBy.get(slot.slot)), Flows.parse(found.flows))
   const waiting = slots.filter(slot => isWaiting(slot, sources)).map(({slot}) => slot)
   const issues = waiting.length > 0 ? [] : [...readingIssues(slots), ...(await flowIssues(tx, {org, found, flows}))]
@@ -88,18 +90,20 @@ export const bindSources = async (tx: Tx, bind: {org: string; importId: string; 
 export const refuseUnfit = (issues: Issue[]) =>
   new Refusal('INVALID', 'The files do not fit the template, or the CRM has changed. Fix the listed issues', {issues})
 
-const assertNamed = (slots: ImportSlot[], sources: readonly {id: string}[], bound: BoundSources[]) => {
+const assertNamed = (slots: ImportSlot[], sources: readonly {id: string}[], bound: SlotBinding[]) => {
   for (const {slot, sourceId} of bound) {
     if (!slots.some(one => one.slot === slot)) refuseSlot(slots, slot, ['slots', slot])
-    if (!sources.some(({id}) => id === sourceId)) throw new Refusal('SOURCE_NOT_FOUND', 'The import has no such file')
+    if (sourceId !== null && !sources.some(({id}) => id === sourceId)) throw new Refusal('SOURCE_NOT_FOUND', 'The import has no such file')
   }
 }
 
-/** Points the slot's flows at its file. A flow that a user has pointed at another file keeps that file. */
-const rebind = (flows: Flow[], {slot, flows: own, sourceId: before}: ImportSlot, sourceId: string | undefined): Flow[] =>
+/** Points the slot's flows at its file, or at the slot if it lost its file. A flow that a user has pointed at another file keeps that file. */
+const rebind = (flows: Flow[], {slot, flows: own, sourceId: before}: ImportSlot, sourceId: string | null | undefined): Flow[] =>
   sourceId === undefined
     ? flows
-    : flows.map(flow => (own.includes(flow.id) && (flow.sourceId === slot || flow.sourceId === before) ? {...flow, sourceId} : flow))
+    : flows.map(flow =>
+        own.includes(flow.id) && (flow.sourceId === slot || flow.sourceId === before) ? {...flow, sourceId: sourceId ?? slot} : flow,
+      )
 
 /** Lists the slots that share a file with an earlier slot but read the file differently. */
 const readingIssues = (slots: ImportSlot[]): Issue[] =>

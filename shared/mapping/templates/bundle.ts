@@ -80,8 +80,8 @@ const readGrounds = async (db: Db, org: string, {templates, libraries}: PushedTe
 }
 
 const findProblems = (template: Template, grounds: TemplateGrounds): Drift[] => {
-  const {modules, discovery, libraries} = grounds.get(template.connectorId)!
-  return findDrift(template, {sources: [], modules: discovery ? modules : null, libraries}).filter(({stops}) => stops)
+  const {modules, discovery, libraries, settings} = grounds.get(template.connectorId)!
+  return findDrift(template, {sources: [], modules: discovery ? modules : null, libraries, settings}).filter(({stops}) => stops)
 }
 
 /** Whether a discovery recorded the removal of the field, or of any field of the module. */
@@ -117,7 +117,9 @@ const applyDocument = async (tx: Tx, pusher: Pusher, template: Template): Promis
   const named = {...template, shared: true}
   if (await insertTemplate(tx, {...named, id, org, person, known}))
     return recordTemplate(tx, pusher, {...named, id}, {subject: 'template.created', before: null, after: versionOf({id, version: 1})})
-  const before = (await lockSharedTemplate(tx, {org, name: template.name}))!
+  const before = await lockSharedTemplate(tx, {org, name: template.name})
+  // Another member deleted the template, or stopped sharing it, after the insertion found it.
+  if (!before) return applyDocument(tx, pusher, template)
   await keepVerify(tx, pusher, before, template.verify)
   if (isSameContent(before, template)) return
   await updateTemplate(tx, {...template, id: before.id, known})

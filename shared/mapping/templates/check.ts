@@ -14,14 +14,14 @@ type CheckedTemplate = {connectorId: string; discovery: {id: string; createdAt: 
 export const checkTemplate = async (db: Db, template: TemplateRow, named: string | undefined): Promise<CheckedTemplate> => {
   const {org} = template
   const connector = await chooseConnection(db, template, named)
-  const {discovery, modules, libraries} = await findKnownNow(db, {org, connector})
+  const {discovery, modules, ...known} = await findKnownNow(db, {org, connector})
   if (!discovery)
     throw new Refusal(
       'NO_DISCOVERY',
       'The modules of this connection have not been discovered yet. Call POST /orgs/{org}/discovery/run first',
     )
   const {id, createdAt} = discovery
-  return {connectorId: connector, discovery: {id, createdAt}, problems: findDrift(template, {sources: [], modules, libraries})}
+  return {connectorId: connector, discovery: {id, createdAt}, problems: findDrift(template, {sources: [], modules, ...known})}
 }
 
 const chooseConnection = async (db: Db, {org, connectorId}: TemplateRow, named: string | undefined): Promise<string> => {

@@ -1,4 +1,5 @@
 import {z} from 'zod'
+import type {Settings} from '../../configuration/settings.ts'
 import type {DiscoveredField, DiscoveredModule} from '../../crm/discovered.ts'
 import {type Namespaces, parseExpression} from '../../expressions/parse.ts'
 import {type Flow, Flows, findIssues, type Issue} from '../flows/flow.ts'
@@ -36,10 +37,12 @@ type SeenModules = {
   modules: Map<string, DiscoveredModule> | null
   /** The org's libraries. Default: the libraries stored with the template. */
   libraries?: Namespaces
+  /** The settings of the org, with which its runs read dates. */
+  settings?: Pick<Settings, 'timezone'>
 }
 
 /** Order: differences of columns, then of flows, then of fields. */
-export const findDrift = (template: DriftInput, {sources: files, modules, libraries: issue}: SeenModules): Drift[] => {
+export const findDrift = (template: DriftInput, {sources: files, modules, libraries: issue, settings}: SeenModules): Drift[] => {
   const [slots, flows] = [z.array(TemplateSlot).parse(template.sources), Flows.parse(template.flows)]
   const known = KnownAtSave.parse(template.known ?? {})
   const libraries = issue ?? known.libraries
@@ -47,7 +50,7 @@ export const findDrift = (template: DriftInput, {sources: files, modules, librar
     findColumnDrift(slot, columnsOf(slot, files), {flows, namespaces: {...libraries, ...known.libraries}}),
   )
   const sources = slots.map(slot => ({id: slot.slot, columns: columnsAfter(slot)}))
-  const issues = modules ? findIssues(flows, {sources, modules, libraries}) : findExpressionIssues(flows, {sources, libraries})
+  const issues = modules ? findIssues(flows, {sources, modules, libraries, settings}) : findExpressionIssues(flows, {sources, libraries})
   return [
     ...columns,
     ...issues.map(issue => describeDrift(issue, {flows, modules: modules ?? new Map(), known, columns: sources, libraries})),

@@ -10,7 +10,7 @@ import {editSource} from '../../files/sources/edit.ts'
 import {findImportSource} from '../../files/sources/find.ts'
 import type {Issue} from '../flows/flow.ts'
 import {type BoundSources, bindWhatFits, refuseUnfit} from './apply.ts'
-import {chooseSlot, type ImportSlot, isWaiting, refuseSlot, slotsOf} from './slots.ts'
+import {chooseSlot, type ImportSlot, refuseSlot, slotsOf} from './slots.ts'
 
 type OfImport = {org: string; importId: string}
 type OnSource = (tx: Tx, source: Source, slot: string | null) => Promise<void>
@@ -28,14 +28,14 @@ type TakenFile = {sourceId: string}
 type Sheet = {fromSource: string; sheet: string; label?: string | undefined}
 
 /**
- * The result of filling a slot. `state`: that of the import. `waiting`: the slots without a file, and this slot if its file could not be read
- * as the slot defines. `issues`: what does not fit.
+ * The result of filling a slot. `state`: that of the import. `waiting`: the slots without a file, such as this slot if its file could not be
+ * read as the slot defines. `issues`: what does not fit.
  */
 export type FilledSlot = {slot: string; state: string; waiting: string[]; issues: Issue[]}
 
 /**
  * Adds a file, or another sheet of a workbook, to an import. If the template has a slot for the file, reads the file as the slot defines and points
- * the slot's flows at the file. A file that does not fit is kept, and the import stays a draft. Reader options of the request take precedence.
+ * the slot's flows at the file. A file that does not fit is kept, and the import becomes a draft. Reader options of the request take precedence.
  */
 export const addFile = async (
   deps: SourceDeps,
@@ -47,15 +47,10 @@ export const addFile = async (
   const taken = await takeForSlot(deps, place, file, slot)
   if (!slot) return {source: taken, filled: null}
   const {source, issues: reading} = await readIfItFits(deps, {...place, sourceId: taken.id}, takenFileOf(slot, file))
-  // A file that could not be read as the slot defines is not bound to flows.
-  if (reading.length > 0) {
-    const {slots, sources} = await readSlots(deps, place)
-    const waiting = slots.filter(one => one.slot === slot.slot || isWaiting(one, sources)).map(one => one.slot)
-    return {source, filled: {slot: slot.slot, state: 'draft', waiting, issues: reading}}
-  }
-  const sources = [{slot: slot.slot, sourceId: source.id}]
+  // A file that could not be read as the slot defines is not bound to flows. The slot loses its earlier file, so that no run imports that file.
+  const sources = [{slot: slot.slot, sourceId: reading.length > 0 ? null : source.id}]
   const {import: bound, waiting, issues} = await deps.db.transaction(tx => bindWhatFits(tx, {...place, sources}))
-  return {source, filled: {slot: slot.slot, state: bound.state, waiting, issues}}
+  return {source, filled: {slot: slot.slot, state: bound.state, waiting, issues: [...reading, ...issues]}}
 }
 
 /**

@@ -8,6 +8,7 @@ import {Cleaning, namesRows} from '../../files/cleaning/cleaning.ts'
 import type {SniffedFile} from '../../files/new-file.ts'
 import {Reader, type ReaderOptions} from '../../files/reader.ts'
 import {type NarrowSource, readNarrowSources} from '../../files/sources/evidence.ts'
+import {rangeWithoutReasons} from '../../runs/results/reason-columns.ts'
 import {toOneLine} from '../../schema/name.ts'
 import {Flows} from '../flows/flow.ts'
 import {type ImportSlot, slotsOf} from './slots.ts'
@@ -99,15 +100,16 @@ const labelOf = ({name, label}: Pick<Source, 'name' | 'label'>): string | null =
 const chosenHow = ['stated', 'content type', 'template']
 
 /**
- * Returns the reader options that a template keeps. Leaves out what the sniffer detects in each new file: its encoding, a `sep=` line, its
- * only sheet. Also leaves out the acceptance of bad bytes, which applies to one file only.
+ * Returns the reader options that a template keeps. Leaves out what the sniffer detects in each new file: its encoding, a `sep=` line, the reason
+ * columns of failed.csv, its only sheet. Also leaves out the acceptance of bad bytes, which applies to one file only.
  */
 const statedOf = (reader: Reader, sniffed: SniffedFile | undefined): ReaderOptions => {
   if (reader.format === 'xlsx') {
-    const {sheet, ...rest} = reader
-    return sniffed && 'sheets' in sniffed && sniffed.how === 'only' && sniffed.sheet === sheet ? rest : reader
+    const {sheet, range, ...rest} = reader
+    const isOnly = sniffed && 'sheets' in sniffed && sniffed.how === 'only' && sniffed.sheet === sheet
+    return {...rest, ...(range !== rangeWithoutReasons && {range}), ...(!isOnly && {sheet})}
   }
-  const {badBytes: _, ...kept} = reader
+  const {badBytes: _bytes, reasons: _reasons, ...kept} = reader
   if (!sniffed || !('encoding' in sniffed)) return kept
   const {encoding, delimiter, skipRows, ...rest} = kept
   const isNamed = sniffed.delimiterHow === 'sep line' && sniffed.delimiter === delimiter && sniffed.skipRows === skipRows

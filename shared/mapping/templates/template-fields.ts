@@ -2,6 +2,8 @@ import {z} from 'zod'
 import type {Db} from '../../../sql/database.ts'
 import {findLatestDiscovery, listDiscoveredModules} from '../../../sql/discoveries.ts'
 import {listLibraryRows} from '../../../sql/libraries.ts'
+import {findSettings} from '../../../sql/registry.ts'
+import {type Settings, usualSettings} from '../../configuration/settings.ts'
 import type {DiscoveredField, DiscoveredModule} from '../../crm/discovered.ts'
 import {type Namespaces, parseExpression} from '../../expressions/parse.ts'
 import {expressionsOf, type Flow} from '../flows/flow.ts'
@@ -21,13 +23,19 @@ export const KnownAtSave = z.object({
 export type KnownAtSave = z.output<typeof KnownAtSave>
 
 /** `discovery`: null if no connection is named or the connection has no discovery yet. */
-export type KnownNow = {modules: Map<string, DiscoveredModule>; libraries: Namespaces; discovery: {id: string; createdAt: string} | null}
+export type KnownNow = {
+  modules: Map<string, DiscoveredModule>
+  libraries: Namespaces
+  settings: Settings
+  discovery: {id: string; createdAt: string} | null
+}
 
 export const findKnownNow = async (db: Db, {org, connector}: {org: string; connector: string | null}): Promise<KnownNow> => {
   const discovery = connector === null ? null : await findLatestDiscovery(db, connector)
   const modules = discovery ? await listDiscoveredModules(db, discovery.id) : []
   const libraries = namespacesOf((await listLibraryRows(db, org)).map(shapeLibrary))
-  return {modules: new Map(modules.map(module => [module.apiName, module])), libraries, discovery}
+  const settings = (await findSettings(db, org)) ?? usualSettings
+  return {modules: new Map(modules.map(module => [module.apiName, module])), libraries, settings, discovery}
 }
 
 export const keepKnown = (flows: Flow[], {modules, libraries}: Pick<KnownNow, 'modules' | 'libraries'>): KnownAtSave => {

@@ -36,10 +36,10 @@ export const validateTemplate = async (
   const named = connector ?? template.connectorId
   if (named !== null && !connections.some(({id}) => id === named)) throw new Refusal('CONNECTION_NOT_FOUND', 'No such connection')
   const known = await findKnownNow(db, {org, connector: named})
-  const {discovery, modules, libraries} = known
+  const {discovery, modules, libraries, settings} = known
   const problems = findDrift(
     {...template, known: keepKnown(template.flows, known)},
-    {sources: [], modules: discovery && modules, libraries},
+    {sources: [], modules: discovery && modules, libraries, settings},
   )
   const {id, createdAt} = discovery ?? {}
   const mapped = named === null ? [] : listMapped(template.flows, await readIdempotencyFields(db, {org, connector: named}))

@@ -1,6 +1,7 @@
 import type {Db} from '../../../sql/database.ts'
 import type {Import} from '../../../sql/imports.ts'
 import {findLastDryRun, listTemplateRuns, type Run} from '../../../sql/runs.ts'
+import {readsSameRows} from '../confirm-deletes.ts'
 import {describeRun} from '../describe.ts'
 import {readRun} from '../names.ts'
 
@@ -21,12 +22,12 @@ export type WrittenShares = {
 const mostRuns = 20
 
 /**
- * Uses a current dry run of the import if there is one. If not, uses the last complete run among the newest 20 of the template, except dry runs,
+ * Uses a current dry run of the whole import if there is one. If not, uses the last complete run among the newest 20 of the template, except dry runs,
  * undos, retries and external runs.
  */
 export const findShares = async (db: Db, {org, found}: {org: string; found: Import}): Promise<WrittenShares> => {
   const dryRun = await findLastDryRun(db, found.no)
-  const isCurrent = dryRun !== null && isComplete(dryRun) && dryRun.stale === false
+  const isCurrent = dryRun !== null && isFirst(dryRun) && dryRun.stale === false && (await readsSameRows(db, dryRun, undefined))
   const run = isCurrent ? dryRun : await findTemplateRun(db, org, found.templateId)
   if (!run) return {modules: null, isDryRun: false, dryRun: null, cost: null, match: null}
   const {counts} = describeRun({run, importId: found.id, ...(await readRun(db, run))})
@@ -45,10 +46,11 @@ export const findShares = async (db: Db, {org, found}: {org: string; found: Impo
   }
 }
 
-const isComplete = ({state, stop}: Run) => state === 'ended' && stop === null
+/** Whether the run is complete, and neither a retry nor an undo. */
+const isFirst = ({state, stop, undoOf, retryOf}: Run) => state === 'ended' && stop === null && undoOf === null && retryOf === null
 
 const findTemplateRun = async (db: Db, org: string, template: string | null): Promise<Run | undefined> => {
   if (template === null) return undefined
   const runs = await listTemplateRuns(db, {org, template, before: null, limit: mostRuns})
-  return runs.find(run => isComplete(run) && !run.dryRun && run.undoOf === null && run.retryOf === null && run.engine === 'worker')
+  return runs.find(run => isFirst(run) && !run.dryRun && run.engine === 'worker')
 }

@@ -7,7 +7,9 @@ const share = z.number().min(0).max(1)
 export const RunGuard = z
   .strictObject({
     refused: share.optional().describe('The share of rows that the CRM may refuse, from 0 to 1'),
-    unanswered: share.optional().describe('The share of rows that may stay without an answer from the CRM'),
+    unanswered: share
+      .optional()
+      .describe('The share of rows that may be without an answer from the CRM. A row that will be sent again counts too'),
     failed: share.optional().describe('The share of rows that may fail before they are sent'),
     coerced: share
       .optional()

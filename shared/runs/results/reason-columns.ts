@@ -19,11 +19,22 @@ export const hasReasonColumns = (text: string, {delimiter, skipRows}: {delimiter
   return cells.length > reasonColumns.length && isFailedFile(cells)
 }
 
+/**
+ * Returns the run and the source that the header of a failed.csv states. Stated options may skip the header, or not skip its `sep=` line. So the
+ * skipped lines and the line below the expected header are searched too.
+ */
 export const findOriginIn = (text: string, skipRows: number): FailedRowsOrigin | undefined =>
-  findOrigin(/^lading: row of run_\w+ src_\w+/.exec(headerIn(text, skipRows))?.[0])
+  firstLines(text, skipRows + 2)
+    .map(line => findOrigin(/^lading: row of run_\w+ src_\w+/.exec(line)?.[0]))
+    .find(origin => origin !== undefined)
 
-const headerIn = (text: string, skipRows: number) =>
-  (text.replace(/^\ufeff/, '').split(/\r\n|\r|\n/, skipRows + 1)[skipRows] ?? '').replaceAll('"', '')
+const headerIn = (text: string, skipRows: number) => firstLines(text, skipRows + 1)[skipRows] ?? ''
+
+const firstLines = (text: string, count: number) =>
+  text
+    .replace(/^\ufeff/, '')
+    .split(/\r\n|\r|\n/, count)
+    .map(line => line.replaceAll('"', ''))
 
 /** Whether the columns begin with the reason columns, for example in a failed.csv that was saved as a workbook. */
 export const isFailedFile = ([row = '', error]: readonly string[]): boolean => rowColumn.test(row) && error === reasonColumns[1]

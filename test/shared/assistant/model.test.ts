@@ -141,7 +141,7 @@ for (const kind of kinds) {
       parts.find(({type}) => type === 'tool_result'),
       {name: 'fields', output: {fields: ['Phone']}},
     )
-    t.deepEqual(parts.at(-1), {type: 'done', usage: {inputTokens: 100, outputTokens: 17}})
+    t.deepEqual(parts.at(-1), {type: 'done', usage: {inputTokens: 100, outputTokens: 17}, isCut: false})
     t.deepEqual(spent.at(-1), {inputTokens: 100, outputTokens: 17})
     t.true(away.journal[1]!.body.includes('Phone'), 'the tool’s answer goes back')
   })
@@ -150,15 +150,24 @@ for (const kind of kinds) {
     const {model, away} = await open(t, kind)
     away.faults.add({action: {type: 'toolLoop'}, times: Number.POSITIVE_INFINITY})
     const run = () => Promise.reject(new Error('row 3 holds canary-4711'))
+    let reserved = 0
+    const mayCost = async () => ++reserved > 0
     const tools: ToolSet = {explain: {description: 'Explains', input: z.object({}), run}}
-    const parts = await collect(model.converse({...talk, tools, maxSteps: 3, signal: never}))
+    const parts = await collect(model.converse({...talk, tools, maxSteps: 3, signal: never, mayCost}))
     t.is(away.journal.length, 3)
+    t.is(reserved, 2, 'before each further step')
     t.notRegex(away.received(), /canary/)
     t.deepEqual(
       parts.filter(({type}) => type === 'tool_result').map(part => 'output' in part && part.output),
       [{error: 'This tool failed'}, {error: 'This tool failed'}, {error: 'This tool failed'}],
     )
     t.is(parts.at(-1)!.type, 'done')
+  })
+
+  test(`${kind}: the end of a conversation says whether its last answer was cut off`, async t => {
+    const {model, away} = await open(t, kind)
+    away.script({text: 'It is the', isCut: true})
+    t.like((await collect(model.converse({...talk, signal: never}))).at(-1), {type: 'done', isCut: true})
   })
 
   test(`${kind}: a conversation that breaks off or is aborted reports its usage so far`, async t => {

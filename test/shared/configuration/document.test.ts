@@ -41,6 +41,11 @@ const bad: [string, unknown, (string | number)[]][] = [
   ['a key with a dot', {...good, modules: [{...leads, key: 'a.b'}], fields: {}}, ['modules', 0, 'key']],
   ['a key with underscores in front', {...good, modules: [{...leads, key: '__proto__'}], fields: {}}, ['modules', 0, 'key']],
   ['a key twice', {...good, modules: [leads, {...leads, apiName: 'Deals', order: 2}]}, ['modules', 1, 'key']],
+  [
+    'a key twice, in another case',
+    {...good, modules: [leads, {...leads, key: 'Leads', apiName: 'Deals', order: 2}]},
+    ['modules', 1, 'key'],
+  ],
   ['a module twice', {...good, modules: [leads, {...leads, key: 'other', order: 2}]}, ['modules', 1, 'apiName']],
   ['a repeated order', {...good, modules: [leads, {...leads, key: 'b', apiName: 'B'}]}, ['modules', 1, 'order']],
   [

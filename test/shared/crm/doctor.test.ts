@@ -1,4 +1,5 @@
 import anyTest, {type TestFn} from 'ava'
+import {clearProbe, writeProbes} from '../../../shared/crm/doctor/write-probes.ts'
 import {type CrmPlace, place} from './crm-fixture.ts'
 
 /** The tests run serially, because they share one sandbox org. */
@@ -38,6 +39,34 @@ test('when its time is up, the doctor deletes its records and reports what it ha
     [verdictOf('write.create'), verdictOf('unmodifiedSince.batch'), verdictOf('write.clear')],
     ['expected', 'unknown', 'expected'],
   )
+  t.deepEqual(leftIn(place), [0, 0, 0])
+})
+
+test('a failed read before the writing probes leaves them unknown, and the other facts are reported', async t => {
+  const {place, id} = t.context
+  const connection = await place.crm.open(id)
+  const onProgress = async (done: number, total: number) => {
+    // The next read looks for a module for the test records.
+    if (done === total - writeProbes.length - 1)
+      place.standIn.faults.add({match: {path: '/crm/v8/settings/fields'}, action: {type: 'answer', status: 302}})
+  }
+  const report = await connection.runProbes({write: true, onProgress})
+  const written = report.probes.slice(-writeProbes.length - 1)
+  t.deepEqual(
+    written.map(({id}) => id),
+    [...writeProbes, clearProbe].map(({id}) => id),
+  )
+  t.true(written.every(({verdict, seen}) => verdict === 'unknown' && /302/.test(seen)))
+  t.true(report.probes.some(({verdict}) => verdict === 'expected'))
+})
+
+test('a doctor whose time is up before its writing probes reports them as unknown', async t => {
+  const {place, id} = t.context
+  const late = new AbortController()
+  const connection = await place.crm.open(id)
+  const onProgress = async (done: number, total: number) => void (done === total - writeProbes.length - 1 && late.abort())
+  const report = await connection.runProbes({write: true, timeUp: late.signal, onProgress})
+  t.like(report.probes.at(-1), {id: clearProbe.id, verdict: 'unknown', seen: 'Not within the time of the doctor'})
   t.deepEqual(leftIn(place), [0, 0, 0])
 })
 

@@ -217,11 +217,14 @@ test('row 19: an accounts host that is down or refuses us keeps the connection',
   const {place} = t.context
   const id = await place.connect({accessSeconds: 0})
   const connection = await place.crm.open(id)
-  const body = {error: 'invalid_client'}
-  for (const action of [{type: 'tokenDown'}, {type: 'tokenDown', drop: true}, {type: 'answer', status: 200, body}] as const) {
+  const declined = {type: 'answer', status: 200, body: {error: 'invalid_client'}} as const
+  const mints: number[] = []
+  for (const action of [{type: 'tokenDown'}, {type: 'tokenDown', drop: true}, declined] as const) {
     place.standIn.faults.add({match: {path: '/oauth/v2/token'}, action})
     t.like(await refusalOf(connection), {code: 'CONNECTION_UNAVAILABLE', extra: {written: false}})
+    mints.push(await place.mintsOf(id))
   }
+  t.deepEqual(mints, [1, 2, 2], 'a renewal that certainly issued no token is not counted')
   t.is((await readConnector(place.db, id))!.state, 'connected')
   t.true((await write(connection)).ok)
 })

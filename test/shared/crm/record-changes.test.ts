@@ -24,3 +24,29 @@ test('changes are read up to now, also those long after the start, with deletion
   const later = await connection.readChanges!({module: 'Orders', fields: ['Name'], sinceMs: Date.now() + 60_000})
   t.deepEqual([later!.records, later!.deleted], [[], []])
 })
+
+test('a module with too many deletions has no list of changes', async t => {
+  const {place, connection} = t.context
+  place.standIn.create('example', 'Products', [{Product_Name: 'One'}, {Product_Name: 'Two'}])
+  await connection.deleteRecords!(
+    'Products',
+    place.standIn.records('example', 'Products').map(({id}) => id),
+    {},
+  )
+  const query = {module: 'Products', fields: ['Product_Name'], sinceMs: Date.now() - dayMs}
+  const options = {signal: new AbortController().signal, mostChanges: 1}
+  t.is(await connection.readChanges!(query, options), null)
+  t.is((await connection.readChanges!(query, {...options, mostChanges: 2} as object))!.deleted.length, 2)
+})
+
+test('converted leads are counted and found by a search', async t => {
+  const {place, connection} = t.context
+  const {standIn} = place
+  standIn.create('example', 'Leads', [{Last_Name: 'Ono', Email: 'ono@example.org'}])
+  const [{id}] = standIn.records('example', 'Leads') as [{id: string}]
+  standIn.mark('example', 'Leads', [id], {converted: true})
+  t.is(await connection.countRecords!('Leads'), 1)
+  const ids = (records: {id: string}[]) => records.map(record => record.id)
+  t.deepEqual(ids(await connection.searchValue({module: 'Leads', field: 'Email', value: 'ono@example.org'})), [id])
+  t.deepEqual(ids(await connection.searchWord({module: 'Leads', word: 'Ono', page: 1, perPage: 20})), [id])
+})

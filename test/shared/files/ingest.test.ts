@@ -11,6 +11,7 @@ import {type Code, Refusal} from '../../../shared/errors.ts'
 import {type IncomingUpload, ingest} from '../../../shared/files/ingest.ts'
 import {readNewFile} from '../../../shared/files/new-file.ts'
 import {openStorage} from '../../../shared/storage/storage.ts'
+import {writeWorkbook} from '../../support/workbook.ts'
 import {collect, inPieces} from './chunks.ts'
 
 const key = 'imports/imp_1/src_1'
@@ -73,6 +74,30 @@ test('options set by the caller override detection', async t => {
       ['c', '3'],
     ],
   )
+})
+
+test('a failed.csv names its run, whatever the options say about its header, unless they keep its reason columns', async t => {
+  const {take} = await open(t)
+  const rows = [
+    ['lading: row of run_1 src_1', 'lading: error', 'name'],
+    ['1', 'Wrong', 'Anna'],
+    ['2', 'Wrong', 'Ben'],
+  ]
+  const failed = rows.map(cells => `${cells.join(',')}\r\n`).join('')
+  const origin = {run: 'run_1', source: 'src_1'}
+  for (const reader of [{}, {headerRow: false}, {headerRow: false, skipRows: 1}, {reasons: 'remove' as const}])
+    t.deepEqual((await take(inPieces(failed), {reader})).corrects, origin, JSON.stringify(reader))
+  t.deepEqual((await take(inPieces(`sep=,\r\n${failed}`), {reader: {headerRow: false, skipRows: 0}})).corrects, origin)
+  t.is((await take(inPieces(failed), {reader: {reasons: 'keep'}})).corrects, undefined)
+  const workbook = await writeWorkbook({sheets: [{name: 'failed', rows}]})
+  for (const reader of [{}, {headerRow: false}]) t.deepEqual((await take(inPieces(workbook), {reader})).corrects, origin)
+})
+
+test('JSON records longer than the sample are read, and a single long object is refused', async t => {
+  const {take, leavesNothing} = await open(t)
+  const long = `{"a":"${'x'.repeat(70_000)}"}`
+  t.like(await take(inPieces(`${long}\n{"a":"y"}\n`)), {rows: 2, columns: [{name: 'a'}]})
+  for (const object of [`${long}\n`, `{"data":[${'{"id":1},'.repeat(150_000)}{}]}`]) await leavesNothing(inPieces(object), 'NOT_A_TABLE')
 })
 
 test('bytes after the first 64 KiB of ASCII may reveal another encoding', async t => {

@@ -3,6 +3,7 @@ import {isJsonRecords} from '../../../shared/files/assert-table.ts'
 import {flattenRecord} from '../../../shared/files/json/flatten.ts'
 import {readJsonRecords} from '../../../shared/files/json/json-records.ts'
 import {maxRowCharacters} from '../../../shared/files/row.ts'
+import {sampleBytes} from '../../../shared/files/text/sniff.ts'
 
 async function* inPieces(text: string, size: number) {
   const bytes = Buffer.from(text)
@@ -71,4 +72,10 @@ test('JSON with records is told from other JSON and from tables by its content',
     '{\n "rows": [{"a":1}]\n}',
   ])
     t.false(isJsonRecords(Buffer.from(text)), text)
+})
+
+test('a first line longer than the sample may be a record, unless it is the beginning of an object of several lines', t => {
+  const long = `"a":"${'x'.repeat(sampleBytes)}"}`
+  const isRecords = (text: string) => isJsonRecords(Buffer.from(text).subarray(0, sampleBytes))
+  t.deepEqual([isRecords(`{${long}`), isRecords(`{\n${long}`), isRecords(`[${long}`)], [true, false, false])
 })

@@ -113,3 +113,23 @@ test('a file that only looks small, is protected, or is no spreadsheet is refuse
   const letter = `<office:document-content><office:body><office:text>${table(row(text('a')))}</office:text></office:body></office:document-content>`
   await refused(t, await zip({mimetype: 'application/vnd.oasis.opendocument.text', 'content.xml': letter}), 'FILE_FORMAT')
 })
+
+test('leading zeros that a number format shows are kept, as in a workbook', async t => {
+  const values = [
+    typed('float', 'office:value="501"', '00501'),
+    typed('float', 'office:value="501"', '501'),
+    typed('float', 'office:value="7.4"', '007'),
+    typed('float', 'office:value="0"', '0'),
+  ]
+  const {cells, stored} = await read(t, await ods(table(row(text(...'abcd')) + row(values.join('')))))
+  t.deepEqual(cells, [['00501', '501', '7.4', '0']])
+  t.deepEqual([stored[0], stored[1], stored[2]], [{padded: 1}, {number: 1}, {number: 1}])
+})
+
+test('the XML of the sheets counts once towards the limit of an unpacked workbook', async t => {
+  const tables = table(row(text('a')) + row(text('b')).repeat(5_000))
+  const book = await ods(tables)
+  const limits = {unpacked: Math.floor(contentOf(tables).length * 1.2)}
+  t.is((await read(t, book, {limits})).all.length, 5_000)
+  await refused(t, book, 'WORKBOOK_TOO_LARGE', {limits: {unpacked: tables.length}})
+})

@@ -112,3 +112,15 @@ test('a reading is the choice of a person, or else what the values prove', t => 
   t.deepEqual(readingsOf(evidenceOf('01/02/2024').columns, {}), {})
   t.deepEqual(readingsOf(evidenceOf('1,5').columns, {}), {a: {decimalMark: 'comma'}})
 })
+
+test('a decimal comma in a text cell of a workbook does not decide how its numbers are read', t => {
+  const evidence = evidenceOf('1.234', '2.345', '0,5')
+  t.deepEqual(readingsOf(evidence.columns, {}), {a: {decimalMark: 'comma'}}, 'in a CSV file it does')
+  const columns = evidence.columns.map(column => ({...column, stored: {number: 2, text: 1}}))
+  t.deepEqual(readingsOf(columns, {}), {})
+  t.deepEqual(
+    problemsOf({...evidence, columns}, {}).map(({kind}) => kind),
+    ['ambiguous'],
+  )
+  t.deepEqual(readingsOf(columns, {a: {decimalMark: 'point'}}), {a: {decimalMark: 'point'}})
+})

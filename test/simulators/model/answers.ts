@@ -1,5 +1,5 @@
 /** An answer of the model: text, a requested value, or tool calls. `usage` replaces the token count of the stand-in. */
-export type Answer = {text?: string; json?: unknown; calls?: {name: string; input: unknown}[]; usage?: Tokens | null}
+export type Answer = {text?: string; json?: unknown; calls?: {name: string; input: unknown}[]; usage?: Tokens | null; isCut?: boolean}
 export type Tokens = {input: number; output: number}
 
 /** A request in terms common to both wire formats. `schema`: the schema of the requested value; null if none is requested. */

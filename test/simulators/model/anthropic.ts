@@ -58,12 +58,14 @@ export const sayAnthropic = (asked: Body, answer: Answer, tokens: Tokens | null)
     model: asked.model,
     content,
     stop_sequence: null,
-    stop_reason: stopOf(content),
+    stop_reason: stopOf(content, answer),
     usage: usageOf(tokens),
   }
 }
 
-const stopOf = (content: Block[]) => (content.some(({type}) => type === 'tool_use') ? 'tool_use' : 'end_turn')
+/** `max_tokens`: the answer reached its maximum number of tokens. */
+const stopOf = (content: Block[], {isCut}: Answer) =>
+  isCut ? 'max_tokens' : content.some(({type}) => type === 'tool_use') ? 'tool_use' : 'end_turn'
 
 export const streamAnthropic = (asked: Body, answer: Answer, tokens: Tokens | null): string[] => {
   const content = blocksOf(asked, answer)
@@ -75,7 +77,7 @@ export const streamAnthropic = (asked: Body, answer: Answer, tokens: Tokens | nu
       ...deltasOf(block).map(delta => event('content_block_delta', {index, delta})),
       event('content_block_stop', {index}),
     ]),
-    event('message_delta', {delta: {stop_reason: stopOf(content), stop_sequence: null}, usage: usageOf(tokens)}),
+    event('message_delta', {delta: {stop_reason: stopOf(content, answer), stop_sequence: null}, usage: usageOf(tokens)}),
     event('message_stop', {}),
   ]
 }

@@ -42,13 +42,16 @@ export const sayOpenAi = ({model}: Question, answer: Answer, tokens: Tokens | nu
     choices: [
       {
         index: 0,
-        finish_reason: calls.length ? 'tool_calls' : 'stop',
+        finish_reason: finishOf(answer),
         message: {role: 'assistant', content, ...(calls.length && {tool_calls: calls})},
       },
     ],
     ...(tokens && {usage: usageOf(tokens)}),
   }
 }
+
+/** `length`: the answer reached its maximum number of tokens. */
+const finishOf = ({calls = [], isCut}: Answer) => (isCut ? 'length' : calls.length ? 'tool_calls' : 'stop')
 
 let calls = 0
 const callsOf = ({calls: asked = []}: Answer) =>
@@ -69,7 +72,7 @@ export const streamOpenAi = ({model}: Question, answer: Answer, tokens: Tokens |
       chunk({tool_calls: [{index, ...call, function: {name: call.function.name, arguments: ''}}]}),
       ...pieces(call.function.arguments).map(part => chunk({tool_calls: [{index, function: {arguments: part}}]})),
     ]),
-    chunk({}, asked.length ? 'tool_calls' : 'stop'),
+    chunk({}, finishOf(answer)),
     ...(tokens ? [event({...head(model), choices: [], usage: usageOf(tokens)})] : []),
     'data: [DONE]\n\n',
   ]

@@ -35,6 +35,6 @@ const [planned, refused] = [outcomeNo('planned'), outcomeNo('refused')]
 const addStep = (steps: PlannedSteps | undefined, {outcome, message}: {outcome: number; message: string | null}) => {
   if (!steps) return
   if (outcome === refused) steps.refused++
-  else if (outcome === planned && message === 'create') steps.creates++
+  else if (outcome === planned && message?.startsWith('create')) steps.creates++
   else if (outcome === planned) steps.updates++
 }

@@ -1,10 +1,7 @@
-import {keepEdits} from '../edits/keep-edits.ts'
+import {keepLaterEdits} from '../edits/keep-edits.ts'
 import {keepImages} from '../images/before-images.ts'
-import {findChainMatches} from '../match/match-rows.ts'
 import type {ImportRow} from '../model.ts'
 import type {RowPipeline} from '../pipeline-state.ts'
-import {emptySettlement} from '../settle/settler.ts'
-import {settleRows} from '../settle/unsent-rows.ts'
 import type {Op} from '../settle/verdict.ts'
 import {type BulkRows, fits, nameGroup} from './bulk-batches.ts'
 
@@ -18,15 +15,11 @@ type PreparedRows = {rows: BulkRows; ended: ImportRow[]; others: Op[]}
 export const prepareBulk = async (pipeline: RowPipeline, {kind, ops}: BulkRows): Promise<PreparedRows> => {
   const {ctx, flow, bulk} = pipeline
   if (kind === 'create' || (!flow.edits && !ctx.images)) return {rows: {kind, ops}, ended: [], others: []}
-  for (const {row} of ops) Object.assign(row, {known: undefined, isKnownById: false})
-  const settled = emptySettlement()
-  const rows = ops.map(({row}) => row)
-  const {updates, skipped} = await keepEdits(ctx, flow, ops, {ours: await findChainMatches(ctx, flow, rows), settled})
-  if (skipped.length > 0) await settleRows(pipeline, settled, skipped)
+  const {updates, ended} = await keepLaterEdits(pipeline, ops)
   const fitting = updates.filter(op => fits(bulk!.route, flow, kind, op))
   const groups = [...Map.groupBy(fitting, ({row}) => nameGroup(kind, row)).values()].sort((one, other) => other.length - one.length)
   const largest = new Set(groups[0] ?? [])
   await keepImages(ctx, flow, [...largest])
   for (const {row} of ops) row.known = undefined
-  return {rows: {kind, ops: [...largest]}, ended: skipped, others: updates.filter(op => !largest.has(op))}
+  return {rows: {kind, ops: [...largest]}, ended, others: updates.filter(op => !largest.has(op))}
 }

@@ -1,19 +1,33 @@
-import type {StepKind} from '../model.ts'
+import {keepLaterEdits} from '../edits/keep-edits.ts'
+import type {ImportRow, StepKind} from '../model.ts'
 import type {RowPipeline} from '../pipeline-state.ts'
 import type {Op} from '../settle/verdict.ts'
 
-type PipelineSteps = {follow(work: Promise<void>): void; wait(ms: number): Promise<void>; send(op: Op): void}
+type PipelineSteps = {
+  follow(work: Promise<void>): void
+  wait(ms: number): Promise<void>
+  end(rows: ImportRow[]): void
+  send(op: Op): void
+}
 
 const lookMs = 50
 
-/** Holds operations back until the canary of their kind is verified, then sends them. Returns the operations that may be sent now. */
-export const holdBehindCanary = (pipeline: RowPipeline, kind: StepKind, ops: Op[], {follow, wait, send}: PipelineSteps): Op[] => {
+/**
+ * Holds operations back until the canary of their kind is verified, then sends them. Compares updates again first. Returns the operations that may
+ * be sent now.
+ */
+export const holdBehindCanary = (pipeline: RowPipeline, kind: StepKind, ops: Op[], {follow, wait, end, send}: PipelineSteps): Op[] => {
   const {ctx, flow, closing, behindCanary} = pipeline
   const {now, later} = ctx.canary?.split(flow, kind, ops) ?? {now: ops, later: []}
   const sendLater = async () => {
     const over = AbortSignal.any([ctx.signal, closing.signal])
     while (!(await ctx.canary!.pass(flow, kind, over))) await wait(lookMs)
-    for (const op of behindCanary[kind].splice(0)) send(op)
+    const waited = behindCanary[kind].splice(0)
+    // The records of bulk updates are read when their file is prepared.
+    const compared = new Set(kind === 'update' ? waited.filter(op => !bulkFor(pipeline, kind)?.holds(kind, op)) : [])
+    const {updates, ended} = await keepLaterEdits(pipeline, [...compared])
+    end(ended)
+    for (const op of [...waited.filter(op => !compared.has(op)), ...updates]) send(op)
   }
   const isFirst = behindCanary[kind].length === 0
   behindCanary[kind].push(...later)

@@ -7,7 +7,7 @@ import type {CompiledFlow, FieldMapping, ImportRow, PendingLink, RowFailure} fro
 
 import type {EvaluatedExpressions} from './expressions.ts'
 import {FILTER, GUARD} from './flow-program.ts'
-import {digestOf} from './lookups.ts'
+import {digestOf, readSearchText} from './lookups.ts'
 import {faultAt, joinFailures} from './wrong-cells.ts'
 
 /**
@@ -76,12 +76,17 @@ const fillField = (filled: FilledRow, filler: FieldMapping, {read, evaluated, fa
   if (value === CLEAR) payload[field.apiName] = null
   else if (value === null || (typeof value === 'string' && value.trim() === '')) {
     if (clears) payload[field.apiName] = null
-  } else if (filler.link && isWanted(filler, value)) (notesOf(filled).pendingLinks ??= []).push(addPendingLink(filler, String(value)))
-  else {
+  } else {
     const rules = isMapped ? {...filler.rules, reading: undefined} : filler.rules
-    const converted = made && !isMapped ? convertValue(value, field, rules) : convert(value as string, field, rules)
+    const isLink = isWanted(filler, value)
+    const toField = made && !isMapped ? convertValue : convert
+    const converted = isLink ? readSearchText(String(value), filler.link!.lookup, rules) : toField(value as string, field, rules)
     if (!converted.ok) return void failures.push(failed(converted.code, converted.message, field.apiName))
-    payload[field.apiName] = converted.value
+    if (isLink) return void (notesOf(filled).pendingLinks ??= []).push(addPendingLink(filler, String(converted.value)))
+    // A list without values is blank: only `\N` and the mapping's `empty` clear a field.
+    const isBlankList = Array.isArray(converted.value) && converted.value.length === 0
+    if (!isBlankList) payload[field.apiName] = converted.value
+    else if (clears) payload[field.apiName] = null
     if (converted.rounded) (notesOf(filled).rounded ??= []).push(field.apiName)
   }
 }

@@ -5,6 +5,7 @@ import {longestWord} from '../../../shared/crm/search.ts'
 import {atPoint} from '../../../shared/fault-point.ts'
 import type {SnapshotLookup} from '../../../shared/mapping/flows/lookups.ts'
 import {matchKeyOf, normalise} from '../../../shared/mapping/flows/match-key.ts'
+import {type Converted, convert, type Rules} from '../../../shared/mapping/flows/value.ts'
 import {findMatches} from '../../../sql/chain-rows.ts'
 import {mostCandidates} from '../../../sql/questions.ts'
 import {findAnswers, type KeptAnswer, keepAnswers, type LookupAnswer} from '../../../sql/run-lookups.ts'
@@ -29,6 +30,20 @@ const noLookups: LookupAnswer = {found: 0, candidates: []}
 /** Returns the digest of a text. Null: no record can be found by the text. The text cannot be recovered from the digest. */
 export const digestOf = (text: string, {field}: SnapshotLookup): string | null =>
   text.length > longestValue ? null : (matchKeyOf([text], [field])?.toString('latin1') ?? null)
+
+/** Types of fields whose values have several spellings. The CRM finds only one of them. */
+const SPELLED = new Set(['integer', 'bigint', 'long', 'double', 'percent', 'currency', 'date', 'datetime'])
+
+/**
+ * Returns the text to search for. A number or a date is read as if it were written to the searched field. A text that is neither is searched for
+ * unchanged.
+ */
+export const readSearchText = (text: string, {field, method}: SnapshotLookup, rules: Rules | undefined): Converted => {
+  const unchanged: Converted = {ok: true, value: text}
+  if (method !== 'equals' || !SPELLED.has(field.type)) return unchanged
+  const read = convert(text, {...field, length: null, picklist: []}, rules)
+  return read.ok || read.code === 'AMBIGUOUS_VALUE' ? read : unchanged
+}
 
 /**
  * Opens the lookups of one run. Records that the run or its chain wrote take precedence over the CRM. Any other value is looked up once in

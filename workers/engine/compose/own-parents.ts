@@ -1,5 +1,7 @@
 import type {SnapshotLookup} from '../../../shared/mapping/flows/lookups.ts'
+import {rulesOf} from '../../../shared/mapping/flows/rules.ts'
 import type {SnapshotFlow, SnapshotSource} from '../../../shared/mapping/flows/snapshot.ts'
+import type {Rules} from '../../../shared/mapping/flows/value.ts'
 import {findRecordsOf} from '../../../sql/chain-rows.ts'
 import {findParentRows, keepParentKeys} from '../../../sql/parent-keys.ts'
 import {listEnds, OUTCOMES} from '../../../sql/run-log.ts'
@@ -7,7 +9,7 @@ import type {LookupAnswer} from '../../../sql/run-lookups.ts'
 import type {Context} from '../context.ts'
 import type {CompiledFlow, PendingLink} from '../model.ts'
 import {readChunks} from '../read/read-rows.ts'
-import {answerOf, digestOf} from './lookups.ts'
+import {answerOf, digestOf, readSearchText} from './lookups.ts'
 import {describeEnd} from './parents.ts'
 
 /**
@@ -17,7 +19,7 @@ import {describeEnd} from './parents.ts'
 export type OwnParent = {answer: LookupAnswer} | {why: string}
 
 /** An earlier flow that writes the searched module and fills the searched field from a column. */
-type ParentFlow = {no: number; id: string; moduleNo: number; source: SnapshotSource; column: number}
+type ParentFlow = {no: number; id: string; moduleNo: number; source: SnapshotSource; column: number; rules: Rules}
 
 /**
  * Finds the rows that have the values of these links, in the first earlier flow that fills the searched field. A search misses the record
@@ -52,17 +54,17 @@ export const findOwnParents = async (ctx: Context, flow: CompiledFlow, wants: Pe
 const findParentFlow = ({snapshot}: Context, {no}: CompiledFlow, {module, field}: SnapshotLookup): ParentFlow | null => {
   const at = snapshot.flows.findIndex(flow => flow.no === no)
   for (const {flow, ...numbers} of snapshot.flows.slice(0, at)) {
-    const column = flow.subform || flow.module !== module ? null : columnOf(flow, field.apiName)
+    const mapping = flow.subform || flow.module !== module ? undefined : findColumnMapping(flow, field.apiName)
     const source = snapshot.sources.find(one => one.no === numbers.sourceNo)!
-    if (column !== null) return {no: numbers.no, id: flow.id, moduleNo: numbers.moduleNo, source, column: source.columns.indexOf(column)}
+    if (mapping?.source == null) continue
+    const rules = rulesOf(mapping, source.readings?.[mapping.source] ?? {})
+    return {no: numbers.no, id: flow.id, moduleNo: numbers.moduleNo, source, column: source.columns.indexOf(mapping.source), rules}
   }
   return null
 }
 
-const columnOf = ({fields}: SnapshotFlow['flow'], name: string): string | null => {
-  const mapping = fields.find(({field}) => field === name)
-  return mapping?.mode === 'column' && !mapping.transform && !mapping.patch ? (mapping.source ?? null) : null
-}
+const findColumnMapping = ({fields}: SnapshotFlow['flow'], name: string) =>
+  fields.find(({field, mode, transform, patch}) => field === name && mode === 'column' && !transform && !patch)
 
 /** Lookups have negative numbers in the index of parent keys, where flows have positive ones. */
 const indexNo = ({no}: SnapshotLookup) => -no
@@ -81,11 +83,12 @@ const indexOnce = (ctx: Context, parent: ParentFlow, lookup: SnapshotLookup): Pr
   return index
 }
 
-const indexColumn = async (ctx: Context, {source, column}: ParentFlow, lookup: SnapshotLookup) => {
+const indexColumn = async (ctx: Context, {source, column, rules}: ParentFlow, lookup: SnapshotLookup) => {
   for await (const rows of readChunks(ctx, {source})) {
     ctx.signal.throwIfAborted()
     const keyed = rows.flatMap(({struck, ragged, rowNumber: number, cells}) => {
-      const digest = struck === undefined && !ragged ? digestOf(cells[column] ?? '', lookup) : null
+      const read = readSearchText(cells[column] ?? '', lookup, rules)
+      const digest = struck === undefined && !ragged && read.ok ? digestOf(String(read.value), lookup) : null
       return digest === null ? [] : [{hash: Buffer.from(digest, 'latin1'), number}]
     })
     const [hashes, numbers] = [keyed.map(({hash}) => hash), keyed.map(({number}) => number)]

@@ -4,15 +4,17 @@ import {listNotedFields} from '../../../sql/run-log.ts'
 import type {Context} from '../context.ts'
 import {isPlannedId} from '../dry-run/planned-ids.ts'
 import {formOf, readFormOf} from '../match/compare-values.ts'
-import type {ChainMatches} from '../match/match-rows.ts'
+import {type ChainMatches, findChainMatches} from '../match/match-rows.ts'
 import {planUnchanged} from '../match/plan-rows.ts'
 import {readByIdUnlessRefused} from '../match/read-by-id.ts'
 import {mayBeStale} from '../match/unchanged-records.ts'
 import type {CompiledFlow, EditRules, ImportRow} from '../model.ts'
-import {isDue, skipStale} from '../sealed-plan/keep-to-plan.ts'
+import type {RowPipeline} from '../pipeline-state.ts'
+import {isDue, isSent, skipStale} from '../sealed-plan/keep-to-plan.ts'
 import {countEmptyLinks, countKept, logOutcome} from '../settle/log-entries.ts'
-import type {SettlementParts} from '../settle/settler.ts'
+import {emptySettlement, type SettlementParts} from '../settle/settler.ts'
 import {logSkipped} from '../settle/skipped-rows.ts'
+import {settleRows} from '../settle/unsent-rows.ts'
 import type {Op} from '../settle/verdict.ts'
 import {addEditQuestion, type ComparedUpdate, decideEdits, type EditedField} from './edit-questions.ts'
 import {markConfirmed} from './mark-written.ts'
@@ -51,6 +53,20 @@ export const keepEdits = async (
   )
   const ended = new Set(skipped.map(({row}) => row))
   return {updates: updates.filter(({row}) => !ended.has(row)), skipped: [...ended]}
+}
+
+/**
+ * Compares updates that waited, because their records may have changed since. Forgets the earlier read, so that the before images are read again
+ * too. Settles the rows with nothing to write and returns them as `ended`.
+ */
+export const keepLaterEdits = async (pipeline: Pick<RowPipeline, 'ctx' | 'flow' | 'window'>, waited: Op[]) => {
+  const {ctx, flow} = pipeline
+  const rows = waited.map(({row}) => row)
+  for (const row of rows) Object.assign(row, {known: undefined, isKnownById: false})
+  const settled = emptySettlement()
+  const {updates, skipped: ended} = await keepEdits(ctx, flow, waited, {ours: await findChainMatches(ctx, flow, rows), settled})
+  if (ended.length > 0) await settleRows(pipeline, settled, ended)
+  return {updates, ended}
 }
 
 /**
@@ -125,7 +141,7 @@ const skipUpdate = (ctx: Context, flow: CompiledFlow, update: ComparedUpdate, {s
   const {row, target, equal, asked} = update
   // An earlier call removed its kept and confirmed values from the payload, so this call does not see them.
   const kept = [...(row.keptEdits?.splice(0) ?? []), ...update.kept]
-  if (asked.length > 0 && isDue(row, flow)) {
+  if (asked.length > 0 && row.step !== undefined && !isSent(row, flow)) {
     logSkipped(ctx, flow, settled, row, {...skipStale(sayEdited(asked)), recordId: target})
     return true
   }
@@ -135,9 +151,7 @@ const skipUpdate = (ctx: Context, flow: CompiledFlow, update: ComparedUpdate, {s
     return true
   }
   const unlogged = kept.filter(field => !update.logged.includes(field))
-  // The target of a patch is always decided, so only its attempt number shows an earlier send.
-  const isSent = flow.patchPlan ? row.attempt > 0 : row.decided !== null
-  const isUncertain = isShared || isSent || ctx.lateUpdates.has(target)
+  const isUncertain = isShared || isSent(row, flow) || ctx.lateUpdates.has(target)
   const names = isUncertain ? [...update.written, ...equal] : update.written
   if (names.length === 0 && (kept.length > 0 || flow.edits!.skipsUnchanged)) {
     row.keptEdits = unlogged

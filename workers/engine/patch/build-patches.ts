@@ -34,7 +34,9 @@ export const compilePatchPlan = (
   input: CompileFlowInput,
   isRetry = false,
 ): (CompiledFlow & {patchPlan: PatchPlan}) | null => {
-  const {patched, written} = splitMappings(snapshotFlow.flow.fields)
+  const {patched: mapped, written} = splitMappings(snapshotFlow.flow.fields)
+  // Leaves out fields that the flow's layout lacks, as `compileFlow` does.
+  const patched = mapped.filter(({field}) => !snapshotFlow.layout?.drops.includes(field))
   const rules = new Map(patched.map(({field, patch}) => [field, ruleOf(patch!)]))
   const {parent, ...flow} = compileFields(snapshotFlow, patched, input)
   const late = parent && parent.order !== 'before' ? parent : null

@@ -37,14 +37,15 @@ export const isSent = (
 export const isDue = (row: PlannedRow, flow: Pick<CompiledFlow, 'patchPlan'>): boolean => Boolean(row.step) && !isSent(row, flow)
 
 /**
- * Restricts the plan of a row to its step in the sealed plan. A row without a step is not written and raises no question. A row whose
- * operation was sent earlier keeps its plan.
+ * Restricts the plan of a row to its step in the sealed plan. A row without a step is not written and raises no question. If it would update or
+ * delete a record, it keeps that plan until the record is compared, because it may need no write. A row whose operation was sent earlier keeps
+ * its plan.
  */
 export const keepToPlan = ({step, decided}: PlannedRow, planned: RowPlan): RowPlan => {
   if (step === undefined || decided) return planned
   if (planned.do === 'wait') return step ? planned : skipStale('The plan does not write this row')
   if (planned.do === 'skip') return step ? skipStale(`The plan would ${step.kind}, but now: ${planned.message}`) : {...planned, asks: null}
-  if (!step) return skipStale(`The plan does not write this row, but the row would now ${planned.do}`)
+  if (!step) return planned.do === 'create' ? skipStale('The plan does not write this row, but the row would now create') : planned
   return step.kind === planned.do ? planned : skipStale(`The plan would ${step.kind}, but the row would now ${planned.do}`)
 }
 

@@ -50,7 +50,7 @@ const waitOrGiveUp = async (ctx: Context, error: unknown, tried: number) => {
   if (error instanceof Refusal) throw await classifyRefusal(ctx, error)
   if (!(error instanceof CrmError)) throw error
   const {quotaSpent, rateLimited, retryAfterMs, retryable} = error.crm
-  if (quotaSpent) throw quotaExhausted()
+  if (quotaSpent) throw quotaExhausted(error)
   if (isCrowded(error.crm)) await ctx.slots.cut()
   if (!retryable) throw endByRefusal(error.crm, ctx.run)
   const waitMs = backOffMs(tried, retryAfterMs)
@@ -59,8 +59,14 @@ const waitOrGiveUp = async (ctx: Context, error: unknown, tried: number) => {
   await sleep(waitMs, undefined, {signal: ctx.signal})
 }
 
-export const quotaExhausted = () =>
-  new RunPaused('DAILY_ALLOWANCE_SPENT', "The CRM's API credits of the last 24 hours are used up. The run tries again every minute", 60)
+/** Returns the pause of a run whose call was refused with `error`. If the quota renews at a known time, the run pauses until then. */
+export const quotaExhausted = (error?: CrmError | null) => {
+  const code = 'DAILY_ALLOWANCE_SPENT'
+  if (!error?.renews)
+    return new RunPaused(code, "The CRM's API credits of the last 24 hours are used up. The run tries again every minute", 60)
+  const seconds = Math.max(1, (error.crm.retryAfterMs ?? 60_000) / 1000)
+  return new RunPaused(code, 'The daily quota of this destination is exhausted. The run resumes after it renews', seconds)
+}
 
 /** Returns the error that pauses or stops the run if its connection accepts no writes, else null. */
 export const findWriteBlock = (writeStatus: WriteStatus, run: Run) => {

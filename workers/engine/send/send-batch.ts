@@ -1,11 +1,12 @@
 import {setTimeout as sleep} from 'node:timers/promises'
-import type {RecordAnswer} from '../../../shared/crm/crm.ts'
+import type {RecordAnswer, WriteAnswer} from '../../../shared/crm/crm.ts'
 import {type CrmProblem, isCrowded, isModified} from '../../../shared/crm/error.ts'
 import {mostOfSmall} from '../../../shared/crm/record-calls.ts'
 import {atPoint} from '../../../shared/fault-point.ts'
 import {batchSent} from '../../../shared/telemetry/metrics/rows.ts'
 import {traced} from '../../../shared/telemetry/tracing.ts'
-import {isFateUnknown, isPassing} from '../../../sql/database.ts'
+import {isPassing} from '../../../sql/database.ts'
+import {isOutage} from '../../../sql/outage.ts'
 import type {Context} from '../context.ts'
 import type {BatchKind, CompiledFlow, ImportRow} from '../model.ts'
 import {RunPaused} from '../run-endings.ts'
@@ -114,7 +115,7 @@ const transmit = async (
     const {results, clockOffsetMs, whole} = written
     if (last.isTooLate() && !isSent(results)) return {unsent: null}
     // `declinedWhole` throws only if the CRM wrote nothing, so the batch is then unsent.
-    const declined = await declinedWhole(ctx, results, tried).catch((error: Error) => error)
+    const declined = await declinedWhole(ctx, written, tried).catch((error: Error) => error)
     if (!declined) return readRefusal(ctx, flow, ops, whole?.crm) ?? {answers: results, clockOffsetMs}
     if (declined instanceof Error) return {unsent: declined}
     slot.give()
@@ -146,7 +147,7 @@ const isSent = (results: RecordAnswer[]) => results.some(answer => answer.ok || 
 
 /** Returns the error of a write that was not sent, because Postgres could not be queried for the access token. Rethrows any other error. */
 const notSent = (error: unknown): Error => {
-  if (isFateUnknown(error) || isPassing(error)) return error as Error
+  if (isOutage(error) || isPassing(error)) return error as Error
   throw error
 }
 
@@ -154,12 +155,12 @@ const notSent = (error: unknown): Error => {
  * Returns how long to wait before the retry, or the error that ends the run, if the CRM did nothing of the batch. Returns null if there are
  * answers to settle.
  */
-const declinedWhole = async (ctx: Context, results: RecordAnswer[], tried: number): Promise<{waitMs: number} | Error | null> => {
+const declinedWhole = async (ctx: Context, {results, whole}: WriteAnswer, tried: number): Promise<{waitMs: number} | Error | null> => {
   const [first] = results
   if (!first || first.ok) return null
   if (!first.sent) return classifyRefusal(ctx, first.refusal)
   if (!results.every(answer => !answer.ok && answer.sent && answer.crm.rateLimited)) return null
-  if (first.crm.quotaSpent) return quotaExhausted()
+  if (first.crm.quotaSpent) return quotaExhausted(whole)
   if (isCrowded(first.crm)) await ctx.slots.cut()
   const waitMs = backOffMs(tried, first.crm.retryAfterMs)
   if (waitMs <= longestWaitMs && tried < mostTries) return {waitMs}

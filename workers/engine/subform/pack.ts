@@ -4,6 +4,7 @@ import {elementsAtOnce} from '../../../shared/crm/subforms.ts'
 import {holdParents} from '../../../sql/replacements.ts'
 import {noParent, sayUnread, tooMany} from '../../writes/row-pack.ts'
 import type {Context} from '../context.ts'
+import {findStaleGroups} from '../sealed-plan/describe-groups.ts'
 import {readWithRetry} from '../send/crm-retry.ts'
 import {isCallRefused} from '../send/request-refusal.ts'
 import type {SubformGroup} from './read-groups.ts'
@@ -57,8 +58,8 @@ const holdsRows = ({subform}: CompiledSubformFlow, {parent, rows}: ParentedGroup
 
 /**
  * Reserves the records of as many groups as fit into one request, and reads their rows. Until the records are released or the reservation
- * expires, no other run of this deployment replaces their rows. `round`: 1 plus the number of consecutive rounds without a result. `fields`:
- * the row fields to read.
+ * expires, no other run of this deployment replaces their rows. Compares reserved groups with the sealed plan, because their records may have
+ * changed while the run waited for them. `round`: 1 plus the number of consecutive rounds without a result. `fields`: the row fields to read.
  */
 export const gatherPack = async (
   ctx: Context,
@@ -74,11 +75,13 @@ export const gatherPack = async (
   const read = await settleAll(
     held.map(group => readReplaceUnit(ctx, flow, group, {fields, freshMs: Math.min(longestFreshMs, freshMs * round)})),
   )
+  const over: ReadyPack['over'] = await findStaleGroups(ctx, flow, held)
+  const stale = new Set(over.map(({group}) => group))
   const units = new Map<ParentedGroup, ReplaceUnit>()
-  const over: ReadyPack['over'] = []
   let elements = 0
   for (const [at, unit] of read.entries()) {
     const group = held[at]!
+    if (stale.has(group)) continue
     if ('code' in unit) over.push({group, why: unit})
     else if (elements + unit.deletes.length + unit.keys.length <= elementsAtOnce) {
       elements += unit.deletes.length + unit.keys.length

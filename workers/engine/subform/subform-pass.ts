@@ -8,7 +8,6 @@ import {keepRowImages} from '../images/row-images.ts'
 import type {ComparedField} from '../match/compare-values.ts'
 import {openUnmappedCount} from '../read/pass-counts.ts'
 import {RunStopped} from '../run-endings.ts'
-import {findStaleGroups} from '../sealed-plan/describe-groups.ts'
 import {answerSecondsOf} from '../send/admission.ts'
 import {assertWritable, backOffMs, crmUnavailable} from '../send/crm-retry.ts'
 import {sendBatch} from '../send/send-batch.ts'
@@ -158,10 +157,6 @@ const processGroup = async (pipeline: SubformPipeline, groups: ParentedGroup[]):
   if (ctx.run.dryRun) return planGroups(ctx, flow, groups)
   let left = groups
   try {
-    const stale = await findStaleGroups(ctx, flow, groups)
-    if (stale.length) await endUnwritable(pipeline, stale)
-    const ended = new Set(stale.map(({group}) => group))
-    left = left.filter(group => !ended.has(group))
     for (let round = 1; left.length > 0; ) {
       assertRunning(pipeline)
       const {units, over, waitMs} = await gatherPack(ctx, flow, left, {round, fields: pipeline.rowFields.map(({apiName}) => apiName)})

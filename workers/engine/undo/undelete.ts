@@ -15,7 +15,7 @@ const heldSlot: Slots = {take: async () => {}, give() {}}
 /**
  * Takes records out of the recycle bin. If the CRM only schedules the restore, reads the records for up to a minute, until it shows them.
  * Records that it does not show in time get an unanswered result. The results contain the `Modified_Time` of returned records, if it was
- * read.
+ * read. An error of a read after the restore is only logged: if it were thrown, the restored records would count as not sent.
  */
 export const undelete = async (ctx: Context, flow: CompiledFlow, ids: string[], options: WriteOptions): Promise<WriteAnswer> => {
   const {scheduled, ...answer} = await ctx.connection.restoreRecords!(ids, options)
@@ -28,13 +28,17 @@ export const undelete = async (ctx: Context, flow: CompiledFlow, ids: string[], 
       times.set(id, String(time))
     }
   }
-  for (const ms of missing.size > 0 ? pollsMs : []) {
-    await sleep(ms, undefined, {signal: ctx.signal})
-    await look(missing)
-    if (missing.size === 0) break
+  try {
+    for (const ms of missing.size > 0 ? pollsMs : []) {
+      await sleep(ms, undefined, {signal: ctx.signal})
+      await look(missing)
+      if (missing.size === 0) break
+    }
+    const done = answer.results.flatMap((result, at) => (result.ok && !missing.has(ids[at]!) && !times.has(ids[at]!) ? [ids[at]!] : []))
+    if (ctx.images && done.length > 0) await look(done)
+  } catch (err) {
+    ctx.log.warn({err}, 'could not read restored records')
   }
-  const done = answer.results.flatMap((result, at) => (result.ok && !missing.has(ids[at]!) && !times.has(ids[at]!) ? [ids[at]!] : []))
-  if (ctx.images && done.length > 0) await look(done)
   const late = {ok: false, sent: true, crm: unanswered({status: 202}), duplicateOf: null} as const
   const timed = (result: RecordAnswer, id: string) => (result.ok ? {...result, modifiedAt: times.get(id) ?? null} : result)
   return {...answer, results: answer.results.map((result, at) => (missing.has(ids[at]!) ? late : timed(result, ids[at]!)))}

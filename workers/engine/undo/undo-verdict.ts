@@ -32,7 +32,8 @@ type UndoBatch = {flow: CompiledFlow; settled: SettlementParts; patienceMs: numb
 
 /**
  * Settles the answer to a write of an undo. An unanswered write is not sent again unchanged: the record is read and decided again. The same
- * applies to a delete of a record that is gone, and to a restore that is refused because a record changed.
+ * applies to a delete of a record that is gone, to a refused restore of a deleted record after an unanswered one, and to a restore that is
+ * refused because a record changed.
  */
 export const judgeUndo = (
   {settled, patienceMs, lateUpdates}: UndoBatch,
@@ -55,7 +56,10 @@ export const judgeUndo = (
     return maySendAgain(row, patienceMs) ? 'again' : 'end'
   }
   if (isModified(crm) && (undo.conflicts = (undo.conflicts ?? 0) + 1) < mostConflicts) return 'again'
-  if (undo.undone.effect === 'delete' && isGone(crm, undo.undone.recordId) && row.unansweredSends < 2) {
+  const {effect, recordId} = undo.undone
+  // An unanswered restore may have taken effect after the read that found no record.
+  const isDone = effect === 'undelete' ? row.unansweredSends > 0 : effect === 'delete' && isGone(crm, recordId)
+  if (isDone && row.unansweredSends < 2) {
     row.unansweredSends++
     return 'again'
   }

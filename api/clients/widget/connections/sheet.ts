@@ -1,7 +1,7 @@
 import {useState} from 'preact/hooks'
 import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
-import {useDoing, useLoad} from '../state/load.ts'
+import {useDoing, useLoad, useRemoved} from '../state/load.ts'
 import {askForConnection} from '../state/pop-up.ts'
 import {client, inOrg, may, me} from '../state/session.ts'
 import {t} from '../text/schedules.ts'
@@ -65,8 +65,9 @@ const CreditFacts = ({id}: {id: string}) => {
 
 const DiscoveryFacts = ({id}: {id: string}) => {
   const loaded = useLoad(signal => readDiscovery(id, signal), [id])
+  const removed = useRemoved()
   const read = useDoing(async () => {
-    await runDiscovery(id)
+    await runDiscovery(id, {signal: removed})
     say(t.modulesAndFieldsAreUpToDate)
     loaded.again()
   })

@@ -9,6 +9,8 @@ export type Module = {
   crmSingular: string | null
   kind: 'default' | 'custom' | 'subform' | null
   creatable: boolean
+  /** Position in the order of the org. Null: not configured. */
+  order: number | null
   /** False: imports into the module are refused. Null: not decided. */
   enabled: boolean | null
   match: {by: string[]; onOne?: 'update' | 'skip' | 'create'; onMany?: 'ask' | 'first' | 'skip'} | null

@@ -16,6 +16,14 @@ export const newFlowId = (flows: readonly Flow[], module: string): string => {
   }
 }
 
+/** Adds a flow before the first flow whose module comes later in the order of the org, or at the end. */
+export const placeFlow = (flows: Flow[], flow: Flow, modules: readonly Module[]): Flow[] => {
+  const orderOf = ({module}: Flow) => modules.find(({apiName}) => apiName === module)?.order ?? null
+  const order = orderOf(flow)
+  const at = order === null ? -1 : flows.findIndex(one => (orderOf(one) ?? 0) > order)
+  return at < 0 ? [...flows, flow] : flows.toSpliced(at, 0, flow)
+}
+
 export const putMapping = (flow: Flow, mapping: Mapping): Flow => {
   const at = flow.fields.findIndex(({field}) => field === mapping.field)
   return {...flow, fields: at < 0 ? [...flow.fields, mapping] : flow.fields.with(at, mapping)}

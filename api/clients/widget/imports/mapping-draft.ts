@@ -1,4 +1,4 @@
-import {useState} from 'preact/hooks'
+import {useRef, useState} from 'preact/hooks'
 import {ApiError} from '../../http.ts'
 import {useKept} from '../state/kept.ts'
 import {client, inOrg} from '../state/session.ts'
@@ -8,8 +8,8 @@ import {type Issue, sayIssue, tidyFlow} from './flows.ts'
 import type {Flow, Imported} from './import.ts'
 import type {LoadedImport} from './known.ts'
 
-/** The edited flows before they are saved. `base`: the saved flows at the start of the edit, as JSON. */
-type StoredDraft = {flows: Flow[]; base: string}
+/** The edited flows before they are saved. `base`: the saved flows at the start of the edit, as JSON. Absent: the flows that are saved now. */
+type StoredDraft = {flows: Flow[]; base?: string}
 export type Draft = {
   flows: Flow[]
   isChanged: boolean
@@ -18,16 +18,21 @@ export type Draft = {
   issues: Issue[]
   set: (flows: Flow[]) => void
   forget: () => void
-  /** Saves the flows. If the API refuses them, shows the reason and returns false. Throws other errors. */
+  /**
+   * Saves the flows. If the API refuses them, shows the reason and returns false. Returns false too if the flows were edited meanwhile. Throws other
+   * errors.
+   */
   save: () => Promise<boolean>
 }
 
 /** Returns the edited flows, which survive a reload until they are saved. An issue from the server stays until its flow or mapping changes. */
 export const useDraft = ({import: found, again}: LoadedImport): Draft => {
   const [kept, setKept, forget] = useKept<StoredDraft | null>(`mapping ${found.id}`, null)
+  const latest = useRef(kept)
+  latest.current = kept
   const [issues, setIssues] = useState<Issue[]>([])
   const saved = JSON.stringify(found.flows)
-  const {flows, base} = kept ?? {flows: found.flows, base: saved}
+  const {flows, base = saved} = kept ?? {flows: found.flows}
   const isChanged = JSON.stringify(flows) !== saved
   const save = async () => {
     const {refused, warnings} = await putFlows(found, flows)
@@ -43,9 +48,11 @@ export const useDraft = ({import: found, again}: LoadedImport): Draft => {
       return false
     }
     await again()
-    forget()
+    const newer = latest.current === kept ? null : latest.current
+    if (newer) setKept({flows: newer.flows})
+    else forget()
     say([t.mappingSaved, ...warnings.map(sayIssue)].join('. '))
-    return true
+    return newer === null
   }
   return {
     flows,

@@ -10,7 +10,7 @@ import {Tabs} from '../ui/tabs.ts'
 import {AddFlow} from './add-flow.ts'
 import type {Module} from './fields.ts'
 import {FlowEditor} from './flow-editor.ts'
-import {issuesAt, linkedModules} from './flows.ts'
+import {issuesAt, linkedModules, placeFlow} from './flows.ts'
 import {ImportFrame} from './frame.ts'
 import type {Flow, Imported, Source} from './import.ts'
 import type {LoadedImport} from './known.ts'
@@ -86,7 +86,7 @@ const Destinations = ({known: {import: found, again}, draft, modules, allFields,
   const latest = useRef(draft)
   latest.current = draft
   const add = (flow: Flow) => {
-    latest.current.set([...latest.current.flows, flow])
+    latest.current.set(placeFlow(latest.current.flows, flow, modules))
     go(address(flow.id), {replace: true})
   }
   const heading = useRef<HTMLDivElement>(null)

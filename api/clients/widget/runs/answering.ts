@@ -27,6 +27,10 @@ export type Answers = Record<string, Choice>
 export const answersOf = (answers: Answers): ({key: string} & Choice)[] =>
   Object.entries(answers).map(([key, choice]) => ({key, ...choice}))
 
+/** Returns the drafts that are still unsaved after `sent` was saved. A choice that changed meanwhile stays. */
+export const withoutSaved = (drafts: Answers, sent: Answers): Answers =>
+  Object.fromEntries(Object.entries(drafts).filter(([key, choice]) => !isSame(sent[key] ?? null, choice)))
+
 /**
  * Returns the answer to show: the unsaved draft, else the person's saved answer, else null. The choices `first` and `ask` come from rules and are
  * ignored.

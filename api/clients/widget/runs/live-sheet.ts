@@ -6,7 +6,7 @@ import {client, inOrg, may} from '../state/session.ts'
 import {t} from '../text/runs.ts'
 import {Button} from '../ui/button.ts'
 import {Confirm} from '../ui/dialog.ts'
-import {at, count, duration, percent} from '../ui/format.ts'
+import {at, count, duration, percent, rate as sayRate} from '../ui/format.ts'
 import {Notice, Problem, say} from '../ui/notice.ts'
 import {Pill} from '../ui/pill.ts'
 import {Progress} from '../ui/progress.ts'
@@ -80,7 +80,7 @@ const sayProgress = (run: Run, {rate}: Live) => {
   const {done, total} = run.progress
   const isWriting = run.state === 'writing' && !run.stop
   const eta = isWriting ? etaOf(run, rate) : null
-  const speed = rate === null || !isWriting ? null : t.rowsPerSecond(rate < 10 ? rate.toFixed(1) : count(rate))
+  const speed = rate === null || !isWriting ? null : t.rowsPerSecond(sayRate(rate))
   return [t.doneOf(count(done), total), percent(done / Math.max(1, total)), speed, eta === null ? null : t.aboutLeft(duration(eta))]
     .filter(Boolean)
     .join(' · ')

@@ -11,7 +11,7 @@ import {t} from '../text/decide.ts'
 import {Button} from '../ui/button.ts'
 import {Notice, Problem, say} from '../ui/notice.ts'
 import {Shown} from '../ui/page.ts'
-import {type Answers, answersOf, type Choice, type Question, type Rule} from './answering.ts'
+import {type Answers, answersOf, type Choice, type Question, type Rule, withoutSaved} from './answering.ts'
 import {chooseRun} from './choose.ts'
 import {openCells} from './edit-question.ts'
 import {RunLine} from './live-sheet.ts'
@@ -45,11 +45,11 @@ const RunQuestions = ({id, run, known: loadedImport, onSaved}: RunQuestionsProps
   const path = inOrg(`/imports/${id}/runs/${run.id}/questions`)
   const cursor = place.value.query.get('cursor') ?? undefined
   const page = useLoad<QuestionPage>(signal => client.get(path, {cursor, limit: 20}, signal), [run.id, cursor])
-  const [drafts, setDrafts, forget] = useKept<Answers>(`answers ${run.id}`, {})
+  const [drafts, setDrafts] = useKept<Answers>(`answers ${run.id}`, {})
   const [hasSaved, setSaved] = useState(false)
   const saving = useDoing(async (rules: Rule[] = []) => {
     await client.post(path, {answers: answersOf(drafts), rules})
-    forget()
+    setDrafts(before => withoutSaved(before, drafts))
     setSaved(true)
     say(t.answersSaved)
     page.again()

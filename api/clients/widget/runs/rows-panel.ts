@@ -39,20 +39,23 @@ export const RowsPanel = ({importId, run, tally}: PanelProps) => {
     [asked, tally.recounts],
   )
   const numbers = page.data?.rows.map(({rowNumber}) => rowNumber).join(',') ?? ''
-  const cells = useLoad<Cells | null>(
+  const from = page.data?.source
+  const cells = useLoad<{from: string | undefined; cells: Cells} | null>(
     async signal =>
       numbers && !run.expiredAt
-        ? client.get(inOrg(`/imports/${importId}/runs/${run.id}/rows/cells`), {source: page.data?.source, rows: numbers}, signal)
+        ? {from, cells: await client.get(inOrg(`/imports/${importId}/runs/${run.id}/rows/cells`), {source: from, rows: numbers}, signal)}
         : null,
-    [run.id, page.data?.source, numbers],
+    [run.id, from, numbers],
   )
+  // Cells of another file stay loaded until the new ones arrive. They have the same row numbers.
+  const shownCells = cells.data?.from === from ? (cells.data?.cells ?? null) : null
   return html`
     <section aria-labelledby="rows">
       <h2 id="rows">${run.dryRun ? t.rowByRow : t.rows}</h2>
       <${Filters} filter=${{...filter, ...(source && {source})}} run=${run} tally=${tally} />
       <${Shown} of=${page}>
         ${(data: RowsPage) => html`
-          <${RowsTable} key=${asked} importId=${importId} run=${run} rows=${data.rows} cells=${cells.data ?? null} source=${data.sources.find(({id}) => id === data.source)!} isNew=${page.isLoading} empty=${sayEmpty(filter, data)} />
+          <${RowsTable} key=${asked} importId=${importId} run=${run} rows=${data.rows} cells=${shownCells} source=${data.sources.find(({id}) => id === data.source)!} isNew=${page.isLoading} empty=${sayEmpty(filter, data)} />
           <${Pager} perPage=${perPage} data=${data} isFirst=${cursor === undefined} isLoading=${page.isLoading} />
         `}
       <//>

@@ -2,7 +2,7 @@ import {useEffect} from 'preact/hooks'
 import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
 import {untilDone} from '../state/jobs.ts'
-import {useDoing, useLoad} from '../state/load.ts'
+import {useDoing, useLoad, useRemoved} from '../state/load.ts'
 import {client, inOrg, may} from '../state/session.ts'
 import {t} from '../text/undo.ts'
 import {Button} from '../ui/button.ts'
@@ -18,9 +18,10 @@ type ForecastProps = {id: string; version: number; preview: string | null; isBus
 export const RunForecast = ({id, version, preview, isBusy}: ForecastProps) => {
   const path = inOrg(`/imports/${id}/forecast`)
   const last = useLoad<Json>(signal => client.get(path, {}, signal), [id, version, preview])
+  const removed = useRemoved()
   const making = useDoing(async () => {
     const {job} = await client.post(path, {})
-    await untilDone(job.id)
+    await untilDone(job.id, {signal: removed})
     last.again()
   })
   const {forecast = null, stale = null} = last.data ?? {}

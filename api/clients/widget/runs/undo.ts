@@ -92,16 +92,8 @@ const sayBinEnd = ({deleted = 0, endedAt}: Run, until: string | null) => {
 const whatUndoDoes = ({undoOf}: Run): string => (undoOf ? t.writesTheValuesOfTheImportAgain : t.restoresTheValuesThatThisRun)
 
 const Preview = ({importId, run, onStarted}: {importId: string; run: string; onStarted: OnStarted}) => {
-  const [problem, setProblem] = useState<unknown>(null)
-  const preview = async () => {
-    setProblem(null)
-    try {
-      onStarted(await startUndo(importId, run, {dryRun: true}))
-    } catch (error) {
-      setProblem(error)
-    }
-  }
-  return html`<${Problem} error=${problem} /><${Button} onClick=${preview}>${t.previewTheUndo}<//>`
+  const preview = useDoing(async () => onStarted(await startUndo(importId, run, {dryRun: true})))
+  return html`<${Problem} error=${preview.error} /><${Button} isBusy=${preview.isBusy} onClick=${() => preview.run()}>${t.previewTheUndo}<//>`
 }
 
 type ResultProps = {run: Run; importId: string; known: LoadedImport; onStarted: OnStarted}

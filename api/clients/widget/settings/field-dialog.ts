@@ -6,7 +6,7 @@ import {Button} from '../ui/button.ts'
 import {Dialog} from '../ui/dialog.ts'
 import {Check, TextArea, TextField} from '../ui/field.ts'
 import {Problem, say} from '../ui/notice.ts'
-import {annotationChange, type ConfiguredField, type ConfiguredModule, linesOf, patchField} from './registry.ts'
+import {annotationChange, type ConfiguredField, type ConfiguredModule, isStale, linesOf, patchField} from './registry.ts'
 
 type FieldDialogProps = {module: ConfiguredModule; version: number; field: ConfiguredField; again: () => void; onClose: () => void}
 
@@ -30,6 +30,10 @@ export const FieldDialog = ({module, version, field, again, onClose}: FieldDialo
     onClose()
     again()
   })
+  const reload = () => {
+    save.clear()
+    again()
+  }
   const actions = html`<${Button} onClick=${onClose}>${t.cancel}<//><${Button} kind="main" isBusy=${save.isBusy} onClick=${() => save.run()}>${t.save}<//>`
   return html`
     <${Dialog} title=${label ?? apiName} onClose=${onClose} actions=${actions}>
@@ -40,7 +44,7 @@ export const FieldDialog = ({module, version, field, again, onClose}: FieldDialo
       <${Check} label=${t.personalData} hint=${t.valuesAreNeverSentToAiUnmasked} checked=${draft.pii} onChange=${(pii: boolean) => set({pii})} />
       <${Check} label=${t.derived} hint=${t.computedFromOtherFieldsSoNoColumn} checked=${draft.derived} onChange=${(derived: boolean) => set({derived})} />
       <${Check} label=${t.hidden} hint=${t.notAvailableInImportsOrSuggestions} checked=${draft.excluded} onChange=${(excluded: boolean) => set({excluded})} />
-      <${Problem} error=${save.error} />
+      <${Problem} error=${save.error} again=${isStale(save.error) ? reload : undefined} />
     <//>
   `
 }

@@ -1,5 +1,4 @@
 import {writeDay} from '../../date-text.ts'
-import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {client, inOrg, may, readMe} from '../state/session.ts'
@@ -11,6 +10,7 @@ import {Notice, Problem, say} from '../ui/notice.ts'
 import {Shown} from '../ui/page.ts'
 import {ZoneField} from '../ui/zone-field.ts'
 import {SettingsFrame} from './frame.ts'
+import {isStale} from './registry.ts'
 
 type Settings = {
   dateFormat: string
@@ -115,8 +115,6 @@ const Formats = ({draft, set}: {draft: FormatSettings; set: (change: Partial<For
   />
   <${ZoneField} value=${draft.timezone} hint=${t.usedForDatesAndTimesInFiles} onChange=${(timezone: string) => set({timezone})} />
 `
-
-const isStale = (error: Json) => error?.code === 'REGISTRY_CONFLICT'
 
 const readJson = (text: string): unknown => {
   try {

@@ -2,7 +2,7 @@ import {useState} from 'preact/hooks'
 import {runDiscovery} from '../connections/discovery.ts'
 import {html} from '../html.ts'
 import type {PageProps} from '../pages.ts'
-import {useDoing, useLoad} from '../state/load.ts'
+import {useDoing, useLoad, useRemoved} from '../state/load.ts'
 import {to} from '../state/place.ts'
 import {client, inOrg, may} from '../state/session.ts'
 import {t} from '../text/settings.ts'
@@ -16,7 +16,7 @@ import {Table} from '../ui/table.ts'
 import {FieldDialog} from './field-dialog.ts'
 import {FieldPicker} from './field-picker.ts'
 import {SettingsFrame} from './frame.ts'
-import {type ConfiguredField, type ConfiguredModule, idempotencyOptions, patchModule} from './registry.ts'
+import {type ConfiguredField, type ConfiguredModule, idempotencyOptions, isStale, patchModule} from './registry.ts'
 
 type ModuleInput = {module: ConfiguredModule; fields: ConfiguredField[]; registryVersion: number}
 type Part = {read: ModuleInput; again: () => void}
@@ -34,7 +34,7 @@ export const Module = ({params}: PageProps) => {
         ${(read: ModuleInput) =>
           read.fields.some(({removed}) => !removed)
             ? html`
-                <${Values} key=${read.registryVersion} read=${read} again=${loaded.again} />
+                <${Values} key=${JSON.stringify(savedValues(read.module))} read=${read} again=${loaded.again} />
                 <${Fields} read=${read} again=${loaded.again} />
               `
             : html`<${NeedsDiscovery} connection=${connection} onRead=${loaded.again} />`}
@@ -44,8 +44,9 @@ export const Module = ({params}: PageProps) => {
 }
 
 const NeedsDiscovery = ({connection, onRead}: {connection: string; onRead: () => void}) => {
+  const removed = useRemoved()
   const read = useDoing(async () => {
-    await runDiscovery(connection)
+    await runDiscovery(connection, {signal: removed})
     onRead()
   })
   const actions = may('admin') && html`<${Button} isBusy=${read.isBusy} onClick=${() => read.run()}>${t.readTheFieldsNow}<//>`
@@ -104,6 +105,10 @@ const Values = ({read: {module, fields, registryVersion}, again}: Part) => {
     say(t.moduleSaved)
     again()
   })
+  const reload = () => {
+    save.clear()
+    again()
+  }
   const submit = (event: Event) => {
     event.preventDefault()
     save.run()
@@ -126,7 +131,7 @@ const Values = ({read: {module, fields, registryVersion}, again}: Part) => {
             <${Select} label=${t.idempotencyField} hint=${idempotencyHint} value=${draft.idempotencyField} options=${idempotencyOptions(fields, module.idempotencyField)} onChange=${(idempotencyField: string) => set({idempotencyField})} />
           </div>
         </div>
-        <${Problem} error=${save.error} again=${again} />
+        <${Problem} error=${save.error} again=${isStale(save.error) ? reload : undefined} />
         ${may('admin') && html`<${SaveActions} of=${form} isBusy=${save.isBusy} />`}
       </fieldset>
     </form>

@@ -47,7 +47,13 @@ export const ChangePlan = ({summary, isWaiting, onChange}: ChangeProps) => {
       <h2 id="plan-change">${isPaying ? t.changePlan : t.chooseAPlan}</h2>
       <${Select} label=${t.billingInterval} value=${interval} options=${intervals} onChange=${setInterval} />
       <ul class="plain">
-        ${offered.map((plan: Json) => html`<${Offer} key=${plan.key} plan=${plan} interval=${interval} isCurrent=${isPaying && plan.key === summary.plan.key} isHere=${isPaying && plan.key === summary.plan.key && interval === summary.interval} isBusy=${begin.isBusy} isWaiting=${isWaiting} choose=${() => begin.run(plan.key)} />`)}
+        ${offered.map((plan: Json) => {
+          const isCurrent = isPaying && plan.key === summary.plan.key
+          const isHere = isCurrent && interval === summary.interval
+          // The org may pay for an earlier version of the plan than the one for sale.
+          const shown = (isHere && summary.subscription.plan) || plan
+          return html`<${Offer} key=${plan.key} plan=${shown} interval=${interval} isCurrent=${isCurrent} isHere=${isHere} isBusy=${begin.isBusy} isWaiting=${isWaiting} choose=${() => begin.run(plan.key)} />`
+        })}
       </ul>
       <${Problem} error=${begin.error} />
       ${summary.pendingChange && !isWaiting && html`<${TakeBack} onChange=${onChange} />`}

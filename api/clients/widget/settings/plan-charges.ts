@@ -14,7 +14,7 @@ import {taxNote} from './plan-prices.ts'
 export const Charges = ({summary, isWaiting, again}: {summary: Json; isWaiting: boolean; again: () => void}) => html`
   <${Packs} packs=${summary.packs.filter(({purchasable}: Json) => purchasable)} purchased=${summary.balance.purchased} isWaiting=${isWaiting} />
   <${Topup} key=${JSON.stringify(summary.autotopup)} summary=${summary} again=${again} />
-  ${summary.overage.available && html`<${Overage} isOn=${summary.overage.enabled} again=${again} />`}
+  ${(summary.overage.available || summary.overage.enabled) && html`<${Overage} isOn=${summary.overage.enabled} again=${again} />`}
 `
 
 type PacksProps = {packs: Json[]; purchased: number; isWaiting: boolean}

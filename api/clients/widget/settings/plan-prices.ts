@@ -20,9 +20,9 @@ export const describeOffer = ({prices, intervals}: {prices: Prices; intervals: s
 
 /** Describes the price and the next payment of a subscription. Says so if the plan costs nothing. Empty in a trial without a subscription. */
 export const describePayment = (summary: Json): string => {
-  const {plan, status, subscription, interval, plans, cancelsAt} = summary
+  const {status, subscription, interval, cancelsAt} = summary
   if (!subscription) return status === 'trialing' ? '' : t.nothingIsChargedForThisPlan
-  const price = priceOf(plans.find(({key}: Json) => key === plan.key)?.prices ?? null, interval)
+  const price = priceOf(subscription.plan?.prices ?? null, interval)
   const end = onDay(subscription.period.end)
   if (subscription.trialEndsAt && Date.parse(subscription.trialEndsAt) > Date.now())
     return sentence(t.paidFrom(onDay(subscription.trialEndsAt)), price)

@@ -63,6 +63,9 @@ export const idempotencyOptions = (fields: ConfiguredField[], chosen: string | n
   ]
 }
 
+/** Whether a write failed because the configuration changed after the page loaded it. */
+export const isStale = (error: Json): boolean => error?.code === 'REGISTRY_CONFLICT'
+
 /** Returns the header that makes a write fail if the configuration has another version, so that concurrent changes are not overwritten. */
 export const ifVersion = (registryVersion: number) => ({'if-match': `"${registryVersion}"`})
 

@@ -23,6 +23,13 @@ export const useLoad = <T>(ask: (signal: AbortSignal) => Promise<T>, inputs: Inp
   return {...state, again}
 }
 
+/** Returns a signal that is aborted when the component is removed. */
+export const useRemoved = (): AbortSignal => {
+  const [removed] = useState(() => new AbortController())
+  useEffect(() => () => removed.abort(), [])
+  return removed.signal
+}
+
 export type Doing<A extends unknown[]> = {run(...given: A): Promise<void>; isBusy: boolean; error: unknown; clear(): void}
 
 /** Wraps an action with a busy and an error state. Calls while the action runs are ignored. */

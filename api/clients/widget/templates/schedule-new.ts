@@ -22,7 +22,7 @@ export const NewSchedule = ({params}: PageProps) => {
   const loaded = useLoad<Ground>(
     async signal => {
       const {template}: Json = await client.get(inOrg(`/templates/${id}`), {}, signal)
-      return {template, connections: await readConnections(template.connectorId, signal)}
+      return {template, connections: template.connectorId === null ? await readConnections(null, signal) : []}
     },
     [id],
   )

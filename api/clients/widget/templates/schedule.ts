@@ -41,7 +41,7 @@ export const SchedulePage = ({params}: PageProps) => {
       return {
         ...schedule,
         templateName: template.name,
-        connections: await readConnections(schedule.connectorId === null ? t.itsOwn : null, signal),
+        connections: schedule.connectorId === null ? [] : await readConnections(schedule.connectorId, signal),
       }
     },
     [address],

@@ -1,37 +1,32 @@
 import type {Json} from '../../http.ts'
-import {describeRunState} from '../../run-state.ts'
 import {html} from '../html.ts'
-import type {Counts} from '../runs/run.ts'
 import type {VerifyMode} from '../runs/verify-choice.ts'
 import {useLoad} from '../state/load.ts'
 import {to} from '../state/place.ts'
 import {client, inOrg, may} from '../state/session.ts'
 import {currentLocale} from '../text/language.ts'
-import {t as runTexts} from '../text/runs.ts'
 import {t} from '../text/schedules.ts'
-import {at, count} from '../ui/format.ts'
+import {at} from '../ui/format.ts'
 import {Shown} from '../ui/page.ts'
-import {Pill, type Tone} from '../ui/pill.ts'
+import {Pill} from '../ui/pill.ts'
 import {Table} from '../ui/table.ts'
 import type {Breach} from './breach-text.ts'
 import {describeCron} from './cron-times.ts'
+import {describeOutcome, type FiringOutcome} from './outcome.ts'
 import type {Template} from './template.ts'
 
 /** The breaches of a held file. `total`: the number of all breaches. `decision`: null until a person decides. */
 export type HeldContract = {breaches: Breach[]; total: number; decision: 'accepted' | 'discarded' | null}
 
-export type Firing = {
+export type Firing = FiringOutcome & {
   id: string
   dueAt: string
   by: string
   missed: number
-  state: string
-  outcome: string | null
   reason: {code: string; message: string} | null
   contract: HeldContract | null
   importId: string | null
   runId: string | null
-  counts: {rowsWritten: number; modules: Counts} | null
 }
 
 export type Schedule = {
@@ -53,19 +48,8 @@ export type Schedule = {
   lastFiring: Firing | null
 }
 
-const tones: Record<string, Tone> = {
-  unchanged: 'neutral',
-  skipped: 'neutral',
-  stopped: 'warning',
-  drifted: 'warning',
-  failed: 'bad',
-}
-
-export const OutcomePill = ({firing: {outcome, state, counts}}: {firing: Firing}) => {
-  const {word, tone} =
-    outcome === 'done' && counts
-      ? describeRunState({state: 'ended', dryRun: false, stop: null, counts: counts.modules, questions: 0}, count, runTexts.states)
-      : {word: t.firingStates[outcome ?? state] ?? outcome ?? state, tone: tones[outcome ?? ''] ?? 'info'}
+export const OutcomePill = ({firing}: {firing: Firing}) => {
+  const {word, tone} = describeOutcome(firing)
   return html`<${Pill} tone=${tone}>${word}<//>`
 }
 

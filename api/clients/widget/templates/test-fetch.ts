@@ -2,7 +2,7 @@ import {useEffect} from 'preact/hooks'
 import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
 import {untilDone} from '../state/jobs.ts'
-import {useDoing, useLoad} from '../state/load.ts'
+import {useDoing, useLoad, useRemoved} from '../state/load.ts'
 import {place, setQuery} from '../state/place.ts'
 import {client, may} from '../state/session.ts'
 import {t} from '../text/schedules.ts'
@@ -27,9 +27,10 @@ type FetchTest = {fetchedAt: string; file: FetchedFile | null; problem: {code: s
 /** Runs a test fetch of the schedule, and shows the fetched file. `?test=1` starts the test when the page opens. */
 export const TestFetch = ({address}: {address: string}) => {
   const loaded = useLoad<FetchTest | null>(async signal => (await client.get<Json>(`${address}/test`, {}, signal)).test, [address])
+  const removed = useRemoved()
   const fetching = useDoing(async () => {
     const {job} = await client.post<Json>(`${address}/test`)
-    await untilDone(job.id)
+    await untilDone(job.id, {signal: removed})
     loaded.again()
   })
   useEffect(() => {

@@ -108,7 +108,6 @@ export const t = translate('schedules', {
   newSchedule: 'New schedule',
   aScheduleFetchesAFileChecksIt: 'A schedule fetches a file, checks it against the template and imports it. It acts with your permissions.',
   onlyBuildersAndAdminsCanCreate: 'Only builders and admins can create schedules. Ask one of them.',
-  itsOwn: 'its own',
   scheduleSaved: 'Schedule saved',
   schedule: 'Schedule',
   settings: 'Settings',

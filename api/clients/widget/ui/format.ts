@@ -23,6 +23,10 @@ export const count = (value: number | null | undefined): string =>
 export const plural = (value: number, one: string, many = `${one}s`): string =>
   `${readFormats().whole.format(value)} ${value === 1 ? one : many}`
 
+/** Formats a rate with one decimal below ten, else as a whole number. */
+export const rate = (value: number): string =>
+  value < 10 ? new Intl.NumberFormat(currentLocale(), {minimumFractionDigits: 1, maximumFractionDigits: 1}).format(value) : count(value)
+
 export const percent = (part: number): string =>
   new Intl.NumberFormat(currentLocale(), {style: 'percent', maximumFractionDigits: 0}).format(part)
 

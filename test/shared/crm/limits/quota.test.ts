@@ -203,6 +203,21 @@ test('the count is not stored at every call, but at once when it was asked for',
   t.is((await rowOf(place))!.remaining, first! - 2)
 })
 
+test('a remaining count that is equal before and after an exhausted quota is stored again', async t => {
+  const {place, connection} = t.context
+  place.standIn.setCredits('example', {used: 40_000})
+  await read(connection)
+  const first = (await rowOf(place))!.remaining!
+  await spend(t.context)
+  place.standIn.setCredits('example', {used: 40_000})
+  await setAhead(place, '61 seconds')
+  const now = performance.now.bind(performance)
+  performance.now = () => now() + 61_000
+  t.teardown(() => void (performance.now = now))
+  await read(connection)
+  t.like(await rowOf(place), {spent: false, remaining: first})
+})
+
 test('the quota of an edition is a minimum, except for the free one; unknown editions have none', t => {
   const licence = (paid_type: string | null, users_license_purchased = 10, more = {}) =>
     licenceIn({paid: paid_type !== null, paid_type, users_license_purchased, ...more})

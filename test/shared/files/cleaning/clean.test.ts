@@ -4,7 +4,7 @@ import {Refusal} from '../../../../shared/errors.ts'
 import {cleaned} from '../../../../shared/files/cleaning/clean.ts'
 import {Cleaning} from '../../../../shared/files/cleaning/cleaning.ts'
 import {openDigestMap} from '../../../../shared/files/digest-map.ts'
-import type {FileRow, Table} from '../../../../shared/files/row.ts'
+import {charactersAtOnce, type FileRow, maxRowCharacters, type Table} from '../../../../shared/files/row.ts'
 
 const tableOf = (columns: string[], rows: string[][], size = 500): Table => ({
   columns,
@@ -39,6 +39,15 @@ test('cells are trimmed, and runs of blanks become one', async t => {
   t.is(await one(' x \u00a0\n y', {step: 'collapseSpaces'}), ' x y')
 })
 
+test('a chunk of long cells is never followed by an empty chunk', async t => {
+  const rows = Array.from({length: charactersAtOnce / maxRowCharacters}, () => ['x'.repeat(maxRowCharacters)])
+  const {rows: chunks} = cleaned(tableOf(['a'], rows), [{step: 'trim'}], {fileCharacters: 100_000_000})
+  t.deepEqual(
+    (await Array.fromAsync(chunks)).map(({length}) => length),
+    [rows.length],
+  )
+})
+
 test('a step applies to its named columns, or to all', async t => {
   const {rows} = await clean(['a', 'b'], [[' x ', ' y ']], [{step: 'trim', columns: ['b']}])
   t.deepEqual(rows, [{rowNumber: 1, cells: [' x ', 'y'], ragged: false, read: [' x ', ' y ']}])
@@ -49,6 +58,11 @@ test('text is replaced literally, and a pattern by its groups', async t => {
   t.is(await one('x.Y x.y xzy', {step: 'replace', find: 'X.y', with: '$1', ignoreCase: true}), '$1 $1 xzy')
   t.is(await one('order 12-ab', {step: 'replace', find: String.raw`(\d+)-(\w+)`, with: '$2/$1', regex: true}), 'order ab/12')
   t.is(await one('+49 (0)30 12', {step: 'replace', find: '[^0-9+]', with: '', regex: true}), '+4903012')
+  for (const [cell, cleanedCell] of [
+    ['', 'none'],
+    ['x', 'x'],
+  ] as const)
+    t.is(await one(cell, {step: 'replace', find: '^(y)?$', with: '$1none', regex: true}), cleanedCell)
 })
 
 test('an impossible step is refused when it is defined', t => {

@@ -4,7 +4,7 @@ import {proposeHeader} from '../../../../shared/files/csv/header-row.ts'
 import {Reader} from '../../../../shared/files/reader.ts'
 import {inPieces} from '../chunks.ts'
 
-const read = async (content: string, options: object = {}, pieceBytes = 65_536) => {
+const read = async (content: string | Buffer, options: object = {}, pieceBytes = 65_536) => {
   const reader = Reader.parse({format: 'csv', ...options})
   if (reader.format !== 'csv') throw new Error('A reader of CSV')
   const {columns, rows, proposeHeader} = await openCsv(inPieces(Buffer.from(content), pieceBytes), reader)
@@ -18,6 +18,7 @@ const found: [what: string, content: string, options: object, skipRows: number][
   ['a title and a blank line', `Sales report 2026\n\n${table}`, {}, 1],
   ['a title with delimiters, as spreadsheet programs save it', `Sales report 2026,,\r\n,,\r\n${table}`, {}, 2],
   ['a title of two lines in quotes', `"Sales\nreport"\n\n${table}`, {}, 2],
+  ['a title of two lines in quotes, with the line ends of Windows', `"Sales\r\nreport"\r\n\r\n${table}`, {}, 2],
   ['several lines, one of two cells', `Sales report\nFrom:,Anna\n\nName,City,Amount,Date\nAnna,Bonn,5,2026-01-01\n`, {}, 2],
   ['two titles, the second of two cells', `Sales report\nFrom:,Anna\n${table}`, {}, 2],
   ['two titles, the second of text in two cells', `Sales report\nRegion,North\n\n${table}`, {}, 2],
@@ -61,4 +62,16 @@ for (const [what, content, options] of none)
 test('a row that repeats a name is no header', t => {
   t.is(proposeHeader([['Title'], ['a', 'a', 'a'], ['1', '2', '3']]), null)
   t.is(proposeHeader([['Title'], ['a', 'b', 'c'], ['1', '2', '3']])?.at, 1)
+})
+
+test('a title and names that are cut have no half character, which Postgres rejects', t => {
+  const long = `${'x'.repeat(99)}😀`
+  const found = proposeHeader([[long], [long, 'b', 'c', 'd'], ['1', '2', '3', '4']])
+  const cut = `${'x'.repeat(99)}\ufffd`
+  t.deepEqual([found?.title, found?.columns[0]], [cut, cut])
+})
+
+test('undecodable bytes of a title are shown as U+FFFD', async t => {
+  const {proposed} = await read(Buffer.from(`Verk\u00e4ufe\n${table}`, 'latin1'), {badBytes: 'replace'})
+  t.is(proposed?.title, 'Verk\ufffdufe')
 })

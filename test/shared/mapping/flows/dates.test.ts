@@ -109,6 +109,8 @@ const tables: [what: string, shape: FieldShape, rules: Rules, cells: [string, un
       ['03/04/2026', refused],
       ['31/01/2026', refused],
       ['2026-03-04', '2026-03-04'],
+      ['0001-01-01', '0001-01-01'],
+      ['0000-01-01', refused],
     ],
   ],
   [
@@ -141,6 +143,8 @@ const tables: [what: string, shape: FieldShape, rules: Rules, cells: [string, un
       ['2026-07-31T10:00:30', '2026-07-31T10:00:30+02:00'],
       ['31.7.2026 9:05', '2026-07-31T09:05:00+02:00'],
       ['2026-07-31T10:00:30Z', '2026-07-31T10:00:30+00:00'],
+      ['2026-07-31T10:00:30+14:00', '2026-07-31T10:00:30+14:00'],
+      ...['+14:30', '-15:00', '+02:60', '+25:99'].map((offset): [string, unknown] => [`2026-07-31T10:00:30${offset}`, refused]),
       ['2026-03-29 02:30', refused],
       ['2026-10-25 02:30', refused],
       ['2026-10-25 03:00', '2026-10-25T03:00:00+01:00'],
@@ -157,7 +161,15 @@ const tables: [what: string, shape: FieldShape, rules: Rules, cells: [string, un
       ['7/4/2026 13:05 PM', refused],
     ],
   ],
-  ['an offset in the format', field('datetime'), {format: 'yyyyMMdd HHmmssXXX'}, [['20260131 101500+0530', '2026-01-31T10:15:00+05:30']]],
+  [
+    'an offset in the format',
+    field('datetime'),
+    {format: 'yyyyMMdd HHmmssXXX'},
+    [
+      ['20260131 101500+0530', '2026-01-31T10:15:00+05:30'],
+      ['20260131 101500+2599', refused],
+    ],
+  ],
   [
     'a day alone, where the format says so',
     field('datetime'),

@@ -161,6 +161,19 @@ for (const [what, [mapping, path, place]] of Object.entries(wrong)) {
   })
 }
 
+test('the time zone of the org is that of fixed times and targets without an offset', t => {
+  const at = {field: 'At', mode: 'static', staticValue: '2026-03-04T10:00:00'}
+  const target = {field: 'At', mode: 'column', source: 'name', values: [{from: 'start', to: '2026-03-04 10:00'}]}
+  const skipped = {field: 'At', mode: 'static', staticValue: '2026-03-29T02:30:00'}
+  const pathsIn = (mapping: object, timezone: string) => {
+    const flow = Flow.parse({id: 'f', sourceId: 's', module: 'Things', fields: [name, mapping]})
+    return findIssues([flow], {...known, settings: {timezone}}).map(({path}) => path.slice(3).join('.'))
+  }
+  t.deepEqual([pathsIn(at, 'UTC'), pathsIn(target, 'UTC')], [['staticValue'], ['values.0.to']], 'the default names no zone')
+  t.deepEqual([pathsIn(at, 'Europe/Berlin'), pathsIn(target, 'Europe/Berlin')], [[], []])
+  t.deepEqual([pathsIn(skipped, 'Europe/Berlin'), pathsIn({...skipped, zone: 'America/New_York'}, 'Europe/Berlin')], [['staticValue'], []])
+})
+
 test('a filter and a guard are checked like expressions, and cannot use value', t => {
   t.deepEqual(issuesOf({fields: [name], filter: 'row.name', guard: '!row["last name"]'}), [])
   const found = issuesOf({fields: [name], filter: 'row.Name', guard: 'value'})

@@ -69,6 +69,12 @@ test('mapped fields outside the layout are warnings, and a run leaves them out',
   t.deepEqual(optionWarnings([flowOf({layout: '31'})], modules), [])
 })
 
+test('a patched field outside the layout is a warning, unless it also goes to records of unknown layout', t => {
+  const warningsOf = (when?: string[]) =>
+    optionWarnings([flowOf({layout: '32', fields: [column('Code'), {...column('City'), patch: {when}}]})], modules).length
+  t.deepEqual([warningsOf(), warningsOf(['created', 'exists'])], [1, 0])
+})
+
 test('tags have at most 25 characters, and each is named once', t => {
   const parse = (tags: string[]) => Flow.safeParse({...flowOf({}), tags}).success
   t.deepEqual([['x'.repeat(25)], ['x'.repeat(26)], ['Fair', 'fair'], [' ']].map(parse), [true, false, false, false])

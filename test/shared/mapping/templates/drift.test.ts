@@ -204,3 +204,12 @@ test('subform rows without the flow of their parents make no valid template', t 
     ['flows.0.subform.parentFlow'],
   )
 })
+
+test('fixed times without an offset are in the time zone of the org', t => {
+  const dated = {...leads, fields: [...leads.fields, field('Seen', {type: 'datetime'})]}
+  const fields = [...template.flows[0]!.fields, mapping('Seen', {mode: 'static', staticValue: '2026-03-04T10:00:00'})]
+  const modules = modulesOf(dated, accounts)
+  const driftIn = (settings: {timezone: string}) =>
+    findDrift({...template, flows: [{...template.flows[0], fields}]}, {...usual, modules, settings}).map(({field}) => field)
+  t.deepEqual([driftIn({timezone: 'UTC'}), driftIn({timezone: 'Europe/Berlin'})], [['Seen'], []])
+})

@@ -32,6 +32,38 @@ test('an empty cell leaves its field unchanged; the clear token clears it, and s
   t.deepEqual(composed(['Bolt', '  ', ''], clearing).payload, {Name: 'Bolt', Code: null, Size: null})
 })
 
+test('a list without values counts as an empty cell, in a cell and as the result of an expression', t => {
+  const channels = field('Channels', {type: 'multiselectpicklist', picklist: [{display: 'Web', actual: 'Web'}]})
+  const flow = compiledFlow([name, channels, field('Tag', {type: 'tag'})])
+  t.deepEqual(composed(['Bolt', 'Web;', ' a ;'], flow).payload, {Name: 'Bolt', Channels: ['Web'], Tag: [{name: 'a'}]})
+  const clearing = {...flow, mappings: flow.mappings.map(mapping => ({...mapping, clears: true}))}
+  for (const blank of [';', ' ;; ', '[]', '[" "]']) {
+    t.deepEqual(composed(['Bolt', blank, blank], flow).payload, {Name: 'Bolt'}, blank)
+    t.deepEqual(composed(['Bolt', blank, blank], clearing).payload, {Name: 'Bolt', Channels: null, Tag: null}, blank)
+  }
+  const made = {...flow, mappings: flow.mappings.map((mapping, at) => (at === 1 ? {...mapping, expression: 'Channels'} : mapping))}
+  t.like(composeRow(made, read(['Bolt', 'Web', '']), {Channels: {value: []}}), {payload: {Name: 'Bolt'}})
+  t.like(composeRow(made, read(['Bolt', 'Web', '']), {Channels: {value: '\\N'}}), {payload: {Name: 'Bolt', Channels: null}})
+})
+
+test('a number or a date to search for is read by the reading of its column', t => {
+  const parent = field('Parent', {type: 'lookup'})
+  const wanted = (type: string, text: string, reading: object) => {
+    const lookup = {no: 1, module: 'Parents', ownModule: null, field: {apiName: 'Key', type}, method: 'equals' as const}
+    const link = {lookup, always: true, onNone: 'leave' as const, onMany: 'ask' as const}
+    const flow = compiledFlow([name, parent])
+    flow.mappings[1] = {...flow.mappings[1]!, link, rules: {reading}}
+    const made = composeRow(flow, read(['Bolt', text]))
+    return isRow(made) ? made.pendingLinks?.[0]?.text : made.code
+  }
+  t.is(wanted('currency', '1.234,50', {decimalMark: 'comma'}), '1234.5')
+  t.is(wanted('integer', '1.234', {decimalMark: 'comma'}), '1234')
+  t.is(wanted('integer', '1.234', {}), 'AMBIGUOUS_VALUE')
+  t.is(wanted('date', '3.4.2026', {dateOrder: 'dmy'}), '2026-04-03')
+  t.is(wanted('integer', 'HQ', {}), 'HQ', 'a text that is no number finds nothing, as the mapping decides')
+  t.is(wanted('text', '1.234', {decimalMark: 'comma'}), '1.234')
+})
+
 test('a row without a match key matches nothing, takes no row lock and has no unique key', t => {
   t.like(composed(['Bolt', '', '1']), {matchKey: null, lockKeys: [], hasUniqueKey: false})
   t.like(composed(['Bolt', '\\N', '1']), {matchKey: null, lockKeys: [], hasUniqueKey: false})

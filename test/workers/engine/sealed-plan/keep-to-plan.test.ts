@@ -1,5 +1,5 @@
 import test from 'ava'
-import {isDue, isSent} from '../../../../workers/engine/sealed-plan/keep-to-plan.ts'
+import {isDue, isSent, keepToPlan} from '../../../../workers/engine/sealed-plan/keep-to-plan.ts'
 
 const step = {kind: 'create'} as NonNullable<Parameters<typeof isDue>[0]['step']>
 const flow = {patchPlan: null} as unknown as Parameters<typeof isSent>[1]
@@ -18,4 +18,13 @@ test('a patch counts as sent from its first attempt, because its record is alway
   const decided = {decided: {kind: 'update' as const, target: '1'}}
   t.false(isSent({...decided, attempt: 0}, patches))
   t.true(isSent({...decided, attempt: 1}, patches))
+})
+
+test('a row without a step creates nothing, and keeps an update or a delete until its record is compared', t => {
+  t.like(keepToPlan({step: null}, {do: 'create'}), {do: 'skip', code: 'PLAN_STALE'})
+  for (const planned of [
+    {do: 'update', target: '1'},
+    {do: 'delete', target: '1'},
+  ] as const)
+    t.is(keepToPlan({step: null}, planned), planned)
 })

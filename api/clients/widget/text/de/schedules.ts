@@ -111,7 +111,6 @@ export const schedules: typeof t = {
   aScheduleFetchesAFileChecksIt:
     'Ein Zeitplan ruft eine Datei ab, prüft sie gegen die Vorlage und importiert sie. Er handelt mit Ihren Rechten.',
   onlyBuildersAndAdminsCanCreate: 'Nur Gestalter und Admins können Zeitpläne anlegen. Bitten Sie jemanden davon.',
-  itsOwn: 'die eigene',
   scheduleSaved: 'Zeitplan gespeichert',
   schedule: 'Zeitplan',
   settings: 'Einstellungen',
