@@ -22,7 +22,7 @@ import type {Corrections} from './find-corrections.ts'
 type CorrectionDeps = SourceDeps & {hot: Hot}
 type CorrectInput = {org: string; importId: string; runId: string; source: string | undefined; charset: string | undefined; body: Readable}
 
-export type CorrectedSource = Pick<Corrections, 'rows' | 'matchedBy'> & {run: string; source: string; cells: number}
+export type CorrectedSource = Pick<Corrections, 'rows' | 'kept' | 'matchedBy'> & {run: string; source: string; cells: number}
 
 /**
  * Matches the rows of a corrected file to the rows of an ended run. Stores the changed cells as edited cells of the run's file. A retry
@@ -49,7 +49,8 @@ export const correctRun = async (deps: CorrectionDeps, {body, charset, ...input}
   }).catch(error => explainLift(deps, org, error))
   await deps.storage.remove(key)
   if (found.cells.length > 0) await editSource(deps, {org, importId, sourceId: source.id}, {cells: found.cells})
-  return {run: run.id, source: source.id, rows: found.rows, cells: found.cells.length, matchedBy: found.matchedBy}
+  const {rows, cells, kept, matchedBy} = found
+  return {run: run.id, source: source.id, rows, cells: cells.length, kept, matchedBy}
 }
 
 /** Returns the encoding of the run's file, which a corrected file has too if its bytes show no other. Undefined for a workbook. */

@@ -21,10 +21,10 @@ export type CorrectionsInput = {
 }
 
 /**
- * `cells`: the cells to edit, with the names that columns have after cleaning; the value null removes an edit. `rows`: the number of rows with at
- * least one of these cells.
+ * `cells`: the cells to edit, with the names that columns have after cleaning. `rows`: the number of rows with at least one of these cells. `kept`:
+ * the number of cells that keep an earlier edit, although the corrected file has the value of the run's file.
  */
-export type Corrections = {cells: CellChange[]; rows: number; matchedBy: 'row' | 'order' | 'key'}
+export type Corrections = {cells: CellChange[]; rows: number; kept: number; matchedBy: 'row' | 'order' | 'key'}
 
 /** Refuses a corrected file that changes a settled row. A retry would not write the change, and the corrected file was probably sorted or cut. */
 export const findCorrections = async (deps: FileDeps, input: CorrectionsInput): Promise<Corrections> => {
@@ -41,22 +41,26 @@ const compare = async (deps: FileDeps, {source, corrected, settled, keys}: Corre
   const {columns, rows} = await openFile(deps, {...source, cleaning: [], readings}, {bad: openBadBytes()})
   const edits = editsOf(cleaning)
   const changed: {before: FileRow; after: FileRow}[] = []
+  let kept = 0
   try {
     const found = await openCorrectedRows(deps, corrected, {id: source.id, columns, keys, rows: source.rows, readings})
     const isSettled = openSettled(settled)
+    // The rows have the run's cells in the columns that the corrected file lacks.
+    const corrects = columns.map(column => (found.hasColumn(column) ? column : null))
     for await (const chunk of rows) {
       for (const row of chunk) {
         const cells = found.take(row)
         if (!cells) continue
         const isOver = isSettled(row.rowNumber)
-        if (isSame(row, cells, {columns, edits, isOver})) continue
+        if (!isOver) kept += countKept(row, cells, {columns: corrects, edits})
+        if (isSame(row, cells, {columns, edits})) continue
         assertCorrectable(row, isOver)
         changed.push({before: row, after: {...row, cells}})
       }
     }
     found.assertAllTaken()
-    const cells = await editedCells(deps, {columns, changed, edits, cleaning, hasColumn: found.hasColumn})
-    return {cells, rows: new Set(cells.map(({row}) => row)).size, matchedBy: found.matchedBy}
+    const cells = await editedCells(deps, {columns, changed, edits, cleaning})
+    return {cells, rows: new Set(cells.map(({row}) => row)).size, kept, matchedBy: found.matchedBy}
   } finally {
     await rows.return()
   }
@@ -89,32 +93,25 @@ const editsOf = (cleaning: Cleaning): Edits =>
     cleaning.flatMap(step => (step.step === 'editCells' ? step.cells.map(({row, column, value}) => [addressOf(row, column), value]) : [])),
   )
 
-type Compared = {columns: string[]; edits: Edits; isOver: boolean}
+type Compared<C> = {columns: C[]; edits: Edits}
+
+/** Whether each cell equals the cell of the run's file, or the value to which the cell was edited before. */
+const isSame = ({rowNumber, cells}: FileRow, corrected: string[], {columns, edits}: Compared<string>) =>
+  corrected.every((cell, at) => cell === cells[at] || cell === edits.get(addressOf(rowNumber, columns[at]!)))
+
+const countKept = ({rowNumber, cells}: FileRow, corrected: string[], {columns, edits}: Compared<string | null>) =>
+  columns.filter((column, at) => {
+    const edit = column === null ? undefined : edits.get(addressOf(rowNumber, column))
+    return edit !== undefined && corrected[at] === cells[at] && corrected[at] !== edit
+  }).length
+
+type ChangedRows = {columns: string[]; changed: {before: FileRow; after: FileRow}[]; edits: Edits; cleaning: Cleaning}
 
 /**
- * Whether each cell equals the value to which it was edited before, or the cell of the run's file. An edited cell with the value of the run's
- * file is only the same in a settled row, whose edit cannot be taken back.
+ * Returns the corrected cells that must be edited: those whose value differs from the run's file and from an earlier edit of the cell. Values
+ * are compared after the steps that change single cells, because edits apply after these steps.
  */
-const isSame = ({rowNumber, cells}: FileRow, corrected: string[], {columns, edits, isOver}: Compared) =>
-  corrected.every((cell, at) => {
-    const edit = edits.get(addressOf(rowNumber, columns[at]!))
-    return cell === edit || (cell === cells[at] && (edit === undefined || isOver))
-  })
-
-type ChangedRows = {
-  columns: string[]
-  changed: {before: FileRow; after: FileRow}[]
-  edits: Edits
-  cleaning: Cleaning
-  hasColumn(name: string): boolean
-}
-
-/**
- * Returns the changes of edited cells. A value that differs from the run's file and from an earlier edit becomes an edit. A value of the run's
- * file removes an earlier edit of the cell, and with it the edits of the cells that were split from it. Columns that the corrected file lacks
- * keep their edits. Values are compared after the steps that change single cells, because edits apply after these steps.
- */
-const editedCells = async (deps: FileDeps, {columns, changed, edits, cleaning, hasColumn}: ChangedRows): Promise<CellChange[]> => {
+const editedCells = async (deps: FileDeps, {columns, changed, edits, cleaning}: ChangedRows): Promise<CellChange[]> => {
   const steps = cleaning.filter(changesOneCell)
   const clean = async (rows: FileRow[]) => {
     const table: Table = {columns, rows: once(rows)}
@@ -123,31 +120,17 @@ const editedCells = async (deps: FileDeps, {columns, changed, edits, cleaning, h
   }
   const before = await clean(changed.map(({before}) => before))
   const after = await clean(changed.map(({after}) => after))
-  const isTakenBack = ({rowNumber, cells}: FileRow, at: number, column: string) => {
-    const root = rootOf(steps, column)
-    const place = after.columns.indexOf(root)
-    return hasColumn(root) && edits.has(addressOf(rowNumber, root)) && cells[place] === before.rows[at]!.cells[place]
-  }
-  return after.rows.flatMap((row, at) =>
-    after.columns.flatMap((column, place): CellChange[] => {
-      const {rowNumber, cells} = row
+  return after.rows.flatMap(({rowNumber, cells}, at) =>
+    after.columns.flatMap((column, place) => {
       const value = cells[place] ?? ''
-      const edit = edits.get(addressOf(rowNumber, column))
-      if (value === edit) return []
-      if (value !== before.rows[at]!.cells[place]) return [{row: rowNumber, column, value}]
-      return edit !== undefined && isTakenBack(row, at, column) ? [{row: rowNumber, column, value: null}] : []
+      const isUnchanged = value === before.rows[at]!.cells[place] || value === edits.get(addressOf(rowNumber, column))
+      return isUnchanged ? [] : [{row: rowNumber, column, value}]
     }),
   )
 }
 
 async function* once(rows: FileRow[]): Table['rows'] {
   if (rows.length > 0) yield rows
-}
-
-/** Returns the column of the file from which a column was split. A column that was not split is its own root. */
-const rootOf = (steps: Cleaning, column: string): string => {
-  const made = steps.find(step => step.step === 'split' && step.into.includes(column))
-  return made?.step === 'split' ? rootOf(steps, made.column) : column
 }
 
 const changesOneCell = ({step}: CleaningStep) => ['trim', 'collapseSpaces', 'replace', 'split'].includes(step)

@@ -19,7 +19,7 @@ import {leftOf, sumCounts} from './tally.ts'
 import type {Source} from './use-tally.ts'
 
 type FixProps = {importId: string; run: Run; source: Source | undefined; known: LoadedImport}
-type Corrected = {rows: number; cells: number; matchedBy: 'row' | 'order' | 'key'}
+type Corrected = {rows: number; cells: number; kept: number; matchedBy: 'row' | 'order' | 'key'}
 
 /** Offers to upload corrections of failed and refused rows, and to retry the run. A retry does not write a written row again. */
 export const FixRows = ({importId, run, source, known}: FixProps) => {
@@ -74,10 +74,12 @@ const Upload = ({importId, run, source, rows}: Pick<FixProps, 'importId' | 'run'
 
 const matchedWords = {row: t.rowNumber, order: t.theirOrderInTheFile, key: t.theColumnsThatMatchRecords}
 
-const CorrectedNotice = ({corrected: {rows, cells, matchedBy}}: {corrected: Corrected}) =>
-  cells === 0
-    ? html`<${Notice} title=${t.theFileHasNoChanges}>${t.correctItsCellsSaveItAndUpload}<//>`
-    : html`<${Notice} kind="good" title=${t.rowsCorrected(rows)}>${t.cellsChangedTheRowsWereFoundBy(cells, matchedWords[matchedBy])}<//>`
+const CorrectedNotice = ({corrected: {rows, cells, kept, matchedBy}}: {corrected: Corrected}) => {
+  const keeps = kept > 0 && html` ${t.cellsKeepAnEarlierCorrection(kept)}`
+  return cells === 0
+    ? html`<${Notice} title=${t.theFileHasNoChanges}>${t.correctItsCellsSaveItAndUpload}${keeps}<//>`
+    : html`<${Notice} kind="good" title=${t.rowsCorrected(rows)}>${t.cellsChangedTheRowsWereFoundBy(cells, matchedWords[matchedBy])}${keeps}<//>`
+}
 
 const UploadProblem = ({error}: {error: unknown}) =>
   error instanceof ApiError && error.code === 'SNAPSHOT_CHANGED'
