@@ -69,7 +69,8 @@ const CsvReader = z
     encoding: csv.encoding.default('utf-8'),
     // The key is absent unless a user accepts bad bytes, because older builds cannot read a reader with this key.
     badBytes: csv.badBytes.optional(),
-    // The key is absent unless a user sets it or the file looks like failed.csv, because older builds do not know the key.
+    // The key is absent unless a user sets it or the cells have the apostrophes that failed.csv puts before texts like formulas. Older builds cannot
+    // read a reader with this key.
     apostrophes: csv.apostrophes.optional(),
     // The key is absent unless a user sets it or the file has the columns of reasons, because older builds do not know the key.
     reasons: csv.reasons.optional(),
@@ -90,7 +91,8 @@ export type CsvReader = z.infer<typeof CsvReader>
 
 const XlsxReader = z.strictObject({
   format: xlsx.format,
-  // The key is absent unless a user sets it or cells have apostrophes of failed.csv, because older builds do not know the key.
+  // The key is absent unless a user sets it or the cells have the apostrophes that failed.csv puts before texts like formulas. Older builds cannot
+  // read a reader with this key.
   apostrophes: xlsx.apostrophes.optional(),
   sheet: xlsx.sheet,
   headerRow: xlsx.headerRow.default(true),

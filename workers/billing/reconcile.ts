@@ -14,9 +14,10 @@ import {openSubscriptionReading} from './subscription-reading.ts'
 const orgsPerRound = 20
 const eventsPerRound = 100
 /**
- * The delays until an event is enqueued again. `pickupSeconds`: before the first attempt, because the worker that took the job may have died.
- * `patienceSeconds`: after an attempt. Beyond `usualAttempts`, this delay doubles with each failure up to six hours, for about a week. Only the
- * billing lock delays a deferred event, or an org's event whose worker died during the attempt.
+ * The delays until a waiting event is enqueued again. `pickupSeconds`: before the first attempt, because the job may be lost. `patienceSeconds`:
+ * after an attempt. After `usualAttempts` attempts, each failure doubles this delay, up to `mostSeconds`. After `mostAttempts` attempts, in about a
+ * week, the event is not enqueued again. A deferred event has no such delay, and waits only until the org's billing lock is free. The same holds for
+ * an org's event whose worker died during the attempt.
  */
 const patience = {pickupSeconds: 15, patienceSeconds: 300, usualAttempts, mostAttempts: 40, mostSeconds: 6 * 3600, limit: eventsPerRound}
 

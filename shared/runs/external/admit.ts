@@ -41,8 +41,8 @@ export type Admission = {
   /** Units that are not sent, with the reason. `recordId`: the record that the row already has. */
   decided: {at: number; why: 'parent' | 'sending' | 'has_record' | 'stopped'; recordId?: string}[]
   /**
-   * Rows of `decided` units that got their record in an earlier run of the chain. This run has sent none of them, and has not logged them as
-   * inherited yet.
+   * Rows of units that are not sent, whose record an earlier run of the chain created or claimed. This run has neither sent these rows nor logged
+   * them as inherited.
    */
   inherited: InheritedUnitRow[]
   /** Units beyond the row limit. Rows in flight may still be released, which makes room for these units. */

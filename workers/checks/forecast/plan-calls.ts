@@ -71,7 +71,9 @@ export const planCalls = (flows: PlannedFlow[], facts: RunFacts): CallPlan => {
  */
 export const CONTROLS = 'control'
 
-/** The calls that find a control, and the most calls that find none. Without a control, no query is repeated. */
+/**
+ * Numbers of calls of a search that finds a control, and of one that finds none. After the latter, a run accepts empty answers and repeats no query.
+ */
 const [callsOfControl, callsWithoutControl] = [2, 1 + mostEmptyResults] as const
 
 /**
