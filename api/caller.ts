@@ -1,6 +1,6 @@
-import {hashSecret, isWellFormed, looksLikeSecret} from '../shared/accounts/api-token.ts'
 import {lowerOf, type Role} from '../shared/accounts/roles.ts'
 import {readSignedId} from '../shared/accounts/signed.ts'
+import {hashSecret, isWellFormed, looksLikeSecret} from '../shared/accounts/token-secret.ts'
 import {EMBED} from '../shared/embed/embed-tokens.ts'
 import {Refusal} from '../shared/errors.ts'
 import {

@@ -62,7 +62,7 @@ import staffOrgs from './routes/staff-orgs.ts'
 import staffPeople from './routes/staff-people.ts'
 import staffPlans from './routes/staff-plans.ts'
 import rows from './routes/subform-rows.ts'
-import templateApproval from './routes/template-approval.ts'
+import templateApprovals from './routes/template-approvals.ts'
 import templates from './routes/templates.ts'
 import scheduleTests from './routes/test-fetches.ts'
 import tokens from './routes/tokens.ts'
@@ -100,7 +100,7 @@ export const routes: Route[] = [
   ...rows,
   ...takes,
   ...templates,
-  ...templateApproval,
+  ...templateApprovals,
   ...dataContracts,
   ...discovery,
   ...doctor,

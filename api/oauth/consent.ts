@@ -1,6 +1,6 @@
-import {mintSecret} from '../../shared/accounts/api-token.ts'
 import {hashOf} from '../../shared/accounts/sign-in.ts'
 import {readSignedId} from '../../shared/accounts/signed.ts'
+import {mintSecret} from '../../shared/accounts/token-secret.ts'
 import type {Config} from '../../shared/config.ts'
 import {Refusal} from '../../shared/errors.ts'
 import type {Pool} from '../../sql/database.ts'

@@ -1,6 +1,6 @@
 import {createHash, createHmac, timingSafeEqual} from 'node:crypto'
-import {hashSecret, mintSecret} from '../../shared/accounts/api-token.ts'
 import {followCrmUser} from '../../shared/accounts/follow.ts'
+import {hashSecret, mintSecret} from '../../shared/accounts/token-secret.ts'
 import type {Config} from '../../shared/config.ts'
 import type {Crm} from '../../shared/crm/crm.ts'
 import {newId} from '../../shared/ids.ts'

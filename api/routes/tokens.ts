@@ -1,5 +1,5 @@
 import {z} from 'zod'
-import {createToken, endToken} from '../../shared/accounts/token.ts'
+import {createToken, endToken} from '../../shared/accounts/tokens.ts'
 import {Instant} from '../../shared/schema/instant.ts'
 import {oneLine} from '../../shared/schema/name.ts'
 import {listTokens} from '../../sql/tokens.ts'

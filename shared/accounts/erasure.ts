@@ -15,7 +15,7 @@ import {enqueue, type Queue} from '../queue.ts'
 import {normaliseAddress} from './address.ts'
 import {recordRole} from './member.ts'
 import {recordStaffAction} from './staff-action.ts'
-import {endTokensOf} from './token.ts'
+import {endTokensOf} from './tokens.ts'
 
 /**
  * Closes an org for good and enqueues its erasure. Returns the id of the job: the new one, or that of an erasure already in progress. Null if

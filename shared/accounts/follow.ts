@@ -8,7 +8,7 @@ import type {Crm} from '../crm/crm.ts'
 import type {Log} from '../telemetry/log.ts'
 import {giveRole} from './membership.ts'
 import type {Role} from './roles.ts'
-import {endTokensOf} from './token.ts'
+import {endTokensOf} from './tokens.ts'
 
 type FollowDeps = {db: Pool; crm: Crm; log: Log}
 type FollowInput = {org: string; person: string; signal: AbortSignal}

@@ -5,7 +5,7 @@ import {countActiveTokens} from '../../sql/tokens.ts'
 import {type Author, recordChanges} from '../configuration/change.ts'
 import {Refusal} from '../errors.ts'
 import {isAtLeast, lowerOf, type Role} from './roles.ts'
-import {endTokensOf} from './token.ts'
+import {endTokensOf} from './tokens.ts'
 
 /** The author of a membership change, with the role of the request. A staff view of the org needs no membership. */
 export type Actor = Author & {person: string; role: Role}

@@ -11,7 +11,7 @@ import type {Identity} from './identity-provider.ts'
 import {assertOwned, recordRole} from './member.ts'
 import type {Role} from './roles.ts'
 import {isStaffNow} from './staff.ts'
-import {endTokensOf} from './token.ts'
+import {endTokensOf} from './tokens.ts'
 
 /**
  * The result of a sign-in. `isGuest`: the membership does not come from the CRM org of the sign-in. The person is a member by invitation or has

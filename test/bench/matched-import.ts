@@ -1,5 +1,5 @@
 import {setTimeout as sleep} from 'node:timers/promises'
-import {exportMarginMs} from '../../workers/engine/match-snapshot/snapshot-matches.ts'
+import {exportMarginMs} from '../../workers/engine/match-snapshot/match-snapshot.ts'
 import {assertUnchanged, prepareImport, type StartOptions, startRun} from './bench-import.ts'
 import {type Deployment, startDeployment} from './deployment.ts'
 import {fetchFresh} from './fetch-fresh.ts'

@@ -2,10 +2,10 @@ import {randomBytes} from 'node:crypto'
 import test from 'ava'
 import {SignJWT} from 'jose'
 import {normaliseAddress} from '../../shared/accounts/address.ts'
-import {hashSecret, isWellFormed, looksLikeSecret, mintSecret} from '../../shared/accounts/api-token.ts'
 import {findReturnOrigin, listOrigins} from '../../shared/accounts/origins.ts'
 import {isAtLeast, lowerOf, ROLES} from '../../shared/accounts/roles.ts'
 import {readSignedId, signId} from '../../shared/accounts/signed.ts'
+import {hashSecret, isWellFormed, looksLikeSecret, mintSecret} from '../../shared/accounts/token-secret.ts'
 import {findAccounts, findHosts, isApiDomain, listHosts} from '../../shared/crm/hosts.ts'
 
 const expiresAt = new Date(Date.now() + 3_600_000).toISOString()

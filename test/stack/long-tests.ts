@@ -60,7 +60,7 @@ const PATTERNS = [
   'test/workers/{import-unchanged,import-unchanged-files,import-unchanged-known,import-value-maps,import-wide,import-wire}.test.ts',
   'test/workers/{crm-quota,import-lookup-numbers,subform-rows,webhooks}.test.ts',
   'test/workers/{invitation-mail,match-snapshot,match-snapshot-owners,notices,notices-chat,plan-approval}.test.ts',
-  'test/workers/{retention,retention-night,retention-races,schedules,template-approval,data-contracts}.test.ts',
+  'test/workers/{retention,retention-night,retention-races,schedules,template-approvals,data-contracts}.test.ts',
   'test/workers/{schedules-deletes,schedules-edits,schedules-encodings,schedules-files,schedules-kept-imports}.test.ts',
   'test/workers/{subform-rows-limit,subform-rows-packs,subform-rows-refused,subform-rows-unanswered}.test.ts',
   'test/workers/{schedules-verify,sealed-plan-links,sealed-plans,share-changes,template-rechecks}.test.ts',

@@ -1,6 +1,6 @@
 import {globSync, readFileSync} from 'node:fs'
 import test from 'ava'
-import {mintSecret} from '../../../shared/accounts/api-token.ts'
+import {mintSecret} from '../../../shared/accounts/token-secret.ts'
 import {type Author, type Change, recordChanges} from '../../../shared/configuration/change.ts'
 import {PAGES} from '../../../shared/configuration/pages.ts'
 import {newId} from '../../../shared/ids.ts'

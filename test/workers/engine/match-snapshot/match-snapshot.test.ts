@@ -7,7 +7,7 @@ import {openStorage} from '../../../../shared/storage/storage.ts'
 import {openLog} from '../../../../shared/telemetry/log.ts'
 import {sql} from '../../../../sql/database.ts'
 import type {Context} from '../../../../workers/engine/context.ts'
-import {openSnapshotMatches} from '../../../../workers/engine/match-snapshot/snapshot-matches.ts'
+import {openSnapshotMatches} from '../../../../workers/engine/match-snapshot/match-snapshot.ts'
 import {type CrmPlace, place} from '../../../shared/crm/crm-fixture.ts'
 import {beginRun} from '../../../support/running.ts'
 import {compiledFlow, field, row} from '../fixtures.ts'
@@ -20,7 +20,7 @@ test.before(async t => {
   here.standIn.setSwitches({bulkSeconds: 0, bulkRowMs: 0})
   here.standIn.create('example', 'Accounts', [{Account_Name: 'Company', Account_Number: 'S-1'}])
   connector = await here.connect()
-  directory = await mkdtemp(join(tmpdir(), 'snapshot-matches-'))
+  directory = await mkdtemp(join(tmpdir(), 'match-snapshot-'))
 })
 test.after.always(() => rm(directory, {recursive: true, force: true}))
 test.beforeEach(() => here.standIn.clearJournal())

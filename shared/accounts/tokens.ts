@@ -5,8 +5,8 @@ import {insertToken, readToken, revokeToken, revokeTokensOf, type TokenRow} from
 import {type Author, recordChanges} from '../configuration/change.ts'
 import {Refusal} from '../errors.ts'
 import {newId} from '../ids.ts'
-import {mintSecret} from './api-token.ts'
 import {isAtLeast} from './roles.ts'
+import {mintSecret} from './token-secret.ts'
 
 type NewToken = {name: string; expiresAt: string | null}
 
