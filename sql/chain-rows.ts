@@ -109,6 +109,23 @@ export const listWriters = (db: Db, {chain, run, module, records}: {chain: numbe
     select record_id, row_key from chain_rows
     where chain_no = ${chain} and module_no = ${module} and record_id = any(${sql.array(records, 'text')}) and how = 3 and run_no <> ${run}`)
 
+/** Lists the rows of this run that created, claimed, updated or patched any of `records`, each with its record. */
+export const listRunWriters = (
+  db: Db,
+  {chain, run, modules, records}: {chain: number; run: number; modules: number[]; records: string[]},
+) => {
+  const any = sql.fragment`module_no = any(${sql.array(modules, 'int2')}) and record_id = any(${sql.array(records, 'text')})`
+  // One branch for each partial index.
+  return db.any(sql.type(z.object({recordId: z.string(), key: z.string()}))`
+    with written as (
+      select record_id, row_key, run_no from chain_rows where chain_no = ${chain} and ${any} and how in (1, 2)
+      union all
+      select record_id, row_key, run_no from chain_rows where chain_no = ${chain} and ${any} and how in (3, 4) and (how = 3 or patched)
+      union all
+      select record_id, row_key, run_no from chain_rows where chain_no = ${chain} and ${any} and how = 5 and patched)
+    select record_id as "recordId", row_key as key from written where run_no = ${run}`)
+}
+
 export const listHows = (db: Db, {chain, module, records}: {chain: number; module: number; records: string[]}) =>
   db.any(sql.type(z.object({recordId: z.string(), how: z.number()}))`
     select record_id as "recordId", min(how) as how from chain_rows

@@ -18,14 +18,16 @@ export type UnsettledRow = z.infer<typeof UnsettledRow>
 
 const columns = sql.fragment`run_no as run, row_number as number, kind, target, witness as "hasUniqueKey", digest, last_attempt as attempt, ended, creates`
 
+type OfFlow = {chain: number; flow: number; module: number}
+
 /**
  * Lists the unsettled entries of one flow of a chain, in row order. These are rows whose last send was not answered, or whose refusal requires
- * another step. `after`: a row number. `run` in the result: the run that stored the entry.
+ * another step. `module`: a retry may give the flow another module. `after`: a row number. `run` in the result: the run that stored the entry.
  */
-export const listUnsettled = (db: Db, {chain, flow, after, limit}: {chain: number; flow: number; after: number; limit: number}) =>
+export const listUnsettled = (db: Db, {chain, flow, module, after, limit}: OfFlow & {after: number; limit: number}) =>
   db.any(sql.type(UnsettledRow)`
     select ${columns} from unsettled
-    where chain_no = ${chain} and flow_no = ${flow} and row_number > ${after} order by row_number limit ${limit}`)
+    where chain_no = ${chain} and flow_no = ${flow} and module_no = ${module} and row_number > ${after} order by row_number limit ${limit}`)
 
 const LostCreate = z.object({
   key: z.string(),
@@ -50,10 +52,10 @@ export const listLostCreates = (db: Db, {chain, module, digests}: {chain: number
     where chain_no = ${chain} and module_no = ${module} and digest = any(${sql.array([...digests], 'bytea')}) and kind = 0 and not witness
     order by row_number, row_key`)
 
-export const findUnsettled = (db: Db, {chain, flow, numbers}: {chain: number; flow: number; numbers: number[]}) =>
+export const findUnsettled = (db: Db, {chain, flow, module, numbers}: OfFlow & {numbers: number[]}) =>
   db.any(sql.type(UnsettledRow)`
     select ${columns} from unsettled
-    where chain_no = ${chain} and flow_no = ${flow} and row_number = any(${sql.array(numbers, 'int8')})`)
+    where chain_no = ${chain} and flow_no = ${flow} and module_no = ${module} and row_number = any(${sql.array(numbers, 'int8')})`)
 
 type Rows = {run: number; chain: number; module: number; keys: readonly string[]}
 

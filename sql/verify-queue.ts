@@ -86,9 +86,10 @@ export const deleteQueued = async (db: Db, {run, limit}: {run: number; limit: nu
   return rowCount
 }
 
-/** Adds the unverified rows of an ended run to its counts. Call it once, before the entries are deleted. */
+/** Marks the unverified entries of an ended run as verified and adds their rows to its counts. A repeated call adds nothing. */
 export const addUnreadToCounts = (db: Db, run: number) =>
   db.query(sql.type(Empty)`
+    with marked as (update verify_queue set verified = true where run_no = ${run} and not verified returning rows)
     update run_heads set verified = add_counts(verified, array[0, 0, 0, 0, 0, left_over.rows]::bigint[])
-    from (select coalesce(sum(rows), 0) as rows from verify_queue where run_no = ${run} and not verified) as left_over
+    from (select coalesce(sum(rows), 0) as rows from marked) as left_over
     where run_no = ${run} and left_over.rows > 0`)

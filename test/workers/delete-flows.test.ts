@@ -1,5 +1,5 @@
 import test from 'ava'
-import {accounts, type Org, ok, openOrg, prepareImport, readLog, untilEnded} from '../support/importing.ts'
+import {accounts, type Org, ok, openOrg, prepareImport, readLog, untilEnded, untilRun} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
 
@@ -239,6 +239,28 @@ test.serial('a retry deletes what the first run could not, after its own dry run
   t.deepEqual(numbersOf('R-'), ['R-1'], 'a new record of a row that was deleted is left alone')
   t.like(await undo(path, retry.id), {undo: {restored: 1, deleted: 0}})
   t.like(await undo(path, run.id), {undo: {restored: 1}})
+})
+
+test.serial('a retry whose flow now writes plans the row of an unanswered delete anew', async t => {
+  create('A-1')
+  const [record] = list('A-1')
+  here.crm.faults.add({match: {method: 'DELETE', path: '/crm/v8/Accounts'}, times: 100, action: 'dropBefore'})
+  const {path} = await prepareImport(org, {csv: rowsOf('A-1'), flow: deletion})
+  await start(path, {dryRun: true})
+  const {run: first} = await ok(org.call('POST', `${path}/runs`, {confirmDeletes: 1}), 202)
+  await untilRun(org.call, `${path}/runs/${first.id}`, ({counts}) => counts.Accounts.unanswered === 1)
+  await ok(org.call('POST', `${path}/runs/${first.id}/cancel`), 200)
+  t.like(await untilEnded(org.call, `${path}/runs/${first.id}`), {counts: {Accounts: {unanswered: 1}}})
+  here.crm.faults.clear()
+  const {import: made} = await ok(org.call('GET', path), 200)
+  const {action: _, fields, ...flow} = made.flows[0]
+  await ok(org.call('PUT', `${path}/flows`, [{...flow, fields: [...fields, {field: 'Account_Name', mode: 'column', source: 'note'}]}]), 200)
+  const {run} = await start(path, {retryOf: first.id})
+  t.like(run, {stop: null, counts: {Accounts: {updated: 1, created: 0, refused: 0, unanswered: 0}}})
+  t.deepEqual(
+    list('A-1').map(({id, Account_Name: name}) => [id, name]),
+    [[record!.id, 'x']],
+  )
 })
 
 test.serial('flows that delete are refused with what they must not have', async t => {

@@ -71,3 +71,28 @@ test.serial('killed workers and lost answers neither duplicate nor lose a quote 
   await killAtRows(startWorker, {call: org.call, runPath: begun.runPath, rows: [200, 400, 600]})
   await assertWhole(t, begun)
 })
+
+test.serial('an item that was sent with its quote and is written again with its record counts once if the worker dies', async t => {
+  const of: Item[] = [
+    ['O1', 'a'],
+    ['O1', 'b'],
+  ]
+  const fields = [
+    {field: 'Subject', mode: 'expression', transform: '"Quote " + row.quote'},
+    {field: 'Quote_Code', mode: 'column', source: 'quote'},
+  ]
+  const flows = [quotes({source: 'items', fields}), items({subform: {...items().subform, key: null}})]
+  const {path} = await prepareFiles(org, {items: itemSheet(of)}, flows)
+  const {run: begun} = await ok(org.call('POST', `${path}/runs`, {}), 202)
+  // The third request replaces the items: the first creates the quote with one item, the second updates the quote.
+  await killAt(startWorker, 'after_send:3')
+  startWorker()
+  const run = await untilEnded(org.call, `${path}/runs/${begun.id}`)
+  const log = await assertWritten(here, {org, path, run, rows: {quotes: 2, items: 2}})
+  assertQuotes(here, of)
+  t.like(run, {stop: null, rowsWritten: 4, counts: {Quoted_Items: {updated: 2, unanswered: 0}}})
+  t.deepEqual(
+    log.filter(({rowKey}) => rowKey === 'items.1').map(({outcome}) => outcome),
+    ['updated', 'unanswered', 'updated'],
+  )
+})

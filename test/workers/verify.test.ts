@@ -142,6 +142,22 @@ test.serial('what a later row of the run wrote to the same record is no differen
   t.is(fields.find(({field}: any) => field === 'Account_Name').asSent, 2, 'each value is judged where it was written last')
 })
 
+test.serial('in a sample, what a row outside the sample wrote to the same record is no difference', async t => {
+  const last = [200, 201, 202, 203].find(row => !isInSample({row, key: `f.${row}`}))!
+  const others = Array.from({length: last - 2}, (_, n) => `Other ${n + 2},Ds-${n + 2},Chur`)
+  const csv = `name,number,city\n${['First,Ds-1,Bern Mitte', ...others, 'Second,Ds-1,Bern'].join('\n')}\n`
+  here.crm.setSwitches({
+    rewrites: [{module: 'Accounts', ...where('Account_Number', 'Ds-3'), how: 'cut', field: 'Account_Name', length: 3}],
+  })
+  const {path, run} = await runImport(org, {csv, flow: writing, start: {verify: 'sample'}})
+  t.like(run, {counts: {Accounts: {created: last - 1, updated: 1}}, verify: {coerced: 1, changed: 0, missing: 0, unverified: 0}})
+  const {differences} = await readVerify(`${path}/runs/${run.id}`)
+  t.deepEqual(
+    differences.map(({rowNumber, field, result}: any) => [rowNumber, field, result]),
+    [[3, 'Account_Name', 'truncated']],
+  )
+})
+
 test.serial('a long text is read whole, so that its end is compared too', async t => {
   const flow = {...writing, fields: [...writing.fields, {field: 'Description', mode: 'column', source: 'text'}]}
   const text = (n: number) => `${'x'.repeat(700)} ${n}`

@@ -92,6 +92,8 @@ export type ImportRow = {
   notes?: LookupNote[]
   /** The fields whose link was left empty. */
   emptyLinks?: string[]
+  /** Whether the row's patch ended unanswered. */
+  isPatchOpen?: boolean
   /** Fields whose value in the file had too many decimal places and was rounded. */
   rounded?: string[]
   /** Fields whose value map has no entry for the value of the row. */

@@ -16,14 +16,14 @@ export type UnsettledRowReader = {
  */
 export const openUnsettledRows = (
   {db, run, chain, retried}: Pick<Context, 'db' | 'run' | 'chain' | 'retried'>,
-  flow: Pick<CompiledFlow, 'no'>,
+  flow: Pick<CompiledFlow, 'no' | 'module'>,
   perPage = 1_000,
 ): UnsettledRowReader => {
   let page: readonly UnsettledRow[] = []
   let readTo = 0
 
   const turn = async () => {
-    page = await listUnsettled(db, {chain: retried ?? chain, flow: flow.no, after: readTo, limit: perPage})
+    page = await listUnsettled(db, {chain: retried ?? chain, flow: flow.no, module: flow.module.no, after: readTo, limit: perPage})
     readTo = page.length < perPage ? Number.POSITIVE_INFINITY : page.at(-1)!.number
   }
   return {

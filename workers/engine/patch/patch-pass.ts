@@ -74,6 +74,7 @@ const preparePatches = async (
   const rows = joined.filter(one => isRow(one))
   for (const row of rows) findPatchTarget(flow, row, records.get(row.number)!, prior.get(row.number))
   for (const one of joined) counts.noteUnmapped(one)
+  for (const row of rows) counts.noteLinks(row)
   await leaveFilled(ctx, flow, rows, records)
   const [full, empty] = [rows.filter(hasFields), rows.filter(row => !hasFields(row))]
   const failures: RowFailure[] = joined.flatMap(one => (isRow(one) ? [] : [one]))

@@ -49,7 +49,8 @@ export const judgePatch = (
       message: `The patch was not answered: ${describeProblem(crm)}`,
     })
     if (maySendAgain(row, patienceMs)) return 'again'
-    countEmptyLinks(settled, flow, row)
+    // A new owner may send the row again, so the pass counts the row's empty links.
+    row.isPatchOpen = true
     return 'end'
   }
   countEmptyLinks(settled, flow, row)

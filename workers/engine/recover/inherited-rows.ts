@@ -54,7 +54,8 @@ export const findInheritedRows = async (
 /**
  * Continues a row that has an unsettled entry. An entry of the kind `again` is planned anew. Any other row keeps the operation that was
  * sent, because a new match could find the record of the row's own lost create. A create with a unique key is sent again; any other create
- * is first searched for by `sentDigest`. If neither is possible, returns an `InheritedRow` with the outcome unanswered.
+ * is first searched for by `sentDigest`. If neither is possible, returns an `InheritedRow` with the outcome unanswered. If the flow deleted and now
+ * writes, or the reverse, a row without an unanswered create is planned anew.
  */
 export const resumeRow = (
   {run}: Pick<Context, 'run'>,
@@ -80,11 +81,12 @@ export const resumeRow = (
   const mayBeMade = entry.kind === STEP_CODES.again && entry.ended && !isOurs
   if (!isRow(composed) && isCreate) return unknown(composed.code, `${composed.message}. ${SENT_BEFORE}`)
   if (!isRow(composed)) return mayBeMade ? {...composed, message: `${composed.message}. ${mayExist}`} : composed
+  if (isCreate && flow.deletes) return unknown('SENT_BEFORE', `${SENT_BEFORE}, and this flow now deletes. Check the CRM`)
   if (isCreate && !entry.hasUniqueKey && (run.dryRun || entry.digest === null))
     return unknown('SENT_BEFORE', `${SENT_BEFORE}, and the row has no unique value to find its record by. Check the CRM`)
   if (isCreate && entry.hasUniqueKey && entry.digest !== null && !uniqueKeyDigestOf(flow, composed)?.equals(entry.digest))
     return unknown('PAYLOAD_CHANGED', `${SENT_BEFORE}, with other unique values. Restore the mappings and retry, or check the CRM`)
-  const again = entry.kind === STEP_CODES.again
+  const again = entry.kind === STEP_CODES.again || (entry.kind === STEP_CODES.delete) !== Boolean(flow.deletes)
   return {
     ...composed,
     ...row,

@@ -42,10 +42,10 @@ const settleSend = async (ctx: LedgerContext, send: Send, places: number[], batc
   const {run, chain} = ctx
   const isUndo = run.undoOf !== null
   const named = {run: run.no, chain, module, keys: places.map(at => keys[at]!)}
-  // The records of an undo have no unsettled entries, so its log says how their rows are counted.
-  const counted = isUndo
-    ? new Map((await listEndsOfKeys(ctx.db, named)).map(({key, outcome}) => [key, OUTCOMES[outcome]!]))
-    : new Map((await listOpenKinds(ctx.db, named)).map(({key, kind}) => [key, countedAs(kind)]))
+  // The log says how rows without an unsettled entry are counted: records of an undo, and subform rows that are written again with their record.
+  const ends = isUndo || kind === STEP_CODES.replace ? await listEndsOfKeys(ctx.db, named) : []
+  const counted = new Map(ends.map(({key, outcome}) => [key, OUTCOMES[outcome]!]))
+  for (const open of isUndo ? [] : await listOpenKinds(ctx.db, named)) counted.set(open.key, countedAs(open.kind))
   const settled = {...emptySettlement(...(batch === null ? [] : [batch])), isProgress: false}
   for (const at of places) {
     const [key, number, attempt, target] = [keys[at]!, numbers[at]!, attempts[at]!, targets[at]!]

@@ -84,8 +84,11 @@ export const emptySettlement = (...batches: number[]): SettlementParts => ({
 /** The maximum number of settlements in one statement. With more, the statement would be so slow that the next settlements wait too long. */
 const coalesced = 8
 
-/** The cursor of a pass. `counts` and `unmapped`: filtered rows and unmapped cells up to the low-water mark that are not stored yet. */
-type Cursor = {flow: number; lowWater: number; pass?: number; counts?: Map<number, number>; unmapped?: UnmappedCells[]}
+/**
+ * The cursor of a pass. `counts`, `unmapped` and `emptyLinks`: filtered rows, unmapped cells and empty links up to the low-water mark that are
+ * not stored yet.
+ */
+type Cursor = {flow: number; lowWater: number; pass?: number} & Partial<Pick<SettlementParts, 'counts' | 'unmapped' | 'emptyLinks'>>
 
 const noCursor: Cursor = {flow: 0, lowWater: 0}
 
@@ -133,9 +136,9 @@ export const openSettler = (options: SettlerOptions): Settler => {
         continue
       }
       for (const {settled} of taken) settled.leave()
-      const {counts = new Map(), unmapped = [], ...mark} = cursor?.() ?? noCursor
+      const {counts = new Map(), unmapped = [], emptyLinks = [], ...mark} = cursor?.() ?? noCursor
       const parts = taken.map(({settled}) => settled)
-      if (counts.size || unmapped.length) parts.push({...emptySettlement(), counts, unmapped})
+      if (counts.size || unmapped.length || emptyLinks.length) parts.push({...emptySettlement(), counts, unmapped, emptyLinks})
       try {
         const asked = parts.flatMap(part => part.asked)
         const settlement = merge(options, parts, {settleNo: settleNo + 1, cursor: mark})

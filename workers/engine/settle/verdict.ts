@@ -63,7 +63,7 @@ export const judgeAnswer = (
   if (take === 'later' || (take && !take.taken && (take.why === 'gone' || take.why === 'unclear')))
     return putOff(judgedBatch, op, code, answer.crm)
   if (take?.taken) return settleClaimed(judgedBatch, op, answer.crm, findClaimedRecord(judgedBatch.kind, op, answer)!)
-  if (isMatchFound(judgedBatch, row, answer.crm) && answer.duplicateOf) {
+  if (isMatchFound(judgedBatch, row, answer.crm, answer.duplicateOf)) {
     logAttempt(judgedBatch, row, 'refused', {recordId: op.target, code, message: sayRowRefusal(row, answer.crm)})
     judgedBatch.settled.released.push(admissionOf(judgedBatch.flow, row))
     addUnsettled(judgedBatch, op, STEP_CODES.again)
@@ -187,9 +187,14 @@ const putOff = (judgedBatch: JudgedBatch, op: Op, code: string, crm: CrmProblem)
   return maySendAgain(op.row, judgedBatch.patienceMs) ? 'again' : 'end'
 }
 
-/** Whether the CRM knows a record with this row's match value that the search did not find. The row is then planned again with that record. */
-const isMatchFound = ({kind, flow}: JudgedBatch, row: ImportRow, crm: CrmProblem) =>
+/**
+ * Whether the CRM names a record with this row's match value that the search did not find. The row is then planned again with that record. False for
+ * a record that the row matches already, because the plan would be the same.
+ */
+const isMatchFound = ({kind, flow}: JudgedBatch, row: ImportRow, crm: CrmProblem, duplicateOf: string | null): duplicateOf is string =>
   kind === 'create' &&
+  duplicateOf !== null &&
+  !row.matches.includes(duplicateOf) &&
   row.unansweredSends === 0 &&
   !row.hasLostCreate &&
   flow.onOne !== 'create' &&

@@ -85,7 +85,7 @@ export const composeMembers = async (ctx: Context, flow: CompiledSubformFlow, ro
   const numbers = rows.map(({rowNumber}) => rowNumber)
   const [ended, unsettled, inherited] = await Promise.all([
     listEnds(db, {run: run.no, flow: flow.no, numbers}),
-    findUnsettled(db, {chain: retried ?? chain, flow: flow.no, numbers}),
+    findUnsettled(db, {chain: retried ?? chain, flow: flow.no, module: flow.module.no, numbers}),
     findInheritedRows(ctx, flow, numbers),
   ])
   const ends = new Map(ended.map(({number, outcome, attempt}) => [number, {outcome: OUTCOMES[outcome]!, attempt}]))

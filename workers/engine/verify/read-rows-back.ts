@@ -1,4 +1,5 @@
 import type {RunSeal} from '../../../shared/runs/run-seal.ts'
+import {listRunWriters} from '../../../sql/chain-rows.ts'
 import {listInFlight, listSharing, type QueueEntry} from '../../../sql/verify-queue.ts'
 import type {Context} from '../context.ts'
 import {formOf} from '../match/compare-values.ts'
@@ -31,7 +32,24 @@ export const readRowsBack = async (of: ReadContext, entries: readonly OpenEntry[
   const inFlight = new Set(await listInFlight(db, names))
   const later = openEntries(await listSharing(db, {...names, from: entries[0]!}), of.seal)
   const judged = entries.filter(({rows}) => !rows.some(({recordId}) => inFlight.has(recordId)))
-  return {judged, read: keepOwnValues(read, {judged, later, differing})}
+  const unordered = await findUnordered(of.ctx, read, {later, differing})
+  return {judged, read: keepOwnValues(read, {judged, later, differing, unordered})}
+}
+
+/**
+ * Finds the differing records that a row outside the verify queue wrote too. The queue does not show whether such a row wrote before or after the
+ * queued rows. If the run queues every row, there are none.
+ */
+const findUnordered = async (
+  {db, chain, run}: Context,
+  read: readonly ReadRows[],
+  {later, differing}: Pick<SharedRecords, 'later' | 'differing'>,
+): Promise<ReadonlySet<string>> => {
+  if (run.verify === 'all') return new Set()
+  const modules = [...new Set(read.flatMap(({rows}) => rows.map(({module}) => module)))]
+  const queued = new Set(later.flatMap(({rows}) => rows.map(({key}) => key)))
+  const writers = await listRunWriters(db, {chain, run: run.no, modules, records: [...differing]})
+  return new Set(writers.flatMap(({recordId, key}) => (queued.has(key) ? [] : [recordId])))
 }
 
 /** Reads the rows of each flow together, because they have the same fields. */
@@ -56,13 +74,18 @@ const differs = ({flowOf}: ReadContext, row: WrittenRow, records: ReadRows['reco
   })
 }
 
-type SharedRecords = {judged: readonly OpenEntry[]; later: readonly OpenEntry[]; differing: ReadonlySet<string>}
+type SharedRecords = {
+  judged: readonly OpenEntry[]
+  later: readonly OpenEntry[]
+  differing: ReadonlySet<string>
+  unordered: ReadonlySet<string>
+}
 
 /**
- * Omits values that a later row of the run wrote to the same record, because the later row is judged by them. The write time of a row
- * becomes the time of the run's last write to the record.
+ * Omits values that a later row of the run wrote to the same record, because the later row is judged by them. Omits every value of a record in
+ * `unordered`, unless the record is missing. The write time of a row becomes the time of the run's last write to the record.
  */
-const keepOwnValues = (read: readonly ReadRows[], {judged, later, differing}: SharedRecords): ReadRows[] => {
+const keepOwnValues = (read: readonly ReadRows[], {judged, later, differing, unordered}: SharedRecords): ReadRows[] => {
   const mine = new Map(judged.flatMap(entry => entry.rows.map((row, at) => [nameOf(row), placeOf(entry, at)])))
   const writes = Map.groupBy(
     later.flatMap(entry => entry.rows.map((row, at) => ({row, place: placeOf(entry, at)}))),
@@ -74,6 +97,7 @@ const keepOwnValues = (read: readonly ReadRows[], {judged, later, differing}: Sh
       const place = mine.get(nameOf(row))
       if (place === undefined) return []
       if (!differing.has(row.recordId)) return [row]
+      if (unordered.has(row.recordId) && records?.has(row.recordId)) return [{...row, sent: {}}]
       const after = (writes.get(row.recordId) ?? []).filter(write => isAfter(write.place, place))
       const sent = Object.fromEntries(Object.entries(row.sent).filter(([name]) => !after.some(write => name in write.row.sent)))
       const times = [row, ...after.map(write => write.row)].flatMap(({writtenAt}) => writtenAt ?? [])

@@ -4,12 +4,15 @@ import {settle} from '../../../../sql/ledger.ts'
 import {openUnsettledRows} from '../../../../workers/engine/match/unsettled-rows.ts'
 import {STEP_CODES} from '../../../../workers/engine/model.ts'
 import {beginRun, openLedger, settlement} from '../../../support/running.ts'
+import {compiledFlow} from '../fixtures.ts'
 
 let here: Awaited<ReturnType<typeof openLedger>>
 test.before(async () => {
   here = await openLedger('unsettled')
 })
 test.after.always(() => here?.close())
+
+const flowOf = (no: number, module = no) => compiledFlow([], {no, module: {...compiledFlow([]).module, no: module}})
 
 type AskInput = {number: number; kind?: number; hasUniqueKey?: boolean; flow?: number; digest?: Buffer; ended?: boolean}
 
@@ -39,7 +42,7 @@ test('the unsettled entries of the rows are read chunk by chunk and page by page
   })
   await fc.assert(
     fc.asyncProperty(course, async ({rows, steps, perPage}) => {
-      const unsettled = openUnsettledRows(await ask(rows.map(number => ({number}))), {no: 1}, perPage)
+      const unsettled = openUnsettledRows(await ask(rows.map(number => ({number}))), flowOf(1), perPage)
       let read = 0
       for (const step of steps) {
         const found = [...(await unsettled.upTo(read + step)).keys()]
@@ -63,10 +66,11 @@ test('unsettled skip settled rows and creates whose payload is unknown, and each
     {number: 5, kind: STEP_CODES.create, hasUniqueKey: false, digest: Buffer.from('sent')},
     {number: 6, kind: STEP_CODES.create, hasUniqueKey: false, digest: Buffer.from('sent'), ended: true},
   ])
-  t.deepEqual([...(await openUnsettledRows(ctx, {no: 1}).upTo(10)).keys()], [2, 3, 5])
-  t.deepEqual([...(await openUnsettledRows({...ctx, run: {...ctx.run, no: 0}}, {no: 1}).upTo(10)).keys()], [1, 2, 3, 5, 6], 'another run')
+  t.deepEqual([...(await openUnsettledRows(ctx, flowOf(1)).upTo(10)).keys()], [2, 3, 5])
+  t.deepEqual([...(await openUnsettledRows({...ctx, run: {...ctx.run, no: 0}}, flowOf(1)).upTo(10)).keys()], [1, 2, 3, 5, 6], 'another run')
+  t.is((await openUnsettledRows(ctx, flowOf(1, 2)).upTo(10)).size, 0, 'the flow has another module now')
   t.deepEqual(
-    [...(await openUnsettledRows(ctx, {no: 2}).upTo(10)).values()],
+    [...(await openUnsettledRows(ctx, flowOf(2)).upTo(10)).values()],
     [
       {
         run: ctx.run.no,

@@ -155,6 +155,11 @@ test('a duplicate of the match field is planned again with the record that the C
   t.deepEqual(settled.released, [{module: 1, flow: 1, key: 'f.1', number: 1}])
 })
 
+test('a duplicate that the row matches already is refused, because its plan would be the same', t => {
+  const {next, log} = judge(row(1, {matches: ['7']}), 'create', [duplicate('7')])
+  t.deepEqual([next, log], [['end'], [['refused', 1, 'DUPLICATE_DATA', null]]])
+})
+
 test('a duplicate of any other field is refused', t => {
   t.deepEqual(judge(row(1), 'create', [duplicate('7', 'Reference')]).next, ['end'])
   t.deepEqual(judge(row(1), 'create', [duplicate('7')], {onOne: 'create'}).next, ['end'])
