@@ -77,8 +77,9 @@ const due = sql.fragment`
   select 'deliveries', 'webhook', '', count(*) from deliveries where state = 'pending' and endpoint_id is not null
   union all select 'deliveries', 'mail', '', count(*) from deliveries where state = 'pending' and person_id is not null
   union all select 'mail_due_seconds', '', '', coalesce(max(extract(epoch from lading_now() - next_at)), 0) from deliveries
-    where state = 'pending' and person_id is not null and next_at <= lading_now()
-  union all select 'notice_seconds', '', '', coalesce(max(extract(epoch from lading_now() - created_at)), 0) from notices where expanded_at is null
+    join orgs on orgs.id = org_id and closed_at is null where state = 'pending' and person_id is not null and next_at <= lading_now()
+  union all select 'notice_seconds', '', '', coalesce(max(extract(epoch from lading_now() - notices.created_at)), 0)
+    from notices join orgs on orgs.id = org_id and closed_at is null where expanded_at is null
   union all select 'endpoints_failing', '', '', count(*) from webhook_endpoints where enabled and failing_since is not null
   union all select 'endpoint_failing_seconds', '', '', coalesce(max(extract(epoch from lading_now() - failing_since)), 0) from webhook_endpoints where enabled
   union all select 'schedules_overdue', '', '', count(*) from schedules join orgs on orgs.id = org_id and closed_at is null where next_due_at < lading_now()

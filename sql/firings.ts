@@ -183,24 +183,24 @@ export const endRunning = (
       counts = ${counts && sql.jsonb(counts as never)}, ended_at = lading_now()
     where id = ${id} and state = 'running'`)
 
-const LastRun = z.object({importNo: z.number(), importId: z.string(), runId: z.string(), isStopped: z.boolean()})
+const LastRun = z.object({importNo: z.number(), importId: z.string(), runId: z.string(), isStopped: z.boolean(), isExpired: z.boolean()})
 
 type RunFile = {schedule: string; sha256: string; templateVersion: number}
 
 /**
  * Finds the newest run of the import in which the schedule last ran this file under this version of the template. Dry runs, undos and runs that
- * were never started are left out. Returns null if the import or its files are gone. `isStopped`: the run was stopped, but not by a person,
- * and has no undo.
+ * were never started are left out. Returns null if a person deleted the import. `isStopped`: the run was stopped, but not by a person,
+ * and has no undo. `isExpired`: the files of the import were deleted.
  */
 export const findLastRun = (db: Db, {schedule, sha256, templateVersion}: RunFile) =>
   db.maybeOne(sql.type(LastRun)`
     select i.import_no as "importNo", i.id as "importId", r.id as "runId", r.state = 'ended' and r.engine = 'worker' and coalesce(h.stop ->> 'stopped' <> 'CANCELLED', false)
-        and not exists (select from runs u where u.undo_of = r.run_no and not u.dry_run) as "isStopped"
+        and not exists (select from runs u where u.undo_of = r.run_no and not u.dry_run) as "isStopped", i.state = 'expired' as "isExpired"
     from (
       select import_no from firings
       where schedule_id = ${schedule} and outcome in ('done', 'stopped') and sha256 = decode(${sha256}, 'hex') and template_version = ${templateVersion}
       order by id desc limit 1) f
-    join imports i on i.import_no = f.import_no and i.state <> 'expired'
+    join imports i on i.import_no = f.import_no and not i.deleted
     cross join lateral (
       select * from runs where runs.import_no = i.import_no and not dry_run and undo_of is null and engine is not null
       order by run_no desc limit 1) r

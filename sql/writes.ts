@@ -1,5 +1,6 @@
 import {z} from 'zod'
 import {type Db, sql, type Tx} from './database.ts'
+import {storable} from './storable.ts'
 
 const Empty = z.object({})
 
@@ -141,10 +142,6 @@ export const deleteOldWrites = async (db: Db, {days, limit}: {days: number; limi
       order by w.created_at limit ${limit})`)
   return rowCount
 }
-
-/** Converts a value to JSON that Postgres stores. Postgres accepts neither NUL nor lone surrogates, and a CRM's answer may contain both. */
-const storable = (value: object) =>
-  JSON.stringify(value).replace(/\\\\|\\u0000|\\ud[89a-f][0-9a-f]{2}/g, found => (found === '\\\\' ? found : '\ufffd'))
 
 const column = <T, K extends keyof T & string>(rows: T[], name: K, type: 'text' | 'int2' | 'bool') =>
   sql.array(

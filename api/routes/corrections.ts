@@ -15,7 +15,7 @@ const CorrectedRows = Answer({
   source: Id('src', 'The file whose cells were edited'),
   rows: Count('Rows with changed cells'),
   cells: Count('Changed cells'),
-  kept: Count('Cells that keep an earlier edit, because the corrected file has the value of the run’s file'),
+  kept: Count('Cells that keep a later edit, because the corrected file did not change them'),
   matchedBy: z
     .enum(['row', 'order', 'key'])
     .describe('How the rows were found: by row number, by order, or by the columns that match records'),
@@ -30,8 +30,8 @@ export default [
     access: {role: 'operator'},
     summary: 'Upload corrected rows of a run',
     description: `The body is \`failed.csv\` or the whole file, corrected, as CSV or XLSX. Its rows are matched by the row numbers of failed.csv, else by order if both
-files have as many rows, else by the columns that match records. Changed cells become edits of the run's file (\`editCells\`). A cell with the value of
-the run's file keeps an earlier edit, which someone may have made after the download. Then retry the
+files have as many rows, else by the columns that match records. Changed cells become edits of the run's file (\`editCells\`). A cell that the
+file did not change keeps an edit that someone made after the download. Then retry the
 run with \`retryOf\`: it writes the corrected rows, and no row twice. A file that changes written rows is refused.`,
     answers: {200: CorrectedRows},
     refusals: [

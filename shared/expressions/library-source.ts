@@ -6,9 +6,9 @@ import {ModuleProblem, type ModuleSource, readModule} from './module-source.ts'
  * The top level may contain only functions and constants. A constant may contain only plain data, functions, regular expressions, and Maps and Sets
  * of these, so that no data of one row reaches the next. Imports and asynchronous code are refused. Getters, computed keys, keys such as `toString`,
  * and variables named Map, Set or Object are refused too, because they would allow closures with state. So is any assignment to the name of a
- * top-level function.
+ * top-level function, but only with `isNew`: earlier builds published libraries with such assignments, and their runs go on.
  */
-export const readLibrarySource = (source: string): ModuleSource => {
+export const readLibrarySource = (source: string, isNew: boolean): ModuleSource => {
   if (source.length > LIMITS.libraryChars)
     throw new ModuleProblem(`A library's source has at most ${LIMITS.libraryChars} characters`, {line: 1, column: 1})
   const functions = new Set<string>()
@@ -21,7 +21,7 @@ export const readLibrarySource = (source: string): ModuleSource => {
     functions.add(functionOf(statement))
     for (const target of listTargets(statement)) targets.push({name: target.name, problem: object(target, reassigned)})
   })
-  const target = targets.find(({name}) => functions.has(name))
+  const target = isNew && targets.find(({name}) => functions.has(name))
   if (target) throw target.problem
   return found
 }

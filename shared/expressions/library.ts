@@ -20,13 +20,13 @@ export type LibraryCheck = {ok: true; library: Library} | LibraryProblem
 
 type LibraryInput = {manifest: Manifest; source: string}
 
-/** The library must have been checked when it was published. Throws ModuleProblem. */
-export const readLibrary = ({manifest, source}: LibraryInput): Library => {
+/** The library must have been checked when it was published, unless `isNew`. Throws ModuleProblem. */
+export const readLibrary = ({manifest, source}: LibraryInput, {isNew = false} = {}): Library => {
   const {namespace, functions} = manifest
   const digest = createHash('sha256')
     .update(JSON.stringify([namespace, source]))
     .digest('hex')
-  return {namespace, functions: functions.map(({name}) => name), compiled: {...readLibrarySource(source), namespace}, digest}
+  return {namespace, functions: functions.map(({name}) => name), compiled: {...readLibrarySource(source, isNew), namespace}, digest}
 }
 
 /**
@@ -72,7 +72,7 @@ const canBeParameter = (name: string) => !KEYWORDS.has(name)
 
 const tryRead = (input: LibraryInput): Library | LibraryProblem => {
   try {
-    return readLibrary(input)
+    return readLibrary(input, {isNew: true})
   } catch (error) {
     if (error instanceof ModuleProblem) return problem('LIBRARY_LOAD', error.message, error.position)
     throw error

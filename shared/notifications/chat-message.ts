@@ -1,5 +1,5 @@
 import type {Body} from './compose.ts'
-import {countsOf, detailsOf, linksOf, sentenceOf, wordsOf} from './notice-text.ts'
+import {countsOf, detailsOf, pagesOf, sentenceOf, wordsOf} from './notice-text.ts'
 
 // Limits on the parts of a message. Lengths are in characters as they are sent. The limits keep every message within the limits of both
 // products. Slack: 3,000 characters a section, 2,000 a field, ten fields a section (docs.slack.dev/reference/block-kit/blocks/section-block).
@@ -12,8 +12,8 @@ type Fact = [name: string, value: string]
 type NoticeSummary = {sentence: string; facts: Fact[]; links: [name: string, url: string][]}
 
 /** The message contains a sentence, the time, the links, and the first nine other values. */
-export const chatMessageOf = (kind: 'slack' | 'teams', body: Body): object => {
-  const links = linksOf(body.data)
+export const chatMessageOf = (kind: 'slack' | 'teams', body: Body, publicUrl: string): object => {
+  const links = pagesOf(body, publicUrl)
   const linked = new Set(links.map(([name]) => name))
   const details = detailsOf(body.data).filter(([name]) => !linked.has(name))
   const counts = countsOf(body.data).map((line): Fact => ['Rows', line])

@@ -17,7 +17,9 @@ type ComposedNotice = {schedule: string | null; body: Body}
  */
 export const compose = async (db: Db, {PUBLIC_URL}: Pick<Config, 'PUBLIC_URL'>, notice: Notice): Promise<ComposedNotice> => {
   const {org, kind, about, at} = notice
-  const run = kind.startsWith('run.') ? await readEnd(db, {org, run: String(about.run)}) : null
+  const end = kind.startsWith('run.') ? await readEnd(db, {org, run: String(about.run)}) : null
+  // A held run may have been resumed or cancelled before the notice is composed.
+  const run = end && kind === 'run.held' ? {...end, state: 'held'} : end
   const schedule = notice.schedule ?? run?.schedule ?? null
   const data = {org, schedule, ...(about as About), ...run}
   return {schedule, body: {type: kind, timestamp: at, data: {...data, links: linksOf(PUBLIC_URL, data)}}}
@@ -39,7 +41,7 @@ const readEnd = async (db: Db, {org, run: runId}: {org: string; run: string}) =>
     connection: connectorId,
     engine,
     dryRun,
-    state: run.stop ? 'stopped' : run.state === 'paused' ? 'held' : 'done',
+    state: run.stop ? 'stopped' : 'done',
     stop: run.stop?.stopped ?? null,
     rowsWritten,
     overageRows,

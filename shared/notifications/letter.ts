@@ -1,5 +1,5 @@
 import type {Body} from './compose.ts'
-import {countsOf, detailsOf, linksOf, sentenceOf, wordsOf} from './notice-text.ts'
+import {countsOf, detailsOf, pageOf, pagesOf, sentenceOf, wordsOf} from './notice-text.ts'
 
 type LetterInput = {orgName: string; body: Body; publicUrl: string}
 
@@ -12,10 +12,10 @@ export const writeLetter = ({orgName, body, publicUrl}: LetterInput): {subject: 
     `${says}.`,
     [`Org: ${orgName.replaceAll(/\s+/g, ' ')}`, `When: ${timestamp}`, ...details].join('\n'),
     countsOf(data).join('\n'),
-    linksOf(data)
+    pagesOf(body, publicUrl)
       .map(([name, link]) => `${wordsOf(name)}: ${link}`)
       .join('\n'),
-    `You receive this e-mail because the notifications of this org or of the schedule list your address. To unsubscribe, ask an administrator of the org to remove it: ${publicUrl.replace(/\/$/, '')}/orgs/${data.org}/notices`,
+    `You receive this e-mail because the notifications of this org or of the schedule list your address. To unsubscribe, ask an administrator of the org to remove it: ${pageOf(publicUrl, 'settings/notices')}`,
   ]
   return {subject: says, text: `${parts.filter(Boolean).join('\n\n')}\n`}
 }

@@ -78,7 +78,24 @@ const inWords = (counts: Record<string, number>) => {
 export const detailsOf = ({org, ...data}: About): [name: string, value: string][] =>
   Object.entries(data).flatMap(([name, value]) => (typeof value === 'string' || typeof value === 'number' ? [[name, String(value)]] : []))
 
-export const linksOf = ({links}: About): [name: string, url: string][] => Object.entries((links ?? {}) as Record<string, string>)
+/**
+ * Lists the pages of the widget that show what a notice is about. The links of a delivery are not for people, because the API requires a bearer. A
+ * page shows the org in which the reader is signed in.
+ */
+export const pagesOf = ({type, data}: Body, publicUrl: string): [name: string, url: string][] => {
+  const {import: importId, run, template, schedule, endpoint, dryRun, undo} = data
+  const isPlan = type.startsWith('plan.') || (dryRun && !undo)
+  const paths = {
+    run: importId && run && `imports/${importId}/${isPlan ? 'review' : 'run'}?run=${run}`,
+    import: importId && `imports/${importId}`,
+    schedule: template && schedule && `templates/${template}/schedules/${schedule}`,
+    template: template && `templates/${template}`,
+    endpoint: endpoint && 'settings/notices',
+  }
+  return Object.entries(paths).flatMap(([name, path]) => (path ? [[name, pageOf(publicUrl, path)]] : []))
+}
+
+export const pageOf = (publicUrl: string, path: string) => `${publicUrl.replace(/\/$/, '')}/#/${path}`
 
 /** Writes the name of a value as words: `rowsWritten` is `Rows written`. */
 export const wordsOf = (word: string) =>

@@ -1,4 +1,5 @@
 import type {ClaimedPost} from '../../sql/deliveries.ts'
+import type {Config} from '../config.ts'
 import {OutboundFailure} from '../schedules/outbound/failure.ts'
 import {type Outbound, type OutboundAnswer, readStart} from '../schedules/outbound/outbound.ts'
 import type {KeyRing} from '../security/secrets.ts'
@@ -12,14 +13,25 @@ const answerBytes = 1024
 /** `status` is null if no answer arrived. `error` is null only for 2xx. */
 export type PostResult = {status: number | null; error: string | null; answer: string | null; retryAfterSeconds: number}
 
+type PostConfig = Pick<Config, 'SECRETS_KEYS' | 'PUBLIC_URL'>
+
 /**
  * Makes one attempt: sends a signed notice with the time of the attempt, or a chat message. Chat messages are unsigned, because chat products
  * check no signature. If the receiver fails, hangs, redirects or must not be called, returns a result and does not throw.
  */
-export const post = async (outbound: Outbound, ring: KeyRing, posting: ClaimedPost, timeoutSeconds = usualSeconds): Promise<PostResult> => {
+export const post = async (
+  outbound: Outbound,
+  config: PostConfig,
+  posting: ClaimedPost,
+  timeoutSeconds = usualSeconds,
+): Promise<PostResult> => {
   const {org, url, endpointKind: kind} = posting
-  const headers = {'content-type': 'application/json', 'user-agent': 'Lading-Webhooks', ...(kind === 'json' && signed(ring, posting))}
-  const body = kind === 'json' ? posting.body : JSON.stringify(chatMessageOf(kind, JSON.parse(posting.body)))
+  const headers = {
+    'content-type': 'application/json',
+    'user-agent': 'Lading-Webhooks',
+    ...(kind === 'json' && signed(config.SECRETS_KEYS, posting)),
+  }
+  const body = kind === 'json' ? posting.body : JSON.stringify(chatMessageOf(kind, JSON.parse(posting.body), config.PUBLIC_URL))
   try {
     const answer = await outbound.request(url, {org, method: 'POST', headers, body, timeoutSeconds, idleSeconds: timeoutSeconds})
     const {status} = answer

@@ -100,7 +100,7 @@ test.serial('a file that takes too long is refused, as are requests beyond the q
     const path = await newImport(callsTo(slow, other), other)
     const {source} = await ok(callsTo(slow, other)('POST', `${path}/sources?name=a.csv`, 'a\n1\n'), 201)
     t.is(source.rows, 1)
-    const first = await asked[0]!
+    const first = await Promise.any(asked.map(asking => asking.then(answer => (answer.status === 503 ? Promise.reject(answer) : answer))))
     t.deepEqual([first.status, first.body.code], [422, 'FILE_TOO_SLOW'])
     t.regex(first.body.error, /longer than 3 s/)
   } finally {

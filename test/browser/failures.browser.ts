@@ -122,7 +122,7 @@ const mendFile = async (page: Page, failed: person.Row[]) => {
   const file = person.csvFile('failed.csv', csvOf([heading!, ...corrected]))
   await page.getByLabel('Corrected file').setInputFiles(file)
   await page.getByText('4 rows corrected').waitFor()
-  await page.getByText('1 cell kept an earlier correction').waitFor()
+  await page.getByText('1 cell kept a later correction').waitFor()
   await picture(page, 'fix')
   await person.retryRows(page)
   await person.runEnded(page, /^Imported$/)

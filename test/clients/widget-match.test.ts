@@ -1,7 +1,7 @@
 import test from 'ava'
 import type {Group} from '../../api/clients/run-reasons.ts'
 import type {Field, Module} from '../../api/clients/widget/imports/fields.ts'
-import {isMatchDecided, placeFlow, withMatchFields} from '../../api/clients/widget/imports/flows.ts'
+import {addCompleted, isMatchDecided, placeFlow, withMatchFields} from '../../api/clients/widget/imports/flows.ts'
 import type {Flow, Source} from '../../api/clients/widget/imports/import.ts'
 import {bestModule, findNamed} from '../../api/clients/widget/imports/module-fit.ts'
 import type {Proposal} from '../../api/clients/widget/imports/proposal.ts'
@@ -45,6 +45,20 @@ test('a new flow is placed by the order of the modules', t => {
   t.deepEqual(placed('Leads'), ['Leads', 'new', 'Deals'])
   t.deepEqual(placed('Notes'), ['Leads', 'Deals', 'new'])
   t.deepEqual(placed('Unknown'), ['Leads', 'Deals', 'new'])
+})
+
+test('mappings that the API adds to a saved flow are added to an edit made meanwhile, unless the person removed or made them', t => {
+  const sent = [flow]
+  const edited = [
+    {...flow, fields: [column('Last_Name', 'other')]},
+    {...flow, id: 'g'},
+  ]
+  const completed = [{...flow, fields: [...flow.fields, column('Lead_Source', 'from')]}]
+  const [first, second] = addCompleted(edited, {sent, completed})
+  t.deepEqual(first!.fields, [column('Last_Name', 'other'), column('Lead_Source', 'from')])
+  t.is(second, edited[1])
+  const own = [{...flow, fields: [column('Lead_Source', 'mine')]}]
+  t.deepEqual(addCompleted(own, {sent, completed}), own)
 })
 
 test('a module is suggested by the name of the file, else by the columns that fit it', t => {

@@ -74,6 +74,6 @@ test('lading up serves an import, ends with the process that started it, and res
   second.child.kill('SIGINT')
   t.deepEqual(await ended, [0, null])
   await second.stopped()
-  t.is(fs.readdirSync(join(data, 'program')).length, 2, 'one copy of the program, and the link to its packages')
+  t.is(fs.readdirSync(join(data, 'program')).length, 1, 'one copy of the program')
   t.true(command.at(-1)!.startsWith(dirname(data)))
 })

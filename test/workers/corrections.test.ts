@@ -172,7 +172,7 @@ test.serial('a file that fits no rows of the run is refused with its first such 
   t.deepEqual(now.cleaning, [])
 })
 
-test.serial('a cell with the value of the run’s file keeps an earlier edit, and the answer counts it', async t => {
+test.serial('a cell that the corrected file did not change keeps a later edit, and the answer counts it', async t => {
   const {path, source, run} = await runImport(org, {csv: fileOf(linesOf('i', [4, 7])), flow: leads})
   const failed = await failedOf(path, run)
   const own = {row: 5, column: 'name', value: 'Mine'}
@@ -189,6 +189,32 @@ test.serial('a cell with the value of the run’s file keeps an earlier edit, an
   t.like((await retry(path, run)).counts.Leads, {created: 2, inherited: 8})
   t.like(await ok(correct(path, run, fileOf(linesOf('i', [4, 7]))), 200), {cells: 0, kept: 0}, 'no correction of a written row is open')
 })
+
+test.serial(
+  'failed.csv of a retry shows the edits of the retry, keeps later ones, and takes back an edit, also of split cells',
+  async t => {
+    const {path, source, run} = await runImport(org, {csv: fileOf(linesOf('j', [4])), flow: leads})
+    const cells = `${path}/sources/${source.id}/cells`
+    const edit = (column: string, value: string) => ok(org.call('PATCH', cells, {cells: [{row: 5, column, value}]}), 200)
+    const split = {step: 'split', column: 'name', separator: ' ', into: ['first', 'last']}
+    await ok(org.call('PATCH', `${path}/sources/${source.id}`, {cleaning: [split]}), 200)
+    t.like(await ok(correct(path, run, (await failedOf(path, run)).replace('many', 'few').replace('Person 4', 'Other 4')), 200), {cells: 3})
+    const second = await retry(path, run)
+    t.like(second.counts.Leads, {failed: 1})
+    const shown = await failedOf(path, second)
+    t.regex(shown, /Other 4,Company 4,.*,few/)
+    const editsNow = async () => {
+      const {source: now} = await ok(org.call('GET', `${path}/sources/${source.id}`), 200)
+      return Object.fromEntries(now.cleaning[1].cells.map(({column, value}: any) => [column, value]))
+    }
+    await edit('staff', '7')
+    t.like(await ok(correct(path, second, shown.replace('Company 4', 'Firm 4')), 200), {cells: 1, kept: 1})
+    t.deepEqual(await editsNow(), {name: 'Other 4', first: 'Other', staff: '7', company: 'Firm 4'})
+    t.like(await ok(correct(path, second, shown.replace('Other 4', 'Person 4')), 200), {cells: 2, kept: 2})
+    t.deepEqual(await editsNow(), {staff: '7', company: 'Firm 4'}, 'the name has the value of the run’s file again')
+    t.like((await retry(path, second)).counts.Leads, {created: 1, inherited: 9})
+  },
+)
 
 test.serial('corrected values pass the cleaning of the file', async t => {
   const {path, source, run} = await runImport(org, {csv: fileOf(linesOf('g', [4])), flow: leads})

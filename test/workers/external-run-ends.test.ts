@@ -127,5 +127,6 @@ test('a cancelled run that has not begun ends at once, releases its reserved row
   t.like(seen, {state: 'ended', stop: {stopped: 'CANCELLED'}, rowsWritten: 0})
   t.is(await reserved(), before)
   t.like(await here.org.call('POST', `${path}/runs`, {runId: run}), {status: 409, body: {code: 'RUN_USED'}})
-  t.like(await here.create(run, [row('C-3')]), {status: 409, body: {code: 'RUN_ENDED'}})
+  const refused = await here.create(run, [row('C-3')])
+  t.like(refused, {status: 403, body: {code: 'RUN_STOPPED', stop: {stopped: 'CANCELLED'}, written: false}})
 })

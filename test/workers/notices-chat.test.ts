@@ -52,10 +52,10 @@ const assertSlackMessage = (body: string) => {
   return problems
 }
 
-test('a Slack endpoint gets text and blocks without a signature, with counts and links of the run', async t => {
+test('a Slack endpoint gets text and blocks without a signature, with counts and pages of the run', async t => {
   const org = await openOrg(house)
   await ok(org.call('POST', `/orgs/${org.org}/webhooks`, {kind: 'slack', url: receiver.url('/slack/run'), events: ['run.ended']}), 201)
-  const {run} = await runImport(org, {csv: accountRows(3, 'CANARY-'), flow: accounts})
+  const {run, path} = await runImport(org, {csv: accountRows(3, 'CANARY-'), flow: accounts})
   const {headers, body} = await arrived('/slack/run')
   t.is(headers['content-type'], 'application/json')
   t.deepEqual(
@@ -67,14 +67,14 @@ test('a Slack endpoint gets text and blocks without a signature, with counts and
   t.is(text, 'An import is complete: 3 created.')
   t.is(blocks[0].text.text, text)
   t.true(blocks[1].fields.some((field: {text: string}) => field.text === 'Rows: Accounts: 3 created'))
-  t.true(blocks[2].text.text.includes(`<${house.config.PUBLIC_URL}/orgs/${org.org}/runs/${run.id}|Run>`))
+  t.true(blocks[2].text.text.includes(`<${house.config.PUBLIC_URL}/#${path.replace(`/orgs/${org.org}`, '')}/run?run=${run.id}|Run>`))
   t.false(body.includes('CANARY'))
 })
 
-test('a Teams endpoint gets an Adaptive Card without a signature, with counts and links of the run', async t => {
+test('a Teams endpoint gets an Adaptive Card without a signature, with counts and pages of the run', async t => {
   const org = await openOrg(house, 'zoe@other.example')
   await ok(org.call('POST', `/orgs/${org.org}/webhooks`, {kind: 'teams', url: receiver.url('/teams/run'), events: ['run.ended']}), 201)
-  const {run} = await runImport(org, {csv: accountRows(3, 'CANARY-'), flow: accounts})
+  const {run, path} = await runImport(org, {csv: accountRows(3, 'CANARY-'), flow: accounts})
   const {headers, body} = await arrived('/teams/run')
   t.is(headers['webhook-signature'], undefined)
   const {type, attachments, ...rest} = JSON.parse(body)
@@ -84,7 +84,7 @@ test('a Teams endpoint gets an Adaptive Card without a signature, with counts an
   t.like(content, {type: 'AdaptiveCard', version: '1.2', actions: [{type: 'Action.OpenUrl'}]})
   t.deepEqual(content.body[0].inlines, [{type: 'TextRun', text: 'An import is complete: 3 created.', weight: 'Bolder'}])
   const link = content.actions.find(({title}: {title: string}) => title === 'Run')
-  t.is(link.url, `${house.config.PUBLIC_URL}/orgs/${org.org}/runs/${run.id}`)
+  t.is(link.url, `${house.config.PUBLIC_URL}/#${path.replace(`/orgs/${org.org}`, '')}/run?run=${run.id}`)
   t.false(body.includes('CANARY'))
 })
 

@@ -1,6 +1,7 @@
 import type {ChildProcess} from 'node:child_process'
 import {once} from 'node:events'
 import test from 'ava'
+import {readFigures} from '../../sql/figures.ts'
 import {deleteOldNotices} from '../../sql/notices.ts'
 import {startWorkers} from '../../workers/start.ts'
 import {type Receiver, startReceiver} from '../simulators/receiver.ts'
@@ -93,6 +94,15 @@ test.serial('a closed org gets no notices until it is reopened, and notices olde
   const staff = house.as(house.adminToken)
   t.is((await staff('POST', `/staff/orgs/${org.org}/close`, {reason: 'A test'})).status, 200)
   const waiting = await org.say()
+  await house.hot.query(
+    `insert into deliveries (id, org_id, notice_no, person_id) select 'dlv_closed', $1, notice_no, $2 from notices where id = $3`,
+    [org.org, org.person, waiting],
+  )
+  await house.ahead('1 hour')
+  const figures = await readFigures(house.db)
+  for (const name of ['notice_seconds', 'mail_due_seconds'])
+    t.is(figures.find(({figure}) => figure === name)!.value, 0, 'a closed org raises no alert')
+  await house.hot.query(`delete from deliveries where id = 'dlv_closed'`)
   await open.say()
   const running = await startWorkers(['notices'], house.config)
   await untilDeliveries(open, ([one]) => one?.state === 'delivered')

@@ -3,7 +3,7 @@ import anyTest, {type TestFn} from 'ava'
 import {Webhook} from 'standardwebhooks'
 import {newId} from '../../shared/ids.ts'
 import {keepNotify, readNotify} from '../../shared/notifications/notify.ts'
-import {announceEnd} from '../../shared/notifications/run-ended.ts'
+import {announceEnd, announceHeld} from '../../shared/notifications/run-ended.ts'
 import {sql} from '../../sql/database.ts'
 import {insertHead} from '../../sql/run-heads.ts'
 import {insertRun} from '../../sql/runs.ts'
@@ -71,7 +71,13 @@ test('notice rules name endpoints and members for their events, and each gets a 
   t.true(rows.every(({kind}) => kind === 'schedule.stopped'))
   const [letter] = smtp.letters.filter(({to}) => to.includes('Reader@example.org'))
   t.is(letter!.from, 'notices@lading.example')
-  for (const said of ['Subject: A schedule was stopped', 'OWNER_GONE', 'Org: Test Org', `/orgs/${org.org}/notices`, 'auto-generated'])
+  for (const said of [
+    'Subject: A schedule was stopped',
+    'OWNER_GONE',
+    'Org: Test Org',
+    `${house.config.PUBLIC_URL}/#/settings/notices`,
+    'auto-generated',
+  ])
     t.true(letter!.text.replaceAll('=\n', '').includes(said), letter!.text)
 })
 
@@ -105,7 +111,7 @@ const makeSchedule = async (org: string) => {
   await house.db.query(sql.unsafe`
     insert into schedules (id, org_id, template_id, name, cron, timezone, source, on_drift, enabled)
     values (${id}, ${org}, ${template}, 'S', '0 0 * * *', 'UTC', '{}', 'stop', false)`)
-  const fire = () =>
+  const fire = ({held = false} = {}) =>
     house.db.transaction(async tx => {
       const run = newId('run')
       const no = await insertRun(tx, {id: run, org, person: null, connector: null, importNo: null, declaredRows: 1})
@@ -113,11 +119,23 @@ const makeSchedule = async (org: string) => {
       await tx.query(sql.unsafe`
         insert into firings (id, schedule_id, org_id, due_at, by, state, run_no)
         values (${randomUUID()}, ${id}, ${org}, now(), 'clock', 'running', ${no})`)
-      await announceEnd(tx, {id: run, org, dryRun: false})
+      if (held) await announceHeld(tx, {id: run, org}, {outcome: 'refused', rows: 1, settled: 2, limit: 0.05})
+      else await announceEnd(tx, {id: run, org, dryRun: false})
       return run
     })
   return {id, fire}
 }
+
+test('the notice of a held run says so, although the run was resumed and has ended before the notice was sent', async t => {
+  const org = await openNoticing(house)
+  await org.addEndpoint(receiver.url('/held'), {events: ['run.held']})
+  const run = await (await makeSchedule(org.org)).fire({held: true})
+  const [held] = await until(
+    () => receiver.at('/held'),
+    all => all.length === 1,
+  )
+  t.like(JSON.parse(held!.body), {type: 'run.held', data: {run, state: 'held', stop: null}})
+})
 
 test('a member who left the org gets no more notices', async t => {
   const org = await openNoticing(house)

@@ -1,4 +1,5 @@
 import anyTest, {type TestFn} from 'ava'
+import {expireImport} from '../../sql/expiry.ts'
 import {accountRows, accounts, type Org, ok, openOrg, untilEnded} from '../support/importing.ts'
 import {type FileHost, fire, listFirings, makeSchedule, noticesOf, startFileHost, untilOver} from '../support/schedules.ts'
 import {applyPlan, makePlan} from '../support/sealed-plans.ts'
@@ -71,6 +72,17 @@ test('a file whose stopped run was undone is unchanged, and its rest is not run'
   const {run} = await ok(org.call('POST', `${importOf(first)}/runs/${first.runId}/undo`, {}), 202)
   await untilEnded(org.call, `${importOf(first)}/runs/${run.id}`)
   t.like(await fire(org, path), {outcome: 'unchanged'})
+})
+
+test('a file whose stopped run has expired fails, and again: true runs the whole file', async t => {
+  const {path} = await makeSchedule(org, host, {declaredRows: 3})
+  host.serve(accountRows(5, 'Kl-'))
+  const first = await fire(org, path)
+  t.like(first, {outcome: 'stopped', counts: {rowsWritten: 3}})
+  const {rows} = await house.hot.query('select import_no as no from imports where id = $1', [first.importId])
+  await house.db.transaction(tx => expireImport(tx, {no: rows[0].no, deleted: false}))
+  t.like(await fire(org, path), {outcome: 'failed', runId: null, reason: {code: 'FILE_GONE'}})
+  t.like(await fire(org, path, {again: true}), {outcome: 'stopped', counts: {rowsWritten: 3}})
 })
 
 test('a run that a person starts of a held file continues the firing, and the file is not run again', async t => {

@@ -51,6 +51,15 @@ test.serial('a test fetch shows the file and its first rows, and makes neither a
   t.is((await ok(org.call('GET', `${path}/test`), 200)).test, null)
 })
 
+test.serial('a test fetch shows cells that Postgres cannot store as they are: a cut emoji and half a character', async t => {
+  const {path} = await makeSchedule(org, host, {enabled: false})
+  const start = 'x'.repeat(199)
+  host.serve(JSON.stringify([{name: `${start}\u{1f600}`, number: 'a', city: '\ud83d', more: '\u{1f600}'}]))
+  const {file, problem} = await runTest(path)
+  t.is(problem, null)
+  t.deepEqual(file.sample, [[`${start}\ufffd`, 'a', '\ufffd', '\u{1f600}']])
+})
+
 test.serial('a test fetch that fails says why', async t => {
   const {path} = await makeSchedule(org, host, {enabled: false})
   host.fail(404)

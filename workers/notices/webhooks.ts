@@ -35,7 +35,7 @@ export const postClaimed = async (deps: WorkerDeps, outbound: Outbound, posting:
 /** An internal error is a failed attempt too, so that the attempts end. */
 const attempt = async ({config, log}: WorkerDeps, outbound: Outbound, posting: ClaimedPost): Promise<PostResult> => {
   try {
-    return await post(outbound, config.SECRETS_KEYS, posting)
+    return await post(outbound, config, posting)
   } catch (err) {
     log.error({err, endpoint: posting.endpoint, notice: posting.notice}, 'could not post a notice')
     return {

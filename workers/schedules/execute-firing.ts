@@ -131,6 +131,9 @@ const runFilled = async (work: FetchDeps, ready: ReadyFiring, {made, filled, dri
 const isUnchanged = ({firing, schedule, ground, fetched}: ReadyFiring) =>
   !firing.again && fetched.sha256 === schedule.lastSha256 && ground.template.version === schedule.lastTemplateVersion
 
+const restExpired =
+  'The last run of this file was stopped, and its import has expired, so its rest cannot be run. Fire with again: true to run the whole file'
+
 /** Runs the rest of the file if the last run of the same file was stopped. If it was not stopped, ends the firing as unchanged. */
 const continueFiring = async (work: FetchDeps, ready: ReadyFiring): Promise<FiringState> => {
   const {firing, schedule, ground, fetched} = ready
@@ -140,6 +143,7 @@ const continueFiring = async (work: FetchDeps, ready: ReadyFiring): Promise<Firi
     await work.db.transaction(tx => endUnchanged(tx, ready, fetched.sha256))
     return 'ended'
   }
+  if (last.isExpired) throw new Refusal('FILE_GONE', restExpired)
   const {importNo, importId, runId: retryOf} = last
   return startAsMaker(work, ready, async (tx, person) => {
     if (!(await setFiringImport(tx, firing, {importNo, ...file}))) throw new Superseded()

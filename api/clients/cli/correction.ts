@@ -20,5 +20,5 @@ export const sendCorrection = async (cli: Cli, session: Session, run: Json, give
   const sent = {query: {name}, body, headers: {'content-type': type}, signal: cli.interrupt(), timeoutMs: Infinity}
   const {rows, cells, kept} = (await session.client.call('POST', corrections, sent)).body
   const changed = cells === 0 ? `${name} corrects no cell` : `${plural(rows, 'row')} corrected, ${plural(cells, 'cell')} changed`
-  return kept > 0 ? `${changed}. ${plural(kept, 'cell')} kept an earlier correction, because the file has the old value` : changed
+  return kept > 0 ? `${changed}. ${plural(kept, 'cell')} kept a later correction, because the file did not change it` : changed
 }

@@ -27,8 +27,9 @@ export const replacing = (
   const pattern = compile({find, regex, ignoreCase})
   const text = regex ? replacement : RE2JS.quoteReplacement(replacement)
   const limit = regex ? Math.min(longestSearched, Math.floor(mostSteps / pattern.programSize())) : longestSearched
-  // Files have many empty cells, and a pattern such as `^$` may match them.
-  const ofEmpty = replaceMatches(pattern.matcher(''), text, () => tooLong(1))
+  // An empty cell stays empty, unless the pattern fits no other text, as `^$` does. Patterns such as `^` and `.*` fit texts, and leave it.
+  const fitsOnlyEmpty = !['x', '0', '-'].some(probe => pattern.matcher(probe).find())
+  const ofEmpty = fitsOnlyEmpty ? replaceMatches(pattern.matcher(''), text, () => tooLong(1)) : ''
   return (cell, row) => {
     if (cell.length <= limit) {
       assertSoon(pattern, cell, row)

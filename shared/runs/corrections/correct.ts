@@ -16,8 +16,9 @@ import {newId} from '../../ids.ts'
 import type {Snapshot, SnapshotSource} from '../../mapping/flows/snapshot.ts'
 import {type FoundRun, findImportRun} from '../find.ts'
 import {RecordsMoved, readOutcomes} from '../results/outcomes.ts'
+import type {FailedRowsOrigin} from '../results/reason-columns.ts'
 import {frozenOf} from '../rows.ts'
-import type {Corrections} from './find-corrections.ts'
+import {type CellEdit, type Corrections, editsIn} from './find-corrections.ts'
 
 type CorrectionDeps = SourceDeps & {hot: Hot}
 type CorrectInput = {org: string; importId: string; runId: string; source: string | undefined; charset: string | undefined; body: Readable}
@@ -37,20 +38,40 @@ export const correctRun = async (deps: CorrectionDeps, {body, charset, ...input}
   const {limits} = await findPlan(deps.db, org)
   const key = `${org}/${importId}/${newId('src')}`
   const upload = {body, maxBytes: mostBytesOf(deps.config, limits), storage: deps.storage, key, named: {charset, kept: encodingOf(frozen)}}
-  const match = async (reader: unknown) => {
+  const match = async (reader: unknown, origin: FailedRowsOrigin | undefined) => {
     const settled = await readAgainIfMoved(() => listSettled(deps, {org, importId, last: foundRun, source: frozen}))
-    return deps.parsing.run(org, 'corrections', {source, corrected: {fileKey: key, reader}, settled, keys: keysOf(snapshot, frozen)})
+    const before = origin ? await listEditsOf(deps.db, {org, importId, origin}) : []
+    return deps.parsing.run(org, 'corrections', {
+      source,
+      corrected: {fileKey: key, reader},
+      settled,
+      keys: keysOf(snapshot, frozen),
+      before,
+    })
   }
   const {found} = await ingest(upload, async file => {
-    const {reader, evidence} = await deps.parsing.run(org, 'readNew', file)
+    const {reader, evidence, corrects} = await deps.parsing.run(org, 'readNew', file)
     const {sniffed, text} = JSON.parse(evidence) as SourceEvidence
     assertReadable({reader, sniffed, text})
-    return match(reader)
+    return match(reader, corrects)
   }).catch(error => explainLift(deps, org, error))
   await deps.storage.remove(key)
   if (found.cells.length > 0) await editSource(deps, {org, importId, sourceId: source.id}, {cells: found.cells})
   const {rows, cells, kept, matchedBy} = found
   return {run: run.id, source: source.id, rows, cells: cells.length, kept, matchedBy}
+}
+
+/** Lists the cells that were edited when the run of a failed.csv was started, because its cells show these edits. Empty if the run is gone. */
+const listEditsOf = async (
+  db: Db,
+  {org, importId, origin}: {org: string; importId: string; origin: FailedRowsOrigin},
+): Promise<CellEdit[]> => {
+  const found = await findImportRun(db, {org, importId, runId: origin.run}).catch(error => {
+    if (error instanceof Refusal) return null
+    throw error
+  })
+  const frozen = found?.snapshot?.sources.find(({id}) => id === origin.source)
+  return editsIn(frozen?.cleaning ?? [])
 }
 
 /** Returns the encoding of the run's file, which a corrected file has too if its bytes show no other. Undefined for a workbook. */

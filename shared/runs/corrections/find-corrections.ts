@@ -11,6 +11,8 @@ import {openBadBytes} from '../../files/text/bad-bytes.ts'
 import {StorageMissing} from '../../storage/missing.ts'
 import {type CorrectedFile, openCorrectedRows, unfit} from './corrected-rows.ts'
 
+export type CellEdit = {row: number; column: string; value: string}
+
 export type CorrectionsInput = {
   source: Pick<Source, 'id' | 'fileKey' | 'reader' | 'cleaning' | 'choices' | 'evidence' | 'rows'>
   corrected: CorrectedFile
@@ -18,11 +20,13 @@ export type CorrectionsInput = {
   settled: Uint32Array
   /** The columns by which rows are found if the corrected file has no row numbers and another number of rows. */
   keys: string[]
+  /** The edits that the cells of a failed.csv show: those of its run. Empty for other files, which have the cells of the run's file. */
+  before: CellEdit[]
 }
 
 /**
- * `cells`: the cells to edit, with the names that columns have after cleaning. `rows`: the number of rows with at least one of these cells. `kept`:
- * the number of cells that keep an earlier edit, although the corrected file has the value of the run's file.
+ * `cells`: the cells to edit, with the names that columns have after cleaning; the value null removes an edit. `rows`: the number of rows with at
+ * least one of these cells. `kept`: the number of cells that a later edit changed and the corrected file did not.
  */
 export type Corrections = {cells: CellChange[]; rows: number; kept: number; matchedBy: 'row' | 'order' | 'key'}
 
@@ -35,31 +39,35 @@ export const findCorrections = async (deps: FileDeps, input: CorrectionsInput): 
   }
 }
 
-const compare = async (deps: FileDeps, {source, corrected, settled, keys}: CorrectionsInput): Promise<Corrections> => {
+const compare = async (deps: FileDeps, {source, corrected, settled, keys, before}: CorrectionsInput): Promise<Corrections> => {
   const cleaning = Cleaning.parse(source.cleaning)
   const readings = readingsOf(evidenceOf(source).columns, Choices.parse(source.choices))
   const {columns, rows} = await openFile(deps, {...source, cleaning: [], readings}, {bad: openBadBytes()})
-  const edits = editsOf(cleaning)
+  const edits = editsOf(editsIn(cleaning))
   const changed: {before: FileRow; after: FileRow}[] = []
+  const takenBack = new Set<string>()
   let kept = 0
   try {
     const found = await openCorrectedRows(deps, corrected, {id: source.id, columns, keys, rows: source.rows, readings})
     const isSettled = openSettled(settled)
-    // The rows have the run's cells in the columns that the corrected file lacks.
-    const corrects = columns.map(column => (found.hasColumn(column) ? column : null))
+    const shown = editsOf(before)
+    const sentColumns = columns.filter(found.hasColumn)
     for await (const chunk of rows) {
       for (const row of chunk) {
-        const cells = found.take(row)
-        if (!cells) continue
+        const sent = found.take(row)
+        if (!sent) continue
         const isOver = isSettled(row.rowNumber)
-        if (!isOver) kept += countKept(row, cells, {columns: corrects, edits})
-        if (isSame(row, cells, {columns, edits})) continue
+        const {cells, ...touched} = touchedCells(row, sent, {columns, sentColumns, shown, edits})
+        if (!isOver) kept += touched.kept
+        const removed = isOver ? [] : touched.removed
+        if (removed.length === 0 && isSame(row, cells, {columns, edits})) continue
         assertCorrectable(row, isOver)
+        for (const address of removed) takenBack.add(address)
         changed.push({before: row, after: {...row, cells}})
       }
     }
     found.assertAllTaken()
-    const cells = await editedCells(deps, {columns, changed, edits, cleaning})
+    const cells = await editedCells(deps, {columns, changed, edits, takenBack, cleaning})
     return {cells, rows: new Set(cells.map(({row}) => row)).size, kept, matchedBy: found.matchedBy}
   } finally {
     await rows.return()
@@ -88,30 +96,45 @@ const openSettled = (settled: Uint32Array) => {
 type Edits = Map<string, string>
 const addressOf = (row: number, column: string) => `${row} ${column}`
 
-const editsOf = (cleaning: Cleaning): Edits =>
-  new Map(
-    cleaning.flatMap(step => (step.step === 'editCells' ? step.cells.map(({row, column, value}) => [addressOf(row, column), value]) : [])),
-  )
+export const editsIn = (cleaning: Cleaning): CellEdit[] => cleaning.flatMap(step => (step.step === 'editCells' ? step.cells : []))
 
-type Compared<C> = {columns: C[]; edits: Edits}
+const editsOf = (cells: CellEdit[]): Edits => new Map(cells.map(({row, column, value}) => [addressOf(row, column), value]))
 
-/** Whether each cell equals the cell of the run's file, or the value to which the cell was edited before. */
-const isSame = ({rowNumber, cells}: FileRow, corrected: string[], {columns, edits}: Compared<string>) =>
-  corrected.every((cell, at) => cell === cells[at] || cell === edits.get(addressOf(rowNumber, columns[at]!)))
-
-const countKept = ({rowNumber, cells}: FileRow, corrected: string[], {columns, edits}: Compared<string | null>) =>
-  columns.filter((column, at) => {
-    const edit = column === null ? undefined : edits.get(addressOf(rowNumber, column))
-    return edit !== undefined && corrected[at] === cells[at] && corrected[at] !== edit
-  }).length
-
-type ChangedRows = {columns: string[]; changed: {before: FileRow; after: FileRow}[]; edits: Edits; cleaning: Cleaning}
+type Compared = {columns: string[]; edits: Edits}
+type Shown = Compared & {sentColumns: string[]; shown: Edits}
 
 /**
- * Returns the corrected cells that must be edited: those whose value differs from the run's file and from an earlier edit of the cell. Values
- * are compared after the steps that change single cells, because edits apply after these steps.
+ * Returns the cells of the run's file, with those that the person changed in the corrected file. `removed`: addresses of edited cells whose value the
+ * person set back to that of the run's file. `kept`: the number of unchanged cells that were edited since.
  */
-const editedCells = async (deps: FileDeps, {columns, changed, edits, cleaning}: ChangedRows): Promise<CellChange[]> => {
+const touchedCells = (row: FileRow, sent: string[], {columns, sentColumns, shown, edits}: Shown) => {
+  const [cells, removed] = [[...row.cells], [] as string[]]
+  let kept = 0
+  for (const [at, column] of columns.entries()) {
+    if (!sentColumns.includes(column)) continue
+    const address = addressOf(row.rowNumber, column)
+    const edit = edits.get(address)
+    if (sent[at] === (shown.get(address) ?? row.cells[at])) {
+      if (edit !== undefined && edit !== sent[at]) kept++
+    } else if (sent[at] === row.cells[at]) {
+      if (edit !== undefined) removed.push(address)
+    } else cells[at] = sent[at]!
+  }
+  return {cells, removed, kept}
+}
+
+/** Whether each cell equals the cell of the run's file, or the value to which the cell was edited before. */
+const isSame = ({rowNumber, cells}: FileRow, corrected: string[], {columns, edits}: Compared) =>
+  corrected.every((cell, at) => cell === cells[at] || cell === edits.get(addressOf(rowNumber, columns[at]!)))
+
+type ChangedRows = Compared & {changed: {before: FileRow; after: FileRow}[]; takenBack: ReadonlySet<string>; cleaning: Cleaning}
+
+/**
+ * Returns the changes of edited cells: values that differ from the run's file and from an earlier edit, and the edits to remove. With the edit of a
+ * cell, those of the cells that were split from it are removed. Values are compared after the steps that change single cells, because edits apply
+ * after these steps.
+ */
+const editedCells = async (deps: FileDeps, {columns, changed, edits, takenBack, cleaning}: ChangedRows): Promise<CellChange[]> => {
   const steps = cleaning.filter(changesOneCell)
   const clean = async (rows: FileRow[]) => {
     const table: Table = {columns, rows: once(rows)}
@@ -121,16 +144,25 @@ const editedCells = async (deps: FileDeps, {columns, changed, edits, cleaning}: 
   const before = await clean(changed.map(({before}) => before))
   const after = await clean(changed.map(({after}) => after))
   return after.rows.flatMap(({rowNumber, cells}, at) =>
-    after.columns.flatMap((column, place) => {
+    after.columns.flatMap((column, place): CellChange[] => {
       const value = cells[place] ?? ''
-      const isUnchanged = value === before.rows[at]!.cells[place] || value === edits.get(addressOf(rowNumber, column))
-      return isUnchanged ? [] : [{row: rowNumber, column, value}]
+      const edit = edits.get(addressOf(rowNumber, column))
+      if (value === edit) return []
+      if (value !== before.rows[at]!.cells[place]) return [{row: rowNumber, column, value}]
+      const isRemoved = edit !== undefined && takenBack.has(addressOf(rowNumber, rootOf(steps, column)))
+      return isRemoved ? [{row: rowNumber, column, value: null}] : []
     }),
   )
 }
 
 async function* once(rows: FileRow[]): Table['rows'] {
   if (rows.length > 0) yield rows
+}
+
+/** Returns the column of the file from which a column was split. A column that was not split is its own root. */
+const rootOf = (steps: Cleaning, column: string): string => {
+  const made = steps.find(step => step.step === 'split' && step.into.includes(column))
+  return made?.step === 'split' ? rootOf(steps, made.column) : column
 }
 
 const changesOneCell = ({step}: CleaningStep) => ['trim', 'collapseSpaces', 'replace', 'split'].includes(step)

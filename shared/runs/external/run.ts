@@ -65,7 +65,10 @@ export const openLockedRun = async (tx: Tx, run: ExternalRun, {connector}: Pick<
   return {...run, connectorId: connector ?? run.connectorId}
 }
 
-const findBlock = (run: ExternalRun): Refusal | null => findEnd(run) ?? findStop(run)
+const findBlock = (run: ExternalRun): Refusal | null => (wasCancelledEarly(run) ? findStop(run) : (findEnd(run) ?? findStop(run)))
+
+/** Whether the run was cancelled before an engine used it. Its engine must see the stop, and not authorise another run because this one ended. */
+const wasCancelledEarly = ({state, engine, stop}: ExternalRun) => state === 'ended' && engine === null && stop?.stopped === 'CANCELLED'
 
 const findStop = ({stop}: ExternalRun) => stop && new Refusal('RUN_STOPPED', stop.message, {stop, written: false})
 

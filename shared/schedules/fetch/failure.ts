@@ -31,4 +31,8 @@ export type QueryRefusal = [code: SourceCode, message: string] | null
 
 const mostLetters = 300
 
-export const oneLineOf = (message: string): string => message.replaceAll(/\s+/g, ' ').slice(0, mostLetters)
+export const oneLineOf = (message: string): string =>
+  message
+    .replaceAll(/[\s\0]+/g, ' ')
+    .slice(0, mostLetters)
+    .toWellFormed()

@@ -1,4 +1,5 @@
 import {Readable} from 'node:stream'
+import {OutboundFailure} from '../outbound/failure.ts'
 import {type Outbound, type OutboundAnswer, readStart} from '../outbound/outbound.ts'
 import {SourceFailure} from './failure.ts'
 import type {Bounds, FetchResult} from './fetch.ts'
@@ -69,6 +70,10 @@ const readRefusal = async (answer: OutboundAnswer): Promise<Buffer> => {
 }
 
 const s3FailureOf = (error: unknown, {bucket, key}: S3Source): unknown => {
+  if (error instanceof OutboundFailure && error.code === 'REDIRECTED')
+    return new SourceFailure('BAD_ANSWER', `The bucket is in another region or at another endpoint (${error.status}). Correct the region`, {
+      cause: error,
+    })
   const {name: code, $metadata} = error as Error & {$metadata?: {httpStatusCode?: number}}
   const status = $metadata?.httpStatusCode
   if (status === undefined) return error

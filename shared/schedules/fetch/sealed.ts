@@ -73,14 +73,14 @@ const whole = (fields: Fields): FileSource => {
   throw invalid(parsed.error.issues.map(({path, message}) => ({path, message})))
 }
 
-/** The credentials of a sign-in. If a change sets one of them, the stored ones are discarded. */
+/** The credentials of a sign-in. If a change sets one of them other than `passphrase`, the stored ones are discarded. */
 const waysIn = ['basic', 'bearer', 'password', 'privateKey', 'passphrase']
 
 /** Returns the names of stored credentials that a change neither mentions nor replaces; none if the kind of the source changes. */
 const unsaidOf = ({kind, credentials: names}: DescribedSource, change: SourceChange): string[] => {
   const fields: Fields = change
   if (kind !== change.kind) return []
-  const isReplaced = waysIn.some(name => fields[name] !== undefined && fields[name] !== null)
+  const isReplaced = waysIn.some(name => name !== 'passphrase' && fields[name] !== undefined && fields[name] !== null)
   return names.filter(name => fields[name] === undefined && !(isReplaced && waysIn.includes(name)))
 }
 

@@ -218,6 +218,13 @@ test('a program continues after a library check in the same sandbox', async t =>
   t.deepEqual(await sandbox.evaluate(batch), [{a: {value: 2}}])
 })
 
+test('a library that an earlier build published with an assignment to a function still runs', async t => {
+  const source = 'export function sum(list) { return list.length }\nexport const go = () => { let sum = 1; sum += 1; return sum }'
+  t.like(await check(source), {ok: false, code: 'LIBRARY_LOAD'})
+  const libraries = [readLibrary({manifest: manifestOf({go: []}), source})]
+  t.deepEqual(await sandbox.evaluate({expressions: {a: 'pricing.go()'}, rows: [{}], clock: 0, seed: '', libraries}), [{a: {value: 2}}])
+})
+
 test('another version of a library makes another program', async t => {
   const batch = {expressions: {a: 'pricing.go()'}, rows: [{}], clock: 0, seed: ''}
   for (const answer of [1, 2, 1]) {

@@ -40,7 +40,7 @@ const send = (path: string, {timeoutSeconds = 5, url = receiver.url(path), throu
     notice: 'ntc_1',
     body: '{"a":"ä"}',
   }
-  return post(through, ring, posting, timeoutSeconds)
+  return post(through, {SECRETS_KEYS: ring, PUBLIC_URL: 'http://x'}, posting, timeoutSeconds)
 }
 
 test('the public library verifies signed messages and rejects changed ones', t => {

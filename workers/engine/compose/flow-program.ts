@@ -32,7 +32,7 @@ export const compileProgram = (
   return {
     expressions,
     columns: readBy(expressions, columns, libraries),
-    libraries: libraries.map(readLibrary),
+    libraries: libraries.map(library => readLibrary(library)),
     context,
     clock: lineage?.clock ?? 0,
     seed: lineage?.seed ?? '',

@@ -24,6 +24,14 @@ export const placeFlow = (flows: Flow[], flow: Flow, modules: readonly Module[])
   return at < 0 ? [...flows, flow] : flows.toSpliced(at, 0, flow)
 }
 
+/** Adds to edited flows the mappings that the API added to the flows as they were sent before the edit. */
+export const addCompleted = (edited: Flow[], {sent, completed}: {sent: Flow[]; completed: Flow[]}): Flow[] =>
+  edited.map(flow => {
+    const known = [...flow.fields, ...(sent.find(({id}) => id === flow.id)?.fields ?? [])].map(({field}) => field)
+    const added = completed.find(({id}) => id === flow.id)?.fields.filter(({field}) => !known.includes(field)) ?? []
+    return added.length > 0 ? {...flow, fields: [...flow.fields, ...added]} : flow
+  })
+
 export const putMapping = (flow: Flow, mapping: Mapping): Flow => {
   const at = flow.fields.findIndex(({field}) => field === mapping.field)
   return {...flow, fields: at < 0 ? [...flow.fields, mapping] : flow.fields.with(at, mapping)}

@@ -4,7 +4,7 @@ import {useKept} from '../state/kept.ts'
 import {client, inOrg} from '../state/session.ts'
 import {t} from '../text/mapping.ts'
 import {say} from '../ui/notice.ts'
-import {type Issue, sayIssue, tidyFlow} from './flows.ts'
+import {addCompleted, type Issue, sayIssue, tidyFlow} from './flows.ts'
 import type {Flow, Imported} from './import.ts'
 import type {LoadedImport} from './known.ts'
 
@@ -35,7 +35,7 @@ export const useDraft = ({import: found, again}: LoadedImport): Draft => {
   const {flows, base = saved} = kept ?? {flows: found.flows}
   const isChanged = JSON.stringify(flows) !== saved
   const save = async () => {
-    const {refused, warnings} = await putFlows(found, flows)
+    const {refused, warnings, completed} = await putFlows(found, flows)
     // Another member or window changed the import. The person must see the new state before the draft can replace it.
     if (refused === 'stale') {
       await again()
@@ -49,7 +49,7 @@ export const useDraft = ({import: found, again}: LoadedImport): Draft => {
     }
     await again()
     const newer = latest.current === kept ? null : latest.current
-    if (newer) setKept({flows: newer.flows})
+    if (newer) setKept({flows: addCompleted(newer.flows, {sent: flows, completed})})
     else forget()
     say([t.mappingSaved, ...warnings.map(sayIssue)].join('. '))
     return newer === null
@@ -71,16 +71,21 @@ export const useDraft = ({import: found, again}: LoadedImport): Draft => {
   }
 }
 
-type SaveResult = {refused: Issue[] | 'stale'; warnings: Issue[]}
+type SaveResult = {refused: Issue[] | 'stale'; warnings: Issue[]; completed: Flow[]}
 
-/** Saves the flows. `refused`: the issues, or `stale` if the import has changed. `warnings`: what a run of the saved flows leaves out. */
+/**
+ * Saves the flows. `refused`: the issues, or `stale` if the import has changed. `warnings`: what a run of the saved flows leaves out. `completed`: the
+ * saved flows, with the default mappings that the API added to new ones.
+ */
 const putFlows = async ({id, version}: Imported, flows: Flow[]): Promise<SaveResult> => {
   try {
-    const {warnings = []} = await client.put(inOrg(`/imports/${id}/flows`), flows.map(tidyFlow), {'if-match': `"${version}"`})
-    return {refused: [], warnings}
+    const {warnings = [], flows: completed} = await client.put(inOrg(`/imports/${id}/flows`), flows.map(tidyFlow), {
+      'if-match': `"${version}"`,
+    })
+    return {refused: [], warnings, completed}
   } catch (error) {
-    if (error instanceof ApiError && error.code === 'IMPORT_CONFLICT') return {refused: 'stale', warnings: []}
-    if (error instanceof ApiError && Array.isArray(error.body?.issues)) return {refused: error.body.issues, warnings: []}
+    if (error instanceof ApiError && error.code === 'IMPORT_CONFLICT') return {refused: 'stale', warnings: [], completed: []}
+    if (error instanceof ApiError && Array.isArray(error.body?.issues)) return {refused: error.body.issues, warnings: [], completed: []}
     throw error
   }
 }

@@ -75,7 +75,7 @@ const Upload = ({importId, run, source, rows}: Pick<FixProps, 'importId' | 'run'
 const matchedWords = {row: t.rowNumber, order: t.theirOrderInTheFile, key: t.theColumnsThatMatchRecords}
 
 const CorrectedNotice = ({corrected: {rows, cells, kept, matchedBy}}: {corrected: Corrected}) => {
-  const keeps = kept > 0 && html` ${t.cellsKeepAnEarlierCorrection(kept)}`
+  const keeps = kept > 0 && html` ${t.cellsKeptALaterCorrection(kept)}`
   return cells === 0
     ? html`<${Notice} title=${t.theFileHasNoChanges}>${t.correctItsCellsSaveItAndUpload}${keeps}<//>`
     : html`<${Notice} kind="good" title=${t.rowsCorrected(rows)}>${t.cellsChangedTheRowsWereFoundBy(cells, matchedWords[matchedBy])}${keeps}<//>`

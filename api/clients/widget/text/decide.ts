@@ -63,8 +63,7 @@ export const t = translate('decide', {
   correctItsCellsSaveItAndUpload: 'Correct its cells, save it, and upload it again.',
   cellsChangedTheRowsWereFoundBy: (cells: number, how: Part) =>
     `${plural(cells, 'cell')} changed. The rows were found by ${how}. Retry to write them.`,
-  cellsKeepAnEarlierCorrection: (cells: number) =>
-    `${plural(cells, 'cell')} kept an earlier correction, because the file has the old value. To take it back, edit the row below.`,
+  cellsKeptALaterCorrection: (cells: number) => `${plural(cells, 'cell')} kept a later correction, because the file did not change it.`,
   rowsCorrected: (rows: number) => `${plural(rows, 'row')} corrected`,
   theFileOrItsOptionsChangedSince: 'The file or its options changed since the run',
   youCanCloseThisPageWeWill: (email: Part) => `You can close this page. We will e-mail ${email} when the import ends.`,

@@ -63,6 +63,8 @@ test('text is replaced literally, and a pattern by its groups', async t => {
     ['x', 'x'],
   ] as const)
     t.is(await one(cell, {step: 'replace', find: '^(y)?$', with: '$1none', regex: true}), cleanedCell)
+  for (const find of ['^', '.*', '$', '[a-z]*'])
+    t.is(await one('', {step: 'replace', find, with: 'none', regex: true}), '', 'a pattern that also fits texts leaves empty cells')
 })
 
 test('an impossible step is refused when it is defined', t => {

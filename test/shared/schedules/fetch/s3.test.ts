@@ -38,7 +38,7 @@ test('refusals, absence and failures of the store have distinct codes and are no
   for (const [action, expected] of [
     [{status: 503}, 'UNREACHABLE'],
     ['drop', 'UNREACHABLE'],
-    [{status: 301}, 'REDIRECTED'],
+    [{status: 301}, 'BAD_ANSWER'],
     [{status: 400}, 'BAD_ANSWER'],
   ] as const) {
     const before = s3.journal.length
@@ -46,6 +46,12 @@ test('refusals, absence and failures of the store have distinct codes and are no
     t.is(await code({}), expected)
     t.is(s3.journal.length, before + 1)
   }
+})
+
+test('a bucket of another region is reported as such, because the source has no URL', async t => {
+  const {s3, source, failure} = await open(t)
+  s3.faults.push({method: 'GET', times: 1, action: {status: 301}})
+  t.is((await failure(source()))!.message, 'The bucket is in another region or at another endpoint (301). Correct the region')
 })
 
 test('a long error answer of the store is cut, and its text is not shown', async t => {

@@ -2,6 +2,7 @@ import {randomBytes} from 'node:crypto'
 import test from 'ava'
 import ssh2 from 'ssh2'
 import {Refusal} from '../../../../shared/errors.ts'
+import {oneLineOf} from '../../../../shared/schedules/fetch/failure.ts'
 import {
   describeSource,
   FileSource,
@@ -110,9 +111,15 @@ test('unsent credentials are kept, null removes one, and a new one replaces anot
   t.deepEqual(change('basic', {bearer: 'new'}), {kind: 'https', url: 'https://files.example/orders.csv', bearer: 'new'})
   t.false('password' in change('sftp', {privateKey: 'new'}))
   t.false('passphrase' in change('key', {privateKey: 'new'}))
+  t.like(change('key', {passphrase: 'new'}), {privateKey: given.key.privateKey, passphrase: 'new'})
   t.like(change('postgres', {query: 'select 1'}), {query: 'select 1', password: 'db-secret'})
   t.like(change('mysql', {query: 'select 1'}), {query: 'select 1', password: 'db-secret'})
   t.like(change('s3', {key: 'in/other.csv'}), {key: 'in/other.csv', secretAccessKey: 's3-secret'})
+})
+
+test('the error of a database is one line that Postgres can store', t => {
+  t.is(oneLineOf('a\0\n b'), 'a b')
+  t.is(oneLineOf(`${'x'.repeat(299)}\u{1f600}`), `${'x'.repeat(299)}\ufffd`)
 })
 
 test('stored credentials are not sent to another host, path, user or key', t => {

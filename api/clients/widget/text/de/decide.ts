@@ -71,8 +71,8 @@ export const decide: typeof t = {
   correctItsCellsSaveItAndUpload: 'Korrigieren Sie ihre Zellen, speichern Sie sie, und laden Sie sie erneut hoch.',
   cellsChangedTheRowsWereFoundBy: (cells, how) =>
     `${plural(cells, 'Zelle', 'Zellen')} geändert. Die Zeilen wurden gefunden über: ${how}. Wiederholen Sie den Lauf, um sie zu schreiben.`,
-  cellsKeepAnEarlierCorrection: cells =>
-    `${plural(cells, 'Zelle behält', 'Zellen behalten')} eine frühere Korrektur, weil die Datei den alten Wert enthält. Bearbeiten Sie die Zeile unten, um sie zurückzunehmen.`,
+  cellsKeptALaterCorrection: cells =>
+    `${plural(cells, 'Zelle behält', 'Zellen behalten')} eine spätere Korrektur, weil die Datei sie nicht geändert hat.`,
   rowsCorrected: rows => `${rowWords(rows)} korrigiert`,
   theFileOrItsOptionsChangedSince: 'Die Datei oder ihre Optionen wurden seit dem Lauf geändert',
   youCanCloseThisPageWeWill: email => `Sie können diese Seite schließen. Wir schreiben an ${email}, wenn der Import beendet ist.`,

@@ -1,0 +1,35 @@
+import test from 'ava'
+import {chatMessageOf} from '../../../shared/notifications/chat-message.ts'
+import {writeLetter} from '../../../shared/notifications/letter.ts'
+import {pagesOf} from '../../../shared/notifications/notice-text.ts'
+
+// The types of the widget are not part of the tests' program.
+const {findPage} = await import(new URL('../../../api/clients/widget/pages.ts', import.meta.url).href)
+const publicUrl = 'https://lading.example/'
+const run = {import: 'imp_1', run: 'run_1', dryRun: false}
+const scheduled = {template: 'tpl_1', schedule: 'sch_1'}
+
+const cases: [type: string, data: object, pages: Record<string, string>][] = [
+  ['run.ended', run, {run: 'imports/imp_1/run?run=run_1', import: 'imports/imp_1'}],
+  ['run.ended', {...run, dryRun: true}, {run: 'imports/imp_1/review?run=run_1', import: 'imports/imp_1'}],
+  ['run.ended', {...run, dryRun: true, undo: {}}, {run: 'imports/imp_1/run?run=run_1', import: 'imports/imp_1'}],
+  ['run.ended', {run: 'run_1', import: null}, {}],
+  ['plan.waiting', {import: 'imp_1', run: 'run_1'}, {run: 'imports/imp_1/review?run=run_1', import: 'imports/imp_1'}],
+  ['schedule.failed', scheduled, {schedule: 'templates/tpl_1/schedules/sch_1', template: 'templates/tpl_1'}],
+  ['webhook.disabled', {endpoint: 'whk_1'}, {endpoint: 'settings/notices'}],
+  ['usage.rows', {percent: 80}, {}],
+]
+
+test('e-mails and chat messages link to pages of the widget, and leave out what has no page', t => {
+  for (const [type, about, pages] of cases) {
+    const data = {org: 'org_1', ...about, links: {run: 'https://lading.example/orgs/org_1/runs/run_1'}}
+    const body = {type, timestamp: '', data}
+    const urls = Object.entries(pages).map(([name, path]) => [name, `https://lading.example/#/${path}`])
+    for (const path of Object.values(pages)) t.truthy(findPage(path.split('?')[0]!.split('/')), path)
+    t.deepEqual(pagesOf(body, publicUrl), urls as [string, string][], type)
+    const {text} = writeLetter({orgName: 'Org', body, publicUrl})
+    for (const [, url] of urls) t.true(text.includes(`: ${url}\n`), text)
+    for (const sent of [text, ...(['slack', 'teams'] as const).map(kind => JSON.stringify(chatMessageOf(kind, body, publicUrl)))])
+      t.false(sent.includes('/orgs/'), sent)
+  }
+})
