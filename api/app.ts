@@ -3,7 +3,7 @@ import Router from '@koa/router'
 import Koa, {type Context, type Middleware} from 'koa'
 import type {z} from 'zod'
 import {Refusal} from '../shared/errors.ts'
-import {processEnds} from '../shared/process-ends.ts'
+import {processEnd} from '../shared/process-end.ts'
 import {assertAccess, type BackofficeGates, type Caller, type Effect, type Gates, type MemberCaller, type StaffCaller} from './access.ts'
 import {admitInsider, isBackoffice} from './backoffice.ts'
 import {openStream, readBytes, readJson} from './body.ts'
@@ -121,7 +121,7 @@ const describeRequest = (
   assertAdmitted: ApiRequest['assertAdmitted'],
 ): ApiRequest => {
   const gone = new AbortController()
-  res.once('close', () => res.writableFinished || gone.abort(draining.aborted ? processEnds : undefined))
+  res.once('close', () => res.writableFinished || gone.abort(draining.aborted ? processEnd : undefined))
   return {id: state.request, method, headers: req.headers, address: ip, signal: gone.signal, draining, assertAdmitted}
 }
 

@@ -4,7 +4,7 @@ import type {Balance} from '../billing/credits/balance.ts'
 import {raiseReservation, releaseCredits, reserveCredits, settleCredits} from '../billing/credits/reserve.ts'
 import type {Config} from '../config.ts'
 import {newId} from '../ids.ts'
-import {processEnds} from '../process-ends.ts'
+import {processEnd} from '../process-end.ts'
 import type {Queue} from '../queue.ts'
 import {nothing, type Usage} from './model.ts'
 import {ModelFailure} from './model-failure.ts'
@@ -29,7 +29,7 @@ type HeldCredits = {
   feature: AiFeature
   /** The usage reserved at the start. `mayCost` can raise the reservation. Usage beyond the reservation is not charged. */
   hold: Usage
-  /** The caller's signal. If it aborts, the usage reported to `spent` is charged, unless the reason is `processEnds`. */
+  /** The caller's signal. If it aborts, the usage reported to `spent` is charged, unless the reason is `processEnd`. */
   signal: AbortSignal
 }
 type CreditsDeps = {db: Pool; queue: Queue; config: Pick<Config, 'MODEL_TIMEOUT_SECONDS'>}
@@ -97,7 +97,7 @@ const settle = async (tx: Tx, queue: Queue, {org, feature, ref, periodStart}: Op
  * this process, are free. The tokens are counted in all cases.
  */
 const end = ({db, queue}: CreditsDeps, open: Open, {error, seen}: {error: unknown; seen: Usage}) => {
-  const isBrokenOff = open.signal.aborted && open.signal.reason !== processEnds
+  const isBrokenOff = open.signal.aborted && open.signal.reason !== processEnd
   const usage = error instanceof ModelFailure && !isBrokenOff ? larger(error.usage, seen) : seen
   const credits = isBrokenOff ? priceOf(open.feature, usage) : 0
   return db.transaction(tx => settle(tx, queue, open, {usage, credits, failed: true}))

@@ -1,4 +1,5 @@
 import type {Source} from '../../sql/sources.ts'
+import {storableText} from '../schema/storable-text.ts'
 import {StorageMissing} from '../storage/missing.ts'
 import {mostHeaderRows, readCsvRecords} from './csv/header-row.ts'
 import {type CsvReader, Reader, type ReaderOptions, type XlsxReader} from './reader.ts'
@@ -27,7 +28,7 @@ export const listHeaderCandidates = async (
   try {
     const found = reader.format === 'csv' ? await ofCsv(deps, fileKey, reader) : await ofWorkbook(deps, fileKey, reader)
     return found.map(({cells, ...rest}) => ({
-      cells: cells.slice(0, mostCells).map(cell => cell.slice(0, longestCell).toWellFormed()),
+      cells: cells.slice(0, mostCells).map(cell => storableText(cell, longestCell)),
       ...rest,
     }))
   } catch (error) {

@@ -3,7 +3,7 @@ import {listen} from '../../api/listen.ts'
 import {withCredits} from '../../shared/assistant/credits.ts'
 import {ModelFailure} from '../../shared/assistant/model-failure.ts'
 import {readAiUsage} from '../../shared/assistant/usage.ts'
-import {processEnds} from '../../shared/process-ends.ts'
+import {processEnd} from '../../shared/process-end.ts'
 import {deleteOldAiUsage} from '../../sql/ai-usage.ts'
 import {modelEnvironment} from '../simulators/model.ts'
 import {type Assisted, type Home, openAssisted, openHome, usageOf} from '../support/ai.ts'
@@ -152,10 +152,10 @@ test('a stopped answer costs the tokens so far, a failed one costs nothing, and 
   const ending = new AbortController()
   const interrupted = withCredits(house.tools, {...held, signal: ending.signal}, async spent => {
     spent({inputTokens: 0, outputTokens: 1500})
-    ending.abort(processEnds)
+    ending.abort(processEnd)
     throw ending.signal.reason
   })
-  await t.throwsAsync(interrupted, {message: processEnds.message})
+  await t.throwsAsync(interrupted, {message: processEnd.message})
   t.like(await usageOf(home, 'chat'), {requests: 2, failed: 2, credits: 3, outputTokens: 3000})
   const {signal} = new AbortController()
   const failing = withCredits(house.tools, {...held, signal}, async () => {

@@ -1,5 +1,6 @@
 import {type CheckProblem, SEVERITIES} from '../../shared/mapping/checks/problem.ts'
 import type {SnapshotSource} from '../../shared/mapping/flows/snapshot.ts'
+import {storableText} from '../../shared/schema/storable-text.ts'
 import {fixOf} from './fixes.ts'
 
 /** The kind of a problem, and where it occurs. Findings with the same spot are one problem. */
@@ -25,7 +26,7 @@ export const openFindings = () => {
   const groups = new Map<string, Group>()
   const open = (key: string, {source, severity, kind, ...at}: Spot, {fix = fixOf(kind), message}: NewFinding): Group => {
     const of = {source: source?.id ?? null, flow: null, module: null, field: null, column: null, place: null, ...at}
-    const problem = {severity, kind, ...of, count: 0, rows: [], samples: [], message: shortened(message, longestMessage), fix}
+    const problem = {severity, kind, ...of, count: 0, rows: [], samples: [], message: storableText(message, longestMessage), fix}
     const group = {order: source?.no ?? 0, problem}
     groups.set(key, group)
     return group
@@ -51,19 +52,16 @@ const more = `There are more than ${mostProblems.toLocaleString('en')} problems.
 const addRow = (problem: CheckProblem, row: number, message: string) => {
   const {rows} = problem
   if (rows.length === mostRows && row >= rows.at(-1)!) return
-  if (rows.length && row < rows[0]!) problem.message = shortened(message, longestMessage)
+  if (rows.length && row < rows[0]!) problem.message = storableText(message, longestMessage)
   rows.push(row)
   rows.sort((a, b) => a - b)
   if (rows.length > mostRows) rows.pop()
 }
 
 export const addSample = ({samples}: CheckProblem, cell: string) => {
-  const sample = shortened(cell, longestSample)
+  const sample = storableText(cell, longestSample)
   if (samples.length < mostSamples && !samples.includes(sample)) samples.push(sample)
 }
-
-/** Postgres rejects NUL characters and lone surrogates. */
-const shortened = (text: string, most: number) => text.slice(0, most).replaceAll('\0', '\ufffd').toWellFormed()
 
 const inOrder = (one: Group, other: Group) =>
   SEVERITIES.indexOf(one.problem.severity) - SEVERITIES.indexOf(other.problem.severity) ||

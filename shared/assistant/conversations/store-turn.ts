@@ -1,6 +1,7 @@
 import {type AskedVia, findNextPlace, insertTurn, lockConversations} from '../../../sql/conversations.ts'
 import type {Tx} from '../../../sql/database.ts'
 import {newIdAfter} from '../../ids.ts'
+import {storableText} from '../../schema/storable-text.ts'
 import {type ConversationPlace, keyOfPlace} from './conversation-place.ts'
 import {TURN_FORMAT, type TurnBody} from './turn.ts'
 
@@ -42,10 +43,10 @@ export const keepTurn = async (
   const body: TurnBody = {
     ...turnContent,
     ...draft,
-    question: storable(turnContent.question, longestQuestion),
-    answer: storable(turnContent.answer, longestAnswer),
-    sent: turnContent.sent === null ? null : storable(turnContent.sent, longestQuestion),
-    notes: turnContent.notes.slice(0, mostNotes).map(note => storable(note, 1_000)),
+    question: storableText(turnContent.question, longestQuestion),
+    answer: storableText(turnContent.answer, longestAnswer),
+    sent: turnContent.sent === null ? null : storableText(turnContent.sent, longestQuestion),
+    notes: turnContent.notes.slice(0, mostNotes).map(note => storableText(note, 1_000)),
     targets: plain(turnContent.targets.slice(0, mostTargets)),
   }
   await insertTurn(tx, {
@@ -64,8 +65,5 @@ export const keepTurn = async (
   return {id, position}
 }
 
-/** Cuts a text to `most` characters, and replaces the characters that Postgres text cannot contain: NUL and lone surrogates. */
-const storable = (text: string, most: number) => text.slice(0, most).replaceAll('\0', '\ufffd').toWellFormed()
-
 const plain = <T>(value: T): T =>
-  JSON.parse(JSON.stringify(value), (_, part) => (typeof part === 'string' ? storable(part, longestAnswer) : part))
+  JSON.parse(JSON.stringify(value), (_, part) => (typeof part === 'string' ? storableText(part, longestAnswer) : part))

@@ -9,9 +9,12 @@ export type CellChange = z.infer<typeof CellChange>
 
 export const CellChanges = z.array(CellChange).min(1).max(1000).describe('The cells to edit')
 
+export type CellEdit = z.infer<typeof EditedCell>
+export const editsIn = (cleaning: Cleaning): CellEdit[] => cleaning.flatMap(step => (step.step === 'editCells' ? step.cells : []))
+
 /** Merges changed cells into the cleaning. All edits are in the last step, so that they replace the values that a person saw. */
 export const editCells = (cleaning: Cleaning, changes: CellChange[]): Cleaning => {
-  const edits = new Map(cleaning.flatMap(step => (step.step === 'editCells' ? step.cells : [])).map(cell => [addressOf(cell), cell]))
+  const edits = new Map(editsIn(cleaning).map(cell => [addressOf(cell), cell]))
   for (const {value, ...cell} of changes) {
     if (value === null) edits.delete(addressOf(cell))
     else edits.set(addressOf(cell), {...cell, value})
@@ -35,4 +38,4 @@ export const assertRows = (changes: CellChange[], rows: number) => {
   if (wrong) throw new Refusal('INVALID', `The file has ${rows} rows, so row ${wrong.row} cannot be edited`, {row: wrong.row})
 }
 
-const addressOf = ({row, column}: {row: number; column: string}) => `${row} ${column}`
+export const addressOf = ({row, column}: {row: number; column: string}) => `${row} ${column}`

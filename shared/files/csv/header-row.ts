@@ -1,4 +1,5 @@
 import {parse} from 'csv-parse/sync'
+import {storableText} from '../../schema/storable-text.ts'
 import {lookOf, looks} from '../cell-kind.ts'
 import type {CsvReader, ReaderOptions} from '../reader.ts'
 import {badPlace} from '../text/decoder.ts'
@@ -40,8 +41,7 @@ export const proposeHeader = (rows: string[][]): {at: number; title: string; col
   return null
 }
 
-// Postgres rejects a lone surrogate.
-const shortened = (text: string) => text.slice(0, longestName).toWellFormed()
+const shortened = (text: string) => storableText(text, longestName)
 
 const isHeader = (names: string[]) => {
   const texts = names.filter(name => name.length <= longestName && looks[lookOf(name)]!.kind === 'text')

@@ -5,6 +5,7 @@ import {findPlan} from '../../../sql/plans.ts'
 import {type FinalEntry, OUTCOMES, type OutcomeName, PHASES} from '../../../sql/run-log.ts'
 import {findRetryId} from '../../../sql/runs.ts'
 import {Refusal} from '../../errors.ts'
+import {type CellEdit, editsIn} from '../../files/cleaning/edit-cells.ts'
 import {ingest} from '../../files/ingest.ts'
 import {Reader} from '../../files/reader.ts'
 import {explainLift, mostBytesOf, type SourceDeps} from '../../files/sources/add.ts'
@@ -18,7 +19,7 @@ import {type FoundRun, findImportRun} from '../find.ts'
 import {RecordsMoved, readOutcomes} from '../results/outcomes.ts'
 import type {FailedRowsOrigin} from '../results/reason-columns.ts'
 import {frozenOf} from '../rows.ts'
-import {type CellEdit, type Corrections, editsIn} from './find-corrections.ts'
+import type {Corrections} from './find-corrections.ts'
 
 type CorrectionDeps = SourceDeps & {hot: Hot}
 type CorrectInput = {org: string; importId: string; runId: string; source: string | undefined; charset: string | undefined; body: Readable}

@@ -2,7 +2,7 @@ import type {Source} from '../../../sql/sources.ts'
 import {Choices, readingsOf} from '../../files/choices.ts'
 import {cleaned} from '../../files/cleaning/clean.ts'
 import {Cleaning, type CleaningStep} from '../../files/cleaning/cleaning.ts'
-import type {CellChange} from '../../files/cleaning/edit-cells.ts'
+import {addressOf, type CellChange, type CellEdit, editsIn} from '../../files/cleaning/edit-cells.ts'
 import type {FileRow, Table} from '../../files/row.ts'
 import {evidenceOf} from '../../files/sources/evidence.ts'
 import {fileGone} from '../../files/sources/read.ts'
@@ -10,8 +10,6 @@ import {type FileDeps, openFile} from '../../files/stored-file.ts'
 import {openBadBytes} from '../../files/text/bad-bytes.ts'
 import {StorageMissing} from '../../storage/missing.ts'
 import {type CorrectedFile, openCorrectedRows, unfit} from './corrected-rows.ts'
-
-export type CellEdit = {row: number; column: string; value: string}
 
 export type CorrectionsInput = {
   source: Pick<Source, 'id' | 'fileKey' | 'reader' | 'cleaning' | 'choices' | 'evidence' | 'rows'>
@@ -51,18 +49,18 @@ const compare = async (deps: FileDeps, {source, corrected, settled, keys, before
     const found = await openCorrectedRows(deps, corrected, {id: source.id, columns, keys, rows: source.rows, readings})
     const isSettled = openSettled(settled)
     const shown = editsOf(before)
-    const sentColumns = columns.filter(found.hasColumn)
+    const hasColumn = columns.map(found.hasColumn)
     for await (const chunk of rows) {
       for (const row of chunk) {
         const sent = found.take(row)
         if (!sent) continue
         const isOver = isSettled(row.rowNumber)
-        const {cells, ...touched} = touchedCells(row, sent, {columns, sentColumns, shown, edits})
-        if (!isOver) kept += touched.kept
-        const removed = isOver ? [] : touched.removed
-        if (removed.length === 0 && isSame(row, cells, {columns, edits})) continue
+        const {cells, isChanged, ...touched} = touchedCells(row, sent, {columns, hasColumn, shown, edits})
+        if (isOver && !isChanged) continue
+        kept += touched.kept
+        if (!isChanged && touched.removed.length === 0) continue
         assertCorrectable(row, isOver)
-        for (const address of removed) takenBack.add(address)
+        for (const address of touched.removed) takenBack.add(address)
         changed.push({before: row, after: {...row, cells}})
       }
     }
@@ -94,38 +92,35 @@ const openSettled = (settled: Uint32Array) => {
 }
 
 type Edits = Map<string, string>
-const addressOf = (row: number, column: string) => `${row} ${column}`
 
-export const editsIn = (cleaning: Cleaning): CellEdit[] => cleaning.flatMap(step => (step.step === 'editCells' ? step.cells : []))
-
-const editsOf = (cells: CellEdit[]): Edits => new Map(cells.map(({row, column, value}) => [addressOf(row, column), value]))
+const editsOf = (cells: CellEdit[]): Edits => new Map(cells.map(cell => [addressOf(cell), cell.value]))
 
 type Compared = {columns: string[]; edits: Edits}
-type Shown = Compared & {sentColumns: string[]; shown: Edits}
+type Shown = Compared & {hasColumn: boolean[]; shown: Edits}
 
 /**
- * Returns the cells of the run's file, with those that the person changed in the corrected file. `removed`: addresses of edited cells whose value the
- * person set back to that of the run's file. `kept`: the number of unchanged cells that were edited since.
+ * Returns the cells of the run's file, with those that the person changed in the corrected file. `isChanged`: at least one of these differs from the
+ * present edit. `removed`: addresses of edited cells whose value the person set back to that of the run's file. `kept`: the number of unchanged cells
+ * that were edited since.
  */
-const touchedCells = (row: FileRow, sent: string[], {columns, sentColumns, shown, edits}: Shown) => {
-  const [cells, removed] = [[...row.cells], [] as string[]]
-  let kept = 0
+const touchedCells = ({rowNumber: row, cells: raw}: FileRow, sent: string[], {columns, hasColumn, shown, edits}: Shown) => {
+  const [cells, removed] = [[...raw], [] as string[]]
+  let [isChanged, kept] = [false, 0]
   for (const [at, column] of columns.entries()) {
-    if (!sentColumns.includes(column)) continue
-    const address = addressOf(row.rowNumber, column)
+    if (!hasColumn[at]) continue
+    const address = addressOf({row, column})
     const edit = edits.get(address)
-    if (sent[at] === (shown.get(address) ?? row.cells[at])) {
+    if (sent[at] === (shown.get(address) ?? raw[at])) {
       if (edit !== undefined && edit !== sent[at]) kept++
-    } else if (sent[at] === row.cells[at]) {
+    } else if (sent[at] === raw[at]) {
       if (edit !== undefined) removed.push(address)
-    } else cells[at] = sent[at]!
+    } else {
+      cells[at] = sent[at]!
+      if (sent[at] !== edit) isChanged = true
+    }
   }
-  return {cells, removed, kept}
+  return {cells, isChanged, removed, kept}
 }
-
-/** Whether each cell equals the cell of the run's file, or the value to which the cell was edited before. */
-const isSame = ({rowNumber, cells}: FileRow, corrected: string[], {columns, edits}: Compared) =>
-  corrected.every((cell, at) => cell === cells[at] || cell === edits.get(addressOf(rowNumber, columns[at]!)))
 
 type ChangedRows = Compared & {changed: {before: FileRow; after: FileRow}[]; takenBack: ReadonlySet<string>; cleaning: Cleaning}
 
@@ -146,10 +141,10 @@ const editedCells = async (deps: FileDeps, {columns, changed, edits, takenBack, 
   return after.rows.flatMap(({rowNumber, cells}, at) =>
     after.columns.flatMap((column, place): CellChange[] => {
       const value = cells[place] ?? ''
-      const edit = edits.get(addressOf(rowNumber, column))
+      const edit = edits.get(addressOf({row: rowNumber, column}))
       if (value === edit) return []
       if (value !== before.rows[at]!.cells[place]) return [{row: rowNumber, column, value}]
-      const isRemoved = edit !== undefined && takenBack.has(addressOf(rowNumber, rootOf(steps, column)))
+      const isRemoved = edit !== undefined && takenBack.has(addressOf({row: rowNumber, column: rootOf(steps, column)}))
       return isRemoved ? [{row: rowNumber, column, value: null}] : []
     }),
   )

@@ -27,7 +27,7 @@ const mostRuns = 20
  */
 export const findShares = async (db: Db, {org, found}: {org: string; found: Import}): Promise<WrittenShares> => {
   const dryRun = await findLastDryRun(db, found.no)
-  const isCurrent = dryRun !== null && isFirst(dryRun) && dryRun.stale === false && (await readsSameRows(db, dryRun, undefined))
+  const isCurrent = dryRun !== null && isCompleteFirstRun(dryRun) && dryRun.stale === false && (await readsSameRows(db, dryRun, undefined))
   const run = isCurrent ? dryRun : await findTemplateRun(db, org, found.templateId)
   if (!run) return {modules: null, isDryRun: false, dryRun: null, cost: null, match: null}
   const {counts} = describeRun({run, importId: found.id, ...(await readRun(db, run))})
@@ -47,10 +47,11 @@ export const findShares = async (db: Db, {org, found}: {org: string; found: Impo
 }
 
 /** Whether the run is complete, and neither a retry nor an undo. */
-const isFirst = ({state, stop, undoOf, retryOf}: Run) => state === 'ended' && stop === null && undoOf === null && retryOf === null
+const isCompleteFirstRun = ({state, stop, undoOf, retryOf}: Run) =>
+  state === 'ended' && stop === null && undoOf === null && retryOf === null
 
 const findTemplateRun = async (db: Db, org: string, template: string | null): Promise<Run | undefined> => {
   if (template === null) return undefined
   const runs = await listTemplateRuns(db, {org, template, before: null, limit: mostRuns})
-  return runs.find(run => isFirst(run) && !run.dryRun && run.engine === 'worker')
+  return runs.find(run => isCompleteFirstRun(run) && !run.dryRun && run.engine === 'worker')
 }

@@ -1,3 +1,4 @@
+import {storableText} from '../../schema/storable-text.ts'
 import {type OutboundCode, OutboundFailure} from '../outbound/failure.ts'
 
 export type SourceCode = OutboundCode | 'SIGN_IN_REFUSED' | 'NOT_FOUND' | 'HOST_KEY' | 'QUERY_FAILED' | 'TOO_MANY_ROWS'
@@ -31,8 +32,4 @@ export type QueryRefusal = [code: SourceCode, message: string] | null
 
 const mostLetters = 300
 
-export const oneLineOf = (message: string): string =>
-  message
-    .replaceAll(/[\s\0]+/g, ' ')
-    .slice(0, mostLetters)
-    .toWellFormed()
+export const oneLineOf = (message: string): string => storableText(message.replaceAll(/[\s\0]+/g, ' '), mostLetters)

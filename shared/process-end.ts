@@ -1,2 +1,2 @@
 /** The reason of a signal that aborts because this process closes its connections when it ends, not because the client left. */
-export const processEnds = new DOMException('This process is ending', 'AbortError')
+export const processEnd = new DOMException('This process is ending', 'AbortError')
