@@ -4,6 +4,7 @@ import {openChecker} from './checker.ts'
 import {correctDocuments} from './correction.ts'
 import {judgeExchanges} from './judge.ts'
 import {type Document, listOperations} from './openapi.ts'
+import {listTraffic} from './traffic.ts'
 
 /** An invented API of shelves with boxes. */
 const shelf: Document = {
@@ -181,4 +182,8 @@ test('a request of an operation that only newer documents describe is counted, a
   t.like(judge('/unknown'), {unchecked: 1, requests: 0, differences: {length: 0}})
   t.deepEqual([...judge('/unknown').newer], ['GET /unknown'])
   t.like(judge('/other'), {unchecked: 0, requests: 1, differences: {length: 1}})
+})
+
+test('every test whose exchanges are checked exists', t => {
+  t.true(listTraffic().length > 40)
 })

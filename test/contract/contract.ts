@@ -1,6 +1,6 @@
 import {spawn} from 'node:child_process'
 import {once} from 'node:events'
-import {globSync, mkdtempSync, rmSync} from 'node:fs'
+import {mkdtempSync, rmSync} from 'node:fs'
 import {tmpdir} from 'node:os'
 import {join} from 'node:path'
 import {createInterface} from 'node:readline'
@@ -12,22 +12,12 @@ import {commonAnswers, knownFaults} from './known-faults.ts'
 import {newerOperations} from './newer-operations.ts'
 import {readDocuments} from './openapi.ts'
 import {probeRequests} from './probe-requests.ts'
+import {listTraffic} from './traffic.ts'
 
 /**
- * The tests whose exchanges `npm run contract` checks. The command runs them, and their CRM simulators record every exchange. It checks each
- * exchange against the vendor's OpenAPI documents in the folder CRM_OAS_DIR. It exits with 1 if something differs, a test fails, or a call of
- * `needed` or a probe request was not made. It exits with 2 if CRM_OAS_DIR is not set.
+ * The calls that the tests must make. `npm run contract` exits with 1 if one was not made, if a probe request was not made, if a test fails, or if an
+ * exchange differs from the vendor's OpenAPI documents in the folder CRM_OAS_DIR. It exits with 2 if CRM_OAS_DIR is not set.
  */
-const traffic = [
-  'test/simulators/crm-*.test.ts',
-  'test/shared/crm/{bulk-read,bulk-write,capabilities,coql,dead-token,deletes,doctor,find-created,metadata,record-calls,subforms}.test.ts',
-  'test/api/{sign-in,connection,members,by-ids,records,record-writes-crm,record-claims,visibility}.test.ts',
-  'test/workers/{discovery,checks,doctor,doctor-writes,imports,match-snapshot}.test.ts',
-  'test/workers/import-{lookups,nested,nested-held,nested-lost,parents,patches,protocol,questions,refusals,unanswered-creates}.test.ts',
-  'test/workers/import-{subforms,bulk,bulk-faults,types,wide,wire}.test.ts',
-]
-
-/** The calls that the tests must make. */
 const needed = [
   'GET /crm/v8/org',
   'GET /crm/v8/users',
@@ -50,20 +40,6 @@ const needed = [
   'GET /crm/bulk/v8/read/{jobId}',
   'GET /crm/bulk/v8/read/{jobId}/result',
 ]
-
-/** Lists the files of `traffic`. Throws if a name in braces has no file, so that a renamed test is noticed. */
-const listTraffic = (): string[] =>
-  traffic.flatMap(expand).flatMap(pattern => {
-    const files = globSync(pattern)
-    if (files.length === 0) throw new Error(`No test file matches ${pattern}`)
-    return files
-  })
-
-/** Expands the names in braces of a pattern. */
-const expand = (pattern: string): string[] => {
-  const [, before, names, after] = /^(.*)\{(.*)\}(.*)$/.exec(pattern) ?? []
-  return names === undefined ? [pattern] : names.split(',').map(name => `${before}${name}${after}`)
-}
 
 const say = (line: string) => process.stdout.write(`${line}\n`)
 
