@@ -1,5 +1,6 @@
 import {z} from 'zod'
 import {type Db, type Hot, prepare, sql} from './database.ts'
+import {outcomeNo, PHASES} from './run-log.ts'
 
 /**
  * The codes for how a row got its record. Within one chain, only one row may have created (`made`) or claimed (`taken`) a record. `matched`: the row
@@ -76,6 +77,13 @@ const findInheritedStatement = prepare<{key: string; recordId: string; mayExistT
   `select row_key as key, record_id as "recordId", may_exist_twice as "mayExistTwice" from chain_rows
    where chain_no = $1::bigint and module_no = $3::smallint and row_key = any($4::text[]) and run_no <> $2::bigint and how in (1, 2, 3, 6)`,
 )
+
+/** Counts the planned patches of a dry run that count towards its row limit. The rows of these patches wrote nothing before. */
+export const countPlannedPatches = (db: Db, run: number) =>
+  db.oneFirst(sql.type(z.object({rows: z.number()}))`
+    select count(*) as rows from (select distinct module_no, row_key from log_entries
+      where run_no = ${run} and phase = ${PHASES.indexOf('patch')} and outcome = ${outcomeNo('planned')}) planned
+    join chain_rows c using (module_no, row_key) where c.chain_no = ${run} and how in (${HOW.matched}, ${HOW.unchanged})`)
 
 export const deleteChainRows = async (db: Db, {chain, limit}: {chain: number; limit: number}) => {
   const {rowCount} = await db.query(sql.type(z.object({}))`

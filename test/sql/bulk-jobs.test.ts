@@ -1,5 +1,6 @@
 import {randomBytes} from 'node:crypto'
 import test from 'ava'
+import {z} from 'zod'
 import {
   endEmptyBulkJobs,
   extendBulkDeadline,
@@ -13,8 +14,10 @@ import {
   setUploaded,
 } from '../../sql/bulk-jobs.ts'
 import {sql} from '../../sql/database.ts'
-import {takeLease} from '../../sql/run-heads.ts'
-import {beginRun, type Ledger, openLedger} from '../support/running.ts'
+import {admit} from '../../sql/ledger.ts'
+import {takeLease, writeStop} from '../../sql/run-heads.ts'
+import {listOrphans, pauseRun} from '../../sql/runs.ts'
+import {beginRun, expireLease, intent, type Ledger, openLedger} from '../support/running.ts'
 
 let ledger: Ledger & {close(): Promise<void>}
 test.before(async () => {
@@ -80,4 +83,27 @@ test('a job with an id whose rows are not in flight is marked as left when its r
       ['done', null, false],
     ].sort(),
   )
+})
+
+test('a stopped run that pauses while it reads the results of a bulk job continues when its pause ends', async t => {
+  const {db, hot} = ledger
+  const {id, run, fence} = await beginRun(ledger)
+  const isDue = async () => (await listOrphans(db, {limit: 100})).some(one => one.id === id)
+  const setPause = (code: string) =>
+    db.query(sql.type(z.object({}))`update runs set pause = ${sql.jsonb({code, message: ''})} where run_no = ${run}`)
+  await db.query(sql.unsafe`update runs set engine = 'worker' where run_no = ${run}`)
+  const bulkJob = (await insertBulkJob(db, {run, fence, ...aJob()}))!
+  await admit(hot, {...intent({run, fence}, 1, 1, 1), bulkJob})
+  await writeStop(db, {run, stop: {stopped: 'CANCELLED', message: 'A user cancelled the run'}})
+  await pauseRun(db, {no: run, fence, pause: {code: 'CRM_UNAVAILABLE', message: ''}, seconds: 60})
+  await expireLease(ledger, run)
+  t.false(await isDue())
+  await setPause('BULK_JOB_OPEN')
+  t.true(await isDue(), 'the stop ends the wait for the job')
+  await setPause('RATE_LIMITED')
+  await db.query(sql.unsafe`update runs set resume_at = lading_now() - interval '1 second' where run_no = ${run}`)
+  t.true(await isDue())
+  await db.query(sql.unsafe`update runs set resume_at = lading_now() + interval '1 minute' where run_no = ${run}`)
+  await db.query(sql.unsafe`delete from sends where run_no = ${run}`)
+  t.true(await isDue(), 'a stopped run without a bulk job ends at once')
 })

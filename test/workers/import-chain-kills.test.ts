@@ -2,6 +2,7 @@ import test from 'ava'
 import {accountRows, accounts, ok, openOrg, prepareImport, readLog, untilEnded} from '../support/importing.ts'
 import {assertChain, assertOnce, countBy} from '../support/oracle.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
 import {endWorker, killAt, killAtRows, openWorkers} from '../support/worker-process.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
@@ -81,6 +82,26 @@ for (const point of ['before_settle:3', 'in_close:1']) {
     t.is(here.crm.records('example', 'Accounts').filter(({Account_Number}) => String(Account_Number).startsWith(`D${point}-`)).length, 0)
   })
 }
+
+test.serial('a dry run whose worker is killed while it plans patches plans no more rows than its limit', async t => {
+  const many = 2_500
+  const named = Array.from({length: many}, (_, n) => ({Account_Name: 'Met', Account_Number: `Pd-${n + 1}`}))
+  here.crm.create('example', 'Accounts', named)
+  const match = {by: ['Account_Number'], onOne: 'skip', onMany: 'skip'}
+  const fields = [...accounts.fields.slice(0, 2), {...accounts.fields[2], patch: {when: ['exists'], overwrite: 'if-absent'}}]
+  const {path} = await prepareImport(org, {csv: accountRows(many, 'Pd-'), flow: {...accounts, match, fields}})
+  const id = await begin(path, {dryRun: true, declaredRows: 2_000})
+  const listPlanned = async () => (await readLog(org.call, `${path}/runs/${id}`)).filter(({outcome}) => outcome === 'planned')
+  // The pass reads the records of each chunk. This call belongs to a later chunk than the first.
+  here.crm.faults.add({match: {method: 'GET', path: '/crm/v8/Accounts', nth: 24}, times: 1, action: {type: 'hold', when: 'before'}})
+  const worker = start()
+  await until(listPlanned, ({length}) => length >= 100)
+  await endWorker(worker)
+  here.crm.release()
+  start()
+  t.like(await ended(path, id), {stop: {stopped: 'LIMIT_ROWS_PER_RUN', rowsWrittenTotal: 2_000}})
+  t.is((await listPlanned()).length, 2_000)
+})
 
 test.serial('a question that a killed worker asked is asked once, with all waiting rows', async t => {
   here.crm.create('example', 'Accounts', [{Account_Name: 'Asked'}, {Account_Name: 'Asked'}])

@@ -1,7 +1,8 @@
 import test from 'ava'
-import {accounts, ok, openOrg, prepareImport, untilEnded, untilRun} from '../support/importing.ts'
+import {accounts, ok, openOrg, prepareImport, readLog, untilEnded, untilRun} from '../support/importing.ts'
 import {assertAccounted} from '../support/oracle.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
 import {endWorker, killAt, openWorkers} from '../support/worker-process.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
@@ -55,5 +56,31 @@ test.serial('unmapped cells are counted once if the worker dies while batches se
   startWorker()
   const run = await untilEnded(org.call, runPath)
   t.like(run.counts.Accounts, {created: rows})
+  t.deepEqual(run.unmapped, unmapped)
+})
+
+test.serial('after a takeover in the patch pass, only unmapped cells of fields that apply to the row are counted', async t => {
+  const patched = (field: string, when: string) => ({
+    field,
+    mode: 'column',
+    source: 'city',
+    values,
+    otherwise: 'keep',
+    patch: {when: [when]},
+  })
+  const fields = [...accounts.fields.slice(0, 2), patched('Billing_City', 'created'), patched('Billing_Country', 'updated')]
+  const {path} = await prepareImport(org, {csv: csvOf('W-'), flow: {...accounts, fields}})
+  const {run: begun} = await ok(org.call('POST', `${path}/runs`, {}), 202)
+  const runPath = `${path}/runs/${begun.id}`
+  here.crm.faults.add({match: {method: 'PUT', path: '/crm/v8/Accounts'}, times: 1, action: {type: 'hold', when: 'after'}})
+  const worker = startWorker()
+  await until(
+    () => readLog(org.call, runPath),
+    log => log.filter(({phase}) => phase === 'patch').length >= 200,
+  )
+  await endWorker(worker)
+  here.crm.release()
+  startWorker()
+  const run = await untilEnded(org.call, runPath)
   t.deepEqual(run.unmapped, unmapped)
 })

@@ -127,7 +127,7 @@ export type RowFailure = {
   message: string
   target: string | null
   end?: 'skipped' | 'held'
-  /** For a row that was nested in an unanswered create: its last attempt and its counted outcome. */
+  /** For a row that was sent before, or nested in an unanswered create: its last attempt and its counted outcome. */
   sent?: Pick<ImportRow, 'counted' | 'attempt'>
   step?: ImportRow['step']
   notes?: LookupNote[]

@@ -28,7 +28,7 @@ import {trackInFlight} from './send/track-in-flight.ts'
 import {LEDGERED, logOutcome} from './settle/log-entries.ts'
 import {emptySettlement, type SettlementParts} from './settle/settler.ts'
 import {logSkipped} from './settle/skipped-rows.ts'
-import {settleFailures, settleInherited, settleRows} from './settle/unsent-rows.ts'
+import {failedRowOf, settleFailures, settleInherited, settleRows} from './settle/unsent-rows.ts'
 import {groupByStep, type Op} from './settle/verdict.ts'
 
 export const openRowPipeline = (ctx: Context, flow: CompiledFlow, lowWater: number, route: BulkRoute | null = null): RowPipeline => {
@@ -63,7 +63,7 @@ export const openRowPipeline = (ctx: Context, flow: CompiledFlow, lowWater: numb
 export const planChunk = async (pipeline: RowPipeline, {rows, failures, unmatched, inherited}: PreparedChunk) => {
   assertRunning(pipeline)
   const lost = new Set(unmatched.map(({row}) => row))
-  const failed = [...failures.map(failure => ({...failure, row: {...failure, counted: null, attempt: 0, open: false}})), ...unmatched]
+  const failed = [...failures.map(failedRowOf), ...unmatched]
   if (failed.length) trackWork(pipeline, settleFailures(pipeline, failed))
   if (inherited.length) trackWork(pipeline, settleInherited(pipeline, inherited))
   const ready = rows.filter(row => !lost.has(row) && pipeline.locks.acquire(row))

@@ -60,7 +60,8 @@ export const openCanary = (ctx: Pick<Context, 'db' | 'run' | 'lease'>, {size, ga
         op.row.isCanary = true
         gate.open.add(op.row)
       }
-      if (op.row.isCanary) now.push(op)
+      // At the row limit, the canary waits for rows that were sent before, so these rows cannot wait for the canary.
+      if (op.row.isCanary || op.row.unansweredSends > 0) now.push(op)
       else later.push(op)
     }
     return {now, later}

@@ -10,9 +10,14 @@ import type {CompiledFlow, CompileFlowInput} from '../model.ts'
 /**
  * What a patch pass writes to the records of a flow's rows, after all flows. `rules`: by field. `parent`: the late link to parents, or
  * null. `repair`: the flow that also fills links which an earlier run of the chain left empty. It is null if the run is no retry, if the
- * flow is a subform flow, or if it has no links.
+ * flow is a subform flow, or if it has no links. `compileFor`: returns the flow with the mappings of these fields only.
  */
-export type PatchPlan = {rules: Map<string, Rule>; parent: ParentLink | null; repair: CompiledFlow | null}
+export type PatchPlan = {
+  rules: Map<string, Rule>
+  parent: ParentLink | null
+  repair: CompiledFlow | null
+  compileFor(fields: readonly string[]): CompiledFlow
+}
 
 type Rule = {hows: Set<number>; onlyAbsent: boolean}
 
@@ -50,7 +55,15 @@ export const compilePatchPlan = (
   const linkFields = [...lateField, ...(repair?.mappings ?? []).flatMap(({field, link}) => (link ? [field] : []))]
   const isKept = linkFields.some(({apiName}) => snapshotFlow.edits?.fields[apiName])
   const edits = isKept ? compileEdits(snapshotFlow, [...flow.mappings.map(({field}) => field), ...linkFields]) : null
-  return rules.size || repair ? {...flow, comparedFields, edits, patchPlan: {rules, parent: late, repair}} : null
+  const compiled = new Map<string, CompiledFlow>()
+  const compileFor = (fields: readonly string[]) => {
+    const name = fields.join()
+    const mappings = [...patched, ...links].filter(({field}) => fields.includes(field))
+    const narrowed = compiled.get(name) ?? compileFields(snapshotFlow, mappings, input)
+    compiled.set(name, narrowed)
+    return narrowed
+  }
+  return rules.size || repair ? {...flow, comparedFields, edits, patchPlan: {rules, parent: late, repair, compileFor}} : null
 }
 
 /** Compiles the flow with these fields only, for rows whose records exist. */

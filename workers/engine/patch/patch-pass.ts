@@ -1,5 +1,5 @@
 import type {FileRow} from '../../../shared/files/row.ts'
-import {findPatchable, HOW} from '../../../sql/chain-rows.ts'
+import {findPatchable, findRecordsOf, HOW} from '../../../sql/chain-rows.ts'
 import {PASS} from '../../../sql/run-cursors.ts'
 import {composeRows, composeUnlinked} from '../compose/compose-rows.ts'
 import type {LookupNote} from '../compose/link-rows.ts'
@@ -88,30 +88,53 @@ const preparePatches = async (
 
 /** Counts the unmapped cells of rows that an earlier owner settled beyond its last low-water mark. Removes the rows from the window. */
 const recountPatched = async ({ctx, window}: RowPipeline, flow: CompiledPatchFlow, settled: FileRow[], counts: PassCounts) => {
-  if (flow.mappings.some(({values}) => values)) for (const row of await composeUnlinked(ctx, flow, settled)) counts.noteUnmapped(row)
+  if (flow.mappings.some(({values}) => values)) {
+    const {hot, chain, retried} = ctx
+    const named = new Map(settled.map(row => [`${flow.id}.${row.rowNumber}`, row]))
+    const found = await findRecordsOf(hot, {chain, before: retried ?? chain, module: flow.module.no, keys: [...named.keys()]})
+    for (const [how, rows] of Map.groupBy(found, one => one.how)) {
+      const wanted = flow.patchPlan.compileFor(listWanted(flow, {how, isPatched: false, emptyLinks: []}))
+      const composed = await composeUnlinked(
+        ctx,
+        {...wanted, patchPlan: flow.patchPlan},
+        rows.map(({key}) => named.get(key)!),
+      )
+      for (const row of composed) counts.noteUnmapped(row)
+    }
+  }
   for (const {rowNumber} of settled) window.leave(rowNumber)
 }
 
-/** Composes the patches in row order. If an earlier run left links of a row empty, its patch includes these links. */
-const composePatches = async (ctx: Context, flow: CompiledPatchFlow, rows: FileRow[], records: Map<number, PatchableRow>) => {
-  const isOpen = ({rowNumber}: FileRow) => records.get(rowNumber)!.emptyLinks.length > 0
-  const [again, usual] = [rows.filter(isOpen), rows.filter(row => !isOpen(row))]
-  const composed = await linkLater(ctx, flow, await composeRows(ctx, flow, usual, new Map()), usual)
-  const repaired = again.length > 0 ? await composeRepairs(ctx, flow, again, records) : []
-  return [...composed, ...repaired].sort((one, other) => one.number - other.number)
+/** Lists the fields to patch: links that an earlier run left empty and, unless the row was patched before, fields whose rule contains `how`. */
+const listWanted = ({patchPlan}: CompiledPatchFlow, {how, isPatched, emptyLinks}: Omit<PatchableRow, 'recordId'>): string[] => {
+  const ruled = isPatched ? [] : [...patchPlan.rules].flatMap(([field, {hows}]) => (hows.has(how) ? [field] : []))
+  return [...new Set([...ruled, ...emptyLinks])]
 }
 
-const composeRepairs = async (ctx: Context, flow: CompiledPatchFlow, rows: FileRow[], records: Map<number, PatchableRow>) => {
-  const {parent, ...repair} = flow.patchPlan.repair!
-  const composed = await linkLater(ctx, flow, await composeRows(ctx, {...repair, patchPlan: flow.patchPlan}, rows, new Map()), rows)
-  if (!parent) return composed
-  const linking = {...repair, parent}
-  const orphans = composed.filter(one => isRow(one)).filter(({number}) => records.get(number)!.emptyLinks.includes(parent.field))
-  for (const row of orphans) {
-    row.notes = row.notes?.filter(({field}) => field !== parent.field) ?? []
-    row.emptyLinks = row.emptyLinks?.filter(field => field !== parent.field) ?? []
-  }
-  const linked = await linkAgain(ctx, linking, orphans, await findParentCandidates(ctx, linking, rows))
+/** Composes the patches in row order. Rows with the same fields to patch are composed together, from the mappings of these fields only. */
+const composePatches = async (ctx: Context, flow: CompiledPatchFlow, rows: FileRow[], records: Map<number, PatchableRow>) => {
+  const recordOf = ({rowNumber}: FileRow) => records.get(rowNumber)!
+  const groups = Map.groupBy(rows, row => `${listWanted(flow, recordOf(row))} ${recordOf(row).emptyLinks}`)
+  const composed: (ImportRow | RowFailure)[] = []
+  for (const some of groups.values()) composed.push(...(await composeAlike(ctx, flow, some, recordOf(some[0]!))))
+  return composed.sort((one, other) => one.number - other.number)
+}
+
+/** Composes rows with the same fields to patch. `alike`: the record of any of these rows. */
+const composeAlike = async (ctx: Context, flow: CompiledPatchFlow, rows: FileRow[], alike: PatchableRow) => {
+  const fields = listWanted(flow, alike)
+  const {parent, ...wanted} = flow.patchPlan.compileFor(fields)
+  const composed = await composeRows(ctx, {...wanted, patchPlan: flow.patchPlan}, rows, new Map())
+  if (!parent || !fields.includes(parent.field)) return composed
+  const linking = {...wanted, parent}
+  const candidates = await findParentCandidates(ctx, linking, rows)
+  if (!alike.emptyLinks.includes(parent.field)) return linkLate(ctx, linking, composed, candidates)
+  const linked = await linkAgain(
+    ctx,
+    linking,
+    composed.filter(one => isRow(one)),
+    candidates,
+  )
   return composed.map(one => linked.get(one as ImportRow) ?? one)
 }
 
@@ -121,43 +144,27 @@ const isAnswered = ({notes, attempt, step}: ImportRow) => attempt > 0 || (notes?
 
 const findTargets = async (
   {hot, chain, retried, run}: Context,
-  {id, module, patchPlan}: CompiledPatchFlow,
+  flow: CompiledPatchFlow,
   rows: FileRow[],
 ): Promise<Map<number, PatchableRow>> => {
   if (rows.length === 0) return new Map()
+  const {id, module, patchPlan} = flow
   const named = new Map(rows.map(({rowNumber}) => [`${id}.${rowNumber}`, rowNumber]))
   const found = await findPatchable(hot, {chain, before: retried ?? chain, run: run.no, module: module.no, keys: [...named.keys()]})
-  const rules = [...patchPlan.rules.values()]
   const targets = found.map(({key, patched: isPatched, emptyLinks, ...row}) => {
     const links = patchPlan.repair && emptyLinks ? emptyLinks.split(',') : []
     return [named.get(key)!, {...row, isPatched, emptyLinks: links}] as const
   })
-  return new Map(
-    targets.filter(([, {how, isPatched, emptyLinks}]) => emptyLinks.length > 0 || (!isPatched && rules.some(({hows}) => hows.has(how)))),
-  )
+  return new Map(targets.filter(([, record]) => listWanted(flow, record).length > 0))
 }
 
-const linkLater = async (ctx: Context, {patchPlan, ...flow}: CompiledPatchFlow, composed: (ImportRow | RowFailure)[], rows: FileRow[]) => {
-  if (!patchPlan.parent) return composed
-  const linking = {...flow, parent: patchPlan.parent}
-  return linkLate(ctx, linking, composed, await findParentCandidates(ctx, linking, rows))
-}
-
-/**
- * Turns the row into an update of its record. The payload keeps links that an earlier run left empty. If the row was not patched before, it
- * also keeps fields whose patch rule contains `how`.
- */
+/** Turns the row into an update of its record. */
 const findPatchTarget = (
   {patchPlan}: CompiledPatchFlow,
   row: ImportRow,
-  {how, recordId, isPatched, emptyLinks}: PatchableRow,
+  {how, recordId, emptyLinks}: PatchableRow,
   prior: PriorSend | undefined,
 ) => {
-  const isWanted = (field: string) => emptyLinks.includes(field) || (!isPatched && patchPlan.rules.get(field)?.hows.has(how) === true)
-  row.payload = Object.fromEntries(Object.entries(row.payload).filter(([field]) => isWanted(field)))
-  if (row.notes) row.notes = row.notes.filter(({field}) => isWanted(field))
-  if (row.emptyLinks) row.emptyLinks = row.emptyLinks.filter(isWanted)
-  if (row.unmapped) row.unmapped = row.unmapped.filter(isWanted)
   row.leftEmpty = [...emptyLinks, ...(isMade(how) && patchPlan.parent ? [patchPlan.parent.field] : [])]
   row.decided = {kind: 'update', target: recordId}
   // The write pass did not meter such a row, so the patch pass does.

@@ -55,7 +55,8 @@ export const findInheritedRows = async (
  * Continues a row that has an unsettled entry. An entry of the kind `again` is planned anew. Any other row keeps the operation that was
  * sent, because a new match could find the record of the row's own lost create. A create with a unique key is sent again; any other create
  * is first searched for by `sentDigest`. If neither is possible, returns an `InheritedRow` with the outcome unanswered. If the flow deleted and now
- * writes, or the reverse, a row without an unanswered create is planned anew.
+ * writes, or the reverse, a row without an unanswered create is planned anew. An expression may time out for a row that an earlier owner sent.
+ * Such a row stays unanswered; a refused one fails and has `sent`.
  */
 export const resumeRow = (
   {run}: Pick<Context, 'run'>,
@@ -80,6 +81,8 @@ export const resumeRow = (
   // An earlier run logged the row as refused after an unanswered create. The row is planned again, but its record may exist.
   const mayBeMade = entry.kind === STEP_CODES.again && entry.ended && !isOurs
   if (!isRow(composed) && isCreate) return unknown(composed.code, `${composed.message}. ${SENT_BEFORE}`)
+  if (!isRow(composed) && counted === 'unanswered') return unknown(composed.code, `${composed.message}. ${ROW_SENT_BEFORE}`)
+  if (!isRow(composed) && isOurs) return {...composed, sent: {counted, attempt}}
   if (!isRow(composed)) return mayBeMade ? {...composed, message: `${composed.message}. ${mayExist}`} : composed
   if (isCreate && flow.deletes) return unknown('SENT_BEFORE', `${SENT_BEFORE}, and this flow now deletes. Check the CRM`)
   if (isCreate && !entry.hasUniqueKey && (run.dryRun || entry.digest === null))
@@ -104,5 +107,6 @@ const sentKindOf = ({kind}: UnsettledRow) => (kind === STEP_CODES.create ? 'crea
 const keptDigestOf = ({hasUniqueKey, digest}: UnsettledRow) => ({hasUniqueKey, digest, ended: true})
 
 const SENT_BEFORE = 'A create of this row was sent before and never answered'
+const ROW_SENT_BEFORE = 'The row was sent before and never answered'
 
 export const isInheritedRow = (one: ImportRow | RowFailure | InheritedRow): one is InheritedRow => 'outcome' in one

@@ -13,6 +13,12 @@ type FailedRow = Omit<RowFailure, 'key' | 'number'> & {
   row: Pick<ImportRow, 'key' | 'number' | 'counted' | 'attempt' | 'open' | 'notes'> & Partial<Pick<ImportRow, 'step' | 'decided'>>
 }
 
+/** Returns the failed row to settle. A row that was sent before changes its count, and its unsettled entry ends. */
+export const failedRowOf = ({sent, ...failure}: RowFailure): FailedRow => ({
+  ...failure,
+  row: {...failure, counted: null, attempt: 0, ...sent, open: sent !== undefined},
+})
+
 export const settleFailures = async (pass: Pass, failed: FailedRow[]): Promise<void> => {
   const {flow} = pass
   const settled = emptySettlement()

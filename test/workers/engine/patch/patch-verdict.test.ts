@@ -1,14 +1,15 @@
 import test from 'ava'
 import type {RecordAnswer} from '../../../../shared/crm/crm.ts'
 import {noAnswer} from '../../../../shared/crm/error.ts'
+import type {CompiledFlow} from '../../../../workers/engine/model.ts'
 import {judgePatch} from '../../../../workers/engine/patch/patch-verdict.ts'
 import {openPassCounts} from '../../../../workers/engine/read/pass-counts.ts'
 import {openLateUpdates} from '../../../../workers/engine/recover/late-updates.ts'
 import {emptySettlement} from '../../../../workers/engine/settle/settler.ts'
 import {compiledFlow, field, row} from '../fixtures.ts'
 
-const patchPlan = {rules: new Map(), parent: null, repair: null}
-const flow = compiledFlow([field('Name')], {patchPlan})
+const patchPlan = {rules: new Map(), parent: null, repair: null, compileFor: () => flow}
+const flow: CompiledFlow = compiledFlow([field('Name')], {patchPlan})
 const refused: RecordAnswer = {
   ok: false,
   sent: true,

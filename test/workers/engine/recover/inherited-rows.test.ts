@@ -1,0 +1,35 @@
+import test from 'ava'
+import {countAt} from '../../../../sql/run-log.ts'
+import {type RowFailure, STEP_CODES} from '../../../../workers/engine/model.ts'
+import {isInheritedRow, resumeRow} from '../../../../workers/engine/recover/inherited-rows.ts'
+import type {SettlementParts} from '../../../../workers/engine/settle/settler.ts'
+import {failedRowOf, settleFailures} from '../../../../workers/engine/settle/unsent-rows.ts'
+import {compiledFlow, field} from '../fixtures.ts'
+
+const flow = compiledFlow([field('Name')])
+const run = {no: 1}
+const failure: RowFailure = {number: 1, key: 'f.1', code: 'EXPRESSION_TIMEOUT', message: 'It took too long', target: 'Name'}
+const entry = {run: 1, number: 1, hasUniqueKey: false, digest: null, attempt: 1, ended: false, creates: 0}
+const resume = (more: {kind: number; target: string | null}) =>
+  resumeRow({run} as Parameters<typeof resumeRow>[0], flow, failure, {...entry, ...more})
+
+test('a refused row whose expression fails after a takeover moves from the refused rows to the failed ones', async t => {
+  const resumed = resume({kind: STEP_CODES.again, target: null}) as RowFailure
+  const settled: SettlementParts[] = []
+  const ctx = {run, settler: {settle: async (parts: SettlementParts) => void settled.push(parts)}}
+  await settleFailures({ctx, flow, window: {leave: () => {}}} as unknown as Parameters<typeof settleFailures>[0], [failedRowOf(resumed)])
+  t.deepEqual(
+    settled[0]!.counts,
+    new Map([
+      [countAt(1, 'refused'), -1],
+      [countAt(1, 'failed'), 1],
+    ]),
+  )
+  t.like(settled, [{log: [{attempt: 1, code: 'EXPRESSION_TIMEOUT'}], closed: [{module: 1, key: 'f.1'}]}])
+})
+
+test('an unanswered update whose expression fails after a takeover stays unanswered', t => {
+  const resumed = resume({kind: STEP_CODES.update, target: '7'})
+  t.true(isInheritedRow(resumed))
+  t.like(resumed, {row: {counted: 'unanswered', attempt: 1}, outcome: 'unanswered', recordId: '7', code: 'EXPRESSION_TIMEOUT'})
+})

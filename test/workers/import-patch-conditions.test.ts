@@ -1,0 +1,51 @@
+import test from 'ava'
+import {openOrg, readLog} from '../support/importing.ts'
+import {column, companies, runFiles} from '../support/lookups.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
+
+let here: Awaited<ReturnType<typeof startTestDeployment>>
+let org: Awaited<ReturnType<typeof openOrg>>
+
+test.before(async t => {
+  here = await startTestDeployment(t, {workers: ['imports', 'discovery'], environment: {LEASE_SECONDS: '3'}})
+  org = await openOrg(here)
+})
+
+const account = (number: string): any => here.crm.records('example', 'Accounts').find(({Account_Number}) => Account_Number === number)
+
+test.serial('a field that the condition excludes for a row keeps no other field of the row from being patched', async t => {
+  const csv = 'name,number,city,staff,phone\nNew,Qy-1,Bern,many,none\nMet,Qy-2,Bern,12,none\nBad,Qy-3,Bern,many,none\n'
+  here.crm.create(
+    'example',
+    'Accounts',
+    [2, 3].map(n => ({Account_Name: 'There', Account_Number: `Qy-${n}`})),
+  )
+  const updated = {patch: {when: ['updated']}}
+  const fields = [
+    column('Account_Name', 'name'),
+    column('Account_Number', 'number'),
+    column('Billing_City', 'city', {patch: {}}),
+    column('Employees', 'staff', {...updated, transform: 'value'}),
+    column('Phone', 'phone', {...updated, values: [{from: 'one', to: '1'}], otherwise: 'empty'}),
+  ]
+  const {run, path} = await runFiles(org, {companies: csv}, [companies({fields})])
+  t.deepEqual(
+    ['Qy-1', 'Qy-2', 'Qy-3'].map(number => [account(number).Billing_City ?? null, account(number).Employees ?? null]),
+    [
+      ['Bern', null],
+      ['Bern', 12],
+      [null, null],
+    ],
+  )
+  const log = await readLog(org.call, `${path}/runs/${run.id}`)
+  const patches = log.filter(({phase}) => phase === 'patch').sort((a, b) => a.rowNumber - b.rowNumber)
+  t.deepEqual(
+    patches.map(({outcome, message}) => [outcome, /Phone has no value/.test(message ?? '')]),
+    [
+      ['updated', false],
+      ['updated', true],
+      ['failed', false],
+    ],
+  )
+  t.deepEqual(run.unmapped, [{flowId: 'companies', field: 'Phone', cells: 2}])
+})
