@@ -78,6 +78,9 @@ export const insertGrant = async (tx: Tx, {org, ref, pool, credits, basis, expir
   return rowCount === 1
 }
 
+export const isGranted = async (tx: Tx, {org, ref}: {org: string; ref: string}) =>
+  (await tx.maybeOne(sql.type(Empty)`select from credit_grants where org_id = ${org} and ref = ${ref}`)) !== null
+
 /**
  * Reduces a plan's grant to `credits`; reserved and spent credits are not taken back. Returns how many remaining credits were removed: 0 if the
  * grant was not larger.

@@ -27,7 +27,7 @@ const PATTERNS = [
   'test/journeys/{fault-access,fault-table,plan-changes,schedules-clock,secrets-at-rest,shared-grant,worker-killed}.test.ts',
   'test/security/{routes,s03-secrets,s04-slow-clients,s13-sealed,s16-races}.test.ts',
   'test/shared/assistant/{matcher-words,model,model-hostile}.test.ts',
-  'test/shared/billing/{money-storm,overage,overage-late,setup,setup-again,topup,topup-attacks,topup-faults,topup-invoice}.test.ts',
+  'test/shared/billing/{money-storm,overage,overage-late,price-changes,setup,setup-again,topup,topup-attacks,topup-faults,topup-invoice}.test.ts',
   'test/shared/billing/credits/ledger.test.ts',
   'test/shared/configuration/{diff,document}.test.ts',
   'test/shared/crm/{bulk-write,deletes}.test.ts',

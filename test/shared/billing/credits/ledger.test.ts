@@ -222,6 +222,18 @@ test.serial('settling for less returns the rest, releasing returns all, and each
   await t.throwsAsync(reserve(org, 'c', 0.5), {instanceOf: RangeError})
 })
 
+test.serial('a repeated grant answers as the first, even after its credits expired', async t => {
+  const org = await makeOrg(db, {aiCredits: 10})
+  const expiresAt = inDays(1)
+  t.like((await grant(org, 'gift', 5, {expiresAt})).after, {purchased: 5})
+  await setAhead(db, 2 * day)
+  t.teardown(() => setAhead(db, 0))
+  const {before, after} = await grant(org, 'gift', 5, {expiresAt})
+  t.like(after, {included: 10, purchased: 0})
+  t.is(before, after)
+  await t.throwsAsync(grant(org, 'other', 5, {expiresAt}), {message: /expired already/})
+})
+
 test.serial('a late settlement is paid from the credits still available', async t => {
   const org = await makeOrg(db, {aiCredits: 10})
   await reserve(org, 'slow', 6)
