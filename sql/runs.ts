@@ -296,4 +296,4 @@ export const listOrphans = (db: Db, {limit}: {limit: number}) =>
     where engine = 'worker' and (state in ('queued', 'writing', 'closing') or (state = 'paused' and (stop is not null or (resume_at < lading_now() and held is null
         and not exists (select from connectors where connectors.id = connector_id and writes_paused and not dry_run)))))
       and lease_until < lading_now()
-    order by run_no limit ${limit}`)
+    order by runs.id limit ${limit}`)
