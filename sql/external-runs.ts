@@ -151,11 +151,11 @@ export const listStaleExternalRuns = (db: Db, {idleSeconds, limit}: {idleSeconds
       and (state = 'closing' or lease_until < lading_now() - make_interval(secs => ${idleSeconds})
         or exists (select from sends s where s.run_no = runs.run_no and s.deadline_at < lading_now())
         or exists (select from connectors c where c.id = connector_id and c.state = 'disconnected'))
-    order by run_no limit ${limit}`)
+    order by id limit ${limit}`)
 
 export const listUntidied = (db: Db, {limit}: {limit: number}) =>
   db.anyFirst(sql.type(z.object({no: z.number()}))`
-    select run_no as no from runs where engine = 'outside' and not tidied and state = 'ended' order by run_no limit ${limit}`)
+    select run_no as no from runs where engine = 'outside' and not tidied and state = 'ended' order by id limit ${limit}`)
 
 /** Large tables that are needed only while the run writes. */
 const OF_WRITING = ['admissions', 'released_attempts', 'unsent_rows', 'takes'] as const

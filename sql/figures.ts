@@ -37,7 +37,7 @@ const underWay = sql.fragment`
       and (state <> 'paused' or stop is not null or (resume_at < lading_now()
         and not exists (select from connectors where connectors.id = connector_id and writes_paused and not dry_run)))),
   ended as (
-    select run_no, import_no, ended_at, engine, expired_at from runs where state = 'ended' order by run_no desc limit ${newest})`
+    select run_no, import_no, ended_at, engine, expired_at from runs where state = 'ended' order by id desc limit ${newest})`
 
 const runs = sql.fragment`
   select 'runs', state, coalesce(pause ->> 'code', ''), count(*)::float8 from live group by 2, 3
