@@ -69,6 +69,9 @@ export const postEntry = (tx: Tx, {org, kind, ref, feature = null, included = 0,
 
 type NewGrant = {org: string; ref: string; pool: CreditPool; credits: number; basis: number | null; expiresAt: string | null}
 
+export const hasGrant = (tx: Tx, {org, ref}: Pick<NewGrant, 'org' | 'ref'>) =>
+  tx.exists(sql.type(Empty)`select from credit_grants where org_id = ${org} and ref = ${ref}`)
+
 /** Returns false if a grant with this ref exists. */
 export const insertGrant = async (tx: Tx, {org, ref, pool, credits, basis, expiresAt}: NewGrant) => {
   const {rowCount} = await tx.query(sql.type(Empty)`
@@ -77,9 +80,6 @@ export const insertGrant = async (tx: Tx, {org, ref, pool, credits, basis, expir
     from (values (${credits}::numeric)) as given(n) on conflict (org_id, ref) do nothing`)
   return rowCount === 1
 }
-
-export const isGranted = async (tx: Tx, {org, ref}: {org: string; ref: string}) =>
-  (await tx.maybeOne(sql.type(Empty)`select from credit_grants where org_id = ${org} and ref = ${ref}`)) !== null
 
 /**
  * Reduces a plan's grant to `credits`; reserved and spent credits are not taken back. Returns how many remaining credits were removed: 0 if the

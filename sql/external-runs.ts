@@ -4,11 +4,15 @@ import {Run, runColumns} from './runs.ts'
 
 const Empty = z.object({})
 
-/** An external run as read under its lock, with the fields of its head that updates need. */
-export const ExternalRun = Run.extend({fence: z.number(), settleNo: z.number(), nextBatch: z.number()})
+/**
+ * An external run as read under its lock, with the fields of its head that updates need. `hasQuotaLease`: its lease was extended because the CRM's
+ * quota was exhausted. No other lease lasts an hour.
+ */
+export const ExternalRun = Run.extend({fence: z.number(), settleNo: z.number(), nextBatch: z.number(), hasQuotaLease: z.boolean()})
 export type ExternalRun = z.infer<typeof ExternalRun>
 
-const columns = sql.fragment`${runColumns}, fence, settle_no as "settleNo", next_batch as "nextBatch"`
+const columns = sql.fragment`${runColumns}, fence, settle_no as "settleNo", next_batch as "nextBatch",
+  lease_until > lading_now() + interval '1 hour' as "hasQuotaLease"`
 
 /** Locks the run and its head until the transaction ends, so that an external engine's requests are decided one at a time. */
 export const lockExternalRunRow = (tx: Tx, {org, id}: {org: string; id: string}) =>
@@ -151,11 +155,11 @@ export const listStaleExternalRuns = (db: Db, {idleSeconds, limit}: {idleSeconds
       and (state = 'closing' or lease_until < lading_now() - make_interval(secs => ${idleSeconds})
         or exists (select from sends s where s.run_no = runs.run_no and s.deadline_at < lading_now())
         or exists (select from connectors c where c.id = connector_id and c.state = 'disconnected'))
-    order by run_no limit ${limit}`)
+    order by id limit ${limit}`)
 
 export const listUntidied = (db: Db, {limit}: {limit: number}) =>
   db.anyFirst(sql.type(z.object({no: z.number()}))`
-    select run_no as no from runs where engine = 'outside' and not tidied and state = 'ended' order by run_no limit ${limit}`)
+    select run_no as no from runs where engine = 'outside' and not tidied and state = 'ended' order by id limit ${limit}`)
 
 /** Large tables that are needed only while the run writes. */
 const OF_WRITING = ['admissions', 'released_attempts', 'unsent_rows', 'takes'] as const

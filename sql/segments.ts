@@ -73,7 +73,7 @@ export const claimUnarchived = (db: Db, {seconds}: {seconds: number}) =>
     with found as (
       select run_no from runs join orgs on orgs.id = org_id and erasing_at is null
       where state = 'ended' and not archived and (archive_after is null or archive_after < lading_now())
-      order by run_no limit 1 for update of runs skip locked)
+      order by runs.id limit 1 for update of runs skip locked)
     update runs set archive_tries = archive_tries + 1, archive_after = lading_now() + make_interval(secs => ${seconds})
     from found where runs.run_no = found.run_no
     returning runs.run_no as no, id, org_id as org, snapshot_no as "snapshotNo", records_at as "recordsAt", archive_tries as tries`)

@@ -116,7 +116,7 @@ export const keepResults = (db: Db, {write, results, late = false}: {write: stri
 export const keepUnsent = (tx: Tx, {write, result}: {write: string; result: object}) =>
   tx.query(sql.type(Empty)`
     update write_items i set result = ${sql.jsonb(result as never)}, freed = true
-    where write = ${write} and result is null and not exists (select from sends s where s.write = i.write and i.at = any(s.item_ats))`)
+    where write = ${write} and result is null and not exists (select from sends s where s.run_no = i.run_no and s.write = i.write and i.at = any(s.item_ats))`)
 
 const Item = z.object({at: z.number(), rowKey: z.string().nullable(), writeId: z.string().nullable(), result: z.unknown()})
 export type Item = z.infer<typeof Item>

@@ -198,12 +198,16 @@ test.serial('the previous build, which knows whole credits only, can spend besid
 
 test.serial('credits expire at their end, and the ledger records it', async t => {
   const org = await makeOrg(db, {aiCredits: 0})
-  await grant(org, 'ending', 4, {expiresAt: inDays(1)})
+  const ending = {expiresAt: inDays(1)}
+  await grant(org, 'ending', 4, ending)
   await grant(org, 'lasting', 2)
   t.like(await balanceOf(org), {included: 0, purchased: 6})
   t.teardown(() => setAhead(db, 0))
   await setAhead(db, 2 * day)
   t.like(await balanceOf(org), {purchased: 2, available: 2})
+  const {before, after} = await grant(org, 'ending', 4, ending)
+  t.is(after, before, 'the same request again changes nothing')
+  t.like(await t.throwsAsync(grant(org, 'late', 4, ending)), {code: 'INVALID'})
   await assertWhole(t, org)
 })
 
