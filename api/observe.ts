@@ -51,7 +51,8 @@ export const observe =
 const writeDown = ({state, method, ip, status: answered, res}: Context, log: Log, ms: number) => {
   const {request, callerRequest, route = null, caller, code, trace} = state as RequestState
   const status = res.writableFinished ? answered : null
-  requestEnded({method, route, status, code, ms})
+  const isStream = String(res.getHeader('content-type')).startsWith('text/event-stream')
+  requestEnded({method, route, status, code, ms, isStream})
   const given = {...(callerRequest && {callerRequest}), ...(code && {code}), ...(trace && {trace})}
   log.info({request, method, route, status, ms: Math.round(ms), ...given, ...idsOf(caller), address: ip}, 'request')
 }

@@ -69,6 +69,9 @@ export const postEntry = (tx: Tx, {org, kind, ref, feature = null, included = 0,
 
 type NewGrant = {org: string; ref: string; pool: CreditPool; credits: number; basis: number | null; expiresAt: string | null}
 
+export const hasGrant = (tx: Tx, {org, ref}: Pick<NewGrant, 'org' | 'ref'>) =>
+  tx.exists(sql.type(Empty)`select from credit_grants where org_id = ${org} and ref = ${ref}`)
+
 /** Returns false if a grant with this ref exists. */
 export const insertGrant = async (tx: Tx, {org, ref, pool, credits, basis, expiresAt}: NewGrant) => {
   const {rowCount} = await tx.query(sql.type(Empty)`

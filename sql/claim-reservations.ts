@@ -46,7 +46,7 @@ export const deleteReservation = (db: Db, {chain, module, recordId, id}: ClaimRe
   db.query(sql.type(Empty)`
     delete from takes where chain_no = ${chain} and module_no = ${module} and record_id = ${recordId} and id = ${id}`)
 
-/** Whether another row of the chain created, claimed or updated the record, or any row, even this one, matched the record without writing it. */
+/** Whether another row of the chain created, claimed or updated the record, or any row, even this one, left the record as it was. */
 export const isRecordHeld = (tx: Tx, {chain, module, key, recordId}: RecordRef) =>
   tx.exists(sql.type(Empty)`
     select from (
@@ -54,8 +54,11 @@ export const isRecordHeld = (tx: Tx, {chain, module, key, recordId}: RecordRef) 
       where chain_no = ${chain} and module_no = ${module} and record_id = ${recordId} and how in (1, 2)
       union all
       select row_key, how from chain_rows
-      where chain_no = ${chain} and module_no = ${module} and record_id = ${recordId} and how in (3, 4)) having_it
-    where row_key <> ${key} or how = ${HOW.matched}`)
+      where chain_no = ${chain} and module_no = ${module} and record_id = ${recordId} and how in (3, 4)
+      union all
+      select row_key, how from chain_rows
+      where chain_no = ${chain} and module_no = ${module} and record_id = ${recordId} and how = 5) having_it
+    where row_key <> ${key} or how in (${HOW.matched}, ${HOW.unchanged})`)
 
 const Start = z.object({at: z.string(), now: z.string()})
 

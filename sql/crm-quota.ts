@@ -80,3 +80,9 @@ export const takeQuotaCheck = async (db: Db, connector: string, {seconds}: {seco
     where id = ${connector} and (credits_asked_at is null or credits_asked_at <= lading_now() - make_interval(secs => ${seconds}))`)
   return rowCount === 1
 }
+
+/** Sets the time of a check that sent no call because the quota is exhausted. The new time is that of the last call that the CRM org was sent. */
+export const returnQuotaCheck = (db: Db, connector: string) =>
+  db.query(sql.type(Empty)`
+    update connectors c set credits_asked_at = a.probe_at from crm_allowances a
+    where c.id = ${connector} and (a.dc, a.crm_org_id) = (c.dc, c.crm_org_id) and a.probe_at is not null`)

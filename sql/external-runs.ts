@@ -4,11 +4,15 @@ import {Run, runColumns} from './runs.ts'
 
 const Empty = z.object({})
 
-/** An external run as read under its lock, with the fields of its head that updates need. */
-export const ExternalRun = Run.extend({fence: z.number(), settleNo: z.number(), nextBatch: z.number()})
+/**
+ * An external run as read under its lock, with the fields of its head that updates need. `hasQuotaLease`: its lease was extended because the CRM's
+ * quota was exhausted. No other lease lasts an hour.
+ */
+export const ExternalRun = Run.extend({fence: z.number(), settleNo: z.number(), nextBatch: z.number(), hasQuotaLease: z.boolean()})
 export type ExternalRun = z.infer<typeof ExternalRun>
 
-const columns = sql.fragment`${runColumns}, fence, settle_no as "settleNo", next_batch as "nextBatch"`
+const columns = sql.fragment`${runColumns}, fence, settle_no as "settleNo", next_batch as "nextBatch",
+  lease_until > lading_now() + interval '1 hour' as "hasQuotaLease"`
 
 /** Locks the run and its head until the transaction ends, so that an external engine's requests are decided one at a time. */
 export const lockExternalRunRow = (tx: Tx, {org, id}: {org: string; id: string}) =>

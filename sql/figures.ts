@@ -9,14 +9,15 @@ const newest = 2_000
 const most = 10_000
 
 /**
- * SQL that counts jobs by queue and state, with the age of the oldest in seconds. Uses `now()`, the clock of the queue. The queue keeps failed
- * jobs for a day.
+ * SQL that counts jobs by queue and state, with the age of the oldest in seconds, and the jobs that failed within 15 minutes. Uses `now()`, the clock
+ * of the queue. The queue keeps failed jobs for an hour to a week.
  */
 const queues = sql.fragment`
   jobs as (
     select name, case when state = 'active' then 'active' when state = 'failed' then 'failed' when start_after > now() then 'deferred' else 'waiting' end as state,
       count(*) as jobs, coalesce(max(extract(epoch from now() - case when state = 'active' then started_on when state = 'failed' then completed_on
-        else greatest(created_on, start_after) end)), 0) as oldest
+        else greatest(created_on, start_after) end)), 0) as oldest,
+      count(*) filter (where state = 'failed' and completed_on > now() - interval '15 minutes') as failures
     from pgboss.job where state in ('created', 'retry', 'active', 'failed') group by 1, 2)`
 
 /**
@@ -53,7 +54,8 @@ const runs = sql.fragment`
     select from ended join questions using (run_no) where expired_at is null and not exists (
       select from decisions d where d.import_no = ended.import_no and d.flow_id = questions.flow_id and d.kind = questions.kind
         and (d.question_key = questions.question_key or d.question_key is null)) limit ${most}) q
-  union all select 'rows_unsettled', '', '', count(*) from (select from unsettled join runs using (run_no) where state = 'ended' limit ${most}) u`
+  union all select 'rows_unsettled', '', '', count(*) from (
+    select from ended join unsettled using (run_no) where ended_at > lading_now() - interval '1 hour' limit ${most}) u`
 
 /**
  * SQL that is true for an exhausted quota that was probed within the hour or whose renewal time has not come. Any other exhausted quota may have
@@ -112,7 +114,7 @@ const server = sql.fragment`
 
 /**
  * Returns the state of the deployment over all orgs in one statement: counts, sizes, and ages in seconds. Each part is bounded, or uses an index with
- * few other rows. The table of the queue is read whole, because it contains only the jobs of a day.
+ * few other rows. The table of the queue is read whole, because it contains only the jobs of a week.
  */
 export const readFigures = (db: Db) =>
   db.any(sql.type(Figure)`
@@ -120,4 +122,5 @@ export const readFigures = (db: Db) =>
     select figure, coalesce(a, '') as a, coalesce(b, '') as b, value from (
       select 'queue_jobs' as figure, name as a, state as b, jobs::float8 as value from jobs
       union all select 'queue_oldest_seconds', name, state, oldest from jobs
+      union all select 'queue_failures', name, '', failures from jobs where state = 'failed'
       union all ${runs} union all ${crm} union all ${due} union all ${money} union all ${storage} union all ${server}) figures`)

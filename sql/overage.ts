@@ -23,7 +23,7 @@ const Report = z.object({
   customer: z.string(),
   /** The overage price of the plan that the org had subscribed to when its subscription was last read. */
   price: z.string().nullable(),
-  /** The overage item of the subscription, or null. It bills overage even if the plan has no overage price any more. */
+  /** The overage item of the live subscription. It bills overage even if the plan has no overage price any more. Null: nothing bills overage. */
   item: z.string().nullable(),
   rows: z.number(),
   at: z.string(),
@@ -33,7 +33,8 @@ const Report = z.object({
 export type Report = z.output<typeof Report>
 
 const report = sql.fragment`identifier, r.org_id as org, customer_id as customer, p.payment_price_overage_id as price,
-  overage_item_id as item, rows, at, (extract(epoch from lading_now() - first_tried_at) / 3600)::float8 as "triedHours"`
+  case when status not in ('canceled', 'incomplete_expired') then overage_item_id end as item, rows, at,
+  (extract(epoch from lading_now() - first_tried_at) / 3600)::float8 as "triedHours"`
 const tables = sql.fragment`overage_reports r join billing_accounts using (org_id) left join subscriptions s using (org_id)
   left join plan_versions p on p.id = s.plan_version_id`
 

@@ -188,9 +188,17 @@ export const setPackPayment = (
     update credit_packs set payment_product_id = ${paymentProductId}, payment_price_id = ${paymentPriceId},
       payment_amounts = ${amounts && sql.jsonb(amounts)} where key = ${key} returning ${pack}`)
 
-/** Stores the amounts of a plan version whose price ids are unchanged. The API calls this function when it starts. */
-export const setPlanAmounts = (db: Db, id: string, amounts: PaymentAmounts) =>
-  db.query(sql.type(z.object({}))`update plan_versions set payment_amounts = ${sql.jsonb(amounts)} where id = ${id}`)
+/** Stores the amounts of a plan version, unless its payment ids are no longer those of `verified`. The API calls this function when it starts. */
+export const setPlanAmounts = (db: Db, verified: PlanPayment & {id: string}, amounts: PaymentAmounts) =>
+  db.query(sql.type(z.object({}))`
+    update plan_versions set payment_amounts = ${sql.jsonb(amounts)}
+    where id = ${verified.id} and payment_product_id is not distinct from ${verified.paymentProductId}
+      and payment_price_monthly_id is not distinct from ${verified.paymentPriceMonthlyId}
+      and payment_price_annual_id is not distinct from ${verified.paymentPriceAnnualId}
+      and payment_price_overage_id is not distinct from ${verified.paymentPriceOverageId}`)
 
-export const setPackAmounts = (db: Db, key: string, amounts: PaymentAmounts) =>
-  db.query(sql.type(z.object({}))`update credit_packs set payment_amounts = ${sql.jsonb(amounts)} where key = ${key}`)
+export const setPackAmounts = (db: Db, verified: PackPayment & {key: string}, amounts: PaymentAmounts) =>
+  db.query(sql.type(z.object({}))`
+    update credit_packs set payment_amounts = ${sql.jsonb(amounts)}
+    where key = ${verified.key} and payment_product_id is not distinct from ${verified.paymentProductId}
+      and payment_price_id is not distinct from ${verified.paymentPriceId}`)

@@ -96,7 +96,7 @@ export const Run = z.object({
   /** How many rows were written without the link in a field. `flow`: the number of the flow. */
   emptyLinks: z.array(z.object({flow: z.number(), field: z.string(), rows: z.number()})),
   unmapped: z.array(UnmappedCells),
-  /** For an ended dry run: whether the inputs of its plan have changed. Null if that is not known. */
+  /** For an ended dry run: whether the inputs of its plan have changed, or its data expired. Null if that is not known. */
   stale: z.boolean().nullable(),
 })
 export type Run = z.infer<typeof Run>
@@ -120,7 +120,7 @@ export const runColumns = sql.fragment`run_no as no, id, org_id as org, person_i
       from run_empty_links e where e.run_no = runs.run_no) as "emptyLinks",
     (select coalesce(jsonb_agg(jsonb_build_object('flow', flow_no, 'field', field, 'cells', cells) order by flow_no, field), '[]')
       from unmapped_cells u where u.run_no = runs.run_no) as unmapped,
-    case when dry_run and state = 'ended' and ground is not null then (select ground <> ${groundOfDryRun} from imports i where i.import_no = runs.import_no) end as stale,
+    case when dry_run and state = 'ended' and ground is not null then expired_at is not null or (select ground <> ${groundOfDryRun} from imports i where i.import_no = runs.import_no) end as stale,
     (select coalesce(jsonb_object_agg(operation, jsonb_build_object('calls', calls, 'credits', credits)), '{}') from run_costs c where c.run_no = runs.run_no) as cost,
     (select forecast from run_forecasts f where f.run_no = runs.run_no) as forecast,
     rows_limit as "rowsLimit", limit_by as "limitBy", counted, counts, stop, held,
@@ -176,13 +176,17 @@ type OrgRuns = {
   limit: number
 }
 
-/** Lists an org's runs with and without an import, newest first. Run ids ascend. `before`: the last id of the previous page. */
+/**
+ * Lists an org's runs with and without an import, newest first, except those of imports that a person deleted. Run ids ascend. `before`: the last
+ * id of the previous page.
+ */
 export const listOrgRuns = (db: Db, {org, states, importNo, dryRun, isStopped, before, limit}: OrgRuns) =>
   db.any(sql.type(Run)`
     ${select} where org_id = ${org} and (${before}::text is null or id < ${before})
       and (${states ? sql.array([...states], 'text') : null}::text[] is null or state = any(${sql.array([...(states ?? [])], 'text')}))
       and (${importNo}::bigint is null or import_no = ${importNo}) and (${dryRun}::boolean is null or dry_run = ${dryRun})
       and (${isStopped}::boolean is null or (stop is not null) = ${isStopped})
+      and not exists (select from imports i where i.import_no = runs.import_no and i.deleted)
     order by id desc limit ${limit}`)
 
 export const listTemplateRuns = (

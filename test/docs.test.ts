@@ -105,6 +105,45 @@ test('the glossary has at least 60 terms, each once', t => {
   )
 })
 
+/** The folders of the names in the columns of `docs/where.md` after the feature: routes, SQL, worker or shared, test. */
+const columnFolders = ['api/routes/', 'sql/', '', '']
+const whereRows = read('docs/where.md')
+  .split('\n')
+  .filter(line => line.startsWith('| ') && !line.startsWith('| Feature '))
+const wherePaths = whereRows.flatMap(row =>
+  row
+    .slice(2, -2)
+    .split(' | ')
+    .slice(1)
+    .flatMap((cell, column) => [...cell.matchAll(/`([^`]+)`/g)].map(([, name]) => `${columnFolders[column]}${name}`)),
+)
+
+test('docs/where.md names existing files and folders, and has lines of at most 150 characters', t => {
+  t.true(whereRows.every(row => row.split(' | ').length === 5))
+  t.deepEqual(
+    wherePaths.filter(path => !existsSync(join(root, path))),
+    [],
+  )
+  t.deepEqual(
+    read('docs/where.md')
+      .split('\n')
+      .filter(line => line.length > 150),
+    [],
+  )
+})
+
+test('docs/where.md names every route file, and something of every folder of workers', t => {
+  const routes = globSync('api/routes/*.ts', {cwd: root}).filter(path => !path.endsWith('.answers.ts'))
+  t.deepEqual(
+    routes.filter(path => !wherePaths.includes(path)),
+    [],
+  )
+  t.deepEqual(
+    globSync('workers/*/', {cwd: root}).filter(folder => !wherePaths.some(path => path.startsWith(`${folder}/`))),
+    [],
+  )
+})
+
 test('each decision has its own number, and its page states the decision in at most 25 lines', t => {
   const decisions = globSync('docs/decisions/*.md', {cwd: root}).sort()
   const numbers = decisions.map(path => Number(/(\d{3})-[a-z0-9-]+\.md$/.exec(path)?.[1]))

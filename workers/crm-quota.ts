@@ -3,7 +3,7 @@ import {hasQuota, type QuotaCheck, readQuota} from '../shared/crm/limits/quota-r
 import {Refusal} from '../shared/errors.ts'
 import {checkCredits} from '../shared/jobs.ts'
 import {type ConnectorRow, findConnector} from '../sql/connectors.ts'
-import {isQuotaExhausted, keepLicence, takeQuotaCheck} from '../sql/crm-quota.ts'
+import {isQuotaExhausted, keepLicence, returnQuotaCheck, takeQuotaCheck} from '../sql/crm-quota.ts'
 import {isOpenOrg} from '../sql/orgs.ts'
 import {type Work, worker} from './worker.ts'
 
@@ -31,7 +31,10 @@ const checked = (answered: boolean): QuotaCheckTarget => ({asked: true, answered
 const checkOnce = async (work: Work, connector: ConnectorRow): Promise<QuotaCheckTarget> => {
   const isDue = await takeQuotaCheck(work.db, connector.id, {seconds: checkEverySeconds})
   const spent = await isQuotaExhausted(work.db, connector)
-  return isDue || spent ? readLicenceQuota(work, connector, {onlyAsProbe: spent}) : tooSoon
+  if (!isDue && !spent) return tooSoon
+  const target = await readLicenceQuota(work, connector, {onlyAsProbe: spent})
+  if (isDue && spent && !target.asked) await returnQuotaCheck(work.db, connector.id)
+  return target
 }
 
 const readLicenceQuota = async (

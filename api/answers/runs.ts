@@ -92,7 +92,9 @@ export const Run = Answer({
   })
     .nullable()
     .describe('What an undo did, or would do. `keptEdits` counts single values that were kept. Null: the run undoes nothing'),
-  rows: RowRange.nullable().describe('The row numbers to import, of every file. Null: all rows'),
+  rows: RowRange.nullable().describe(
+    'The row numbers to import, of every file. Null: all rows, or no longer known because the run expired',
+  ),
   declaredRows: z.int().positive().describe('The declared maximum of rows'),
   rowsPerRun: Count("Rows it may write: the declared rows, or the plan's limit if lower"),
   rowsWritten: Count('Rows counted against the plan so far'),
@@ -110,7 +112,11 @@ export const Run = Answer({
     .describe(
       'Rows that were written although their link could not be filled. A retry of the run fills the links whose records exist by then',
     ),
-  deletes: z.boolean().describe('Whether it deletes the records that its rows match, and writes nothing else'),
+  deletes: z
+    .boolean()
+    .describe(
+      'Whether it deletes the records that its rows match, and writes nothing else. Once it has expired: whether it deleted a record',
+    ),
   deleted: Count('Rows whose record was deleted, or would be in a dry run. They also count as updated or planned'),
   unchanged: Count('Rows that were skipped because their record already held every value. They also count as skipped'),
   planStale: Count(
@@ -171,9 +177,9 @@ export const Run = Answer({
     .boolean()
     .nullable()
     .describe(
-      'Whether the plan of an ended dry run is out of date: files, flows, libraries, settings, answers or the plan of the org changed. Null: not known',
+      'Whether the plan of an ended dry run is out of date: files, flows, libraries, settings, answers or the plan of the org changed, or the run expired. Null: not known',
     ),
-  progress: progress.nullable().describe('Progress. Null for an external run, whose total is not known'),
+  progress: progress.nullable().describe('Progress. Null if the total is not known: for an external run, and once the run has expired'),
   stop: Stop.nullable().describe('Why it stopped. Null: it was not stopped'),
   pause: Answer({code: z.string().describe('The reason, for programs'), message: z.string().describe('The reason, in words')})
     .nullable()
@@ -219,7 +225,7 @@ export const LogRecord = Answer({
   outcome: z
     .enum(OUTCOMES)
     .describe(
-      'The outcome. The last entry of the highest `attempt` is final; a later answer replaces `unanswered`. `made_after_no_answer`: the record may exist twice',
+      'The outcome. Of a row, the highest `attempt` is final. Within it, the last answer counts, even if `unanswered` follows. `made_after_no_answer`: the record may exist twice',
     ),
   code: z.string().nullable().describe('The code of the reason, from the CRM or this service. Null: none'),
   message: z.string().nullable().describe('The reason, in words. Null: none'),

@@ -85,6 +85,7 @@ const ofRetry = [
   'NOT_READY',
   'IMPORT_RUNNING',
   'RUN_RETRIED',
+  'RUN_UNDONE',
   'RUN_CONNECTOR_MISMATCH',
 ] as const
 

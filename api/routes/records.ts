@@ -51,7 +51,8 @@ export default [
     tag: 'Records',
     access: {role: 'operator'},
     summary: 'Read up to 100 records by id',
-    description: 'Makes one CRM call per 50 fields. Subforms and multi-lookup fields are not included; read a single record for them.',
+    description: `Makes one CRM call per 50 fields, or per 50 ids at a generic destination. Subforms and multi-lookup fields are not included;
+read a single record for them.`,
     answers: {
       200: Answer({
         records: z

@@ -1,3 +1,4 @@
+import {findReservation, holdAccount} from '../../sql/ai-credits.ts'
 import {type AiFeature, addAiUsage} from '../../sql/ai-usage.ts'
 import type {Pool, Tx} from '../../sql/database.ts'
 import type {Balance} from '../billing/credits/balance.ts'
@@ -86,9 +87,12 @@ type Open = HeldCredits & {ref: string; periodStart: string}
 type SettledUse = {usage: Usage; credits: number; failed: boolean}
 
 const settle = async (tx: Tx, queue: Queue, {org, feature, ref, periodStart}: Open, {usage, credits, failed}: SettledUse) => {
+  // The answer to the commit of an earlier settlement may have been lost. That settlement has counted the usage.
+  await holdAccount(tx, org)
+  const isRepeated = ['settled', 'released'].includes((await findReservation(tx, {org, ref}))?.state ?? '')
   const ended =
     credits === 0 ? {spent: 0, balance: await releaseCredits(tx, {org, ref})} : await settleCredits(tx, queue, {org, ref, amount: credits})
-  await addAiUsage(tx, {org, periodStart, feature, failed, ...usage, credits: ended.spent})
+  if (!isRepeated) await addAiUsage(tx, {org, periodStart, feature, failed, ...usage, credits: ended.spent})
   return ended
 }
 

@@ -9,7 +9,7 @@ import {PaymentFailure} from './payment-failure.ts'
 import type {PaymentProvider} from './payment-provider.ts'
 import {settleConfirming} from './plan-change-confirm.ts'
 import {endWithPlan} from './plan-end.ts'
-import {findLiveSubscription, type ReadSubscription, readSubscription} from './subscription.ts'
+import {isUnpaid, listLiveSubscriptions, type ReadSubscription, readSubscription} from './subscription.ts'
 import {syncSubscription} from './sync-subscription.ts'
 import {settleTopups} from './topup.ts'
 
@@ -18,8 +18,8 @@ type EndBillingDeps = {config: Config; db: Pool; queue: Queue; payment: PaymentP
 const mostSubscriptions = 5
 
 /**
- * Ends what an org pays for: expires its open payment pages, and ends its subscription at the end of the paid period. With `now`, the
- * subscription ends immediately, without a refund or another invoice. A repeated call continues where the last one failed. Throws if the
+ * Ends what an org pays for: expires its open payment pages, and ends its subscriptions at the end of their paid periods. With `now`, they
+ * end immediately, without a refund or another invoice. A repeated call continues where the last one failed. Throws if the
  * provider is unavailable or the org's billing lock is taken. Returns false if no provider is configured or the org has no customer there.
  */
 export const endBillingOf = async (deps: EndBillingDeps, org: string, {when}: {when: 'period_end' | 'now'}): Promise<boolean> => {
@@ -33,9 +33,12 @@ export const endBillingOf = async (deps: EndBillingDeps, org: string, {when}: {w
     await settleConfirming(deps, billingLease, {givesUp: true})
     for (let left = mostSubscriptions; left > 0; left--) {
       await keepLease(db, billingLease)
-      const live = await findLiveSubscription(deps, {customer})
-      if (!live || (when === 'period_end' && live.cancelsAt !== null && !live.endsEarly)) break
-      await endSubscription(deps, billingLease, {live, when})
+      const all = await listLiveSubscriptions(deps, {customer})
+      // The first subscription is ended last, because our rows keep the subscription that was read last.
+      const live = all.findLast(({cancelsAt, endsEarly}) => when === 'now' || cancelsAt === null || endsEarly)
+      if (!live) break
+      // An unpaid subscription has no paid period.
+      await endSubscription(deps, billingLease, {live, when: isUnpaid(live) ? 'now' : when})
     }
   } finally {
     await releaseBilling(deps, billingLease)

@@ -42,15 +42,23 @@ type Meters = (source: MeterSource) => Promise<Meter | null>
 
 const sendReport = async (deps: OverageDeps, report: Report, meters: Meters): Promise<boolean> => {
   const {db, log} = deps
-  const {identifier, price, item, triedHours, org} = report
+  const {identifier, price, item, rows, triedHours, org} = report
   const meter = await meters(report)
   if (meter === null) {
     log.error({org, identifier, price, item}, 'overage rows cannot be billed: no meter found for the price')
     await restReport(db, identifier)
     return false
   }
-  const arrived = triedHours !== null && triedHours >= sameForHours ? await hasArrived(deps, report, meter) : false
+  const isDoubtful = triedHours !== null && triedHours < sameForHours
+  const arrived = triedHours !== null && !isDoubtful ? await hasArrived(deps, report, meter) : false
   if (arrived !== false) return arrived === true
+  if (item === null) {
+    const says = 'overage rows cannot be billed: the org has no live subscription with an overage price; bill them by hand'
+    // A report that was tried may have arrived, which shows later.
+    if (!isDoubtful) log.error({org, identifier, rows}, says)
+    await restReport(db, identifier)
+    return false
+  }
   const since = performance.now()
   const at = await beginReport(db, {identifier, hours: sameForHours})
   if (at === null) return false

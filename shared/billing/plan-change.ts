@@ -8,6 +8,7 @@ import type {ChangeKind} from './classify.ts'
 import {assertHeld, type BillingLease, changeInProgress, holdWithRetry, LeaseGone, releaseBilling} from './lease.ts'
 import {refusalOf, refuseFailure} from './payment-failure.ts'
 import {describeChange, describePending, isPending, latestInvoiceOf, type PlanChangeAnswer} from './plan-change-answer.ts'
+import {waitsForConfirmation} from './plan-change-calls.ts'
 import {confirmationOf, settleConfirming} from './plan-change-confirm.ts'
 import {executeChange, firstCall, type PlanChangeOutcome, type PlanChangeDeps as Running, wantsConfirmation} from './plan-change-run.ts'
 import {settleUnsettled, unconfirmed} from './plan-change-settle.ts'
@@ -141,7 +142,9 @@ const makeChange = async (
   const first = firstCall(deps, {...made, params: bare}, terms)
   // The earlier change is partly in effect. The new change was computed from that state and replaces it.
   if (earlier?.state === 'partial') await supersede(deps, billingLease, earlier.change)
-  if (first === null) return {change: {...made, params: bare, ...settled}, state: 'accepted', terms, failure: null}
+  // A pending update that is not ours also waits for the customer.
+  const state = waitsForConfirmation(made, terms) ? 'confirming' : 'accepted'
+  if (first === null) return {change: {...made, params: bare, ...settled}, state, terms, failure: null}
   const row = await deps.db.transaction(async tx => {
     await assertHeld(tx, billingLease)
     return insertPlanChange(tx, {...made, params: {...bare, calls: [first]}})

@@ -90,14 +90,14 @@ const keepFirstCard = async ({payment, log}: SettleCheckoutDeps, session: Sessio
   }
 }
 
-/** Settles a page for a pack. A completed page is paid, waits for the bank's decision, or will never be paid. */
+/** Settles a page for a pack. A completed page is paid, waits for the bank or the payer, or will never be paid. */
 const settlePack = async (deps: SettleCheckoutDeps, row: Checkout, session: Session) => {
   const intent = session.payment_intent as Stripe.PaymentIntent | null
   if (session.payment_status !== 'unpaid') {
     if (row.state !== 'paid') await keepFirstCard(deps, session, intent)
     return grantPack(deps, row, session)
   }
-  if (intent?.status === 'processing' || intent?.status === 'succeeded') return
+  if (['processing', 'requires_action', 'succeeded'].includes(intent?.status ?? '')) return
   await voidInvoice(deps, row, session.invoice as Stripe.Invoice | null)
   await failPack(deps, row, session)
 }

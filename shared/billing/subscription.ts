@@ -39,17 +39,19 @@ export const readSubscription = async (deps: SubscriptionDeps, id: string): Prom
   return found && describeSubscription(found, await listPlans(deps.db))
 }
 
-/**
- * Finds the customer's subscription that has not ended, among the newest 100. Of several, returns the newest whose first payment was made, or else
- * the newest. Null if there is none.
- */
-export const findLiveSubscription = async (deps: SubscriptionDeps, {customer}: {customer: string}): Promise<ReadSubscription | null> => {
+/** Finds the first of `listLiveSubscriptions`. Null if there is none. */
+export const findLiveSubscription = async (deps: SubscriptionDeps, asked: {customer: string}): Promise<ReadSubscription | null> =>
+  (await listLiveSubscriptions(deps, asked))[0] ?? null
+
+/** Lists the customer's subscriptions that have not ended, among the newest 100: those whose first payment was made first, then the newest first. */
+export const listLiveSubscriptions = async (deps: SubscriptionDeps, {customer}: {customer: string}): Promise<ReadSubscription[]> => {
   const expand = EXPAND.map(path => `data.${path}`)
   const {data} = await deps.payment.ask('list', stripe => stripe.subscriptions.list({customer, status: 'all', limit: 100, expand}))
-  const [live] = data
+  const live = data
     .filter(one => !isOver(one))
     .sort((one, other) => Number(isUnpaid(one)) - Number(isUnpaid(other)) || other.created - one.created)
-  return live ? describeSubscription(live, await listPlans(deps.db)) : null
+  const plans = await listPlans(deps.db)
+  return live.map(one => describeSubscription(one, plans))
 }
 
 /** Converts an answer of the provider in which the objects of `EXPAND` are expanded. */

@@ -115,7 +115,7 @@ type TotalInput = {customer: string; price: PricedPack; quantity: number}
  */
 const totalOf = async ({config, payment, log}: TopupDeps, {customer, price, quantity}: TotalInput): Promise<number | null> => {
   if (!config.PAYMENT_AUTOMATIC_TAX) return price.amount * quantity
-  const params = {customer, automatic_tax: {enabled: true}, invoice_items: [{price: price.id, quantity}]}
+  const params = {customer, automatic_tax: {enabled: true}, discounts: '' as const, invoice_items: [{price: price.id, quantity}]}
   try {
     const {total, automatic_tax: tax} = await payment.ask('invoice', stripe => stripe.invoices.createPreview(params))
     if (tax.status === 'complete') return total

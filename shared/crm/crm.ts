@@ -55,6 +55,8 @@ export type Connection = {
   readonly valuesPerQuery: number
   /** The maximum number of `fields` that `findRecords` reads without further calls. */
   columnsPerQuery: number
+  /** The maximum number of `fields` of one call of `readRecords`. */
+  fieldsPerRead: number
   valuesPerCondition: number
   /** A query may miss a write for this time: twice the lag that the doctor measured, or 0 if the lag was not measured. */
   lagSeconds: number

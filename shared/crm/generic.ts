@@ -134,6 +134,8 @@ const verbs = (deps: GenericDeps & {renewals: Renewals}, genericEndpoint: Generi
   return {
     valuesPerQuery: 50,
     columnsPerQuery: Number.POSITIVE_INFINITY,
+    /** A read returns whole records, whatever its fields. */
+    fieldsPerRead: Number.MAX_SAFE_INTEGER,
     valuesPerCondition: 50,
     lagSeconds: 0,
     isRecordId: isGenericId,

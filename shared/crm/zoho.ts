@@ -16,6 +16,7 @@ import type {RateLimiter} from './limits/adhoc-limiter.ts'
 import {readLicence} from './limits/licence.ts'
 import type {CrmQuotas} from './limits/quota.ts'
 import {readModules} from './modules.ts'
+import {fieldsPerRead} from './read-in-parts.ts'
 import {createRecords, readNewest, readRecords, readRecordWithClock, updateRecords} from './record-calls.ts'
 import {countRecords, readChanges} from './record-changes.ts'
 import {readBin, restoreRecords} from './recycle-bin.ts'
@@ -90,6 +91,7 @@ const verbsOf = (sendCrmRequest: SendCrmRequest, queries: QueryState): Omit<Verb
     return queries.limits.valuesPerQuery
   },
   columnsPerQuery: queries.capabilities.coqlColumns - 2,
+  fieldsPerRead,
   valuesPerCondition: queries.capabilities.coqlInSize,
   lagSeconds: 2 * queries.capabilities.coqlLagSeconds,
   isRecordId: text => /^\d{1,20}$/.test(text),

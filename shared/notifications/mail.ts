@@ -51,11 +51,12 @@ const within = async (sent: Promise<'sent' | MailFailure>, ms: number) => {
   }
 }
 
-type SmtpError = Error & {code?: string; responseCode?: number}
+type SmtpError = Error & {code?: string; responseCode?: number; command?: string}
 
+/** A refused `MAIL FROM` is never final: the server refuses our sender or address, which the operator can correct. */
 const mailFailureOf = (error: SmtpError) => {
-  const {code = error.name, responseCode} = error
-  const isFinal = (code === 'EENVELOPE' || code === 'EMESSAGE') && (responseCode ?? 0) >= 500
+  const {code = error.name, responseCode, command} = error
+  const isFinal = (code === 'EENVELOPE' || code === 'EMESSAGE') && command !== 'MAIL FROM' && (responseCode ?? 0) >= 500
   return new MailFailure(`The mail server did not accept the message (${[code, responseCode].filter(Boolean).join(' ')})`, isFinal, {
     cause: error,
   })

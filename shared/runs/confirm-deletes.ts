@@ -56,8 +56,8 @@ const unconfirmed = (count: number, message: string) => new Refusal('DELETES_UNC
 
 const isComplete = ({state, stop, stale, undoOf}: Run) => state === 'ended' && stop === null && stale === false && undoOf === null
 
-/** Whether the run reads exactly these rows of the file. `undefined`: all rows. */
+/** Whether the run reads exactly these rows of the file. `undefined`: all rows. False if its snapshot was deleted or cannot be read. */
 export const readsSameRows = async (db: Db, run: Run, rows: RowRange | undefined): Promise<boolean> => {
   const {snapshot} = await readRun(db, run)
-  return isDeepStrictEqual(snapshot?.rows, rows)
+  return snapshot !== null && isDeepStrictEqual(snapshot.rows, rows)
 }

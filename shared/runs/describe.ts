@@ -21,10 +21,11 @@ import {Forecast} from './forecast/forecast.ts'
 const FINAL: OutcomeName[] = ['created', 'updated', 'refused', 'unanswered', 'inherited', 'failed', 'skipped', 'planned']
 
 /**
- * `counts`: rows per module and current outcome. `progress`: null for a run without a snapshot, such as an external run, whose number of rows only
- * its engine knows.
+ * `counts`: rows per module and current outcome. `rows` and `progress`: null without a snapshot, as for an expired or an external run. Without one,
+ * `deletes` says whether the run deleted a record.
  */
 export const describeRun = ({run, importId, snapshot, names}: FoundRun) => {
+  const deleted = sumOf(run, isDeletedAt)
   const counts = Object.fromEntries(names.modules.map(({no, apiName}) => [apiName, countsOf(run, no)]))
   return {
     id: run.id,
@@ -48,8 +49,8 @@ export const describeRun = ({run, importId, snapshot, names}: FoundRun) => {
     mayExistTwice: mayExistTwiceOf(run),
     linksEmpty: run.emptyLinks.map(({flow, field, rows}) => ({flowId: names.flows.find(({no}) => no === flow)?.id ?? null, field, rows})),
     unmapped: run.unmapped.map(({flow, field, cells}) => ({flowId: names.flows.find(({no}) => no === flow)?.id ?? '', field, cells})),
-    deletes: snapshot?.flows.some(({flow}) => deletes(flow)) ?? false,
-    deleted: sumOf(run, isDeletedAt),
+    deletes: snapshot?.flows.some(({flow}) => deletes(flow)) ?? (run.undoOf === null && deleted > 0),
+    deleted,
     unchanged: sumOf(run, isUnchangedAt),
     planStale: sumOf(run, isStaleAt),
     keptEdits: sumOf(run, isKeptEditsAt),

@@ -19,8 +19,6 @@ export const findRetried = async (tx: Tx, {org, importNo, id}: {org: string; imp
   if (run.dryRun) throw new Refusal('DRY_RUN', 'A dry run writes nothing, so it cannot be retried. Start a run instead')
   if (run.engine === 'outside')
     throw new Refusal('NO_FILE', 'Your own engine read the rows of this run, so only that engine can retry them')
-  if (run.undoOf !== null) throw new Refusal('RUN_UNDONE', 'An undo cannot be retried. Undo the run again instead', {run: run.id})
-  await assertNotUndone(tx, run.no)
   await assertRetriable(tx, run)
   assertKept(run)
   const {snapshot, unread} = await readRun(tx, run)
@@ -32,9 +30,12 @@ export const findRetried = async (tx: Tx, {org, importNo, id}: {org: string; imp
 export const lineageOf = ({lineage, flows, sources}: Snapshot): Lineage =>
   lineage.flows.length ? lineage : {...lineage, ...extendLineage(null, {flows: flows.map(({flow}) => flow), sources})}
 
-export const assertRetriable = async (tx: Tx, {no, state}: Run) => {
+export const assertRetriable = async (tx: Tx, {no, id, state, engine, undoOf}: Run) => {
+  if (undoOf !== null) throw new Refusal('RUN_UNDONE', 'An undo cannot be retried. Undo the run again instead', {run: id})
+  await assertNotUndone(tx, no)
   if (state === 'authorised') throw new Refusal('NOT_READY', 'This run was never started. Start it instead of retrying it')
   if (state !== 'ended') throw new Refusal('IMPORT_RUNNING', 'The run has not ended. Wait for it to end, or cancel it')
+  if (engine === null) throw new Refusal('NOT_READY', 'This run ended before it began, so there is nothing to retry. Start a new run')
   const later = await findRetryId(tx, no)
   if (later !== null) throw new Refusal('RUN_RETRIED', 'Another run has already retried this run. Retry that run instead', {run: later})
 }

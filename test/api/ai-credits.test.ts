@@ -5,12 +5,14 @@ import {ModelFailure} from '../../shared/assistant/model-failure.ts'
 import {readAiUsage} from '../../shared/assistant/usage.ts'
 import {processEnd} from '../../shared/process-end.ts'
 import {deleteOldAiUsage} from '../../sql/ai-usage.ts'
+import {openDatabase} from '../../sql/database.ts'
 import {modelEnvironment} from '../simulators/model.ts'
 import {type Assisted, type Home, openAssisted, openHome, usageOf} from '../support/ai.ts'
 import {sumUp} from '../support/ai-credits.ts'
 import {startApiProcess} from '../support/api-process.ts'
 import {openCalls} from '../support/client.ts'
 import {ok} from '../support/importing.ts'
+import {openPostgresProxy} from '../support/postgres-proxy.ts'
 import {until} from '../support/until.ts'
 
 /** The tests run serially, because they share one model and one clock. */
@@ -240,4 +242,22 @@ test('usage is reported by feature and by day, and deleted after retention', asy
   await house.ahead('402 days')
   t.true((await deleteOldAiUsage(house.db, {days: 400})) >= 1)
   await house.ahead('0 seconds')
+})
+
+test('a request whose settlement got no answer is counted and charged once', async t => {
+  const {house} = t.context
+  const home = await openHome(house, {credits: 20})
+  const proxy = await openPostgresProxy(house.config.DATABASE_URL!)
+  const db = await openDatabase(proxy.url, {connections: 2})
+  t.teardown(async () => {
+    await db.end()
+    await proxy.close()
+  })
+  proxy.lose('insert into ai_usage', {when: 'commit'})
+  const hold = {inputTokens: 4000, outputTokens: 4000}
+  const held = {org: home.org, feature: 'chat', hold, signal: new AbortController().signal} as const
+  const usage = {inputTokens: 4000, outputTokens: 2000}
+  await t.throwsAsync(withCredits({...house.tools, db}, held, async () => ({value: 1, usage})))
+  t.is(proxy.lost('insert into ai_usage'), 1)
+  t.like(await usageOf(home, 'chat'), {requests: 1, failed: 0, credits: 3, inputTokens: 4000, balance: {available: 17, reserved: 0}})
 })

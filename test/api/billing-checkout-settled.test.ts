@@ -184,6 +184,12 @@ test('a bank debit grants credits when the bank pays, and none when it fails', a
     await payment.advance(4 * 86_400)
     await settle(page)
     t.like(await buyer.row(page), {state: 'open'})
+    const intent = payment.find(payment.find(page)!.payment_intent)!
+    payment.world.store.put({...intent, status: 'requires_action'})
+    await settle(page)
+    t.like(await buyer.row(page), {state: 'open'}, 'the payer must still act')
+    t.is(payment.find(payment.find(page)!.invoice)!.status, 'open')
+    payment.world.store.put(intent)
     await payment.settleCheckout(page, outcome)
     await Promise.all(Array.from({length: 5}, () => settle(page)))
     const isPaid = outcome === 'succeeded'

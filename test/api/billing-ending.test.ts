@@ -70,6 +70,18 @@ test('cancelling at closure replaces a pending downgrade', async t => {
   t.is(subscriptionOf(customer as string).schedule, null)
 })
 
+test('closing an org ends every live subscription', async t => {
+  const {house, stripe, prices} = billing
+  const {org} = await house.makeOrg()
+  const {id: first, customer} = await seedSubscription(billing, {org, planKey: 'team'})
+  const second = await stripe.subscriptions.create({customer: customer as string, items: [{price: prices['business.month']}]})
+  await ok(staff(`/staff/orgs/${org}/close`), 200)
+  const ends = () => billing.payment.all('subscription').filter(one => one.customer === customer && one.cancel_at !== null)
+  await until(ends, ({length}) => length === 2)
+  await stripe.subscriptions.cancel(first)
+  t.is((await stripe.subscriptions.cancel(second.id)).status, 'canceled', 'a customer has one subscription in the other tests')
+})
+
 test('an org reopened before the worker acts keeps its subscription; an org without one needs no call', async t => {
   const {house, payment} = billing
   const {org} = await house.makeOrg()

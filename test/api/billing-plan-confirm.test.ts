@@ -184,3 +184,18 @@ test('if the provider opens no confirmation page, the change is declined and the
   t.is(payer.price(), price)
   t.like((await payer.changes()).at(-1), {state: 'declined'})
 })
+
+test('an upgrade that already waits for a confirmation at the provider is not reported as made', async t => {
+  const payer = await openCareful()
+  const {id, items} = payer.found()
+  await billing.stripe.subscriptions.update(id, {
+    items: [{id: items.data[0].id, price: billing.prices['enterprise.month']}],
+    payment_behavior: 'pending_if_incomplete',
+    proration_behavior: 'always_invoice',
+  })
+  const url = await askFor(t, payer)
+  t.deepEqual(await payer.changes(), [])
+  t.is(await confirm(url), 303)
+  await hear(payer)
+  t.is(await planOf(payer), 'enterprise.1')
+})

@@ -235,6 +235,10 @@ test.serial('the event log is filtered by status, type and org and read in pages
   await house.hot.query(`update payment_events set status = 'processed', processed_at = now() where id = 'evt_log_1'`)
   t.is((await retry('evt_log_1')).status, 404)
   t.is((await retry('evt_nobody')).status, 404)
+
+  await house.hot.query(`delete from payment_events where id = 'evt_log_1'`)
+  const late = await house.as(house.adminToken)('GET', `/billing/admin/events?org=${org}&limit=3&cursor=${first.nextCursor}`)
+  t.is(late.body.code, 'INVALID_CURSOR', 'the event of the cursor was deleted')
 })
 
 test.serial('an event whose worker died is picked up again as soon as the billing lock of its org expires', async t => {

@@ -66,6 +66,20 @@ test('turns are deleted with their file, and with their import when it is delete
   t.is(await keep(house, talk, ['run']), null, 'what is answered after that is not kept')
 })
 
+test('a turn about a file that the question names is deleted with the file, unless the caller sent the columns', async t => {
+  const {house} = t.context
+  const talk = await openImport(house)
+  const second = await talk.addSource('A,B\n1,2\n')
+  const asked = {message: 'Why?', import: talk.importId, source: second}
+  await chat(talk, {...asked, place: ['run']})
+  await chat(talk, {...asked, place: ['checks'], columns: ['Own']})
+  const kinds = async (query = {}) => (await talk.turns(query)).turns.map(({place}) => place.kind)
+  t.deepEqual(await kinds({source: second}), ['run'])
+  t.deepEqual(await kinds(), ['checks', 'run'])
+  await ok(talk.call('DELETE', `${talk.path}/sources/${second}`), 200)
+  t.deepEqual(await kinds(), ['checks'])
+})
+
 test('an answer after its file or import was deleted is charged and not kept', async t => {
   const {house, model} = t.context
   const talk = await openImport(house)

@@ -40,6 +40,8 @@ test('libraries cannot be published or restored without a sandbox, and the answe
   t.like(await owner('PUT', `${path}/fresh`, library('fresh', 1)), refused)
   t.like(await owner('PUT', `${path}/typed`, library('typed', 3)), refused)
   t.like(await owner('POST', `${path}/typed/versions/1/restore`), refused)
+  // The current version is not loaded again.
+  t.like(await ok(owner('POST', `${path}/typed/versions/2/restore`), 200), {library: {versionNumber: 2}})
   t.like(await repository('POST', `/orgs/${org}/config/bundle`, {libraries: [library('pushed', 2)]}), refused)
   t.regex((await owner('PUT', `${path}/fresh`, library('fresh', 1))).body.error, /Try again/)
   // Errors that the source alone shows need no sandbox.

@@ -68,6 +68,15 @@ test.serial('an import is counted in requests, jobs, CRM calls, batches and rows
     )
 })
 
+test.serial('an event stream is a request without a duration, because it lasts as long as its client stays', async t => {
+  const org = await openOrg(house)
+  const {path, run} = await runImport(org, {csv: accountRows(1), flow: accounts})
+  t.is((await org.call('GET', `${path}/runs/${run.id}/events`)).status, 200)
+  const streamed = {method: 'GET', route: '/orgs/:org/imports/:id/runs/:run/events'}
+  const after = await until(scrape, samples => sumOf(samples, 'lading_http_requests_total', streamed) > 0)
+  t.is(sumOf(after, 'lading_http_request_seconds_count', streamed), 0)
+})
+
 test.serial('refusals are counted by code, and unknown paths under one label', async t => {
   const before = await scrape()
   await house.as(null)('GET', '/auth/me')
@@ -106,6 +115,13 @@ test.serial('deployment metrics are read from Postgres', async t => {
   t.is(is('queue_jobs', {queue: 'import.check', state: 'waiting'}), 1, 'no worker of this world takes it')
   t.is(is('queue_jobs', {queue: 'org.erase', state: 'deferred'}), 1)
   t.is(is('queue_jobs', {state: 'failed'}), 0)
+  const oldest = samples.filter(({name, labels}) => name === 'lading_queue_oldest_seconds' && labels.queue === 'import.run')
+  t.deepEqual(
+    oldest.map(({value}) => value),
+    [0, 0, 0, 0],
+    'autoscaling does not shrink on a missing value',
+  )
+  t.is(is('lease_seconds'), house.config.LEASE_SECONDS)
   t.true(is('queue_oldest_seconds', {queue: 'import.check', state: 'waiting'}) >= 0)
   t.is(is('crm_allowances_spent'), 1)
   t.true(Math.abs(is('crm_allowance_spent_seconds') - 3600) < 60)
@@ -121,6 +137,34 @@ test.serial('deployment metrics are read from Postgres', async t => {
   t.is(is('migrations_pending'), 0)
   t.true(is('database_connections', {state: 'used'}) > 0)
   t.true(is('storage_bytes', {state: 'free'}) > 0)
+})
+
+test.serial('failed jobs and rows with an unknown outcome leave their figures with time', async t => {
+  const {hot} = house
+  const figures = async () => {
+    const samples = readSamples(await openDeploymentFigures(house.tools).text())
+    return ['queue_failures', 'rows_unsettled'].map(name => sumOf(samples, `lading_${name}`))
+  }
+  t.deepEqual(await figures(), [0, 0])
+  await house.queue.send('import.forecast', {org: 'org_nobody', import: 'imp_nobody'})
+  const fail = (minutes: number) =>
+    hot.query(`update pgboss.job set state = 'failed', completed_on = now() - make_interval(mins => $1) where name = 'import.forecast'`, [
+      minutes,
+    ])
+  const {rows} = await hot.query(`select run_no from runs where state = 'ended' limit 1`)
+  const run = rows[0].run_no
+  const endRun = (minutes: number) =>
+    hot.query('update runs set ended_at = lading_now() - make_interval(mins => $2) where run_no = $1', [run, minutes])
+  await hot.query(
+    `insert into unsettled (chain_no, module_no, row_key, run_no, flow_no, row_number, kind, witness, last_attempt, sent_at, deadline_at)
+     values ($1, 1, 'k', $1, 1, 1, 0, false, 1, lading_now(), lading_now())`,
+    [run],
+  )
+  await Promise.all([fail(14), endRun(59)])
+  t.deepEqual(await figures(), [1, 1])
+  await Promise.all([fail(16), endRun(61)])
+  t.deepEqual(await figures(), [0, 0])
+  await hot.query(`delete from pgboss.job where name = 'import.forecast'`)
 })
 
 test.serial('concurrent scrapes cause one read of Postgres', async t => {

@@ -189,4 +189,7 @@ test('the runs of an org are listed over all imports, newest first', async t => 
   t.deepEqual((await list(`?import=${first.path.split('/').at(-1)}&dryRun=false&state=ended`)).ids, [first.run.id])
   t.deepEqual((await list('?state=authorised')).ids, [])
   t.is((await mine.call('GET', `/orgs/${mine.org}/runs?state=lost`)).body.code, 'INVALID')
+  await untilEnded(mine.call, `${first.path}/runs/${tried.run.id}`)
+  await ok(mine.call('DELETE', first.path), 200)
+  t.deepEqual((await list('')).ids, [second.run.id], 'the runs of a deleted import are not listed')
 })

@@ -4,8 +4,8 @@ import {globSync} from 'node:fs'
 const traffic = [
   'test/simulators/crm-*.test.ts',
   'test/shared/crm/{bulk-read,bulk-write,capabilities,coql,dead-token,deletes,doctor,find-created,metadata,record-calls,subforms}.test.ts',
-  'test/api/{sign-in,connection,members,by-ids,records,record-writes-crm,record-claims,visibility}.test.ts',
-  'test/workers/{discovery,checks,doctor,doctor-writes,imports,match-snapshot,questions}.test.ts',
+  'test/api/{sign-in,connection,members,by-ids,records,visibility}.test.ts',
+  'test/workers/{discovery,checks,doctor,doctor-writes,imports,match-snapshot,questions,record-claims,record-writes-crm}.test.ts',
   'test/workers/import-{lookups,nested,nested-held,nested-lost,parents,patches,protocol,refusals,unanswered-creates}.test.ts',
   'test/workers/import-{subforms,bulk,bulk-faults,types,wide,wire}.test.ts',
 ]

@@ -16,8 +16,8 @@ test.before(async t => {
   house = await startTestDeployment(t)
 })
 
-/** Starts a stand-in for GitHub's API of comments. */
-const openGithub = async (t: ExecutionContext) => {
+/** Starts a stand-in for GitHub's API of comments. `mayWrite`: whether the token may write comments, which that of a fork may not. */
+const openGithub = async (t: ExecutionContext, {mayWrite = true} = {}) => {
   const comments: {id: number; body: string}[] = []
   const requests: string[] = []
   const server = createServer(async (request, response) => {
@@ -28,6 +28,7 @@ const openGithub = async (t: ExecutionContext) => {
     const known = comments.find(comment => comment.id === Number(id))
     if (request.headers.authorization !== 'Bearer ghs_test') return response.writeHead(401).end('{}')
     if (request.method === 'GET') return response.end(JSON.stringify(comments))
+    if (!mayWrite) return response.writeHead(403).end('{"message":"Resource not accessible by integration"}')
     const {body} = JSON.parse(text)
     if (known) known.body = body
     else comments.push({id: comments.length + 1, body})
@@ -42,19 +43,20 @@ const openGithub = async (t: ExecutionContext) => {
 const openRunner = (home: ReturnType<typeof openHome>, {githubUrl = '', event = {}}: {githubUrl?: string; event?: object} = {}) => {
   const lading = home.put('lading', `#!/bin/sh\nexec '${process.execPath}' '${cliPath}' "$@"\n`)
   chmodSync(lading, 0o755)
-  const output = home.put('output', '')
+  const [output, summary] = [home.put('output', ''), home.put('summary', '')]
   const inherited: Record<string, string | undefined> = {...process.env}
   const env = {
     PATH: [home.here, join(process.execPath, '..'), inherited.PATH].join(delimiter),
     GITHUB_ACTION_PATH: folder,
     GITHUB_OUTPUT: output,
+    GITHUB_STEP_SUMMARY: summary,
     GITHUB_API_URL: githubUrl,
     GITHUB_REPOSITORY: 'example/crm',
     GITHUB_TOKEN: 'ghs_test',
     GITHUB_EVENT_PATH: home.put('event.json', JSON.stringify(event)),
   }
   const step = (inputs: Record<string, string>) => home.run([join(folder, 'run.sh')], {command: ['bash'], env: {...env, ...inputs}})
-  return {step, output: () => readFileSync(output, 'utf8')}
+  return {step, output: () => readFileSync(output, 'utf8'), summary: () => readFileSync(summary, 'utf8')}
 }
 
 test('diff writes one comment on the pull request, and renews it', async t => {
@@ -76,14 +78,50 @@ test('diff writes one comment on the pull request, and renews it', async t => {
   t.is(changed.code, 0, changed.err)
   t.is(github.comments.length, 1)
   const {body} = github.comments[0]!
-  t.true(body.startsWith('<!-- lading config diff -->\n'), body)
+  const mark = `<!-- lading config diff crm ${encodeURIComponent(house.url)} -->\n`
+  t.true(body.startsWith(mark), body)
   t.regex(body, /^```diff\n(.*\n)*\+ {2}"timezone": "Europe\/Berlin"/m)
 
   writeFileSync(settings, original)
   t.is((await step(diff)).code, 0)
-  t.deepEqual(github.comments, [{id: 1, body: '<!-- lading config diff -->\nThe configuration is the same as on the server.'}])
+  t.deepEqual(github.comments, [{id: 1, body: `${mark}The configuration in \`crm\` is the same as on ${house.url}.`}])
   t.is(output(), 'changed=false\nchanged=true\nchanged=false\n')
   t.true(github.requests.every(request => request.includes('/repos/example/crm/issues/')))
+})
+
+test('each directory has a comment, which other steps of the pull request leave as it is', async t => {
+  const org = await openTemplates(house)
+  const home = openHome({LADING_URL: house.url, LADING_TOKEN: org.token})
+  const github = await openGithub(t)
+  const {step} = openRunner(home, {githubUrl: github.url, event: {pull_request: {number: 7}}})
+  const zones = {crm: 'Europe/Berlin', sandbox: 'Europe/Paris'}
+  for (const [directory, zone] of Object.entries(zones)) {
+    t.is((await home.run(['config', 'pull', directory])).code, 0)
+    const settings = join(home.here, directory, 'settings.json')
+    writeFileSync(settings, readFileSync(settings, 'utf8').replace('UTC', zone))
+    const {code, err} = await step({LADING_COMMAND: 'diff', LADING_DIRECTORY: directory})
+    t.is(code, 0, err)
+  }
+  t.is(github.comments.length, 2)
+  for (const [at, [directory, zone]] of Object.entries(zones).entries()) {
+    const {body} = github.comments[at]!
+    t.true(body.includes(`\`lading config push ${directory}\` would change ${house.url}`) && body.includes(zone), body)
+  }
+})
+
+test('a token that may not write comments leaves the text in the summary of the job', async t => {
+  const org = await openTemplates(house)
+  const home = openHome({LADING_URL: house.url, LADING_TOKEN: org.token})
+  t.is((await home.run(['config', 'pull', 'crm'])).code, 0)
+  const github = await openGithub(t, {mayWrite: false})
+  const {step, output, summary} = openRunner(home, {githubUrl: github.url, event: {pull_request: {number: 7}}})
+  const settings = join(home.here, 'crm', 'settings.json')
+  writeFileSync(settings, readFileSync(settings, 'utf8').replace('UTC', 'Europe/Berlin'))
+  const changed = await step({LADING_COMMAND: 'diff', LADING_DIRECTORY: 'crm'})
+  t.is(changed.code, 0, changed.err)
+  t.is(output(), 'changed=true\n')
+  t.regex(summary(), /^After the merge, (.*\n)*\+ {2}"timezone": "Europe\/Berlin"/)
+  t.regex(changed.out, /^::warning::The token may not write comments/m)
 })
 
 test('diff outside a pull request writes no comment, and a refused token fails the step', async t => {

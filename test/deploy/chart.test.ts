@@ -1,6 +1,7 @@
 import {globSync} from 'node:fs'
 import test from 'ava'
-import {inspectSettings, settingNames} from '../../shared/config.ts'
+import {parse} from 'yaml'
+import {inspectSettings, readConfig, settingNames} from '../../shared/config.ts'
 import {processes, readText, readYaml, root} from './files.ts'
 import {renderChart} from './render-chart.ts'
 
@@ -66,6 +67,19 @@ test('no pod runs as root, writes its root filesystem or gets a token of the clu
   t.true(readText('Dockerfile').includes('USER 10001:10001'))
 })
 
+test('a pod of the API that ends serves requests for some seconds more, and drains before it is killed', t => {
+  for (const {containers, terminationGracePeriodSeconds} of podsOf(renderChart(folder, {values: bucket}))) {
+    const [{name, lifecycle}] = containers
+    if (name !== 'web') t.is(lifecycle, undefined, name)
+    else {
+      const [command, seconds] = lifecycle.preStop.exec.command
+      t.is(command, 'sleep')
+      const closeSeconds = 5
+      t.true(Number(seconds) + readConfig({}).DRAIN_SECONDS + closeSeconds < terminationGracePeriodSeconds)
+    }
+  }
+})
+
 test('every variable exists in the configuration, and a production deployment lacks none', t => {
   const [pod] = podsOf(renderChart(folder, {values: bucket})).filter(({labels}) => labels['app.kubernetes.io/component'] === 'imports')
   const plain = Object.fromEntries(pod!.containers[0].env.map(({name, value}: {name: string; value: string}) => [name, value]))
@@ -91,6 +105,8 @@ test('workers scale on the age of their queue, the API on its processor', t => {
   t.true(readText('shared/telemetry/metrics/alerts.yml').includes('lading_queue_oldest_seconds{state="waiting"}'))
   for (const deployment of ofKind(documents, 'Deployment'))
     t.is('replicas' in deployment.spec, !['imports', 'web'].includes(component(deployment)))
+  const [, rule = ''] = /```yaml\n( *externalRules:[^`]*)```/.exec(readText('docs/install.md')) ?? []
+  t.regex(parse(rule).externalRules[0].metricsQuery, /^max /, 'every process reports the same age')
   const jobs = readText('shared/jobs.ts')
   for (const {autoscaling} of Object.values<any>(values.processes).filter(one => one.autoscaling?.queue))
     t.true(jobs.includes(`'${autoscaling.queue}'`), autoscaling.queue)
@@ -107,6 +123,9 @@ test('pods accept their ports only, and reach no private address that is not lis
   t.true(open.to[0].ipBlock.except.includes('169.254.0.0/16') && open.to[0].ipBlock.except.includes('10.0.0.0/8'))
   t.deepEqual(postgres.ports, [{port: 5432}])
   t.deepEqual(web.spec.ingress, [{ports: [{port: 4000}]}])
+  t.deepEqual(all.spec.ingress, [{ports: [{port: 9090}], from: values.networkPolicy.metricsFrom}])
+  const [closed] = ofKind(renderChart(folder, {values: {...bucket, networkPolicy: {metricsFrom: []}}}), 'NetworkPolicy')
+  t.is(closed.spec.ingress, undefined, 'an empty list of peers would admit every pod')
   t.deepEqual(ofKind(renderChart(folder, {values: {...bucket, networkPolicy: {enabled: false}}}), 'NetworkPolicy'), [])
 })
 

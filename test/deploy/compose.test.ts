@@ -57,6 +57,11 @@ test('every process starts after the release, has no writable root, and reads th
   }
 })
 
+test('ports in .env change neither the published port nor the health check of the API', t => {
+  t.like(ours.web!.environment, {PORT: '4000', METRICS_PORT: ''})
+  t.is(inspectSettings(ours.web!.environment!).problems.length, 0)
+})
+
 test('.env.example names every required variable, and none that the configuration does not know', t => {
   const {set, examples} = readVariables(readText('.env.example'))
   const required = inspectSettings({NODE_ENV: 'production'}).problems.flatMap(({names}) => names)

@@ -122,24 +122,31 @@ const expectWhole = async ({stage, ground, bucket}: Site, when: string) => {
   stage.expect(short.length === 0, `${when} ${short.length} files that rows name are not whole in storage`)
 }
 
-/** Cuts off storage before a run begins, and again after the run has written its first rows. */
+/** Cuts off storage before a run begins, and again after the run has written its first rows. Archives its records only after its end. */
 const breakRun = async (site: Site) => {
   const {stage, ground, wire} = site
   const {call} = ground.org
   const prepared = await prepareCase(ground, writeCase(5, stage.dice, rows))
   wire.cut()
   const pauses = new Set<string>()
-  const carried = await carryCase(ground, prepared, async ({path, over}) => {
+  const carried = await carryCase(ground, prepared, async ({run, path, over}) => {
+    await archiveFrom(ground, run, 'infinity')
     const read = async () => (await ok(call('GET', path), 200)).run
-    await until(read, ({pause, state}) => state === 'ended' || (pause !== null && Boolean(pauses.add(pause.code))))
+    const untilPaused = () => until(read, ({pause, state}) => state === 'ended' || (pause !== null && Boolean(pauses.add(pause.code))))
+    await untilPaused()
     wire.restore()
     await until(read, ({state, rowsWritten}) => state === 'ended' || rowsWritten > 0)
     if (!over.aborted) wire.cut()
+    // The run pauses once more, unless it needs no storage for its last rows.
+    await untilPaused()
+    wire.restore()
     stage.did('runs without their file')
   })
   stage.expect([...pauses].join() === 'UNAVAILABLE', `a run whose file is away lay down for ${[...pauses]}`)
   stage.expect(carried.run.stop === null, `a run whose file was away for a while was stopped: ${carried.run.stop?.stopped}`)
   const path = `${prepared.path}/runs/${carried.run.id}`
+  wire.cut()
+  await archiveFrom(ground, carried.run.id, null)
   await expectKept(site, path, carried.run.id)
   wire.restore()
   await moveRecords(ground, carried.run.id)
@@ -165,6 +172,9 @@ const expectKept = async ({stage, ground: {here, org}}: Pick<Site, 'stage' | 'gr
   stage.expect(status === 200, `records that could not be moved are answered ${status}`)
   stage.did('moves of records that failed')
 }
+
+const archiveFrom = ({here}: Ground, id: string, at: 'infinity' | null) =>
+  here.hot.query('update runs set archive_after = $2 where id = $1', [id, at])
 
 /** Makes the archiving of the run due again and again until it succeeds. */
 export const moveRecords = async ({here}: Ground, id: string) => {

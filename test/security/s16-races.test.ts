@@ -2,7 +2,7 @@ import test from 'ava'
 import {openBilling, settleMoney} from '../support/billing.ts'
 import {openPayer} from '../support/plan-changing.ts'
 
-/** Other races of fifty requests are in `api/invitation-races`, `api/record-claims-races` and `shared/billing/credits/ledger`. */
+/** Other races of fifty requests are in `api/invitation-races`, `workers/record-claims-races` and `shared/billing/credits/ledger`. */
 test('of fifty concurrent plan changes one is charged, and the others change nothing', async t => {
   t.timeout(300_000)
   const billing = await openBilling(t, {workers: [], webhook: false})

@@ -182,7 +182,7 @@ export const ofSurroundings: Record<string, Threat> = {
           'of fifty concurrent accepts one wins, with one membership and one change; the others get INVITATION_USED',
         ],
       ],
-      takes: [['test/api/record-claims-races.test.ts', 'of fifty rows that claim one record at once, one gets it']],
+      takes: [['test/workers/record-claims-races.test.ts', 'of fifty rows that claim one record at once, one gets it']],
       credits: [['test/shared/billing/credits/ledger.test.ts', 'of 200 concurrent reservations against 10 credits exactly 10 succeed']],
       'changes of a plan': [
         ['test/security/s16-races.test.ts', 'of fifty concurrent plan changes one is charged, and the others change nothing'],

@@ -1,3 +1,4 @@
+import {globSync} from 'node:fs'
 import {readFile} from 'node:fs/promises'
 import test from 'ava'
 import {parse} from 'yaml'
@@ -62,6 +63,15 @@ test('every alert rule uses existing metrics, and counters with a rate or increa
   }
 })
 
+test('an alert about recent events does not compare the growth of a number that the service limits or deletes from', async t => {
+  for (const {alert, expr} of await readRules()) t.notRegex(expr, /delta\(lading_(queue_jobs|rows_unsettled)/, alert)
+})
+
+test('the alert about late leases compares with the duration of a lease', async t => {
+  const {expr} = (await readRules()).find(({alert}) => alert === 'LadingLeasesStale')!
+  t.true(namesIn(expr).includes('lading_lease_seconds'), expr)
+})
+
 const Dashboard = z.object({
   panels: z.array(
     z.object({id: z.int(), title: z.string(), targets: z.array(z.object({expr: z.string(), legendFormat: z.string()})).min(1)}),
@@ -85,6 +95,14 @@ test('every panel of the dashboard uses existing metrics and labels, and counter
         t.regex(expr, new RegExp(`(rate|increase)\\(${name}\\b`), title)
       for (const [, label] of legendFormat.matchAll(/\{\{(\w+)\}\}/g)) t.regex(expr, new RegExp(`by \\([^)]*\\b${label}\\b`), title)
     }
+})
+
+test('the log messages that the runbook names are those of the code', async t => {
+  const [, alerts = ''] = (await read('docs/operations.md')).split('## Alerts')
+  const messages = [...alerts.matchAll(/log for `([^`]+)`/g)].map(([, message]) => message!)
+  t.true(messages.length >= 3)
+  const code = (await Promise.all(globSync('{shared,workers}/**/*.ts').map(read))).join('\n')
+  for (const message of messages) t.true(code.includes(`'${message}'`), message)
 })
 
 test('rule names are unique, and each rule links to its row in the alert table of the runbook', async t => {

@@ -204,6 +204,22 @@ test('a call without a usable token is AUTHENTICATION_FAILURE, and without its s
   t.is((await call('POST', 'coql', {select_query: 'select id from Accounts where id is not null'})).status, 204)
 })
 
+test('bulk writes need the scope CREATE, and bulk reads the scope READ', async t => {
+  const {crm} = await openCrm(t)
+  const codes = async (scope: string) => {
+    const {accessToken} = crm.grant({email: 'ana@example.org', scopes: ['ZohoCRM.modules.ALL', scope]})
+    const call = callWith(crm.url, accessToken)
+    const replies = [
+      await call('GET', '/crm/bulk/v8/read/1'),
+      await call('POST', '/crm/bulk/v8/write', {}),
+      await call('GET', '/crm/bulk/v8/write/1'),
+    ]
+    return replies.map(({body}) => body?.code === 'OAUTH_SCOPE_MISMATCH')
+  }
+  t.deepEqual(await codes('ZohoCRM.bulk.READ'), [false, true, true])
+  t.deepEqual(await codes('ZohoCRM.bulk.CREATE'), [true, false, false])
+})
+
 test('the scheme Bearer is accepted, and the user info has a numeric ZUID', async t => {
   const {crm} = await openCrm(t)
   const {accessToken} = crm.grant({email: 'ana@example.org', scopes: ['AaaServer.profile.READ']})

@@ -74,6 +74,7 @@ test('a cancellation can be set by flag or date, withdrawn, and takes effect', a
   t.is(payment.money().charged, 3000)
   const other = await subscribe(stripe, id, team)
   t.is((await stripe.subscriptions.cancel(other.id)).status, 'canceled')
+  t.like(await refusal(t, stripe.subscriptions.cancel(other.id)), {statusCode: 404, code: 'resource_missing'})
 })
 
 test('a trial is announced three days before its end, and ends as set', async t => {

@@ -3,7 +3,7 @@ import {createInterface} from 'node:readline'
 
 export type Letter = {from: string; to: string[]; text: string}
 
-/** Replies to RCPT by recipient, such as `450 try again` or `550 no such mailbox`. The default is 250. */
+/** Replies to MAIL by sender and to RCPT by recipient, such as `450 try again` or `550 no such mailbox`. The default is 250. */
 type Refusals = Map<string, string>
 
 /** Starts a mail server by RFC 5321, as far as a submitting client needs it: no TLS, no sign-in, state in memory. */
@@ -48,7 +48,7 @@ const converse = async (socket: Socket, letters: Letter[], refusals: Refusals) =
     const [, address = ''] = /<(.*)>/.exec(line) ?? []
     const verb = line.split(/[ :]/)[0]!.toUpperCase()
     if (verb === 'MAIL') letter = {from: address, to: [], text: ''}
-    const refusal = verb === 'RCPT' ? refusals.get(address) : undefined
+    const refusal = ['MAIL', 'RCPT'].includes(verb) ? refusals.get(address) : undefined
     if (verb === 'RCPT' && !refusal) letter.to.push(address)
     if (verb === 'DATA') lines = []
     say(verb === 'DATA' ? '354 go on' : verb === 'QUIT' ? '221 bye' : (refusal ?? '250 ok'))

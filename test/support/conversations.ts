@@ -106,12 +106,14 @@ export const keep = async (
   seconds = 0,
   via: TurnQuestion['via'] = 'session',
 ) => {
+  const parsed = readPlaceKey(JSON.stringify(place))
   const asking = {
     org,
     importId,
     person,
     via,
-    place: readPlaceKey(JSON.stringify(place)),
+    place: parsed,
+    sourceId: parsed.source ?? null,
     askedAt: new Date(Date.parse(await readAskedAt(db)) - seconds * 1000).toISOString(),
     draft: {draft: false, draftId: null, draftScope: null},
   }

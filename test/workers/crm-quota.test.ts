@@ -97,6 +97,16 @@ test('an exhausted quota is an answer; then one call a minute is made until one 
   t.like((await check(here)).body, {notAsked: 'too_soon'}, 'the check that went keeps the pace of thirty seconds')
 })
 
+test('a check that sent no call because the quota is exhausted does not delay the next check', async t => {
+  const here = t.context
+  await spend(here)
+  await here.world.ahead('40 seconds')
+  t.like((await check(here)).body, {asked: false, notAsked: 'too_soon'})
+  await here.world.db.query(sql.unsafe`update crm_allowances set spent_at = null, probe_at = null`)
+  t.like((await check(here)).body, {asked: true, answered: true, notAsked: null})
+  t.like((await check(here)).body, {notAsked: 'too_soon'})
+})
+
 test('another read that uses the one call of the minute prevents a check', async t => {
   const here = t.context
   await spend(here)

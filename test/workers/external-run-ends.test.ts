@@ -35,6 +35,12 @@ test('disconnecting a connection ends its external runs and releases their impor
 })
 
 const creates = {method: 'POST', path: '/crm/v8/Accounts'}
+/** Creates records by a write that is accepted at once, and returns the write with its results. */
+const handInTo = async ({create, org: {call, org}}: ExternalEngine, run: string, items: object[]) => {
+  const {write} = await ok(create(run, items, {}, {prefer: 'respond-async'}), 202)
+  const look = async () => (await ok(call('GET', `/orgs/${org}/writes/${write.id}`), 200)) as any
+  return until(look, ({write}) => write.state === 'done')
+}
 const spentDay = {type: 'rateLimit', credits: 0} as const
 
 test('an exhausted quota is recorded until a write succeeds, and costs the run neither its lease nor its import', async t => {
@@ -66,6 +72,21 @@ test('an exhausted quota is recorded until a write succeeds, and costs the run n
   t.is((await here.read(run)).state, 'ended', 'a lease is two minutes again')
 })
 
+test('after a write succeeds again, a run whose write found the quota exhausted keeps its import for one lease only', async t => {
+  const here = t.context
+  await here.house.ahead('3 hours 10 minutes')
+  const {path} = await here.makeImport()
+  const importId = path.split('/').at(-1)!
+  const run = await here.authorise(10, {importId})
+  here.house.crm.faults.add({match: creates, action: spentDay})
+  t.like(await here.create(run, [row('q1')]), {status: 429})
+  await here.house.ahead('3 hours 20 minutes')
+  t.like((await ok(here.create(run, [row('q1')]), 200)).results, [{ok: true}])
+  await here.house.ahead('3 hours 23 minutes')
+  await ok(here.tell(await here.authorise(10, {importId}), 'lease'), 200)
+  t.is((await here.read(run)).state, 'ended')
+})
+
 test('a cancelled run with an exhausted quota releases its import after one lease', async t => {
   const here = t.context
   const {path} = await here.makeImport()
@@ -85,13 +106,8 @@ test('a cancelled run with an exhausted quota releases its import after one leas
 
 test('an accepted write that was refused is logged when its run is done, unless its row was sent later', async t => {
   const here = t.context
-  const {call, org} = here.org
   const run = await here.authorise(10)
-  const handIn = async (items: object[]) => {
-    const {write} = await ok(here.create(run, items, {}, {prefer: 'respond-async'}), 202)
-    const look = async () => (await ok(call('GET', `/orgs/${org}/writes/${write.id}`), 200)) as any
-    return until(look, ({write}) => write.state === 'done')
-  }
+  const handIn = (items: object[]) => handInTo(here, run, items)
   await here.house.ahead('4 hours')
   await ok(here.create(run, [row('first')]), 200)
   here.house.crm.faults.add({match: creates, action: spentDay})
@@ -114,6 +130,18 @@ test('an accepted write that was refused is logged when its run is done, unless 
     [run],
   )
   t.is(rows.length, 0, 'what was to be written is not kept')
+})
+
+test('an error of the CRM is reported for the whole write only if each sent item has it', async t => {
+  const here = t.context
+  const run = await here.authorise(10)
+  const first = row('w1', 'w1', {writeId: 'w-1'})
+  await ok(here.create(run, [first]), 200)
+  const body = {code: 'NO_PERMISSION', message: 'permission denied', status: 'error'}
+  here.house.crm.faults.add({match: creates, times: 2, action: {type: 'answer', status: 403, body}})
+  const half = await handInTo(here, run, [first, row('w2')])
+  t.like(half, {write: {crm: null}, results: [{ok: true}, {ok: false, crm: {code: 'NO_PERMISSION'}}]})
+  t.like(await handInTo(here, run, [row('w3')]), {write: {crm: {code: 'NO_PERMISSION'}}, results: [{ok: false}]})
 })
 
 test('a cancelled run that has not begun ends at once, releases its reserved rows, and cannot be used', async t => {

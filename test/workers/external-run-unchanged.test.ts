@@ -56,6 +56,17 @@ test('rows whose record holds every value are skipped unmetered, and the other r
   t.like(read, {rowsWritten: 1, unchanged: 2, creditsSaved: 0})
 })
 
+test('an id that no record can have is refused, and the unchanged rows of its request are skipped', async t => {
+  const here = t.context
+  const ids = await fill(here, ['a'])
+  const run = await here.authorise()
+  const items = [row('a', 'a', {recordId: ids.get('a')}), row('b', 'b', {recordId: 'no id'})]
+  const {results} = await ok(here.update(run, items, skip), 200)
+  t.deepEqual(results[0], unchanged('a', ids.get('a')))
+  t.like(results[1], {ok: false, crm: {unanswered: false}})
+  t.like(await here.read(run), {rowsWritten: 0, unchanged: 1})
+})
+
 test('without the option, unchanged records are updated and no record is read', async t => {
   const here = t.context
   const ids = await fill(here, ['a'])

@@ -69,6 +69,27 @@ test.serial('a value that a person edited before the file is written is kept by 
   t.like(recordOf('Vc-', 5), {Billing_City: 'City 4', Account_Name: 'Firm 5'})
 })
 
+test.serial('a value that a person edited during a job that did not write its row is kept', async t => {
+  const keeping = {...flow, match: {...flow.match, onEdited: 'keep'}}
+  await imports.finish(accountRows(rows, 'Vk-'), {write: 'bulk'}, keeping)
+  here.crm.clearJournal()
+  here.crm.setSwitches({bulkHold: true})
+  here.crm.faults.add({match: jobs, times: 1, action: {type: 'bulkUnprocessed', rows: 4}})
+  const {end} = await imports.begin(accountRows(rows, 'Vk-').replaceAll('Town', 'City'), {write: 'bulk'}, keeping)
+  await until(
+    () => here.crm.journal(jobs).length,
+    count => count === 1,
+  )
+  here.crm.update('example', 'Accounts', [{id: recordOf('Vk-', 18).id, Billing_City: 'Mine'}], {as: 'ben@example.org'})
+  here.crm.setSwitches({bulkHold: false})
+  const run = await end()
+  t.like(
+    [17, 18].map(n => recordOf('Vk-', n)),
+    [{Billing_City: 'City 2'}, {Billing_City: 'Mine'}],
+  )
+  t.like(run, {keptEdits: 1, counts: {Accounts: {updated: rows - 1, skipped: 1}}})
+})
+
 test.serial('each flow of an import writes its own bulk jobs', async t => {
   const leads = {
     module: 'Leads',
@@ -117,7 +138,18 @@ test.serial('with `write: auto`, a large file is written by a bulk job, and a sm
   t.is(imports.list('Vf-').length, 6_000)
   const small = await imports.finish(accountRows(rows, 'Vg-'), {write: 'auto'})
   t.like(small.run.routes, [{write: 'records'}])
+  const part = await imports.finish(accountRows(6_000, 'Vl-'), {write: 'auto', rows: {to: rows}})
+  t.like(part.run.routes, [{write: 'records'}])
   t.is(here.crm.journal(jobs).length, 1)
+})
+
+test.serial('with `write: auto`, no bulk job is started for the few rows that the row limit leaves', async t => {
+  const authorised = {connectorId: org.connector, declaredRows: 30}
+  const {runId} = await ok(org.call('POST', '/entitlements/runs/authorise', authorised), 200)
+  const {run} = await imports.finish(accountRows(6_000, 'Vm-'), {write: 'auto', runId})
+  t.like(run, {rowsWritten: 30, routes: [{write: 'bulk'}], stop: {stopped: 'LIMIT_ROWS_PER_RUN'}})
+  t.is(imports.list('Vm-').length, 30)
+  t.is(here.crm.journal(jobs).length, 0)
 })
 
 test.serial('forged and replayed callbacks change nothing: a job must name our file', async t => {

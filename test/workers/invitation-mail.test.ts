@@ -42,17 +42,17 @@ test.serial('an invited person gets one e-mail with the place to sign in, althou
   t.is(lettersTo('zoe@other.example').length, 1)
 })
 
-/** Invites an address while the mail server refuses it for now. Waits until the job waits for its next try. */
-const inviteLate = async (email: string) => {
+/** Invites an address while the mail server refuses `refused`. Waits until the job waits for its next try. */
+const inviteLate = async (email: string, {refused = email, reply = '450 try again later'} = {}) => {
   const {org, token} = await house.makeOrg()
   const call = house.as(token)
-  smtp.refuse(email, '450 try again later')
+  smtp.refuse(refused, reply)
   const {invitation} = await ok(call('POST', `/orgs/${org}/invitations`, {email, role: 'operator'}), 201)
   await until(
     () => invitationJobs(['retry']),
     count => Number(count) === 1,
   )
-  smtp.refuse(email, null)
+  smtp.refuse(refused, null)
   return {withdraw: () => ok(call('DELETE', `/orgs/${org}/invitations/${invitation.id}`), 200)}
 }
 
@@ -68,6 +68,12 @@ test.serial('an invitation that the mail server refuses for now is sent later', 
   await inviteLate('late@other.example')
   await retryNow()
   t.is(lettersTo('late@other.example').length, 1)
+})
+
+test.serial('an invitation whose sender the mail server refuses is sent once the server accepts the sender', async t => {
+  await inviteLate('sender@other.example', {refused: 'notices@lading.example', reply: '550 5.7.1 sender not allowed'})
+  await retryNow()
+  t.is(lettersTo('sender@other.example').length, 1)
 })
 
 test.serial('an invitation that was withdrawn meanwhile is not sent', async t => {

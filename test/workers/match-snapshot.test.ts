@@ -218,6 +218,8 @@ test.serial('a job that failed at the CRM is given up, and the run queries', asy
 test.serial('the cheaper route of a small file is to query, and flows that cannot use an export say why', async t => {
   const {run} = await finish(accountRows(3, 'Mj-'), {match: 'auto'})
   t.like(run.routes, [{flowId: 'f', match: 'query', why: 'Queries cost about 2 credits'}])
+  const {run: part} = await finish(accountRows(6_000, 'Mx-'), {match: 'auto', rows: {to: 3}})
+  t.like(part.routes, run.routes, 'of a large file, the run reads three rows')
   const two = [skipping, {...skipping, id: 'second'}]
   const {run: both} = await finish(accountRows(3, 'Mk-'), {match: 'snapshot'}, two)
   t.like(both.routes, [{match: 'query', why: 'Several flows write this module, so an export would soon be old'}, {match: 'query'}])

@@ -1,5 +1,6 @@
 import {randomUUID} from 'node:crypto'
 import test, {type ExecutionContext} from 'ava'
+import {sql} from '../../sql/database.ts'
 import {ours} from '../../workers/retention/objects.ts'
 import {accountRows, accounts, type Org, ok, prepareImport, readLog, runImport, untilEnded} from '../support/importing.ts'
 import {archived, countAll, keysOf, openLasting, openRetaining, refusal, setWindow} from '../support/retention.ts'
@@ -122,6 +123,40 @@ test('an import in use loses the records of its old runs, and no row is written 
   const fourth = await runAgain({rows: {to: 1}})
   t.is(fourth.state, 'ended')
   t.is((await keysOf(here)).filter(key => key.includes('/imp_')).length, 2)
+})
+
+test('a dry run that expired or that only a newer build can read confirms no deletes', async t => {
+  const {here, org, night} = await openRetaining(t)
+  await runImport(org, {csv: accountRows(3), flow: accounts})
+  const fields = accounts.fields.filter(({field}) => field === 'Account_Number')
+  const deletion = {module: 'Accounts', action: 'delete', match: {by: ['Account_Number']}, fields}
+  const {path} = await prepareImport(org, {csv: accountRows(3), flow: deletion})
+  const tryFirstRow = async () => {
+    const {run} = await ok(org.call('POST', `${path}/runs`, {dryRun: true, rows: {to: 1}}), 202)
+    return untilEnded(org.call, `${path}/runs/${run.id}`)
+  }
+  const assertUnconfirmed = async () =>
+    t.like(await org.call('POST', `${path}/runs`, {confirmDeletes: 1}), {status: 409, body: {code: 'DELETES_UNCONFIRMED', deletes: null}})
+  const old = await tryFirstRow()
+  t.like(old, {stale: false, deletes: true, deleted: 1, rows: {to: 1}})
+  await archived(here)
+  await here.ahead('20 days')
+  await ok(org.call('PATCH', path, {name: 'Still needed'}), 200)
+  await here.ahead('31 days')
+  await night()
+  t.is((await ok(org.call('GET', path), 200)).import.state, 'ready')
+  const {run: expired} = await ok(org.call('GET', `${path}/runs/${old.id}`), 200)
+  t.truthy(expired.expiredAt)
+  t.like(expired, {stale: true, deletes: true, deleted: 1, rows: null})
+  await assertUnconfirmed()
+
+  const {id} = await tryFirstRow()
+  await here.db.query(sql.unsafe`
+    with newer as (
+      insert into run_snapshots (format, document) select 99, document from run_snapshots join runs using (snapshot_no) where id = ${id}
+      returning snapshot_no)
+    update runs set snapshot_no = newer.snapshot_no from newer where id = ${id}`)
+  await assertUnconfirmed()
 })
 
 test("a file that only an expired run uses is deleted with that run's records", async t => {

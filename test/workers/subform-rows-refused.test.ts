@@ -1,6 +1,7 @@
 import anyTest, {type TestFn} from 'ava'
 import {newId} from '../../shared/ids.ts'
 import {sql} from '../../sql/database.ts'
+import {ok} from '../support/importing.ts'
 import {logOf, meterOf, type Orders, openOrders, sheet} from '../support/subform-rows.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
@@ -50,6 +51,25 @@ test('a parent whose rows cannot be read is not written, and the other parents a
     t.deepEqual(await meterOf(world, run), {...nothing, counted: 1, admissions: 1, state: 'writing'})
     t.is((await logOf(world, run)).length, 1)
   }
+})
+
+test('a row that was not sent is logged with a reason that is cut within a character', async t => {
+  const {world, orders} = t.context
+  const run = await orders.authorise()
+  const parents = ['', '.'].map(first => {
+    const parentId = orders.makeOrder()
+    const body = {code: 'NO_PERMISSION', message: `${first}${'\u{1f600}'.repeat(600)}`, status: 'error'}
+    world.crm.faults.add({match: {...READ, path: `/crm/v8/Orders/${parentId}`}, action: {type: 'answer', status: 403, body}})
+    return {parentId, rows: sheet(`A${first}`)}
+  })
+  t.like(await orders.results(run, parents), [{written: false}, {written: false}])
+  await ok(orders.call('POST', `/entitlements/runs/${run}/progress`, {done: true}), 200)
+  const log = await logOf(world, run)
+  t.deepEqual(
+    log.map(({message}) => message!.length),
+    [1_000, 1_000],
+  )
+  t.is(log.filter(({message}) => message!.endsWith('\ufffd')).length, 1)
 })
 
 test('a writeId can be reused if nothing was sent, and returns the same answer if the CRM refused', async t => {

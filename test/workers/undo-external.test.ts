@@ -106,12 +106,17 @@ test.serial('an undo leaves a record whose update was refused, and reports a cre
   )
 })
 
-test.serial('a new external run of the import does not continue a run that was undone', async t => {
+test.serial('a new external run of the import does not continue a run that was undone, and cannot name that run or its undo', async t => {
   const {path, run} = await begin()
   await ok(engine.create(run, [row('N-1')]), 200)
   await end(run)
-  await undo(path, run)
-  const next = await engine.authorise(1_000, {importId: path.split('/').at(-1)})
+  const {run: undone} = await undo(path, run)
+  const importId = path.split('/').at(-1)
+  for (const retryOf of [run, undone.id]) {
+    const refused = await engine.org.call('POST', '/entitlements/runs/authorise', {declaredRows: 5, importId, retryOf})
+    t.like(refused, {status: 409, body: {code: 'RUN_UNDONE'}})
+  }
+  const next = await engine.authorise(1_000, {importId})
   t.like(await ok(engine.create(next, [row('N-1')]), 200), {results: [{outcome: 'created'}]})
   t.truthy(recordOf('N-1'))
 })

@@ -1,6 +1,6 @@
 import {type BulkRows, openBulkBatches} from './bulk/bulk-batches.ts'
 import type {BulkRoute} from './bulk/choose-write.ts'
-import {prepareBulk} from './bulk/prepare-bulk.ts'
+import {prepareBulk, prepareUnsent} from './bulk/prepare-bulk.ts'
 import {sendBulk} from './bulk/send-bulk.ts'
 import {bulkFor, countBehindCanary, holdBehindCanary} from './canary/behind-canary.ts'
 import {linkToParents} from './compose/link-to-parents.ts'
@@ -287,8 +287,9 @@ const sendPipelineBulk = async (pipeline: RowPipeline, waiting: BulkRows) => {
   const on = batchHooks(pipeline)
   const result = await trackInFlight(pipeline.inFlight, leaving => sendBulk(ctx, flow, bulk!.route, rows, {...on, leaving}))
   if (result.refused !== null) await bulk!.switchOff(result.refused)
-  for (const {row} of result.unsent) row.isByRecords = true
-  takeResult(pipeline, rows.kind, result)
+  const left = await prepareUnsent(pipeline, rows.kind, result)
+  releaseRows(pipeline, left.ended)
+  takeResult(pipeline, rows.kind, {...result, unsent: left.unsent})
 }
 
 const sendLater = async (pipeline: RowPipeline, kind: StepKind, rows: ImportRow[]) => {

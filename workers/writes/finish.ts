@@ -5,8 +5,8 @@ import {dropRequest, findWriteEnd, type Write} from '../../sql/writes.ts'
 import type {Work} from '../worker.ts'
 
 /**
- * Ends a write. If a result says that the CRM's quota is exhausted, extends a live lease of the run to at least 24 hours and 2 minutes. A
- * closing run ends if it waited only for this write.
+ * Ends a write. If a result says that the CRM's quota is exhausted, extends a live lease of the run to at least 24 hours and 2 minutes. The
+ * next settlement with a written row shortens it. A closing run ends if it waited only for this write.
  */
 export const finishWrite = async ({db}: Pick<Work, 'db'>, {id, org, connectorId, runId}: Write): Promise<void> => {
   const {isClosing, isSpent, hasUnsent} = await findWriteEnd(db, id)

@@ -37,7 +37,9 @@ const findUnchanged = async (
   {request: {module, items}, fields, connection, slots}: UnchangedInput,
 ): Promise<RecordItem[]> => {
   const comparable = new Map(fields.filter(isComparable).map(field => [field.apiName, field]))
-  const compared = items.filter(({payload}) => Object.keys(payload).every(name => comparable.has(name)))
+  const compared = items.filter(
+    ({recordId, payload}) => connection.isRecordId(recordId!) && Object.keys(payload).every(name => comparable.has(name)),
+  )
   const names = [...new Set(compared.flatMap(({payload}) => Object.keys(payload)))]
   const records = await readInParts({ids: compared.map(({recordId}) => recordId!), fields: names}, async part => {
     const slot = await holdWithin(slots.small, signal)

@@ -58,6 +58,9 @@ containers:
     resources: {{- toYaml . | nindent 6 }}
     {{- end }}
     {{- if eq .name "web" }}
+    # A pod that ends gets requests until every proxy of the cluster has removed it. These 5 s, DRAIN_SECONDS (30 s) and the closing (5 s) fit
+    # into terminationGracePeriodSeconds.
+    lifecycle: {preStop: {exec: {command: [sleep, '5']}}}
     ports:
       - {name: http, containerPort: 4000}
     readinessProbe:

@@ -97,7 +97,8 @@ const readStored = async (tx: Tx, chatAsked: ChatAsked) => {
     registry,
     everything,
     personal,
-    asking,
+    // An answer from samples of the file is deleted with the file.
+    asking: asking && source && !chatAsked.sample ? {...asking, sourceId: source.id} : asking,
     sources,
     source,
     flows,

@@ -57,7 +57,10 @@ export const openQuestionStore = async (
   if (!found) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')
   if (found.state === 'expired') throw new Refusal('FILE_GONE', 'This import has expired and its files were deleted. Create a new import')
   if (place?.source && !(await findSource(db, {importNo: found.no, id: place.source}))) throw invalidPlace()
-  return {found, asking: place && {org, person, via, draft, importId, place, askedAt: await readAskedAt(db)}}
+  return {
+    found,
+    asking: place && {org, person, via, draft, importId, place, sourceId: place.source ?? null, askedAt: await readAskedAt(db)},
+  }
 }
 
 /**

@@ -5,11 +5,15 @@ import {storableText} from '../../schema/storable-text.ts'
 import {type ConversationPlace, keyOfPlace} from './conversation-place.ts'
 import {TURN_FORMAT, type TurnBody} from './turn.ts'
 
-/** The part of a turn that is known when the question is asked. `via`: how the caller authenticated, as in `api/caller.ts`. */
+/**
+ * The part of a turn that is known when the question is asked. `sourceId`: the file that the turn is deleted with, or null. `via`: how the caller
+ * authenticated, as in `api/caller.ts`.
+ */
 export type TurnQuestion = {
   org: string
   importId: string
   place: ConversationPlace
+  sourceId: string | null
   askedAt: string
   person: string
   via: 'session' | 'token' | 'oauth'
@@ -33,8 +37,7 @@ export const keepTurn = async (
   turnQuestion: TurnQuestion,
   turnContent: TurnContent,
 ): Promise<{id: string; position: number} | null> => {
-  const {org, importId, place, askedAt, person, via, draft} = turnQuestion
-  const sourceId = place.source ?? null
+  const {org, importId, place, sourceId, askedAt, person, via, draft} = turnQuestion
   const importNo = await lockConversations(tx, {org, importId, sourceId})
   if (importNo === null) return null
   const key = keyOfPlace(place)

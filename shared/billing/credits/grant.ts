@@ -1,5 +1,5 @@
 import {z} from 'zod'
-import {type CreditPool, insertGrant, postEntry} from '../../../sql/ai-credits.ts'
+import {type CreditPool, hasGrant, insertGrant, postEntry} from '../../../sql/ai-credits.ts'
 import type {Pool, Tx} from '../../../sql/database.ts'
 import {isOrg} from '../../../sql/orgs.ts'
 import {recordStaffAction, type Staff} from '../../accounts/staff-action.ts'
@@ -21,8 +21,10 @@ export const grantCredits = async (
 ): Promise<{before: Balance; after: Balance}> => {
   const {planStatus, balance: before} = await holdCurrent(tx, org)
   const ends = expiresAt ?? (pool === 'included' ? planStatus.window.endsAt : null)
-  if (ends !== null && ends <= planStatus.now)
+  if (ends !== null && ends <= planStatus.now) {
+    if (await hasGrant(tx, {org, ref})) return {before, after: before}
     throw new Refusal('INVALID', 'These credits would have expired already. Give a later expiresAt')
+  }
   if (!(await insertGrant(tx, {org, ref, pool, credits, basis: null, expiresAt: ends}))) return {before, after: before}
   await postEntry(tx, {org, kind: 'grant', ref, [pool]: credits})
   return {before, after: await readBalance(tx, planStatus)}

@@ -1,14 +1,14 @@
+import {isDeepStrictEqual} from 'node:util'
 import {z} from 'zod'
 import type {Pool, Tx} from '../../../sql/database.ts'
 import {
   type CreditPack,
   findPlanVersion,
-  listPacks,
-  listPlans,
   lockPack,
   lockPricedPlan,
   lockSuspension,
   type PackPayment,
+  type PaymentAmounts,
   type PlanPayment,
   type PricedPlan,
   setPackPayment,
@@ -22,7 +22,7 @@ import {Refusal} from '../../errors.ts'
 import type {Log} from '../../telemetry/log.ts'
 import type {PaymentProvider} from '../payment-provider.ts'
 import {isOver} from '../subscription.ts'
-import {findPackProblems, findPlanProblems, refuseProblems} from '../verify/payment-ids.ts'
+import {findPackProblems, findPlanProblems, refuseProblems, type VerifiedIds} from '../verify/payment-ids.ts'
 import {movePlan, recordPlan} from './plan.ts'
 import {type PlanStatus, readPlanStatus} from './plan-status.ts'
 
@@ -88,26 +88,65 @@ type PlanPriceInput = z.output<typeof PlanPaymentBody> & {id: string}
 type PackPriceInput = z.output<typeof PackPaymentBody> & {key: string}
 
 /** Stores the provider's price ids of a plan. Ids that are left out stay. Throws if an id does not fit the provider's objects. */
-export const pricePlan = async (deps: PricingDeps, staff: Staff, {id: plan, ...given}: PlanPriceInput): Promise<PricedPlan> => {
-  const known = (await listPlans(deps.db)).find(({id}) => id === plan)
-  if (!known) throw new Refusal('NOT_FOUND', 'No such plan version. GET /billing/admin/plans lists them')
-  const amounts = await refuseProblems(deps, asking => findPlanProblems(asking, merge<PlanPayment>(known, given)))
-  return deps.db.transaction(async tx => {
-    const next = merge<PlanPayment>((await lockPricedPlan(tx, plan))!, given)
-    await recordStaffAction(tx, staff, {kind: 'plan.payment', detail: {plan, ...given}})
-    return setPlanPayment(tx, plan, {...next, amounts})
+export const pricePlan = (deps: PricingDeps, staff: Staff, {id: plan, ...given}: PlanPriceInput): Promise<PricedPlan> =>
+  verifyAndStore<PlanPayment, PricedPlan>(deps, given, {
+    async lock(tx) {
+      const found = await lockPricedPlan(tx, plan)
+      if (!found) throw new Refusal('NOT_FOUND', 'No such plan version. GET /billing/admin/plans lists them')
+      return found
+    },
+    find: findPlanProblems,
+    async store(tx, next) {
+      await recordStaffAction(tx, staff, {kind: 'plan.payment', detail: {plan, ...given}})
+      return setPlanPayment(tx, plan, next)
+    },
   })
+
+export const pricePack = (deps: PricingDeps, staff: Staff, {key, ...given}: PackPriceInput): Promise<CreditPack> =>
+  verifyAndStore<PackPayment, CreditPack>(deps, given, {
+    async lock(tx) {
+      const found = await lockPack(tx, key)
+      if (!found) throw new Refusal('NOT_FOUND', 'No such pack. GET /billing/admin/packs lists them')
+      return found
+    },
+    find: findPackProblems,
+    async store(tx, next) {
+      await recordStaffAction(tx, staff, {kind: 'pack.payment', detail: {pack: key, ...given}})
+      return setPackPayment(tx, key, next)
+    },
+  })
+
+type PriceStore<Ids, Row> = {
+  lock(tx: Tx): Promise<Row>
+  find(...asked: [Parameters<typeof findPlanProblems>[0], Ids]): Promise<VerifiedIds>
+  store(tx: Tx, next: Ids & {amounts: PaymentAmounts | null}): Promise<Row>
 }
 
-export const pricePack = async (deps: PricingDeps, staff: Staff, {key, ...given}: PackPriceInput): Promise<CreditPack> => {
-  const known = (await listPacks(deps.db)).find(pack => pack.key === key)
-  if (!known) throw new Refusal('NOT_FOUND', 'No such pack. GET /billing/admin/packs lists them')
-  const amounts = await refuseProblems(deps, asking => findPackProblems(asking, merge<PackPayment>(known, given)))
-  return deps.db.transaction(async tx => {
-    const next = merge<PackPayment>((await lockPack(tx, key))!, given)
-    await recordStaffAction(tx, staff, {kind: 'pack.payment', detail: {pack: key, ...given}})
-    return setPackPayment(tx, key, {...next, amounts})
-  })
+const mostVerifications = 5
+
+/**
+ * Verifies the stored ids together with the given ones, then stores the result. No lock is held while the provider is called, so another change may
+ * be stored meanwhile. All ids are then verified again.
+ */
+const verifyAndStore = async <Ids extends object, Row extends Ids>(
+  deps: PricingDeps,
+  given: {[N in keyof Ids]?: Ids[N] | undefined},
+  {lock, find, store}: PriceStore<Ids, Row>,
+): Promise<Row> => {
+  let next: Ids = await deps.db.transaction(async tx => merge<Ids>(await lock(tx), given))
+  for (let left = mostVerifications; left > 0; left--) {
+    const verified = next
+    const amounts = await refuseProblems(deps, asking => find(asking, verified))
+    const stored = await deps.db.transaction(async tx => {
+      next = merge<Ids>(await lock(tx), given)
+      return isDeepStrictEqual(next, verified) ? store(tx, {...next, amounts}) : null
+    })
+    if (stored) return stored
+  }
+  throw new Refusal(
+    'PAYMENT_PROVIDER_UNAVAILABLE',
+    'Other changes of these prices were stored during the verification. Send the request again',
+  )
 }
 
 const merge = <T extends object>(found: T, given: {[N in keyof T]?: T[N] | undefined}): T => ({

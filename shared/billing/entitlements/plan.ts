@@ -15,40 +15,41 @@ type PlanMove = {to: PlanVersion; status: Status; anchor: string | null; isRenew
 
 /**
  * Moves an org to another plan. The caller must have locked the org's row. With a new anchor, a new period begins and the old plan's grants end.
- * Without one, the period continues: a higher plan adds the difference for the rest of the period. A lower plan applies its row limit and, if
- * `isRenewed`, its credits.
+ * Without one, the period continues: a higher plan adds the difference for the rest of the period, or for the whole period if `isRenewed`. A lower
+ * plan applies its row limit and, if `isRenewed`, its credits.
  */
 export const movePlan = async (tx: Tx, {org, to, status, anchor, isRenewed = false}: PlanMove & {org: string}): Promise<PlanStatus> => {
   const before = await readPlanStatus(tx, org)
-  if (anchor === null) await moveRows(tx, before, to)
+  const share = isRenewed ? 1 : leftOf(before.window, before.now)
+  if (anchor === null) await moveRows(tx, before, to, share)
   await holdCurrent(tx, org)
   if (anchor !== null) await endPlanGrants(tx, org)
   else if (isRenewed && to.limits.aiCredits < before.plan.limits.aiCredits) await lowerCredits(tx, before, to)
-  else await addCredits(tx, before, to)
+  else await addCredits(tx, before, to, share)
   await setOrgPlan(tx, {org, plan: to.id, status, anchor: anchor ?? before.anchor})
   await expire(tx, org)
   return readPlanStatus(tx, org)
 }
 
 /**
- * Sets the row limit of the current period. A higher plan adds rows in proportion to the rest of the period, up to its own limit. A lower plan
+ * Sets the row limit of the current period. A higher plan adds `share` of the difference, up to its own limit. A lower plan
  * sets its own limit. A plan with the same limit changes nothing: the limit of an upgraded period stays prorated.
  */
-const moveRows = async (tx: Tx, {org, plan, window, now}: PlanStatus, to: PlanVersion) => {
+const moveRows = async (tx: Tx, {org, plan, window}: PlanStatus, to: PlanVersion, share: number) => {
   const {rowsLimit} = await holdPeriod(tx, {org, ...window, rowsLimit: plan.limits.rowsPerPeriod})
   const more = to.limits.rowsPerPeriod - plan.limits.rowsPerPeriod
-  const next = more >= 0 ? rowsLimit + Math.round(more * leftOf(window, now)) : to.limits.rowsPerPeriod
+  const next = more >= 0 ? rowsLimit + Math.round(more * share) : to.limits.rowsPerPeriod
   await setRowsLimit(tx, {org, startsAt: window.startsAt, rowsLimit: Math.min(next, to.limits.rowsPerPeriod)})
 }
 
 /**
- * Grants the credits of an upgrade: the difference to the plan with the most credits in this period, for the rest of the period. So an upgrade
+ * Grants the credits of an upgrade: `share` of the difference to the plan with the most credits in this period. So an upgrade
  * after a downgrade grants no credits twice.
  */
-const addCredits = async (tx: Tx, {org, window, now}: PlanStatus, to: PlanVersion) => {
+const addCredits = async (tx: Tx, {org, window}: PlanStatus, to: PlanVersion, share: number) => {
   const level = to.limits.aiCredits
   const more = level - (await findBasis(tx, {org, expiresAt: window.endsAt}))
-  const credits = Math.round(more * leftOf(window, now))
+  const credits = Math.round(more * share)
   const ref = `upgrade:${window.startsAt}:${to.id}`
   if (credits < 1 || !(await insertGrant(tx, {org, ref, pool: 'included', credits, basis: level, expiresAt: window.endsAt}))) return
   await postEntry(tx, {org, kind: 'grant', ref, included: credits})

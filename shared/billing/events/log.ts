@@ -18,9 +18,15 @@ export const readEventLog = async (
     config.SESSION_KEYS,
     `payment events ${JSON.stringify(filter)}`,
     {limit, cursor},
-    {as: String, read: asked => listEvents(db, {...filter, ...asked}), placeOf: ({id}) => id},
+    {as: String, read: asked => listAfter(db, {...filter, ...asked}), placeOf: ({id}) => id},
   )
   return {events, nextCursor}
+}
+
+const listAfter = async (db: Pool, asked: Parameters<typeof listEvents>[1]) => {
+  if (asked.place !== null && (await findEventStatus(db, asked.place)) === null)
+    throw new Refusal('INVALID_CURSOR', 'The last event of the previous page was deleted. Start again without a cursor')
+  return listEvents(db, asked)
 }
 
 /** Enqueues an event again, for example after the cause of its failure was fixed. Throws NOT_FOUND for an unknown, applied or ignored event. */

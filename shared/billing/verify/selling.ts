@@ -55,9 +55,9 @@ const verifyIds = async (deps: VerifySellingDeps): Promise<SellingProblem[]> => 
   }
   const {db} = deps
   for (const plan of await listPlansForSale(db))
-    await note(plan.id, await findPlanProblems(deps, plan), amounts => setPlanAmounts(db, plan.id, amounts))
+    await note(plan.id, await findPlanProblems(deps, plan), amounts => setPlanAmounts(db, plan, amounts))
   for (const pack of await listPacks(db))
-    await note(pack.key, await findPackProblems(deps, pack), amounts => setPackAmounts(db, pack.key, amounts))
+    await note(pack.key, await findPackProblems(deps, pack), amounts => setPackAmounts(db, pack, amounts))
   if (currencies.size === 0) problems.push({about: 'prices', message: 'Nothing has a price. Run: lading billing setup'})
   // A customer with a subscription in one currency cannot be charged in another.
   if (currencies.size > 1) problems.push({about: 'prices', message: `Prices are in several currencies: ${[...currencies].join(', ')}`})

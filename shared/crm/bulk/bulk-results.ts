@@ -23,6 +23,7 @@ export const readBulkResults = async (object: StoredObject, keys: string[]): Pro
   const wanted = new Set(keys)
   const found = new Map<string, BulkRowResult>()
   const doubled = new Set<string>()
+  // Mapped columns come before these three, and may have the same names.
   for await (const rows of readExportedRecords(object, [0, 'STATUS', 'RECORD_ID', 'ERRORS']))
     for (const [key, status, recordId, errors] of rows as [string, string, string, string][]) {
       const result = readRow(status, recordId, errors)

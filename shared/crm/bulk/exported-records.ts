@@ -9,8 +9,8 @@ const unpackedLimit = 4 * 1024 ** 3
 
 /**
  * Yields the records of a stored bulk file in pieces. Each record has one text for each entry of `columns`, a column name or index. Links and users
- * are ids, times are ISO 8601, and lists are joined by `;`. Throws a retryable CrmError if the file is unreadable, contains a NUL or lacks a column.
- * Source of the format: the vendor's pages of bulk read.
+ * are ids, times are ISO 8601, and lists are joined by `;`. A name that several columns have means the last of them. Throws a retryable CrmError if
+ * the file is unreadable, contains a NUL or lacks a column. Source of the format: the vendor's pages of bulk read.
  */
 export async function* readExportedRecords(
   object: StoredObject,
@@ -38,7 +38,7 @@ async function* pickColumns(pieces: AsyncIterable<string[][]>, columns: (string 
     const records = places ? piece : piece.slice(1)
     if (!places) {
       width = piece[0]!.length
-      places = columns.map(column => (typeof column === 'number' ? column : piece[0]!.indexOf(column)))
+      places = columns.map(column => (typeof column === 'number' ? column : piece[0]!.lastIndexOf(column)))
       const missing = columns.filter((_, index) => places![index] === -1)
       if (missing.length > 0) throw unreadable(`it has no column ${missing.join(', ')}`)
     }

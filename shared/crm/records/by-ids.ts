@@ -8,15 +8,13 @@ import {withName} from './display-name.ts'
 import type {OpenModule} from './module.ts'
 
 export const idsAtOnce = 100
-/** The maximum number of fields of one read. Source: zoho.com/crm/developer/docs/api/v8/get-records.html. */
-const fieldsPerCall = 50
 const callsAtOnce = 3
 
 type Names = {fields: string[]; check: string[]}
 
 /**
- * Returns one record or null per id, in the order of `ids`. If `fields` is empty, reads every field that a list of records can contain. `dropped`:
- * the names in `fields`, or in `check` if `fields` is empty, that are unknown or that such a list cannot contain.
+ * Returns one record or null per id, in the order of `ids`, with `id` and these fields only. If `fields` is empty, reads every field that a list of
+ * records can contain. `dropped`: the names in `fields`, or in `check` if `fields` is empty, that are unknown or that such a list cannot contain.
  */
 export const readByIds = async (
   {module, connection}: OpenModule,
@@ -25,13 +23,14 @@ export const readByIds = async (
 ): Promise<{records: (CrmRecord | null)[]; dropped: string[]}> => {
   const {asked, dropped} = chooseFields(module, names)
   const known = [...new Set(ids.filter(connection.isRecordId))]
-  const calls = known.length === 0 ? [] : chunksOf(asked)
+  const calls = known.length === 0 ? [] : chunksOf(asked, connection.fieldsPerRead)
   const parts = await mapConcurrent(calls, callsAtOnce, fields =>
     connection.readRecords({module: module.apiName, ids: known, fields}, options),
   )
+  const kept = new Set(['id', ...asked])
   const records = merge(parts)
   const naming = {namingField: asked.includes(module.namingField ?? '') ? module.namingField : null}
-  return {records: ids.map(id => (records.has(id) ? withName(records.get(id)!, naming) : null)), dropped}
+  return {records: ids.map(id => (records.has(id) ? withName(pickFields(records.get(id)!, kept), naming) : null)), dropped}
 }
 
 /** Field types that a list of records never contains, so they would look empty. Source: zoho.com/crm/developer/docs/api/v8/get-records.html. */
@@ -45,10 +44,13 @@ const chooseFields = (module: DiscoveredModule, {fields, check}: Names) => {
 }
 
 /** Without fields, reads `id`, because the CRM refuses a read without fields. */
-const chunksOf = (fields: string[]) =>
+const chunksOf = (fields: string[], most: number) =>
   fields.length === 0
     ? [['id']]
-    : Array.from({length: Math.ceil(fields.length / fieldsPerCall)}, (_, at) => fields.slice(at * fieldsPerCall, (at + 1) * fieldsPerCall))
+    : Array.from({length: Math.ceil(fields.length / most)}, (_, at) => fields.slice(at * most, (at + 1) * most))
+
+const pickFields = (record: CrmRecord, kept: Set<string>) =>
+  Object.fromEntries(Object.entries(record).filter(([name]) => kept.has(name))) as CrmRecord
 
 /** A record that is missing from one answer was deleted meanwhile and is omitted. */
 const merge = (parts: CrmRecord[][]): Map<string, CrmRecord> => {

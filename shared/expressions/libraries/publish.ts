@@ -29,7 +29,10 @@ export const publishLibrary = async (
   return publishLoaded(db, publisher, {namespace, ...asked}, {...published, restoredFrom: null})
 }
 
-/** Publishes an old version again as the next one. Nothing is published if the old version equals the current one. */
+/**
+ * Publishes an old version again as the next one. Nothing is published if the old version equals the current one. The current version itself is not
+ * loaded.
+ */
 export const restoreLibrary = async (
   db: Pool,
   publisher: Publisher,
@@ -41,11 +44,18 @@ export const restoreLibrary = async (
   const version = await findVersion(db, {library: library.id, versionNumber})
   if (!version) throw new Refusal('NOT_FOUND', 'This library has no such version')
   assertPublishes(publisher, library)
+  if (versionNumber === library.versionNumber) return keepPublished(db, org, named.condition, library)
   const {data: published, error} = PublishedLibrary.safeParse(version)
   if (error) throw new Refusal('LIBRARY_LOAD', `Version ${versionNumber} does not meet the current rules: ${z.prettifyError(error)}`)
   await assertLoads(named.namespace, published)
   return publishLoaded(db, publisher, named, {...published, restoredFrom: versionNumber, library: library.id})
 }
+
+const keepPublished = (db: Pool, org: string, condition: Condition, library: LibraryRow): Promise<Publication> =>
+  db.transaction(async tx => {
+    await holdVersion(tx, org, condition)
+    return {library, versionReply: logVersion(condition, null), made: null}
+  })
 
 type Content = PublishedLibrary & {restoredFrom: number | null; library?: string}
 
@@ -80,8 +90,8 @@ export const publishLoaded = (
     return {library: (await findLibrary(tx, {org, namespace}))!, versionReply: logVersion(condition, made), made}
   })
 
-const isCurrent = ({manifest, source, versionNumber}: LibraryRow, content: Content) =>
-  content.restoredFrom === versionNumber || (content.source === source && isDeepStrictEqual(content.manifest, manifest))
+const isCurrent = ({manifest, source}: LibraryRow, content: Content) =>
+  content.source === source && isDeepStrictEqual(content.manifest, manifest)
 
 /** Removes a library with its history. A later library of the same name starts a new history. */
 export const removeLibrary = (

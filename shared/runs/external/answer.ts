@@ -28,7 +28,8 @@ export const readWrite = async (db: Db, {org, id}: {org: string; id: string}) =>
   const results = (await listResults(db, id)).map(describeItem)
   const {runId, kind, createdAt} = found
   const state = results.some(({ok}) => ok === null) ? 'writing' : 'done'
-  const {crm = null, ...how} = found.problem ?? {}
+  const {crm: problem = null, ...how} = found.problem ?? {}
+  const crm = problem && isOfAll(results, problem) ? problem : null
   return {write: {id, runId, kind, state, crm, createdAt}, results, how}
 }
 
@@ -82,11 +83,16 @@ export const answerWrite = async (db: Db, named: {org: string; id: string}): Pro
   const results = known.map(result => (result.ok === null ? {...result, ...unheard} : result))
   const refusal = findRefusal(results)
   if (refusal) throw refusal
-  const sent = results.filter(({ok, outcome, crm}) => (ok ? outcome !== 'inherited' && outcome !== 'skipped' : crm !== undefined))
   const problem = (write.crm as CrmProblem | null) ?? (known.some(({ok}) => ok === null) ? noAnswer : null)
-  if (problem && sent.every(({crm}) => isDeepStrictEqual(crm, problem))) throw new CrmError(problem, {...how, results})
+  if (problem && isOfAll(results, problem)) throw new CrmError(problem, {...how, results})
   return {results}
 }
+
+/** Whether every sent item has this error. */
+const isOfAll = (results: Result[], problem: object): boolean =>
+  results
+    .filter(({ok, outcome, crm}) => (ok ? outcome !== 'inherited' && outcome !== 'skipped' : crm !== undefined))
+    .every(({crm}) => isDeepStrictEqual(crm, problem))
 
 const unheard = {ok: false, error: 'The CRM sent no answer, so this may have been written', crm: noAnswer}
 

@@ -10,8 +10,8 @@ import {assertRetriable, lineageOf} from '../retry.ts'
 type PreviousQuery = {org: string; person: string; admin: boolean; importNo: number | null; id: string; connector?: string | undefined}
 
 /**
- * Finds the run that a new external run continues. That run must have ended, be the last of its chain, and belong to the import `importNo`, or to no
- * import if null. Removes from the chain a retry that was authorised but never began.
+ * Finds the run that a new external run continues. That run must have begun and ended, not be undone, be the last of its chain, and belong to the
+ * import `importNo`, or to no import if null. Removes from the chain a retry that was authorised but never began.
  */
 export const findPrevious = async (tx: Tx, {org, person, admin, importNo, id, connector}: PreviousQuery): Promise<Run> => {
   const run = await findRun(tx, {org, id})

@@ -4,6 +4,7 @@ import type {ExternalRun} from '../../../sql/external-runs.ts'
 import {keepUnsentRows, takeUnsentRows, type UnsentRow} from '../../../sql/unsent-rows.ts'
 import {dropRequest, findWrite, keepUnsent, listOpenWrites, listResults, listTriedWrites} from '../../../sql/writes.ts'
 import type {Refusal} from '../../errors.ts'
+import {storableText} from '../../schema/storable-text.ts'
 import {type NumberedEntry, writeEntries} from './log-entries.ts'
 
 /**
@@ -26,7 +27,7 @@ export const endRequest = async (tx: Tx, run: ExternalRun, id: string): Promise<
   const rows = items.flatMap(({at, rows}) => {
     const result = unsent.get(at)
     if (!result) return []
-    const why = {code: result.code ?? null, message: result.error.slice(0, 1_000)}
+    const why = {code: result.code ?? null, message: storableText(result.error, 1_000)}
     return rows.map(({rowKey, rowNumber = null}): UnsentRow => ({module, flow, key: rowKey, number: rowNumber, ...why}))
   })
   if (rows.length > 0) await keepUnsentRows(tx, {run: run.no, rows})

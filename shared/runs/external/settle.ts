@@ -64,7 +64,7 @@ export const settleBatch = async (tx: Tx, run: ExternalRun, batch: Batch, ends: 
   for (const [at, rowState] of rowStates.entries()) enterEnd(sheet, {rowState, attempt: batch.attempts[at]!, at}, held.get(at) ?? ends[at]!)
   await writeSheet(tx, run, sheet, [batch.batch])
   if (results.length) await keepResults(tx, {write: batch.write, results: withHeldEnds(results, batch, held)})
-  if (run.stoppedBy && ends.some(isWritten)) await clearQuotaNote(tx, {no: run.no, leaseSeconds})
+  if ((run.stoppedBy || run.hasQuotaLease) && ends.some(isWritten)) await clearQuotaNote(tx, {no: run.no, leaseSeconds})
   if (batch.kind === EXTERNAL_STEP_CODES.replace) await returnAttempts(tx, batch, ends)
 }
 

@@ -47,7 +47,7 @@ export const admitClaim = async (tx: Tx, input: ClaimInput): Promise<AdmittedCla
   await releaseReservations(tx, wanted)
   const row = await readRow(tx, run, wanted)
   if (holdsRecord(row, wanted)) return {taken: true}
-  if (row.recordId !== null && row.recordId !== wanted.recordId && row.how !== HOW.matched) return {taken: false, why: 'reused'}
+  if (row.recordId !== null && row.recordId !== wanted.recordId && !isLeftAsIs(row)) return {taken: false, why: 'reused'}
   if (row.sending || (await isRecordHeld(tx, wanted))) return {taken: false, why: 'held'}
   const chainStartMs = await readChainStart(tx, no)
   if (chainStartMs === null) return {taken: false, why: 'unread'}
@@ -121,4 +121,7 @@ export const readRow = async (tx: Tx, {no}: Pick<ExternalRun, 'no'>, {chain, mod
   return row!
 }
 
-export const holdsRecord = (row: ExternalRowState, {recordId}: ClaimPlace) => row.recordId === recordId && row.how !== HOW.matched
+/** Whether the row found its record and did not write it, so the row may still claim another record. */
+export const isLeftAsIs = ({how}: ExternalRowState) => how === HOW.matched || how === HOW.unchanged
+
+export const holdsRecord = (row: ExternalRowState, {recordId}: ClaimPlace) => row.recordId === recordId && !isLeftAsIs(row)

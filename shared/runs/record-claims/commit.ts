@@ -10,7 +10,17 @@ import {countedOutcomeOf, writeSettlement} from '../external/settle.ts'
 import {leaseSeconds} from '../lease-seconds.ts'
 import {madeEarlier} from '../made-earlier.ts'
 import {numberFlow} from '../names.ts'
-import {type AdmittedClaim, type ClaimStop, findStop, holdsRecord, isAdmitted, isHeldElsewhere, openForClaim, readRow} from './admit.ts'
+import {
+  type AdmittedClaim,
+  type ClaimStop,
+  findStop,
+  holdsRecord,
+  isAdmitted,
+  isHeldElsewhere,
+  isLeftAsIs,
+  openForClaim,
+  readRow,
+} from './admit.ts'
 import type {ClaimAnswer, ClaimInput} from './claim.ts'
 import {keyOf} from './keys.ts'
 
@@ -28,7 +38,7 @@ export const commitClaim = async (
   const row = await readRow(tx, run, reservation)
   if (holdsRecord(row, reservation)) return {taken: true}
   // The answer to the row's create may have arrived since the reservation.
-  if (row.recordId !== null && row.how !== HOW.matched) return {taken: false, why: 'reused'}
+  if (row.recordId !== null && !isLeftAsIs(row)) return {taken: false, why: 'reused'}
   // An attempt in flight is a new attempt, because none was in flight when the claim was requested.
   const wasSentAgain = row.lastAttempt !== seenAttempt
   if (wasSentAgain || !(await isReserved(tx, reservation)) || (await isRecordHeld(tx, reservation))) return {taken: false, why: 'held'}

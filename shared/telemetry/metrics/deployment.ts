@@ -8,7 +8,7 @@ import {jobs} from '../../jobs.ts'
 import type {Log} from '../log.ts'
 import {gauge} from './registry.ts'
 
-type DeploymentDeps = {db: Pool; hot: Hot; config: Pick<Config, 'STORAGE_DIR' | 'S3_BUCKET'>; log: Log}
+type DeploymentDeps = {db: Pool; hot: Hot; config: Pick<Config, 'STORAGE_DIR' | 'S3_BUCKET' | 'LEASE_SECONDS'>; log: Log}
 
 /** Metrics of the whole deployment. Every process returns the same values, so aggregate them with max, never with sum. */
 type DeploymentFigures = {text(): Promise<string>}
@@ -54,16 +54,18 @@ const notRead = `${describedVerdict}${verdict} 0\n`
 const FIGURES: Record<string, [help: string, a?: string, b?: string]> = {
   deployment_read_seconds: ['Duration of reading these metrics'],
   migrations_pending: ['Migrations of this release that the database lacks'],
-  queue_jobs: ['Jobs by queue: waiting and due, deferred, active, and failed for good within the last day', 'queue', 'state'],
+  queue_jobs: ['Jobs by queue: waiting and due, deferred, active, and failed for good while the queue keeps them', 'queue', 'state'],
   queue_oldest_seconds: ['Age of the oldest of these jobs in its state', 'queue', 'state'],
+  queue_failures: ['Jobs that failed for good within the last 15 minutes', 'queue'],
   runs: ['Active runs by state, and why runs are paused', 'state', 'reason'],
   runs_unowned: ['Runs that could continue but have no lease holder'],
   runs_unowned_seconds: ['Longest time for which one of them has had no lease holder'],
   leases: ['Runs with a valid lease'],
+  lease_seconds: ['Duration of a lease after its renewal, LEASE_SECONDS'],
   lease_shortest_seconds: ['Remaining time of the lease that was renewed longest ago'],
   runs_stopped: ['Runs of the last hour that stopped before the end of their file, among the newest 2,000', 'reason'],
   questions_open: ['Open questions of the newest 2,000 runs, at most 10,000'],
-  rows_unsettled: ['Rows of ended runs with an unknown outcome in the CRM, at most 10,000'],
+  rows_unsettled: ['Rows with an unknown outcome in the CRM, of runs that ended within the last hour, at most 10,000'],
   crm_allowances_spent: ['CRM orgs with an exhausted daily quota, to which one call a minute is sent'],
   crm_allowance_spent_seconds: ['Longest time for which one of them has been exhausted'],
   crm_slots: ['Concurrency slots of all CRM orgs together: held, in use, wanted', 'state'],
@@ -105,18 +107,22 @@ const declare = (registry: Registry): Gauges =>
     ]),
   )
 
-/** Replaces all values. A queue without jobs reports 0, because an alert cannot compare a missing value. */
+/** Replaces all values. A queue without jobs reports 0, because alerts and autoscaling cannot compare a missing value. */
 const fill = async (gauges: Gauges, deps: DeploymentDeps) => {
   const since = performance.now()
   const [figures, {pending}, disk] = await Promise.all([readFigures(deps.db), readMigrationState(deps.hot), readDisk(deps)])
   for (const one of Object.values(gauges)) one.reset()
-  for (const {name: queue} of jobs)
-    for (const state of ['waiting', 'deferred', 'active', 'failed']) gauges.queue_jobs!.set({queue, state}, 0)
+  for (const {name: queue} of jobs) {
+    gauges.queue_failures!.set({queue}, 0)
+    for (const state of ['waiting', 'deferred', 'active', 'failed'])
+      for (const figure of ['queue_jobs', 'queue_oldest_seconds']) gauges[figure]!.set({queue, state}, 0)
+  }
   for (const {figure, a, b, value} of figures) {
     const [, one, other] = FIGURES[figure]!
     gauges[figure]!.set({...(one && {[one]: a}), ...(other && {[other]: b})}, value)
   }
   for (const [state, bytes] of Object.entries(disk)) gauges.storage_bytes!.set({state}, bytes)
+  gauges.lease_seconds!.set(deps.config.LEASE_SECONDS)
   gauges.migrations_pending!.set(pending.length)
   gauges.deployment_read_seconds!.set((performance.now() - since) / 1000)
 }

@@ -7,7 +7,7 @@ const ended = counter({
 })
 const seconds = histogram({
   name: 'http_request_seconds',
-  help: 'Duration of requests up to the last byte; for event streams, the time of the connection',
+  help: 'Duration of requests up to the last byte, without event streams',
   labels: ['method', 'route'],
   bounds: BRIEF,
 })
@@ -15,15 +15,18 @@ const inFlight = gauge({name: 'http_requests_in_flight', help: 'Active requests 
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
-type EndedRequest = {method: string; route: string | null; status: number | null; code?: string | undefined; ms: number}
+type EndedRequest = {method: string; route: string | null; status: number | null; code?: string | undefined; ms: number; isStream: boolean}
 
 export const requestBegan = (): void => inFlight.inc()
 
-/** Counts an ended request. `route`: the pattern; null if no route matches. `status`: null if the client disconnected before the answer. */
-export const requestEnded = ({method: given, route: pattern, status, code = '', ms}: EndedRequest): void => {
+/**
+ * Counts an ended request. `route`: the pattern; null if no route matches. `status`: null if the client disconnected before the answer. `isStream`:
+ * the answer was an event stream, which lasts as long as the client stays.
+ */
+export const requestEnded = ({method: given, route: pattern, status, code = '', ms, isStream}: EndedRequest): void => {
   const method = METHODS.includes(given) ? given : 'other'
   const route = pattern ?? 'none'
   inFlight.dec()
   ended.inc({method, route, status: status === null ? 'gone' : `${Math.floor(status / 100)}xx`, code})
-  seconds.observe({method, route}, ms / 1000)
+  if (!isStream) seconds.observe({method, route}, ms / 1000)
 }

@@ -13,7 +13,12 @@ export type Metrics = {
 /** The content type of Prometheus' text format, version 0.0.4. */
 export const contentType = registry.contentType
 
-export const openMetrics = (tools: {db: Pool; hot: Hot; config: Pick<Config, 'STORAGE_DIR' | 'S3_BUCKET'>; log: Log}): Metrics => {
+export const openMetrics = (tools: {
+  db: Pool
+  hot: Hot
+  config: Pick<Config, 'STORAGE_DIR' | 'S3_BUCKET' | 'LEASE_SECONDS'>
+  log: Log
+}): Metrics => {
   const close = watchPools(tools)
   const deployment = openDeploymentFigures(tools)
   return {

@@ -1,5 +1,7 @@
 import anyTest, {type TestFn} from 'ava'
 import {pickSum, reconcileOverage, sendOverage} from '../../../shared/billing/overage.ts'
+import {reconcileOrg} from '../../../workers/billing/reconcile.ts'
+import type {WorkerDeps} from '../../../workers/deps.ts'
 import {type Billing, openBilling, pass, settleMoney} from '../../support/billing.ts'
 import {openOverage} from '../../support/overage.ts'
 
@@ -111,4 +113,16 @@ test('an org that the provider refuses does not stop the comparison of others, a
     found.filter(({org}) => org === other.org || org === gone.org),
     [{org: other.org, reported: 2, counted: 0}],
   )
+})
+
+test('rows counted after the subscription ended are not reported to a meter that bills nothing', async t => {
+  const {house, stripe} = billing
+  const org = await openOverage(billing)
+  const [found] = (await stripe.subscriptions.list({customer: org.customer})).data
+  const run = await org.write(15)
+  await stripe.subscriptions.cancel(found!.id)
+  await reconcileOrg({...house.tools, drain: new AbortController().signal} as unknown as WorkerDeps, org.org)
+  t.is(await send(), 0)
+  t.deepEqual(await org.reports(), [{identifier: `${run}:1`, rows: 5, sent: false, attempts: 1}])
+  t.deepEqual(org.told(), [])
 })

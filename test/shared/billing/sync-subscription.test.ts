@@ -1,11 +1,15 @@
-import test from 'ava'
+import anyTest, {type TestFn} from 'ava'
+import {holdCurrent} from '../../../shared/billing/credits/balance.ts'
 import {readPlanStatus} from '../../../shared/billing/entitlements/plan-status.ts'
 import {holdBilling, releaseBilling} from '../../../shared/billing/lease.ts'
 import {findLiveSubscription, readSubscription} from '../../../shared/billing/subscription.ts'
 import {syncSubscription} from '../../../shared/billing/sync-subscription.ts'
 import {findSubscription} from '../../../sql/subscriptions.ts'
-import {type Billing, openBilling, seedSubscription} from '../../support/billing.ts'
+import {findPeriod} from '../../../sql/usage.ts'
+import {type Billing, openBilling, pass, seedSubscription} from '../../support/billing.ts'
 
+/** The tests run serially, because one of them moves the clock. */
+const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {
   billing = await openBilling(t, {workers: [], webhook: false})
@@ -47,4 +51,27 @@ test('an active subscription sets the plan from the provider’s period on, and 
       ['plan.changed', 'payment'],
     ],
   )
+})
+
+test('a move up at the renewal gives the rows and credits of the whole period, even if it is read late', async t => {
+  const {house, stripe, prices} = billing
+  const {org} = await house.makeOrg()
+  const {id} = await seedSubscription(billing, {org, planKey: 'team'})
+  await project(org, id)
+  const schedule = await stripe.subscriptionSchedules.create({from_subscription: id})
+  const [{start_date, end_date, items}] = schedule.phases as [any]
+  await stripe.subscriptionSchedules.update(schedule.id, {
+    end_behavior: 'release',
+    phases: [
+      {start_date, end_date, items: items.map(({price, quantity}: any) => ({price, quantity}))},
+      {items: [{price: prices['business.month']}], duration: {interval: 'month', interval_count: 1}},
+    ],
+  })
+  await pass(billing, 40)
+  const included = async () => (await house.db.transaction(tx => holdCurrent(tx, org))).balance.included
+  t.is(await included(), 500)
+  const {plan, window} = await project(org, id)
+  t.is(plan.key, 'business')
+  t.is(await included(), 2500)
+  t.like(await findPeriod(house.db, {org, startsAt: window.startsAt}), {rowsLimit: 1_000_000})
 })

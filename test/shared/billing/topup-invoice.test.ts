@@ -92,3 +92,17 @@ test('a credit balance of the customer stays unused, because the card paid the w
   t.like(invoicesOf(org)[0], {status: 'paid', amount_paid: 1000, amount_overpaid: 300})
   t.is(billing.payment.find(org.customer)!.balance, -300)
 })
+
+for (const [what, balance] of Object.entries({'credit that covers the invoice': -1000, debt: 300}))
+  test(`a ${what} is left as it is, and staff issue the invoice`, async t => {
+    const org = await openPaid()
+    await billing.stripe.customers.update(org.customer, {balance})
+    t.is(await issue(), 1)
+    t.is(await issue(), 0)
+    t.deepEqual(
+      invoicesOf(org).map(({status}) => status),
+      ['draft'],
+    )
+    t.is(billing.payment.find(org.customer)!.balance, balance)
+    t.like(await org.balance(), {purchased: 500})
+  })

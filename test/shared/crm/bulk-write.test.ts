@@ -114,6 +114,14 @@ test('an update by id changes the given fields, clears empty ones, and reports u
   t.like(standIn.record('example', 'Orders', two!), {Name: 'Newer', Code: 'b'})
 })
 
+test('mapped columns that have the names of result columns do not hide the results', async t => {
+  const {standIn, start, results} = await openPlace(t)
+  for (const column of ['STATUS', 'ERRORS']) standIn.addField('example', 'Orders', {name: column, type: 'text'})
+  const columns = [code, name, findBulkColumn({apiName: 'STATUS', type: 'text'})!]
+  const job = await start(columns, [{Code: 'a', Name: 'One', STATUS: 'Open'}], {operation: 'insert', findBy: 'Code'})
+  t.like((await results(job, ['a'])).get('a'), {status: 'created', errors: []})
+})
+
 test('results are read by key: reordered rows are found, missing and doubled ones are unanswered', async t => {
   const {standIn, start, results} = await openPlace(t)
   const records = ['a', 'b', 'c'].map(key => ({Code: key, Name: key}))

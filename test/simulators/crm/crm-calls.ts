@@ -130,7 +130,7 @@ const readRefusals = (fault: Fault | null): Call['refusals'] => {
 const isAllowed = (route: Route, token: AccessToken, segments: string[]): boolean => {
   if (route.also !== undefined && !hasScope(token, route.also, route.verb)) return false
   if (route.path[0] === 'coql' || route.path[0] === bulkRoot)
-    return hasScope(token, route.area, 'READ') && token.scopes.some(scope => scope.startsWith('ZohoCRM.modules.'))
+    return hasScope(token, route.area, route.verb) && token.scopes.some(scope => scope.startsWith('ZohoCRM.modules.'))
   if (!route.area.includes('{module}')) return hasScope(token, route.area, route.verb)
   const module = token.org.modules.get(segments[0]!)
   return hasModuleScope(token, segments[0]!, module?.spec.kind === 'custom', route.verb)

@@ -1,5 +1,5 @@
 import {type Answer, CallRefused, nothing, ok, type Refusal, refusal, refuse} from './answers.ts'
-import {type Call, isId, jsonOf, listParam, numberParam} from './call.ts'
+import {type Call, headerInstant, isId, jsonOf, listParam, numberParam} from './call.ts'
 import type {Write} from './drafts.ts'
 import {invalidId} from './field-checks.ts'
 import {noteChange} from './history.ts'
@@ -69,13 +69,18 @@ export const runDueRestores = (org: Org) => {
   }
 }
 
-/** Lists the deleted records of a module, newest first. Source: the vendor's OpenAPI of records, operation getDeletedRecords. */
+/**
+ * Lists the deleted records of a module, newest first, or those deleted after `If-Modified-Since`. Source: the vendor's OpenAPI of records, operation
+ * getDeletedRecords.
+ */
 export const listDeletedOf = (call: Call, module: Module): Answer => {
   const type = call.query.get('type') ?? 'all'
   if (!['all', 'recycle', 'permanent'].includes(type)) throw new CallRefused(refuse(400, 'PATTERN_NOT_MATCHED', {param_name: 'type'}))
   const page = numberParam(call, 'page', 1)
   const perPage = numberParam(call, 'per_page', recordsPerPage, {most: recordsPerPage})
+  const since = headerInstant(call, 'if-modified-since')
   const found = [...module.store.bin.values()]
+    .filter(({at}) => since === null || at > since)
     .reverse()
     .map(binned => ({binned, days: ageInDays(call.org, binned)}))
     .filter(({days}) => days <= listedDays && (type === 'all' || (type === 'permanent') === days > keptDays))

@@ -52,9 +52,10 @@ export const listInvoicePayments = listOf('invoice_payment', ['invoice', 'status
 
 /** Creates a draft without lines, which is not finalised automatically. */
 export const createDraft = ({world, params}: Call): Thing => {
-  const {collection_method: method, auto_advance: advances, pending_invoice_items_behavior: pending} = params
-  const isKnown = method === 'charge_automatically' && advances === false && pending === 'exclude'
-  if (!isKnown) throw new TypeError('The stand-in makes drafts that are not collected and that take no pending items')
+  const {collection_method: method, auto_advance: advances, pending_invoice_items_behavior: pending, discounts} = params
+  const isKnown = method === 'charge_automatically' && advances === false && pending === 'exclude' && discounts === ''
+  if (!isKnown)
+    throw new TypeError('The stand-in makes drafts that are not collected and that take no pending items and no coupon of the customer')
   needCustomer(world, params.customer)
   const {customer, currency, description = null, automatic_tax: tax} = params
   const metadata = mergeMetadata({}, params.metadata)
@@ -210,7 +211,8 @@ export const createPreview = ({world, params}: Call): Thing => {
 }
 
 /** Previews the invoice of a single sale, with tax. */
-const previewSale = (world: SimulatorState, {customer, invoice_items: sold, automatic_tax: tax}: Record<string, any>): Thing => {
+const previewSale = (world: SimulatorState, {customer, invoice_items: sold, automatic_tax: tax, discounts}: Record<string, any>): Thing => {
+  if (discounts !== '') throw new TypeError('The stand-in previews sales without the coupon of the customer')
   for (const one of sold) only(one, ['price', 'quantity'], 'invoice_items')
   needCustomer(world, customer)
   const lines = sold.map((one: Record<string, any>) => createSaleLine(world, need(world, 'price', one.price, 'price'), one.quantity ?? 1))

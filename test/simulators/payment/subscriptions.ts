@@ -12,7 +12,7 @@ import type {SimulatorState} from './state.ts'
 import type {Thing} from './store.ts'
 import {chargePeriod, createItem, isMetered, reanchored} from './subscription-items.ts'
 import {takePending} from './subscription-updates.ts'
-import {invalid, only, refuseUnpaid} from './wire.ts'
+import {invalid, missing, only, refuseUnpaid} from './wire.ts'
 
 export type SubscriptionSpec = {
   customer: string
@@ -173,7 +173,7 @@ export const cancelSubscription = ({world, params, ids}: Call): Thing => {
   const subscription = need(world, 'subscription', ids[0]!)
   const {invoice_now: isBilled, prorate: isProrated, cancellation_details: details} = params
   if (isBilled || isProrated) throw new TypeError('The stand-in does not carry invoice_now or prorate of a cancellation')
-  if (subscription.ended_at !== null) throw invalid(`No such subscription: '${subscription.id}'`, {code: 'resource_missing', param: 'id'})
+  if (subscription.ended_at !== null) throw missing('subscription', subscription.id)
   const noted = {...subscription, cancellation_details: {...subscription.cancellation_details, ...details}}
   return cancelNow(world, world.store.put(noted))
 }

@@ -1,5 +1,6 @@
 import {type BulkColumn, findBulkColumn} from '../../../shared/crm/bulk/bulk-columns.ts'
 import {mostBulkColumns} from '../../../shared/crm/bulk/bulk-file.ts'
+import {rowsToRead} from '../../../shared/mapping/flows/snapshot.ts'
 import {keepWriteRoute} from '../../../sql/run-routes.ts'
 import type {Context} from '../context.ts'
 import type {CompiledFlow} from '../model.ts'
@@ -106,7 +107,8 @@ export const openBulkRoute = async (ctx: Context, flow: CompiledFlow): Promise<B
   const {creditsPerJob, rowsPerJob} = bulkWrite!
   const leastRows = leastRowsOf({creditsPerJob, readsAgain: flow.edits != null || ctx.images !== null})
   const route = {keyColumn: findKeyColumn(flow), rowsPerJob, leastRows, isForced: wanted === 'bulk', keepRefused}
-  if (!route.isForced && flow.source.rows < leastRows) return byRecords(`Record calls cost less for fewer than ${leastRows} rows`)
+  if (!route.isForced && rowsToRead(flow.source, ctx.snapshot.rows) < leastRows)
+    return byRecords(`Record calls cost less for fewer than ${leastRows} rows`)
   await keep(
     'bulk',
     route.isForced

@@ -2,8 +2,9 @@ import {keepLaterEdits} from '../edits/keep-edits.ts'
 import {keepImages} from '../images/before-images.ts'
 import type {ImportRow} from '../model.ts'
 import type {RowPipeline} from '../pipeline-state.ts'
+import type {BatchResult} from '../send/send-batch.ts'
 import type {Op} from '../settle/verdict.ts'
-import {type BulkRows, fits, nameGroup} from './bulk-batches.ts'
+import {type BulkKind, type BulkRows, fits, nameGroup} from './bulk-batches.ts'
 
 /** `ended`: rows that were settled without a write. `others`: updates that are not in this file; record calls write them. */
 type PreparedRows = {rows: BulkRows; ended: ImportRow[]; others: Op[]}
@@ -22,4 +23,19 @@ export const prepareBulk = async (pipeline: RowPipeline, {kind, ops}: BulkRows):
   await keepImages(ctx, flow, [...largest])
   for (const {row} of ops) row.known = undefined
   return {rows: {kind, ops: [...largest]}, ended, others: updates.filter(op => !largest.has(op))}
+}
+
+/**
+ * Prepares rows that a job did not write for record calls. Compares updates again, because people may have edited their records during the job.
+ * `ended`: rows that were settled without a write.
+ */
+export const prepareUnsent = async (
+  pipeline: RowPipeline,
+  kind: BulkKind,
+  {unsent, ending}: BatchResult,
+): Promise<{unsent: Op[]; ended: ImportRow[]}> => {
+  for (const {row} of unsent) row.isByRecords = true
+  if (kind === 'create' || !pipeline.flow.edits || ending) return {unsent, ended: []}
+  const {updates, ended} = await keepLaterEdits(pipeline, unsent)
+  return {unsent: updates, ended}
 }

@@ -52,6 +52,14 @@ export const sendBulk = async (ctx: Context, flow: CompiledFlow, route: BulkRout
   if (no === null) throw new LeaseLost('Another owner took the run')
   const job = {no, fileName, operation: rows.kind, callbackUrl: callbackUrlOf(ctx, secret)}
   const admitted = await admitOps(ctx, flow, rows.kind, rows.ops, noSlot, {...on, bulkJob: job.no})
+  const giveBack = async (): Promise<BulkResult> => {
+    lease.lost.throwIfAborted()
+    await putBack(ctx, flow, admitted)
+    assertOwner(await setDone(db, {run: run.no, no, fence: lease.fence, isAbandoned: false}))
+    return {next: new Map(), unsent: rows.ops, ending: null, refused: null}
+  }
+  // Near the row limit, so few rows may be admitted that record calls cost less.
+  if (!route.isForced && admitted.ops.length < route.leastRows) return giveBack()
   const content = composeBulk(route, flow, {...rows, ops: admitted.ops})
   atPoint('bulk_intended')
   const requested = await requestJob(ctx, flow, rows.kind, {job, admitted, content}, on).catch(
@@ -64,11 +72,8 @@ export const sendBulk = async (ctx: Context, flow: CompiledFlow, route: BulkRout
     return {...settled, unsent: [...settled.unsent, ...admitted.left], refused: null}
   }
   if ('open' in requested) throw requested.open
-  lease.lost.throwIfAborted()
-  await putBack(ctx, flow, admitted)
-  assertOwner(await setDone(db, {run: run.no, no, fence: lease.fence, isAbandoned: false}))
-  if ('refused' in requested) return {next: new Map(), unsent: rows.ops, ending: null, refused: requested.refused}
-  return {next: new Map(), unsent: rows.ops, ending: requested.unsent, refused: null}
+  const unsent = await giveBack()
+  return 'refused' in requested ? {...unsent, refused: requested.refused} : {...unsent, ending: requested.unsent}
 }
 
 /**

@@ -1,4 +1,5 @@
 import {creditsOfQuery} from '../../../shared/crm/call-credits.ts'
+import {rowsToRead} from '../../../shared/mapping/flows/snapshot.ts'
 import type {Context} from '../context.ts'
 import type {CompiledFlow} from '../model.ts'
 import {countModule} from './count-module.ts'
@@ -57,7 +58,7 @@ const chooseCheaper = async (ctx: Context, flow: CompiledFlow): Promise<MatchRou
   const {connection} = ctx
   const bulkRead = connection.bulkRead!
   const {valuesPerQuery} = connection
-  const queries = Math.ceil(flow.source.rows / valuesPerQuery) * creditsOfQuery(valuesPerQuery + 10)
+  const queries = Math.ceil(rowsToRead(flow.source, ctx.snapshot.rows) / valuesPerQuery) * creditsOfQuery(valuesPerQuery + 10)
   // The queries cost at most as much as the smallest export, so the records need not be counted.
   if (queries <= creditsOfExport(1, bulkRead)) return {match: 'query', why: `Queries cost about ${queries} credits`}
   const records = await countModule(ctx, flow.module.apiName)

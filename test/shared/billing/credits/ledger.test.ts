@@ -198,12 +198,16 @@ test.serial('the previous build, which knows whole credits only, can spend besid
 
 test.serial('credits expire at their end, and the ledger records it', async t => {
   const org = await makeOrg(db, {aiCredits: 0})
-  await grant(org, 'ending', 4, {expiresAt: inDays(1)})
+  const ending = {expiresAt: inDays(1)}
+  await grant(org, 'ending', 4, ending)
   await grant(org, 'lasting', 2)
   t.like(await balanceOf(org), {included: 0, purchased: 6})
   t.teardown(() => setAhead(db, 0))
   await setAhead(db, 2 * day)
   t.like(await balanceOf(org), {purchased: 2, available: 2})
+  const {before, after} = await grant(org, 'ending', 4, ending)
+  t.is(after, before, 'the same request again changes nothing')
+  t.like(await t.throwsAsync(grant(org, 'late', 4, ending)), {code: 'INVALID'})
   await assertWhole(t, org)
 })
 
@@ -220,6 +224,18 @@ test.serial('settling for less returns the rest, releasing returns all, and each
   t.like(await settle(org, 'b', 8), {spent: 0, balance: {available: 8}})
   await t.throwsAsync(settle(org, 'never', 1), {message: /No credits were reserved/})
   await t.throwsAsync(reserve(org, 'c', 0.5), {instanceOf: RangeError})
+})
+
+test.serial('a repeated grant answers as the first, even after its credits expired', async t => {
+  const org = await makeOrg(db, {aiCredits: 10})
+  const expiresAt = inDays(1)
+  t.like((await grant(org, 'gift', 5, {expiresAt})).after, {purchased: 5})
+  await setAhead(db, 2 * day)
+  t.teardown(() => setAhead(db, 0))
+  const {before, after} = await grant(org, 'gift', 5, {expiresAt})
+  t.like(after, {included: 10, purchased: 0})
+  t.is(before, after)
+  await t.throwsAsync(grant(org, 'other', 5, {expiresAt}), {message: /expired already/})
 })
 
 test.serial('a late settlement is paid from the credits still available', async t => {

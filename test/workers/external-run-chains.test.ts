@@ -107,7 +107,7 @@ test('a row that the engine reported as failed is inherited once its create show
   await end(here, second)
 })
 
-test('a retry whose authorisation lapsed leaves the chain, so that the next run duplicates no row, and is not the last run', async t => {
+test('a retry whose authorisation lapsed leaves the chain, so that the next run duplicates no row, and cannot be continued', async t => {
   const here = t.context
   const importId = await importOf(here)
   const first = await here.authorise(10, {importId})
@@ -120,6 +120,10 @@ test('a retry whose authorisation lapsed leaves the chain, so that the next run 
   t.is((await here.read(lapsed)).stop.stopped, 'LAPSED')
   const {imports} = await ok(here.org.call('GET', `/orgs/${here.org.org}/imports?lastRun=true`), 200)
   t.is(imports.find(({id}: {id: string}) => id === importId).lastRun.id, first)
+  t.like(await here.org.call('POST', '/entitlements/runs/authorise', {declaredRows: 5, importId, retryOf: lapsed}), {
+    status: 409,
+    body: {code: 'NOT_READY'},
+  })
   const next = await here.authorise(10, {importId})
   t.like((await ok(here.create(next, [row('a')]), 200)).results, [{ok: true, outcome: 'inherited'}])
   t.is(here.held().length, 1)
