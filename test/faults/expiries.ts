@@ -1,7 +1,7 @@
 import {openCalls} from '../support/client.ts'
 import {accounts, ok, prepareImport} from '../support/importing.ts'
 import type {Here} from '../support/record-claims.ts'
-import {listFirings, makeSchedule, startFileHost} from '../support/schedules.ts'
+import {type FileHost, listFirings, makeSchedule} from '../support/schedules.ts'
 import {until} from '../support/until.ts'
 import {openUpload, rowsOf} from '../support/uploads.ts'
 import type {Stage} from './scenario.ts'
@@ -11,17 +11,17 @@ const hour = 60 * minute
 const day = 24 * hour
 
 type MakeTokenInput = {here: Here; stage: Stage; nowMs: number}
-/** `at`: URL of the API to call. `aheadHours`: how far Postgres's clock is already advanced. */
-type PlayExpiriesInput = {at: string; aheadHours: number}
+/** `at`: URL of the API to call. `host`: a host that this API may fetch from. `aheadHours`: how far Postgres's clock is already advanced. */
+type PlayExpiriesInput = {at: string; host: FileHost; aheadHours: number}
 
 /** Checks that expiries and due times follow Postgres's clock, regardless of the clock of the process that reads them. */
-export const playExpiries = async (stage: Stage, here: Here, {at, aheadHours}: PlayExpiriesInput) => {
+export const playExpiries = async (stage: Stage, here: Here, {at, host, aheadHours}: PlayExpiriesInput) => {
   const {world} = here
   const place = {here, stage, nowMs: (await world.hot.query('select lading_now() as now')).rows[0].now.getTime()}
   const pass = (minutes: number) => world.ahead(`${aheadHours * 60 + minutes} minutes`)
   const token = await makeToken(place)
   const endUpload = await beginUpload(place)
-  const fires = await makeDue(place)
+  const fires = await makeDue(place, host)
   await pass(6)
   await fires()
   await pass(61)
@@ -52,9 +52,7 @@ const beginUpload = async ({here: {org}, stage, nowMs}: MakeTokenInput) => {
 }
 
 /** Creates a schedule for every five minutes. The returned function waits for the first firing and deletes the schedule. */
-const makeDue = async ({here: {org}, stage, nowMs}: MakeTokenInput) => {
-  const host = await startFileHost()
-  stage.begun(host.stop)
+const makeDue = async ({here: {org}, stage, nowMs}: MakeTokenInput, host: FileHost) => {
   const {schedule, path} = await makeSchedule(org, host, {cron: '*/5 * * * *'})
   const [{at: next}] = schedule.next
   const due = Date.parse(next) - nowMs

@@ -5,6 +5,7 @@ import {startApiProcess} from '../support/api-process.ts'
 import {openCalls} from '../support/client.ts'
 import {openOrg} from '../support/importing.ts'
 import type {Here} from '../support/record-claims.ts'
+import {type FileHost, startFileHost} from '../support/schedules.ts'
 import {until} from '../support/until.ts'
 import {endWorker, startWorker} from '../support/worker-spawn.ts'
 import {carryCase, environment, type Ground, prepareCase} from './carried.ts'
@@ -18,7 +19,7 @@ const rows = 1_200
 /** Lease in seconds, long enough that a busy machine does not cost a living owner its lease. */
 const leaseSeconds = 4
 
-type Site = {at: string; ground: Ground; here: Here; api: OwnClock; first: OwnClock; second: OwnClock}
+type Site = {at: string; ground: Ground; here: Here; host: FileHost; api: OwnClock; first: OwnClock; second: OwnClock}
 
 /**
  * Runs Postgres with the true time, and an API, two workers and the CRM each with a separate clock. Where separate clocks are impossible, a
@@ -38,7 +39,7 @@ export const clocks: Scenario = {
       await playJump(stage, site, hours)
       await renewAccess(site.here)
       await playReasons(stage, site.here, `${hours} h off the machine's`)
-      await playExpiries(stage, site.here, {at: site.at, aheadHours: hasOwnClocks ? 0 : -hours})
+      await playExpiries(stage, site.here, {at: site.at, host: site.host, aheadHours: hasOwnClocks ? 0 : -hours})
     }
   },
 }
@@ -50,14 +51,16 @@ const openSite = async (stage: Stage): Promise<Site> => {
   const {DATABASE_URL, STORAGE_DIR, CRM_STANDIN_URL} = world.config
   const settings = {DATABASE_URL: DATABASE_URL!, STORAGE_DIR, CRM_STANDIN_URL: CRM_STANDIN_URL!, CRM_TIMEOUT_SECONDS: '2'}
   const limits = {RATE_PER_ADDRESS: '0', RATE_PER_BEARER: '0', LEASE_SECONDS: String(leaseSeconds)}
-  const served = await startApiProcess({NODE_ENV: 'test', ...settings, ...limits, ...api.environment})
+  const host = await startFileHost()
+  stage.begun(host.stop)
+  const served = await startApiProcess({NODE_ENV: 'test', PRIVATE_HOSTS: host.place, ...settings, ...limits, ...api.environment})
   stage.begun(async () => {
     served.signal('SIGKILL')
     await served.exit
   })
   await Promise.all([startOwn(stage, world, first, ['imports', 'writes']), startOwn(stage, world, second, ['imports', 'clock'])])
   const skewed = {...org, call: openCalls(served.url)(org.session)}
-  return {at: served.url, ground: {here: world, org: skewed, pass: async () => {}}, here: {world, org: skewed}, api, first, second}
+  return {at: served.url, ground: {here: world, org: skewed, pass: async () => {}}, here: {world, org: skewed}, host, api, first, second}
 }
 
 const startOwn = async (stage: Stage, {config}: Here['world'], clock: OwnClock, names: string[]) => {

@@ -5,7 +5,7 @@ import {runImport} from '../../shared/jobs.ts'
 import {enqueue} from '../../shared/queue.ts'
 import {sql} from '../../sql/database.ts'
 import {lockGrant} from '../../sql/grants.ts'
-import {listOrphans} from '../../sql/runs.ts'
+import {listUnownedRuns} from '../../sql/unowned-runs.ts'
 import {accountRows, accounts, ok, openOrg, prepareImport, untilEnded} from '../support/importing.ts'
 import {assertAccounted, assertOnce} from '../support/oracle.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
@@ -47,7 +47,8 @@ const pass = (seconds: number) =>
 /** Queues runs without an owner as the sweep does, by the advanced clock. */
 const wakePaused = () =>
   here.db.transaction(async tx => {
-    for (const {id, org} of await listOrphans(tx, {limit: 100})) await enqueue(here.queue, runImport, {org, run: id}, {tx, track: false})
+    for (const {id, org} of await listUnownedRuns(tx, {limit: 100}))
+      await enqueue(here.queue, runImport, {org, run: id}, {tx, track: false})
   })
 
 const begin = async (n: number) => {

@@ -16,7 +16,8 @@ import {
 import {sql} from '../../sql/database.ts'
 import {admit} from '../../sql/ledger.ts'
 import {takeLease, writeStop} from '../../sql/run-heads.ts'
-import {listOrphans, pauseRun} from '../../sql/runs.ts'
+import {pauseRun} from '../../sql/runs.ts'
+import {listUnownedRuns} from '../../sql/unowned-runs.ts'
 import {beginRun, expireLease, intent, type Ledger, openLedger} from '../support/running.ts'
 
 let ledger: Ledger & {close(): Promise<void>}
@@ -88,7 +89,7 @@ test('a job with an id whose rows are not in flight is marked as left when its r
 test('a stopped run that pauses while it reads the results of a bulk job continues when its pause ends', async t => {
   const {db, hot} = ledger
   const {id, run, fence} = await beginRun(ledger)
-  const isDue = async () => (await listOrphans(db, {limit: 100})).some(one => one.id === id)
+  const isDue = async () => (await listUnownedRuns(db, {limit: 100})).some(one => one.id === id)
   const setPause = (code: string) =>
     db.query(sql.type(z.object({}))`update runs set pause = ${sql.jsonb({code, message: ''})} where run_no = ${run}`)
   await db.query(sql.unsafe`update runs set engine = 'worker' where run_no = ${run}`)

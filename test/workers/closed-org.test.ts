@@ -1,5 +1,5 @@
 import test from 'ava'
-import {listOrphans} from '../../sql/runs.ts'
+import {listUnownedRuns} from '../../sql/unowned-runs.ts'
 import {startWorkers} from '../../workers/start.ts'
 import {accountRows, accounts, ok, openOrg, prepareImport, untilEnded} from '../support/importing.ts'
 import {assertAccounted, assertOnce} from '../support/oracle.ts'
@@ -27,7 +27,7 @@ test('a run pauses when its org is closed, and resumes to its end when the org i
   t.true(made > 0 && made < rows, `${made} were made before it lay down`)
 
   await here.ahead('1 minute')
-  t.deepEqual(await listOrphans(here.db, {limit: 100}), [], 'the sweep leaves it alone, however long it has been lying')
+  t.deepEqual(await listUnownedRuns(here.db, {limit: 100}), [], 'the sweep leaves it alone, however long it has been lying')
   t.is(here.crm.records('example', 'Accounts').length, made)
 
   await operator('POST', `/staff/orgs/${org.org}/reopen`)

@@ -1,7 +1,7 @@
 import test from 'ava'
 import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
-import {listOrphans} from '../../sql/runs.ts'
+import {listUnownedRuns} from '../../sql/unowned-runs.ts'
 import {accountRows, ok, openOrg, prepareImport, untilEnded, untilRun, accounts as writing} from '../support/importing.ts'
 import {assertAccounted, assertOnce} from '../support/oracle.ts'
 import {openLasting} from '../support/retention.ts'
@@ -65,8 +65,8 @@ test.serial('a run is held within the batches in flight once too many rows are r
 
   // Neither the sweep nor another delivery of the job continues the run.
   await here.ahead('10 minutes')
-  const orphans = await here.db.transaction(tx => listOrphans(tx, {limit: 100}))
-  t.false(orphans.some(({id: orphan}) => orphan === id))
+  const unowned = await here.db.transaction(tx => listUnownedRuns(tx, {limit: 100}))
+  t.false(unowned.some(run => run.id === id))
 
   here.crm.faults.clear()
   here.crm.setSwitches({latencyMs: 0})
