@@ -50,6 +50,27 @@ test('a shortcut saves the form of a settings page', async () => {
   assert.equal((await ok(org.call('GET', `/orgs/${org.org}/config/settings`), 200)).settings.dateFormat, 'dd/MM/yyyy')
 })
 
+test('the command menu asks before it leaves a form with unsaved changes', async () => {
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, org.session)
+  await page.goto(`${here.world.url}/#/settings`)
+  await page.getByLabel('Date format').selectOption('dd.MM.yyyy')
+  const answers = [false, false, true]
+  page.on('dialog', dialog => (answers.shift() ? dialog.accept() : dialog.dismiss()))
+  const choose = async (command: string) => {
+    await page.keyboard.press('Control+k')
+    await page.getByRole('combobox', {name: 'Find a page'}).fill(command)
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog').waitFor({state: 'detached'})
+  }
+  for (const command of ['members', 'sign out']) await choose(command)
+  assert.equal(await page.getByLabel('Date format').inputValue(), 'dd.MM.yyyy', 'both were declined')
+  await choose('members')
+  await page.getByRole('heading', {level: 1, name: 'Members'}).waitFor()
+  assert.deepEqual([answers, visitor.complaints], [[], []])
+})
+
 test('the command menu is usable on a phone in dark mode', async () => {
   const visitor = await here.open({colorScheme: 'dark', viewport: {width: 360, height: 740}})
   const {page} = visitor

@@ -59,6 +59,34 @@ test('a contract is edited on the page of its template, holds a file, and the fi
   assert.deepEqual(visitor.complaints, [])
 })
 
+test('a file that waits for a decision is shown also after many later firings', async () => {
+  const {org, template, path} = made
+  await ok(org.call('PUT', `${template}/contract`, {sources: [{slot: 'companies', columns: [{name: 'city', values: ['Rome']}]}]}), 200)
+  host.serve('name,number,city\nHarbour Foods,AC-9,Bilbao\n')
+  const held = await fire(org, path)
+  assert.equal(held.contract.decision, null)
+  await here.world.hot.query(
+    `insert into firings (id, schedule_id, org_id, due_at, by, state, outcome)
+     select id || n, schedule_id, org_id, due_at + n * interval '1 second', by, 'ended', 'skipped'
+     from firings, generate_series(10, 40) n where id = $1`,
+    [held.id],
+  )
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, org.session)
+  await page.goto(`${here.world.url}/#/templates/${idOf(template)}/schedules/${idOf(path)}`)
+  await page.getByText('This file waits for your decision').waitFor()
+  const rows = page.getByRole('table', {name: 'Firings, newest first'}).locator('tbody tr')
+  await rows.nth(19).waitFor()
+  await page.getByRole('button', {name: 'Show older'}).click()
+  await rows.nth(31).waitFor()
+  await page.getByRole('button', {name: 'Discard file'}).click()
+  await page.getByRole('dialog').getByRole('button', {name: 'Discard file'}).click()
+  await page.getByText('This file waits for your decision').waitFor({state: 'detached'})
+  await here.world.hot.query(`delete from firings where outcome = 'skipped' and id like $1 || '%'`, [held.id])
+  assert.deepEqual(visitor.complaints, [])
+})
+
 for (const [look, options] of Object.entries({
   light: {},
   dark: {colorScheme: 'dark' as const},

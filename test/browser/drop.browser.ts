@@ -37,6 +37,35 @@ test('a file dropped while the connections are still loading becomes an import t
   assert.deepEqual(visitor.complaints, [])
 })
 
+test('a file dropped while another import is created becomes the next import', async () => {
+  const {session} = await openOrg(here.world, 'zoe@other.example')
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, session)
+  await page.getByText('Drop a spreadsheet anywhere on this page').waitFor()
+  const held = Promise.withResolvers<void>()
+  await page.route(
+    '**/imports',
+    async route => {
+      await held.promise
+      await route.continue()
+    },
+    {times: 1},
+  )
+  const drop = (name: string) => person.dropFile(page, page.locator('header.top'), name, 'Last Name\nBrandt\n')
+  const first = drop('First leads.csv')
+  await page.getByText('Creating the import …').waitFor()
+  const arrived = page.evaluate(() => new Promise<void>(done => (globalThis as any).addEventListener('drop', () => done(), {once: true})))
+  const second = drop('Second leads.csv')
+  await arrived
+  held.resolve()
+  await first
+  await page.goto(`${here.world.url}/#/imports`)
+  await page.getByRole('link', {name: 'Second leads', exact: true}).click()
+  await second
+  assert.deepEqual(visitor.complaints, [])
+})
+
 test('sample data becomes an import of leads, whose three errors are shown in the review', async () => {
   const {session} = await openOrg(here.world)
   const visitor = await here.open()

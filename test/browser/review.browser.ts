@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import {test} from 'node:test'
 import type {Page} from 'playwright-core'
-import {accountRows, accounts, ok, openOrg, prepareImport, untilEnded} from '../support/importing.ts'
+import {accountRows, accounts, leads, ok, openOrg, prepareImport, untilEnded} from '../support/importing.ts'
 import {enter, settled, stage} from './stage.ts'
 
 const here = stage('browser review')
@@ -145,5 +145,66 @@ test('a new cleaning step keeps cells that were edited after the page was loaded
   await page.getByRole('button', {name: 'Remove: Cells edited by hand: 2'}).click()
   await page.getByText('Cells edited by hand').waitFor({state: 'detached'})
   assert.deepEqual(await steps(), [['trim', undefined]])
+  assert.deepEqual(visitor.complaints, [])
+})
+
+test('the link of a reason shows the rows of its file, also from a later page of another reason', async () => {
+  const org = await openOrg(here.world)
+  const csv = (rows: string[]) => `name,company,mail,staff\n${rows.join('\n')}\n`
+  const many = Array.from({length: 30}, (_, n) => [`Person ${n},Company,,many`, ',Company,,1']).flat()
+  const {path, source} = await prepareImport(org, {csv: csv(many), flow: leads})
+  const few = csv(['Ines,Company,,several', 'Olga,Company,,several'])
+  const {source: second} = await ok(org.call('POST', `${path}/sources?name=second.csv`, few, {'content-type': 'text/csv'}), 201)
+  const flows = [source, second].map(({id}, at) => ({id: `f${at}`, sourceId: id, ...leads}))
+  await ok(org.call('PUT', `${path}/flows`, flows), 200)
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, org.session)
+  const address = `${here.world.url}/#/imports/${path.split('/').at(-1)}`
+  await page.goto(`${address}/review?tab=errors`)
+  const reasons = page.getByRole('link', {name: '30 rows, show rows'})
+  const countRows = async (table: string, count: number) => {
+    await page
+      .locator(`${table} tbody tr`)
+      .nth(count - 1)
+      .waitFor()
+    await settled(page)
+    assert.equal(await page.locator(`${table} tbody tr`).count(), count)
+  }
+  await reasons.first().click()
+  await countRows('.review-rows', 25)
+  await page.getByRole('button', {name: 'Next page'}).click()
+  await page.getByRole('button', {name: 'Previous page'}).waitFor()
+  await countRows('.review-rows', 5)
+  await reasons.last().click()
+  await page.getByRole('button', {name: 'Previous page'}).waitFor({state: 'detached'})
+  await countRows('.review-rows', 25)
+  assert.equal(await page.getByRole('alert').count(), 0)
+  await page.getByRole('link', {name: '2 rows, show rows'}).click()
+  await page
+    .getByRole('link', {name: /^second/})
+    .and(page.locator('[aria-current]'))
+    .waitFor()
+  await countRows('.review-rows', 2)
+
+  const {run} = await ok(org.call('POST', `${path}/runs`, {}), 202)
+  await untilEnded(org.call, `${path}/runs/${run.id}`)
+  await page.goto(`${address}/run?run=${run.id}`)
+  await page.getByRole('link', {name: '2 rows, show rows'}).click()
+  await countRows('.rows-table', 2)
+  assert.deepEqual(visitor.complaints, [])
+})
+
+test('the review button opens the destination that lacks a choice about existing records, and moves the focus to it', async () => {
+  const org = await openOrg(here.world)
+  const contacts = {module: 'Contacts', fields: [{field: 'Last_Name', mode: 'column', source: 'name'}]}
+  const {path} = await prepareImport(org, {csv: accountRows(2, 'D-'), flow: [accounts, contacts]})
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, org.session)
+  await page.goto(`${here.world.url}/#/imports/${path.split('/').at(-1)}/match`)
+  await page.locator('input[name="existing f"]').first().waitFor()
+  await page.getByRole('button', {name: 'Review', exact: true}).click()
+  await page.locator('input[name="existing f2"]:focus').waitFor()
   assert.deepEqual(visitor.complaints, [])
 })

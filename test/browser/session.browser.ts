@@ -90,6 +90,38 @@ test('a person who refuses the consent can sign in without a connection, and con
   assert.deepEqual(visitor.complaints, [])
 })
 
+test('a session that ended keeps the page and its form, and loads what failed after the sign-in', async () => {
+  const visitor = await here.open(desktop)
+  const {page, context} = visitor
+  await person.allowInPopUp(visitor, () => start(visitor).click())
+  await onImports(visitor)
+  await page.goto(`${here.world.url}/#/settings`)
+  const format = page.getByLabel('Date format')
+  const other = (await format.inputValue()) === 'dd/MM/yyyy' ? 'dd.MM.yyyy' : 'dd/MM/yyyy'
+  await page.waitForLoadState('networkidle')
+  await format.selectOption(other)
+  await context.clearCookies()
+  await page.getByRole('button', {name: 'Save', exact: true}).click()
+  const dialog = page.getByRole('dialog', {name: 'Sign in again'})
+  await dialog.waitFor()
+  await assertAccessible(page, 'a session that ended')
+  await picture(page, 'session-ended')
+  await person.allowInPopUp(visitor, () => dialog.getByRole('button', {name: 'Continue with your CRM'}).click())
+  await dialog.waitFor({state: 'detached'})
+  assert.equal(await format.inputValue(), other)
+  await page.getByRole('button', {name: 'Save', exact: true}).click()
+  await page.locator('.toast').filter({hasText: 'Settings saved'}).waitFor()
+
+  await context.clearCookies()
+  await page.goto(`${here.world.url}/#/settings/members`)
+  await person.allowInPopUp(visitor, () => dialog.getByRole('button', {name: 'Continue with your CRM'}).click())
+  await page.getByRole('table').getByText('ana@example.org').first().waitFor()
+  await context.clearCookies()
+  await page.reload()
+  await start(visitor).waitFor()
+  assert.deepEqual(visitor.complaints, [])
+})
+
 test('the region of the last sign-in is chosen after a reload', async () => {
   const visitor = await here.open(desktop)
   const {page, context} = visitor

@@ -93,3 +93,72 @@ test('a message stays four seconds, and a newer message replaces it', async () =
   assert.equal(await toasts.count(), 0)
   assert.deepEqual(visitor.complaints, [])
 })
+
+test('a template opened by the command menu shows none of the unsaved values of the template before', async () => {
+  await makeTemplate(org, {name: 'Suppliers of the month'})
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, org.session)
+  await page.goto(`${here.world.url}/#/templates/${template}`)
+  await page.getByLabel('No repeats: number').check()
+  await page.keyboard.press('Control+k')
+  await page.getByRole('combobox', {name: 'Find a page'}).fill('suppliers')
+  await page.getByRole('option', {name: /Suppliers of the month/, selected: true}).waitFor()
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', {level: 1, name: 'Suppliers of the month'}).waitFor()
+  assert.equal(await page.getByLabel('No repeats: number').isChecked(), false)
+  assert.deepEqual(visitor.complaints, [])
+})
+
+test('the secret of a new webhook stays if the list of webhooks cannot be loaded again', async () => {
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, org.session)
+  await page.goto(`${here.world.url}/#/settings/notices`)
+  await page.getByLabel('URL').fill('https://hooks.example.com/lading')
+  await page.route('**/notices', route => route.abort(), {times: 1})
+  await page.getByRole('button', {name: 'Add', exact: true}).click()
+  await page.getByText('Copy the signing secret now').waitFor()
+  await page.getByText('Check your connection.').waitFor()
+  assert.equal(await page.getByText('Copy the signing secret now').count(), 1)
+  await page.getByRole('button', {name: 'Try again'}).click()
+  await page.getByRole('rowheader', {name: 'https://hooks.example.com/lading'}).waitFor()
+  assert.equal(await page.getByText('Copy the signing secret now').count(), 1)
+  assert.deepEqual(visitor.complaints, [])
+})
+
+test('every version of a library can be reached', async () => {
+  const functions = [{name: 'one', description: 'One', parameters: [], returns: 'number', examples: [{arguments: [], result: 1}]}]
+  const manifest = {namespace: 'counts', version: '1.0.0', scope: 'org', description: 'Counts', functions}
+  await ok(org.call('PUT', `/orgs/${org.org}/libraries/counts`, {manifest, source: 'export const one = () => 1'}), 200)
+  await here.world.hot.query(
+    `with more as (
+       insert into library_versions (library_id, version_no, manifest, source)
+       select id, n, v.manifest, v.source from libraries join library_versions v on v.library_id = id, generate_series(2, 60) n
+       where org_id = $1 and namespace = 'counts' returning 1)
+     update libraries set version_no = 60 where org_id = $1 and namespace = 'counts'`,
+    [org.org],
+  )
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, org.session)
+  await page.goto(`${here.world.url}/#/settings/libraries/counts`)
+  await page.getByRole('rowheader', {name: 'v60: 1.0.0'}).waitFor()
+  await page.getByRole('button', {name: 'Show older'}).click()
+  await page.getByRole('rowheader', {name: 'v1: 1.0.0'}).waitFor()
+  assert.equal(await page.getByRole('button', {name: 'Restore v60'}).count(), 0, 'the current version')
+  assert.deepEqual(visitor.complaints, [])
+})
+
+test('a template without a connection is checked against the chosen one of several', async () => {
+  await here.world.connect(org.session, {user: 'zoe@other.example'})
+  const anywhere = await makeTemplate(org, {name: 'Anywhere', connectorId: null})
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, org.session)
+  await page.goto(`${here.world.url}/#/templates/${anywhere.split('/').at(-1)}`)
+  await page.getByLabel('Connection', {exact: true}).selectOption(org.connector)
+  await page.getByRole('button', {name: 'Check against CRM'}).click()
+  await page.getByText('The template fits the CRM.').waitFor()
+  assert.deepEqual(visitor.complaints, [])
+})

@@ -2,11 +2,12 @@ import type {ComponentType} from 'preact'
 import {useEffect, useState} from 'preact/hooks'
 import {html} from './html.ts'
 import {findPage, type PageProps} from './pages.ts'
+import {SessionEnded} from './session-ended.ts'
 import {Shell} from './shell.ts'
 import {NoOrg, SignIn} from './sign-in.ts'
 import {useLoad} from './state/load.ts'
 import {place} from './state/place.ts'
-import {me, readMe, signOut} from './state/session.ts'
+import {ended, me, readMe, signOut} from './state/session.ts'
 import {isOutdated, lookForUpdate} from './state/update-check.ts'
 import {t} from './text/shell.ts'
 import {Problem, Toasts} from './ui/notice.ts'
@@ -28,6 +29,7 @@ export const App = () => {
     ${known === undefined && (error ? html`<main class="alone"><${Problem} error=${error} again=${readAgain} /></main>` : html`<p class="loading" role="status">${t.loading}</p>`)}
     ${known === null && html`<${SignIn} />`}
     ${known && !known.org && html`<${NoOrg} onLeave=${() => signOut()} />`}
+    ${known && ended.value && html`<${SessionEnded} />`}
     ${known?.org && html`<${Shell}><${Here} key=${known.org.id} /><//>`}
   `
 }
@@ -49,5 +51,6 @@ const Here = () => {
   if (!found) return html`<${Page} title=${t.pageNotFound}><p><a href="#/">${t.goToImports}</a></p><//>`
   // Until the new page has loaded, `data` is still the previous one.
   if (data?.pattern !== found.pattern) return html`<p class="loading" role="status">${t.loading}</p>`
-  return html`<${data.Shown} key=${found.pattern} params=${found.params} />`
+  // The key contains the parameters, so that forms of one object never show, or save, values of another.
+  return html`<${data.Shown} key=${path.join('/')} params=${found.params} />`
 }

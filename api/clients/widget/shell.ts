@@ -11,6 +11,7 @@ import {isOutdated} from './state/update-check.ts'
 import type {Language} from './text/language.ts'
 import {t} from './text/shell.ts'
 import {Button} from './ui/button.ts'
+import {mayLeave} from './ui/draft.ts'
 import {Select} from './ui/field.ts'
 import {sayRole} from './ui/labels.ts'
 import {Logo, productName} from './ui/logo.ts'
@@ -82,7 +83,7 @@ const Account = () => html`
       />
       <p><a href="/reference">${t.apiReference}</a></p>
       <p><a href=${to('settings', 'members')}>${t.members}</a></p>
-      <${Button} onClick=${() => signOut()}>${t.signOut}<//>
+      <${Button} onClick=${() => mayLeave() && signOut()}>${t.signOut}<//>
     </div>
   </details>
 `

@@ -1,16 +1,16 @@
-import {useEffect, useRef, useState} from 'preact/hooks'
+import {useEffect, useState} from 'preact/hooks'
 import {html} from './html.ts'
 import {ReceivedInvitations, useReceivedInvitations} from './received-invitations.ts'
 import {useDoing} from './state/load.ts'
 import {missingScopes} from './state/missing-scopes.ts'
 import {askForSession} from './state/pop-up.ts'
-import {ended, openSession} from './state/session.ts'
+import {openSession} from './state/session.ts'
 import {settings} from './state/settings.ts'
 import {t} from './text/shell.ts'
 import {Button} from './ui/button.ts'
 import {Select} from './ui/field.ts'
 import {Logo, productName} from './ui/logo.ts'
-import {Notice, Problem} from './ui/notice.ts'
+import {Problem} from './ui/notice.ts'
 import {Shown} from './ui/page.ts'
 
 const key = 'lading.dc'
@@ -60,11 +60,8 @@ export const usualDataCentre = (): string => {
 export const rememberDataCentre = (dc: string) => localStorage.setItem(key, dc)
 
 export const SignIn = () => {
-  const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
     document.title = t.signInTitle
-    // After a session ended, the sign-in replaces the page without an action of the person, so the heading takes the focus.
-    if (ended.value) heading.current?.focus()
   }, [])
   const [dc, setDc] = useState(usualDataCentre())
   const doing = useDoing(async (connects: boolean) => {
@@ -74,9 +71,8 @@ export const SignIn = () => {
   })
   return html`
     <main class="alone">
-      <h1 ref=${heading} tabindex="-1"><${Logo} />${productName}</h1>
+      <h1><${Logo} />${productName}</h1>
       <p class="lead">${t.purpose}</p>
-      ${ended.value && html`<${Notice} kind="warning" title=${t.signInAgain}>${t.draftsKept(ended.value)}<//>`}
       <form
         onSubmit=${(event: Event) => {
           event.preventDefault()

@@ -1,5 +1,8 @@
-/** An entry of the command menu, with an address or an action. `also`: further words by which a search finds the entry. */
-export type MenuCommand = {id: string; label: string; kind: string; also?: string; href?: string; run?: () => unknown}
+/**
+ * An entry of the command menu, with an address or an action. `also`: further words by which a search finds the entry. `leaves`: whether the
+ * command removes the page without the question of the browser.
+ */
+export type MenuCommand = {id: string; label: string; kind: string; also?: string; href?: string; leaves?: boolean; run?: () => unknown}
 
 const mostShown = 12
 

@@ -5,6 +5,7 @@ import {useLoad} from '../state/load.ts'
 import {to} from '../state/place.ts'
 import {client, inOrg} from '../state/session.ts'
 import {t} from '../text/shell.ts'
+import {mayLeave} from '../ui/draft.ts'
 import {findCommands, type MenuCommand} from './find-commands.ts'
 import {pageCommands} from './page-commands.ts'
 import {modifierName} from './shortcuts.ts'
@@ -19,7 +20,7 @@ const readObjects = async (signal: AbortSignal): Promise<MenuCommand[]> => {
   ])
   const named =
     (kind: string, path: string) =>
-    ({id, name}: Json) => ({id, label: name, kind, href: to(path, id)})
+    ({id, name}: Json) => ({id, label: name, kind, href: to(path, id), leaves: true})
   return [...imports.map(named(t.kindImport, 'imports')), ...templates.map(named(t.kindTemplate, 'templates'))]
 }
 
@@ -35,6 +36,7 @@ export const CommandMenu = ({onClose}: {onClose: () => void}) => {
   const at = Math.min(chosen, found.length - 1)
   const execute = (command: MenuCommand) => {
     onClose()
+    if (command.leaves && !mayLeave()) return
     if (command.href) location.assign(command.href)
     else command.run?.()
   }

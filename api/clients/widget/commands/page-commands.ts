@@ -26,10 +26,17 @@ const pages: PageCommand[] = [
 export const pageCommands = (): MenuCommand[] => [
   ...pages
     .filter(({role}) => !role || may(role))
-    .map(({label, path, also, kind = t.kindPage}) => ({id: path.join('/'), label, kind, href: to(...path), ...(also && {also})})),
+    .map(({label, path, also, kind = t.kindPage}) => ({
+      id: path.join('/'),
+      label,
+      kind,
+      href: to(...path),
+      leaves: true,
+      ...(also && {also}),
+    })),
   {id: 'light', label: t.useTheLightTheme, kind: t.kindAction, also: t.alsoTheme, run: () => applyTheme('light')},
   {id: 'dark', label: t.useTheDarkTheme, kind: t.kindAction, also: t.alsoTheme, run: () => applyTheme('dark')},
   {id: 'system', label: t.useTheThemeOfTheSystem, kind: t.kindAction, also: t.alsoTheme, run: () => applyTheme('system')},
   {id: 'reference', label: t.apiReference, kind: t.kindPage, href: '/reference'},
-  {id: 'sign-out', label: t.signOut, kind: t.kindAction, also: t.alsoSignOut, run: signOut},
+  {id: 'sign-out', label: t.signOut, kind: t.kindAction, also: t.alsoSignOut, leaves: true, run: signOut},
 ]

@@ -20,19 +20,28 @@ import {addFile} from './send-queue.ts'
  */
 export const DropAnywhere = ({connections}: {connections: readonly Connection[] | undefined}) => {
   const [dropped, setDropped] = useState<File[] | null>(null)
-  const create = useDoing(async (files: File[], connectorId: string) => {
+  const waiting = useRef<{files: File[]; connectorId: string}[]>([])
+  const create = useDoing(async () => {
     const goOn = goIfHere()
-    const {import: made} = await client.post(inOrg('/imports'), {connectorId, name: nameImport(files)})
-    for (const file of files) addFile({importId: made.id, file}, () => reloadImport(made.id))
-    say(t.created(made.name))
-    goOn(to('imports', made.id, 'match'))
+    // Files that are dropped while an import is created become the next import.
+    for (let next = waiting.current.shift(); next; next = waiting.current.shift()) {
+      const {files, connectorId} = next
+      const {import: made} = await client.post(inOrg('/imports'), {connectorId, name: nameImport(files)})
+      for (const file of files) addFile({importId: made.id, file}, () => reloadImport(made.id))
+      say(t.created(made.name))
+      goOn(to('imports', made.id, 'match'))
+    }
   })
+  const add = (files: File[], connectorId: string) => {
+    waiting.current.push({files, connectorId})
+    void create.run()
+  }
   const connected = connections?.filter(({state}) => state === 'connected')
   const only = connected?.length === 1 ? connected[0]!.id : null
   useEffect(() => {
     if (dropped === null || only === null) return
     setDropped(null)
-    create.run(dropped, only)
+    add(dropped, only)
   }, [dropped, only])
   const isOver = useDroppedFiles(setDropped)
   const progress = create.isBusy ? t.creatingTheImport : dropped && !connected ? t.loadingYourConnections : null
@@ -40,7 +49,7 @@ export const DropAnywhere = ({connections}: {connections: readonly Connection[] 
     ${connected && connected.length > 0 && html`<${Zone} isOver=${isOver} onFiles=${setDropped} />`}
     ${(isOver || progress) && html`<p class="drop-anywhere" role="status">${progress ?? t.dropToCreateAnImport}</p>`}
     <${Problem} error=${create.error} title=${t.couldNotCreateTheImport} />
-    ${dropped && connected && only === null && html`<${ChooseConnection} connections=${connected} files=${dropped} onChoose=${create.run} onClose=${() => setDropped(null)} />`}
+    ${dropped && connected && only === null && html`<${ChooseConnection} connections=${connected} files=${dropped} onChoose=${add} onClose=${() => setDropped(null)} />`}
   `
 }
 
@@ -87,7 +96,7 @@ const useDroppedFiles = (onFiles: (files: File[]) => void): boolean => {
 type ChooseProps = {
   connections: readonly Connection[]
   files: File[]
-  onChoose: (files: File[], connectorId: string) => Promise<void>
+  onChoose: (files: File[], connectorId: string) => void
   onClose: () => void
 }
 

@@ -1,5 +1,5 @@
-import {useRef} from 'preact/hooks'
 import {html} from '../html.ts'
+import {useKept} from '../state/kept.ts'
 import {may} from '../state/session.ts'
 import {listWords} from '../text/language.ts'
 import {t} from '../text/mapping.ts'
@@ -10,12 +10,15 @@ import {recommendMatch} from './recommend-match.ts'
 
 type Match = NonNullable<Flow['match']>
 type Way = 'update' | 'skip' | 'add' | 'delete'
-type Props = {flow: Flow; fields: Field[]; source: Source; module: Module | undefined; change: (flow: Flow) => void}
+type Props = {importId: string; flow: Flow; fields: Field[]; source: Source; module: Module | undefined; change: (flow: Flow) => void}
+
+/** The name of the radio buttons of a flow. */
+export const choiceName = (flow: string): string => `existing ${flow}`
 
 /** A mandatory choice: update existing records, add only new ones, or always add. Builders can also choose to delete matching records. */
-export const ExistingRecords = ({flow: given, fields, source, module, change}: Props) => {
+export const ExistingRecords = ({importId, flow: given, fields, source, module, change}: Props) => {
   const flow = given
-  const beforeDelete = useRef<Flow | null>(null)
+  const [beforeDelete, setBeforeDelete] = useKept<Flow | null>(`before delete ${importId} ${flow.id}`, null)
   const mapped = flow.fields.filter(({mode}) => mode === 'column' || mode === 'expression').map(({field}) => field)
   const own = fields.filter(field => mapped.includes(field.apiName) && isFillable(field))
   const recommended = recommendMatch(flow, source, own)
@@ -35,10 +38,10 @@ export const ExistingRecords = ({flow: given, fields, source, module, change}: P
               : 'add'
   const choose = (way: Way) => {
     if (way === 'delete') {
-      beforeDelete.current = given
+      setBeforeDelete(given)
       return change(deleting(given, by))
     }
-    const flow = withoutDelete(given, beforeDelete.current)
+    const flow = withoutDelete(given, beforeDelete)
     if (way === 'add') return change({...flow, match: null})
     const onMany = way === 'skip' ? 'skip' : 'ask'
     change({...flow, match: {...((flow.match ?? match) as Match | null), by, onOne: way, onMany}})
@@ -46,7 +49,7 @@ export const ExistingRecords = ({flow: given, fields, source, module, change}: P
   const label = listWords(by.map(name => fields.find(({apiName}) => apiName === name)?.label ?? name))
   const option = (way: Way, title: string, hint: string) => html`
     <label class=${`choice ${chosen === way ? 'chosen' : ''}`}>
-      <input type="radio" name=${`existing ${flow.id}`} value=${way} checked=${chosen === way} required disabled=${way !== 'add' && by.length === 0} onChange=${() => choose(way)} />
+      <input type="radio" name=${choiceName(flow.id)} value=${way} checked=${chosen === way} required disabled=${way !== 'add' && by.length === 0} onChange=${() => choose(way)} />
       <span><strong>${title}</strong>${way === 'update' && recommended && html` <span class="quiet">${t.recommended}</span>`}<span class="hint">${hint}</span></span>
     </label>
   `

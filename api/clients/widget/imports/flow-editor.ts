@@ -61,7 +61,7 @@ const OverSource = ({found, draft, flow, source, module, allFields, issues, chan
   const target = {importId: found.id, sourceId: source.id, connectorId: found.connectorId, module: flow.module}
   return html`
     <${Problem} error=${loaded.error} again=${loaded.again} title=${t.couldNotReadTheRowsOfThe} />
-    ${!flow.subform && html`<${ExistingRecords} flow=${flow} fields=${fields} source=${source} module=${module} change=${change} />`}
+    ${!flow.subform && html`<${ExistingRecords} importId=${found.id} flow=${flow} fields=${fields} source=${source} module=${module} change=${change} />`}
     <${MappingTable} found=${found} flow=${flow} source=${source} fields=${fields} allFields=${allFields} sample=${sample} target=${target} issues=${issues} change=${change} again=${again} />
     ${findMissingSubforms(flow, draft.flows, fields).map(
       ({apiName, label}) => html`

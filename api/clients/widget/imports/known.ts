@@ -1,6 +1,7 @@
 import {signal} from '@preact/signals'
 import {useEffect} from 'preact/hooks'
 import type {Json} from '../../http.ts'
+import {useNextSession} from '../state/load.ts'
 import {client, inOrg} from '../state/session.ts'
 import type {ImportProgress} from './steps.ts'
 
@@ -53,5 +54,6 @@ export const useImport = (id: string): {known: LoadedImport | null; error: unkno
     }
   }, [id])
   const {standing, error} = held.value.id === id ? held.value : {standing: null, error: null}
+  useNextSession(error, again)
   return {known: standing && {...standing, again}, error, again}
 }

@@ -1,13 +1,14 @@
-import {useState} from 'preact/hooks'
+import {useEffect, useRef, useState} from 'preact/hooks'
 import {html} from '../html.ts'
 import {useDoing} from '../state/load.ts'
-import {goIfHere, to} from '../state/place.ts'
+import {go, goIfHere, to} from '../state/place.ts'
 import {may} from '../state/session.ts'
 import {listWords} from '../text/language.ts'
 import {t} from '../text/mapping.ts'
 import {Button} from '../ui/button.ts'
 import {sayName} from '../ui/labels.ts'
 import {Notice, Problem} from '../ui/notice.ts'
+import {choiceName} from './existing-records.ts'
 import type {Module} from './fields.ts'
 import {isMatchDecided} from './flows.ts'
 import type {Imported} from './import.ts'
@@ -18,7 +19,7 @@ type Props = {found: Imported; draft: Draft; modules: Module[]}
 
 /**
  * The sticky bar of the match step. The main button saves the mapping and opens the review. If a choice about existing records is missing, the
- * button moves the focus to that choice.
+ * button opens that destination and moves the focus to the choice.
  */
 export const MatchBar = ({found, draft, modules}: Props) => {
   const [isTemplate, setTemplate] = useState(false)
@@ -29,11 +30,17 @@ export const MatchBar = ({found, draft, modules}: Props) => {
     const goOn = goIfHere()
     if (isSaved || (await save())) goOn(to('imports', found.id, 'review'))
   })
+  /** The flow to whose choice the focus moves once the page shows it. */
+  const wanted = useRef<string | null>(null)
+  useEffect(() => {
+    if (wanted.current !== null && focusChoice(wanted.current)) wanted.current = null
+  })
   const submit = () => {
-    if (open.length === 0) return review.run()
-    const radio = document.querySelector<HTMLElement>('.existing-records input')
-    radio?.closest('fieldset')?.scrollIntoView({block: 'center'})
-    radio?.focus()
+    const [first] = open
+    if (!first) return review.run()
+    if (open.some(({id}) => focusChoice(id))) return
+    wanted.current = first.id
+    go(to('imports', found.id, 'match', {source: first.sourceId, flow: first.id}))
   }
   return html`
     <div class="save-bar">
@@ -48,6 +55,14 @@ export const MatchBar = ({found, draft, modules}: Props) => {
       ${isTemplate && html`<${SaveTemplate} found=${found} onClose=${() => setTemplate(false)} />`}
     </div>
   `
+}
+
+/** Moves the focus to the choice about existing records of a flow. Returns false if the page does not show the choice. */
+const focusChoice = (flow: string): boolean => {
+  const radio = document.querySelector<HTMLElement>(`.existing-records input[name=${JSON.stringify(choiceName(flow))}]:not(:disabled)`)
+  radio?.closest('fieldset')?.scrollIntoView({block: 'center'})
+  radio?.focus()
+  return radio !== null
 }
 
 type BarState = {issues: number; open: string[]; isChanged: boolean; isSaved: boolean}

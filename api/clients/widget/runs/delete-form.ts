@@ -8,6 +8,7 @@ import {Confirm} from '../ui/dialog.ts'
 import {TextField} from '../ui/field.ts'
 import type {Run} from './run.ts'
 import {sayRange} from './run.ts'
+import {StartProblem} from './start-problem.ts'
 import {binDays} from './undo.ts'
 
 type Props = {importId: string; runs: readonly Run[]; isHindered: boolean; onStarted: (run: string) => void}
@@ -15,28 +16,33 @@ type Props = {importId: string; runs: readonly Run[]; isHindered: boolean; onSta
 /** Starts a run that deletes records. A builder must type the number of records that the dry run found. */
 export const DeleteForm = ({importId, runs, isHindered, onStarted}: Props) => {
   const [isAsking, setAsking] = useState(false)
-  const [typed, setTyped] = useState('')
   const deletes = countDeletes(runs)
   if (!may('operator')) return null
   if (!may('builder')) return html`<p class="quiet">${t.thisImportDeletesRecordsAskA}</p>`
   if (deletes === null) return html`<p class="quiet">${t.thisImportDeletesRecordsThePreview}</p>`
   if (deletes === 0) return html`<p class="quiet">${t.noRowMatchesExactlyOneRecordSo}</p>`
-  const start = async () => {
-    if (typed.trim() !== String(deletes)) throw new Error(t.typeToDeleteTheseRecords(deletes))
-    const {run} = await client.post<{run: Json}>(inOrg(`/imports/${importId}/runs`), {confirmDeletes: deletes})
-    onStarted(run.id)
-  }
   return html`
     <div class="actions"><${Button} kind="danger" disabled=${isHindered} onClick=${() => setAsking(true)}>${t.deleteRecords(deletes)}<//></div>
-    ${
-      isAsking &&
-      html`
-        <${Confirm} title=${t.deleteRecordsInTheCrm(deletes)} action=${t.deleteWord} isDangerous work=${start} onClose=${() => setAsking(false)}>
-          <p>${t.rowsThatMatchNoRecordOrSeveral(binDays)}</p>
-          <${TextField} label=${t.typeToConfirm(deletes)} value=${typed} onInput=${setTyped} inputmode="numeric" autocomplete="off" />
-        <//>
-      `
-    }
+    ${isAsking && html`<${ConfirmDeletes} importId=${importId} deletes=${deletes} onStarted=${onStarted} onClose=${() => setAsking(false)} />`}
+  `
+}
+
+type ConfirmProps = Pick<Props, 'importId' | 'onStarted'> & {deletes: number; plan?: object; onClose: () => void}
+
+/** Asks for the number of records that a run would delete, and starts the run. `plan`: the sealed plan that the run applies. */
+export const ConfirmDeletes = ({importId, deletes, plan, onStarted, onClose}: ConfirmProps) => {
+  const [typed, setTyped] = useState('')
+  const start = async () => {
+    if (typed.trim() !== String(deletes)) throw new Error(t.typeToDeleteTheseRecords(deletes))
+    const {run} = await client.post<{run: Json}>(inOrg(`/imports/${importId}/runs`), {...plan, confirmDeletes: deletes})
+    onStarted(run.id)
+  }
+  const problem = (error: unknown) => html`<${StartProblem} error=${error} importId=${importId} />`
+  return html`
+    <${Confirm} title=${t.deleteRecordsInTheCrm(deletes)} action=${t.deleteWord} isDangerous work=${start} problem=${problem} onClose=${onClose}>
+      <p>${t.rowsThatMatchNoRecordOrSeveral(binDays)}</p>
+      <${TextField} label=${t.typeToConfirm(deletes)} value=${typed} onInput=${setTyped} inputmode="numeric" autocomplete="off" />
+    <//>
   `
 }
 

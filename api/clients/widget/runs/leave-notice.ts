@@ -5,7 +5,6 @@ import {useDoing, useLoad} from '../state/load.ts'
 import {client, inOrg, may, me} from '../state/session.ts'
 import {t} from '../text/decide.ts'
 import {Check} from '../ui/field.ts'
-import {percent} from '../ui/format.ts'
 import {Problem} from '../ui/notice.ts'
 import {type OrgNotices, runEnded, withRunEnded} from './end-notices.ts'
 import type {Run} from './run.ts'
@@ -40,9 +39,8 @@ export const LeaveNotice = ({run}: {run: Run}) => {
   `
 }
 
-/** Shows the progress, a part from 0 to 1, in the title of the browser tab. Null shows none. */
-export const useProgressTitle = (part: number | null): void => {
-  const said = part === null ? null : percent(Math.floor(part * 100) / 100)
+/** Shows the progress, such as "33 %", in the title of the browser tab. Null shows none. */
+export const useProgressTitle = (said: string | null): void => {
   useEffect(() => {
     const before = document.title
     if (said !== null) document.title = `${said} · ${before}`

@@ -6,7 +6,7 @@ import {client, inOrg, may} from '../state/session.ts'
 import {t} from '../text/runs.ts'
 import {Button} from '../ui/button.ts'
 import {Confirm} from '../ui/dialog.ts'
-import {at, count, duration, percent, rate as sayRate} from '../ui/format.ts'
+import {at, count, duration, percentDone, rate as sayRate} from '../ui/format.ts'
 import {Notice, Problem, say} from '../ui/notice.ts'
 import {Pill} from '../ui/pill.ts'
 import {Progress} from '../ui/progress.ts'
@@ -55,9 +55,9 @@ export const LiveSheet = ({importId, run, live, stopAndUndo}: SheetProps) => {
   const focused = useExpectedFocus()
   const done = progress?.done ?? 0
   const isHeld = run.pause?.code === 'GUARD'
-  useProgressTitle(progress ? done / Math.max(1, progress.total) : null)
+  useProgressTitle(progress && percentDone(done, progress.total))
   const spoken = useSpoken(
-    `${sayState(run).word}. ${progress ? t.ofRows(count(done), progress.total, percent(done / Math.max(1, progress.total))) : ''}`,
+    `${sayState(run).word}. ${progress ? t.ofRows(count(done), progress.total, percentDone(done, progress.total)) : ''}`,
   )
   return html`
     <section ref=${focused} tabindex="-1" class="sheet live-run" aria-label=${t.inProgress(kindOf(run))}>
@@ -81,7 +81,7 @@ const sayProgress = (run: Run, {rate}: Live) => {
   const isWriting = run.state === 'writing' && !run.stop
   const eta = isWriting ? etaOf(run, rate) : null
   const speed = rate === null || !isWriting ? null : t.rowsPerSecond(sayRate(rate))
-  return [t.doneOf(count(done), total), percent(done / Math.max(1, total)), speed, eta === null ? null : t.aboutLeft(duration(eta))]
+  return [t.doneOf(count(done), total), percentDone(done, total), speed, eta === null ? null : t.aboutLeft(duration(eta))]
     .filter(Boolean)
     .join(' · ')
 }

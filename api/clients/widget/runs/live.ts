@@ -2,6 +2,7 @@ import {useEffect, useRef, useState} from 'preact/hooks'
 import {followRun} from '../../follow-run.ts'
 import {reportRunToHost} from '../state/embed.ts'
 import {useKept} from '../state/kept.ts'
+import {useNextSession} from '../state/load.ts'
 import {client, inOrg} from '../state/session.ts'
 import {expectFocus} from './focus.ts'
 import {addSample, rateOf, type Sample, sampleOf} from './rate.ts'
@@ -42,6 +43,7 @@ export const useRun = (importId: string, runId: string, onEnd: () => void): Live
     setState(before => ({...before, error: null}))
     setRound(before => before + 1)
   }
+  useNextSession(state.error, again)
   return {...state, samples, rate: rateOf(samples, Date.now()), again}
 }
 

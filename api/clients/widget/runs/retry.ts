@@ -8,6 +8,7 @@ import {client, inOrg, may} from '../state/session.ts'
 import {t} from '../text/decide.ts'
 import {Button} from '../ui/button.ts'
 import {Confirm} from '../ui/dialog.ts'
+import {Notice} from '../ui/notice.ts'
 import {runsOf} from './choose.ts'
 import {type OpenParts, openOf, sayRetry} from './retry-words.ts'
 import {laterOf, type Run} from './run.ts'
@@ -33,6 +34,9 @@ export const Retry = ({importId, run, known, onStarted, groups = [], isMain = tr
   if (run.dryRun || run.engine === 'outside' || run.expiredAt || known.import.state === 'expired' || isDone) return null
   if (later)
     return html`<p class="carried-on">${t.thisRunWasRetried} <a href=${to('imports', importId, 'run', {run: later.id})}>${t.viewTheRetry}</a></p>`
+  // A run that deletes needs the number of a current preview, so a new run deletes what is left.
+  if (known.import.flows.some(({action}) => action === 'delete'))
+    return html`<${Notice} title=${t.aRunThatDeletesIsNotRetried} actions=${html`<a class=${isMain ? 'button main' : 'button'} href=${to('imports', importId, 'review')}>${t.reviewTheRows}</a>`}>${t.theReviewCountsWhatIsLeft}<//>`
   return html`
     <section class="sheet" aria-labelledby="retry">
       <h2 id="retry">${t.retry}</h2>
@@ -62,21 +66,14 @@ const WhatRetryDoes = ({run, open: {links, tags}}: {run: Run; open: OpenParts}) 
 type AskProps = Pick<RetryProps, 'importId' | 'run' | 'onStarted'> & {open: OpenParts; onClose: () => void}
 
 const AskRetry = ({importId, run, open, onStarted, onClose}: AskProps) => {
-  const [refused, setRefused] = useState<unknown>(null)
   const work = async () => {
-    setRefused(null)
-    try {
-      const {run: next} = await client.post<{run: Json}>(inOrg(`/imports/${importId}/runs`), {retryOf: run.id})
-      onStarted(next.id)
-    } catch (error) {
-      setRefused(error)
-      throw error
-    }
+    const {run: next} = await client.post<{run: Json}>(inOrg(`/imports/${importId}/runs`), {retryOf: run.id})
+    onStarted(next.id)
   }
   const {title, action, effect} = sayRetry(open)
-  const said = refused === null ? null : html`<${StartProblem} error=${refused} importId=${importId} />`
+  const problem = (error: unknown) => html`<${StartProblem} error=${error} importId=${importId} />`
   return html`
-    <${Confirm} title=${title} action=${action} work=${work} onClose=${onClose} problem=${said}>
+    <${Confirm} title=${title} action=${action} work=${work} onClose=${onClose} problem=${problem}>
       <p>${effect}</p>
     <//>
   `

@@ -23,7 +23,8 @@ export const ReviewPlan = ({known: loadedImport, run, tally}: Props) => {
   const {query} = place.value
   const tab = tabOf(query)
   const named = query.get('run') ?? undefined
-  const file = query.get('source') ?? sourceWith(tally.groups, {...REVIEW_TABS[tab].filter, ...filterIn(query)}) ?? tally.sources[0]?.id
+  const filter = {...REVIEW_TABS[tab].filter, ...filterIn(query)}
+  const file = query.get('source') ?? sourceWith(tally.groups, filter) ?? tally.sources[0]?.id
   const tabs = (Object.keys(REVIEW_TABS) as ReviewTab[])
     .map(name => ({name, rows: countTab(name, tally.groups)}))
     .filter(({name, rows}) => rows > 0 || ['all', 'ready', 'errors'].includes(name))
@@ -37,7 +38,8 @@ export const ReviewPlan = ({known: loadedImport, run, tally}: Props) => {
     label,
     isHere: id === file,
   }))
-  const linkTo = (group: Group, reason: ReasonQuery) => to('imports', found.id, 'review', {tab: tabOfGroup(group), run: named, ...reason})
+  const linkTo = (group: Group, reason: ReasonQuery) =>
+    to('imports', found.id, 'review', {tab: tabOfGroup(group), source: group.source, run: named, ...reason})
   return html`
     <section aria-label=${t.rows}>
       <${Tabs} label=${t.rowsByResult} tabs=${tabs} />
@@ -45,7 +47,7 @@ export const ReviewPlan = ({known: loadedImport, run, tally}: Props) => {
       <${EmptyLinks} run=${run} found=${found} />
       ${tab === 'errors' && html`<${Reasons} tally=${tally} run=${run} linkTo=${linkTo} />`}
       <${UnmappedValues} run=${run} found=${found} />
-      ${file && html`<${ReviewRows} key=${`${run.id} ${tab} ${file}`} known=${loadedImport} run=${run} tab=${tab} sourceId=${file} />`}
+      ${file && html`<${ReviewRows} key=${JSON.stringify([run.id, tab, file, filter])} known=${loadedImport} run=${run} tab=${tab} filter=${filter} sourceId=${file} />`}
       <${EveryRow} run=${run} />
       ${!embed.value && html`<div class="row"><${Download} found=${found} run=${run} kind="plan" source=${tally.sources.length > 1 ? tally.sources.find(({id}) => id === file) : undefined}>${t.downloadPlanCsv}<//></div>`}
     </section>

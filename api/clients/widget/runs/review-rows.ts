@@ -3,7 +3,6 @@ import {html} from '../html.ts'
 import type {Source} from '../imports/import.ts'
 import type {LoadedImport} from '../imports/known.ts'
 import {useLoad} from '../state/load.ts'
-import {place} from '../state/place.ts'
 import {client, inOrg, may} from '../state/session.ts'
 import {t} from '../text/decide.ts'
 import {Button} from '../ui/button.ts'
@@ -15,24 +14,25 @@ import {type EditCell, ReviewRow} from './review-row.ts'
 import {REVIEW_TABS, type ReviewTab} from './review-tabs.ts'
 import type {RunRow} from './row.ts'
 import {rowsPerPage} from './rows-per-page.ts'
+import type {Filter} from './rows-query.ts'
 import type {Run} from './run.ts'
 
-type Props = {known: LoadedImport; run: Run; tab: ReviewTab; sourceId: string}
+type Props = {known: LoadedImport; run: Run; tab: ReviewTab; filter: Filter; sourceId: string}
 type RowsPage = {rows: RunRow[]; reached: number; nextCursor: string | null; cells: ReadonlyMap<number, string[]>; columns: string[]}
 
 const usualRows = 25
 
-export const ReviewRows = ({known: {import: found, again}, run, tab, sourceId}: Props) => {
+/** The rows of one file that match the filter. Use a `key` of all properties but `known`, because a page belongs to one filter. */
+export const ReviewRows = ({known: {import: found, again}, run, tab, filter, sourceId}: Props) => {
   const [cursors, setCursors] = useState<string[]>([])
   const [perPage] = useState(() => rowsPerPage(usualRows))
   const source = found.sources.find(({id}) => id === sourceId)
   const flows = found.flows.filter(flow => flow.sourceId === sourceId)
   const path = inOrg(`/imports/${found.id}`)
-  const code = place.value.query.get('code') ?? undefined
   const cleaning = JSON.stringify(source?.cleaning)
   const page = useLoad<RowsPage>(
     async signal => {
-      const query = {...REVIEW_TABS[tab].filter, ...(code && {code}), source: sourceId, cursor: cursors.at(-1), limit: perPage}
+      const query = {...filter, source: sourceId, cursor: cursors.at(-1), limit: perPage}
       const {rows, reached, nextCursor} = await client.get<Omit<RowsPage, 'cells'>>(`${path}/runs/${run.id}/rows`, query, signal)
       if (rows.length === 0 || !source) return {rows, reached, nextCursor, cells: new Map(), columns: []}
       const read = await client.get(`${path}/sources/${sourceId}/rows`, {numbers: rows.map(({rowNumber}) => rowNumber).join(',')}, signal)
@@ -41,7 +41,7 @@ export const ReviewRows = ({known: {import: found, again}, run, tab, sourceId}: 
       )
       return {rows, reached, nextCursor, cells, columns: read.columns}
     },
-    [run.id, tab, sourceId, cursors.at(-1), code, cleaning],
+    [cursors.at(-1), cleaning],
   )
   const edit = useEdits(async (row, column, value) => {
     await client.patch(`${path}/sources/${sourceId}/cells`, {cells: [{row, column, value}]})

@@ -100,7 +100,7 @@ type PlanProps = {id: string; known: LoadedImport; run: Run; tally: Tally; onSta
 
 const PlanOf = ({id, known: loadedImport, run, tally, onStarted}: PlanProps) => html`
   <${ReviewPlan} key=${run.id} known=${loadedImport} run=${run} tally=${tally} />
-  ${!run.expiredAt && !embed.value && html`<${SealedPlan} key=${`plan ${run.id}`} importId=${id} run=${run.id} onStarted=${onStarted} />`}
+  ${!run.expiredAt && !embed.value && html`<${SealedPlan} key=${`plan ${run.id}`} importId=${id} run=${run} onStarted=${onStarted} />`}
 `
 
 /** Returns a function that opens the page of a started run, if the person is still on this page, and reloads the import. */

@@ -82,7 +82,7 @@ const Summary = ({id, run, known: loadedImport, onStarted}: SummaryProps) => {
           </div>
           ${several && html`<p class="hint">${t.thisRunHasSeveralFilesDownload}</p>`}
           <${Problem} error=${tally.error} again=${tally.again} />
-          <${Reasons} tally=${tally} run=${run} linkTo=${(_: Group, query: ReasonQuery) => to('imports', id, 'results', {run: run.id, ...query})} />
+          <${Reasons} tally=${tally} run=${run} linkTo=${({source}: Group, query: ReasonQuery) => to('imports', id, 'results', {run: run.id, source, ...query})} />
           ${unanswered > 0 && html`<${Notice} kind="warning" title=${t.someRowsHadNoAnswer}>${t.theCrmDidNotConfirmWhetherIt}<//>`}
         `
       }

@@ -1,3 +1,5 @@
+import {useState} from 'preact/hooks'
+import {deletesRecords} from '../../run-state.ts'
 import {html} from '../html.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {client, inOrg, may, me} from '../state/session.ts'
@@ -5,6 +7,9 @@ import {t} from '../text/sealing.ts'
 import {Button} from '../ui/button.ts'
 import {at} from '../ui/format.ts'
 import {Problem, say} from '../ui/notice.ts'
+import {ConfirmDeletes} from './delete-form.ts'
+import type {Run} from './run.ts'
+import {StartProblem} from './start-problem.ts'
 
 type Person = {id: string; name: string} | null
 type Plan = {
@@ -18,11 +23,12 @@ type Plan = {
   approvedAt: string | null
   approvedBy: Person
 }
-type Props = {importId: string; run: string; onStarted: (run: string) => void}
+type Props = {importId: string; run: Run; onStarted: (run: string) => void}
 
 /** Shows the plan of an ended dry run, with buttons to seal, approve and apply it. Renders nothing if the dry run has no complete plan. */
 export const SealedPlan = ({importId, run, onStarted}: Props) => {
-  const path = `/imports/${importId}/runs/${run}`
+  const path = `/imports/${importId}/runs/${run.id}`
+  const [isAsking, setAsking] = useState(false)
   const loaded = useLoad(async signal => (await client.get<{plan: Plan | null}>(inOrg(`${path}/seal`), {}, signal)).plan, [path])
   const seal = useDoing(async () => {
     await client.post(inOrg(`${path}/seal`))
@@ -33,24 +39,29 @@ export const SealedPlan = ({importId, run, onStarted}: Props) => {
     say(t.planApproved)
     await loaded.again()
   })
+  const toApply = {planOf: run.id, ...(run.retryOf && {retryOf: run.retryOf})}
   const apply = useDoing(async () => {
-    const {run: begun} = await client.post<{run: {id: string}}>(inOrg(`/imports/${importId}/runs`), {planOf: run})
+    const {run: begun} = await client.post<{run: {id: string}}>(inOrg(`/imports/${importId}/runs`), toApply)
     onStarted(begun.id)
   })
   const plan = loaded.data
   if (!plan) return html`<${Problem} error=${loaded.error} again=${loaded.again} />`
   const isOwn = plan.sealedBy?.id === me.value?.user.id
+  const deletes = deletesRecords(run) ? (run.deleted ?? 0) : null
+  const mayApply = deletes === null ? may('operator') : deletes > 0 && may('builder')
   const isOpen = plan.state === 'sealed' && plan.needsApproval && plan.approvedAt === null
   const body = html`
     ${sayPlan(plan).map(line => html`<p>${line}</p>`)}
     ${plan.state === 'sealed' && html`<p class="quiet">${t.digest} <code>${plan.digest.slice(0, 16)}</code></p>`}
     ${isOpen && html`<p>${isOwn ? t.anotherAdminApproves : t.waitsForApproval}</p>`}
-    <${Problem} error=${seal.error ?? approve.error ?? apply.error} />
+    <${Problem} error=${seal.error ?? approve.error} />
+    <${StartProblem} error=${apply.error} importId=${importId} />
     <div class="actions">
       ${plan.state === 'unsealed' && may('operator') && html`<${Button} onClick=${seal.run} isBusy=${seal.isBusy}>${t.sealPlan}<//>`}
       ${isOpen && !isOwn && may('admin') && html`<${Button} onClick=${approve.run} isBusy=${approve.isBusy}>${t.approvePlan}<//>`}
-      ${plan.state === 'sealed' && !isOpen && may('operator') && html`<${Button} onClick=${apply.run} isBusy=${apply.isBusy}>${t.applyPlan}<//>`}
+      ${plan.state === 'sealed' && !isOpen && mayApply && html`<${Button} onClick=${() => (deletes === null ? apply.run() : setAsking(true))} isBusy=${apply.isBusy}>${t.applyPlan}<//>`}
     </div>
+    ${isAsking && html`<${ConfirmDeletes} importId=${importId} deletes=${deletes} plan=${toApply} onStarted=${onStarted} onClose=${() => setAsking(false)} />`}
   `
   // Most imports need no sealed plan, so an unsealed plan that needs no approval is collapsed.
   return plan.state === 'unsealed' && !plan.needsApproval

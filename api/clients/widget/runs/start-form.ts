@@ -48,6 +48,8 @@ export const StartForm = ({importId, templateId, sources, isHindered, warning, e
     onStarted(run.id)
   }
   const starting = useDoing(start)
+  const problem = (error: unknown) =>
+    html`<${StartProblem} error=${error} importId=${importId} onFewer=${(rows: number) => set('most')(String(rows))} />`
   const set = (key: keyof Draft) => (value: string) => setDraft(before => ({...before, [key]: value}))
   const submit = (event: Event) => {
     event.preventDefault()
@@ -73,13 +75,13 @@ export const StartForm = ({importId, templateId, sources, isHindered, warning, e
       ${mayUseJobs && html`<${Select} label=${t.writeRecordsBy} hint=${t.bulkJobsCostLess} value=${draft.write ?? ''} options=${writeRoutes} onChange=${set('write')} />`}
       ${!embed.value && html`<${VerifyChoice} mode=${verify} canInherit=${templateId !== null} onChange=${setVerify} />`}
       ${planned === 0 && html`<p class="wrong">${t.noFileOfThisImportHasThese}</p>`}
-      <${StartProblem} error=${starting.error} importId=${importId} onFewer=${(rows: number) => set('most')(String(rows))} />
+      ${problem(starting.error)}
       <div class="actions">
         <${Button} kind=${isFixing ? 'plain' : 'main'} type="submit" isBusy=${starting.isBusy} disabled=${isHindered || planned === 0}>${label}<//>
         ${known !== null && known.attention > 0 && html`<a class=${isFixing ? 'button main' : 'button'} href=${to('imports', importId, 'review', {tab: 'errors'})}>${t.fixFirst}</a>`}
       </div>
     </form>
-    ${isAsking && html`<${Confirm} title=${t.createRecordsASecondTime} action=${label} isDangerous=${true} work=${start} onClose=${() => setAsking(false)}><p>${warning}</p><//>`}
+    ${isAsking && html`<${Confirm} title=${t.createRecordsASecondTime} action=${label} isDangerous=${true} work=${start} problem=${problem} onClose=${() => setAsking(false)}><p>${warning}</p><//>`}
   `
 }
 

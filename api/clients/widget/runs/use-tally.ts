@@ -1,6 +1,7 @@
 import {useEffect, useRef, useState} from 'preact/hooks'
 import {pause} from '../../pause.ts'
 import {countRows, type Group, type RunSource} from '../../run-reasons.ts'
+import {useNextSession} from '../state/load.ts'
 import {client, inOrg} from '../state/session.ts'
 
 export type Source = RunSource
@@ -48,5 +49,7 @@ export const useTally = (importId: string, runId: string | null, isGoing = false
     goOn().catch(error => signal.aborted || setState(before => ({...before, error})))
     return () => gone.abort()
   }, [importId, runId, round, isGoing])
-  return {...state, again: () => setRound(before => before + 1)}
+  const again = () => setRound(before => before + 1)
+  useNextSession(state.error, again)
+  return {...state, again}
 }

@@ -11,6 +11,7 @@ import {Confirm} from '../ui/dialog.ts'
 import {at} from '../ui/format.ts'
 import {Notice, Problem, say} from '../ui/notice.ts'
 import {Shown} from '../ui/page.ts'
+import {type PagedRows, PagedTable, usePages} from '../ui/paged-table.ts'
 import {Table} from '../ui/table.ts'
 import {SettingsFrame} from './frame.ts'
 import type {Library} from './libraries.ts'
@@ -20,9 +21,10 @@ type Version = {versionNumber: number; version: string; restoredFrom: number | n
 
 export const LibraryPage = ({params}: PageProps) => {
   const {namespace} = params as {namespace: string}
-  const address = inOrg(`/libraries/${encodeURIComponent(namespace)}`)
+  const path = `/libraries/${encodeURIComponent(namespace)}`
+  const address = inOrg(path)
   const library = useLoad<Library>(async signal => (await client.get<Json>(address, {}, signal)).library, [namespace])
-  const versions = useLoad<Version[]>(async signal => (await client.get<Json>(`${address}/versions`, {}, signal)).versions, [namespace])
+  const versions = usePages<Version>(`${path}/versions`, 'versions', {})
   const again = () => {
     library.again()
     versions.again()
@@ -39,7 +41,7 @@ export const LibraryPage = ({params}: PageProps) => {
         `}
       <//>
       <h2>${t.versions}</h2>
-      <${Shown} of=${versions}>${(list: Version[]) => html`<${Versions} list=${list} address=${address} again=${again} mayRestore=${may('admin') && library.data?.managedBy === null} />`}<//>
+      <${Versions} of=${versions} address=${address} again=${again} mayRestore=${may('admin') && library.data?.managedBy === null} />
     <//>
   `
 }
@@ -98,7 +100,9 @@ const Deeds = ({library, address, again}: DeedsProps) => {
   `
 }
 
-const Versions = ({list, address, again, mayRestore}: {list: Version[]; address: string; again: () => void; mayRestore: boolean}) => {
+type VersionsProps = {of: PagedRows<Version>; address: string; again: () => void; mayRestore: boolean}
+
+const Versions = ({of, address, again, mayRestore}: VersionsProps) => {
   const restore = useDoing(async (versionNumber: number) => {
     await client.post(`${address}/versions/${versionNumber}/restore`)
     say(t.restoredVAsTheNewestVersion(versionNumber))
@@ -118,9 +122,9 @@ const Versions = ({list, address, again, mayRestore}: {list: Version[]; address:
       label: t.actions,
       cell: ({versionNumber}: Version) =>
         mayRestore &&
-        versionNumber !== list[0]!.versionNumber &&
+        versionNumber !== of.first.data?.rows[0]?.versionNumber &&
         html`<${Button} kind="quiet" isBusy=${restore.isBusy} onClick=${() => restore.run(versionNumber)}>${t.restore}<span class="unseen"> v${versionNumber}</span><//>`,
     },
   ]
-  return html`<${Problem} error=${restore.error} /><${Table} caption=${t.versions} columns=${columns} rows=${list} keyOf=${({versionNumber}: Version) => String(versionNumber)} />`
+  return html`<${Problem} error=${restore.error} /><${PagedTable} of=${of} caption=${t.versions} columns=${columns} keyOf=${({versionNumber}: Version) => String(versionNumber)} />`
 }

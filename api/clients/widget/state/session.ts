@@ -6,6 +6,7 @@ import {dateFormat} from '../ui/format.ts'
 import {say} from '../ui/notice.ts'
 import {type EmbedSession, embed, embedToken} from './embed.ts'
 import {forgetKept} from './kept.ts'
+import {sessions} from './load.ts'
 import {type Change, hasRank, mayChange, type Role, whyClosed} from './rights.ts'
 
 export type Me = {
@@ -26,9 +27,9 @@ const renewEveryMs = 60 * 60_000
 const lookEveryMs = 60_000
 const renewedKey = 'lading.renewed'
 
-/** The signed-in person. Null without a session, undefined while loading. */
+/** The signed-in person, or the last one if the session ended but its page stays. Null without a session, undefined while loading. */
 export const me = signal<Me | null | undefined>(undefined)
-/** The reason why the session ended. Null if the person signed out, or is signed in. */
+/** The reason why the session ended. Null if the person signed out, is signed in, or closed the sign-in. */
 export const ended = signal<string | null>(null)
 
 /** Counts the sessions of this tab, so that a late response to a former session is recognised. */
@@ -42,7 +43,7 @@ export const sessionHeaders = (): Record<string, string> => {
   return token === null ? csrfHeaders : {authorization: `bearer ${token}`}
 }
 
-/** The API client of this session. A 401 ends the session and shows the sign-in. */
+/** The API client of this session. A 401 ends the session and shows the sign-in over the page. */
 export const client: Client = wrap(bare)
 
 /** Messages between the tabs: `changed` if the cookie now contains another session, `ended` after a sign-out. */
@@ -85,17 +86,22 @@ const leaveFormer = ({user, org}: Me): boolean => {
   // A person who now has a first org is still the same person, so the drafts stay.
   if (former === null || former === now || former === `${user.id} `) return false
   forgetKept()
+  // The page of another person is removed first, because the browser would let a form with unsaved changes stop the reload.
+  if (!former.startsWith(`${user.id} `)) me.value = null
   location.replace('#/')
-  location.reload()
+  setTimeout(() => location.reload())
   return true
 }
 
-/** Ends the session in this tab. `reason` is null if the person signed out, and only then the drafts are deleted. */
+/**
+ * Ends the session in this tab. If the person signed out, `reason` is null, and the page and the drafts are removed. Otherwise the page stays, and
+ * the sign-in is shown over it. An embedded page, which cannot show it, is removed.
+ */
 const leave = (reason: string | null): void => {
   round++
   if (reason === null) forgetKept()
   ended.value = reason
-  me.value = null
+  if (reason === null || embed.value) me.value = null
 }
 
 /** Signs out at once, in every tab, and ends the session on the server. */
@@ -118,6 +124,7 @@ export const readMe = async (): Promise<void> => {
   if (found?.org) dateFormat.value = found.org.dateFormat
   me.value = found
   ended.value = null
+  sessions.value++
 }
 
 /** Begins a session of an embed token. The token names no person, and has the lowest role. */
@@ -140,7 +147,8 @@ export const renewSession = async (): Promise<void> => {
 
 // One tab renews for all. A failed renewal is tried again after a minute. An expired session is reported by the next request.
 setInterval(() => {
-  if (me.value && !embed.value && Date.now() - Number(localStorage.getItem(renewedKey) ?? 0) > renewEveryMs) renewSession().catch(() => {})
+  if (me.value && !embed.value && ended.value === null && Date.now() - Number(localStorage.getItem(renewedKey) ?? 0) > renewEveryMs)
+    renewSession().catch(() => {})
 }, lookEveryMs)
 
 function wrap(inner: Client): Client {

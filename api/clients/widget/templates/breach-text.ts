@@ -1,5 +1,5 @@
 import {t} from '../text/contracts.ts'
-import {count, percent} from '../ui/format.ts'
+import {count, exactPercent} from '../ui/format.ts'
 
 export type Breach = {
   slot: string
@@ -26,7 +26,8 @@ const sentences: Record<string, (breach: Breach) => string> = {
     ),
   unique: ({column, actual}) => t.breaches.unique(column, numberIn(actual.cells), count(numberIn(actual.firstRow))),
   values: ({column, actual}) => t.breaches.values(column, numberIn(actual.cells), count(numberIn(actual.firstRow))),
-  empty: ({column, expected, actual}) => t.breaches.empty(column, percent(numberIn(actual.share)), percent(numberIn(expected.share))),
+  empty: ({column, expected, actual}) =>
+    t.breaches.empty(column, exactPercent(numberIn(actual.share)), exactPercent(numberIn(expected.share))),
   rows: ({expected, actual}) => t.breaches.rows(count(numberIn(actual.rows)), limitIn(expected.least), limitIn(expected.most)),
 }
 

@@ -13,8 +13,8 @@ import {Confirm} from '../ui/dialog.ts'
 import {at, atIn, count} from '../ui/format.ts'
 import {CodeDetails, Notice, Problem, say} from '../ui/notice.ts'
 import {Page, Shown} from '../ui/page.ts'
+import {PagedTable, usePages} from '../ui/paged-table.ts'
 import {Pill} from '../ui/pill.ts'
-import {Table} from '../ui/table.ts'
 import {describeCron} from './cron-times.ts'
 import {codeOf, FrequencyAdvice} from './frequency-advice.ts'
 import {HeldFile, isHeld} from './held-file.ts'
@@ -61,7 +61,7 @@ export const SchedulePage = ({params}: PageProps) => {
         ${({connections, ...schedule}: LoadedSchedule) => html`
           <${Standing} address=${address} schedule=${schedule} isDirty=${isDirty} again=${loaded.again} />
           <${TestFetch} address=${address} />
-          <${Firings} address=${address} schedule=${schedule} />
+          <${Firings} key=${schedule.lastFiring?.id} address=${address} schedule=${schedule} />
           ${may('builder') && html`<h2>${t.settings}</h2><${ScheduleForm} key=${schedule.version} schedule=${schedule} connections=${connections} save=${save} onDirty=${setDirty} />`}
         `}
       <//>
@@ -129,18 +129,21 @@ const Standing = ({address, schedule, isDirty, again}: Part) => {
 }
 
 const Firings = ({address, schedule}: {address: string; schedule: Schedule}) => {
-  const loaded = useLoad<Firing[]>(
-    async signal => (await client.get<Json>(`${address}/firings`, {limit: 20}, signal)).firings,
-    [address, schedule.lastFiring?.id],
+  const firings = usePages<Firing>(`/templates/${schedule.templateId}/schedules/${schedule.id}/firings`, 'firings', {limit: 20})
+  // A file can wait for its decision while later firings fill the first page of the history.
+  const held = useLoad<Firing[]>(
+    async signal => (await client.get<Json>(`${address}/firings`, {limit: 200}, signal)).firings.filter(isHeld),
+    [address],
   )
+  const again = () => {
+    firings.again()
+    held.again()
+  }
   return html`
-    <div class="row"><h2 class="grow">${t.history}</h2><${Button} kind="quiet" onClick=${loaded.again}>${t.refresh}<//></div>
-    <${Shown} of=${loaded}>
-      ${(list: Firing[]) => html`
-        ${list.filter(isHeld).map(firing => html`<${HeldFile} key=${firing.id} address=${address} firing=${firing} again=${loaded.again} />`)}
-        <${Table} caption=${t.firingsNewestFirst} columns=${columns} rows=${list} keyOf=${({id}: Firing) => id} empty=${t.thisScheduleHasNotFiredYet} />
-      `}
-    <//>
+    <div class="row"><h2 class="grow">${t.history}</h2><${Button} kind="quiet" onClick=${again}>${t.refresh}<//></div>
+    <${Problem} error=${held.error} again=${held.again} />
+    ${held.data?.map(firing => html`<${HeldFile} key=${firing.id} address=${address} firing=${firing} again=${again} />`)}
+    <${PagedTable} of=${firings} caption=${t.firingsNewestFirst} columns=${columns} empty=${t.thisScheduleHasNotFiredYet} />
   `
 }
 

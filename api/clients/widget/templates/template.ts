@@ -10,6 +10,7 @@ import {client, inOrg, may} from '../state/session.ts'
 import {t} from '../text/schedules.ts'
 import {Button} from '../ui/button.ts'
 import {Confirm} from '../ui/dialog.ts'
+import {Select} from '../ui/field.ts'
 import {Notice, Problem, say} from '../ui/notice.ts'
 import {Page, Shown} from '../ui/page.ts'
 import {Table} from '../ui/table.ts'
@@ -17,6 +18,7 @@ import {ApprovalSection} from './approval.ts'
 import {ContractSection} from './contract.ts'
 import type {TemplateOutline} from './list.ts'
 import {type Recheck, RecheckNotice} from './recheck.ts'
+import {readConnections} from './schedule-connections.ts'
 import {Schedules} from './schedules.ts'
 import {VerificationSection} from './verification.ts'
 
@@ -89,11 +91,16 @@ const Contents = ({template: {sources, flows, connectorId}}: {template: Template
 
 const Check = ({template}: {template: Template}) => {
   const [found, setFound] = useState<Json[] | null>(null)
+  const [chosen, setChosen] = useState<string | null>(null)
+  const isFree = template.connectorId === null
+  const {data: connections = []} = useLoad(async signal => (isFree ? readConnections(null, signal) : []), [isFree])
+  const connector = template.connectorId ?? chosen ?? connections[0]?.id
   const check = useDoing(async () => {
-    const {problems} = await client.get<Json>(inOrg(`/templates/${template.id}/check`), {connector: template.connectorId})
+    const {problems} = await client.get<Json>(inOrg(`/templates/${template.id}/check`), {connector})
     setFound(problems)
   })
   return html`
+    ${connections.length > 1 && html`<${Select} label=${t.connection} value=${connector} options=${connections.map(({id, name}) => ({value: id, label: name}))} onChange=${setChosen} />`}
     <div class="row">
       <${Button} isBusy=${check.isBusy} onClick=${() => check.run()}>${t.checkAgainstCrm}<//>
       ${found?.length === 0 && html`<span role="status">${t.theTemplateFitsTheCrm}</span>`}

@@ -119,6 +119,9 @@ export const t = translate('decide', {
   thisRunWasRetried: 'This run was retried.',
   viewTheRetry: 'View the retry',
   retry: 'Retry',
+  aRunThatDeletesIsNotRetried: 'A run that deletes records is not retried',
+  theReviewCountsWhatIsLeft: 'The review counts the records that are left. Then start a new run, which deletes them.',
+  reviewTheRows: 'Review the rows',
   rowsWithoutRecord: (left: number) =>
     `${plural(left, 'row')} of this run ${left === 1 ? 'has' : 'have'} no record yet. A retry writes ${left === 1 ? 'it' : 'them'}:`,
   correctedCellsAndChangesOfThe:

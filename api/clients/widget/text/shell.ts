@@ -45,7 +45,7 @@ export const t = translate('shell', {
   signInTitle: 'Sign in · Lading',
   purpose: 'Import spreadsheets into your CRM and see what happened to every row.',
   signInAgain: 'Sign in again',
-  draftsKept: (ended: Part) => `${ended}. Your drafts are kept.`,
+  draftsKept: 'Your session has ended. This page keeps what you typed.',
   continueInTheSignInWindow: 'Continue in the sign-in window …',
   continueWithYourCrm: 'Continue with your CRM',
   youCanAlso: 'You can also',

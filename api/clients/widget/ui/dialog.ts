@@ -43,7 +43,7 @@ type ConfirmProps = {
   back?: string
   isDangerous?: boolean
   /** Replaces the usual display of the error, to give more advice. */
-  problem?: Markup
+  problem?: (error: unknown) => Markup
   work: () => Promise<unknown>
   onClose: () => void
 }
@@ -57,5 +57,5 @@ export const Confirm = ({title, children, action, back = t.cancel, isDangerous =
     <${Button} onClick=${onClose}>${back}<//>
     <${Button} kind=${isDangerous ? 'danger' : 'main'} isBusy=${doing.isBusy} onClick=${() => doing.run()}>${action}<//>
   `
-  return html`<${Dialog} title=${title} onClose=${onClose} actions=${actions}>${children}${problem ?? html`<${Problem} error=${doing.error} />`}<//>`
+  return html`<${Dialog} title=${title} onClose=${onClose} actions=${actions}>${children}${problem ? problem(doing.error) : html`<${Problem} error=${doing.error} />`}<//>`
 }

@@ -5,16 +5,26 @@ import {Button} from './button.ts'
 
 export type Draft<T> = {draft: T; set: (change: Partial<T>) => void; reset: () => void; isDirty: boolean}
 
+/** How many forms of the page have unsaved changes. */
+let dirtyForms = 0
+
+/** Asks for confirmation if a form has unsaved changes. Call it before an action other than a link leaves the page. */
+export const mayLeave = (): boolean => dirtyForms === 0 || confirm(t.leaveWithoutSaving)
+
 /** Keeps the edited values of a form with a save button. While they differ from `saved`, the browser asks before the page is left. */
 export const useDraft = <T extends object>(saved: T): Draft<T> => {
   const [draft, setDraft] = useState(saved)
   const isDirty = JSON.stringify(draft) !== JSON.stringify(saved)
   useEffect(() => {
     if (!isDirty) return
+    dirtyForms++
     const gone = new AbortController()
     addEventListener('beforeunload', event => event.preventDefault(), {signal: gone.signal})
     addEventListener('click', askBeforeLink, {signal: gone.signal, capture: true})
-    return () => gone.abort()
+    return () => {
+      dirtyForms--
+      gone.abort()
+    }
   }, [isDirty])
   return {draft, set: change => setDraft({...draft, ...change}), reset: () => setDraft(saved), isDirty}
 }

@@ -30,6 +30,15 @@ export const rate = (value: number): string =>
 export const percent = (part: number): string =>
   new Intl.NumberFormat(currentLocale(), {style: 'percent', maximumFractionDigits: 0}).format(part)
 
+/** Formats a share that is compared with another one: with up to two decimals, or with two digits if it is smaller. */
+export const exactPercent = (part: number): string => {
+  const digits = {maximumFractionDigits: 2, maximumSignificantDigits: 2, roundingPriority: 'morePrecision'} as const
+  return new Intl.NumberFormat(currentLocale(), {style: 'percent', ...digits}).format(part)
+}
+
+/** Formats the share of `total` that is done. It is rounded down, so that only a whole is 100 %. */
+export const percentDone = (done: number, total: number): string => percent(Math.floor((100 * done) / Math.max(1, total)) / 100)
+
 /** Formats an ISO 8601 time in local time, with the date format of the org. */
 export const at = (iso: string | null | undefined): string => (iso ? `${onDay(iso)}, ${readFormats().clock.format(new Date(iso))}` : '–')
 export const onDay = (iso: string | null | undefined): string => (iso ? writeDay(new Date(iso), dateFormat.value) : '–')

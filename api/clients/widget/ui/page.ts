@@ -50,9 +50,9 @@ const LoadProblem = ({error, again}: {error: unknown; again: () => void}) => {
   return html`<${Problem} error=${error} again=${again} />`
 }
 
-/** Renders loaded data, a loading message or an error. Old data stays visible during a reload. */
+/** Renders loaded data, a loading message or an error. Old data stays visible during a reload, and below the error of a failed one. */
 export const Shown = <T>({of, children}: {of: Loaded<T>; children: (data: T) => Markup}) => {
-  if (of.error) return html`<${LoadProblem} error=${of.error} again=${of.again} />`
-  if (of.data === undefined) return html`<p class="loading" role="status"><span class="spinner" aria-hidden="true"></span> ${t.loading}</p>`
-  return children(of.data)
+  const problem = of.error && html`<${LoadProblem} error=${of.error} again=${of.again} />`
+  if (of.data !== undefined) return html`${problem}${children(of.data)}`
+  return problem || html`<p class="loading" role="status"><span class="spinner" aria-hidden="true"></span> ${t.loading}</p>`
 }

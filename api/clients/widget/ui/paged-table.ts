@@ -10,7 +10,7 @@ import {Shown} from './page.ts'
 import {type Column, Table} from './table.ts'
 
 type PageOf<T> = {rows: T[]; nextCursor: string | null}
-type PagedRows<T> = {first: Loaded<PageOf<T>>; older: PageOf<T> | null; readOlder(): Promise<void>; again(): void}
+export type PagedRows<T> = {first: Loaded<PageOf<T>>; older: PageOf<T> | null; readOlder(): Promise<void>; again(): void}
 
 /** Loads the first page of a list, newest first. `readOlder` appends the next page. `name`: the property of the response that contains the rows. */
 export const usePages = <T>(path: string, name: string, query: Query): PagedRows<T> => {
@@ -33,15 +33,18 @@ export const usePages = <T>(path: string, name: string, query: Query): PagedRows
   return {first, older, readOlder, again: first.again}
 }
 
-type Props<T extends {id: string}> = {of: PagedRows<T>; caption: string; columns: Column<T>[]; empty: Markup}
+/** `keyOf`: the key of a row without an `id`. */
+type Props<T> = {of: PagedRows<T>; caption: string; columns: Column<T>[]; empty?: Markup; keyOf?: (row: T) => string}
 
-export const PagedTable = <T extends {id: string}>({of: {first, older, readOlder}, ...table}: Props<T>) => {
+export const PagedTable = <T>({of: {first, older, readOlder}, keyOf = idOf, ...table}: Props<T>) => {
   const more = useDoing(readOlder)
   return html`
     <${Shown} of=${first}>
-      ${({rows}: PageOf<T>) => html`<${Table} ...${table} rows=${[...rows, ...(older?.rows ?? [])]} keyOf=${({id}: T) => id} />`}
+      ${({rows}: PageOf<T>) => html`<${Table} ...${table} rows=${[...rows, ...(older?.rows ?? [])]} keyOf=${keyOf} />`}
     <//>
     <${Problem} error=${more.error} />
     ${(older ?? first.data)?.nextCursor && html`<p class="gap-above"><${Button} isBusy=${more.isBusy} onClick=${() => more.run()}>${t.showOlder}<//></p>`}
   `
 }
+
+const idOf = (row: unknown): string => (row as {id: string}).id

@@ -129,6 +129,9 @@ export const decide: typeof t = {
   thisRunWasRetried: 'Dieser Lauf wurde wiederholt.',
   viewTheRetry: 'Wiederholung ansehen',
   retry: 'Wiederholen',
+  aRunThatDeletesIsNotRetried: 'Ein Lauf, der Datensätze löscht, wird nicht wiederholt',
+  theReviewCountsWhatIsLeft: 'Die Prüfung zählt die übrigen Datensätze. Starten Sie danach einen neuen Lauf, der sie löscht.',
+  reviewTheRows: 'Zeilen prüfen',
   rowsWithoutRecord: left =>
     `${rowWords(left)} dieses Laufs ${left === 1 ? 'hat' : 'haben'} noch keinen Datensatz. Eine Wiederholung schreibt sie:`,
   correctedCellsAndChangesOfThe:

@@ -46,7 +46,7 @@ export const shell: typeof t = {
   signInTitle: 'Anmelden · Lading',
   purpose: 'Importieren Sie Tabellen in Ihr CRM und sehen Sie, was aus jeder Zeile geworden ist.',
   signInAgain: 'Melden Sie sich erneut an',
-  draftsKept: (ended: Part) => `${ended}. Ihre Entwürfe bleiben erhalten.`,
+  draftsKept: 'Ihre Sitzung ist beendet. Ihre Eingaben auf dieser Seite bleiben erhalten.',
   continueInTheSignInWindow: 'Weiter im Anmeldefenster …',
   continueWithYourCrm: 'Weiter mit Ihrem CRM',
   youCanAlso: 'Sie können sich auch',
