@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import {test} from 'node:test'
-import type {Page} from 'playwright-core'
+import type {Page, Request} from 'playwright-core'
 import {accounts, ok, openOrg, prepareImport} from '../support/importing.ts'
 import {fairFile, peopleOf} from './people.ts'
 import {enter, picture, settled, stage} from './stage.ts'
@@ -52,6 +52,27 @@ test('a reload keeps the draft of a mapping, and returns to the same page everyw
     await page.goto(page.url().replace(/[a-z]+$/, old))
     await person.onPage(page, step)
   }
+  assert.deepEqual(visitor.complaints, [])
+})
+
+test('suggestions for a module that was left do not bring that module back', async () => {
+  const {visitor, page} = await openedBy()
+  const held = Promise.withResolvers<void>()
+  const isLate = (request: Request) => request.url().endsWith('/auto-map') && String(request.postDataJSON().modules) === 'Leads'
+  await page.route('**/auto-map', async route => {
+    if (isLate(route.request())) await held.promise
+    await route.continue()
+  })
+  const asked = page.waitForRequest(isLate)
+  await person.makeImport(page, 'Guests of the fair')
+  await person.chooseFile(page, person.csvFile('Leads.csv', fairFile(peopleOf(3))))
+  const late = (await asked).response()
+  await page.getByLabel('Import into', {exact: true}).selectOption('Contacts')
+  await page.getByRole('button', {name: 'Suggest again'}).waitFor()
+  held.resolve()
+  await (await late)!.finished()
+  await settled(page)
+  assert.equal(await page.getByLabel('Import into', {exact: true}).inputValue(), 'Contacts')
   assert.deepEqual(visitor.complaints, [])
 })
 
