@@ -1,5 +1,6 @@
 import {z} from 'zod'
 import {type Db, sql, type Tx} from './database.ts'
+import {ranLastFile} from './firings.ts'
 
 const Empty = z.object({})
 const No = z.object({no: z.number()})
@@ -94,12 +95,15 @@ export const listUnemptiedImports = (db: Db, {org, after, limit}: Some & {after:
 
 /**
  * Lists emptied imports whose rows can be deleted: those that a person deleted and those that expired `days` ago. If `days` is null, lists
- * only those that a person deleted.
+ * only those that a person deleted. Leaves out an expired import whose stopped run was the last of a schedule's last file, so that the next firing
+ * with this file reports that its rest cannot be run.
  */
 export const listImportsToDelete = (db: Db, {org, days, after, limit}: Some & {days: number | null; after: number}) =>
   db.anyFirst(sql.type(No)`
     select import_no as no from imports
-    where org_id = ${org} and expired_at is not null and emptied and (deleted or expired_at < lading_now() - make_interval(days => ${days}::int)) and import_no > ${after}
+    where org_id = ${org} and expired_at is not null and emptied and import_no > ${after}
+      and (deleted or (expired_at < lading_now() - make_interval(days => ${days}::int)
+        and not exists (select from firings f where f.import_no = imports.import_no and f.outcome = 'stopped' and ${ranLastFile})))
     order by import_no limit ${limit}`)
 
 /**

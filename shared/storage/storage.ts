@@ -135,15 +135,23 @@ const putWhole = async (directory: string, key: string, stream: AsyncIterable<Ui
   await mkdir(dirname(partial), {recursive: true})
   try {
     const bytes = await write(partial, stream)
-    await mkdir(dirname(path), {recursive: true})
+    const made = await mkdir(dirname(path), {recursive: true})
     await rename(partial, path)
-    await using folder = await open(dirname(path))
-    await folder.sync()
+    const folders = dirname(key)
+      .split('/')
+      .map((_, at, names) => join(directory, ...names.slice(0, at + 1)))
+    // After a power loss, a folder that was made now exists only if its parent was synced too.
+    for (const folder of made === undefined ? folders.slice(-1) : [directory, ...folders]) await syncFolder(folder)
     return bytes
   } catch (error) {
     await rm(partial, {force: true})
     throw error
   }
+}
+
+const syncFolder = async (path: string) => {
+  await using folder = await open(path)
+  await folder.sync()
 }
 
 const write = async (path: string, stream: AsyncIterable<Uint8Array>) => {

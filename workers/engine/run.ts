@@ -181,6 +181,8 @@ const writeRows = async (ledgerContext: LedgerContext, {crm, budget}: CrmDeps, h
   // A stopped run only reads the results of its bulk jobs, so paused writes do not delay it.
   if (block && !(head.stop && block instanceof RunPaused)) throw block
   if (!(await beginRun(db, {no: run.no, fence: lease.fence}))) throw new LeaseLost('Another owner took the run')
+  // A run that began can be undone, even if it is stopped before it opens the connection.
+  const images = await openImageStore(offline)
   const idempotencyValueOf = await openIdempotency(offline)
   const cost = openRunCost(offline)
   const opened: {close(): void | Promise<void>}[] = [cost]
@@ -201,7 +203,7 @@ const writeRows = async (ledgerContext: LedgerContext, {crm, budget}: CrmDeps, h
       expressions,
       lookups: openLookups(),
       values: openValueStore(offline),
-      images: await openImageStore(offline),
+      images,
       plan: await openPlan(offline),
       refusedSingles: {count: 0},
       crmClock: openCrmClock(offline),

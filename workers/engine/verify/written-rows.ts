@@ -55,7 +55,8 @@ export const makeWrittenPacker =
     if (chosen.length === 0) return null
     const items = chosen.map(({isCanary: _, ...row}): WrittenRow => row)
     const sealed = seal(gzipSync(JSON.stringify(items), {level: 1}))
-    return {records: [...new Set(items.map(({recordId}) => recordId))], rows: items.length, sealed}
+    const countedRows = items.filter(({isSure, isSecond}) => isSure && !isSecond).length
+    return {records: [...new Set(items.map(({recordId}) => recordId))], rows: items.length, countedRows, sealed}
   }
 
 export const unpackWritten = (sealed: Buffer, {unseal}: RunSeal): WrittenRow[] => JSON.parse(gunzipSync(unseal(sealed)).toString())
