@@ -1,5 +1,6 @@
 import {z} from 'zod'
 import {type GrantCause, noteGrants} from './audit-events.ts'
+import type {Via} from './changes.ts'
 import {type Db, sql, type Tx} from './database.ts'
 
 const Empty = z.object({})
@@ -56,13 +57,14 @@ export const findGrantOf = (db: Db, hash: Buffer) =>
 /** Revokes the grant with all its tokens. A second revocation keeps the time of the first. */
 export const revokeGrant = (db: Db, id: string, cause: GrantCause) => revokeWhere(db, sql.fragment`id = ${id}`, cause)
 
-export const revokeGrantsOf = (tx: Tx, {org, person}: GrantHolderRef, cause: GrantCause) =>
-  revokeWhere(tx, sql.fragment`org_id = ${org} and person_id = ${person}`, cause)
+/** Revokes a member's grants. `via`: how the membership ended. Call this before its deletion, which deletes the grants without a record. */
+export const revokeGrantsOf = (tx: Tx, {org, person}: GrantHolderRef, cause: GrantCause, via?: Via) =>
+  revokeWhere(tx, sql.fragment`org_id = ${org} and person_id = ${person}`, cause, via)
 
-const revokeWhere = (db: Db, where: ReturnType<typeof sql.fragment>, cause: GrantCause) =>
+const revokeWhere = (db: Db, where: ReturnType<typeof sql.fragment>, cause: GrantCause, via?: Via) =>
   db.query(sql.type(Empty)`
     with ended as (update oauth_grants set revoked_at = lading_now() where ${where} and revoked_at is null returning *)
-    ${noteGrants('ended', 'client.revoked', cause)}`)
+    ${noteGrants('ended', 'client.revoked', cause, via)}`)
 
 export const findHolder = (db: Db, hash: Buffer) =>
   db.maybeOne(sql.type(z.object({org: z.string(), person: z.string()}))`
