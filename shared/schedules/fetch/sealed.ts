@@ -55,8 +55,8 @@ export const mergeCredentials = (old: FileSource, change: SourceChange): FileSou
 }
 
 /**
- * Applies a change to a source whose credentials can no longer be decrypted. Throws INVALID if a change of the same kind neither mentions nor
- * replaces one of them, so that no credential is dropped silently.
+ * Applies a change to a source whose credentials can no longer be decrypted. A change that keeps the kind must give each stored credential a new
+ * value, or null to remove it. Otherwise the function throws INVALID, so that no credential is lost silently.
  */
 export const replaceLost = (lost: DescribedSource, change: SourceChange): FileSource => {
   const unsaid = unsaidOf(lost, change)
