@@ -51,8 +51,8 @@ const checkOrSkip = async (work: Work, ref: {org: string; importId: string}) => 
 }
 
 /**
- * The changed fields by module. `all`: the module itself was added, removed, or changed in more than its labels, so each of its problems may
- * come from that change.
+ * The changed fields by module. `all`: the module was added or removed, or more than its labels changed. Then any problem of the module may come
+ * from that change.
  */
 type ChangedFields = Map<string, {all: boolean; fields: Set<string>}>
 

@@ -41,7 +41,7 @@ export type RowPack = {
   readAt: number
   /** Results of parents that end without being sent. */
   results: ItemResult[]
-  /** The refusal that prevents the reading of all remaining parents. */
+  /** Why the first parent could not be read. The other parents would be refused for the same reason. */
   block: Refusal | null
 }
 
@@ -123,7 +123,7 @@ const hold = async ({db, write, connection, holdSeconds}: PackContext, {at, pare
   return held!.isHeld ? null : underWay(at, Math.ceil(held!.leftMs ?? soonMs))
 }
 
-/** Null: the run has stopped. */
+/** Returns how many more rows the run may write, or null if the run was asked to stop. */
 const readRoom = async ({db, write}: PackContext) => {
   const head = (await findHead(db, write.runNo))!
   return head.stop ? null : head.rowsLimit - head.counted

@@ -85,8 +85,8 @@ const nothingIn = ({skipRows}: CsvReader) =>
 
 /**
  * Returns a function that makes a row `width` cells long. The function removes extra empty cells from the end. It fills missing cells if the row
- * is blank or has at least `named` cells. A delimiter at the end of the header line adds such unnamed columns. Any other row of another length is
- * marked as ragged. If `named` is 0, missing cells are always filled.
+ * is blank or has at least `named` cells. `named`: the columns up to the last one with a name; a delimiter at the end of the header line adds
+ * unnamed columns. Any other row of another length is marked as ragged. If `named` is 0, missing cells are always filled.
  */
 const fitTo = (width: number, named: number) => {
   let filled = 0

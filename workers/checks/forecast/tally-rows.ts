@@ -26,7 +26,7 @@ export type FlowTally = {
   queryCredits: number
   /** The number of different parents of a subform flow's rows, by their keys; without keys, the number of rows. */
   parents: number
-  /** By the number of the lookup. */
+  /** The tallies of lookups, by lookup number. */
   lookups: Map<number, LookupTally>
 }
 type LookupTally = {values: number; queries: number; credits: number}

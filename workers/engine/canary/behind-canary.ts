@@ -13,8 +13,8 @@ type PipelineSteps = {
 const lookMs = 50
 
 /**
- * Holds operations back until the canary of their kind is verified, then sends them. Compares updates again first. Returns the operations that may
- * be sent now.
+ * Splits operations at the canary of their kind and returns those that may be sent now. The others are sent once the canary is verified. Before
+ * that, their updates are compared with the records again.
  */
 export const holdBehindCanary = (pipeline: RowPipeline, kind: StepKind, ops: Op[], {follow, wait, end, send}: PipelineSteps): Op[] => {
   const {ctx, flow, closing, behindCanary} = pipeline
