@@ -49,7 +49,7 @@ export const releaseParents = (db: Db, {holder, parents}: ParentsRef) =>
     sql.type(Empty)`delete from replacements where ${heldBy(holder)} and not lost and parent_id = any(${sql.array(parents, 'text')})`,
   )
 
-/** Releases all parents of the holder, except those of unanswered calls. */
+/** Releases all parents that the holder reserved, except the parents of unanswered calls. */
 export const releaseAll = (db: Db, holder: Holder) =>
   db.query(sql.type(Empty)`delete from replacements where ${heldBy(holder)} and not lost`)
 

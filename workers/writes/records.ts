@@ -113,8 +113,8 @@ const openIdempotency = async ({db, config}: Work, {org, runId: run, connectorId
 }
 
 /**
- * Returns the function that sends a write to the CRM. If the process is asked to stop, a request that was sent is still completed; no other is
- * sent.
+ * Returns the function that sends a write to the CRM. If the process is asked to stop, the function sends no further request, but waits for the
+ * answer to a sent one.
  */
 const callOf = (connection: Connection, write: Write, {module, automations, items}: RecordsRequest, idempotency: Idempotency | null) => {
   const itemOf = new Map(items.map(item => [item.at, item]))

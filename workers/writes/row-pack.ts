@@ -49,7 +49,7 @@ export type RowPack = {
 const shutting: string[] = ['CONNECTION_THROTTLED', 'CONNECTION_UNAVAILABLE', 'CONNECTION_NOT_FOUND', 'WRITES_PAUSED', 'NOT_OFFERED']
 export const isStopping = ({code}: Refusal) => shutting.includes(code)
 
-/** The maximum time in ms for reading parents, before the rows that were read are written. */
+/** The maximum time, in ms, for reading the parents of one request. After that, the request is sent for the parents that were read. */
 const readForMs = 2_000
 
 /**

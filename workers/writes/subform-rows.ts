@@ -122,7 +122,7 @@ const sendPack = async (task: Task, pack: RowPack, units: AdmittedUnit[], option
   return {answered: joined(units.map((unit, n) => judgeParent(unit, results[n]!, pack.held.get(unit.at)!.length))), block: null}
 }
 
-/** Sends the request to the CRM. If the process is asked to stop, a request that was sent is still completed; no other is sent. */
+/** Sends the request to the CRM. If the process is asked to stop, sends no further request, but waits for the answer to a sent one. */
 const ask = (
   {own, request: {module, field, automations, items}}: Task,
   {held}: RowPack,

@@ -38,7 +38,7 @@ const windowMs = 250
 /** A process stops granting slots this long before its shares expire and other processes may use the slots. */
 const marginMs = 2_000
 
-/** Opens the shares of this process in one CRM org, which are renewed together. */
+/** Opens this process's shares in one CRM org. All of them are renewed together. */
 export const openShareHolder = (deps: ShareHolderDeps, org: CrmOrg, holder: string): ShareHolder => {
   const {db, log, changes} = deps
   const members = new Map<number, Member>()

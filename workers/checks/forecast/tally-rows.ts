@@ -17,9 +17,9 @@ export type FlowTally = {
   keyed: number
   /** Rows whose match value an earlier row has. */
   repeated: number
-  /** Rows that may end because a link finds no record, or several. */
+  /** The number of rows that may end without a write, because a link finds no record or several. */
   mayEnd: number
-  /** Rows with a text that the CRM may show cut. */
+  /** The number of rows with a text that the CRM may return incomplete. */
   longTexts: number
   /** The number of queries of match values. */
   queries: number

@@ -9,8 +9,8 @@ import {type VerifyContext, verifyDueEntries} from './verify-entries.ts'
 import {makeWrittenPacker} from './written-rows.ts'
 
 /**
- * Reads back what a run has written. Settlements store the rows to read in `verify_queue`, so any owner of the run continues where the last
- * one stopped. Rows that are due are also read while the run writes.
+ * Verifies the rows that a run wrote, also while the run still writes. Settlements store these rows in `verify_queue`, so that a new owner of the
+ * run continues where the earlier owner stopped.
  */
 export type Verifier = {
   /** Resolves when every row that is in the verify queue now is verified. Rejects if the run is held or ends. */
