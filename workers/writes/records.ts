@@ -176,7 +176,7 @@ const judge = ({kind, field}: WriteShape, at: number, answer: RecordAnswer): {en
   return {end: {outcome: 'refused', code, message: sayRefusal(crm)}, result: {at, result, again: crm.rateLimited === true}}
 }
 
-/** Stores the error as the result of unsent items, which the caller may send again immediately. The sweep settles items in flight. */
+/** Stores the error as the result of unsent items, which the client may send again immediately. The sweep settles the items in flight later. */
 const dropRequest = ({db}: Work, {id: write}: Write, error: unknown) => {
   const {result} = error instanceof Refusal ? refusedUnsent(0, error) : notSent(0, {code: 'UNAVAILABLE', error: notNow().message})
   return db.transaction(tx => keepUnsent(tx, {write, result}))

@@ -41,7 +41,7 @@ export type RowPack = {
   readAt: number
   /** Results of parents that end without being sent. */
   results: ItemResult[]
-  /** Why the first parent could not be read. The other parents would be refused for the same reason. */
+  /** Why the CRM may not be read now, if that was found at the first parent. The refusal also applies to the remaining parents. */
   block: Refusal | null
 }
 

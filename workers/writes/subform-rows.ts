@@ -146,6 +146,6 @@ const withoutResult = async ({db, write}: Task, parents: ParentItem[]) => {
   return parents.filter(({at}) => open.has(at))
 }
 
-/** Stores the refusal as the result of unsent items, which the caller may send again immediately. The sweep settles items in flight. */
+/** Stores the refusal as the result of unsent items, which the client may send again immediately. The sweep settles the items in flight later. */
 const releaseParents = ({db}: Work, {id: write}: Write, refusal: Refusal) =>
   db.transaction(tx => keepUnsent(tx, {write, result: refusedUnsent(0, refusal).result}))

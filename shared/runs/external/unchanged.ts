@@ -9,8 +9,8 @@ type SkipUnchangedInput = {write: string; request: RecordsRequest; items: Record
 
 /**
  * Ends items whose records already have every value, as the caller found. Logs them as skipped, does not meter them, and returns their indexes.
- * Leaves out an item if it has a result, is in flight or has an open question. Leaves it out too if its row key belongs to a subform row, or if an
- * unanswered update may still change its record. The caller must have locked the run.
+ * Leaves out an item that has a result, is in flight, or whose row has an unsettled entry. Leaves it out too if its row key belongs to a subform
+ * row, or if an unanswered update may still change its record. The caller must have locked the run.
  */
 export const skipUnchanged = async (tx: Tx, run: ExternalRun, {write, request, items}: SkipUnchangedInput): Promise<Set<number>> => {
   const {module, moduleNo, flowNo} = request

@@ -83,7 +83,7 @@ const findRecords = async (ctx: Context, flow: CompiledFlow, updates: Update[]):
   return {records: new Map([...known, ...(read ?? [])]), isRefused: read === null}
 }
 
-/** Whether the record shows the whole value of the field. */
+/** Whether the record, as it was read, has the whole value of the field. */
 const isShown = ({module}: CompiledFlow, record: CrmRecord, name: string) => {
   const field = module.fields.find(({apiName}) => apiName === name)
   return field !== undefined && name in record && readFormOf(field, record[name]) !== undefined
