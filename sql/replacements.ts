@@ -57,8 +57,8 @@ const heldBy = ({write = null, run = null, fence = null}: Holder) =>
   write === null ? sql.fragment`run_no = ${run} and fence = ${fence}` : sql.fragment`write = ${write}`
 
 /**
- * Marks the parents that earlier owners of the run reserved as `lost`, because the CRM may still execute a request of theirs. They stay reserved
- * for at most `seconds`.
+ * Marks the parents that earlier owners of the run reserved as `lost`, because the CRM may still execute a request of theirs. These parents stay
+ * reserved for at most `seconds`.
  */
 export const loseEarlier = (db: Db, {run, fence, seconds}: {run: number; fence: number; seconds: number}) =>
   db.query(sql.type(Empty)`

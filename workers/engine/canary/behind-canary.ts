@@ -13,8 +13,8 @@ type PipelineSteps = {
 const lookMs = 50
 
 /**
- * Splits operations at the canary of their kind and returns those that may be sent now. The others are sent once the canary is verified. Before
- * that, their updates are compared with the records again.
+ * Returns the operations that may be sent now: those of canary rows, or all if the canary of this kind is verified. Sends the other operations
+ * after the verification. Updates among them are first compared with their records again.
  */
 export const holdBehindCanary = (pipeline: RowPipeline, kind: StepKind, ops: Op[], {follow, wait, end, send}: PipelineSteps): Op[] => {
   const {ctx, flow, closing, behindCanary} = pipeline

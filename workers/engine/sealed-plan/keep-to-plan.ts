@@ -26,8 +26,8 @@ export const addSteps = async (
 
 /**
  * Whether this run or an earlier run of the chain sent a write of the row that may have taken effect. Such a row has a decided operation. A patch
- * row has one before it is sent, so its attempts show whether it was sent. A refused row wrote nothing, so it is planned again and counts as not
- * sent.
+ * row has a decided operation from the start, so its attempts show whether it was sent. A refused row wrote nothing, so it is planned again and
+ * counts as not sent.
  */
 export const isSent = (
   {attempt = 0, unansweredSends = 0, decided = null}: PlannedRow,

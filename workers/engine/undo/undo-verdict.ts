@@ -34,9 +34,9 @@ const mostConflicts = 10
 type UndoBatch = {flow: CompiledFlow; settled: SettlementParts; patienceMs: number; lateUpdates: Pick<LateUpdates, 'add'>}
 
 /**
- * Settles the answer to a write of an undo. In four cases the record is read and decided again. The write was not answered. The record of a delete
- * is gone. The CRM refused a restore because the record changed. The CRM refused to restore a deleted record after an earlier restore got no
- * answer.
+ * Settles the answer to a write of an undo. The record is read and decided again if the write was not answered, or if the record of a delete is
+ * gone. The same applies if the CRM refused a restore because the record changed. The same applies if the CRM refused to restore a deleted record
+ * after an unanswered restore.
  */
 export const judgeUndo = (
   {settled, patienceMs, lateUpdates}: UndoBatch,
