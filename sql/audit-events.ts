@@ -45,8 +45,9 @@ export const noteSessions = (
 export type GrantCause = 'person' | 'client' | 'misuse' | 'ban' | 'crm' | 'removal'
 
 /**
- * SQL that records that an MCP client was allowed or revoked. `changed`: the name of a common table expression of the same statement that returns
- * whole rows of `oauth_grants`. An event has the time of its row, by which the audit export finds grants of older builds, which have no event.
+ * SQL that records that an MCP client was allowed or revoked. `changed`: a common table expression of the same statement that returns whole rows
+ * of `oauth_grants`. An event has the time of its grant's row, so that the audit export recognises grants that an older build stored without an
+ * event.
  */
 export const noteGrants = (
   changed: string,

@@ -102,9 +102,9 @@ export const revokeOwnGrant = (db: Db, {org, person, id}: GrantHolderRef & {id: 
     select ${listed} from ended g join oauth_clients c on c.id = client_id`)
 
 /**
- * Deletes requests and tokens that expired over a day ago, and grants older than a day that have no token. Also deletes clients without grants and
- * requests that were unused for a day after their creation, or for 90 days after their last use. Deletes at most `limit` rows of each kind. Returns
- * the largest of the counts.
+ * Deletes requests and tokens that expired over a day ago, and grants older than a day without a token. Also deletes clients that have neither a
+ * grant nor a request. Such a client was last used over 90 days ago, or was never used and is older than a day. Deletes at most `limit` rows of
+ * each kind. Returns the largest of the counts.
  */
 export const deleteEndedOAuth = async (db: Db, limit: number): Promise<number> => {
   const over = sql.fragment`expires_at < lading_now() - interval '1 day'`
