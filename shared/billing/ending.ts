@@ -34,7 +34,8 @@ export const endBillingOf = async (deps: EndBillingDeps, org: string, {when}: {w
     for (let left = mostSubscriptions; left > 0; left--) {
       await keepLease(db, billingLease)
       const all = await listLiveSubscriptions(deps, {customer})
-      // The first subscription is ended last, because our rows keep the subscription that was read last.
+      // Ends the subscriptions from the last to the first of the list. Our rows then show the first one, because they keep the subscription that was
+      // read last.
       const live = all.findLast(({cancelsAt, endsEarly}) => when === 'now' || cancelsAt === null || endsEarly)
       if (!live) break
       // An unpaid subscription has no paid period.

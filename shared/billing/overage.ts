@@ -93,7 +93,7 @@ const sendToMeter = (
     })
 }
 
-/** Returns whether the provider refused a report because a report with the same identifier arrived before. Such a report is delivered. */
+/** Whether the provider refused a report because it already has a report with the same identifier. Such a report counts as delivered. */
 const isThereAlready = (error: unknown) =>
   error instanceof PaymentFailure &&
   error.kind === 'refused' &&

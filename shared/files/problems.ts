@@ -43,7 +43,7 @@ export const problemsOf = ({columns, ragged, workbook, header, ...text}: SeenPro
     : []),
 ]
 
-/** If `reader` is present, the facts about the file's text are checked too. */
+/** The facts about a file's text, such as its encoding, are checked only if `reader` is present. */
 type SeenProblem = Pick<ExaminedFile, 'columns' | 'ragged' | 'workbook' | 'header'> & {sniffed?: SniffedFile | undefined} & (
     | TextFacts
     | object

@@ -99,7 +99,7 @@ export const holdWithin = async (slots: Slots, signal: AbortSignal): Promise<Bat
 const lineSeconds = 20
 const inLine = `All concurrent calls to this CRM were in use for ${lineSeconds} s. Send it again in a moment`
 
-/** Returns for how many seconds a request may run after its intent: to be sent, to be answered, and a reserve. */
+/** Returns the seconds after an intent within which its request must be answered: the CRM time-out and a reserve for sending. */
 const answerSecondsOf = ({config}: Pick<Work, 'config'>) => config.CRM_TIMEOUT_SECONDS + 10
 
 /**

@@ -93,7 +93,7 @@ const assertSameFormat = (current: Reader, options: ReaderOptions = {}) => {
 const withoutNull = (choices: ChoiceChanges): Choices =>
   Object.fromEntries(Object.entries(choices).flatMap(([name, choice]) => (choice ? [[name, choice]] : [])))
 
-/** If two sets of choices read the numbers of a workbook differently, the cells change, so the file must be read again. */
+/** Whether the changed choices read the numbers of a workbook as before. If not, cells change, so the file must be read again. */
 const readNumbersAlike = ({format}: Reader, before: Choices, choiceChanges: ChoiceChanges) => {
   const [one, other] = [numbersChosen(before), numbersChosen(withoutNull(choiceChanges))]
   return format === 'csv' || Object.keys(choiceChanges).every(name => isDeepStrictEqual(one(name), other(name)))

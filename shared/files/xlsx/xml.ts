@@ -8,7 +8,7 @@ const deepest = 64
 const longestPiece = 4 * maxRowCharacters
 
 export type Attributes = Record<string, string>
-/** The names of elements have no namespace prefix. */
+/** The handlers get element names without a namespace prefix. */
 export type Handlers = {
   open?(name: string, attributes: Attributes): void
   close?(name: string): void

@@ -75,7 +75,7 @@ const findShown = async (
   return found?.snapshot?.sources.find(({id}) => id === origin.source) ?? null
 }
 
-/** Returns the encoding of the run's file, which a corrected file has too if its bytes show no other. Undefined for a workbook. */
+/** Returns the encoding of the run's file; undefined for a workbook. A corrected file whose bytes prove no encoding is read with this encoding. */
 const encodingOf = ({reader: stored}: SnapshotSource): string | undefined => {
   const reader = Reader.parse(stored)
   return reader.format === 'csv' ? reader.encoding : undefined

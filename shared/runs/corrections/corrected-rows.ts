@@ -68,7 +68,8 @@ export const openCorrectedRows = async (deps: FileDeps, corrected: CorrectedFile
 }
 
 /**
- * Opens a workbook with the number rules of the run, except a failed.csv that was saved as a workbook: its cells have the texts that the run read.
+ * Opens the corrected file. Numbers of a workbook are read as the run read its file. In a failed.csv that was saved as a workbook, displayed
+ * numbers are read, because they show what the run read.
  */
 const openCorrected = async (deps: FileDeps, {fileKey, reader}: CorrectedFile, readings: RunFile['readings']) => {
   const stored = {fileKey, reader: withReasons(Reader.parse(reader)), readings}

@@ -20,7 +20,10 @@ export type CorrectionsInput = {
   settled: Uint32Array
   /** The columns by which rows are found if the corrected file has no row numbers and another number of rows. */
   keys: string[]
-  /** The edits that the cells of a failed.csv show: those of its run. Empty for other files, which have the cells of the run's file. */
+  /**
+   * The cell edits that the uploaded file already contained when a person began to correct it. For a failed.csv, the edits of its run. Empty for
+   * any other file, because its cells come from the run's file without edits.
+   */
   before: CellEdit[]
   /** How the run of a failed.csv read the columns. Null for other files. */
   shownAs: Readings | null

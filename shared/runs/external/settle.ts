@@ -52,8 +52,8 @@ type Batch = Pick<
 }
 
 /**
- * Settles a batch (T2). One transaction writes the log, meter, record ids, open questions and results, and ends the batch. `ends`: one
- * entry per row, in the order of the batch. The caller must have locked the run.
+ * Settles a batch (T2). One transaction writes the log, meter, record ids, unsettled entries and results, and ends the batch. `ends`: one entry
+ * per row, in the order of the batch. The caller must have locked the run.
  */
 export const settleBatch = async (tx: Tx, run: ExternalRun, batch: Batch, ends: WriteEnd[], results: ItemResult[]) => {
   const chain = run.chainNo ?? run.no
@@ -226,7 +226,7 @@ const enterEnd = (sheet: Sheet, sheetEntry: SheetEntry, end: WriteEnd) => {
   noteOutcome(sheet, sheetEntry, end)
   if (end.outcome === 'unanswered') return addUnsettled(sheet, sheetEntry, batch.kind)
   if (end.outcome === 'refused') {
-    // A refusal after an unanswered send does not prove that the earlier send failed. So the row stays counted and its question stays open.
+    // A refusal after an unanswered send does not prove that the earlier send failed. So the row stays counted and its unsettled entry stays.
     if (isOpen) return addUnsettled(sheet, sheetEntry, EXTERNAL_STEP_CODES.again)
     if (isFirst) released.push({...name, flow: null, number: null})
     if (isFirst) attempts.push({...name, attempt, outcome: outcomeNo('refused')})
