@@ -9,8 +9,8 @@ export type SheetCell = {column: number; type: string; style: number; text: stri
 
 /**
  * The kind of value in a cell: the kind that the file stores, except where the number format displays the number as another kind. `date`: a date
- * or time, or a number displayed as one. `error`: an error value, such as #N/A. `undated`: a number in a date format that is not a valid date. `uncalculated`: a formula without a saved
- * value. For `percent`, `scaled` and `padded`, see `DisplayedNumber`.
+ * or time, or a number displayed as one. `error`: an error value, such as #N/A. `undated`: a number in a date format that is not a valid date.
+ * `uncalculated`: a formula without a saved value. For `percent`, `scaled` and `padded`, see `DisplayedNumber`.
  */
 export type StoredKind = 'text' | 'date' | 'boolean' | 'error' | 'uncalculated' | 'undated' | DisplayedNumber['kind']
 

@@ -53,8 +53,8 @@ type Batch = Pick<
 
 /**
  * Settles a batch (T2). One transaction writes the log, meter, record ids, unsettled entries and results, and ends the batch. `ends`: one entry
- * per row, in the order of the batch. The caller must have locked the run. Returns
- * the counts for `rowsSettled`, which the caller calls after the commit.
+ * per row, in the order of the batch. The caller must have locked the run. Returns the counts for `rowsSettled`, which the caller calls after the
+ * commit.
  */
 export const settleBatch = async (tx: Tx, run: ExternalRun, batch: Batch, ends: WriteEnd[], results: ItemResult[]): Promise<number[]> => {
   const chain = run.chainNo ?? run.no

@@ -15,8 +15,8 @@ const delimiters = [',', ';', '\t', '|']
 /**
  * Writes failed.csv: the reason columns, then the cells of the failed rows as read or edited. A person corrects this file and uploads it to the
  * corrections of its run. `guardCell` puts an apostrophe before cells that would start a formula, and the reader of failed.csv removes it. Rows
- * with an unanswered create in the chain are left out, because a new import could create their records twice. Ragged rows
- * are left out, because they cannot be corrected cell by cell.
+ * with an unanswered create in the chain are left out, because a new import could create their records twice. Ragged rows are left out, because they
+ * cannot be corrected cell by cell.
  */
 export const writeFailed = ({columns, rows, outcomes, modules, limit, delimiter: given, origin}: FailedInput) => {
   const delimiter = delimiters.includes(given) ? given : ','
