@@ -76,8 +76,8 @@ export const listUnemptiedRuns = (db: Db, {org, after, limit}: Some & {after: nu
     where org_id = ${org} and expired_at is not null and not emptied and run_no > ${after} order by run_no limit ${limit}`)
 
 /**
- * Locks runs without an import that can be deleted. These expired at least `days` ago and are emptied, or were authorised twice as long ago and
- * never started. The lock prevents their start. Skips runs that are being started.
+ * Locks runs without an import that can be deleted, so that none of them starts. Such a run expired at least `days` ago and is emptied, or never
+ * started and was authorised at least `2 * days` ago. Skips runs that another transaction is starting.
  */
 export const lockRunsToDelete = (tx: Tx, {org, days, limit}: Some & {days: number}) =>
   tx.anyFirst(sql.type(No)`

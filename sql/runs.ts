@@ -189,12 +189,14 @@ export const listOrgRuns = (db: Db, {org, states, importNo, dryRun, isStopped, b
       and not exists (select from imports i where i.import_no = runs.import_no and i.deleted)
     order by id desc limit ${limit}`)
 
+/** Lists the runs of a template, newest first, except those of imports that a person deleted. `before`: the last number of the previous page. */
 export const listTemplateRuns = (
   db: Db,
   {org, template, before, limit}: {org: string; template: string; before: number | null; limit: number},
 ) =>
   db.any(sql.type(Run)`
     ${select} where org_id = ${org} and template_id = ${template} and (${before}::bigint is null or run_no < ${before})
+      and not exists (select from imports i where i.import_no = runs.import_no and i.deleted)
     order by run_no desc limit ${limit}`)
 
 /** Whether the run's records still exist. They are removed when the run expires or its import is deleted. */

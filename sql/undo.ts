@@ -94,8 +94,8 @@ export const listReturnedRows = (db: Db, {chain, run, after, limit}: RowsOfRun) 
     order by module_no, row_key limit ${limit}`)
 
 /**
- * Lists the rows of a run with a create that was never answered, in the order of module and key. Kind 2 is a create that the CRM refused when it
- * was sent again.
+ * Lists the run's rows with an unanswered create, ordered by module and key. Kind 0: the last send of the row was such a create. Kind 2: the row
+ * was sent again and refused, which proves nothing about the unanswered create.
  */
 export const listUnknownRows = (db: Db, {chain, run, after, limit}: RowsOfRun) =>
   db.any(sql.type(UnknownRow)`

@@ -64,7 +64,7 @@ export const isQueuedUpTo = (db: Db, {run, fence, settleNo}: EntryName & {run: n
   db.exists(sql.type(Empty)`
     select from verify_queue where run_no = ${run} and not verified and (fence, settle_no) <= (${fence}::bigint, ${settleNo}::bigint)`)
 
-/** Lists this entry and later ones that wrote any of the records. */
+/** Lists the entry `from` and all later entries whose rows wrote at least one of the records. */
 export const listSharing = (db: Db, {run, from, records}: {run: number; from: EntryName; records: readonly string[]}) =>
   db.any(sql.type(Entry)`
     select fence, settle_no as "settleNo", sealed from verify_queue

@@ -8,7 +8,7 @@ import type {Proposals} from './proposal.ts'
 
 type ProposalsInput = {found: Imported; flow: Flow; source: Source; sample: Sample}
 
-/** The response survives a reload. */
+/** Asks the AI model for a mapping of the flow. The answer survives a reload of the page. */
 export const useProposals = (
   {found, flow, source, sample}: ProposalsInput,
   onAnswer: (answer: Proposals) => void,
