@@ -38,7 +38,10 @@ export const Firing = z.object({
 export type Firing = z.output<typeof Firing>
 type Outcome = NonNullable<Firing['outcome']>
 
-/** Counts the questions of a finished run that wait for an answer. A run has none if a later run of its chain began, which takes them over. */
+/**
+ * Counts the questions of a finished run that wait for an answer. A run has none if a later run of its chain takes them over. A run that ended before
+ * it began takes none over.
+ */
 const openQuestions = sql.fragment`coalesce((
     select (select count(*) from questions q where q.run_no = runs.run_no) - ${answeredQuestions} from runs
     where firings.outcome = 'done' and runs.run_no = firings.run_no

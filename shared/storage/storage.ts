@@ -135,13 +135,11 @@ const putWhole = async (directory: string, key: string, stream: AsyncIterable<Ui
   await mkdir(dirname(partial), {recursive: true})
   try {
     const bytes = await write(partial, stream)
-    const made = await mkdir(dirname(path), {recursive: true})
+    await mkdir(dirname(path), {recursive: true})
     await rename(partial, path)
-    const folders = dirname(key)
-      .split('/')
-      .map((_, at, names) => join(directory, ...names.slice(0, at + 1)))
-    // After a power loss, a folder that was made now exists only if its parent was synced too.
-    for (const folder of made === undefined ? folders.slice(-1) : [directory, ...folders]) await syncFolder(folder)
+    // After a power loss, a folder exists only if its parent was synced since. Another object of the folder may not have synced the parent yet.
+    const folders = dirname(key).split('/')
+    for (let depth = 0; depth <= folders.length; depth++) await syncFolder(join(directory, ...folders.slice(0, depth)))
     return bytes
   } catch (error) {
     await rm(partial, {force: true})

@@ -74,8 +74,7 @@ export const sendBulk = async (ctx: Context, flow: CompiledFlow, route: BulkRout
     const awaited = await awaitJob({...ctx, signal: AbortSignal.any([ctx.signal, on.over])}, job, requested.job)
     const settled = await settleJob(ctx, flow, {no, kind: rows.kind, ...awaited}, {...admitted, keys: content.keys}, on.leave)
     const unsent = [...settled.unsent, ...admitted.left]
-    // The row limit has room for rows that are left only if the job did not write some of its rows.
-    return {...settled, unsent, refused: null, waited: settled.unsent.length > 0 ? unsent : []}
+    return {...settled, unsent, refused: null, waited: unsent}
   }
   if ('open' in requested) throw requested.open
   const unsent = await giveBack()

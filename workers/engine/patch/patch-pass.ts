@@ -1,6 +1,6 @@
 import type {FileRow} from '../../../shared/files/row.ts'
 import {countPlannedPatches, findPatchable, findRecordsOf, HOW} from '../../../sql/chain-rows.ts'
-import {listCursors, PASS} from '../../../sql/run-cursors.ts'
+import {PASS} from '../../../sql/run-cursors.ts'
 import {composeRows, composeUnlinked} from '../compose/compose-rows.ts'
 import type {LookupNote} from '../compose/link-rows.ts'
 import {findParentCandidates, linkAgain, linkLate} from '../compose/parents.ts'
@@ -43,13 +43,10 @@ export const runPatchPass = async (ctx: Context, flow: CompiledPatchFlow): Promi
 
 const rowsPerCount = 100_000
 
-/**
- * Counts the patches of the flow that earlier owners of a dry run planned, in pages, because the log may be large. No patched row is above the
- * low-water mark of the write pass.
- */
-const addPlanned = async ({db, run, planned}: Context, {no: flow}: CompiledFlow) => {
-  const {lowWater} = (await listCursors(db, run.no)).find(cursor => cursor.flow === flow)!
-  for (let from = 1; from <= lowWater; from += rowsPerCount)
+/** Counts the patches of the flow that earlier owners of a dry run planned, in pages, because the log may be large. */
+const addPlanned = async ({db, run, planned, snapshot}: Context, {no: flow, source}: CompiledFlow) => {
+  const last = Math.min(source.rows, snapshot.rows?.to ?? Number.POSITIVE_INFINITY)
+  for (let from = 1; from <= last; from += rowsPerCount)
     planned.count += await countPlannedPatches(db, {run: run.no, flow, from, to: from + rowsPerCount - 1})
 }
 
