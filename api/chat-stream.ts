@@ -62,8 +62,8 @@ export const streamChat = ({log, config, request}: ChatStreamDeps, org: string, 
 }
 
 /**
- * Ends the stream with the error. If nothing was written, destroys it instead, so that the error becomes the HTTP answer. After an abort,
- * destroys the stream and logs any error except the abort itself.
+ * Ends the stream with the error. If nothing was written yet, destroys the stream, so that the error becomes the HTTP response. After an abort,
+ * destroys the stream and logs any error except the abort.
  */
 const fail = (body: PassThrough, signal: AbortSignal, error: unknown, log: Log) => {
   if (signal.aborted) {

@@ -19,7 +19,7 @@ Continue only if you started this yourself.</p>
 It cannot write anything, and it cannot see rows of files or CRM records.</p>
 <form method="post" action="consent">
 <input type="hidden" name="request" value="${inText(signed)}">
-${orgs.length > 0 ? choice(request.org, orgs) : '<p>You belong to no open org, so you cannot allow access.</p>'}
+${orgs.length > 0 ? choice(request.org, orgs) : '<p>This sign-in reaches no open org, so you cannot allow access.</p>'}
 ${orgs.length > 0 ? '<button class="main" name="decision" value="allow">Allow</button>' : ''}
 <button name="decision" value="deny">Deny</button>
 </form>

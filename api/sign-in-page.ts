@@ -36,5 +36,5 @@ if (window.opener) {
 export const refusalPage = ({status, message, code}: Pick<Refusal, 'status' | 'message'> & {code: string}): Reply =>
   page({status, title: 'Something went wrong', content: `<p>${inText(message)}.</p>\n<p><small>${inText(code)}</small></p>`})
 
-/** Formats JSON so that it cannot close the surrounding script element. */
-const inScript = (value: unknown) => JSON.stringify(value).replaceAll('<', '\\u003c')
+/** Formats JSON so that it cannot close the surrounding script element. It also escapes `NONCE`, which the page would replace in a token. */
+const inScript = (value: unknown) => JSON.stringify(value).replaceAll('<', '\\u003c').replaceAll('NONCE', 'N\\u004fNCE')

@@ -109,7 +109,10 @@ export const testSchedule = job({
   key: ({schedule}) => schedule,
 })
 
-/** Sends nothing if the invitation cannot be accepted or was mailed within the last hour, or if the org mailed 100 within the last day. */
+/**
+ * Mails an invitation. Sends nothing if the invitation cannot be accepted any more or was mailed within the last hour. Sends nothing either if the
+ * org mailed 100 invitations within the last day.
+ */
 export const mailInvitation = job({
   name: 'invitation.mail',
   payload: z.object({org: z.string(), invitation: z.string()}),

@@ -1,2 +1,2 @@
-/** The reason of a signal that aborts because this process closes its connections when it ends, not because the client left. */
+/** The abort reason for requests whose connection this process closes when it ends. Any other abort means that the client left. */
 export const processEnd = new DOMException('This process is ending', 'AbortError')

@@ -1,4 +1,5 @@
 import {z} from 'zod'
+import type {Via} from './changes.ts'
 import {type Db, sql, type Tx} from './database.ts'
 
 const Empty = z.object({})
@@ -37,16 +38,25 @@ export const noteSessions = (
   where s.staff_view is null and s.expires_at > lading_now()
   order by coalesce(s.root_id, s.id), s.org_id, s.id desc`
 
-/** Why an MCP client was allowed or revoked. `misuse`: its code or refresh token was used twice. `crm`: the CRM deactivated the person. */
-export type GrantCause = 'person' | 'client' | 'misuse' | 'ban' | 'crm'
+/**
+ * Why an MCP client was allowed or revoked. `misuse`: its code or refresh token was used twice. `crm`: the CRM deactivated the person. `removal`:
+ * the person's membership ended.
+ */
+export type GrantCause = 'person' | 'client' | 'misuse' | 'ban' | 'crm' | 'removal'
 
 /**
- * SQL that records that an MCP client was allowed or revoked. `changed`: the name of a common table expression of the same statement that returns
- * whole rows of `oauth_grants`. An event has the time of its row, by which the audit export finds grants of older builds, which have no event.
+ * SQL that records that an MCP client was allowed or revoked. `changed`: a common table expression of the same statement that returns whole rows
+ * of `oauth_grants`. An event has the time of its grant's row, so that the audit export recognises grants that an older build stored without an
+ * event.
  */
-export const noteGrants = (changed: string, kind: 'client.allowed' | 'client.revoked', cause: GrantCause) => sql.fragment`
+export const noteGrants = (
+  changed: string,
+  kind: 'client.allowed' | 'client.revoked',
+  cause: GrantCause,
+  via: Via = cause === 'person' || cause === 'crm' ? 'session' : 'oauth',
+) => sql.fragment`
   insert into audit_events (org_id, kind, via, person_id, target, detail, created_at)
-  select g.org_id, ${kind}, ${cause === 'person' || cause === 'crm' ? 'session' : 'oauth'},
+  select g.org_id, ${kind}, ${via},
     ${cause === 'person' || cause === 'client' ? sql.fragment`g.person_id` : sql.fragment`null`}, c.name,
     jsonb_build_object('grantId', g.id, 'cause', ${cause}::text),
     ${sql.identifier(['g', kind === 'client.allowed' ? 'created_at' : 'revoked_at'])}

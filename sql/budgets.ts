@@ -74,7 +74,7 @@ export const takeShares = (tx: Tx, org: CrmOrg, {holder, takenOver}: {holder: st
     from crm_shares where ${here(org)} and until > lading_now()`)
 }
 
-/** Notifies holders at the commit of `tx`. */
+/** Notifies the holders that their shares may change. Postgres sends the notifications when `tx` commits. */
 export const notifyHolders = (tx: Tx, org: CrmOrg, holders: string[]) =>
   tx.query(sql.type(Empty)`
     select ${notifyHolder(org)} from ${sql.unnest(

@@ -1,5 +1,6 @@
 import {z} from 'zod'
 import {type Db, type Hot, prepare, sql} from './database.ts'
+import {blockOf} from './log-chunks.ts'
 import {outcomeNo, PHASES} from './run-log.ts'
 
 /**
@@ -78,11 +79,16 @@ const findInheritedStatement = prepare<{key: string; recordId: string; mayExistT
    where chain_no = $1::bigint and module_no = $3::smallint and row_key = any($4::text[]) and run_no <> $2::bigint and how in (1, 2, 3, 6)`,
 )
 
-/** Counts the planned patches of a dry run that count towards its row limit. The rows of these patches wrote nothing before. */
-export const countPlannedPatches = (db: Db, run: number) =>
+type PlannedPatchesQuery = {run: number; flow: number; from: number; to: number}
+
+/**
+ * Counts the planned patches of rows `from`..`to` that count towards the row limit of a dry run. The rows of these patches wrote nothing before.
+ */
+export const countPlannedPatches = (db: Db, {run, flow, from, to}: PlannedPatchesQuery) =>
   db.oneFirst(sql.type(z.object({rows: z.number()}))`
     select count(*) as rows from (select distinct module_no, row_key from log_entries
-      where run_no = ${run} and phase = ${PHASES.indexOf('patch')} and outcome = ${outcomeNo('planned')}) planned
+      where run_no = ${run} and flow_no = ${flow} and block between ${blockOf(from)} and ${blockOf(to)} and row_number between ${from} and ${to}
+        and phase = ${PHASES.indexOf('patch')} and outcome = ${outcomeNo('planned')}) planned
     join chain_rows c using (module_no, row_key) where c.chain_no = ${run} and how in (${HOW.matched}, ${HOW.unchanged})`)
 
 export const deleteChainRows = async (db: Db, {chain, limit}: {chain: number; limit: number}) => {

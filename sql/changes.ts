@@ -44,7 +44,7 @@ export const insertChanges = (tx: Tx, org: string, changes: NewConfigurationChan
 type ChangesQuery = {
   org: string
   limit: number
-  /** The settings pages to list. Null for all pages. */
+  /** The settings pages whose changes are listed. Null: all pages. */
   pages?: readonly string[] | null
   /** Pages that exist once per connection. Their changes are listed only if they belong to `connector`. */
   own?: readonly string[]

@@ -63,8 +63,8 @@ export const isRecordHeld = (tx: Tx, {chain, module, key, recordId}: RecordRef) 
 const Start = z.object({at: z.string(), now: z.string()})
 
 /**
- * Returns when the first run of the chain was authorised, and the current time. Follows at most `most` retries back. Returns null if the chain
- * has more retries, or if the oldest run is not the one that names the chain.
+ * Returns when the first run of the chain was authorised, and the current time. Starts at `run` and follows at most `most` retries back to the
+ * first run. Returns null if there are more retries. Returns null too if the run found is not the one whose number identifies the chain.
  */
 export const findChainStart = (db: Db, {run, most}: {run: number; most: number}) =>
   db.maybeOne(sql.type(Start)`

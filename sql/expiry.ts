@@ -1,5 +1,6 @@
 import {z} from 'zod'
 import {type Db, sql, type Tx} from './database.ts'
+import {ranLastFile} from './firings.ts'
 
 const Empty = z.object({})
 const No = z.object({no: z.number()})
@@ -75,8 +76,8 @@ export const listUnemptiedRuns = (db: Db, {org, after, limit}: Some & {after: nu
     where org_id = ${org} and expired_at is not null and not emptied and run_no > ${after} order by run_no limit ${limit}`)
 
 /**
- * Locks runs without an import that can be deleted. These expired at least `days` ago and are emptied, or were authorised twice as long ago and
- * never started. The lock prevents their start. Skips runs that are being started.
+ * Locks runs without an import that can be deleted, so that none of them starts. Such a run expired at least `days` ago and is emptied, or never
+ * started and was authorised at least `2 * days` ago. Skips runs that another transaction is starting.
  */
 export const lockRunsToDelete = (tx: Tx, {org, days, limit}: Some & {days: number}) =>
   tx.anyFirst(sql.type(No)`
@@ -94,12 +95,15 @@ export const listUnemptiedImports = (db: Db, {org, after, limit}: Some & {after:
 
 /**
  * Lists emptied imports whose rows can be deleted: those that a person deleted and those that expired `days` ago. If `days` is null, lists
- * only those that a person deleted.
+ * only those that a person deleted. Leaves out an expired import whose stopped run was the last of a schedule's last file, so that the next firing
+ * with this file reports that its rest cannot be run.
  */
 export const listImportsToDelete = (db: Db, {org, days, after, limit}: Some & {days: number | null; after: number}) =>
   db.anyFirst(sql.type(No)`
     select import_no as no from imports
-    where org_id = ${org} and expired_at is not null and emptied and (deleted or expired_at < lading_now() - make_interval(days => ${days}::int)) and import_no > ${after}
+    where org_id = ${org} and expired_at is not null and emptied and import_no > ${after}
+      and (deleted or (expired_at < lading_now() - make_interval(days => ${days}::int)
+        and not exists (select from firings f where f.import_no = imports.import_no and f.outcome = 'stopped' and f.reason ->> 'code' is distinct from 'CANCELLED' and ${ranLastFile})))
     order by import_no limit ${limit}`)
 
 /**

@@ -159,7 +159,7 @@ export const listStaleExternalRuns = (db: Db, {idleSeconds, limit}: {idleSeconds
 
 export const listUntidied = (db: Db, {limit}: {limit: number}) =>
   db.anyFirst(sql.type(z.object({no: z.number()}))`
-    select run_no as no from runs where engine = 'outside' and not tidied and state = 'ended' order by id limit ${limit}`)
+    select run_no as no from runs where engine = 'outside' and not tidied and state = 'ended' order by run_no limit ${limit}`)
 
 /** Large tables that are needed only while the run writes. */
 const OF_WRITING = ['admissions', 'released_attempts', 'unsent_rows', 'takes'] as const

@@ -1,6 +1,7 @@
 import {z} from 'zod'
 import {type Db, sql, type Tx} from './database.ts'
 import {answeredQuestions} from './questions.ts'
+import {begunUndo} from './undo.ts'
 
 const Reason = z.looseObject({code: z.string(), message: z.string()})
 
@@ -37,11 +38,16 @@ export const Firing = z.object({
 export type Firing = z.output<typeof Firing>
 type Outcome = NonNullable<Firing['outcome']>
 
-/** Counts the questions of a finished run that wait for an answer. A retried run has none, because the retry takes them over. */
+/**
+ * Counts the questions of a finished run that wait for an answer. A run has none if a later run of its chain takes them over. A run that ended before
+ * it began takes none over.
+ */
 const openQuestions = sql.fragment`coalesce((
     select (select count(*) from questions q where q.run_no = runs.run_no) - ${answeredQuestions} from runs
     where firings.outcome = 'done' and runs.run_no = firings.run_no
-      and not exists (select from runs n where n.retry_of = runs.run_no and not n.dry_run and n.org_id = runs.org_id)), 0)`
+      and not exists (
+        select from runs n
+        where n.chain_no = runs.chain_no and n.org_id = runs.org_id and (n.state <> 'ended' or n.started_at > runs.started_at))), 0)`
 
 const columns = sql.fragment`firings.id, firings.schedule_id as "scheduleId", firings.org_id as org, firings.due_at as "dueAt", firings.by,
   firings.person_id as "personId", firings.again, firings.missed, firings.state, firings.outcome, firings.reason, firings.drift, firings.contract, firings.decision, firings.decided_at as "decidedAt", firings.tries,
@@ -190,12 +196,12 @@ type RunFile = {schedule: string; sha256: string; templateVersion: number}
 /**
  * Finds the newest run of the import in which the schedule last ran this file under this version of the template. Dry runs, undos and runs that
  * were never started are left out. Returns null if a person deleted the import. `isStopped`: the run was stopped, but not by a person,
- * and has no undo. `isExpired`: the files of the import were deleted.
+ * and no undo of it has begun. `isExpired`: the files of the import were deleted.
  */
 export const findLastRun = (db: Db, {schedule, sha256, templateVersion}: RunFile) =>
   db.maybeOne(sql.type(LastRun)`
     select i.import_no as "importNo", i.id as "importId", r.id as "runId", r.state = 'ended' and r.engine = 'worker' and coalesce(h.stop ->> 'stopped' <> 'CANCELLED', false)
-        and not exists (select from runs u where u.undo_of = r.run_no and not u.dry_run) as "isStopped", i.state = 'expired' as "isExpired"
+        and ${begunUndo} is null as "isStopped", i.state = 'expired' as "isExpired"
     from (
       select import_no from firings
       where schedule_id = ${schedule} and outcome in ('done', 'stopped') and sha256 = decode(${sha256}, 'hex') and template_version = ${templateVersion}
@@ -205,6 +211,18 @@ export const findLastRun = (db: Db, {schedule, sha256, templateVersion}: RunFile
       select * from runs where runs.import_no = i.import_no and not dry_run and undo_of is null and engine is not null
       order by run_no desc limit 1) r
     join run_heads h on h.run_no = r.run_no`)
+
+/**
+ * SQL that is true for the newest firing `f` that ran the last file of its schedule. This firing and its import show whether rows of the file are
+ * left to run.
+ */
+export const ranLastFile = sql.fragment`exists (
+  select from schedules s
+  where s.id = f.schedule_id and f.outcome in ('done', 'stopped') and f.sha256 = s.last_sha256 and f.template_version = s.last_template_version
+    and not exists (
+      select from firings n
+      where n.schedule_id = f.schedule_id and n.id > f.id and n.outcome in ('done', 'stopped') and n.sha256 = f.sha256
+        and n.template_version = f.template_version))`
 
 type OfImport = {org: string; importId: string}
 

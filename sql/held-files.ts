@@ -39,7 +39,7 @@ export const lockKeptFiring = (tx: Tx, {org, importId}: OfImport) =>
 /** Continues a firing whose file a person accepted, or whose import a person runs. The caller has locked the schedule. */
 export const setFileAccepted = (tx: Tx, {firing, run}: {firing: string; run: string}) =>
   tx.query(sql.type(z.object({}))`
-    update firings set state = 'running', outcome = null, ended_at = null, decision = 'accepted', decided_at = lading_now(),
+    update firings set state = 'running', outcome = null, ended_at = null, decision = 'accepted', decided_at = lading_now(), reason = null,
       run_no = (select run_no from runs where id = ${run})
     where id = ${firing}`)
 

@@ -74,7 +74,7 @@ export const setFlows = (tx: Tx, {no, flows, state}: {no: number; flows: unknown
   tx.one(sql.type(Import)`
     update imports set flows = ${sql.jsonb(flows as never)}, state = ${state}, version = version + 1 where import_no = ${no} returning ${columns}`)
 
-/** The same name creates no new version. */
+/** Renames the import. The version grows only if the name changes. */
 export const setImportName = (tx: Tx, {no, name}: {no: number; name: string}) =>
   tx.one(sql.type(Import)`
     update imports set name = ${name}, version = version + (name <> ${name})::int where import_no = ${no} returning ${columns}`)

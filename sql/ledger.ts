@@ -268,7 +268,7 @@ const valuesOf = (s: Settlement) => {
     ...columnsOf('unmapped', s.unmapped ?? [], ['flow', 'field', 'cells']),
     ...columnsOf('marked', s.marked ?? [], ['module', 'recordId', 'marks', 'isSure']),
     'queued.records': arrayLiteral(s.queued ? [arrayLiteral(s.queued.records)] : []),
-    ...columnsOf('queued', s.queued ? [s.queued] : [], ['rows', 'sealed']),
+    ...columnsOf('queued', s.queued ? [s.queued] : [], ['rows', 'countedRows', 'sealed']),
   })
 }
 

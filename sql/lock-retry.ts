@@ -14,8 +14,8 @@ const longestPauseMs = 2_000
  */
 const DEADLOCK_MS = LOCK_MS / 2
 /**
- * Some roles cannot set `deadlock_timeout`. So if a vacuum or ANALYZE runs, every eighth try waits longer than the server's value. Autovacuum
- * then cancels itself.
+ * Autovacuum cancels itself only for a statement that waits longer than `deadlock_timeout`, which some roles cannot shorten. So while a vacuum or
+ * ANALYZE runs, every eighth try waits longer than the server's `deadlock_timeout`.
  */
 const vacuumEvery = 8
 

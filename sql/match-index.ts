@@ -10,7 +10,10 @@ type KeyedRecord = IndexedRecord & {key: Buffer | null}
 export type IndexTable = {
   /** Adds records. If an id is added twice with different keys, both keys may find the record until `put` or `remove`. */
   fill(records: readonly KeyedRecord[]): void
-  /** Indexes the keys, after the last `fill` and before the first `find`. An index that grows record by record would take ten times as long. */
+  /**
+   * Indexes the keys. Call it after the last `fill` and before the first `find`. If every `fill` updated the index, filling would take ten times
+   * as long.
+   */
   finish(): Promise<void>
   /** Adds records, or replaces them by their id. */
   put(records: readonly KeyedRecord[]): void

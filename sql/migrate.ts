@@ -50,7 +50,7 @@ export const isMigratedFurther = async (db: Db): Promise<boolean> => {
   return db.exists(sql.type(z.object({}))`select from migrations where name <> all(${sql.array(known, 'text')})`)
 }
 
-/** Polls for the releases' lock. A statement that waits for this lock would stall CREATE INDEX CONCURRENTLY. */
+/** Polls for the lock that only one release process holds at a time. A statement that waited for this lock would stall CREATE INDEX CONCURRENTLY. */
 const takeTurn = async (client: pg.Client, {seconds}: LockRetryOptions) => {
   for (const end = Date.now() + seconds * 1_000; ; await sleep(250)) {
     const {rows} = await client.query<{had: boolean}>('select pg_try_advisory_lock($1) as had', [LOCK])

@@ -1,5 +1,6 @@
 import {z} from 'zod'
 import {type GrantCause, noteGrants} from './audit-events.ts'
+import type {Via} from './changes.ts'
 import {type Db, sql, type Tx} from './database.ts'
 
 const Empty = z.object({})
@@ -56,13 +57,14 @@ export const findGrantOf = (db: Db, hash: Buffer) =>
 /** Revokes the grant with all its tokens. A second revocation keeps the time of the first. */
 export const revokeGrant = (db: Db, id: string, cause: GrantCause) => revokeWhere(db, sql.fragment`id = ${id}`, cause)
 
-export const revokeGrantsOf = (tx: Tx, {org, person}: GrantHolderRef, cause: GrantCause) =>
-  revokeWhere(tx, sql.fragment`org_id = ${org} and person_id = ${person}`, cause)
+/** Revokes a member's grants. `via`: how the membership ended. Call this before its deletion, which deletes the grants without a record. */
+export const revokeGrantsOf = (tx: Tx, {org, person}: GrantHolderRef, cause: GrantCause, via?: Via) =>
+  revokeWhere(tx, sql.fragment`org_id = ${org} and person_id = ${person}`, cause, via)
 
-const revokeWhere = (db: Db, where: ReturnType<typeof sql.fragment>, cause: GrantCause) =>
+const revokeWhere = (db: Db, where: ReturnType<typeof sql.fragment>, cause: GrantCause, via?: Via) =>
   db.query(sql.type(Empty)`
     with ended as (update oauth_grants set revoked_at = lading_now() where ${where} and revoked_at is null returning *)
-    ${noteGrants('ended', 'client.revoked', cause)}`)
+    ${noteGrants('ended', 'client.revoked', cause, via)}`)
 
 export const findHolder = (db: Db, hash: Buffer) =>
   db.maybeOne(sql.type(z.object({org: z.string(), person: z.string()}))`
@@ -100,9 +102,9 @@ export const revokeOwnGrant = (db: Db, {org, person, id}: GrantHolderRef & {id: 
     select ${listed} from ended g join oauth_clients c on c.id = client_id`)
 
 /**
- * Deletes requests and tokens that expired over a day ago, and grants older than a day that have no token. Also deletes clients without grants and
- * requests that were unused for a day after their creation, or for 90 days after their last use. Deletes at most `limit` rows of each kind. Returns
- * the largest of the counts.
+ * Deletes requests and tokens that expired over a day ago, and grants older than a day without a token. Also deletes clients that have neither a
+ * grant nor a request. Such a client was last used over 90 days ago, or was never used and is older than a day. Deletes at most `limit` rows of
+ * each kind. Returns the largest of the counts.
  */
 export const deleteEndedOAuth = async (db: Db, limit: number): Promise<number> => {
   const over = sql.fragment`expires_at < lading_now() - interval '1 day'`

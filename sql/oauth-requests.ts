@@ -97,8 +97,12 @@ export const noteGrant = (tx: Tx, {id, grant}: {id: string; grant: string}) =>
 
 const Home = z.object({id: z.string(), name: z.string()})
 
-/** Lists at most 100 open orgs of the person, in which the person may authorise a client. */
-export const listOpenOrgs = (db: Db, person: string) =>
+/**
+ * Lists at most 100 open orgs in which the person may authorise a client. These are `org`, the org of the sign-in, and orgs that invited the
+ * person.
+ */
+export const listOpenOrgs = (db: Db, {person, org}: {person: string; org: string | null}) =>
   db.any(sql.type(Home)`
     select o.id, o.name from members m join orgs o on o.id = m.org_id
-    where m.person_id = ${person} and o.closed_at is null and o.erasing_at is null order by m.created_at, o.id limit 100`)
+    where m.person_id = ${person} and (m.invited or m.org_id = ${org}) and o.closed_at is null and o.erasing_at is null
+    order by m.created_at, o.id limit 100`)

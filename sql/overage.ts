@@ -25,6 +25,8 @@ const Report = z.object({
   price: z.string().nullable(),
   /** The overage item of the live subscription. It bills overage even if the plan has no overage price any more. Null: nothing bills overage. */
   item: z.string().nullable(),
+  /** Whether the subscription only lacks its overage item, which `restoreOverage` adds again. */
+  isItemLost: z.boolean(),
   rows: z.number(),
   at: z.string(),
   /** Hours since the first attempt to send the report; null before the first attempt. */
@@ -32,8 +34,11 @@ const Report = z.object({
 })
 export type Report = z.output<typeof Report>
 
+const lacksItem = sql.fragment`
+  overage_item_id is null and payment_price_overage_id is not null and status not in ('canceled', 'incomplete_expired', 'incomplete')`
 const report = sql.fragment`identifier, r.org_id as org, customer_id as customer, p.payment_price_overage_id as price,
-  case when status not in ('canceled', 'incomplete_expired') then overage_item_id end as item, rows, at,
+  case when status not in ('canceled', 'incomplete_expired') then overage_item_id end as item,
+  coalesce(${lacksItem} and exists (select from orgs o where o.id = r.org_id and overage_enabled), false) as "isItemLost", rows, at,
   (extract(epoch from lading_now() - first_tried_at) / 3600)::float8 as "triedHours"`
 const tables = sql.fragment`overage_reports r join billing_accounts using (org_id) left join subscriptions s using (org_id)
   left join plan_versions p on p.id = s.plan_version_id`
@@ -116,8 +121,7 @@ export const listUnbilledOverage = (db: Db, limit: number) =>
   db.anyFirst(sql.type(z.object({org: z.string()}))`
     select s.org_id as org
     from subscriptions s join orgs o on o.id = s.org_id join plan_versions p on p.id = s.plan_version_id
-    where o.overage_enabled and overage_item_id is null and payment_price_overage_id is not null
-      and status not in ('canceled', 'incomplete_expired', 'incomplete')
+    where o.overage_enabled and ${lacksItem}
     order by 1 limit ${limit}`)
 
 export const findOverageItem = (db: Db, org: string) => db.maybeOne(sql.type(Item)`${items} and org_id = ${org}`)

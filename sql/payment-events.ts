@@ -72,7 +72,7 @@ const event = sql.fragment`id, type, org_id as org, status, attempts, payload as
 
 export const findEvent = (db: Db, id: string) => db.maybeOne(sql.type(Event)`select ${event} from payment_events where id = ${id}`)
 
-/** Lists the org's received and deferred events without an attempt, in the order of arrival. */
+/** Lists the org's received and deferred events that no worker has tried to apply yet, in the order of arrival. */
 export const listOpenEvents = (db: Db, {org, limit}: {org: string; limit: number}) =>
   db.anyFirst(sql.type(Id)`
     select id from payment_events where org_id = ${org} and status in ('received', 'deferred') and attempts = 0 order by created_at, id limit ${limit}`)

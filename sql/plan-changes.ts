@@ -89,7 +89,7 @@ export const findConfirmingChange = (db: Db, org: string) =>
   db.maybeOne(sql.type(Change)`
     select ${change} from plan_changes where org_id = ${org} and state = 'confirming' order by created_at desc, id desc limit 1`)
 
-/** Finds the newest change that our tables do not show yet, or null. This change may have led to the provider's current state. */
+/** Finds the newest change that our tables do not show yet, or null. The provider may have applied the change already. */
 export const findChangeUnderWay = (db: Db, org: string) =>
   db.maybeOne(sql.type(Change)`
     select ${change} from plan_changes where org_id = ${org} and state in ('started', 'unknown', 'partial', 'accepted', 'confirming')

@@ -129,7 +129,7 @@ export const lockOrgPlan = (tx: Tx, org: string) =>
     select plan_version_id as "planVersionId", plan_status as status, plan_anchor as anchor, trial_ends_at as "trialEndsAt"
     from orgs where id = ${org} for no key update`)
 
-/** Starts a trial of the plan. At the end of the trial, the org returns to its current plan. */
+/** Starts a trial of the plan. When the trial ends, the org returns to the plan that it has now. */
 export const beginTrial = (tx: Tx, {org, plan, days}: {org: string; plan: string; days: number}) =>
   tx.query(sql.type(z.object({}))`
     update orgs set trial_from = plan_version_id, plan_version_id = ${plan}, plan_status = 'trialing', plan_anchor = clock.now,

@@ -12,9 +12,9 @@ type Holder = {write: string; run?: null; fence?: null} | {write?: null; run: nu
 type HoldParentsInput = {holder: Holder; parents: string[]; seconds: number}
 
 /**
- * Reserves parents for this holder for `seconds`, so that no other run reads or replaces their subform rows. Returns one row per parent.
- * `isHeld`: false if another holder has the parent, or an unanswered call may still change its rows. `leftMs`: how many ms such a call may still
- * do so; null if there is none.
+ * Reserves parents for this holder for `seconds`, so that no other run reads or replaces their subform rows. Returns one row per parent. `isHeld`:
+ * false if another holder has the parent, or an unanswered call may still change the parent's rows. `leftMs`: for how many ms the CRM may still
+ * execute such a call; null if there is none.
  */
 export const holdParents = (
   db: Db,
@@ -49,19 +49,22 @@ export const releaseParents = (db: Db, {holder, parents}: ParentsRef) =>
     sql.type(Empty)`delete from replacements where ${heldBy(holder)} and not lost and parent_id = any(${sql.array(parents, 'text')})`,
   )
 
-/** Releases all parents of the holder, except those of unanswered calls. */
+/** Releases all parents that the holder reserved, except the parents of unanswered calls. */
 export const releaseAll = (db: Db, holder: Holder) =>
   db.query(sql.type(Empty)`delete from replacements where ${heldBy(holder)} and not lost`)
 
 const heldBy = ({write = null, run = null, fence = null}: Holder) =>
   write === null ? sql.fragment`run_no = ${run} and fence = ${fence}` : sql.fragment`write = ${write}`
 
-/** Limits the reservations of the run's earlier owners to `seconds`, because the CRM may still execute their requests. */
+/**
+ * Marks the parents that earlier owners of the run reserved as `lost`, because the CRM may still execute a request of theirs. These parents stay
+ * reserved for at most `seconds`.
+ */
 export const loseEarlier = (db: Db, {run, fence, seconds}: {run: number; fence: number; seconds: number}) =>
   db.query(sql.type(Empty)`
     update replacements set lost = true, until = least(until, lading_now() + make_interval(secs => ${seconds}))
     where run_no = ${run} and fence < ${fence} and not lost`)
 
-/** Releases a run's parents at its end. Reservations of calls that may still run stay until they expire. */
+/** Releases the parents of an ended run. Parents whose last call the CRM may still execute stay reserved until the reservation expires. */
 export const releaseRun = (tx: Tx | Db, run: number) =>
   tx.query(sql.type(Empty)`delete from replacements where run_no = ${run} and (not lost or until <= lading_now())`)

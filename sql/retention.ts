@@ -1,5 +1,6 @@
 import {z} from 'zod'
 import {type Db, sql, type Tx} from './database.ts'
+import {ranLastFile} from './firings.ts'
 
 const Empty = z.object({})
 
@@ -81,7 +82,10 @@ type Old = {org: string; days: number; limit: number}
 const before = (days: number) => sql.fragment`lading_now() - make_interval(days => ${days})`
 const gone = async (query: Promise<{rowCount: number}>) => (await query).rowCount
 
-/** Deletes old firings. Keeps the newest firing of each schedule and file that a person discarded, so that the file is not run again. */
+/**
+ * Deletes old firings. Keeps the newest firing of each schedule and file that a person discarded, so that the file is not run again. Keeps the
+ * newest firing that ran a schedule's last file, so that a stopped run is not taken for a complete one.
+ */
 export const deleteOldFirings = (db: Db, {org, days, limit}: Old) =>
   gone(
     db.query(sql.type(Empty)`
@@ -89,6 +93,7 @@ export const deleteOldFirings = (db: Db, {org, days, limit}: Old) =>
         select ctid from firings f where org_id = ${org} and state = 'ended' and ended_at < ${before(days)}
           and (decision is distinct from 'discarded' or exists (
             select from firings n where n.schedule_id = f.schedule_id and n.sha256 = f.sha256 and n.decision = 'discarded' and n.id > f.id))
+          and not ${ranLastFile}
         limit ${limit}))`),
   )
 

@@ -10,7 +10,7 @@ export const widenClockRange = (db: Db, {run, lowMs, highMs}: ClockRange & {run:
       clock_high_ms = greatest(clock_high_ms, ${Math.round(highMs)}::bigint)
     where run_no = ${run}`)
 
-/** Finds the clock range over all runs of the chain. Returns null before the first observation. */
+/** Returns the clock range that covers all runs of the chain. Returns null if no run has observed the CRM's clock yet. */
 export const findClockRange = async (db: Db, {run, chain}: {run: number; chain: number}): Promise<ClockRange | null> => {
   const {lowMs, highMs} = await db.one(sql.type(z.object({lowMs: z.number().nullable(), highMs: z.number().nullable()}))`
     select min(clock_low_ms)::float8 as "lowMs", max(clock_high_ms)::float8 as "highMs"
@@ -22,7 +22,10 @@ export const keepNewestId = (db: Db, {run, module, id}: {run: number; module: nu
   db.query(sql.type(z.object({}))`
     update run_heads set newest_ids = jsonb_build_object(${module}::text, ${id}::text) || coalesce(newest_ids, '{}') where run_no = ${run}`)
 
-/** Returns the highest record id that the module had before the chain's first create in it. Null if no run of the chain stored such an id. */
+/**
+ * Returns the highest record id of the module from before the chain's first create in this module. Returns null if no run of the chain stored such
+ * an id.
+ */
 export const findNewestId = (db: Db, {run, chain, module}: {run: number; chain: number; module: number}) =>
   db.maybeOneFirst(sql.type(z.object({id: z.string()}))`
     select newest_ids ->> ${module}::text as id from run_heads join runs using (run_no)

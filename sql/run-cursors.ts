@@ -27,7 +27,7 @@ export const insertCursors = (tx: Tx, {run, flows}: {run: number; flows: number[
   tx.query(sql.type(z.object({}))`
     insert into run_cursors (run_no, flow_no) select ${run}, flow from unnest(${sql.array(flows, 'int2')}) as flow`)
 
-/** Lists the run's cursors of the write pass. `lowWater`: every row up to this number has its final entry, or needs none. */
+/** Lists the cursors of the run's write pass. `lowWater`: every row up to this number has its final entry, or needs none. */
 export const listCursors = (db: Db, run: number) =>
   db.any(sql.type(z.object({flow: z.number(), lowWater: z.number(), done: z.boolean()}))`
     select flow_no as flow, low_water as "lowWater", done from run_cursors where run_no = ${run} and pass = 0 order by flow_no`)

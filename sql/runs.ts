@@ -108,7 +108,7 @@ export const runColumns = sql.fragment`run_no as no, id, org_id as org, person_i
     (select n.id from runs n where n.retry_of = runs.run_no and not n.dry_run and n.org_id = runs.org_id) as "retriedBy",
     (select u.id from runs u where u.run_no = runs.undo_of and u.org_id = runs.org_id) as "undoOf", undo_force as "undoForce", undo_strict as "undoStrict", undo_days as "undoDays",
     (select d.id from runs d where d.run_no = runs.plan_of and d.org_id = runs.org_id) as "planOf", plan_of as "planNo",
-    verify, verified, (select coalesce(sum(rows), 0) from verify_queue q where q.run_no = runs.run_no and not q.verified) as "toVerify",
+    verify, verified, (select coalesce(sum(coalesce(counted_rows, rows)), 0) from verify_queue q where q.run_no = runs.run_no and not q.verified) as "toVerify",
     dry_run as "dryRun", match_by as "matchBy", write_by as "writeBy",
     (select coalesce(jsonb_agg(jsonb_build_object('flow', flow_no, 'match', match, 'why', why, 'write', write, 'writeWhy', write_why) order by flow_no), '[]') from run_routes o where o.run_no = runs.run_no) as routes, declared_rows as "declaredRows", state, snapshot_no as "snapshotNo", job_id as "jobId", pause, stopped_by as "stoppedBy",
     engine, outcome, authorised_at as "authorisedAt", started_at as "startedAt", ended_at as "endedAt",
@@ -189,12 +189,14 @@ export const listOrgRuns = (db: Db, {org, states, importNo, dryRun, isStopped, b
       and not exists (select from imports i where i.import_no = runs.import_no and i.deleted)
     order by id desc limit ${limit}`)
 
+/** Lists the runs of a template, newest first, except those of imports that a person deleted. `before`: the last number of the previous page. */
 export const listTemplateRuns = (
   db: Db,
   {org, template, before, limit}: {org: string; template: string; before: number | null; limit: number},
 ) =>
   db.any(sql.type(Run)`
     ${select} where org_id = ${org} and template_id = ${template} and (${before}::bigint is null or run_no < ${before})
+      and not exists (select from imports i where i.import_no = runs.import_no and i.deleted)
     order by run_no desc limit ${limit}`)
 
 /** Whether the run's records still exist. They are removed when the run expires or its import is deleted. */

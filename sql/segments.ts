@@ -11,7 +11,9 @@ export const PLAN_LIST = -1
 export const IMAGE_LIST = -2
 /** The list number of values that differed when they were read back, one line each, in the order in which they were found. */
 export const VERIFY_LIST = -3
-/** The list number of plan steps. Each line is one step, ordered by flow, row and phase. Each segment is one chunk of the plan. */
+/**
+ * The list number of the steps of a sealed plan. A line is one step. Lines are ordered by flow, row and phase. A segment is one chunk of the plan.
+ */
 export const STEP_LIST = -11
 
 const Segment = z.object({

@@ -108,7 +108,7 @@ export const settleNamed =
      update written_records w set marks = widen_marks(w.marks, m.marks) from marks m
      where not is_sure and w.org_id = m.org_id and w.connector_id = m.connector_id and w.module = m.module and w.record_id = m.record_id),
    queued as (
-     insert into verify_queue (run_no, fence, settle_no, records, rows, sealed)
-     select @run, @fence, @settleNo, records::text[], rows, sealed
-     from head, unnest(@queued.records::text[], @queued.rows::int[], @queued.sealed::bytea[]) as q(records, rows, sealed))
+     insert into verify_queue (run_no, fence, settle_no, records, rows, counted_rows, sealed)
+     select @run, @fence, @settleNo, records::text[], rows, counted_rows, sealed
+     from head, unnest(@queued.records::text[], @queued.rows::int[], @queued.countedRows::int[], @queued.sealed::bytea[]) as q(records, rows, counted_rows, sealed))
    select case when exists (select from head) then (select base from head) else stop_if('the gate of T2 is shut') end as base, (select held from head) as held`)

@@ -50,7 +50,10 @@ export const resumeTopup = async (tx: Tx, {org, reasons}: {org: string; reasons:
 
 const Month = z.object({month: z.string(), counted: z.number(), open: z.string().nullable(), now: z.string()})
 
-/** Reads the credits that were or may have been topped up this month, without the attempt `except`. Also reads the id of the open attempt. */
+/**
+ * Reads the AI credits that top-ups of this month added or may still add, without those of the attempt `except`. Also reads the id of the open
+ * attempt.
+ */
 export const readMonth = (db: Db, {org, except = null}: {org: string; except?: string | null}) =>
   db.one(sql.type(Month)`
     select ${month} as month,

@@ -8,9 +8,9 @@ const UndoState = z.object({
   hasKey: z.boolean(),
   /** The newest undo of the run that has not ended, or that ended without a stop. Ignores dry runs and undos that were themselves undone. */
   undoneBy: z.string().nullable(),
-  /** The newest undo of the run in any state. Ignores dry runs and undos that were themselves undone. */
+  /** The run's `begunUndo`. */
   begunBy: z.string().nullable(),
-  /** The run that retries this run, unless the retry was undone. */
+  /** The run that retries this run, or that retries a retry that ended before it began. Ignores runs that were undone or ended before they began. */
   retriedBy: z.string().nullable(),
   isSecondUndo: z.boolean(),
 })
@@ -19,6 +19,21 @@ const UndoState = z.object({
 const isUndone = sql.fragment`exists (
   select from runs uu join run_heads hh using (run_no) where uu.undo_of = u.run_no and not uu.dry_run and uu.state = 'ended' and hh.stop is null)`
 
+/** SQL that is true if the run `u` ended before it began, so that it wrote nothing. */
+const isUnbegun = sql.fragment`(u.state = 'ended' and u.started_at is null)`
+
+/**
+ * SQL for the newest undo of the run `r`. Ignores dry runs, undos that ended before they began, and undos that were themselves undone. If `r` ended
+ * before it began, includes undos of the run that it retries.
+ */
+export const begunUndo = sql.fragment`(
+  with recursive undone as (
+    select r.run_no, r.retry_of, r.started_at
+    union all
+    select p.run_no, p.retry_of, p.started_at from undone join runs p on p.run_no = undone.retry_of where undone.started_at is null)
+  select u.id from undone join runs u on u.undo_of = undone.run_no
+  where not u.dry_run and not ${isUnbegun} and not ${isUndone} order by u.run_no desc limit 1)`
+
 export const findUndoState = (db: Db, run: number) =>
   db.one(sql.type(UndoState)`
     select r.ended_at + make_interval(days => r.undo_days) as until,
@@ -26,8 +41,12 @@ export const findUndoState = (db: Db, run: number) =>
       exists (select from image_keys k where k.run_no = r.run_no) as "hasKey",
       (select u.id from runs u join run_heads h using (run_no)
         where u.undo_of = r.run_no and not u.dry_run and (u.state <> 'ended' or h.stop is null) and not ${isUndone} order by u.run_no desc limit 1) as "undoneBy",
-      (select u.id from runs u where u.undo_of = r.run_no and not u.dry_run and not ${isUndone} order by u.run_no desc limit 1) as "begunBy",
-      (select u.id from runs u where u.retry_of = r.run_no and not u.dry_run and not ${isUndone} limit 1) as "retriedBy",
+      ${begunUndo} as "begunBy",
+      (with recursive later as (
+        select n.run_no, n.id, n.state, n.started_at from runs n where n.retry_of = r.run_no and not n.dry_run
+        union all
+        select n.run_no, n.id, n.state, n.started_at from later u join runs n on n.retry_of = u.run_no and not n.dry_run where ${isUnbegun})
+        select u.id from later u where not ${isUnbegun} and not ${isUndone} limit 1) as "retriedBy",
       exists (select from runs u where u.run_no = r.undo_of and u.undo_of is not null) as "isSecondUndo"
     from runs r where r.run_no = ${run}`)
 
@@ -75,8 +94,8 @@ export const listReturnedRows = (db: Db, {chain, run, after, limit}: RowsOfRun) 
     order by module_no, row_key limit ${limit}`)
 
 /**
- * Lists the rows of a run with a create that was never answered, in the order of module and key. Kind 2 is a create that the CRM refused when it
- * was sent again.
+ * Lists the run's rows with an unanswered create, ordered by module and key. Kind 0: the last send of the row was such a create. Kind 2: the row
+ * was sent again and refused, which proves nothing about the unanswered create.
  */
 export const listUnknownRows = (db: Db, {chain, run, after, limit}: RowsOfRun) =>
   db.any(sql.type(UnknownRow)`

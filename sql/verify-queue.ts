@@ -6,8 +6,11 @@ const Empty = z.object({})
 
 export const verifyKeys = openRunKeys('verify_keys')
 
-/** Written rows of one settlement that are to be read back. `records`: the ids of their records. `sealed`: the rows with their values. */
-export type QueuedRows = {records: string[]; rows: number; sealed: Buffer}
+/**
+ * Written rows of one settlement that are to be read back. `records`: the ids of their records. `countedRows`: the rows without second writes and
+ * writes that got no answer. `sealed`: the rows with their values.
+ */
+export type QueuedRows = {records: string[]; rows: number; countedRows: number; sealed: Buffer}
 
 /** The key of an entry within its run. Keys ascend in the order of the settlements. */
 export type EntryName = {fence: number; settleNo: number}
@@ -61,7 +64,7 @@ export const isQueuedUpTo = (db: Db, {run, fence, settleNo}: EntryName & {run: n
   db.exists(sql.type(Empty)`
     select from verify_queue where run_no = ${run} and not verified and (fence, settle_no) <= (${fence}::bigint, ${settleNo}::bigint)`)
 
-/** Lists this entry and later ones that wrote any of the records. */
+/** Lists the entry `from` and all later entries whose rows wrote at least one of the records. */
 export const listSharing = (db: Db, {run, from, records}: {run: number; from: EntryName; records: readonly string[]}) =>
   db.any(sql.type(Entry)`
     select fence, settle_no as "settleNo", sealed from verify_queue
@@ -89,7 +92,7 @@ export const deleteQueued = async (db: Db, {run, limit}: {run: number; limit: nu
 /** Marks the unverified entries of an ended run as verified and adds their rows to its counts. A repeated call adds nothing. */
 export const addUnreadToCounts = (db: Db, run: number) =>
   db.query(sql.type(Empty)`
-    with marked as (update verify_queue set verified = true where run_no = ${run} and not verified returning rows)
+    with marked as (update verify_queue set verified = true where run_no = ${run} and not verified returning coalesce(counted_rows, rows) as rows)
     update run_heads set verified = add_counts(verified, array[0, 0, 0, 0, 0, left_over.rows]::bigint[])
     from (select coalesce(sum(rows), 0) as rows from marked) as left_over
     where run_no = ${run} and left_over.rows > 0`)

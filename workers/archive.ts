@@ -7,15 +7,15 @@ import type {WorkerDeps} from './deps.ts'
 import {aboutEachLease, periodicTask} from './periodic.ts'
 
 /**
- * The seconds for which a move is claimed, longer than a move takes. If a process dies during a move, another process starts the move again after
- * this time.
+ * The seconds for which a process claims the move of a run's records to storage. A move takes less time. If a process dies during a move, another
+ * process starts the move again after this time.
  */
 const claimSeconds = 900
 const firstRetrySeconds = 15
 const longestRetrySeconds = 3_600
 const rowsPerDelete = 10_000
 const objectsPerLook = 500
-/** The hours after which no process is still storing an object. */
+/** The age in hours from which no process can still be storing an object. */
 const looseHours = 24
 const upkeepMs = 600_000
 

@@ -1,3 +1,4 @@
+import {once} from 'node:events'
 import {setTimeout as pause} from 'node:timers/promises'
 import {mailInvitation} from '../shared/jobs.ts'
 import {openMailer} from '../shared/notifications/mail.ts'
@@ -27,6 +28,8 @@ const upkeepMs = 600_000
 const notices: Worker = {
   name: 'notices',
   async start(queue, tools) {
+    // Counted from the drain, because the process first waits for the jobs of its queue, for as long.
+    const overdue = once(tools.drain, 'abort').then(() => pause(tools.config.DRAIN_SECONDS * 1000, undefined, {ref: false}))
     const outbound = openOutbound(tools.config)
     const mailer = openMailer(tools.config)
     const posting = openDeliverySlots(tools, {
@@ -46,10 +49,7 @@ const notices: Worker = {
     }
     await periodicTask({name: 'notices', everyMs: () => lookMs, steps}).start(queue, tools)
     return async () => {
-      await Promise.race([
-        Promise.all([posting.ended(), mailing?.ended()]),
-        pause(tools.config.DRAIN_SECONDS * 1000, undefined, {ref: false}),
-      ])
+      await Promise.race([Promise.all([posting.ended(), mailing?.ended()]), overdue])
       await outbound.close()
       mailer?.close()
     }

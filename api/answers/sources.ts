@@ -70,9 +70,9 @@ const ColumnEvidence = Answer({
 
 const Problem = Answer({
   kind: z
-    .enum(['encoding', 'undecodable', 'ambiguous', 'lost', 'ragged', 'merged', 'uncalculated', 'undated', 'header', 'sheet'])
+    .enum(['encoding', 'undecodable', 'ambiguous', 'lost', 'ragged', 'merged', 'uncalculated', 'error', 'undated', 'header', 'sheet'])
     .describe(
-      '`encoding`: the encoding could not be detected; a person must choose it before a run. `undecodable`: some bytes are not valid in the encoding; a person must accept them before a run. `ambiguous`: a person must choose. `lost`: characters were lost before the upload. `ragged`: rows do not fit the header. `merged`, `uncalculated`, `undated`: cells of a workbook hold something other than they show. `header`: the first row looks like a title, and another like the header. `sheet`: the first sheet has no rows, so another is read',
+      '`encoding`: the encoding could not be detected; a person must choose it before a run. `undecodable`: some bytes are not valid in the encoding; a person must accept them before a run. `ambiguous`: a person must choose. `lost`: characters were lost before the upload. `ragged`: rows do not fit the header. `merged`, `uncalculated`, `undated`: cells of a workbook hold something other than they show. `error`: cells of a workbook hold errors, such as `#N/A`. `header`: the first row looks like a title, and another like the header. `sheet`: the first sheet has no rows, so another is read',
     ),
   column: z.string().nullable().describe('The column. Null: the whole file'),
   message: z.string().describe('What is wrong, in words'),

@@ -11,7 +11,7 @@ type Following = {
   pause?: Pause
   /** Called before each request, for example to renew a session. */
   prepare?(): Promise<void>
-  /** After this time without a response, the last error is thrown. */
+  /** The time without a response, in ms, after which the last error is thrown. */
   patienceMs?: number
 }
 

@@ -1,10 +1,12 @@
 import {z} from 'zod'
+import {impersonationRefused} from '../../shared/accounts/impersonation.ts'
 import {type Code, Refusal} from '../../shared/errors.ts'
 import {forecastImport as job} from '../../shared/jobs.ts'
 import {type Queue, readJob} from '../../shared/queue.ts'
 import {Forecast} from '../../shared/runs/forecast/forecast.ts'
 import {readForecast} from '../../shared/runs/forecast/read.ts'
 import {requestForecast} from '../../shared/runs/forecast/request.ts'
+import type {MemberCaller} from '../access.ts'
 import {waitForEnd} from '../job-response.ts'
 import {tool} from './tool.ts'
 
@@ -20,9 +22,10 @@ export const forecastImport = tool({
     forecast: Forecast.nullable().describe('Null: not ready yet. Call the tool again'),
     isReady: z.boolean(),
   }),
-  async run({db, queue, caller: {org}, request}, {import: importId}, signal) {
+  async run({db, queue, caller: {org, staffView}, request}, {import: importId}, signal) {
     const last = await readForecast(db, {org, importId})
     if (last.stale === false) return {forecast: last.forecast, isReady: true}
+    assertMayStart(staffView)
     const id = await db.transaction(tx => requestForecast(tx, queue, {org, importId}))
     if (id === null) throw new Refusal('BUSY', 'The same job has just ended. Call the tool again')
     const waiter = {...request, signal: AbortSignal.any([request.signal, signal])}
@@ -32,6 +35,12 @@ export const forecastImport = tool({
     return {forecast: stale === false ? forecast : null, isReady: stale === false}
   },
 })
+
+/** Refuses staff views. A read-only view may start no job, and a tool does not record what a view with `write` does. */
+const assertMayStart = (staffView: MemberCaller['staffView']) => {
+  if (staffView?.write) throw impersonationRefused()
+  if (staffView) throw new Refusal('IMPERSONATION_READ_ONLY', 'This staff view is read-only, so it cannot start a forecast')
+}
 
 /** Throws the error of the job if it was refused or failed, because calling the tool again would not help. */
 const assertNotFailed = async (queue: Queue, id: string) => {

@@ -11,6 +11,9 @@ import {issuerOf, resourceOf, scope} from './metadata.ts'
 import {isAmong, leadsToOwnComputer, withParameters} from './redirect.ts'
 import {OAuthRefusal} from './refusal.ts'
 
+/** Limit on the state of a client, in bytes: 2,000 and the quotes of JSON. */
+const longestState = 2_002
+
 type AuthoriseDeps = {db: Pool; config: Config; outbound: Outbound; log: Log}
 
 /** The query parameters of an authorisation request, not yet checked. Each may be missing or repeated. */
@@ -67,7 +70,9 @@ const readChallenge = (asked: AuthoriseQuery, config: Config): string => {
     throw new OAuthRefusal('invalid_request', 'PKCE is required. Send a code_challenge with code_challenge_method=S256')
   assertResource(asked.resource, config)
   assertScope(asked.scope)
-  if ((stateOf(asked) ?? '').length > 2_000) throw new OAuthRefusal('invalid_request', 'state is too long. Send at most 2000 characters')
+  // Measured as JSON, because the sealed visit contains it so. The callback accepts a sealed visit of at most 8,192 characters.
+  if (Buffer.byteLength(JSON.stringify(stateOf(asked) ?? '')) > longestState)
+    throw new OAuthRefusal('invalid_request', 'state is too long. Send at most 2000 bytes')
   return asked.code_challenge
 }
 

@@ -77,8 +77,8 @@ export const findClient = async ({db, config, outbound, log}: OAuthClientDeps, i
 const inLine = openLimiter(16, {mostWaiting: 100, says: 'Too many clients are being looked up. Try again in a moment'})
 
 /**
- * Checks the URL of a metadata document. Only the canonical form of a URL is accepted, so that one client has one id. PRIVATE_HOSTS are refused,
- * because only settings of an org may reach them. Our own host is refused too.
+ * Checks the URL of a metadata document. Accepts only the canonical form of a URL, so that one client has one id. Refuses hosts in PRIVATE_HOSTS,
+ * because only requests that an org's settings name may reach them. Refuses this service's host too.
  */
 const assertDocumentAddress = ({PUBLIC_URL, PRIVATE_HOSTS}: OAuthClientDeps['config'], id: string) => {
   const url = URL.canParse(id) && id.length <= 500 ? new URL(id) : null

@@ -1,8 +1,11 @@
+import {followCrmUser} from '../../shared/accounts/follow.ts'
 import {hashOf} from '../../shared/accounts/sign-in.ts'
 import {readSignedId} from '../../shared/accounts/signed.ts'
 import {mintSecret} from '../../shared/accounts/token-secret.ts'
 import type {Config} from '../../shared/config.ts'
+import type {Crm} from '../../shared/crm/crm.ts'
 import {Refusal} from '../../shared/errors.ts'
+import type {Log} from '../../shared/telemetry/log.ts'
 import type {Pool} from '../../sql/database.ts'
 import {noteClientUse} from '../../sql/oauth-clients.ts'
 import {allowRequest, denyRequest, findRequest, listOpenOrgs, lockRequest, type OAuthRequest} from '../../sql/oauth-requests.ts'
@@ -22,17 +25,23 @@ export const readConsent = async ({db, config}: ConsentDeps, visit: Visit): Prom
   const of = await identify(config, visit)
   const request = of && (await findRequest(db, of))
   if (!request?.person) throw expired()
-  return {request: {...request, person: request.person}, orgs: [...(await listOpenOrgs(db, request.person))]}
+  const {person, org} = request
+  return {request: {...request, person}, orgs: [...(await listOpenOrgs(db, {person, org}))]}
 }
 
-type Decision = {allow: boolean; org: string | undefined}
+type DecideDeps = ConsentDeps & {crm: Crm; log: Log}
+type Decision = {allow: boolean; org: string | undefined; signal: AbortSignal}
 
 /**
- * Records the person's decision, which is possible once per request. Returns the redirect to the client, with a code or `access_denied`.
+ * Records the person's decision, which is possible once per request. Returns the redirect to the client, with a code or `access_denied`. Like a
+ * switch to the org, an approval reads the CRM user first; an inactive user is refused.
  */
-export const decide = async ({db, config}: ConsentDeps, visit: Visit, {allow, org}: Decision): Promise<string> => {
+export const decide = async (deps: DecideDeps, visit: Visit, {allow, org, signal}: Decision): Promise<string> => {
+  const {db, config} = deps
   const of = await identify(config, visit)
-  if (!of) throw expired()
+  const waiting = of && (await findRequest(db, of))
+  if (!of || !waiting?.person) throw expired()
+  if (allow && org !== undefined && !(await followCrmUser(deps, {org, person: waiting.person, signal})).isActive) throw notAdmitted()
   return db.transaction(async tx => {
     const request = await lockRequest(tx, of)
     if (!request?.person) throw expired()
@@ -41,9 +50,10 @@ export const decide = async ({db, config}: ConsentDeps, visit: Visit, {allow, or
       await denyRequest(tx, request.id)
       return answerTo(config, redirectUri, {error: 'access_denied', error_description: 'The person denied access', state})
     }
-    const chosen = (await listOpenOrgs(tx, request.person)).find(({id}) => id === org)
-    if (!chosen) throw new Refusal('NOT_FOUND', 'You are no longer in that org. Start again from the client')
-    if (await isBanned(tx, request.person)) throw new Refusal('BANNED', 'This account has been blocked. Contact support')
+    const {person} = request
+    const chosen = (await listOpenOrgs(tx, {person, org: request.org})).find(({id}) => id === org)
+    if (!chosen) throw notAdmitted()
+    if (await isBanned(tx, person)) throw new Refusal('BANNED', 'This account has been blocked. Contact support')
     const {secret, hash} = mintSecret('lading-code_')
     await allowRequest(tx, {id: request.id, org: chosen.id, codeHash: hash, seconds: codeSeconds})
     await noteClientUse(tx, request.clientId)
@@ -55,6 +65,8 @@ const identify = async ({SESSION_KEYS}: Pick<Config, 'SESSION_KEYS'>, {request, 
   const id = request === undefined ? null : await readSignedId(SESSION_KEYS, 'consent', request)
   return id !== null && browser !== null ? {id, browserHash: hashOf(browser)} : null
 }
+
+const notAdmitted = () => new Refusal('NOT_FOUND', 'You are no longer in that org. Start again from the client')
 
 const expired = () =>
   new Refusal('SIGN_IN_EXPIRED', 'This request expired, was already answered, or began in another browser. Start again from the client')

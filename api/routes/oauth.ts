@@ -200,14 +200,14 @@ export default [
       404: refusedPage,
     },
     refusals: ['SIGN_IN_EXPIRED', 'SIGN_IN_REFUSED', 'NOT_FOUND', 'BANNED', 'UNAVAILABLE'],
-    handle: ({db, config, body, request: {headers}}) =>
+    handle: ({db, config, crm, log, body, request: {headers, signal}}) =>
       answerPerson(headers, async () => {
         const {request, org, decision} = readForm(headers, body)
         // Defence in depth: the SameSite cookie and the signed request already stop other sites from posting this form.
         if (headers.origin !== undefined && headers.origin !== new URL(issuerOf(config)).origin)
           throw new Refusal('SIGN_IN_REFUSED', 'The form was sent from another site. Start again from the client')
         const visit = {request, browser: readBrowser(config, headers.cookie)}
-        const location = await decide({db, config}, visit, {allow: decision === 'allow', org})
+        const location = await decide({db, config, crm, log}, visit, {allow: decision === 'allow', org, signal})
         return reply({status: 303, headers: {location, 'cache-control': 'no-store'}})
       }),
   }),

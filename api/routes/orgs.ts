@@ -49,13 +49,14 @@ export default [
     tag: 'Orgs',
     access: {role: 'owner'},
     summary: 'Link a sandbox to its production org',
-    description: 'The production org pays for the sandbox. You must be the owner of the sandbox and an admin of the production org.',
+    description:
+      'The production org pays for the sandbox. You must be the owner of the sandbox and an admin of the production org, and `GET /auth/orgs` must list it.',
     answers: {200: ofOrg},
     refusals: ['NOT_A_SANDBOX', 'NOT_FOUND', 'NOT_PRODUCTION', {code: 'ORG_CLOSED', status: 409}],
     example: {body: {orgId: 'org_01k9m0v6f8e2r4t7w3y5z1a2b3'}},
     body: z.object({orgId: z.string().nullable().describe('The production org. Null removes the link')}),
-    async handle({db, caller, body: {orgId}}) {
-      await linkToProduction(db, caller, orgId)
+    async handle({db, crm, log, caller, body: {orgId: production}, request: {signal}}) {
+      await linkToProduction({db, crm, log}, {...caller, session: caller.session!}, {production, signal})
       return {org: await findOrg(db, caller.org)}
     },
   }),

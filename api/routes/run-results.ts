@@ -22,7 +22,8 @@ const runFiles = {
   failed: {
     summary: 'Download the failed rows of a run',
     what: 'The failed rows, each after its number and its error. Correct them and send the file to the corrections of the run',
-    description: 'With the delimiter of the file, and a byte order mark. Rows that may exist at the CRM are left out. At most 64 MB.',
+    description:
+      'With the delimiter of the file, and a byte order mark. Rows that may exist at the CRM, and rows with too many or too few cells, are left out. At most 64 MB.',
     refusals: ['DRY_RUN', ...ofReadingAgain] as const,
   },
   plan: {
@@ -88,13 +89,15 @@ const runFile = (kind: RunFile, path: `/${string}`, operationId: string) =>
       await assertNoUndo(db, caller, named)
       const found = await findImportRun(db, {org, importId: id, runId: named})
       const part = {...(from && {from}), ...(to && {to}), ...(header === false && {header}), ...(bom && {byteOrderMark: true})}
+      // The name is made first, because the opened file would stay open if naming it failed.
+      const fileName = await nameRunFile(db, found, {kind, isPart: Boolean(from || to)})
       const {bytes, body, next} = await makeRunFile({db, hot, storage, parsing}, org, found, kind, {source, part})
       const rest = {run: named, ...(source && {source}), from: String(next), ...(header === false && {header: '0'}), ...(bom && {bom: '1'})}
       return reply({
         headers: {
           'content-type': 'text/csv; charset=utf-8',
           'content-length': String(bytes),
-          'content-disposition': await nameRunFile(db, found, {kind, isPart: Boolean(from || to), source}),
+          'content-disposition': fileName,
           ...(next && {link: `</orgs/${org}/imports/${id}/${kind}.csv?${new URLSearchParams(rest)}>; rel="next"`}),
         },
         body,

@@ -137,7 +137,7 @@ const ofRecords = [
 ] as Code[]
 const Source = RowsFilter.shape.source
 
-/** Limits the concurrent reads of one org. A page of the widget reads the rows and their tally at the same time. */
+/** Limits the concurrent reads of rows of one org. The limit is above one, because the widget requests the rows and their tally at the same time. */
 const {hold} = openKeyedLimiter({most: 8, says: 'The org is already reading the rows of eight runs. Try again in a moment'})
 
 type RunRowsInput = Pick<Input<{role: 'operator'}, typeof OfRun>, 'db' | 'caller' | 'params'>

@@ -43,7 +43,7 @@ const SignIn = Answer({
   expiresAt: Moment('When its newest session expires, unless refreshed before'),
 }).meta({id: 'SignIn'})
 
-const text = (what: string) => z.string().max(4096).optional().describe(what)
+const text = (what: string, most = 4096) => z.string().max(most).optional().describe(what)
 
 const refusedPage = File('text/html', 'The refusal as a page, for a browser that accepts one')
 
@@ -105,7 +105,8 @@ export default [
     },
     refusals: ['SIGN_IN_EXPIRED', 'SIGN_IN_REFUSED', 'SIGN_IN_UNAVAILABLE', 'BANNED', 'ROLE_REQUIRED', 'ORG_CLOSED', 'UNAVAILABLE'],
     query: z.object({
-      state: text('The state sent to the CRM'),
+      // The state contains the request of an MCP client, with its redirect address and its own state.
+      state: text('The state sent to the CRM', 8192),
       code: text('The authorisation code'),
       error: text('The error, if there is no code'),
       'accounts-server': text('The sign-in host of the account'),

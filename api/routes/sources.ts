@@ -270,7 +270,7 @@ file itself is not changed. A file can have 10,000 edited cells. Templates do no
     query: z.object({
       from: limitOf({usual: 1, most: 2 ** 31, what: 'Number of the first row'}),
       limit: limitOf({usual: 50, most: 200}),
-      numbers: RowNumbers.optional().describe('Numbers of the only rows to return, separated by commas. `from` and `limit` do not apply'),
+      numbers: RowNumbers.optional().describe('Numbers of the only rows to return, separated by commas. `limit` does not apply'),
     }),
     async handle(input) {
       const {source} = await findImportSource(input.db, placeOf(input))

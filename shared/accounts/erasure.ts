@@ -4,6 +4,7 @@ import type {Pool, Tx} from '../../sql/database.ts'
 import {deleteInvitationsTo} from '../../sql/invitations.ts'
 import {listLastOwned, listOrgsOf, promoteHeir} from '../../sql/last-owners.ts'
 import {findMember} from '../../sql/members.ts'
+import {revokeGrantsOf} from '../../sql/oauth-grants.ts'
 import {lockClosing, setErasing} from '../../sql/org-closing.ts'
 import {lockOrg} from '../../sql/orgs.ts'
 import {deletePerson, lockPerson} from '../../sql/people.ts'
@@ -72,9 +73,13 @@ const settleOwners = async (tx: Tx, person: string, force: boolean): Promise<Hei
   return heirs
 }
 
-/** Revokes the API tokens and records the end of the membership. `deletePerson` then deletes the membership, and the record names no person. */
+/**
+ * Revokes the API tokens and the MCP clients, and records the end of the membership. `deletePerson` then deletes the membership, and the record
+ * names no person.
+ */
 const endMembership = async (tx: Tx, {org, person}: Heir) => {
   const member = await findMember(tx, {org, person})
   await endTokensOf(tx, {org, via: 'staff'}, person)
+  await revokeGrantsOf(tx, {org, person}, 'removal', 'staff')
   if (member) await recordRole(tx, {org, via: 'staff'}, {person, before: member.role, after: null})
 }

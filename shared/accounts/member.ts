@@ -1,5 +1,6 @@
 import type {Pool, Tx} from '../../sql/database.ts'
 import {deleteMember, findMember, hasOwner, type MemberRow, readMember, setRole} from '../../sql/members.ts'
+import {revokeGrantsOf} from '../../sql/oauth-grants.ts'
 import {lockOrg} from '../../sql/orgs.ts'
 import {countActiveTokens} from '../../sql/tokens.ts'
 import {type Author, recordChanges} from '../configuration/change.ts'
@@ -38,11 +39,12 @@ const revokeTokensFor = async (tx: Tx, actor: Actor, {person}: {org: string; per
   await endTokensOf(tx, actor, person)
 }
 
-/** Removes a member. The member's sessions and API tokens end with the membership. */
+/** Removes a member. The member's sessions, API tokens and MCP clients end with the membership. */
 export const removeMember = (db: Pool, actor: Actor, id: string): Promise<MemberRow> =>
   db.transaction(async tx => {
     const {member} = await holdMember(tx, actor, id)
     await endTokensOf(tx, actor, member.personId)
+    await revokeGrantsOf(tx, {org: actor.org, person: member.personId}, 'removal', actor.via)
     await deleteMember(tx, id)
     await settle(tx, actor, member, null)
     return member

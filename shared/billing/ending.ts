@@ -1,5 +1,6 @@
 import {findBillingAccount} from '../../sql/billing-accounts.ts'
 import type {Pool} from '../../sql/database.ts'
+import {findSubscription} from '../../sql/subscriptions.ts'
 import type {Config} from '../config.ts'
 import type {Queue} from '../queue.ts'
 import type {Log} from '../telemetry/log.ts'
@@ -15,8 +16,6 @@ import {settleTopups} from './topup.ts'
 
 type EndBillingDeps = {config: Config; db: Pool; queue: Queue; payment: PaymentProvider; log: Log}
 
-const mostSubscriptions = 5
-
 /**
  * Ends what an org pays for: expires its open payment pages, and ends its subscriptions at the end of their paid periods. With `now`, they
  * end immediately, without a refund or another invoice. A repeated call continues where the last one failed. Throws if the
@@ -31,14 +30,16 @@ export const endBillingOf = async (deps: EndBillingDeps, org: string, {when}: {w
   try {
     await expireAll(deps, customer)
     await settleConfirming(deps, billingLease, {givesUp: true})
-    for (let left = mostSubscriptions; left > 0; left--) {
+    const known = await findSubscription(db, org)
+    const isKnown = (live: ReadSubscription) => live.id === known?.id && !isUnpaid(live)
+    const all = (await listLiveSubscriptions(deps, {customer})).toSorted((one, other) => Number(isKnown(other)) - Number(isKnown(one)))
+    for (const [at, live] of all.entries()) {
+      if (when === 'period_end' && live.cancelsAt !== null && !live.endsEarly) continue
       await keepLease(db, billingLease)
-      const all = await listLiveSubscriptions(deps, {customer})
-      // The first subscription is ended last, because our rows keep the subscription that was read last.
-      const live = all.findLast(({cancelsAt, endsEarly}) => when === 'now' || cancelsAt === null || endsEarly)
-      if (!live) break
       // An unpaid subscription has no paid period.
-      await endSubscription(deps, billingLease, {live, when: isUnpaid(live) ? 'now' : when})
+      await endSubscription(deps, {live, when: isUnpaid(live) ? 'now' : when})
+      // Only the first one is stored, because storing another one would move the org to its plan.
+      if (at === 0) await storeEnd(deps, billingLease, live)
     }
   } finally {
     await releaseBilling(deps, billingLease)
@@ -59,8 +60,7 @@ const expireAll = async (deps: EndBillingDeps, customer: string) => {
 type SubscriptionEnd = {live: ReadSubscription; when: 'period_end' | 'now'}
 
 /** The calls have no idempotency keys, because repeating them has no further effect. */
-const endSubscription = async (deps: EndBillingDeps, billingLease: BillingLease, {live, when}: SubscriptionEnd) => {
-  const {payment, db} = deps
+const endSubscription = async ({payment}: EndBillingDeps, {live, when}: SubscriptionEnd) => {
   const {id, schedule} = live
   if (when === 'now') await payment.ask('subscription', stripe => stripe.subscriptions.cancel(id)).catch(ignoreIfGone)
   else {
@@ -70,8 +70,11 @@ const endSubscription = async (deps: EndBillingDeps, billingLease: BillingLease,
       await payment.ask('subscription_schedule', stripe => stripe.subscriptionSchedules.release(schedule)).catch(ignoreIfGone)
     await payment.ask('subscription', stripe => stripe.subscriptions.update(id, {...endWithPlan(live), metadata: {ended_by: 'closing'}}))
   }
+}
+
+const storeEnd = async (deps: EndBillingDeps, billingLease: BillingLease, {id}: ReadSubscription) => {
   const read = await readSubscription(deps, id)
-  await db.transaction(tx => syncSubscription(tx, billingLease, read, {org: billingLease.org, via: 'staff'}))
+  await deps.db.transaction(tx => syncSubscription(tx, billingLease, read, {org: billingLease.org, via: 'staff'}))
 }
 
 /** For `catch`: ignores a refusal. The provider refuses a change that is already in effect; the later read shows whether that was the reason. */

@@ -42,7 +42,7 @@ type Meters = (source: MeterSource) => Promise<Meter | null>
 
 const sendReport = async (deps: OverageDeps, report: Report, meters: Meters): Promise<boolean> => {
   const {db, log} = deps
-  const {identifier, price, item, rows, triedHours, org} = report
+  const {identifier, price, item, isItemLost, rows, triedHours, org} = report
   const meter = await meters(report)
   if (meter === null) {
     log.error({org, identifier, price, item}, 'overage rows cannot be billed: no meter found for the price')
@@ -54,8 +54,8 @@ const sendReport = async (deps: OverageDeps, report: Report, meters: Meters): Pr
   if (arrived !== false) return arrived === true
   if (item === null) {
     const says = 'overage rows cannot be billed: the org has no live subscription with an overage price; bill them by hand'
-    // A report that was tried may have arrived, which shows later.
-    if (!isDoubtful) log.error({org, identifier, rows}, says)
+    // A report that was tried may have arrived, which shows later. A lost item is added again, and then bills these rows.
+    if (!isDoubtful && !isItemLost) log.error({org, identifier, rows}, says)
     await restReport(db, identifier)
     return false
   }
@@ -93,7 +93,7 @@ const sendToMeter = (
     })
 }
 
-/** Returns whether the provider refused a report because a report with the same identifier arrived before. Such a report is delivered. */
+/** Whether the provider refused a report because it already has a report with the same identifier. Such a report counts as delivered. */
 const isThereAlready = (error: unknown) =>
   error instanceof PaymentFailure &&
   error.kind === 'refused' &&

@@ -67,8 +67,8 @@ const shows = (row: ShownSubscription, {kind, target, params}: PlanChange): bool
 }
 
 /**
- * Returns the person whose plan change, still in progress, caused the subscription's present state. Null if the state has another cause.
- * Null also after the change has landed, because the provider's subscription schedule causes its later effects.
+ * Returns the person whose plan change caused the subscription's present state, while that change is in progress. Returns null if the state has
+ * another cause. Returns null too after our tables show the change, because the provider's subscription schedule causes its later effects.
  */
 export const findChangeAuthor = async (tx: Tx, {org, read}: {org: string; read: ShownSubscription}): Promise<Author | null> => {
   const change = await findChangeUnderWay(tx, org)

@@ -89,7 +89,7 @@ const seqOf = ({metadata}: Stripe.Checkout.Session) => Number(metadata?.checkout
 const close = async (deps: CheckoutDeps, org: string, session: string) => {
   if ((await expireSession(deps, session)) !== 'complete') return
   const held = await holdBilling(deps.db, org)
-  // The process that holds the lock settles the same purchase.
+  // Another process holds the billing lock and settles this purchase.
   if (!held) throw alreadySubscribed()
   await settleCheckout(deps, held, session).finally(() => releaseBilling(deps, held))
   throw alreadySubscribed()

@@ -62,8 +62,8 @@ export const rebookTopup = ({db}: TopupDeps, attempt: Attempt): Promise<StartedT
 }
 
 /**
- * Locks the org's accounts and checks whether the top-up is still wanted, because settings, credits and plan may have changed since its creation. The
- * threshold must still require the quantity, and the monthly cap must allow it.
+ * Locks the org's accounts and checks whether the top-up is still wanted. Settings, AI credits and plan may have changed since the top-up was
+ * created. The missing credits must still require its quantity, and the monthly cap must allow it.
  */
 const readAgain = async (tx: Tx, {id, org, packKey, quantity, credits}: Attempt, {customer}: Stripe.PaymentIntentCreateParams) => {
   const account = await lockBillingAccount(tx, org)

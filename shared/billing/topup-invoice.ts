@@ -1,7 +1,7 @@
 import type {Stripe} from 'stripe'
 import {type Attempt, listUninvoiced, setTopupInvoice} from '../../sql/topups.ts'
 import {metadataOf} from './metadata.ts'
-import {nullWhereGone, PaymentFailure} from './payment-failure.ts'
+import {failureIn, nullWhereGone, PaymentFailure} from './payment-failure.ts'
 import type {TopupDeps} from './topup-charge.ts'
 
 /** The pack as sold, stored before the charge, so that the invoice shows the same values. */
@@ -79,7 +79,21 @@ const findOrCreate = async (deps: TopupDeps, attempt: Attempt, {create, isTaxed}
     metadata: metadataOf(config, {org, kind: 'autotopup', attempt_id: id}),
     ...(isTaxed && {automatic_tax: {enabled: true}}),
   }
-  return payment.ask('invoice', stripe => stripe.invoices.create(params, {idempotencyKey: `topup:${id}:invoice`}))
+  return payment
+    .ask('invoice', stripe => stripe.invoices.create(params, {idempotencyKey: `topup:${id}:invoice`}))
+    .catch(error => findCreated(deps, attempt, create.customer!, error))
+}
+
+/**
+ * Returns the invoice that an earlier release created. It used the same key with other parameters, so the provider refuses the call. Throws
+ * `error` if there is no such invoice.
+ */
+const findCreated = async ({payment}: TopupDeps, {id}: Attempt, customer: string, error: unknown): Promise<Stripe.Invoice> => {
+  if (failureIn(error).kind !== 'refused') throw error
+  const {data} = await payment.ask('list', stripe => stripe.invoices.list({customer, limit: 100}))
+  const invoice = data.find(({metadata}) => metadata?.attempt_id === id)
+  if (!invoice) throw error
+  return invoice
 }
 
 type Sale = {create: Stripe.PaymentIntentCreateParams; sold: SoldPack | undefined}

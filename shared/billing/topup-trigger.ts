@@ -42,8 +42,8 @@ export const packsFor = ({gap, room, each}: {gap: number; room: number; each: nu
 const perLook = 100
 
 /**
- * Periodic task: enqueues top-ups for orgs whose credits are below the threshold without recent consumption, for example when a month
- * begins. Returns the number of orgs checked.
+ * Periodic task: enqueues top-ups for orgs whose AI credits are below the threshold. Spending enqueues top-ups too, but credits also fall without
+ * spending, for example when a month begins. Returns the number of orgs checked.
  */
 export const startTopups = async ({db, queue}: {db: Pool; queue: Queue}, {most}: {most: number}): Promise<number> => {
   let done = 0

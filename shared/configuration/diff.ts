@@ -3,7 +3,10 @@ import type {Change} from './change.ts'
 import {type ModuleValue, moduleValues, type Registry, type RegistryModule} from './document.ts'
 import {type Settings, usualSettings} from './settings.ts'
 
-/** One changed value. `target` is null for a setting of the org, and for the write pause of a connection, to which `edit.ts` adds the name later. */
+/**
+ * One changed value. `target`: null for a setting of the org. Null too for the write pause of a connection, because `edit.ts` adds the
+ * connection's name later.
+ */
 export type ValueChange = Pick<Change, 'page' | 'subject' | 'before' | 'after'> & {target: string | null; connectorId: string | null}
 
 export const usualModule = {

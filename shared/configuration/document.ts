@@ -150,7 +150,8 @@ const findContradictions = ({modules, fields}: Registry): Issue[] => {
   const at = (path: Issue['path'], message: string): Issue => ({code: 'custom', path, message})
   const keys = new Set(modules.map(({key}) => key))
   return [
-    // A configuration repository has one file for each key. Some file systems ignore the case of file names.
+    // Two keys may not differ only in letter case. A configuration repository has one file for each key, and some file systems ignore the case of
+    // file names.
     ...findRepeated(modules.map(({key}) => key.toLowerCase())).map(n =>
       at(['modules', n, 'key'], 'Another module has this key, or differs from it only in case'),
     ),

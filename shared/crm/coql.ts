@@ -95,7 +95,7 @@ const queryByField = (sendCrmRequest: SendCrmRequest, query: Query, {controls, l
     const parts: QueryResult[] = []
     for (const list of inLists(literals, coqlInSize)) parts.push(await askList(list))
     const joined = {records: parts.flatMap(({records}) => records), refused: parts.flatMap(({refused}) => refused)}
-    // The CRM refused the query of several lists, but none of its values. So it allows only one list in a query.
+    // The CRM refused the query with several lists, but none of the values in single lists. So the CRM allows only one list per query.
     if (isRefused && joined.refused.length === 0) limits.valuesPerQuery = coqlInSize
     return joined
   }

@@ -75,11 +75,14 @@ export type Connection = {
   /** Reads the newest change since `since` (ms) that this connection did not make. */
   readTimeline: ((module: string, id: string, since: number, options?: ReadOptions) => Promise<RecordChange | null>) | null
   /**
-   * What the destination refuses if a record changed after a write's `unmodifiedSince`: the whole call, that record, or nothing (`ignored`). Null if
-   * the doctor has not checked this.
+   * What the CRM refuses if a record changed after the time `unmodifiedSince` of a write. `whole`: the whole call. `record`: that record only.
+   * `ignored`: nothing. Null: the doctor has not checked this.
    */
   unmodifiedSince: Capabilities['unmodifiedSince']
-  /** Replaces the rows of one subform field, for each parent completely or not at all. The limit is 2,000 removed and added rows together. */
+  /**
+   * Replaces the subform rows of parents in one subform field. The CRM replaces the rows of one parent completely or not at all. One call removes
+   * and adds at most 2,000 rows in total.
+   */
   replaceRows(module: string, parents: Replacement[], options: WriteOptions): Promise<WriteAnswer>
   readRows(module: string, id: string, subform: SubformFields, options?: ReadOptions): Promise<ParentRows | null>
   /** Finds records whose `field` equals one of `values`. `unaskable` lists the values that the CRM cannot query. */

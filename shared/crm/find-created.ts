@@ -15,9 +15,9 @@ type Options = ReadOptions & {capabilities: Capabilities}
 
 /**
  * Finds the records that a user created in a time window. The vendor does not document a filter by creator, so a refused query is repeated without
- * the field conditions, and then without the user. If the CRM's clock differs from ours, the query is repeated with the CRM's time. A query that
- * misses the control record after its lag is sent up to six times. Returns `many` above 2,000 records, and null if the CRM refuses every form of the
- * query.
+ * the field conditions, and then without the user. If the CRM's clock differs from ours, the query is repeated with the CRM's time. If a query
+ * misses the control record after the CRM's lag, the query is sent up to six times. Returns `many` above 2,000 records, and null if the CRM
+ * refuses every form of the query.
  */
 export const searchMade = async (sendCrmRequest: SendCrmRequest, query: MadeQuery, options: Options): Promise<MadeSearchResult | null> => {
   const found = await searchInForms(sendCrmRequest, query, options)

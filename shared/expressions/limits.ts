@@ -3,17 +3,17 @@ export const LIMITS = {
   sourceChars: 10_000,
   sourceDepth: 250,
   expressions: 1000,
-  /** Time of a row for all its expressions. If a thread does not answer, the thread is ended after at most twice this time. */
+  /** The time limit for all expressions of one row. A thread that does not answer is ended after at most twice this time. */
   rowMilliseconds: 150,
   loadMilliseconds: 2000,
-  /** Time for all examples of a library together, because a user waits for the publish, and other callers wait for the sandbox. */
+  /** The time limit for all examples of a library. A user waits until the library is published, and other callers wait for the sandbox. */
   examplesMilliseconds: 5000,
   memoryBytes: 32 * 1024 * 1024,
   stackBytes: 256 * 1024,
   crossingRows: 500,
   /**
-   * Maximum characters of one transfer into the sandbox. A larger row is transferred alone, up to `rowChars`. A transfer also ends after the row with
-   * which its answer reaches this length.
+   * Maximum characters of one transfer of rows into the sandbox. A larger row is transferred alone, up to `rowChars`. A transfer also ends after
+   * the row with which its answer reaches this length.
    */
   crossingChars: 1_000_000,
   rowChars: 2_000_000,

@@ -80,8 +80,8 @@ const isUnclosed = (inside: string, name: string, isCut: boolean) => {
 }
 
 /**
- * Returns whether a file is JSON with records: an array of objects, or one object per line. Returns false for a single object, because it may be an
- * error message. A first line beyond the sample may be a record: the JSON reader refuses the file if it has no other record.
+ * Returns whether a file is JSON with records: an array of objects, or one object per line. Returns false for a single object, because it may be
+ * an error message. If the first line is longer than the sample, returns true; the JSON reader refuses the file if no second record follows.
  */
 export const isJsonRecords = (sample: Uint8Array): boolean => {
   const text = asciiOf(sample)

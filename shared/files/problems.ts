@@ -7,10 +7,10 @@ import {type TextFacts, type TextProblem, textProblems} from './text/text-proble
 
 /**
  * `ambiguous`: a user must choose. `lost`: cells contain U+FFFD, for characters that were lost before the upload or invalid bytes. `uncalculated`:
- * formulas have no saved value. `undated`: cells formatted as dates contain invalid numbers. `sheet`: the first visible sheet has no rows, so another
- * sheet is read.
+ * formulas have no saved value. `error`: cells have error values, such as #N/A. `undated`: cells formatted as dates contain invalid numbers.
+ * `sheet`: the first visible sheet has no rows, so another sheet is read.
  */
-type ProblemKind = 'ambiguous' | 'lost' | 'ragged' | 'merged' | 'uncalculated' | 'undated' | 'header' | 'sheet'
+type ProblemKind = 'ambiguous' | 'lost' | 'ragged' | 'merged' | 'uncalculated' | 'error' | 'undated' | 'header' | 'sheet'
 /** A problem of a source. `reader` has the reader options that solve the problem, if they are known. */
 type Problem = {kind: ProblemKind | TextProblem['kind']; column: string | null; message: string; fix: string; reader?: ReaderOptions}
 
@@ -43,7 +43,7 @@ export const problemsOf = ({columns, ragged, workbook, header, ...text}: SeenPro
     : []),
 ]
 
-/** If `reader` is present, the facts about the file's text are checked too. */
+/** The facts about a file's text, such as its encoding, are checked only if `reader` is present. */
 type SeenProblem = Pick<ExaminedFile, 'columns' | 'ragged' | 'workbook' | 'header'> & {sniffed?: SniffedFile | undefined} & (
     | TextFacts
     | object
@@ -82,6 +82,7 @@ const columnProblems = (column: Column, choice: Choice | undefined): FoundProble
     digitsProblem(column, choice),
     lostProblem(column),
     unsavedProblem(column),
+    errorProblem(column),
     undatedProblem(column),
   ].filter(problem => problem !== null)
 
@@ -145,6 +146,15 @@ const scaledProblem = (column: Column, choice: Choice | undefined): FoundProblem
         kind: 'ambiguous',
         message: `${count(column.stored.scaled, 'number')} displayed in thousands or millions. The stored numbers are read`,
         fix: `Choose choices {"${column.name}": {"numbers": "stored"}} to keep the stored numbers, or "displayed" for the displayed ones`,
+      }
+    : null
+
+const errorProblem = ({stored}: Column): FoundProblem | null =>
+  stored?.error
+    ? {
+        kind: 'error',
+        message: `${count(stored.error, 'cell')} with a spreadsheet error such as #N/A. Rows fail where the column is imported`,
+        fix: 'Correct the cells, and send the workbook again. Or replace the errors by a cleaning step',
       }
     : null
 

@@ -25,7 +25,7 @@ export const compose = async (db: Db, {PUBLIC_URL}: Pick<Config, 'PUBLIC_URL'>, 
   return {schedule, body: {type: kind, timestamp: at, data: {...data, links: linksOf(PUBLIC_URL, data)}}}
 }
 
-/** Returns null if the run was deleted after the announcement. */
+/** Returns null if the run was deleted after its end was announced. */
 const readEnd = async (db: Db, {org, run: runId}: {org: string; run: string}) => {
   const found = await findOrgRun(db, {org, runId}).catch(nullIfGone)
   if (!found) return null

@@ -12,9 +12,9 @@ import {cancelled} from './stop.ts'
 type CancelledRun = Pick<Run, 'no' | 'org' | 'id' | 'engine' | 'dryRun'>
 
 /**
- * Ends a run that has not begun, and releases its reserved rows. For any other run, requests a stop, after which the service's own engine ends the
- * run. An external engine sees the stop in the answer to its next call, and closes the run. The lease of an external run is shortened, so that the
- * import is not blocked for long if no call comes. If that lease has expired already, this function ends the run.
+ * Ends a run that has not begun, and releases its reserved rows. Otherwise requests a stop. A worker then ends a run of Lading's engine. An
+ * external engine sees the stop in the answer to its next call, and closes the run. The lease of an external run is shortened, so that the import
+ * is not blocked for long if no call comes. If that lease has already expired, this function ends the run.
  */
 export const cancelRun = async (db: Pool, actor: AuditActor, {no, org, id, engine, dryRun}: CancelledRun) => {
   await db.transaction(async tx => {

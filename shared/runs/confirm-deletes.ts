@@ -31,8 +31,8 @@ export const assertMayDelete = (flows: readonly Pick<Flow, 'action'>[], role: Ro
 
 /**
  * Checks that the caller confirmed the number of records that the newest dry run would delete. Returns this number, which the run must not exceed;
- * null if no flow deletes. Throws DELETES_UNCONFIRMED if the number differs, or if the dry run would delete nothing. Also throws if the dry run is
- * incomplete or stale, has other rows or another retry, or if a later run was started.
+ * null if no flow deletes. Throws DELETES_UNCONFIRMED if the number differs or is 0. Throws the same if the dry run is incomplete or stale, or if
+ * a run that writes was started after the dry run. The dry run must also read the same rows and retry the same run.
  */
 export const confirmDeletes = async (
   tx: Tx,

@@ -55,7 +55,7 @@ type Page = {limit: number; cursor?: string | undefined; withOld: boolean}
 
 const rowsPerLook = 1_000
 const segmentsPerLook = 10
-/** After this many searched rows, a call ends even if few rows matched. */
+/** The maximum number of rows that one call searches. The call then ends, even if few rows matched. */
 const mostLooked = 50_000
 
 /**

@@ -72,8 +72,8 @@ const join = (deps: WatchDeps, found: FoundRun): RunWatch => {
 }
 
 /**
- * Reads the run until it ends or has no watchers: every second, at first more often. `end` is called in the tick in which the loop stops,
- * so a later watcher starts a new loop.
+ * Reads the run every second, at first more often, until the run ends or has no watchers. Calls `end` in the same tick in which the loop stops, so
+ * that a later watcher starts a new loop.
  */
 const readOnce = async ({db, log}: WatchDeps, found: FoundRun, watch: RunWatch, end: () => void) => {
   let failures = 0

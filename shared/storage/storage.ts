@@ -137,13 +137,19 @@ const putWhole = async (directory: string, key: string, stream: AsyncIterable<Ui
     const bytes = await write(partial, stream)
     await mkdir(dirname(path), {recursive: true})
     await rename(partial, path)
-    await using folder = await open(dirname(path))
-    await folder.sync()
+    // After a power loss, a folder exists only if its parent was synced since. Another object of the folder may not have synced the parent yet.
+    const folders = dirname(key).split('/')
+    for (let depth = 0; depth <= folders.length; depth++) await syncFolder(join(directory, ...folders.slice(0, depth)))
     return bytes
   } catch (error) {
     await rm(partial, {force: true})
     throw error
   }
+}
+
+const syncFolder = async (path: string) => {
+  await using folder = await open(path)
+  await folder.sync()
 }
 
 const write = async (path: string, stream: AsyncIterable<Uint8Array>) => {

@@ -44,8 +44,8 @@ export const openExport = async (config: ExportedSpans, part: string): Promise<{
 }
 
 /**
- * Samples spans whose parent is sampled and in another process. A request is sampled only with probability `share`, because any client can send such
- * a parent. Other spans, such as those of jobs, are always sampled.
+ * Decides whether to sample a span whose parent in another process is sampled. A request is sampled with probability `share`, because any client
+ * can send such a parent. All other spans, such as those of jobs, are sampled.
  */
 const requestSampler = (share: number): Sampler => ({
   shouldSample: (_context, _traceId, _name, kind) => ({

@@ -1,8 +1,10 @@
 import test from 'ava'
 import {AuditEntry} from '../../api/routes/audit.ts'
+import {newId} from '../../shared/ids.ts'
 import {sql} from '../../sql/database.ts'
+import {insertGrant} from '../../sql/oauth-grants.ts'
 import {accountRows, accounts, ok, openOrg, prepareImport} from '../support/importing.ts'
-import {askToken, codeGrant, letIn, revoke} from '../support/oauth-client.ts'
+import {askToken, codeGrant, letIn, register, revoke} from '../support/oauth-client.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 let house: TestDeployment
@@ -110,11 +112,17 @@ test('the export says how MCP clients were allowed and revoked, also after the p
     ],
     'grants of older builds have no event',
   )
+  const four = await letIn(house, {user})
+  const last = (await ok(mine('GET', '/auth/grants'), 200)).grants.find((grant: Entry) => grant.client.id === four.client).id
   const {members} = await ok(house.as(reader.token)('GET', `/orgs/${me.org.id}/members`), 200)
   const {id} = members.find(({personId}: Entry) => personId === me.user.id)
   await ok(house.as(reader.token)('DELETE', `/orgs/${me.org.id}/members/${id}`), 200)
   const left = expected.filter(entry => entry.at(-1) !== grantOf(one))
-  t.deepEqual(seen(await clients()), left)
+  t.deepEqual(seen(await clients()), [
+    ...left,
+    ['client.allowed', 'session', me.user.id, 'person', last],
+    ['client.revoked', 'session', null, 'removal', last],
+  ])
 })
 
 test('the export has staff actions in this org, without staff-only notes', async t => {
@@ -168,12 +176,16 @@ test('an export longer than a page has every entry once', async t => {
   t.is(new Set(entries.map(({id}) => id)).size, 3001)
 })
 
-test('an erased person leaves no client address in the export', async t => {
+test('an erased person leaves no client address in the export, which names the end of the MCP clients', async t => {
   const {org, token} = await house.makeOrg()
   const {person, token: leaving} = await house.makeOrg({org, role: 'admin'})
   await exportOf(leaving, org)
+  const client = await register(house)
+  await house.db.transaction(tx => insertGrant(tx, {id: newId('ogr'), org, person, client}))
   await ok(house.as(house.adminToken)('POST', `/staff/people/${person}/delete`, {}), 200)
   const {entries} = await exportOf(token, org)
   const left = entries.find(({kind}) => kind === 'audit.exported')!
   t.like(left, {personId: null, personName: null, personEmail: null, address: null, userAgent: null})
+  const ended = entries.find(({kind}) => kind === 'client.revoked')!
+  t.like(ended, {via: 'staff', personId: null, detail: {cause: 'removal'}})
 })

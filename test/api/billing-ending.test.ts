@@ -1,7 +1,10 @@
 import anyTest, {type TestFn} from 'ava'
+import {endBillingOf} from '../../shared/billing/ending.ts'
+import {readPlanStatus} from '../../shared/billing/entitlements/plan-status.ts'
 import {findSubscription} from '../../sql/subscriptions.ts'
 import {type Billing, customerOf, openBilling, seedSubscription, settleMoney, subscribe} from '../support/billing.ts'
 import {ok} from '../support/importing.ts'
+import {untilApplied} from '../support/payment-webhook.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
 import {openTopping} from '../support/topups.ts'
 import {until} from '../support/until.ts'
@@ -70,16 +73,37 @@ test('cancelling at closure replaces a pending downgrade', async t => {
   t.is(subscriptionOf(customer as string).schedule, null)
 })
 
-test('closing an org ends every live subscription', async t => {
-  const {house, stripe, prices} = billing
+test('closing an org ends every live subscription, and keeps the plan of the known one', async t => {
+  const {house, payment, stripe, prices} = billing
   const {org} = await house.makeOrg()
   const {id: first, customer} = await seedSubscription(billing, {org, planKey: 'team'})
+  await untilApplied(house)
+  await payment.advance(60)
   const second = await stripe.subscriptions.create({customer: customer as string, items: [{price: prices['business.month']}]})
   await ok(staff(`/staff/orgs/${org}/close`), 200)
   const ends = () => billing.payment.all('subscription').filter(one => one.customer === customer && one.cancel_at !== null)
   await until(ends, ({length}) => length === 2)
+  await until(
+    () => house.queue.findJobs<{org: string}>('billing.end', {key: org}),
+    all => all.every(({state}) => state === 'completed'),
+  )
+  await untilApplied(house)
+  t.like(await findSubscription(house.db, org), {id: first, pending: {planKey: 'free'}})
+  t.is((await readPlanStatus(house.db, org)).plan.key, 'team')
   await stripe.subscriptions.cancel(first)
   t.is((await stripe.subscriptions.cancel(second.id)).status, 'canceled', 'a customer has one subscription in the other tests')
+})
+
+test('a subscription that the provider does not cancel is tried once', async t => {
+  const {house, payment, stripe} = billing
+  const {org} = await house.makeOrg()
+  const {id} = await seedSubscription(billing, {org, planKey: 'team'})
+  await untilApplied(house)
+  payment.faults.add({method: 'DELETE', path: '/v1/subscriptions/*', times: 9, action: {type: 'status', status: 400}})
+  await endBillingOf(house.tools as never, org, {when: 'now'})
+  t.is(payment.journal().filter(({method, path}) => method === 'DELETE' && path === `/v1/subscriptions/${id}`).length, 1)
+  payment.faults.clear()
+  t.is((await stripe.subscriptions.cancel(id)).status, 'canceled')
 })
 
 test('an org reopened before the worker acts keeps its subscription; an org without one needs no call', async t => {

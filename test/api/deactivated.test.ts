@@ -1,6 +1,9 @@
 import test from 'ava'
+import {newId} from '../../shared/ids.ts'
+import {sql} from '../../sql/database.ts'
+import {keepMember, markInvited} from '../../sql/members.ts'
 import {openEmbed} from '../support/embed.ts'
-import {askToken, letIn} from '../support/oauth-client.ts'
+import {answerPage, askToken, letIn, newVerifier, reachPage, register} from '../support/oauth-client.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {beginVisit, comeBack, consent, messageOf} from '../support/walk.ts'
 
@@ -32,6 +35,11 @@ const newOrg = async () => {
 }
 
 const refresh = (token: string) => house.as(token)('POST', '/auth/session/refresh')
+/** The CRM answers the next sign-in as it answers a deactivated user, who can sign in but not use the CRM. */
+const refuseOneSignIn = (org: string) => {
+  const action = {type: 'answer', status: 403, body: {code: 'NO_PERMISSION'}} as const
+  for (const path of ['/crm/v8/users', '/crm/v8/org']) house.crm.faults.add({match: {path, org}, times: 1, action})
+}
 const codeOf = async (token: string) => (await house.as(token)('GET', '/auth/me')).body.code
 
 test('a person deactivated in the CRM loses every session and token of the org at the next refresh', async t => {
@@ -98,10 +106,7 @@ test('a deactivated person who signs in again cannot use an old invitation', asy
   const visit = await beginVisit(house.as(null))
   const back = await consent(visit, {user: ben.email})
   setStatus(ben, 'inactive')
-  // What the CRM answers a deactivated user, who can sign in but not use the CRM.
-  const refused = {type: 'answer', status: 403, body: {code: 'NO_PERMISSION'}} as const
-  house.crm.faults.add({match: {path: '/crm/v8/users', org: key}, times: 1, action: refused})
-  house.crm.faults.add({match: {path: '/crm/v8/org', org: key}, times: 1, action: refused})
+  refuseOneSignIn(key)
   const {token} = messageOf(await comeBack(house.as(null), back, visit.cookie))
   t.like((await house.as(token)('GET', '/auth/me')).body, {org: null, role: null})
   t.is(await codeOf(member), 'AUTH_REQUIRED')
@@ -116,4 +121,35 @@ test('an MCP client of a deactivated person cannot renew its access', async t =>
   setStatus(ben, 'inactive')
   t.like(await renew(renewed.body.refresh_token), {status: 400, body: {error: 'invalid_grant'}})
   t.is(await codeOf(access), 'TOKEN_REVOKED')
+})
+
+test('a person whom the CRM did not admit at this sign-in cannot allow an MCP client for its org', async t => {
+  const {org, key, owner, ben} = await newOrg()
+  await house.as(owner)('PATCH', `/orgs/${org}/config/settings`, {followsCrmRoles: false})
+  refuseOneSignIn(key)
+  const reached = await reachPage(house, await register(house), newVerifier(), {user: ben.email})
+  t.regex(reached.page.text, /reaches no open org/)
+  t.is((await answerPage(house, reached, {more: {org}})).body.code, 'NOT_FOUND')
+})
+
+test('a person deactivated in the CRM after the sign-in cannot allow an MCP client', async t => {
+  const {ben, member, setStatus} = await newOrg()
+  const reached = await reachPage(house, await register(house), newVerifier(), {user: ben.email})
+  setStatus(ben, 'inactive')
+  t.is((await answerPage(house, reached)).body.code, 'NOT_FOUND')
+  t.is(await codeOf(member), 'AUTH_REQUIRED')
+})
+
+test('an admin deactivated in the CRM cannot make its org pay for a sandbox', async t => {
+  const {org, owner, ben, member, setStatus} = await newOrg()
+  const {members} = (await house.as(owner)('GET', `/orgs/${org}/members`)).body
+  const {id, personId: person} = members.find(({email}: {email: string}) => email === ben.email)
+  await house.as(owner)('PATCH', `/orgs/${org}/members/${id}`, {role: 'admin'})
+  const sandbox = await house.makeOrg()
+  await house.db.query(sql.unsafe`update orgs set sandbox = true where id = ${sandbox.org}`)
+  await keepMember(house.db, {id: newId('mem'), org: sandbox.org, person, role: 'owner'})
+  await house.db.transaction(tx => markInvited(tx, {org: sandbox.org, person}))
+  t.is((await house.as(member)('PUT', '/auth/session/org', {org: sandbox.org})).status, 200)
+  setStatus(ben, 'inactive')
+  t.is((await house.as(member)('PUT', `/orgs/${sandbox.org}/production`, {orgId: org})).body.code, 'NOT_FOUND')
 })

@@ -132,6 +132,20 @@ test('forecast_import reports why an import cannot be forecast', async t => {
   t.is(refusal.issues.length, 1)
 })
 
+test('a staff view starts no forecast, but reads one that exists', async t => {
+  const {path} = await prepareImport(home, {csv: accountRows(2), flow: {...accounts, match: undefined}})
+  const id = path.split('/').at(-1)!
+  const ask = async (write: boolean) => {
+    const bearer = await house.openView({org: home.org, write})
+    return jsonOf(await (await send(JSON.stringify(calling('forecast_import', {import: id})), {bearer})).text())
+  }
+  t.is(refusalOf(await ask(false))?.code, 'IMPERSONATION_READ_ONLY')
+  t.is(refusalOf(await ask(true))?.code, 'IMPERSONATION_REFUSED')
+  t.like(await ok(home.call('GET', `${path}/forecast`), 200), {forecast: null})
+  t.true((await call('forecast_import', {import: id})).result.structuredContent.isReady)
+  t.true((await ask(false)).result.structuredContent.isReady)
+})
+
 test('a concurrency share is held until the work ends or fails, and is separate per key', async t => {
   const {hold} = openKeyedLimiter({most: 2, says: 'Too many'})
   const [first, second] = [Promise.withResolvers<string>(), Promise.withResolvers<string>()]

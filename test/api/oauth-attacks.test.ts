@@ -150,6 +150,17 @@ test('a ban, a closed org or a lost membership between page, code and token refu
   t.is(await tokenFor(fourth, late), 'invalid_grant', 'removed after the code')
 })
 
+test('an accepted request survives the sign-in, however long its addresses and its state are', async t => {
+  const long = `https://client.example/${'x'.repeat(1_970)}`
+  const client = await register(house, {redirect_uris: [long, redirectUri]})
+  const state = 's'.repeat(2_000)
+  const reached = await reachPage(house, client, newVerifier(), {more: {redirect_uri: long, state}})
+  t.is(reached.page.status, 200)
+  t.is(parametersOf(await answerPage(house, reached)).state, state)
+  for (const longer of [`${state}s`, 'é'.repeat(1_001), '"'.repeat(1_001)])
+    t.is(parametersOf(await askFor(house, client, newVerifier(), {state: longer})).error, 'invalid_request', longer.slice(0, 2))
+})
+
 test('a client registration is limited in size', async t => {
   const post = (body: object) => house.as(null)('POST', '/oauth/register', body)
   t.is((await post({redirect_uris: Array(21).fill(redirectUri)})).body.error, 'invalid_redirect_uri')

@@ -2,7 +2,7 @@ import test from 'ava'
 import {z} from 'zod'
 import {newId} from '../../shared/ids.ts'
 import {sql} from '../../sql/database.ts'
-import {findMember, keepMember} from '../../sql/members.ts'
+import {findMember, keepMember, markInvited} from '../../sql/members.ts'
 import {
   answerPage,
   askFor,
@@ -108,6 +108,7 @@ test('a person in several orgs chooses one of them', async t => {
   const {body: me} = await house.as(await house.signIn())('GET', '/auth/me')
   const second = await house.makeOrg()
   await keepMember(house.db, {id: newId('mem'), org: second.org, person: me.user.id, role: 'builder'})
+  await house.db.transaction(tx => markInvited(tx, {org: second.org, person: me.user.id}))
   const [client, verifier] = [await register(house), newVerifier()]
   const reached = await reachPage(house, client, verifier)
   t.regex(reached.page.text, new RegExp(`value="${me.org.id}" selected`))

@@ -1,4 +1,6 @@
 import test from 'ava'
+import {sql} from '../../sql/database.ts'
+import {listTemplateRuns} from '../../sql/runs.ts'
 import {archiveAll} from '../../workers/archive.ts'
 import {openEmbed} from '../support/embed.ts'
 import {accounts, type Org, ok, openOrg, runImport, untilEnded} from '../support/importing.ts'
@@ -192,4 +194,10 @@ test('the runs of an org are listed over all imports, newest first', async t => 
   await untilEnded(mine.call, `${first.path}/runs/${tried.run.id}`)
   await ok(mine.call('DELETE', first.path), 200)
   t.deepEqual((await list('')).ids, [second.run.id], 'the runs of a deleted import are not listed')
+  await here.db.query(sql.unsafe`update runs set template_id = 'tpl_a' where org_id = ${mine.org}`)
+  const ofTemplate = await listTemplateRuns(here.db, {org: mine.org, template: 'tpl_a', before: null, limit: 9})
+  t.deepEqual(
+    ofTemplate.map(({id}) => id),
+    [second.run.id],
+  )
 })

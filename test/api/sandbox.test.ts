@@ -4,7 +4,7 @@ import type {Role} from '../../shared/accounts/roles.ts'
 import {newId} from '../../shared/ids.ts'
 import {listChanges} from '../../sql/changes.ts'
 import {sql} from '../../sql/database.ts'
-import {keepMember} from '../../sql/members.ts'
+import {keepMember, markInvited} from '../../sql/members.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 let house: TestDeployment
@@ -24,10 +24,11 @@ const newSandbox = async () => {
   return {...place, call, tie, read}
 }
 
-/** Creates a production org in which the person has the role. */
-const newProduction = async (person: string, role: Role = 'admin') => {
+/** Creates a production org in which the person has the role by an invitation, or by a sign-in. */
+const newProduction = async (person: string, role: Role = 'admin', {invited = true} = {}) => {
   const {org} = await house.makeOrg()
   await keepMember(house.db, {id: newId('mem'), org, person, role})
+  if (invited) await house.db.transaction(tx => markInvited(tx, {org, person}))
   return org
 }
 
@@ -109,6 +110,15 @@ test('a production org without the owner as member looks like an unknown one', a
   t.deepEqual(outcomeOf(foreign), [404, 'NOT_FOUND'])
   t.is(foreign.text, (await tie('org_none')).text)
   t.is((await read()).productionOrgId, null)
+})
+
+test('an org to which the session cannot switch does not pay for a sandbox', async t => {
+  const {org, person, tie, read} = await newSandbox()
+  const target = await newProduction(person, 'admin', {invited: false})
+  t.deepEqual(outcomeOf(await tie(target)), [404, 'NOT_FOUND'])
+  t.is((await read()).productionOrgId, null)
+  await house.db.query(sql.unsafe`update sessions set home_org_id = ${target} where org_id = ${org}`)
+  t.is((await tie(target)).status, 200, 'the CRM of the production org admitted the person at this sign-in')
 })
 
 test('a role below admin in the production org is not enough to link it', async t => {

@@ -1,7 +1,8 @@
 import test from 'ava'
+import {outcomePage} from '../../api/sign-in-page.ts'
 import {callFromPage, signInOnPage} from '../support/cookie-session.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
-import {beginVisit, cookieOf} from '../support/walk.ts'
+import {beginVisit, cookieOf, messageOf} from '../support/walk.ts'
 
 const widget = 'https://widget.example.org'
 let house: TestDeployment
@@ -46,6 +47,12 @@ test('a sign-in for a page elsewhere still posts its token, and sets no session 
   t.is(message.type, 'lading:session')
   t.deepEqual(setCookie, [])
   t.is((await house.as(message.token)('GET', '/auth/me')).status, 200)
+})
+
+test('a token that contains the placeholder of the nonce reaches the page unchanged', t => {
+  const message = {type: 'lading:session', token: 'abcNONCEdef'} as const
+  const {body} = outcomePage(house.config, {origin: widget, message, cookie: null})
+  t.deepEqual(messageOf({status: 200, text: String(body)}), message)
 })
 
 test('a refresh by cookie renews the cookie and shows no token', async t => {

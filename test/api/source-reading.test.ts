@@ -110,6 +110,17 @@ test('numbers of a workbook have a decimal point and raise no question', async t
   t.deepEqual(source.problems, [])
 })
 
+test('a change of the reader that renumbers rows removes strikeRows, unless the request states the step', async t => {
+  const {at} = await add('Report\nname,city\nAcme,Bilbao\nBolt,Lyon\nTotal,2\n')
+  const strike = (row: number) => ({step: 'strikeRows', rows: [{from: row, to: row}]})
+  const change = async (changes: object) => (await ok(org.call('PATCH', at, changes), 200)).source.cleaning
+  await change({cleaning: [{step: 'trim'}, strike(4)]})
+  t.deepEqual(await change({reader: {encoding: 'windows-1252'}}), [{step: 'trim'}, strike(4)])
+  t.deepEqual(await change({reader: {skipRows: 1}}), [{step: 'trim'}])
+  t.deepEqual(await change({reader: {headerRow: false}, cleaning: [strike(1)]}), [strike(1)])
+  t.deepEqual(await change({reader: {skipRows: 1}}), [strike(1)], 'the reader stays as it is')
+})
+
 type TopRow = {cells: string[]; header: boolean; reader: object}
 const top = async (at: string): Promise<TopRow[]> => (await ok(org.call('GET', `${at}/top`), 200)).rows
 const headerIn = (rows: TopRow[]) => rows.find(({header}) => header)?.cells

@@ -132,6 +132,18 @@ test('a page of rows ends early if its cells are large', async t => {
   const first = await ok(org.call('GET', `${at}/rows`), 200)
   t.is(first.rows.length, 2)
   t.is(first.nextFrom, 3)
+  const named = async (from: number) => {
+    const {rows, nextFrom} = await ok(org.call('GET', `${at}/rows?numbers=1,3,5,9&from=${from}`), 200)
+    return [rows.map(({rowNumber}: {rowNumber: number}) => rowNumber), nextFrom]
+  }
+  t.deepEqual(
+    [await named(1), await named(5)],
+    [
+      [[1, 3], 5],
+      [[5, 9], null],
+    ],
+    'also if rows are named',
+  )
 })
 
 const book = () =>

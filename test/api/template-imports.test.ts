@@ -121,6 +121,27 @@ test('files fill their named slots; a misfit is reported, and the import stays a
   t.like(again.filled, {state: 'ready', waiting: []})
 })
 
+test('two slots that read one file differently keep the import a draft, also when columns are chosen', async t => {
+  const {org, call, connector} = await open()
+  const [source, flow] = [leadsTemplate().sources[0]!, leadsTemplate().flows[0]!]
+  const cleaning = [{step: 'trim', columns: ['surname']}]
+  const sources = [source, {...source, slot: 'trimmed', cleaning}, {...source, slot: 'last'}]
+  const flows = [flow, {...flow, id: 'g', sourceId: 'trimmed'}, {...flow, id: 'h', sourceId: 'last'}]
+  const {id} = await makeTemplate(call, org, {connectorId: connector, sources, flows})
+  const {import: made} = await ok(call('POST', `/orgs/${org}/imports`, {templateId: id}), 201)
+  const at = `/orgs/${org}/imports/${made.id}`
+  const {source: file} = await ok(upload(call, at, leadsCsv), 201)
+  await ok(call('PUT', `${at}/slots`, {leads: file.id, trimmed: file.id}), 200)
+  const {filled} = await ok(upload(call, at, leadsCsv, 'name=last.csv&slot=last'), 201)
+  t.deepEqual([filled.state, filled.issues.map(({path}: any) => path)], ['draft', [['slots', 'trimmed']]])
+  const refused = await call('PUT', `${at}/columns`, {f: {Email: 'mail'}})
+  t.deepEqual([outcome(refused), refused.body.issues], [[400, 'INVALID'], filled.issues])
+  t.like((await ok(call('GET', at), 200)).import, {state: 'draft'})
+  const own = await ok(upload(call, at, leadsCsv, 'name=own.csv&slot=leads'), 201)
+  t.like(own.filled, {state: 'ready', issues: []})
+  t.like((await ok(call('PUT', `${at}/columns`, {f: {Email: 'mail'}}), 200)).import, {state: 'ready'})
+})
+
 test('a file that cannot be read as its filled slot defines empties the slot, so no run imports the earlier file', async t => {
   const {org, call, connector} = await open()
   const [leads] = leadsTemplate().sources

@@ -143,7 +143,7 @@ type FoundRun = EndedRun & {state: string; entries: number; stop: object | null}
 const untilEnded = async (query: Query, standsStillMs: number, ids: string[], {cancelled} = {cancelled: false}): Promise<EndedRun[]> => {
   for (let last = -1, since = Date.now(); ; await sleep(200)) {
     const found = await query<FoundRun>(
-      `select id, run_no::int as no, state, next_seq::int as entries, stop, extract(epoch from ended_at - started_at)::float8 as seconds,
+      `select id, run_no::float8 as no, state, next_seq::int as entries, stop, extract(epoch from ended_at - started_at)::float8 as seconds,
          extract(epoch from started_at)::float8 as "startedAt", extract(epoch from ended_at)::float8 as "endedAt"
        from runs join run_heads using (run_no) where id = any($1)`,
       [ids],

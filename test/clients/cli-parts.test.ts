@@ -255,6 +255,7 @@ test('sessions, server addresses and settings are read correctly', t => {
     'http://localhost:4000',
     'https://x.example/base',
   ])
+  for (const other of ['localhost.evil.example', '127.0.0.1.evil.example', '127.evil.example']) t.is(serverOf(other), `https://${other}`)
   for (const other of ['no address', 'ftp://x']) t.throws(() => serverOf(other), {message: /is not a server URL/})
   t.throws(() => serverOf('https://me:secret@x.example'), {message: /^(?!.*secret)/})
   t.like(readSettings({LADING_TOKEN: ' x ', XDG_CONFIG_HOME: '/c', COLUMNS: '40'}), {

@@ -165,10 +165,10 @@ test('a run shows its state, its kind and its row range', t => {
   t.is(sayRange(null), null)
 })
 
-test('a downloaded file is named after its import and the number of failed rows', t => {
-  t.is(nameFile({importName: 'Leads Lisbon fair', kind: 'failed', rows: 5}), 'Leads Lisbon fair - 5 failed.csv')
-  t.is(nameFile({importName: 'Leads: 1/2 "new"', kind: 'results', rows: 5}), 'Leads 1 2 new - results.csv')
-  t.is(nameFile({importName: 'Orders', kind: 'failed', rows: 5, source: 'lines.csv'}), 'Orders, lines.csv - failed.csv', 'of several files')
+test('a downloaded file is named after its import', t => {
+  t.is(nameFile({importName: 'Leads Lisbon fair', kind: 'failed'}), 'Leads Lisbon fair - failed.csv')
+  t.is(nameFile({importName: 'Leads: 1/2 "new"', kind: 'results'}), 'Leads 1 2 new - results.csv')
+  t.is(nameFile({importName: 'Orders', kind: 'failed', source: 'lines.csv'}), 'Orders, lines.csv - failed.csv', 'of several files')
   t.is(nameFile({importName: '../..', kind: 'plan'}), 'import - plan.csv')
   t.is(nameFile({importName: 'x'.repeat(200), kind: 'plan'}).length, 120 + ' - plan.csv'.length)
 })

@@ -1,4 +1,5 @@
 import test from 'ava'
+import {countPlannedPatches, HOW} from '../../sql/chain-rows.ts'
 import {sql} from '../../sql/database.ts'
 import {type LogRow, settle} from '../../sql/ledger.ts'
 import {blockOf, chunksOf, sortByBlock} from '../../sql/log-chunks.ts'
@@ -130,4 +131,17 @@ test('a run stores its entries packed if the switch was on when it began', async
   t.deepEqual(await countTables(await begin()), {rows: 0, packs: 1})
   await own.hot.query(`update release_switches set is_on = false where name = 'packed ledger'`)
   t.deepEqual(await countTables(await begin()), {rows: 2, packs: 0})
+})
+
+test('planned patches are counted by flow and range of rows, without rows that the write pass counts', async t => {
+  const begun = await beginRun(here)
+  const patched = (number: number, more: Partial<LogRow> = {}) =>
+    created(number, {phase: PHASES.indexOf('patch'), outcome: outcomeNo('planned'), ...more})
+  const hows = {1: HOW.matched, 2: HOW.unchanged, 3: HOW.updated, 4: HOW.matched, 2000: HOW.matched}
+  const kept = Object.entries(hows).map(([n, how]) => ({module: 1, key: `f.${n}`, recordId: `r${n}`, how, matchKey: null}))
+  const skipped = patched(4, {outcome: outcomeNo('skipped')})
+  const log = [created(1), patched(1), patched(1), patched(2), patched(3), skipped, patched(2_000)]
+  await settle(here.hot, settlement(begun, 1, {log, kept}))
+  const count = (flow: number, from: number, to: number) => countPlannedPatches(here.db, {run: begun.run, flow, from, to})
+  t.deepEqual([await count(1, 1, 1_999), await count(1, 2_000, 3_999), await count(1, 2, 2_000), await count(2, 1, 3_999)], [2, 1, 2, 0])
 })

@@ -4,7 +4,7 @@ import test from 'ava'
 import * as is from 'typescript/unstable/ast/is'
 import {z} from 'zod'
 import {newId} from '../../shared/ids.ts'
-import {sql, sqlStateOf} from '../../sql/database.ts'
+import {type Hot, sql, sqlStateOf} from '../../sql/database.ts'
 import {keepOrg} from '../../sql/orgs.ts'
 import {insertRun} from '../../sql/runs.ts'
 import {parse} from '../boundary-rules.ts'
@@ -42,6 +42,24 @@ test('a chain has the number of its first run, also for a process that does not 
   t.is(await here.db.oneFirst(sql.type(z.object({chain: z.number()}))`select chain_no as chain from runs where run_no = ${no}`), no)
 })
 
+const insertAs = (hot: Pick<Hot, 'query'>, {no, id, org}: {no: number; id: string; org: string}) =>
+  hot.query(
+    `insert into runs (run_no, id, org_id, declared_rows, chain_no) overriding system value values ($1, $2, $3, 1, $1)
+     returning run_no::float8 as no, chain_no::float8 as chain`,
+    [no, id, org],
+  )
+
+test('a run that a restore inserts keeps its number, whether its org has a number yet or not', async t => {
+  const [org, other] = [await makeOrg(), await makeOrg()]
+  await makeRun(other)
+  for (const [at, no] of [2 ** 31, 1_000_000 * SPAN + 7].entries())
+    for (const one of [org, other]) {
+      const {rows} = await insertAs(here.hot, {no: no + Number(one === other), id: `run_${at}${one}`, org: one})
+      t.deepEqual(rows, [{no: no + Number(one === other), chain: no + Number(one === other)}])
+    }
+  t.is((await here.hot.query('select from org_numbers where org_id = $1', [org])).rowCount, 0, 'the table is restored later')
+})
+
 test('the largest run number is counted exactly, and a number beyond it is refused', async t => {
   const [org, other] = [await makeOrg(), await makeOrg()]
   await here.hot.query('insert into org_numbers (org_id, org_no) overriding system value values ($1, $2)', [org, 2 ** 21 - 1])
@@ -50,13 +68,15 @@ test('the largest run number is counted exactly, and a number beyond it is refus
     here.hot.query('insert into org_numbers (org_id, org_no) overriding system value values ($1, $2)', [other, 2 ** 21]),
     {message: /org_no_check/},
   )
-  await t.throwsAsync(
-    here.hot.query(`insert into runs (run_no, id, org_id, declared_rows) overriding system value values ($1, 'run_x', $2, 1)`, [
-      SPAN,
-      other,
-    ]),
-    {message: /no run numbers are left/},
-  )
+  await here.db
+    .transaction(async tx => {
+      await tx.query(sql.unsafe`alter sequence runs_run_no_seq restart with 4294967296`)
+      await t.throwsAsync(tx.query(sql.unsafe`insert into runs (id, org_id, declared_rows) values ('run_x', ${other}, 1)`), {
+        message: /no run numbers are left/,
+      })
+      throw new Error('rolled back')
+    })
+    .catch(({message}: Error) => t.is(message, 'rolled back'))
 })
 
 /** Tables that name a run but are keyed otherwise, each with the reason. */

@@ -1,5 +1,6 @@
 import test from 'ava'
 import {settle} from '../../sql/ledger.ts'
+import {findRunByNo} from '../../sql/runs.ts'
 import {addUnreadToCounts, measureQueue} from '../../sql/verify-queue.ts'
 import {beginRun, openLedger, settlement} from '../support/running.ts'
 
@@ -12,12 +13,15 @@ test.after.always(() => here?.close())
 test('unread rows of an ended run are counted once when its end is repeated', async t => {
   const begun = await beginRun(here)
   for (const no of [1, 2]) {
-    const queued = {records: [`${no}`], rows: 3, sealed: Buffer.from('rows')}
+    const queued = {records: [`${no}`], rows: 3, countedRows: 2, sealed: Buffer.from('rows')}
     await settle(here.hot, settlement(begun, no, {queued}))
   }
+  // The release before stores no `counted_rows`.
+  await here.hot.query('update verify_queue set counted_rows = null where run_no = $1 and settle_no = 2', [begun.run])
+  t.is((await findRunByNo(here.db, begun.run))!.toVerify, 5)
   await addUnreadToCounts(here.db, begun.run)
   await addUnreadToCounts(here.db, begun.run)
   const {rows} = await here.hot.query('select verified from run_heads where run_no = $1', [begun.run])
-  t.deepEqual(rows[0].verified.map(Number), [0, 0, 0, 0, 0, 6])
+  t.deepEqual(rows[0].verified.map(Number), [0, 0, 0, 0, 0, 5])
   t.is((await measureQueue(here.db, {run: begun.run, seconds: 0})).rows, 0)
 })

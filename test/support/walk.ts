@@ -36,7 +36,7 @@ export const comeBack = (call: Call, back: string, cookie: string): Promise<Http
   call('GET', back, undefined, {cookie, accept: 'text/html'})
 
 /** Returns the message that the last page posts to its opener. */
-export const messageOf = ({status, text}: HttpAnswer): any => {
+export const messageOf = ({status, text}: Pick<HttpAnswer, 'status' | 'text'>): any => {
   const [, json] = /<script type="application\/json" id="message">(.*?)<\/script>/s.exec(text) ?? []
   if (!json) throw new Error(`No message in a page of status ${status}: ${text}`)
   return JSON.parse(json)

@@ -1,6 +1,8 @@
 import anyTest, {type ExecutionContext, type TestFn} from 'ava'
+import {registry} from '../../shared/telemetry/metrics/registry.ts'
 import {startWorkers} from '../../workers/start.ts'
 import {ok} from '../support/importing.ts'
+import {readSamples, sumOf} from '../support/metrics.ts'
 import {openPostgresProxy} from '../support/postgres-proxy.ts'
 import {assertLedger, type ExternalEngine, openExternalEngine, row} from '../support/record-writes.ts'
 
@@ -28,6 +30,8 @@ const work = async (t: ExecutionContext<ExternalEngine>) => {
   return proxy
 }
 
+const countSettled = async () => sumOf(readSamples(await registry.metrics()), 'lading_rows_settled_total')
+
 const statements: [what: string, statement: string][] = [
   ['the intent', 'insert into sends'],
   ['the admission', 'insert into admissions'],
@@ -38,12 +42,13 @@ const statements: [what: string, statement: string][] = [
 
 for (const [what, statement] of statements) {
   for (const when of ['before', 'after', 'commit'] as const) {
-    test(`a row is created once and reported so when the statement of ${what} is lost (${when})`, async t => {
+    test(`a row is created once, reported so and counted once when the statement of ${what} is lost (${when})`, async t => {
       const here = t.context
       const run = await here.authorise(1)
       const proxy = await work(t)
       proxy.lose(statement, {when})
-      const {results} = await ok(here.create(run, [row(`${statement} ${when}`)]), 200)
+      const before = await countSettled()
+      const {results} = await ok(here.create(run, [row(`${what} ${when}`)]), 200)
       t.is(proxy.lost(statement), 1)
       t.like(results[0], {ok: true, outcome: 'created'})
       t.is(here.held().length, 1)
@@ -51,6 +56,7 @@ for (const [what, statement] of statements) {
       const {entries, run: seen} = await assertLedger(here, run)
       t.is(entries.length, 1)
       t.is(seen.rowsWritten, 1)
+      t.is((await countSettled()) - before, 1)
     })
   }
 }

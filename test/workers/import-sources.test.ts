@@ -164,6 +164,36 @@ test.serial('formatted numbers reach the CRM as displayed, or as stored where th
   t.deepEqual((await results(path, ended)).lines, lines, 'the results of a run stay as it read the file')
 })
 
+test.serial('rows that map a spreadsheet error fail, and no error is written, unless cleaning replaces it', async t => {
+  const error = {t: 'e', v: '#N/A', f: 'VLOOKUP(1,B:B,1)'}
+  const rows: Cell[][] = [
+    ['name', 'number', 'city', 'note'],
+    ['Er One', 'Er-1', error, 'x'],
+    ['Er Two', 'Er-2', 'Town', error],
+  ]
+  const {path, source, at} = await prepare(await writeWorkbook({sheets: [{name: 'One', rows}]}))
+  t.like(source.problems, [
+    {kind: 'error', column: 'city'},
+    {kind: 'error', column: 'note'},
+  ])
+  const {problems} = await checkImport(org, path)
+  t.deepEqual(
+    problems.map(({severity, kind, column, count}: any) => [severity, kind, column, count]),
+    [
+      ['error', 'invalid_value', 'city', 1],
+      ['warning', 'error', 'city', 1],
+      ['info', 'error', 'note', 1],
+    ],
+  )
+  t.like((await run(path)).counts.Accounts, {created: 1, failed: 1})
+  t.deepEqual(
+    found('Er-').map(({Billing_City}) => Billing_City),
+    ['Town'],
+  )
+  await ok(org.call('PATCH', at, {cleaning: [{step: 'replace', columns: ['city'], find: '#N/A', with: ''}]}), 200)
+  t.like((await run(path)).counts.Accounts, {created: 1, updated: 1, failed: 0})
+})
+
 test.serial('a row names every wrong cell, and an invalid date is never written as a number', async t => {
   const rows: Cell[][] = [
     ['name', 'number', 'city', 'revenue', 'staff'],

@@ -177,6 +177,26 @@ test('search texts, results of expressions and lists are mapped before they are 
   t.deepEqual([made('Vs-2').Paid, made('Vs-2').Channels, made('Vs-2').Account ?? null], [false, ['Web', 'Phone', 'Shop'], null])
 })
 
+test('a link finds the row of an earlier flow by the mapped value of that row, not by its cell', async t => {
+  const sites = [
+    {from: 'hq', to: 'Main site'},
+    {from: 'yard', to: 'Side site'},
+  ]
+  const places = {module: 'Accounts', fields: [column('Account_Name', 'site', {values: sites}), column('Employees', 'size')]}
+  const flow = {module: 'Orders', fields: [column('Name', 'code'), {field: 'Account', mode: 'search', source: 'at'}]}
+  const csv = 'site,size,code,at\nHQ,5,Vo-1,HQ\nYard,many,Vo-2,Side site\n'
+  const {run, path} = await runImport(org, {csv, flow: [places, flow]})
+  t.like(run.counts, {Accounts: {created: 1, failed: 1}, Orders: {failed: 2}})
+  const log = await readLog(org.call, `${path}/runs/${run.id}`)
+  t.deepEqual(
+    log.filter(({flowId, outcome}: any) => flowId === 'f2' && outcome === 'failed').map(({rowNumber, code}: any) => [rowNumber, code]),
+    [
+      [1, 'LOOKUP_NONE'],
+      [2, 'PARENT_FAILED'],
+    ],
+  )
+})
+
 test('a retry counts the unmapped cells of the rows that it composes, not of those it inherits', async t => {
   const rows = rowsOf('Vr-', 12)
   const {run, path} = await runImport(org, {csv: csvOf(rows), flow: flowOf({otherwise: 'fail'}, {otherwise: 'empty'})})

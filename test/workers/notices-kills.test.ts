@@ -1,13 +1,16 @@
 import type {ChildProcess} from 'node:child_process'
 import {once} from 'node:events'
 import test from 'ava'
+import {openBudget} from '../../shared/crm/limits/budget.ts'
 import {readFigures} from '../../sql/figures.ts'
 import {deleteOldNotices} from '../../sql/notices.ts'
+import notices from '../../workers/notices.ts'
 import {startWorkers} from '../../workers/start.ts'
 import {type Receiver, startReceiver} from '../simulators/receiver.ts'
 import {type Smtp, startSmtp} from '../simulators/smtp.ts'
 import {openNoticing, untilDeliveries} from '../support/notices.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
 import {endWorker, startWorker} from '../support/worker-process.ts'
 
 let house: TestDeployment
@@ -66,6 +69,30 @@ test.serial('an email whose worker is killed before recording it is sent again w
   const named = smtp.letters.map(({text}) => /^Message-ID: (.+)$/im.exec(text)![1])
   t.is(named.length, 2)
   t.is(named[0], named[1])
+})
+
+test.serial('a process whose queue took DRAIN_SECONDS to stop does not wait for deliveries as long again', async t => {
+  const draining = new AbortController()
+  const config = {...house.config, SMTP_URL: undefined, DRAIN_SECONDS: 1}
+  const budget = openBudget(house.tools)
+  t.teardown(budget.close)
+  const end = await notices.start(house.queue, {...house.tools, config, budget, drain: draining.signal})
+  const org = await openNoticing(house)
+  receiver.behave('/hangs', 'hang')
+  await org.addEndpoint(receiver.url('/hangs'))
+  await org.say()
+  await until(
+    () => receiver.at('/hangs').length,
+    posts => posts === 1,
+  )
+  const asked = performance.now()
+  draining.abort()
+  await until(
+    () => performance.now() - asked,
+    passed => passed > 1_000,
+  )
+  await end!()
+  t.true(performance.now() - asked < 1_800)
 })
 
 test.serial('two workers deliver each notice to each endpoint once', async t => {

@@ -1,6 +1,8 @@
 import anyTest, {type TestFn} from 'ava'
 import {expireImport} from '../../sql/expiry.ts'
-import {accountRows, accounts, type Org, ok, openOrg, untilEnded} from '../support/importing.ts'
+import {doNight} from '../../workers/retention/night.ts'
+import {accountRows, accounts, type Org, ok, openOrg, prepareImport, untilEnded} from '../support/importing.ts'
+import {setWindow} from '../support/retention.ts'
 import {type FileHost, fire, listFirings, makeSchedule, noticesOf, startFileHost, untilOver} from '../support/schedules.ts'
 import {applyPlan, makePlan} from '../support/sealed-plans.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
@@ -14,7 +16,8 @@ let org: Org
 
 test.before(async t => {
   host = await startFileHost()
-  house = await startTestDeployment(t, {workers: ['imports', 'discovery', 'schedules', 'clock'], environment: {PRIVATE_HOSTS: host.place}})
+  const environment = {PRIVATE_HOSTS: host.place, IMPORTS_PER_WORKER: '1'}
+  house = await startTestDeployment(t, {workers: ['imports', 'discovery', 'schedules', 'clock'], environment})
   await house.hot.query(`update plan_versions set limits = limits || '{"schedules": 100}'`)
   org = await openOrg(house)
 })
@@ -34,6 +37,22 @@ const fireRefused = async (path: string, file: string) => {
   return firing
 }
 const refused = {outcome: 'stopped', reason: {code: 'CRM_REFUSED'}, counts: {rowsWritten: 0}}
+const creates = {method: 'POST', path: '/crm/v8/Accounts'}
+let unbegun = 0
+/** Starts another run while the worker is busy, cancels it before it begins, and returns it after its end. */
+const startUnbegun = async (runs: string, at: string, body: object) => {
+  const busy = await prepareImport(org, {csv: accountRows(1, `Busy-${++unbegun}-`), flow: accounts})
+  house.crm.faults.add({match: creates, times: 1, action: 'hold'})
+  await ok(org.call('POST', `${busy.path}/runs`, {}), 202)
+  await until(
+    () => house.crm.held(),
+    held => held === 1,
+  )
+  const {run} = await ok(org.call('POST', `${runs}${at}`, body), 202)
+  await ok(org.call('POST', `${runs}/${run.id}/cancel`), 200)
+  house.crm.release()
+  return untilEnded(org.call, `${runs}/${run.id}`)
+}
 const rome = {sources: [{slot: 'companies', columns: [{name: 'city', values: ['Rome']}]}]}
 const makeHeld = async (by: Org, prefix: string, rows = 1) => {
   const made = await makeSchedule(by, host)
@@ -74,6 +93,34 @@ test('a file whose stopped run was undone is unchanged, and its rest is not run'
   t.like(await fire(org, path), {outcome: 'unchanged'})
 })
 
+test('the rest of a file is run, although an undo was cancelled before it began', async t => {
+  const {path} = await makeSchedule(org, host, {declaredRows: 3})
+  host.serve(accountRows(5, 'Kn-'))
+  const first = await fire(org, path)
+  t.like(first, {outcome: 'stopped', counts: {rowsWritten: 3}})
+  const undo = await startUnbegun(`${importOf(first)}/runs`, `/${first.runId}/undo`, {})
+  t.like(undo, {stop: {stopped: 'CANCELLED'}, startedAt: null})
+  t.like(await fire(org, path), {outcome: 'done', importId: first.importId, counts: {rowsWritten: 2}})
+})
+
+test('questions of a firing stay open if the retry was cancelled before it began, and close once a retry began', async t => {
+  const {path, template} = await makeSchedule(org, host)
+  const {name, description, connectorId, sources, flows} = (await ok(org.call('GET', template), 200)).template
+  const match = {by: ['Account_Name'], onOne: 'update', onMany: 'ask', unchanged: 'skip'}
+  await ok(org.call('PUT', template, {name, description, connectorId, sources, flows: [{...flows[0], match}]}), 200)
+  house.crm.create('example', 'Accounts', [{Account_Name: 'Twin'}, {Account_Name: 'Twin'}])
+  host.serve('name,number,city\nTwin,Ko-1,Lyon\n')
+  const first = await fire(org, path)
+  t.like(first, {outcome: 'done', openQuestions: 1})
+  const runs = `${importOf(first)}/runs`
+  const retry = await startUnbegun(runs, '', {retryOf: first.runId})
+  t.is(retry.startedAt, null)
+  t.is((await listFirings(org, path))[0].openQuestions, 1)
+  const {run} = await ok(org.call('POST', runs, {retryOf: retry.id}), 202)
+  await untilEnded(org.call, `${runs}/${run.id}`)
+  t.is((await listFirings(org, path))[0].openQuestions, 0)
+})
+
 test('a file whose stopped run has expired fails, and again: true runs the whole file', async t => {
   const {path} = await makeSchedule(org, host, {declaredRows: 3})
   host.serve(accountRows(5, 'Kl-'))
@@ -87,7 +134,14 @@ test('a file whose stopped run has expired fails, and again: true runs the whole
 
 test('a run that a person starts of a held file continues the firing, and the file is not run again', async t => {
   const {path, held} = await makeHeld(org, 'Ke-')
+  house.crm.faults.add({match: creates, times: 1, action: 'hold'})
   const {run} = await ok(org.call('POST', `${importOf(held)}/runs`, {}), 202)
+  t.like((await listFirings(org, path))[0], {state: 'running', runId: run.id, reason: null})
+  await until(
+    () => house.crm.held(),
+    waiting => waiting === 1,
+  )
+  house.crm.release()
   const ended = await untilOver(org, path, held.id)
   t.like(ended, {outcome: 'done', runId: run.id, reason: null, counts: {rowsWritten: 1}, contract: {decision: 'accepted'}})
   t.like((await org.call('POST', `${path}/firings/${held.id}/discard`, {})).body, {code: 'FILE_NOT_HELD'})
@@ -161,4 +215,27 @@ test('a file that the flows or the cleaning cannot read drifts under `warn` too'
   t.like(firing, {outcome: 'drifted', runId: null, reason: {code: 'DRIFTED'}})
   t.like(firing.drift[0], {kind: 'column_missing', column: 'city', stops: true})
   t.like(await noticesOf(house, idOf(path)), [{kind: 'schedule.drifted', about: {firing: firing.id, import: firing.importId}}])
+})
+
+test('a file whose stopped run is older than the history window fails each night, until another file was run', async t => {
+  const {secret} = await ok(org.call('POST', `/orgs/${org.org}/tokens`, {name: 'lasting'}), 201)
+  const lasting = {...org, call: house.as(secret)}
+  const {path} = await makeSchedule(lasting, host, {declaredRows: 3})
+  const nightAfter = async (days: number) => {
+    await house.ahead(`${days} days`)
+    t.true(await doNight({...house.tools, drain: new AbortController().signal}))
+  }
+  host.serve(accountRows(5, 'Km-'))
+  const first = await fire(lasting, path)
+  t.like(first, {outcome: 'stopped', counts: {rowsWritten: 3}})
+  await setWindow(house, org, 30)
+  for (const days of [40, 80, 120]) {
+    await nightAfter(days)
+    t.like(await fire(lasting, path), {outcome: 'failed', runId: null, reason: {code: 'FILE_GONE'}}, `${days} days`)
+  }
+  host.serve(accountRows(1, 'Kp-'))
+  t.like(await fire(lasting, path), {outcome: 'done'})
+  await nightAfter(160)
+  t.is((await lasting.call('GET', importOf(first))).status, 404)
+  t.false((await listFirings(lasting, path)).some(({id}) => id === first.id))
 })

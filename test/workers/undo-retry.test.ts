@@ -1,16 +1,19 @@
 import test from 'ava'
-import {accounts, type Org, ok, openOrg, readLog, runImport, untilEnded} from '../support/importing.ts'
+import {accountRows, accounts, type Org, ok, openOrg, readLog, runImport, untilEnded} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {openLongLivedWorker} from '../support/worker-process.ts'
 
 let here: TestDeployment
 let org: Org
 
 test.before(async t => {
-  here = await startTestDeployment(t, {workers: ['discovery', 'imports'], environment: {CRM_TIMEOUT_SECONDS: '5', CRM_LAG_SECONDS: '1'}})
+  here = await startTestDeployment(t, {workers: ['discovery'], environment: {CRM_TIMEOUT_SECONDS: '5', CRM_LAG_SECONDS: '1'}})
   org = await openOrg(here)
+  await worker.start()
 })
 test.afterEach.always(() => here.crm.faults.clear())
 
+const worker = openLongLivedWorker(() => here.config)
 const recordOf = (number: string) => here.crm.records('example', 'Accounts').find(({Account_Number: one}) => one === number)
 const later = () => here.crm.clock.advance(60_000)
 
@@ -67,4 +70,59 @@ test.serial('a record that a person edited before the undo of the retry is kept 
   later()
   t.like((await start(path, `runs/${run.id}/undo`)).run.undo, {deleted: 0, changedSince: 2})
   t.is(recordOf('R-3')!.Account_Name, 'Mine')
+})
+
+/** Starts a run while no worker is running, and returns it after its end. `meanwhile`: called before the worker starts. */
+const startLater = async (path: string, at: string, body: object, meanwhile: (run: string) => Promise<unknown>) => {
+  await worker.stop()
+  const {run} = await ok(org.call('POST', `${path}/${at}`, body), 202)
+  await meanwhile(run.id)
+  await worker.start()
+  return untilEnded(org.call, `${path}/runs/${run.id}`)
+}
+const startUnbegun = (path: string, at: string, body: object = {}) =>
+  startLater(path, at, body, id => ok(org.call('POST', `${path}/runs/${id}/cancel`), 200))
+const undoOf = async (path: string, run: string) => (await ok(org.call('GET', `${path}/runs/${run}/undo`), 200)).undo
+
+test.serial('a retry that was cancelled before it began leaves the first run to be undone, and cannot be retried after that', async t => {
+  const {path, run} = await runImport(org, {csv: accountRows(2, 'R-4-'), flow: accounts})
+  const retry = await startUnbegun(path, 'runs', {retryOf: run.id})
+  t.like(retry, {stop: {stopped: 'CANCELLED'}, startedAt: null})
+  t.like(await undoOf(path, retry.id), {available: false, why: 'UNDO_NOT_KEPT'})
+  t.like(await undoOf(path, run.id), {available: true, why: null})
+  const undone = await start(path, `runs/${run.id}/undo`)
+  t.like(undone.run.undo, {deleted: 2})
+  const again = await org.call('POST', `${path}/runs`, {retryOf: retry.id})
+  t.like(again, {status: 409, body: {code: 'RUN_UNDONE', run: undone.run.id}})
+})
+
+test.serial('a retry of a retry that was cancelled before it began is undone before the first run', async t => {
+  const {path, run} = await runImport(org, {csv: accountRows(2, 'R-5-'), flow: accounts})
+  const unbegun = await startUnbegun(path, 'runs', {retryOf: run.id})
+  const retry = await start(path, 'runs', {retryOf: unbegun.id})
+  t.like(await undoOf(path, run.id), {available: false, why: 'RUN_RETRIED'})
+  const refused = await org.call('POST', `${path}/runs/${run.id}/undo`, {})
+  t.like(refused, {status: 409, body: {code: 'RUN_RETRIED', run: retry.run.id}})
+})
+
+test.serial('an undo that was cancelled before it began leaves the run to be retried', async t => {
+  const {path, run} = await runImport(org, {csv: accountRows(2, 'R-6-'), flow: accounts})
+  t.is((await startUnbegun(path, `runs/${run.id}/undo`)).startedAt, null)
+  t.like((await start(path, 'runs', {retryOf: run.id})).run, {stop: null, retryOf: run.id})
+})
+
+test.serial('a retry that was stopped before it opened the connection can be undone, and then the first run', async t => {
+  const {path, run} = await runImport(org, {csv: accountRows(2, 'R-7-'), flow: accounts})
+  const field = {name: 'Import_Key', type: 'text' as const, length: 26}
+  const discover = () => ok(org.call('POST', `/orgs/${org.org}/discovery/run`, {connectorId: org.connector}, {prefer: 'wait=30'}), 200)
+  here.crm.addField('example', 'Accounts', {...field, unique: true})
+  await discover()
+  await ok(org.call('PATCH', `/orgs/${org.org}/config/modules/Accounts`, {idempotencyField: field.name}), 200)
+  const retry = await startLater(path, 'runs', {retryOf: run.id}, () => {
+    here.crm.addField('example', 'Accounts', {...field, unique: false})
+    return discover()
+  })
+  t.like(retry, {stop: {stopped: 'FIELD_NOT_UNIQUE'}})
+  await start(path, `runs/${retry.id}/undo`)
+  t.like((await start(path, `runs/${run.id}/undo`)).run.undo, {deleted: 2})
 })

@@ -16,9 +16,9 @@ import {runCheck} from './check.ts'
 const [mostTemplates, mostRows, mostProblems] = [20, 500_000, 50]
 
 /**
- * Checks the newest import of each of the 20 most recently used templates of the connection again. Stores the errors and warnings that changes
- * of modules or fields since that import may have caused. Leaves out imports without a changed module, large ones, and those whose flows are no
- * longer the template's.
+ * Repeats the check of the newest import of each template that uses the connection, for the 20 templates used last. Stores the errors and warnings
+ * that changes of modules or fields since that import may have caused. Leaves out an import if none of its modules changed, if it is large, or if
+ * its flows differ from the template's.
  */
 export const recheckTemplates = async (work: Work, {org, connector}: {org: string; connector: string}) => {
   const answer = {templates: 0, broken: 0}
@@ -37,7 +37,10 @@ export const recheckTemplates = async (work: Work, {org, connector}: {org: strin
   return answer
 }
 
-/** Returns the flows without their files. A flow of a template names its file by slot, and that of an import by source id. */
+/**
+ * Returns the flows without their files, so that they can be compared. A template's flow names its file by slot, and an import's flow names it by
+ * source id.
+ */
 const rulesOf = (flows: readonly unknown[]) => Flows.parse(flows).map(({sourceId: _, ...flow}) => flow)
 
 /** Returns null if the check is refused, for example because the import was deleted or its file is gone. */
@@ -51,8 +54,8 @@ const checkOrSkip = async (work: Work, ref: {org: string; importId: string}) => 
 }
 
 /**
- * The changed fields by module. `all`: the module itself was added, removed, or changed in more than its labels, so each of its problems may
- * come from that change.
+ * The changed fields by module. `all`: the module was added or removed, or more than its labels changed. Then any problem of the module may come
+ * from that change.
  */
 type ChangedFields = Map<string, {all: boolean; fields: Set<string>}>
 

@@ -42,8 +42,8 @@ export type ImportRow = {
   /** The ids of matching records that had every value of the payload when they were read. */
   unchanged?: string[]
   /**
-   * The matching records as they were read. Set if the flow keeps edits or the run stores before images. Removed when the row gets a lock
-   * for which it waited.
+   * The matching records as they were read. Set if the flow keeps edits or the run stores before images. Cleared if the row had to wait for a row
+   * lock, because the records may have changed meanwhile.
    */
   known?: CrmRecord[] | undefined
   /** Whether `known` was read by id. Unlike the result of a query, such a read shows all recent writes. */
@@ -53,8 +53,8 @@ export type ImportRow = {
   /** Fields left out of the payload because a person edited them. They are logged with the row's next entry. */
   keptEdits?: string[]
   /**
-   * Link fields that earlier writes of the chain left empty in the record. Only patches have them. If such a field now has a value but no
-   * mark, a person filled it.
+   * Only in a patch: the link fields that earlier writes of the chain left empty. If such a field has a value now and no mark, a person filled the
+   * field.
    */
   leftEmpty?: string[]
   hasUniqueKey: boolean
@@ -220,9 +220,9 @@ export type CompiledFlow = {
 }
 
 /**
- * How a flow treats edited values. `fields`: the fields that can be compared. `choices`: the fields whose edited values are kept or raise a
- * question. `onUnknown`: applies if no mark shows whether a value was edited. `skipsUnchanged`: whether a row is skipped if its record has
- * every value.
+ * How a flow treats edited values. `fields`: the fields whose values can be compared. `choices`: what happens to an edited value of a field; a
+ * field that is absent is overwritten. `onUnknown`: what happens to a value if no mark shows whether a person edited it. `skipsUnchanged`: whether
+ * a row is skipped if its record has every value.
  */
 export type EditRules = {
   fields: ReadonlyMap<string, FlowField>

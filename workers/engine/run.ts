@@ -7,7 +7,6 @@ import {readSnapshot} from '../../shared/runs/names.ts'
 import type {Log} from '../../shared/telemetry/log.ts'
 import {runEnded} from '../../shared/telemetry/metrics/rows.ts'
 import {listOpenBulkJobs} from '../../sql/bulk-jobs.ts'
-import {countPlannedPatches} from '../../sql/chain-rows.ts'
 import {findWriteStatus} from '../../sql/connectors.ts'
 import {admit} from '../../sql/ledger.ts'
 import {isOpenOrg} from '../../sql/orgs.ts'
@@ -82,9 +81,7 @@ const executeUnderLease = async (
   try {
     // Another owner may have continued or ended the run before this process got the lease.
     const run = await findRun(db, {org, id})
-    if (!run || hasEnded(run)) return 'ended'
-    const planned = run.dryRun ? countPlanned(head) + (await countPlannedPatches(db, run.no)) : 0
-    return await execute(openLedgerContext(deps, run, {head, planned, lease, drain: signal, log}), deps, head)
+    return !run || hasEnded(run) ? 'ended' : await execute(openLedgerContext(deps, run, {head, lease, drain: signal, log}), deps, head)
   } catch (error) {
     // An outage of Postgres is not a crash that the run causes.
     crashed = !isOutage(error)
@@ -96,12 +93,12 @@ const executeUnderLease = async (
 
 const hasEnded = ({state}: Run) => state === 'ended' || state === 'authorised'
 
-type OpenContextInput = {head: RunHead; planned: number; lease: Lease; drain: AbortSignal; log: Log}
+type OpenContextInput = {head: RunHead; lease: Lease; drain: AbortSignal; log: Log}
 
 const openLedgerContext = (
   {config, db, hot, storage}: EngineDeps,
   run: Run,
-  {head, planned, lease, drain, log}: OpenContextInput,
+  {head, lease, drain, log}: OpenContextInput,
 ): LedgerContext => {
   const chain = run.chainNo ?? run.no
   const leaseSeconds = config.LEASE_SECONDS
@@ -117,7 +114,7 @@ const openLedgerContext = (
     lease,
     log,
     retried: run.retryChain,
-    planned: {count: planned},
+    planned: {count: countPlanned(head)},
     settler: openSettler({db, hot, run: run.no, chain, lease, leaseSeconds, answerSeconds: answerSecondsOf({config}), log}),
     intend: openIntents(([first, ...others]) => admit(hot, first!, ...others)),
     nextBatch: () => batch++,
@@ -181,6 +178,8 @@ const writeRows = async (ledgerContext: LedgerContext, {crm, budget}: CrmDeps, h
   // A stopped run only reads the results of its bulk jobs, so paused writes do not delay it.
   if (block && !(head.stop && block instanceof RunPaused)) throw block
   if (!(await beginRun(db, {no: run.no, fence: lease.fence}))) throw new LeaseLost('Another owner took the run')
+  // A run that began can be undone, even if it is stopped before it opens the connection.
+  const images = await openImageStore(offline)
   const idempotencyValueOf = await openIdempotency(offline)
   const cost = openRunCost(offline)
   const opened: {close(): void | Promise<void>}[] = [cost]
@@ -201,7 +200,7 @@ const writeRows = async (ledgerContext: LedgerContext, {crm, budget}: CrmDeps, h
       expressions,
       lookups: openLookups(),
       values: openValueStore(offline),
-      images: await openImageStore(offline),
+      images,
       plan: await openPlan(offline),
       refusedSingles: {count: 0},
       crmClock: openCrmClock(offline),

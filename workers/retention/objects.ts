@@ -48,7 +48,7 @@ export const removePendingDeletes = async (retaining: RetentionDeps) => {
   }
 }
 
-/** Removes one object and returns its bytes. Returns null if the storage failed, or without a try after five failures. */
+/** Removes one object and returns its bytes. Returns null if the storage fails. After five failures, returns null without trying. */
 const removeOne = async ({storage, tally}: RetentionDeps, key: string, failures: {count: number}): Promise<number | null> => {
   if (failures.count >= mostFailures) return null
   try {

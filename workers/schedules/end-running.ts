@@ -34,7 +34,7 @@ const end = async (tx: Tx, firing: Firing) => {
   await endRunning(tx, {id, outcome: stop ? 'stopped' : 'done', reason, counts})
   if (!stop) await forgetFailures(tx, scheduleId)
   if (stop && stop.stopped !== 'CANCELLED' && counts.rowsWritten === 0) return
-  // A file that a person accepted late must not replace a newer one as the last file.
+  // A person may accept a held file after a newer file has run. The held file must not replace the newer one as the schedule's last file.
   if (firing.decision === 'accepted' && (await hasLaterRun(tx, {schedule: scheduleId, firing: id}))) return
   if (sha256 !== null && templateVersion !== null) await keepLastFile(tx, {id: scheduleId, sha256, templateVersion, connectorId})
 }

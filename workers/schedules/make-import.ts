@@ -48,8 +48,8 @@ export const bindFilled = (tx: Tx, place: {org: string; importId: string}, fille
   bindSources(tx, {...place, sources: filled.map(({slot, sourceId}) => ({slot, sourceId}))})
 
 /**
- * Cleans files whose encoding is uncertain, and binds the flows to them. Binds nothing if they do not fit, because names of columns may be
- * misread. A person who then fills the slots has the files read as the slots define.
+ * Cleans files whose encoding is uncertain, and binds the flows to the files. If the files do not fit, binds nothing and does not throw, because a
+ * wrong encoding garbles column names. When a person later fills the template slots, the files are read as the slots define.
  */
 export const cleanAndBind = async (work: MakeDeps, place: {org: string; importId: string}, filled: FilledSource): Promise<void> => {
   try {

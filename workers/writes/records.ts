@@ -113,8 +113,8 @@ const openIdempotency = async ({db, config}: Work, {org, runId: run, connectorId
 }
 
 /**
- * Returns the function that sends a write to the CRM. If the process is asked to stop, a request that was sent is still completed; no other is
- * sent.
+ * Returns the function that sends a write to the CRM. If the process is asked to stop, the function sends no further request, but waits for the
+ * answer to a sent one.
  */
 const callOf = (connection: Connection, write: Write, {module, automations, items}: RecordsRequest, idempotency: Idempotency | null) => {
   const itemOf = new Map(items.map(item => [item.at, item]))
@@ -176,7 +176,7 @@ const judge = ({kind, field}: WriteShape, at: number, answer: RecordAnswer): {en
   return {end: {outcome: 'refused', code, message: sayRefusal(crm)}, result: {at, result, again: crm.rateLimited === true}}
 }
 
-/** Stores the error as the result of unsent items, which the caller may send again immediately. The sweep settles items in flight. */
+/** Stores the error as the result of unsent items, which the client may send again immediately. The sweep settles the items in flight later. */
 const dropRequest = ({db}: Work, {id: write}: Write, error: unknown) => {
   const {result} = error instanceof Refusal ? refusedUnsent(0, error) : notSent(0, {code: 'UNAVAILABLE', error: notNow().message})
   return db.transaction(tx => keepUnsent(tx, {write, result}))

@@ -41,7 +41,7 @@ export type RowPack = {
   readAt: number
   /** Results of parents that end without being sent. */
   results: ItemResult[]
-  /** The refusal that prevents the reading of all remaining parents. */
+  /** Why the CRM may not be read now, if that was found at the first parent. The refusal also applies to the remaining parents. */
   block: Refusal | null
 }
 
@@ -49,7 +49,7 @@ export type RowPack = {
 const shutting: string[] = ['CONNECTION_THROTTLED', 'CONNECTION_UNAVAILABLE', 'CONNECTION_NOT_FOUND', 'WRITES_PAUSED', 'NOT_OFFERED']
 export const isStopping = ({code}: Refusal) => shutting.includes(code)
 
-/** The maximum time in ms for reading parents, before the rows that were read are written. */
+/** The maximum time, in ms, for reading the parents of one request. After that, the request is sent for the parents that were read. */
 const readForMs = 2_000
 
 /**
@@ -123,7 +123,7 @@ const hold = async ({db, write, connection, holdSeconds}: PackContext, {at, pare
   return held!.isHeld ? null : underWay(at, Math.ceil(held!.leftMs ?? soonMs))
 }
 
-/** Null: the run has stopped. */
+/** Returns how many more rows the run may write, or null if the run was asked to stop. */
 const readRoom = async ({db, write}: PackContext) => {
   const head = (await findHead(db, write.runNo))!
   return head.stop ? null : head.rowsLimit - head.counted

@@ -17,7 +17,7 @@ import {
 import {logInherited} from '../../shared/runs/external/log-inherited.ts'
 import {findBlockOfAccepted, lockExternalRun} from '../../shared/runs/external/run.ts'
 import {settleBatch, settleLate, type WriteEnd} from '../../shared/runs/external/settle.ts'
-import {batchSent} from '../../shared/telemetry/metrics/rows.ts'
+import {batchSent, rowsSettled} from '../../shared/telemetry/metrics/rows.ts'
 import {findConnector} from '../../sql/connectors.ts'
 import {isFateUnknown, isPassing, type Tx} from '../../sql/database.ts'
 import {EXTERNAL_STEP_CODES, findSecondsLeft, listExternalSends} from '../../sql/external-ledger.ts'
@@ -99,7 +99,7 @@ export const holdWithin = async (slots: Slots, signal: AbortSignal): Promise<Bat
 const lineSeconds = 20
 const inLine = `All concurrent calls to this CRM were in use for ${lineSeconds} s. Send it again in a moment`
 
-/** Returns for how many seconds a request may run after its intent: to be sent, to be answered, and a reserve. */
+/** Returns the seconds after an intent within which its request must be answered: the CRM time-out and a reserve for sending. */
 const answerSecondsOf = ({config}: Pick<Work, 'config'>) => config.CRM_TIMEOUT_SECONDS + 10
 
 /**
@@ -216,16 +216,23 @@ const settle = async (
     fresh: rows.map(({fresh}) => fresh),
     patches: rows.map(({patch}) => patch),
   }
+  let counts: number[] = []
   for (let tried = 1; ; tried++) {
     try {
-      return await work.db.transaction(async tx => {
+      await work.db.transaction(async tx => {
         const run = await lockExternalRun(tx, write.org, write.runId)
         const secondsLeft = await findSecondsLeft(tx, {run: run.no, batch: batch!})
-        if (secondsLeft === null) return void (await settleLate(tx, run, settled, ends, results))
-        await settleBatch(tx, run, {...settled, secondsLeft}, ends, results)
+        if (secondsLeft === null) {
+          const late = await settleLate(tx, run, settled, ends, results)
+          // Nothing is late if an earlier try settled the batch and only the answer to its commit was lost.
+          if (late.length > 0) counts = late
+          return
+        }
+        counts = await settleBatch(tx, run, {...settled, secondsLeft}, ends, results)
         if (problem) await keepProblem(tx, {id: write.id, problem: {crm: problem.crm, renews: problem.renews, ...problem.extra}})
         atPoint('before_settle')
       })
+      return rowsSettled(counts)
     } catch (error) {
       if (tried === 10 || !isWorthAgain(error)) throw error
       work.log.warn({err: error}, 'retrying settlement')

@@ -122,7 +122,7 @@ const sendPack = async (task: Task, pack: RowPack, units: AdmittedUnit[], option
   return {answered: joined(units.map((unit, n) => judgeParent(unit, results[n]!, pack.held.get(unit.at)!.length))), block: null}
 }
 
-/** Sends the request to the CRM. If the process is asked to stop, a request that was sent is still completed; no other is sent. */
+/** Sends the request to the CRM. If the process is asked to stop, sends no further request, but waits for the answer to a sent one. */
 const ask = (
   {own, request: {module, field, automations, items}}: Task,
   {held}: RowPack,
@@ -146,6 +146,6 @@ const withoutResult = async ({db, write}: Task, parents: ParentItem[]) => {
   return parents.filter(({at}) => open.has(at))
 }
 
-/** Stores the refusal as the result of unsent items, which the caller may send again immediately. The sweep settles items in flight. */
+/** Stores the refusal as the result of unsent items, which the client may send again immediately. The sweep settles the items in flight later. */
 const releaseParents = ({db}: Work, {id: write}: Write, refusal: Refusal) =>
   db.transaction(tx => keepUnsent(tx, {write, result: refusedUnsent(0, refusal).result}))

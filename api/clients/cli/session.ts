@@ -29,10 +29,12 @@ export type Cli = {
 
 const usualServer = 'http://127.0.0.1:4000'
 
+/** Whether an address without a scheme is on this machine. */
+export const isOnThisMachine = (address: string): boolean => /^(localhost|127\.[\d.]+|\[::1\])([:/]|$)/.test(address)
+
 /** Parses the address of a server. An address without a scheme means https, or http on this machine. */
 export const serverOf = (given: string): string => {
-  const isLocal = /^(localhost|127\.|\[::1\])/.test(given)
-  const text = /^https?:\/\//i.test(given) ? given : `${isLocal ? 'http' : 'https'}://${given}`
+  const text = /^https?:\/\//i.test(given) ? given : `${isOnThisMachine(given) ? 'http' : 'https'}://${given}`
   const isOther = /^(?!https?:)[a-z][\w+.-]*:\/\//i.test(given)
   if (isOther || !URL.canParse(text)) throw usage(`${given} is not a server URL`, 'Use a URL such as https://lading.example.com')
   const {origin, pathname, username, password} = new URL(text)

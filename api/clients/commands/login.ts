@@ -8,7 +8,7 @@ import {listenForSession} from '../cli/login-listener.ts'
 import {openBrowser} from '../cli/open-browser.ts'
 import {clean, moment} from '../cli/phrases.ts'
 import {dropProfile, keepProfile, readProfiles} from '../cli/profiles.ts'
-import {type Cli, chooseServer, lifeOf} from '../cli/session.ts'
+import {type Cli, chooseServer, isOnThisMachine, lifeOf} from '../cli/session.ts'
 import {ApiError, type Json} from '../http.ts'
 import {openRetryingClient} from '../retry.ts'
 
@@ -56,7 +56,7 @@ export default (cli: Cli, program: Command) => {
 const login = async (cli: Cli, {token: given, browser, dc}: Options) => {
   const {settings, out} = cli
   const server = await chooseServer(settings, cli.server())
-  if (server.startsWith('http:') && !/^http:\/\/(127\.|localhost|\[::1\])/.test(server))
+  if (server.startsWith('http:') && !isOnThisMachine(server.slice('http://'.length)))
     out.warn(`The connection to ${server} is not encrypted, so others on the network can steal the session`)
   const token = given === undefined ? await askBrowser(cli, server, {browser, ...(dc && {dc})}) : await readToken(cli, given)
   const client = openRetryingClient(server, () => token)

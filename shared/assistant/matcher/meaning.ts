@@ -12,9 +12,9 @@ type Meaning = {about: string; kinds: string[]; of: string[]; nth: number; rest:
 export type NameReading = Meaning & {weight: number}
 
 /**
- * Facts from all names of the file or module, which decide ambiguous words such as `Nom` or `Estado`. A flag is set if a name has this meaning;
- * `place`: a part of an address; `person`: the records are people. `languages` has bits of the languages with the most unambiguous words, or 0.
- * `spoken` has bits of all likely languages and English, or 0 if there are too few words.
+ * Facts from all names of a file or module, which decide ambiguous words such as `Nom` or `Estado`. A flag is set if at least one name has that
+ * meaning. `place`: a part of an address. `person`: the records are people. `languages`: bits of the languages with the most unambiguous words, or
+ * 0. `spoken`: bits of all likely languages and English, or 0 if there are too few words.
  */
 export type Neighbours = {
   firstname: boolean

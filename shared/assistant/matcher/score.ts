@@ -10,7 +10,7 @@ export type Match = {score: number; why: MatchReason[]}
 
 const byAcceptance = 1.08
 const byOwnName = 1
-/** Maximum score of names with unknown words, which can only be similar. */
+/** Maximum score of two names that contain unknown words. Such names have no known meaning, so only their spelling is compared. */
 const byLikeness = 0.88
 const leastAlike = 0.6
 

@@ -43,8 +43,8 @@ const moveRows = async (tx: Tx, {org, plan, window}: PlanStatus, to: PlanVersion
 }
 
 /**
- * Grants the credits of an upgrade: `share` of the difference to the plan with the most credits in this period. So an upgrade
- * after a downgrade grants no credits twice.
+ * Grants the AI credits of an upgrade. The grant is `share` of the difference between the new plan's credits and the highest plan's credits of
+ * this period. The highest plan counts even after a downgrade, so that a second upgrade grants no credits twice.
  */
 const addCredits = async (tx: Tx, {org, window}: PlanStatus, to: PlanVersion, share: number) => {
   const level = to.limits.aiCredits
@@ -55,7 +55,7 @@ const addCredits = async (tx: Tx, {org, window}: PlanStatus, to: PlanVersion, sh
   await postEntry(tx, {org, kind: 'grant', ref, included: credits})
 }
 
-/** Lowers the period's grant, which was made before the downgrade was known. Reserved and spent credits stay. */
+/** Lowers the AI credits that the new period got from the higher plan, because the downgrade was not known yet. Reserved and spent credits stay. */
 const lowerCredits = async (tx: Tx, {org, window}: PlanStatus, to: PlanVersion) => {
   const ref = `period:${window.startsAt}`
   const less = await lowerGrant(tx, {org, ref, credits: to.limits.aiCredits})

@@ -11,7 +11,7 @@ export type BulkRead = {
   recordsPerJob: number
   /** Returns the id of the started job. Throws CrmError if the CRM refuses or does not answer. */
   start(wanted: BulkReadPage, options?: ReadOptions): Promise<string>
-  /** Poll every 5 to 60 seconds. */
+  /** Reads the state of a job. The caller polls every 5 to 60 seconds. */
   check(job: string, options?: ReadOptions): Promise<BulkReadStatus>
   /**
    * Streams the job's file, a ZIP with one CSV, to `receive`. Read the stored file with `readExportedRecords` of `exported-records.ts`. The CRM keeps

@@ -20,7 +20,7 @@ export type BulkWrite = {
    * Returns the id of the started job. Throws CrmError; if the error is `unanswered`, the job may have started. Throws Refusal if nothing was sent.
    */
   start(job: BulkWriteRequest, options?: Pick<WriteOptions, 'signal' | 'mayLeave'>): Promise<string>
-  /** Poll every 5 to 60 seconds. */
+  /** Reads the state of a job. The caller polls every 5 to 60 seconds. */
   check(job: string, options?: ReadOptions): Promise<BulkWriteStatus>
   /**
    * Streams the result to `receive`. Store the result, and read it with `readBulkResults` of `bulk-results.ts`. Throws CrmError if the URL's host is

@@ -63,7 +63,7 @@ export const clearProbe: Omit<WriteProbe, 'run'> = {
   consequence: `Delete the records called "${mark}" by hand`,
 }
 
-/** Deletes the other test records if one cannot be deleted. Never throws. */
+/** Deletes the test records. If a deletion fails, continues with the next record. Never throws: the finding names the records that are left. */
 export const deleteTestRecords = async ({ask}: ProbeContext, {module, ids, unanswered}: TestModule): Promise<Finding> => {
   const isGone = async (id: string) => {
     const answer = await ask({method: 'DELETE', path: `/crm/v8/${module}`, query: {ids: id, wf_trigger: 'false'}})

@@ -12,7 +12,9 @@ export type Paces = {note(pace: CallPace): void; close(): Promise<void>}
 
 type MeasuredCalls = Pick<CallPace, 'connector' | 'operation'> & {durations: number[]; count: number}
 
-/** Every 30 seconds, one statement stores the medians and 95th percentiles in Postgres. */
+/**
+ * Opens the measurement of call times. Every 30 seconds, one statement stores the median and the 95th percentile of each kind of call in Postgres.
+ */
 export const openPaces = ({db, log}: Pick<CrmDeps, 'db' | 'log'>): Paces => {
   let measured = new Map<string, MeasuredCalls>()
   const store = async () => {

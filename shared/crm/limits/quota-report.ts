@@ -28,6 +28,9 @@ export const countsCredits = (kind: string | null): boolean => kind !== null && 
 
 export const hasQuota = ({kind, state}: Pick<ConnectorRow, 'kind' | 'state'>) => countsCredits(kind) && state === 'connected'
 
-/** Other connections may also update the quota of the CRM org. All values are null if no quota is known. */
+/**
+ * Reads the quota of the connection's CRM org. Calls of other connections to this CRM org change the same quota. All values are null if no quota
+ * is known.
+ */
 export const readQuota = async (db: Db, {kind, dc, crmOrgId}: ConnectorRow): Promise<CrmQuotaRow> =>
   (countsCredits(kind) && (await findCrmQuota(db, {dc, crmOrgId}))) || unknown

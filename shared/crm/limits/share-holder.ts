@@ -14,8 +14,8 @@ import {type LiveSlots, openSlots} from './slots.ts'
 export type ShareHolder = {join(share: number, run: number | null): SlotShare; close(): Promise<void>}
 type ShareHolderDeps = {db: Pool; config: Pick<Config, 'CRM_SLOTS'>; log: Log; changes: ShareChanges}
 /**
- * `reported`: the demand that is stored in Postgres; null before the share is stored. `windowTimer`: the timer that begins each window of the demand
- * measurement.
+ * `reported`: the demand that is stored in Postgres; null before the share is stored. `windowTimer`: begins the next interval of the demand
+ * measurement every `windowMs`.
  */
 type Member = {run: number | null; slots: LiveSlots; reported: SlotDemand | null; windowTimer: NodeJS.Timeout}
 
@@ -27,15 +27,18 @@ const noSlots = {large: 0, small: 0}
  * time.
  */
 const quietMs = 2_000
-/** The interval of renewals without notifications. A new share then waits at most this long until other shares make room. */
+/** The interval of renewals while this process receives no notifications. Other shares then make room for a new share after at most this time. */
 const everyMs = 250
-/** The interval after a failed renewal. Without notifications, also the interval while shares are below their target or take turns. */
+/**
+ * The interval after a failed renewal. While this process receives no notifications, also the interval for shares that are below their target or
+ * take turns.
+ */
 const eagerMs = 100
 const windowMs = 250
 /** A process stops granting slots this long before its shares expire and other processes may use the slots. */
 const marginMs = 2_000
 
-/** Opens the shares of this process in one CRM org, which are renewed together. */
+/** Opens this process's shares in one CRM org. All of them are renewed together. */
 export const openShareHolder = (deps: ShareHolderDeps, org: CrmOrg, holder: string): ShareHolder => {
   const {db, log, changes} = deps
   const members = new Map<number, Member>()

@@ -124,10 +124,16 @@ const waitInQueue = (line: Waiter[], call: Call, signal: AbortSignal) =>
     notifyNear(line)
   })
 
-/** The maximum demand that is reported: the limit of the largest edition. Source: zoho.com/crm/developer/docs/api/v8/api-limits.html. */
+/**
+ * The maximum demand that is reported: the concurrency limit of the CRM's largest edition. Source:
+ * zoho.com/crm/developer/docs/api/v8/api-limits.html.
+ */
 const mostWanted = 25
 
-/** Demand is the maximum number of calls in flight or waiting, in this window or the previous one. So a run keeps its share between two batches. */
+/**
+ * Measures demand: the maximum number of calls in flight or waiting during the current or the previous interval. The previous interval counts, so
+ * that a run keeps its share between two batches.
+ */
 const openDemand = (first: SlotDemand) => {
   const asked = {large: 0, small: 0}
   let before = first
@@ -136,7 +142,7 @@ const openDemand = (first: SlotDemand) => {
   const want = () => ({large: Math.max(before.large, peak.large), small: Math.max(before.small, peak.small)})
   return {
     want,
-    /** Adds a call. Returns whether the peak of this window exceeds the last report. */
+    /** Adds a call. Returns whether the demand of the current interval exceeds the demand that was last reported. */
     add(large: boolean) {
       const size = large ? 'large' : 'small'
       asked[size]++

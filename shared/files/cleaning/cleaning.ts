@@ -37,7 +37,7 @@ const Rows = z
 /** The maximum number of edited cells of a source, so that a source stays small enough to list. */
 export const mostEditedCells = 10_000
 /** The maximum number of characters of all edited cells of a source together. */
-const mostEditedCharacters = 1_000_000
+export const mostEditedCharacters = 1_000_000
 
 export const EditedCell = z.strictObject({
   row: rowNumber.describe('The row, counted from 1 without the header'),
@@ -93,7 +93,7 @@ export const CleaningStep = z
       ignoreCase: z.boolean().default(false).describe('Whether to ignore upper and lower case'),
     }),
     z.strictObject({
-      step: z.literal('strikeRows').describe('Excludes rows by number'),
+      step: z.literal('strikeRows').describe('Excludes rows by number. A change of the reader that renumbers rows removes this step'),
       rows: z.array(Rows).min(1).max(1000).describe('Ranges of rows'),
     }),
     z.strictObject({

@@ -1,6 +1,6 @@
 import {z} from 'zod'
 import {Refusal} from '../../errors.ts'
-import {type Cleaning, EditedCell, mostEditedCells} from './cleaning.ts'
+import {type Cleaning, EditedCell, mostEditedCells, mostEditedCharacters} from './cleaning.ts'
 
 export const CellChange = EditedCell.extend({
   value: EditedCell.shape.value.nullable().describe('The new value of the cell; null removes the edit'),
@@ -20,9 +20,24 @@ export const editCells = (cleaning: Cleaning, changes: CellChange[]): Cleaning =
     else edits.set(addressOf(cell), {...cell, value})
   }
   const cells = [...edits.values()].toSorted((a, b) => a.row - b.row)
-  if (cells.length > mostEditedCells)
-    throw new Refusal('INVALID', `A file can have at most ${mostEditedCells.toLocaleString('en')} edited cells. Correct the file instead`)
+  assertLimits(cells)
   return [...withoutEdits(cleaning), ...(cells.length > 0 ? [{step: 'editCells' as const, cells}] : [])]
+}
+
+/** Corrections of a file are checked only here, so a cell or a name of a column may be too long. */
+const assertLimits = (cells: CellEdit[]) => {
+  const most = (count: number, what: string) =>
+    new Refusal('INVALID', `A file can have at most ${count.toLocaleString('en')} ${what}. Correct the file instead`)
+  if (cells.length > mostEditedCells) throw most(mostEditedCells, 'edited cells')
+  const long = cells.find(cell => !EditedCell.safeParse(cell).success)
+  if (long)
+    throw new Refusal(
+      'INVALID',
+      `Row ${long.row}, column "${long.column.slice(0, 100)}": an edited cell can have at most 10,000 characters, and the name of its column 1,000. Correct the file instead`,
+      {row: long.row},
+    )
+  if (cells.reduce((sum, {value}) => sum + value.length, 0) > mostEditedCharacters)
+    throw most(mostEditedCharacters, 'characters in its edited cells')
 }
 
 /** Returns new cleaning steps. Edits of cells stay, unless the new steps include edits, because another request may have edited a cell meanwhile. */

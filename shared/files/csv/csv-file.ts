@@ -84,9 +84,9 @@ const nothingIn = ({skipRows}: CsvReader) =>
     : new Refusal('FILE_EMPTY', 'The file is empty. Export it again and send the new file')
 
 /**
- * Returns a function that fits rows to the width. Extra empty cells at the end are cut. Missing cells are filled in blank rows, and beyond the
- * `named` columns, because a delimiter at the end of the header line adds unnamed columns. Other rows of another width are ragged. If `named` is 0,
- * missing cells are always filled.
+ * Returns a function that makes a row `width` cells long. The function removes extra empty cells from the end. It fills missing cells if the row
+ * is blank or has at least `named` cells. `named`: the columns up to the last one with a name; a delimiter at the end of the header line adds
+ * unnamed columns. Any other row of another length is marked as ragged. If `named` is 0, missing cells are always filled.
  */
 const fitTo = (width: number, named: number) => {
   let filled = 0

@@ -54,7 +54,7 @@ const openCutter = () => {
     return false
   }
 
-  /** Returns whether the object ends with this character. */
+  /** Reads one character inside an object. Returns whether the object ends with this character. */
   const readInside = (code: number): boolean => {
     if (isInString) {
       if (isEscaped) isEscaped = false

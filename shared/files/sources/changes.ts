@@ -3,7 +3,7 @@ import type {Source} from '../../../sql/sources.ts'
 import {Refusal} from '../../errors.ts'
 import {findOrigin} from '../../runs/results/reason-columns.ts'
 import {type ChoiceChanges, Choices, numbersChosen} from '../choices.ts'
-import {Cleaning} from '../cleaning/cleaning.ts'
+import {Cleaning, namesRows} from '../cleaning/cleaning.ts'
 import {assertRows, type CellChange, editCells, keepEdits, withoutEdits} from '../cleaning/edit-cells.ts'
 import {Reader, type ReaderOptions} from '../reader.ts'
 import type {FileDeps} from '../stored-file.ts'
@@ -17,7 +17,7 @@ export type SourceChanges = {
   reader?: ReaderOptions | undefined
   /** The encoding that a template keeps. Used only if the bytes do not show the file's encoding and no user has chosen one. */
   keptEncoding?: string | undefined
-  /** Edits of cells stay, unless these steps include `editCells`. */
+  /** Edits of cells stay, unless these steps include `editCells`. `strikeRows` names rows of the changed reader. */
   cleaning?: Cleaning | undefined
   /** A null value removes the edit of the cell. */
   cells?: CellChange[] | undefined
@@ -50,7 +50,8 @@ const plan = ({source, changes}: ApplyChangesInput) => {
   const {reader: choiceChanges, encoding} = changeReader({reader: source.reader, evidence: known}, {...reader}, keptEncoding)
   assertSameFormat(current, reader)
   const isReread = !isDeepStrictEqual(choiceChanges, current)
-  const stored = Cleaning.parse(source.cleaning)
+  const cleaned = Cleaning.parse(source.cleaning)
+  const stored = isRenumbered(current, choiceChanges) ? cleaned.filter(step => !namesRows(step)) : cleaned
   const given = changes.cleaning ? keepEdits(changes.cleaning, stored) : stored
   const cleaning = editCells(isReread ? withoutEdits(given) : given, cells)
   const before = Choices.parse(source.choices)
@@ -71,6 +72,12 @@ const plan = ({source, changes}: ApplyChangesInput) => {
   }
 }
 
+/** Whether the readers may give another number to a row. Steps that name rows by number then do not fit the file. */
+const isRenumbered = (before: object, after: object) => {
+  const [one, other] = [new Map(Object.entries(before)), new Map(Object.entries(after))]
+  return ['sheet', 'range', 'headerRow', 'skipRows', 'delimiter', 'quote', 'comment'].some(name => one.get(name) !== other.get(name))
+}
+
 /** Drops choices for columns that are neither in the file nor made by a split of the changed cleaning. */
 const fittingOf = ({choices = {}, cleaning = []}: SourceChanges, {columns, fileColumns}: SourceEvidence): ChoiceChanges => {
   const own = fileColumns ?? columns.map(({name}) => name)
@@ -86,7 +93,7 @@ const assertSameFormat = (current: Reader, options: ReaderOptions = {}) => {
 const withoutNull = (choices: ChoiceChanges): Choices =>
   Object.fromEntries(Object.entries(choices).flatMap(([name, choice]) => (choice ? [[name, choice]] : [])))
 
-/** If two sets of choices read the numbers of a workbook differently, the cells change, so the file must be read again. */
+/** Whether the changed choices read the numbers of a workbook as before. If not, cells change, so the file must be read again. */
 const readNumbersAlike = ({format}: Reader, before: Choices, choiceChanges: ChoiceChanges) => {
   const [one, other] = [numbersChosen(before), numbersChosen(withoutNull(choiceChanges))]
   return format === 'csv' || Object.keys(choiceChanges).every(name => isDeepStrictEqual(one(name), other(name)))

@@ -13,7 +13,7 @@ const longestMs = 30_000
 /** Maximum characters in the cells of a page. A page has at least one row. The first row that exceeds the limit begins the next page. */
 const mostCharacters = 4 * 1024 ** 2
 
-/** `numbers`: if set, only rows with these numbers are returned, and `from` and `limit` have no effect. */
+/** `numbers`: if set, only rows with these numbers are returned, and `limit` has no effect. */
 type Page = {from: number; limit: number; numbers?: number[] | undefined}
 type PreviewedRows = Pick<Source, 'fileKey' | 'reader' | 'cleaning' | 'choices' | 'evidence'>
 
@@ -41,7 +41,7 @@ const read = async (deps: FileDeps, source: PreviewedRows, page: Page) => {
     if (Date.now() > until) throw tooFar(chunk.at(-1)?.rowNumber ?? 0)
     for (const row of chunk) {
       if (row.rowNumber > last) break reading
-      if (wanted ? !wanted.has(row.rowNumber) : row.rowNumber < page.from) continue
+      if (row.rowNumber < page.from || (wanted && !wanted.has(row.rowNumber))) continue
       characters += sizeOf(row)
       if ((!wanted && taken.length === page.limit) || (taken.length && characters > mostCharacters)) {
         next = row.rowNumber

@@ -6,6 +6,7 @@ const foreign: [string, string][] = [
   ['Rar!', 'a RAR archive'],
   ['7z\u00bc\u00af', 'a 7-Zip archive'],
   ['{\\rtf', 'an RTF document'],
+  ['MIME-Version:', 'a web archive (MHTML), although its name may end with .xls'],
 ]
 
 /**
@@ -13,7 +14,7 @@ const foreign: [string, string][] = [
  * format.
  */
 export const formatOf = (sample: Uint8Array): 'csv' | 'xlsx' => {
-  const start = Buffer.from(sample.subarray(0, 8)).toString('latin1')
+  const start = Buffer.from(sample.subarray(0, 16)).toString('latin1')
   if (start.startsWith('PK\u0003\u0004') || start.startsWith('PK\u0005\u0006')) return 'xlsx'
   if (start.startsWith('\u00d0\u00cf\u0011\u00e0')) throw compound(sample)
   const found = foreign.find(([mark]) => start.startsWith(mark))

@@ -14,7 +14,7 @@ export type TextProblem = {kind: 'encoding' | 'undecodable'; column: null; messa
 export const textProblems = (facts: TextFacts): TextProblem[] =>
   [encodingProblem(facts), undecodableProblem(facts)].filter(problem => problem !== null)
 
-/** The encoding is open if the bytes do not show it and no user has chosen one since. */
+/** Whether a user must still choose the encoding: the bytes do not prove one, and the reader still has the fallback. */
 export const isEncodingOpen = ({reader: stored, sniffed}: TextFacts): boolean => {
   const reader = Reader.parse(stored)
   if (reader.format !== 'csv' || !sniffed || !('encoding' in sniffed)) return false

@@ -8,15 +8,15 @@ import {corrupt} from './zip.ts'
 export type SheetCell = {column: number; type: string; style: number; text: string; formula: boolean; valued: boolean}
 
 /**
- * How the file stores the cell or, if different, how the number format displays its number. `date`: a date or time, or a number displayed as one.
- * `undated`: formatted as a date, but without a valid date. `uncalculated`: a formula without a saved value. For `percent`, `scaled` and `padded`,
- * see `DisplayedNumber`.
+ * The kind of value in a cell: the kind that the file stores, except where the number format displays the number as another kind. `date`: a date
+ * or time, or a number displayed as one. `error`: an error value, such as #N/A. `undated`: a number in a date format that is not a valid date.
+ * `uncalculated`: a formula without a saved value. For `percent`, `scaled` and `padded`, see `DisplayedNumber`.
  */
 export type StoredKind = 'text' | 'date' | 'boolean' | 'error' | 'uncalculated' | 'undated' | DisplayedNumber['kind']
 
 /**
- * Which value of a formatted number is read. `auto` reads the displayed value, but the stored value of scaled numbers, such as numbers displayed in
- * thousands.
+ * Which value of a formatted number is read. `auto` reads the displayed value. For scaled numbers, such as numbers displayed in thousands, `auto`
+ * reads the stored value.
  */
 export type Numbers = 'auto' | 'displayed' | 'stored'
 /** If `as` is `number` and `numbers` is `auto`, padded numbers lose their padding. */
@@ -40,7 +40,7 @@ export const readCell = ({type, style, text, formula, valued}: SheetCell, {strin
   if (type === 's') return as('text', text === '' ? '' : strings.at(Number(text)))
   if (type === 'inlineStr' || type === 'str') return as('text', text)
   if (type === 'b') return as('boolean', text === '1' || text === 'true' ? 'TRUE' : text === '' ? '' : 'FALSE', text)
-  if (type === 'e') return as('error', text)
+  if (type === 'e') return {...as('error', text), fault: errorFault}
   if (type === 'd') return as('date', text)
   if (type !== 'n') throw corrupt(`a cell is of a type called ${type.slice(0, 20)}`)
   const stored = text.trim()
@@ -49,6 +49,9 @@ export const readCell = ({type, style, text, formula, valued}: SheetCell, {strin
   if (!format || format.isPlain || stored === '' || Number.isNaN(Number(stored))) return as('number', digits, stored)
   return readDate(format, stored, epoch) ?? {...displayNumber(format, digits), stored, plain: digits}
 }
+
+const errorFault =
+  'The cell has a spreadsheet error such as #N/A instead of a value. Correct the cell, or replace the error by a cleaning step'
 
 /** The text that spreadsheet programs display for a number that is not a valid date. */
 const undated = '########'

@@ -2,8 +2,8 @@
 export type DateKind = 'date' | 'time' | 'moment' | 'duration'
 
 /**
- * `percent` and `scaled`: the displayed number has another value than the stored number. `padded`: the displayed number has the same value in other
- * characters.
+ * `percent` and `scaled`: the displayed number and the stored number have different values. `padded`: both numbers have the same value, but in
+ * different characters.
  */
 export type DisplayedNumber = {kind: 'number' | 'percent' | 'scaled' | 'padded'; text: string}
 

@@ -20,10 +20,11 @@ export const rangeOf = (text: string | null): Range => {
   }
 }
 
+/** Returns the range from this row to its last row. The corners of the range may be in any order. */
 export const fromRow = (text: string | null, row: number): string => {
-  const [from = 'A', to] = (text ?? 'A').replaceAll('$', '').split(':')
-  const [column, last] = [from.replace(/\d+$/, ''), to]
-  return last === undefined ? `${column}${row}` : `${column}${row}:${last}`
+  const [from = 'A', to] = (text ?? 'A').replaceAll(/[$\d]/g, '').split(':')
+  const {bottom} = rangeOf(text)
+  return to === undefined ? `${from}${row}` : `${from}${row}:${to}${bottom === lastRow ? '' : bottom}`
 }
 
 const cornerOf = (text: string) => {

@@ -8,7 +8,7 @@ const deepest = 64
 const longestPiece = 4 * maxRowCharacters
 
 export type Attributes = Record<string, string>
-/** The names of elements have no namespace prefix. */
+/** The handlers get element names without a namespace prefix. */
 export type Handlers = {
   open?(name: string, attributes: Attributes): void
   close?(name: string): void
@@ -36,13 +36,16 @@ export const openXml = (part: string, {open, close, text}: Handlers) => {
   }
   parser.on('text', take)
   parser.on('cdata', take)
-  const parse = (characters: string) => {
-    waiting += characters.length
+  const refusing = (step: () => void) => {
     try {
-      parser.write(characters)
+      step()
     } catch (error) {
       throw error instanceof Refusal ? error : corrupt(`${part} is not XML (${(error as Error).message})`)
     }
+  }
+  const parse = (characters: string) => {
+    waiting += characters.length
+    refusing(() => parser.write(characters))
     if (waiting > longestPiece) throw new Refusal('UNREADABLE', `One text in ${part} has more than ${longestPiece} characters. Shorten it`)
   }
   return {
@@ -53,7 +56,7 @@ export const openXml = (part: string, {open, close, text}: Handlers) => {
     end() {
       parse(decoder?.decode() ?? '')
       if (depth > 0) throw corrupt(`${part} ends in the middle`)
-      parser.close()
+      refusing(() => parser.close())
     },
   }
 }

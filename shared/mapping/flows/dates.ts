@@ -6,7 +6,7 @@ const DAY = /^(\d{4})-(\d\d)-(\d\d)$/
 const MOMENT = /^(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d)(?:\.\d+)?)?(Z|[+-]\d\d:?\d\d)?$/
 /** `orderedMoment` orders the three numbers by the column's reading, and requires a year of four digits. */
 const NUMBERS = /^(\d{1,4})([./-])(\d{1,2})\2(\d{1,4})(?:[ T](\d{1,2}):(\d\d)(?::(\d\d)(?:\.\d+)?)?)?$/
-const TIME = /^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d)?$/
+const TIME = /^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?$/
 
 export const convertDate: Conversion = (text, field, rules) => {
   if (rules.format === undefined && isIsoDay(text)) return converted(text)
@@ -34,7 +34,9 @@ export const convertMoment: Conversion = (text, field, rules) => {
     : converted(writeMoment(moment, offset))
 }
 
-export const convertTime: Conversion = (text, field) => (TIME.test(text) ? converted(text) : invalid(field, 'a time of day as hh:mm'))
+/** Cuts fractions of a second, as `convertMoment` does. */
+export const convertTime: Conversion = (text, field) =>
+  TIME.test(text) ? converted(text.replace(/\..*/, '')) : invalid(field, 'a time of day as hh:mm')
 
 const describeFormat = ({format, reading}: Rules, usual: string) => {
   if (format !== undefined) return format

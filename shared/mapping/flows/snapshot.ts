@@ -129,7 +129,7 @@ export const Snapshot = z.object({
   /** Empty in snapshots from before lineages existed. */
   lineage: Lineage.default({modules: [], flows: [], clock: 0, seed: '', onEdited: 'overwrite'}),
   rows: RowRange.optional(),
-  /** Number of the import's last decision that the run applies; 0: none. */
+  /** The run applies the import's decisions up to this number; 0: none. */
   decidedUpTo: z.number().default(0),
   lookups: z.array(SnapshotLookup).default([]),
   /** The libraries that the run's expressions call, with their source. Publishing or removing a library later does not change the run. */

@@ -53,6 +53,7 @@ const mapParts = (value: unknown, field: FieldShape, {entries, otherwise}: Value
 
 const partsOf = (value: unknown): string[] => {
   if (Array.isArray(value)) return value.every(part => typeof part === 'string') ? value : []
+  if (typeof value === 'number' || typeof value === 'boolean') return [String(value)]
   return typeof value === 'string' && value !== CLEAR ? listIn(value) : []
 }
 

@@ -46,7 +46,7 @@ export const convertValue = (value: unknown, field: FieldShape, rules: Rules = n
 const convertText: Conversion = (text, field) =>
   field.length && text.length > field.length ? tooLong(field, text.length) : converted(text)
 
-/** Returns the digits of a number by the reading of its column, or why the field does not accept the text. */
+/** Reads a text as a number in the way chosen for its column. Returns the digits, or why the field does not accept the text. */
 const digitsOf = (text: string, field: FieldShape, {reading}: Rules, expected: string): string | RefusedValue => {
   const digits = numberIn(text, reading)
   if (digits === null) return invalid(field, expected)

@@ -16,7 +16,7 @@ type Page = {limit: number; cursor?: string | undefined}
 
 const callsAtOnce = 3
 
-/** The candidates of each question are read from the CRM now. */
+/** Reads a page of the run's questions from the database, and the candidates of each question from the CRM. */
 export const readQuestions = async (
   {db, crm, config}: QuestionsDeps & {config: Pick<Config, 'SECRETS_KEYS'>},
   foundRun: FoundRun,

@@ -106,7 +106,7 @@ const rebind = (flows: Flow[], {slot, flows: own, sourceId: before}: ImportSlot,
       )
 
 /** Lists the slots that share a file with an earlier slot but read the file differently. */
-const readingIssues = (slots: ImportSlot[]): Issue[] =>
+export const readingIssues = (slots: ImportSlot[]): Issue[] =>
   slots.flatMap((slot, at) => {
     const other = slots.slice(0, at).find(({sourceId}) => sourceId === slot.sourceId)
     const isAlike = !other || (['reader', 'cleaning', 'choices'] as const).every(part => isDeepStrictEqual(other[part], slot[part]))

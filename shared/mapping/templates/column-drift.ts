@@ -6,7 +6,7 @@ import type {TemplateSlot} from './template.ts'
 
 type ColumnPlace = {flows: Flow[]; namespaces: Namespaces}
 
-/** Columns are found by name, so another order does not stop a run. */
+/** Lists the differences between a slot's columns and a file's. A different order does not stop a run, because columns are found by name. */
 export const findColumnDrift = (slot: TemplateSlot, found: readonly string[] | undefined, {flows, namespaces}: ColumnPlace): Drift[] => {
   if (!found) return []
   const [expected, there] = [new Set(slot.columns), new Set(found)]

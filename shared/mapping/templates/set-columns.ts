@@ -5,7 +5,7 @@ import {Refusal} from '../../errors.ts'
 import {lockOpenImport} from '../../files/sources/find.ts'
 import {findFlowData} from '../../runs/start.ts'
 import {type Flow, Flows, findIssues, type Issue, type Mapping} from '../flows/flow.ts'
-import {refuseUnfit} from './apply.ts'
+import {readingIssues, refuseUnfit} from './apply.ts'
 import {type ImportSlot, slotsOf} from './slots.ts'
 
 const ofFields = z.record(z.string().max(100), z.string().max(1000).nullable()).describe('By field: the column, or null')
@@ -36,7 +36,10 @@ export const setColumns = (db: Pool, {org, importId, columns}: SetColumnsInput):
     const issues = listUnknown(base, columns)
     if (issues.length > 0) throw refuseUnfit(issues)
     const flows = base.map(flow => ({...withColumns(flow, columns[flow.id] ?? {}), sourceId: sourceOf(now, slots, flow)}))
-    const unfit = findIssues(flows, await findFlowData(tx, {org, importNo: found.no, connector: found.connectorId}))
+    // A flow that a user pointed at another file does not read the file of its slot.
+    const bound = slots.filter(({sourceId, flows: own}) => flows.some(flow => own.includes(flow.id) && flow.sourceId === sourceId))
+    const known = await findFlowData(tx, {org, importNo: found.no, connector: found.connectorId})
+    const unfit = [...readingIssues(bound), ...findIssues(flows, known)]
     if (unfit.length > 0) throw refuseUnfit(unfit)
     return setFlows(tx, {no: found.no, flows, state: 'ready'})
   })

@@ -5,7 +5,7 @@ import {findPlan} from '../../../sql/plans.ts'
 import {type FinalEntry, OUTCOMES, type OutcomeName, PHASES} from '../../../sql/run-log.ts'
 import {findRetryId} from '../../../sql/runs.ts'
 import {Refusal} from '../../errors.ts'
-import {type CellEdit, editsIn} from '../../files/cleaning/edit-cells.ts'
+import {editsIn} from '../../files/cleaning/edit-cells.ts'
 import {ingest} from '../../files/ingest.ts'
 import {Reader} from '../../files/reader.ts'
 import {explainLift, mostBytesOf, type SourceDeps} from '../../files/sources/add.ts'
@@ -41,13 +41,14 @@ export const correctRun = async (deps: CorrectionDeps, {body, charset, ...input}
   const upload = {body, maxBytes: mostBytesOf(deps.config, limits), storage: deps.storage, key, named: {charset, kept: encodingOf(frozen)}}
   const match = async (reader: unknown, origin: FailedRowsOrigin | undefined) => {
     const settled = await readAgainIfMoved(() => listSettled(deps, {org, importId, last: foundRun, source: frozen}))
-    const before = origin ? await listEditsOf(deps.db, {org, importId, origin}) : []
+    const shown = origin ? await findShown(deps.db, {org, importId, origin}) : null
     return deps.parsing.run(org, 'corrections', {
       source,
       corrected: {fileKey: key, reader},
       settled,
       keys: keysOf(snapshot, frozen),
-      before,
+      before: editsIn(shown?.cleaning ?? []),
+      shownAs: shown && (shown.readings ?? {}),
     })
   }
   const {found} = await ingest(upload, async file => {
@@ -62,20 +63,19 @@ export const correctRun = async (deps: CorrectionDeps, {body, charset, ...input}
   return {run: run.id, source: source.id, rows, cells: cells.length, kept, matchedBy}
 }
 
-/** Lists the cells that were edited when the run of a failed.csv was started, because its cells show these edits. Empty if the run is gone. */
-const listEditsOf = async (
+/** Finds the file as the run of a failed.csv read it, with the edits that the cells of failed.csv show. Null if the run is gone. */
+const findShown = async (
   db: Db,
   {org, importId, origin}: {org: string; importId: string; origin: FailedRowsOrigin},
-): Promise<CellEdit[]> => {
+): Promise<SnapshotSource | null> => {
   const found = await findImportRun(db, {org, importId, runId: origin.run}).catch(error => {
     if (error instanceof Refusal) return null
     throw error
   })
-  const frozen = found?.snapshot?.sources.find(({id}) => id === origin.source)
-  return editsIn(frozen?.cleaning ?? [])
+  return found?.snapshot?.sources.find(({id}) => id === origin.source) ?? null
 }
 
-/** Returns the encoding of the run's file, which a corrected file has too if its bytes show no other. Undefined for a workbook. */
+/** Returns the encoding of the run's file; undefined for a workbook. A corrected file whose bytes prove no encoding is read with this encoding. */
 const encodingOf = ({reader: stored}: SnapshotSource): string | undefined => {
   const reader = Reader.parse(stored)
   return reader.format === 'csv' ? reader.encoding : undefined

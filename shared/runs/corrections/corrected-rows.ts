@@ -1,3 +1,4 @@
+import {isDeepStrictEqual} from 'node:util'
 import {Refusal} from '../../errors.ts'
 import type {ColumnReading} from '../../files/choices.ts'
 import {Reader} from '../../files/reader.ts'
@@ -19,7 +20,7 @@ export const unfit = (row: number, message: string) => new Refusal('CORRECTION_U
 /**
  * Reads a corrected file into memory. Rows are matched by the row numbers of failed.csv, else by order if both files have equally many
  * rows, else by the key columns. `take` returns the corrected cells for a row of the run's file, in the order of `columns`; null if the
- * corrected file lacks the row. Columns that the corrected file lacks keep their cells.
+ * corrected file lacks the row, or has the same ragged row. Columns that the corrected file lacks keep their cells.
  */
 export const openCorrectedRows = async (deps: FileDeps, corrected: CorrectedFile, {id, columns, keys, rows: total, readings}: RunFile) => {
   const file = await openCorrected(deps, corrected, readings)
@@ -51,6 +52,11 @@ export const openCorrectedRows = async (deps: FileDeps, corrected: CorrectedFile
       if (!found) return null
       if (taken.has(name)) throw unfit(found.rowNumber, `Row ${found.rowNumber} fits several rows of the run. Correct failed.csv instead`)
       taken.add(name)
+      if (found.ragged) {
+        const cells = isNumbered ? found.cells.slice(reasonColumns.length) : found.cells
+        if (row.ragged && isDeepStrictEqual(cells, row.cells)) return null
+        throw unfit(found.rowNumber, `Row ${found.rowNumber} of the corrected file has more or fewer cells than its header`)
+      }
       return columns.map((_, at) => (places[at]! < 0 ? row.cells[at]! : (found.cells[places[at]!] ?? '')))
     },
     assertAllTaken() {
@@ -62,7 +68,8 @@ export const openCorrectedRows = async (deps: FileDeps, corrected: CorrectedFile
 }
 
 /**
- * Opens a workbook with the number rules of the run, except a failed.csv that was saved as a workbook: its cells have the texts that the run read.
+ * Opens the corrected file. Numbers of a workbook are read as the run read its file. In a failed.csv that was saved as a workbook, displayed
+ * numbers are read, because they show what the run read.
  */
 const openCorrected = async (deps: FileDeps, {fileKey, reader}: CorrectedFile, readings: RunFile['readings']) => {
   const stored = {fileKey, reader: withReasons(Reader.parse(reader)), readings}
@@ -81,7 +88,6 @@ const withReasons = (reader: Reader): Reader => {
 const byName = (rows: FileRow[], nameOf: (row: FileRow) => string) => {
   const named = new Map<string, FileRow>()
   for (const row of rows) {
-    if (row.ragged) throw unfit(row.rowNumber, `Row ${row.rowNumber} of the corrected file has more or fewer cells than its header`)
     const name = nameOf(row)
     if (named.has(name)) throw unfit(row.rowNumber, `Row ${row.rowNumber} of the corrected file is there twice. Remove one of both rows`)
     named.set(name, row)

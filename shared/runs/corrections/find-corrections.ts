@@ -1,13 +1,15 @@
 import type {Source} from '../../../sql/sources.ts'
-import {Choices, readingsOf} from '../../files/choices.ts'
+import {Refusal} from '../../errors.ts'
+import {Choices, type ColumnReading, readingsOf} from '../../files/choices.ts'
 import {cleaned} from '../../files/cleaning/clean.ts'
 import {Cleaning, type CleaningStep} from '../../files/cleaning/cleaning.ts'
 import {addressOf, type CellChange, type CellEdit, editsIn} from '../../files/cleaning/edit-cells.ts'
 import type {FileRow, Table} from '../../files/row.ts'
-import {evidenceOf} from '../../files/sources/evidence.ts'
+import {evidenceOf, type SourceEvidence} from '../../files/sources/evidence.ts'
 import {fileGone} from '../../files/sources/read.ts'
 import {type FileDeps, openFile} from '../../files/stored-file.ts'
 import {openBadBytes} from '../../files/text/bad-bytes.ts'
+import {textOf} from '../../files/xlsx/cell.ts'
 import {StorageMissing} from '../../storage/missing.ts'
 import {type CorrectedFile, openCorrectedRows, unfit} from './corrected-rows.ts'
 
@@ -18,9 +20,15 @@ export type CorrectionsInput = {
   settled: Uint32Array
   /** The columns by which rows are found if the corrected file has no row numbers and another number of rows. */
   keys: string[]
-  /** The edits that the cells of a failed.csv show: those of its run. Empty for other files, which have the cells of the run's file. */
+  /**
+   * The cell edits that the uploaded file already contained when a person began to correct it. For a failed.csv, the edits of its run. Empty for
+   * any other file, because its cells come from the run's file without edits.
+   */
   before: CellEdit[]
+  /** How the run of a failed.csv read the columns. Null for other files. */
+  shownAs: Readings | null
 }
+type Readings = Record<string, ColumnReading>
 
 /**
  * `cells`: the cells to edit, with the names that columns have after cleaning; the value null removes an edit. `rows`: the number of rows with at
@@ -37,9 +45,11 @@ export const findCorrections = async (deps: FileDeps, input: CorrectionsInput): 
   }
 }
 
-const compare = async (deps: FileDeps, {source, corrected, settled, keys, before}: CorrectionsInput): Promise<Corrections> => {
+const compare = async (deps: FileDeps, {source, corrected, settled, keys, before, shownAs}: CorrectionsInput): Promise<Corrections> => {
   const cleaning = Cleaning.parse(source.cleaning)
-  const readings = readingsOf(evidenceOf(source).columns, Choices.parse(source.choices))
+  const {columns: evidence} = evidenceOf(source)
+  const readings = readingsOf(evidence, Choices.parse(source.choices))
+  if (shownAs) assertReadAlike(evidence, shownAs, readings)
   const {columns, rows} = await openFile(deps, {...source, cleaning: [], readings}, {bad: openBadBytes()})
   const edits = editsOf(editsIn(cleaning))
   const changed: {before: FileRow; after: FileRow}[] = []
@@ -70,6 +80,20 @@ const compare = async (deps: FileDeps, {source, corrected, settled, keys, before
   } finally {
     await rows.return()
   }
+}
+
+/** Throws if a choice changed how numbers are read since the run of a failed.csv, because its unchanged numbers would become edits. */
+const assertReadAlike = (columns: SourceEvidence['columns'], before: Readings, now: Readings) => {
+  const textIn = (kind: 'percent' | 'padded' | 'scaled', reading?: ColumnReading) =>
+    textOf({kind, text: 'displayed', stored: '', plain: 'stored'}, {numbers: 'stored', ...reading})
+  const changed = columns.find(({name, stored}) =>
+    (['percent', 'padded', 'scaled'] as const).some(kind => stored?.[kind] && textIn(kind, before[name]) !== textIn(kind, now[name])),
+  )
+  if (changed)
+    throw new Refusal(
+      'SNAPSHOT_CHANGED',
+      `The numbers of "${changed.name}" are read differently than in the run of this failed.csv. Restore the choice, or retry the run and correct its new failed.csv`,
+    )
 }
 
 const assertCorrectable = ({rowNumber, ragged}: FileRow, isSettled: boolean) => {
@@ -110,9 +134,10 @@ const touchedCells = ({rowNumber: row, cells: raw}: FileRow, sent: string[], {co
     if (!hasColumn[at]) continue
     const address = addressOf({row, column})
     const edit = edits.get(address)
-    if (sent[at] === (shown.get(address) ?? raw[at])) {
+    const read = raw[at] ?? ''
+    if (sent[at] === (shown.get(address) ?? read)) {
       if (edit !== undefined && edit !== sent[at]) kept++
-    } else if (sent[at] === raw[at]) {
+    } else if (sent[at] === read) {
       if (edit !== undefined) removed.push(address)
     } else {
       cells[at] = sent[at]!

@@ -12,15 +12,15 @@ import {settleAbandonedSend} from './settle.ts'
 /** `ok`: null while the outcome is unknown. */
 export type Result = {rowKey?: string; writeId?: string; ok: boolean | null; [more: string]: unknown}
 
-/** Codes of refusals before sending that concern the whole request, not one item. */
+/** Codes of refusals before a batch is sent. Such a refusal concerns the whole request, not one item. */
 const OF_ALL: Code[] = [
   ...(['RUN_STOPPED', 'RUN_ENDED', 'RUN_USED', 'LEASE_LOST', 'WRITES_PAUSED', 'BUSY', 'UNAVAILABLE'] as const),
   ...(['CONNECTION_NOT_FOUND', 'CONNECTION_THROTTLED', 'CONNECTION_UNAVAILABLE', 'DAILY_ALLOWANCE_SPENT', 'NOT_OFFERED'] as const),
 ]
 
 /**
- * Reads a write and the result of each item, in the order sent. `crm`: the CRM error of the whole write; null if there is none, or only errors
- * of single items.
+ * Reads a write and the results of its items, in the order in which the client sent the items. `crm`: the CRM error that all sent items share,
+ * else null.
  */
 export const readWrite = async (db: Db, {org, id}: {org: string; id: string}) => {
   const found = await findWrite(db, {org, id})

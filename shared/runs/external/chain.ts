@@ -30,8 +30,9 @@ export const findPrevious = async (tx: Tx, {org, person, admin, importNo, id, co
 }
 
 /**
- * Joins a starting run to the chain of the run that it retries. Without `retryOf`, joins the chain of the import's last ended external run that no
- * run retries, unless an undo of that run has begun. Modules and flows keep their numbers. The caller must have locked the run and its import.
+ * Adds a starting run to a retry chain. With `retryOf`, this is the chain of that run. Without `retryOf`, this is the chain of the import's latest
+ * ended external run that no run retries. If an undo of that run has begun, the starting run stays the first of a new chain. The starting run
+ * takes over the chain's numbers of modules and flows. The caller must have locked the run and its import.
  */
 export const enterChain = async (tx: Tx, run: ExternalRun): Promise<void> => {
   const previous = await findChainEnd(tx, run)

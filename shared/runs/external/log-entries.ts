@@ -7,12 +7,12 @@ import {openCounts} from './counts.ts'
 import type {Entry} from './entries.ts'
 import {writeSettlement} from './settle.ts'
 
-/** A log entry with the run's numbers of its module and flow. */
+/** A log entry whose names of module and flow were resolved to numbers of the run. */
 export type NumberedEntry = {entry: Entry; module: number; flow: number | null}
 
 /**
- * Logs entries as attempt 0. A `failed` or `skipped` entry of the phase `write` replaces the row's earlier outcome in the run's counts, unless this
- * run sent or metered the row. The caller must have locked the run.
+ * Logs entries as attempt 0. The caller must have locked the run. In the run's counts, a `failed` or `skipped` entry of the phase `write` replaces
+ * the row's earlier outcome. This does not apply to a row that this run sent or metered.
  */
 export const writeEntries = async (tx: Tx, run: ExternalRun, numbered: NumberedEntry[]) => {
   const chain = run.chainNo ?? run.no

@@ -52,10 +52,11 @@ type Batch = Pick<
 }
 
 /**
- * Settles a batch (T2). One transaction writes the log, meter, record ids, open questions and results, and ends the batch. `ends`: one
- * entry per row, in the order of the batch. The caller must have locked the run.
+ * Settles a batch (T2). One transaction writes the log, meter, record ids, unsettled entries and results, and ends the batch. `ends`: one entry
+ * per row, in the order of the batch. The caller must have locked the run. Returns the counts for `rowsSettled`, which the caller calls after the
+ * commit.
  */
-export const settleBatch = async (tx: Tx, run: ExternalRun, batch: Batch, ends: WriteEnd[], results: ItemResult[]) => {
+export const settleBatch = async (tx: Tx, run: ExternalRun, batch: Batch, ends: WriteEnd[], results: ItemResult[]): Promise<number[]> => {
   const chain = run.chainNo ?? run.no
   const {module} = batch
   const rowStates = await listExternalRowStates(tx, {run: run.no, chain, module, keys: batch.keys})
@@ -66,6 +67,7 @@ export const settleBatch = async (tx: Tx, run: ExternalRun, batch: Batch, ends: 
   if (results.length) await keepResults(tx, {write: batch.write, results: withHeldEnds(results, batch, held)})
   if ((run.stoppedBy || run.hasQuotaLease) && ends.some(isWritten)) await clearQuotaNote(tx, {no: run.no, leaseSeconds})
   if (batch.kind === EXTERNAL_STEP_CODES.replace) await returnAttempts(tx, batch, ends)
+  return sheet.counts.list()
 }
 
 const isWritten = ({outcome}: WriteEnd) => outcome === 'created' || outcome === 'updated'
@@ -73,10 +75,10 @@ const isWritten = ({outcome}: WriteEnd) => outcome === 'created' || outcome === 
 /**
  * Handles an answer that arrives after its batch was settled as unanswered. If a row was not sent again since, the answer becomes the row's
  * outcome in the log, counts and results. Patches, replaced rows and rows that were sent before stay unanswered, because their earlier state
- * is unknown. Does nothing if the run has ended.
+ * is unknown. Does nothing if the run has ended. Returns the counts, as `settleBatch` does.
  */
-export const settleLate = async (tx: Tx, run: ExternalRun, batch: Batch, ends: WriteEnd[], results: ItemResult[]) => {
-  if (batch.kind === EXTERNAL_STEP_CODES.replace || (run.state !== 'writing' && run.state !== 'closing')) return
+export const settleLate = async (tx: Tx, run: ExternalRun, batch: Batch, ends: WriteEnd[], results: ItemResult[]): Promise<number[]> => {
+  if (batch.kind === EXTERNAL_STEP_CODES.replace || (run.state !== 'writing' && run.state !== 'closing')) return []
   const chain = run.chainNo ?? run.no
   const {module} = batch
   const rowStates = await listExternalRowStates(tx, {run: run.no, chain, module, keys: batch.keys})
@@ -92,10 +94,11 @@ export const settleLate = async (tx: Tx, run: ExternalRun, batch: Batch, ends: W
     sheet.closed.push({module, key: rowState.key})
     settledItems.add(batch.ats[at]!)
   }
-  if (settledItems.size === 0) return
+  if (settledItems.size === 0) return []
   await writeSheet(tx, run, sheet, [])
   const known = results.filter(({at}) => settledItems.has(at))
   if (known.length) await keepResults(tx, {write: batch.write, results: withHeldEnds(known, batch, held), late: true})
+  return sheet.counts.list()
 }
 
 /** Finds the created records that rows of other chains claimed after this batch was settled as unanswered. The claiming rows keep the records. */
@@ -114,7 +117,6 @@ const writeSheet = async (tx: Tx, run: ExternalRun, sheet: Sheet, batches: numbe
   if (outcomes.length) await putOutcomes(tx, {run: run.no, rows: outcomes})
   if (attempts.length) await putReleased(tx, {run: run.no, rows: attempts})
   if (lowered.length) await lowerAttempts(tx, {run: run.no, rows: lowered})
-  rowsSettled(counts.list())
 }
 
 /** Unlocks the parents of subform rows, except those whose rows the CRM may still be replacing. */
@@ -169,7 +171,7 @@ export const settleAbandonedSend = async (tx: Tx, run: ExternalRun, send: Extern
   const ends: WriteEnd[] = send.keys.map(() => ({outcome: 'unanswered', message}))
   const result = {ok: false, error: message, crm: noAnswer}
   const results = [...new Set(send.ats)].map(at => ({at, result, again: false}))
-  await settleBatch(tx, run, {...send, flow: send.flow || null}, ends, results)
+  rowsSettled(await settleBatch(tx, run, {...send, flow: send.flow || null}, ends, results))
   const isEvery = (await listResults(tx, write)).every(one => isDeepStrictEqual(one.result, result))
   if (isEvery) await keepProblem(tx, {id: write, problem: {crm: noAnswer, renews: false}})
 }
@@ -226,7 +228,7 @@ const enterEnd = (sheet: Sheet, sheetEntry: SheetEntry, end: WriteEnd) => {
   noteOutcome(sheet, sheetEntry, end)
   if (end.outcome === 'unanswered') return addUnsettled(sheet, sheetEntry, batch.kind)
   if (end.outcome === 'refused') {
-    // A refusal after an unanswered send does not prove that the earlier send failed. So the row stays counted and its question stays open.
+    // A refusal after an unanswered send does not prove that the earlier send failed. So the row stays counted and its unsettled entry stays.
     if (isOpen) return addUnsettled(sheet, sheetEntry, EXTERNAL_STEP_CODES.again)
     if (isFirst) released.push({...name, flow: null, number: null})
     if (isFirst) attempts.push({...name, attempt, outcome: outcomeNo('refused')})

@@ -8,9 +8,9 @@ import type {RecordItem, RecordsRequest} from './records.ts'
 type SkipUnchangedInput = {write: string; request: RecordsRequest; items: RecordItem[]}
 
 /**
- * Ends items as skipped, logged and not metered, and returns their indexes. The caller found that their records already have every value. Leaves out
- * items that have a result, are in flight or have an open question, and items whose row key belongs to a subform row. Also leaves out items whose
- * record an unanswered update may still change. The caller must have locked the run.
+ * Ends items whose records already have every value, as the caller found. Logs them as skipped, does not meter them, and returns their indexes.
+ * Leaves out an item that has a result, is in flight, or whose row has an unsettled entry. Leaves it out too if its row key belongs to a subform
+ * row, or if an unanswered update may still change its record. The caller must have locked the run.
  */
 export const skipUnchanged = async (tx: Tx, run: ExternalRun, {write, request, items}: SkipUnchangedInput): Promise<Set<number>> => {
   const {module, moduleNo, flowNo} = request

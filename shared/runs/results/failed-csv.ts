@@ -14,8 +14,9 @@ const delimiters = [',', ';', '\t', '|']
 
 /**
  * Writes failed.csv: the reason columns, then the cells of the failed rows as read or edited. A person corrects this file and uploads it to the
- * corrections of its run. `guardCell` protects cells that would start a formula, and reading failed.csv removes its apostrophes. Rows with an
- * unanswered create in the chain are left out, because a new import could create them twice.
+ * corrections of its run. `guardCell` puts an apostrophe before cells that would start a formula, and the reader of failed.csv removes it. Rows
+ * with an unanswered create in the chain are left out, because a new import could create their records twice. Ragged rows are left out, because they
+ * cannot be corrected cell by cell.
  */
 export const writeFailed = ({columns, rows, outcomes, modules, limit, delimiter: given, origin}: FailedInput) => {
   const delimiter = delimiters.includes(given) ? given : ','
@@ -43,8 +44,8 @@ async function* piecesOf(
 /** Returns the cells as read, with the edits of a person, so that edits need not be repeated. */
 const correctedCells = ({cells, read = cells, edited = {}}: FileRow) => read.map((cell, at) => edited[at] ?? cell)
 
-const isFailed = ({outcome}: JoinedRow) =>
-  outcome !== undefined && resultOf(outcome, []).result === 'Failed' && !outcome.entries.some(isMaybeThere)
+const isFailed = ({row, outcome}: JoinedRow) =>
+  !row.ragged && outcome !== undefined && resultOf(outcome, []).result === 'Failed' && !outcome.entries.some(isMaybeThere)
 
 const isMaybeThere = ({disclosed, message}: OutcomeEntry) => disclosed || mentionsMayExist(message)
 

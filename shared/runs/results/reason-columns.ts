@@ -36,10 +36,13 @@ const firstLines = (text: string, count: number) =>
     .split(/\r\n|\r|\n/, count)
     .map(line => line.replaceAll('"', ''))
 
-/** Whether the columns begin with the reason columns, for example in a failed.csv that was saved as a workbook. */
+/** Whether the first two columns are the reason columns of a failed.csv. The file may since have been saved as a workbook. */
 export const isFailedFile = ([row = '', error]: readonly string[]): boolean => rowColumn.test(row) && error === reasonColumns[1]
 
-/** Returns the run and the source that the name of the first column states. Undefined for another column, and for files of earlier builds. */
+/**
+ * Parses the run and the source from the name of the first reason column. Returns undefined for any other name. Earlier builds wrote the column
+ * name without a run and a source.
+ */
 export const findOrigin = (column = ''): FailedRowsOrigin | undefined => {
   const [, run, source] = rowColumn.exec(column) ?? []
   return run && source ? {run, source} : undefined

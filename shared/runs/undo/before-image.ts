@@ -26,7 +26,7 @@ export type BeforeImage = {
   undoneRows?: {key: string; number: number; flow: number; module: number}[]
   /** The marks that were stored for the record before the write. */
   marks?: string
-  /** The row's next attempt at that time. Only for an external engine, which may write a row several times. */
+  /** The number of the row's next attempt when the image was stored. Set only for external runs, which may write a row several times. */
   attempt?: number
   /** The item of an external engine's request. Two requests for one row may have the same next attempt. */
   item?: string

@@ -55,8 +55,9 @@ export const mergeCredentials = (old: FileSource, change: SourceChange): FileSou
 }
 
 /**
- * Applies a change to a source whose credentials can no longer be decrypted. Throws INVALID if a change of the same kind neither mentions nor
- * replaces one of them, so that no credential is dropped silently.
+ * Applies a change to a source whose credentials can no longer be decrypted. If the kind stays, the change must replace each stored credential or
+ * remove it by null. A new credential replaces all credentials of the sign-in, but a new passphrase only itself. Otherwise throws INVALID, so that
+ * no credential is lost silently.
  */
 export const replaceLost = (lost: DescribedSource, change: SourceChange): FileSource => {
   const unsaid = unsaidOf(lost, change)

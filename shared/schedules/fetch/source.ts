@@ -6,7 +6,7 @@ import {fillText, isFillable} from './placeholders.ts'
 
 const mostHeaders = 10
 const text = (most: number) => z.string().min(1).max(most)
-/** A text without NUL, CR and LF, because these characters end a line or a text in the protocols below. */
+/** A text without NUL, CR and LF, because these characters end a line or a text in HTTP, SFTP and the database protocols. */
 const line = (most: number) => text(most).refine(written => !/[\0\r\n]/.test(written), 'One line, without control characters')
 
 const withDates = (most: number) => line(most).refine(isFillable, 'Write the due date as {date:yyyy-MM-dd} or {date-1d:yyyyMMdd_HHmm}')

@@ -1,5 +1,6 @@
 import anyTest, {type TestFn} from 'ava'
 import {pickSum, reconcileOverage, sendOverage} from '../../../shared/billing/overage.ts'
+import type {Log} from '../../../shared/telemetry/log.ts'
 import {reconcileOrg} from '../../../workers/billing/reconcile.ts'
 import type {WorkerDeps} from '../../../workers/deps.ts'
 import {type Billing, openBilling, pass, settleMoney} from '../../support/billing.ts'
@@ -122,7 +123,10 @@ test('rows counted after the subscription ended are not reported to a meter that
   const run = await org.write(15)
   await stripe.subscriptions.cancel(found!.id)
   await reconcileOrg({...house.tools, drain: new AbortController().signal} as unknown as WorkerDeps, org.org)
-  t.is(await send(), 0)
+  const byHand: string[] = []
+  const note = (about: {org?: string}, text: string) => about.org === org.org && byHand.push(text)
+  t.is(await sendOverage({...house.tools, log: Object.assign(Object.create(house.tools.log) as Log, {error: note})}, {most: 100}), 0)
+  t.regex(byHand.join(), /bill them by hand/)
   t.deepEqual(await org.reports(), [{identifier: `${run}:1`, rows: 5, sent: false, attempts: 1}])
   t.deepEqual(org.told(), [])
 })

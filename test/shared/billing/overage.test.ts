@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import {pickSum, reconcileOverage, sendOverage} from '../../../shared/billing/overage.ts'
 import {alignOverage} from '../../../shared/billing/overage-price.ts'
 import {restoreOverage, switchOverage} from '../../../shared/billing/overage-switch.ts'
+import type {Log} from '../../../shared/telemetry/log.ts'
 import {findSubscription} from '../../../sql/subscriptions.ts'
 import {reconcileOrg} from '../../../workers/billing/reconcile.ts'
 import type {WorkerDeps} from '../../../workers/deps.ts'
@@ -240,15 +241,24 @@ test('no overage is stored if it is disabled or the org gets no bill', async t =
 test('the overage item is restored if a scheduled plan change removed it', async t => {
   const {house, stripe} = billing
   const org = await openOverage(billing)
+  await org.write(12)
   const [found] = (await stripe.subscriptions.list({customer: org.customer})).data
   const metered = async () =>
     (await stripe.subscriptionItems.list({subscription: found!.id})).data.find(({price}) => price.recurring?.meter)
   await stripe.subscriptionItems.del((await metered())!.id)
   await pass(billing, 32)
   await house.hot.query('update subscriptions set overage_item_id = null, period_starts_at = null where org_id = $1', [org.org])
+  const byHand: string[] = []
+  const note = (about: {org?: string}, text: string) => about.org === org.org && byHand.push(text)
+  const log = Object.assign(Object.create(house.tools.log) as Log, {error: note})
+  await sendOverage({...house.tools, log}, {most: 100})
+  t.deepEqual([byHand, rowsTold(org)], [[], 0])
   t.is(await restoreOverage(house.tools, {most: 100}), 1)
   t.truthy(await metered())
   t.is(await restoreOverage(house.tools, {most: 100}), 0)
+  await pass(billing, 0.01)
+  await send()
+  t.is(rowsTold(org), 2)
 })
 
 test('overage of existing subscribers is still billed, once, after their plan lost its overage price', async t => {

@@ -85,6 +85,29 @@ test('an invoice that the provider refuses is not retried', async t => {
   t.like(await org.balance(), {purchased: 500})
 })
 
+test('an invoice that an earlier release created with the same key and other parameters is issued', async t => {
+  const org = await openPaid()
+  const [attempt] = await org.attempts()
+  await billing.stripe.invoices.create(
+    {
+      customer: org.customer,
+      currency: 'eur',
+      collection_method: 'charge_automatically',
+      auto_advance: false,
+      pending_invoice_items_behavior: 'exclude',
+      discounts: '',
+      metadata: {kind: 'autotopup', attempt_id: attempt!.id},
+    },
+    {idempotencyKey: `topup:${attempt!.id}:invoice`},
+  )
+  t.is(await issue(), 1)
+  t.is(await issue(), 0)
+  t.deepEqual(
+    invoicesOf(org).map(({status, amount_paid}) => [status, amount_paid]),
+    [['paid', 1000]],
+  )
+})
+
 test('a credit balance of the customer stays unused, because the card paid the whole invoice', async t => {
   const org = await openPaid()
   await billing.stripe.customers.update(org.customer, {balance: -300})

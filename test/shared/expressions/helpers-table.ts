@@ -67,6 +67,10 @@ export const tables: Record<string, Row[]> = {
   replace: [
     ['replace("a-b-c", "-", "")', 'abc'],
     ['replace("2024-03", "(\\\\d+)-(\\\\d+)", "$2/$1 $$ $&")', '03/2024 $ 2024-03'],
+    ['replace("costs PRICE", "PRICE", "$50")', 'costs $50'],
+    ['replace("ab", "(a)(x)?b", "[$1$2$3]")', '[a$3]'],
+    ['replace("ab", "(?<first>a)b", "$01 $15 $0 $00 $2 $")', 'a a5 $0 $00 $2 $'],
+    ['replace("abcdefghij", "(a)(b)(c)(d)(e)(f)(g)(h)(i)(j)", "$10$11")', 'ja1'],
     ['replace("AaA", /a/gi, "b")', 'bbb'],
     ['replace("aaa", "a", "b", "")', 'baa'],
     ['replace(null, "a", "b")', null],

@@ -31,7 +31,7 @@ test('the values of an OpenDocument sheet are read as those of a workbook', asyn
     text('a<text:s text:c="3"/>b<text:tab/>c</text:p><text:p>sec<text:span>ond</text:span>   line'),
     `<table:table-cell office:value-type="string"><office:annotation><text:p>a comment</text:p></office:annotation><text:p>J&amp;J</text:p></table:table-cell>`,
   ]
-  const {columns, cells, stored} = await read(
+  const {columns, cells, stored, all} = await read(
     t,
     await ods(table(row(text(...'abcdefghijkl') + tail) + row(values.join('') + tail) + emptyTail)),
   )
@@ -53,6 +53,7 @@ test('the values of an OpenDocument sheet are read as those of a workbook', asyn
     ],
   ])
   t.deepEqual([stored[8], stored[9], stored[3]], [{error: 1}, {uncalculated: 1}, {date: 1}])
+  t.deepEqual(Object.keys(all[0]?.faults ?? {}), ['8'])
 })
 
 test('repeated cells and rows have their places, and repeated empty ones cost nothing', async t => {

@@ -69,6 +69,18 @@ test('formulas without values and zeros shown only by a format are reported for 
   t.deepEqual(await ofWorkbook(t, rows, {formats: ['00000']}), ['ambiguous zip', 'uncalculated sum'])
 })
 
+test('error values of a workbook are reported by column', async t => {
+  const error = {t: 'e', v: '#REF!', f: 'A9'}
+  t.deepEqual(
+    await ofWorkbook(t, [
+      ['a', 'b'],
+      [error, 'x'],
+      [error, '#REF!'],
+    ]),
+    ['error a'],
+  )
+})
+
 const formatted = async (t: ExecutionContext, format: string, values: (number | string)[], choice?: object) => {
   const file = await readRows(t, [['a'], ...values.map(v => [{v, s: 1}])], {formats: [format]})
   const examined = await examine({columns: file.columns, rows: (async function* () {})()}, file)

@@ -85,5 +85,6 @@ test('a title above the header is found, and no row is skipped for it', async t 
   const again = await readRows(t, rows, {}, {range: 'A3'})
   t.deepEqual([again.columns, again.cells.length, again.proposeHeader()], [['Name', 'City', 'Amount'], 2, null])
   t.deepEqual((await readRows(t, rows, {}, {range: 'A1:C5'})).proposeHeader()?.reader, {range: 'A3:C5'})
+  t.deepEqual((await readRows(t, rows, {}, {range: 'C5:A1'})).proposeHeader()?.reader, {range: 'C3:A5'}, 'in any order of the corners')
   t.is((await readRows(t, rows, {}, {headerRow: false})).proposeHeader(), null)
 })

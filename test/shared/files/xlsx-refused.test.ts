@@ -89,6 +89,8 @@ test('broken and foreign workbooks are refused with the reason', async t => {
   await refused(t, await zip({'content.xml': '<a/>', mimetype: 'application/vnd.oasis.opendocument.spreadsheet'}), 'FILE_FORMAT')
   await refused(t, await zip({...two, 'xl/worksheets/sheet1.xml': '<worksheet><sheetData><row r="1">'}), 'FILE_CORRUPT')
   await refused(t, await zip({...two, 'xl/worksheets/sheet1.xml': '<worksheet><row></c></worksheet>'}), 'FILE_CORRUPT')
+  for (const part of ['xl/workbook.xml', 'xl/worksheets/sheet1.xml', 'xl/styles.xml'])
+    for (const text of ['', '<?xml version="1.0"?>']) await refused(t, await zip({...two, [part]: text}), 'FILE_CORRUPT')
   const encrypted = Buffer.from(whole)
   encrypted.writeUInt16LE(encrypted.readUInt16LE(encrypted.indexOf('PK\u0001\u0002') + 8) | 1, encrypted.indexOf('PK\u0001\u0002') + 8)
   await refused(t, encrypted, 'FILE_ENCRYPTED')

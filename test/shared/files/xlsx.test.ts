@@ -164,6 +164,7 @@ test('booleans, errors, formulas and ISO dates are read as saved', async t => {
   ]
   const {all, stored} = await readRows(t, [cells.map((_, n) => `c${n}`), cells, cells])
   t.deepEqual(all[0]?.cells, ['TRUE', 'FALSE', '#N/A', '3', 'a\nb', '', '2024-01-31', ''])
+  t.regex(all[0]?.faults?.[2] ?? '', /error such as #N\/A/)
   t.deepEqual(stored.slice(0, 7), [{boolean: 2}, {boolean: 2}, {error: 2}, {number: 2}, {text: 2}, {uncalculated: 2}, {date: 2}])
 })
 

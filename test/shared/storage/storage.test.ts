@@ -1,6 +1,6 @@
-import {mkdir, mkdtemp, readdir, rm, stat, utimes, writeFile} from 'node:fs/promises'
+import {type FileHandle, mkdir, mkdtemp, open as openFile, readdir, readlink, rm, stat, utimes, writeFile} from 'node:fs/promises'
 import {tmpdir} from 'node:os'
-import {join} from 'node:path'
+import {join, relative} from 'node:path'
 import {Readable} from 'node:stream'
 import test, {type ExecutionContext} from 'ava'
 import {openStorage, StorageMissing} from '../../../shared/storage/storage.ts'
@@ -30,6 +30,24 @@ test('a range of an object excludes its end', async t => {
   t.is(String(await collect(await storage.readRange('runs/run_1', {start: 2, end: 5}))), '234')
   t.is(String(await collect(await storage.readRange('runs/run_1', {start: 9, end: 10}))), '9')
   await t.throwsAsync(storage.readRange('runs/run_2', {start: 0, end: 1}), {instanceOf: StorageMissing})
+})
+
+test.serial('each object is stored with all folders above it, which another object may have made just before', async t => {
+  const {directory, storage} = await open(t)
+  await using handle = await openFile(directory)
+  const prototype: FileHandle = Object.getPrototypeOf(handle)
+  const {sync} = prototype
+  const synced: string[] = []
+  t.teardown(() => void (prototype.sync = sync))
+  prototype.sync = async function (this: FileHandle) {
+    synced.push(relative(directory, await readlink(`/proc/self/fd/${this.fd}`)))
+    return sync.call(this)
+  }
+  const listSynced = () => synced.splice(0).filter(path => !path.startsWith('_temporary'))
+  for (const name of ['first', 'second']) {
+    await storage.put(`org_1/runs/run_1/${name}`, inPieces('x'))
+    t.deepEqual(listSynced(), ['', 'org_1', 'org_1/runs', 'org_1/runs/run_1'])
+  }
 })
 
 test('a second put replaces the first completely', async t => {

@@ -180,8 +180,8 @@ const openProgress = ({db, job}: Work, compiledFlows: CompiledFlow[]) => {
 type MeasuredQueries = Pick<WrittenShares, 'isDryRun' | 'cost' | 'match'> & {flows: PlannedFlow[]}
 
 /**
- * If a dry run matched by this route, narrows the query cost to that of the dry run. The real run makes the same queries. If queries may find
- * nothing, adds the control calls, because the dry run may have found a control earlier.
+ * Narrows the cost of queries to the cost that a dry run with the same run route had. The real run makes the same queries. If a query may find no
+ * record, adds the control calls. The dry run may have saved them, because it knew a control already.
  */
 export const takeQueriesOf = (plan: CallPlan, {isDryRun, cost, match, flows}: MeasuredQueries, route: 'query' | 'snapshot') => {
   if (!isDryRun || !cost || match !== route) return

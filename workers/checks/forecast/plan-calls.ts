@@ -194,7 +194,7 @@ const planUpdateReads = (plan: CallPlan, {flow, tally, updates}: UpdateReads, fa
   const isShown = flow.mappings.every(({field}) => isComparable(field)) && columnsOf(flow) + fields <= facts.columns
   if (facts.stores && (!isShown || isStale(flow, facts) || flow.parent)) planReads(plan, updates, fields, facts, parts)
   else if (tally.longTexts > 0) planReads(plan, spanOf(0, tally.longTexts), fields, facts, countBatches(updates.max))
-  // A text that may be cut is read again, with one call for its record.
+  // The CRM may return a text incomplete. One more call then reads the whole text of that record.
   if (facts.stores) addCalls(plan, 'read', plainCalls(0, tally.longTexts))
 }
 

@@ -17,16 +17,16 @@ export type FlowTally = {
   keyed: number
   /** Rows whose match value an earlier row has. */
   repeated: number
-  /** Rows that may end because a link finds no record, or several. */
+  /** The number of rows that may end without a write, because a link finds no record or several. */
   mayEnd: number
-  /** Rows with a text that the CRM may show cut. */
+  /** The number of rows with a text that the CRM may return incomplete. */
   longTexts: number
   /** The number of queries of match values. */
   queries: number
   queryCredits: number
   /** The number of different parents of a subform flow's rows, by their keys; without keys, the number of rows. */
   parents: number
-  /** By the number of the lookup. */
+  /** The tallies of lookups, by lookup number. */
   lookups: Map<number, LookupTally>
 }
 type LookupTally = {values: number; queries: number; credits: number}

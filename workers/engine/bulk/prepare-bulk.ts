@@ -2,9 +2,9 @@ import {keepLaterEdits} from '../edits/keep-edits.ts'
 import {keepImages} from '../images/before-images.ts'
 import type {ImportRow} from '../model.ts'
 import type {RowPipeline} from '../pipeline-state.ts'
-import type {BatchResult} from '../send/send-batch.ts'
 import type {Op} from '../settle/verdict.ts'
 import {type BulkKind, type BulkRows, fits, nameGroup} from './bulk-batches.ts'
+import type {BulkResult} from './send-bulk.ts'
 
 /** `ended`: rows that were settled without a write. `others`: updates that are not in this file; record calls write them. */
 type PreparedRows = {rows: BulkRows; ended: ImportRow[]; others: Op[]}
@@ -26,16 +26,17 @@ export const prepareBulk = async (pipeline: RowPipeline, {kind, ops}: BulkRows):
 }
 
 /**
- * Prepares rows that a job did not write for record calls. Compares updates again, because people may have edited their records during the job.
- * `ended`: rows that were settled without a write.
+ * Prepares rows that a job did not write for record calls. Compares updates that waited for the job again, because people may have edited their
+ * records meanwhile. `ended`: rows that were settled without a write.
  */
 export const prepareUnsent = async (
   pipeline: RowPipeline,
   kind: BulkKind,
-  {unsent, ending}: BatchResult,
+  {unsent, waited}: Pick<BulkResult, 'unsent' | 'waited'>,
 ): Promise<{unsent: Op[]; ended: ImportRow[]}> => {
   for (const {row} of unsent) row.isByRecords = true
-  if (kind === 'create' || !pipeline.flow.edits || ending) return {unsent, ended: []}
-  const {updates, ended} = await keepLaterEdits(pipeline, unsent)
-  return {unsent: updates, ended}
+  if (kind === 'create' || !pipeline.flow.edits || waited.length === 0) return {unsent, ended: []}
+  const {ended} = await keepLaterEdits(pipeline, waited)
+  const settled = new Set(ended)
+  return {unsent: unsent.filter(({row}) => !settled.has(row)), ended}
 }

@@ -13,8 +13,8 @@ type PipelineSteps = {
 const lookMs = 50
 
 /**
- * Holds operations back until the canary of their kind is verified, then sends them. Compares updates again first. Returns the operations that may
- * be sent now.
+ * Returns the operations that may be sent now: those of canary rows, or all if the canary of this kind is verified. Sends the other operations
+ * after the verification. Updates among them are first compared with their records again.
  */
 export const holdBehindCanary = (pipeline: RowPipeline, kind: StepKind, ops: Op[], {follow, wait, end, send}: PipelineSteps): Op[] => {
   const {ctx, flow, closing, behindCanary} = pipeline

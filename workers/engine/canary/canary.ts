@@ -60,7 +60,7 @@ export const openCanary = (ctx: Pick<Context, 'db' | 'run' | 'lease'>, {size, ga
         op.row.isCanary = true
         gate.open.add(op.row)
       }
-      // At the row limit, the canary waits for rows that were sent before, so these rows cannot wait for the canary.
+      // A row that was sent before does not wait for the canary. At the run's row limit, the canary waits for that row, so the run would hang.
       if (op.row.isCanary || op.row.unansweredSends > 0) now.push(op)
       else later.push(op)
     }

@@ -64,10 +64,10 @@ const fillField = (filled: FilledRow, filler: FieldMapping, {read, evaluated, fa
   const {payload, failures} = filled
   const made = filler.expression === undefined ? null : madeFor(filler, read.cells, evaluated)
   if (made && 'error' in made) return void failures.push(failed(made.error.code, describeEvaluationError(made.error), field.apiName))
-  const fault = faultAt(read, filler.column)
-  if (fault) return void failures.push(failed('INVALID_VALUE', `${field.apiName}: ${fault}`, field.apiName))
   const given = made ? made.value : cellOf(filler, read.cells)
   const {value, isMapped = false, isUnmapped = false}: MappedValue = values ? mapValue(given, field, values) : {value: given}
+  const fault = isMapped || (isUnmapped && values!.otherwise === 'empty') ? undefined : faultAt(read, filler.column)
+  if (fault) return void failures.push(failed('INVALID_VALUE', `${field.apiName}: ${fault}`, field.apiName))
   if (isUnmapped) {
     ;(notesOf(filled).unmapped ??= []).push(field.apiName)
     if (values!.otherwise === 'fail') return void failures.push(failed('VALUE_UNMAPPED', describeUnmapped(field), field.apiName))

@@ -10,20 +10,20 @@ export type EvaluatedExpressions = Record<string, ExpressionOutcome>
 
 export type Expressions = {
   /**
-   * Returns the results of the expressions in the order of the rows. Throws if the signal aborts, and throws RunStopped after `mostStuck`
-   * consecutive rows with a timeout.
+   * Returns the results of the expressions in the order of the rows. Throws the reason of an aborted signal. Throws RunStopped if expressions of
+   * `mostStuck` consecutive rows time out.
    */
   evaluate(program: FlowProgram, rows: readonly FileRow[], signal: AbortSignal): Promise<EvaluatedExpressions[]>
   close(): Promise<void>
 }
 
 /**
- * The number of rows in the first call of the sandbox and in each call after one with a timeout. After a timeout, the sandbox repeats a
- * call row by row, so a small call returns sooner.
+ * The number of rows in the first call of the sandbox, and in each call that follows a timeout. If an expression times out, the sandbox repeats
+ * that call row by row, and a small call returns sooner.
  */
 const fewest = 10
 const most = 500
-/** The number of consecutive rows with a timeout after which the run stops. */
+/** The run stops after this number of consecutive rows with a timeout. */
 const mostStuck = 20
 
 /** The sandbox starts at the first evaluation. */

@@ -94,7 +94,7 @@ export const openLookups = (): Lookups => {
 }
 
 /**
- * Finds records that rows of this run or its chain wrote under these values as match keys. Makes no query if the run does not match the
+ * Finds records that rows of this run or its chain wrote, if their match keys have these values. Makes no query unless the run matches the
  * searched module by this field.
  */
 const findOwn = async ({hot, chain, retried}: Context, {ownModule}: SnapshotLookup, lookupValues: LookupValues) => {

@@ -2,12 +2,13 @@ import type {SnapshotLookup} from '../../../shared/mapping/flows/lookups.ts'
 import {rulesOf} from '../../../shared/mapping/flows/rules.ts'
 import type {SnapshotFlow, SnapshotSource} from '../../../shared/mapping/flows/snapshot.ts'
 import type {Rules} from '../../../shared/mapping/flows/value.ts'
+import {type MappedValue, mapValue, type ValueMap, valueMapOf} from '../../../shared/mapping/flows/value-map.ts'
 import {findRecordsOf} from '../../../sql/chain-rows.ts'
 import {findParentRows, keepParentKeys} from '../../../sql/parent-keys.ts'
 import {listEnds, OUTCOMES} from '../../../sql/run-log.ts'
 import type {LookupAnswer} from '../../../sql/run-lookups.ts'
 import type {Context} from '../context.ts'
-import type {CompiledFlow, PendingLink} from '../model.ts'
+import type {CompiledFlow, FlowField, PendingLink} from '../model.ts'
 import {readChunks} from '../read/read-rows.ts'
 import {answerOf, digestOf, readSearchText} from './lookups.ts'
 import {describeEnd} from './parents.ts'
@@ -19,7 +20,16 @@ import {describeEnd} from './parents.ts'
 export type OwnParent = {answer: LookupAnswer} | {why: string}
 
 /** An earlier flow that writes the searched module and fills the searched field from a column. */
-type ParentFlow = {no: number; id: string; moduleNo: number; source: SnapshotSource; column: number; rules: Rules}
+type ParentFlow = {
+  no: number
+  id: string
+  moduleNo: number
+  source: SnapshotSource
+  column: number
+  field: FlowField
+  values: ValueMap | undefined
+  rules: Rules
+}
 
 /**
  * Finds the rows that have the values of these links, in the first earlier flow that fills the searched field. A search misses the record
@@ -58,7 +68,9 @@ const findParentFlow = ({snapshot}: Context, {no}: CompiledFlow, {module, field}
     const source = snapshot.sources.find(one => one.no === numbers.sourceNo)!
     if (mapping?.source == null) continue
     const rules = rulesOf(mapping, source.readings?.[mapping.source] ?? {})
-    return {no: numbers.no, id: flow.id, moduleNo: numbers.moduleNo, source, column: source.columns.indexOf(mapping.source), rules}
+    const written = snapshot.modules.find(one => one.no === numbers.moduleNo)!.fields.find(({apiName}) => apiName === field.apiName)!
+    const filled = {column: source.columns.indexOf(mapping.source), field: written, values: valueMapOf(mapping), rules}
+    return {no: numbers.no, id: flow.id, moduleNo: numbers.moduleNo, source, ...filled}
   }
   return null
 }
@@ -83,11 +95,13 @@ const indexOnce = (ctx: Context, parent: ParentFlow, lookup: SnapshotLookup): Pr
   return index
 }
 
-const indexColumn = async (ctx: Context, {source, column, rules}: ParentFlow, lookup: SnapshotLookup) => {
+const indexColumn = async (ctx: Context, {source, column, field, values, rules}: ParentFlow, lookup: SnapshotLookup) => {
   for await (const rows of readChunks(ctx, {source})) {
     ctx.signal.throwIfAborted()
     const keyed = rows.flatMap(({struck, ragged, rowNumber: number, cells}) => {
-      const read = readSearchText(cells[column] ?? '', lookup, rules)
+      const cell = cells[column] ?? ''
+      const {value, isMapped}: MappedValue = values ? mapValue(cell, field, values) : {value: cell}
+      const read = readSearchText(String(value), lookup, isMapped ? {...rules, reading: undefined} : rules)
       const digest = struck === undefined && !ragged && read.ok ? digestOf(String(read.value), lookup) : null
       return digest === null ? [] : [{hash: Buffer.from(digest, 'latin1'), number}]
     })

@@ -3,9 +3,9 @@ import type {PlannedValues} from '../../../shared/runs/results/planned-values.ts
 import type {StepFacts} from '../../../shared/runs/sealed-plan/plan-step.ts'
 import {PLAN_LIST} from '../../../sql/segments.ts'
 import type {Context, LedgerContext} from '../context.ts'
-import {isEqual} from '../match/compare-values.ts'
+import {holdsAll, isComparable, isEqual, mayBeCut} from '../match/compare-values.ts'
 import {readById} from '../match/read-by-id.ts'
-import type {CompiledFlow, ImportRow, StepKind} from '../model.ts'
+import type {CompiledFlow, FlowField, ImportRow, StepKind} from '../model.ts'
 import {describeNested, describeSteps, knowsChanges} from '../sealed-plan/describe-steps.ts'
 import {openSegmentWriter, type SegmentWriter} from '../segment-writer.ts'
 import type {Op} from '../settle/verdict.ts'
@@ -48,18 +48,25 @@ const planNested = async (ctx: Context, ops: Op[]): Promise<PlannedValues[]> => 
 const withStep = (step: StepFacts | undefined) => (step ? {step} : {})
 
 /**
- * Returns the fields that the row would change, each with its current and its planned value. `record`: null if it does not exist yet, or
- * its values are unknown.
+ * Returns the fields that the row would change, each with its current and its planned value. A text that may be cut counts as a change. `record`:
+ * null if it does not exist yet, or its values are unknown.
  */
 export const valuesOf = (flow: CompiledFlow, {number, payload}: ImportRow, record: CrmRecord | null): PlannedValues => {
   const changes = Object.entries(payload).flatMap(([name, value]): PlannedValues['changes'] => {
     const field = flow.module.fields.find(({apiName}) => apiName === name)
     const old = record?.[name]
-    const [before, after] = [textOf(old), textOf(value)]
-    const isSame = before === after || (field && isEqual([field], {[name]: value}, {[name]: old}))
-    return isSame ? [] : [[name, before, after]]
+    const format = field?.type === 'tag' ? tagsOf : textOf
+    const [before, after] = [format(old), format(value)]
+    const isSameText = before === after && !(field && mayBeCut(field, old))
+    return isSameText || (field && isHeld(field, value, old)) ? [] : [[name, before, after]]
   })
   return {row: number, flow: flow.no, phase: flow.patchPlan ? 'patch' : 'write', changes}
+}
+
+/** Compares as strictly as the decision whether to update. Without a record, an unticked checkbox is no change. */
+const isHeld = (field: FlowField, value: unknown, old: unknown): boolean => {
+  const holds = isComparable(field) && field.type !== 'boolean' ? holdsAll : isEqual
+  return holds([field], {[field.apiName]: value}, {[field.apiName]: old})
 }
 
 /** Returns the plan values of a row that writes no field, because its record is deleted. */
@@ -69,6 +76,9 @@ const withoutChanges = (flow: CompiledFlow, {number}: ImportRow): PlannedValues 
   phase: 'write',
   changes: [],
 })
+
+/** Formats tags as their names. The CRM returns tags with ids, but they are sent without. */
+const tagsOf = (tags: unknown): string => (Array.isArray(tags) ? tags.map(({name}) => name).join('; ') : textOf(tags))
 
 /** Formats a value as text. A link becomes its record id. A placeholder id becomes text that names its row. */
 const textOf = (value: unknown): string => {

@@ -139,7 +139,7 @@ type SkipOptions = {settled: SettlementParts; written: WrittenValues | undefined
  */
 const skipUpdate = (ctx: Context, flow: CompiledFlow, update: ComparedUpdate, {settled, written, isShared}: SkipOptions): boolean => {
   const {row, target, equal, asked} = update
-  // An earlier call removed its kept and confirmed values from the payload, so this call does not see them.
+  // An earlier call for this row removed kept values from the payload, so the present comparison did not find those values.
   const kept = [...(row.keptEdits?.splice(0) ?? []), ...update.kept]
   if (asked.length > 0 && row.step !== undefined && !isSent(row, flow)) {
     logSkipped(ctx, flow, settled, row, {...skipStale(sayEdited(asked)), recordId: target})

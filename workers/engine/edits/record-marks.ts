@@ -11,7 +11,7 @@ type Values = Record<string, unknown>
 /** The marks of the values that a record had when Lading last wrote or confirmed them. `days`: the days since the marks were stored last. */
 export type WrittenValues = {
   days: number
-  /** Whether the field had the value of this form. Null: the last written value of the field is unknown. */
+  /** Whether the field's last written or confirmed value has this compared form. Null: that value is unknown. */
   held(field: string, form: string): boolean | null
   /** Whether the stored marks of the fields in `marks` are exactly these marks. */
   includes(marks: Buffer): boolean

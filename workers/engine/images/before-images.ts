@@ -46,7 +46,7 @@ export const keepImages = async (ctx: Context, flow: CompiledFlow, ops: Op[]): P
       const place = {row: row.number, key: row.key, flow: flow.no, module: flow.module.no, recordId: target}
       const sent = {...place, phase: flow.patchPlan ? ('patch' as const) : ('write' as const), sent: row.payload}
       if (!record) {
-        // If the read was not refused, the record is gone. The CRM then refuses the update, which needs no image.
+        // If the CRM answered the read without this record, the record is gone. The CRM will refuse its update, so no image is needed.
         if (isRefused) row.remarks = [...new Set([...(row.remarks ?? []), notKept])]
         return isRefused ? [{...sent, before: {}, isUnread: true}] : []
       }
@@ -83,7 +83,7 @@ const findRecords = async (ctx: Context, flow: CompiledFlow, updates: Update[]):
   return {records: new Map([...known, ...(read ?? [])]), isRefused: read === null}
 }
 
-/** Whether the record shows the whole value of the field. */
+/** Whether the record, as it was read, has the whole value of the field. */
 const isShown = ({module}: CompiledFlow, record: CrmRecord, name: string) => {
   const field = module.fields.find(({apiName}) => apiName === name)
   return field !== undefined && name in record && readFormOf(field, record[name]) !== undefined

@@ -13,7 +13,7 @@ const EXACT_TYPES = new Set(['text', 'email', 'website', 'picklist', 'integer', 
 const mostFields = 200
 
 type RouteFlow = Pick<CompiledFlow, 'matchFields' | 'comparedFields' | 'onOne' | 'deletes' | 'subform' | 'patchPlan' | 'module'>
-/** `columns`: the most fields of one query. One query reads all fields of a changed record. */
+/** `columns`: the maximum number of fields of one query, because one query must read all fields of a changed record. */
 type RouteFacts = {hasExports: boolean; columns: number; flowsOfModule: number}
 
 /** Returns why the flow cannot match against an export; null if it can. */
@@ -30,7 +30,7 @@ export const findSnapshotBlock = (flow: RouteFlow, {hasExports, columns, flowsOf
   return fields.size > most ? `The flow matches and compares more than ${most} fields` : null
 }
 
-/** The credits of a job besides its start, one for each call: polls and the download. */
+/** The credits of an export job besides its start: its polls and its download cost one credit per call. */
 const callsPerJob = 4
 
 const creditsOfExport = (records: number, {creditsPerJob, recordsPerJob}: {creditsPerJob: number; recordsPerJob: number}): number =>

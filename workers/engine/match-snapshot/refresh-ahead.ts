@@ -1,12 +1,15 @@
-/** The age of the data in ms from which `ensureFresh` waits for an update. From `refreshMs` on, it starts an update in the background. */
+/**
+ * The age of the data, in ms, from which `ensureFresh` waits for an update. From the age `refreshMs`, `ensureFresh` starts an update and does not
+ * wait.
+ */
 export const freshMs = 30_000
 const refreshMs = 20_000
 
-/** Keeps data fresh by updates, one at a time. */
+/** Keeps data fresh. Runs at most one update at a time. */
 export type RefreshAhead = {
   /**
-   * Waits for an update if the data is not younger than `freshMs`. Returns whether it then is: an update may take longer. Throws if an update
-   * that the caller waits for fails.
+   * Waits for an update if the data is at least `freshMs` old. Returns whether the data is fresh afterwards, because a slow update returns old
+   * data. Throws if an update that the caller waits for fails.
    */
   ensureFresh(): Promise<boolean>
   /** Resolves when no update is in progress. */
@@ -18,7 +21,7 @@ export const openRefreshAhead = (update: () => Promise<void>, now = () => perfor
   let updating: Promise<void> | null = null
   const run = async () => {
     const started = now()
-    // After a failure, the next update waits until the data is no longer fresh.
+    // If this update fails, the next one starts only when the data is no longer fresh.
     refreshFrom = Number.POSITIVE_INFINITY
     await update()
     refreshFrom = started + refreshMs

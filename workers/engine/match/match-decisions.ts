@@ -28,8 +28,8 @@ export const findRowDecisions = async (ctx: Context, flow: CompiledFlow, rows: I
 }
 
 /**
- * Adds the question which of the records in `matches`, the oldest first, the row should write. A dry run also logs that a real run would
- * ask.
+ * Adds the question which of the matching records the row writes. `matches`: their ids, oldest record first. A dry run also logs that a real run
+ * would ask.
  */
 export const addQuestion = (
   {run}: Pick<Context, 'run'>,

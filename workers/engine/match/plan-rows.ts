@@ -57,7 +57,7 @@ const planDelete = ({decided, matchKey, matches}: Pick<ImportRow, 'decided' | 'm
   return others.length > 0 ? planKept('MATCH_MANY', `${others.length + 1} records match; none was deleted`) : {do: 'delete', target}
 }
 
-/** Returns the plan of a row that deletes no record. */
+/** Returns the plan that skips a row of a delete flow. */
 export const planKept = (code: SkipPlan['code'], message: string, recordId: string | null = null): SkipPlan => ({
   do: 'skip',
   code,

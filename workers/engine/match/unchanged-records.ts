@@ -11,7 +11,7 @@ import type {Op} from '../settle/verdict.ts'
 import {holdsAll, isComparable} from './compare-values.ts'
 import {readByIdUnlessRefused} from './read-by-id.ts'
 
-/** Returns null if the values of at least one field cannot be compared. */
+/** Returns the fields, or null if the values of at least one field cannot be compared. */
 export const listComparable = (fields: FlowField[]): FlowField[] | null => (fields.every(isComparable) ? fields : null)
 
 type ValueQuery = Pick<RecordQuery, 'field' | 'values' | 'fields'>
@@ -90,8 +90,8 @@ export const dropChanged = async (ctx: Context, flow: CompiledFlow, rows: Import
 }
 
 /**
- * Reads the records by id and returns the updates that would change nothing. Call it while the rows lock their records. A record that a row
- * of the chain wrote is always updated. A dry run cannot read that write, and its plan must be the same.
+ * Reads the records by id and returns the updates that would change nothing. Call it while the rows lock their records. A record that a row of the
+ * chain wrote is always updated. A dry run cannot read that row's write, and its plan must equal what the real run does.
  */
 export const findUnchangedOps = async (ctx: Context, flow: CompiledFlow, ops: Op[]): Promise<Set<Op>> => {
   const open = ops.filter(({target}) => !isPlannedId(target!) && !ctx.lateUpdates.has(target!))
@@ -112,8 +112,8 @@ export const findUnchangedOps = async (ctx: Context, flow: CompiledFlow, ops: Op
 const hasOneFlow = ({snapshot}: Context, {module}: CompiledFlow) => snapshot.flows.filter(({moduleNo}) => moduleNo === module.no).length < 2
 
 /**
- * Whether a query that was made `ageSeconds` ago may show records as they were before a recent write. True if several flows write the module,
- * or another run may have written within the lag before the query, or after it.
+ * Whether a query that was made `ageSeconds` ago may have missed a recent write. True if several flows write the module. True too if another run
+ * may have written after the query, or before it within the CRM's lag.
  */
 export const mayBeStale = async (ctx: Context, flow: CompiledFlow, ageSeconds = 0): Promise<boolean> => {
   const {dc, crmOrgId} = ctx.connection.connector

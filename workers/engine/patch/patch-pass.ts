@@ -1,5 +1,5 @@
 import type {FileRow} from '../../../shared/files/row.ts'
-import {findPatchable, findRecordsOf, HOW} from '../../../sql/chain-rows.ts'
+import {countPlannedPatches, findPatchable, findRecordsOf, HOW} from '../../../sql/chain-rows.ts'
 import {PASS} from '../../../sql/run-cursors.ts'
 import {composeRows, composeUnlinked} from '../compose/compose-rows.ts'
 import type {LookupNote} from '../compose/link-rows.ts'
@@ -31,13 +31,24 @@ type PatchableRow = {recordId: string; how: number; isPatched: boolean; emptyLin
  * Writes the patches of a flow after all flows: the mapped patch fields, late links to parents, and links that an earlier run left empty.
  * Meters only rows that no earlier pass metered.
  */
-export const runPatchPass = (ctx: Context, flow: CompiledPatchFlow): Promise<void> =>
-  runLatePass(ctx, flow, {
+export const runPatchPass = async (ctx: Context, flow: CompiledPatchFlow): Promise<void> => {
+  if (ctx.run.dryRun && ctx.lease.fence > 1) await addPlanned(ctx, flow)
+  await runLatePass(ctx, flow, {
     pass: PASS.patch,
     phase: 'patch',
     listChunks: () => chunksOf(ctx, flow),
     prepare: (pipeline, chunk, rows) => preparePatches(pipeline, flow, chunk, rows),
   })
+}
+
+const rowsPerCount = 100_000
+
+/** Counts the patches of the flow that earlier owners of a dry run planned, in pages, because the log may be large. */
+const addPlanned = async ({db, run, planned, snapshot}: Context, {no: flow, source}: CompiledFlow) => {
+  const last = Math.min(source.rows, snapshot.rows?.to ?? Number.POSITIVE_INFINITY)
+  for (let from = 1; from <= last; from += rowsPerCount)
+    planned.count += await countPlannedPatches(db, {run: run.no, flow, from, to: from + rowsPerCount - 1})
+}
 
 async function* chunksOf(ctx: Context, flow: CompiledFlow): AsyncGenerator<FileRow[]> {
   const last = ctx.snapshot.rows?.to ?? Number.POSITIVE_INFINITY

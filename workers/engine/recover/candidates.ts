@@ -147,7 +147,7 @@ const selectiveFieldsOf = ({module}: CompiledFlow, rows: ImportRow[]): Field[] =
 const groupValues = (fields: Field[], rows: ImportRow[], valuesPerCondition: number): MadeQuery['groups'] => {
   const groups: {field: string; values: string[]}[][] = []
   if (fields.length === 0) return groups
-  // Leaves room for the value of the control record. A value with a backslash is sent in two spellings.
+  // Leaves room for the value of the control record. Halves the limit, because a value with a backslash is sent in two spellings.
   const valuesPerGroup = Math.floor((valuesPerCondition - 2) / 2)
   let values = fields.map(() => new Set<string>())
   const close = () => groups.push(fields.map(({apiName}, at) => ({field: apiName, values: [...values[at]!]})))

@@ -9,11 +9,12 @@ import {RunStopped} from '../run-endings.ts'
 import {uniqueKeyDigestOf} from '../send/payload-digest.ts'
 
 /**
- * Returns the function that computes the idempotency values of the run's chain, or null if no module has an idempotency field. Stops the run
- * before its first row if the newest discovery shows that an idempotency field has become unfit. If, for example, the field accepts
- * duplicates, a create that is sent again could make a second record.
+ * Returns the function that computes the idempotency values of the run's chain. Null: no module has an idempotency field, or the run is an
+ * undo, which creates no record. Stops the run before its first row if the newest discovery shows that an idempotency field has become unfit.
+ * If, for example, the field accepts duplicates, a create that is sent again could make a second record.
  */
 export const openIdempotency = async ({config, db, run, snapshot}: OfflineContext): Promise<IdempotencyValueOf | null> => {
+  if (run.undoOf !== null) return null
   const modules = snapshot.modules.filter(({idempotencyField}) => idempotencyField !== undefined)
   for (const {apiName: module, idempotencyField} of modules) {
     const discovered = await findDiscoveredModule(db, {connector: run.connectorId!, module})

@@ -11,8 +11,8 @@ import {unsettledEntryOf} from '../settle/verdict.ts'
 import {countedAs} from './settle-open-sends.ts'
 
 /**
- * A row for which this run sends nothing. An earlier run of the chain wrote its record, or its unanswered create can be neither sent again nor
- * searched for.
+ * A row for which this run sends nothing. Either an earlier run of the chain wrote its record, or its unanswered create can neither be sent again
+ * nor searched for.
  */
 export type InheritedRow = {
   row: Pick<ImportRow, 'key' | 'number' | 'counted' | 'attempt'>

@@ -153,7 +153,7 @@ const leftMs = ({ctx}: Pass, {dueInMs}: LostCreate) => dueInMs + lagSecondsOf(ct
 
 const waitForSearch = ({ctx, over, assertGoing}: Pass, ms: number) => waitInPass(ms, {signal: ctx.signal, over, assertGoing})
 
-/** The rows that a search resolved. `isFirst`: one row is sent again alone, because the chain has created no control record. */
+/** The rows that a search resolved. `isFirst`: the chain has no control record yet, so one row is sent again alone to create it. */
 type SearchResult = {resolved: Map<ImportRow, RowMatch>; isFirst: boolean}
 
 /**

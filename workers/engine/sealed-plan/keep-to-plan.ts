@@ -25,8 +25,9 @@ export const addSteps = async (
 }
 
 /**
- * Whether this run or an earlier one sent a write of the row that may have taken effect. True if the row has a decided operation. A patch
- * row always has one, so its attempts decide instead. False for a refused row that is planned again, because nothing was written.
+ * Whether this run or an earlier run of the chain sent a write of the row that may have taken effect. Such a row has a decided operation. A patch
+ * row has a decided operation from the start, so its attempts show whether it was sent. A refused row wrote nothing, so it is planned again and
+ * counts as not sent.
  */
 export const isSent = (
   {attempt = 0, unansweredSends = 0, decided = null}: PlannedRow,

@@ -39,8 +39,8 @@ const longestWaitMs = 10_000
 const mostTries = 10
 
 /**
- * The callbacks of a batch. `leave`: called for each row that has ended, or is to be searched for in the CRM. `heard`: called after each
- * sent request; `anything`: whether the CRM answered for any record. `leaving`: called just before each try of the request.
+ * The callbacks of a batch. `leave`: called for each row that ended, or whose record must be searched for in the CRM. `heard`: called after each
+ * sent request; `anything`: whether the CRM answered for at least one record. `leaving`: called immediately before each try of the request.
  */
 export type BatchHooks = {leave(row: ImportRow): void; heard(anything: boolean): void; leaving(): void}
 

@@ -130,11 +130,11 @@ export const countEmptyLinks = (
   row: Pick<ImportRow, 'emptyLinks'>,
 ) => emptyLinks.push(...(row.emptyLinks ?? []).map(field => ({flow, field})))
 
-/** Counts a skipped row also as one whose edited values were kept. */
+/** Counts a row as one whose edited values were kept, in addition to its count as skipped. */
 export const countKept = ({counts}: Pick<SettlementParts, 'counts'>, {module}: {module: {no: number}}) =>
   add(counts, keptRowsAt(module.no), 1)
 
-/** Counts an updated or planned row also as deleted. */
+/** Counts a row as deleted, in addition to its count as updated or planned. */
 export const countDeleted = ({counts}: Pick<SettlementParts, 'counts'>, {module}: {module: {no: number}}) =>
   add(counts, deletedAt(module.no), 1)
 

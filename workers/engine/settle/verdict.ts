@@ -169,7 +169,7 @@ export const resendSafe = (problem: string) => ({
   message: `${problem}. A unique field prevents a second record. If the row is still unanswered when the run ends, retry the run`,
 })
 
-/** Whether the CRM executed the request, though its answer is unreadable. After a 502 or a 504 the CRM may still be executing it. */
+/** Whether the CRM has executed a request whose answer is unreadable. After the status 502 or 504, the CRM may still be executing the request. */
 const isDone = ({status}: CrmProblem) => status !== null && status >= 200 && status < 300
 
 const unreadableSeconds = 10

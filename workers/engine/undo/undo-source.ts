@@ -202,7 +202,10 @@ async function* pagesOf<T extends {module: number; key: string}>(list: (after: {
   }
 }
 
-/** Ranks modules by the last flow that writes them, in reverse. Undoing an undo keeps the order, so that parents return first. */
+/**
+ * Ranks modules for an undo in the reverse order of the last flows that wrote them. The undo of an undo uses the order of the flows, so that
+ * parents are restored before their children.
+ */
 const rankModules = ({run, flows}: UndoSource) => {
   const last = new Map(flows.map(({module}, at) => [module.no, at]))
   return (module: number) => (run.undoOf === null ? -1 : 1) * (last.get(module) ?? 0)

@@ -25,15 +25,18 @@ export type UndoRow = ImportRow & {
   creator?: {chain: number; module: number} | null
 }
 
-/** The number of conflicts of a record at which its restore ends as refused. After fewer, the record is read and decided again. */
+/**
+ * A restore that the CRM refuses this many times, each time because the record changed, ends as refused. Until then, the record is read and
+ * decided again.
+ */
 const mostConflicts = 10
 
 type UndoBatch = {flow: CompiledFlow; settled: SettlementParts; patienceMs: number; lateUpdates: Pick<LateUpdates, 'add'>}
 
 /**
- * Settles the answer to a write of an undo. An unanswered write is not sent again unchanged: the record is read and decided again. The same
- * applies to a delete of a record that is gone, to a refused restore of a deleted record after an unanswered one, and to a restore that is
- * refused because a record changed.
+ * Settles the answer to a write of an undo. The record is read and decided again if the write was not answered, or if the record of a delete is
+ * gone. The same applies if the CRM refused a restore because the record changed. The same applies if the CRM refused to restore a deleted record
+ * after an unanswered restore.
  */
 export const judgeUndo = (
   {settled, patienceMs, lateUpdates}: UndoBatch,

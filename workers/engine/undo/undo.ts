@@ -47,7 +47,7 @@ export const runUndo = async (ctx: Context): Promise<void> => {
 
 type Position = {position: {no: number}; lowWater: number}
 
-/** Undoes the records of one pass in batches, several at once for each slot of the CRM. Ends when all are settled. */
+/** Undoes the records of one pass. Sends up to `batchesPerSlot` batches at once for each slot of the CRM. Ends when all batches are settled. */
 const runEffects = async (pass: UndoPass, effects: Parameters<typeof readUndoRecords>[2], {position, lowWater}: Position) => {
   const {ctx, source, window} = pass
   const underWay = new Set<Promise<void>>()

@@ -49,7 +49,7 @@ async function* listDueParts({db, run, config}: Context): AsyncGenerator<DuePart
 
 type CommitInput = {findings: Findings; readAt: string}
 
-/** Commits the findings once. Values that differ are stored in an object of storage. */
+/** Commits the findings, but not a second time if the answer to the first commit was lost. Stores values that differ in an object of storage. */
 const commit = async ({ctx, seal}: VerifyContext, entries: readonly QueueEntry[], {findings, readAt}: CommitInput) => {
   const {run, lease, config} = ctx
   const {fields, rows, marks, differences} = findings

@@ -9,8 +9,8 @@ import {type VerifyContext, verifyDueEntries} from './verify-entries.ts'
 import {makeWrittenPacker} from './written-rows.ts'
 
 /**
- * Reads back what a run has written. Settlements store the rows to read in `verify_queue`, so any owner of the run continues where the last
- * one stopped. Rows that are due are also read while the run writes.
+ * Verifies the rows that a run wrote, also while the run still writes. Settlements store these rows in `verify_queue`, so that a new owner of the
+ * run continues where the earlier owner stopped.
  */
 export type Verifier = {
   /** Resolves when every row that is in the verify queue now is verified. Rejects if the run is held or ends. */
@@ -26,12 +26,12 @@ export type Verifier = {
  */
 const [enoughRows, longestWaitSeconds] = [1_000, 5]
 const lookMs = 250
-/** If the last row is due within this time, the verifier waits and reads all rows together. The last rows then need no separate read. */
+/** If the last row of the verify queue is due within this time, the verifier waits. One read then covers the last rows too. */
 const lastTogetherSeconds = 0.5
 
 type VerifierInput = {flows: readonly CompiledFlow[]; hasCanary: boolean}
 
-/** Opens the verifier of a run. Returns null if the run reads nothing back. `flows`: the flows that write, patches included. */
+/** Opens the verifier of a run. Returns null if the run verifies no rows. `flows`: all flows that write, including patch flows. */
 export const openVerifier = async (ctx: Context, {flows, hasCanary}: VerifierInput): Promise<Verifier | null> => {
   const {config, db, run, settler} = ctx
   if (run.dryRun || (run.verify === 'off' && !hasCanary)) return null

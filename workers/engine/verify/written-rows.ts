@@ -45,7 +45,7 @@ const oneIn = 20
 /** Whether the row belongs to the sample: the first 100 rows of a flow, and about 5 % of the others, by key digest. */
 export const isInSample = ({row, key}: Pick<WrittenRow, 'row' | 'key'>): boolean => row <= firstRows || crc32(key) % oneIn === 0
 
-/** Packs the rows of a settlement that are read back. Null if there is none. Rows of the canary are always read back. */
+/** Packs the rows of a settlement that verification must read back; null if there are none. Rows of the canary are always read back. */
 export type PackWritten = (rows: readonly SettledRow[]) => QueuedRows | null
 
 export const makeWrittenPacker =
@@ -55,7 +55,8 @@ export const makeWrittenPacker =
     if (chosen.length === 0) return null
     const items = chosen.map(({isCanary: _, ...row}): WrittenRow => row)
     const sealed = seal(gzipSync(JSON.stringify(items), {level: 1}))
-    return {records: [...new Set(items.map(({recordId}) => recordId))], rows: items.length, sealed}
+    const countedRows = items.filter(({isSure, isSecond}) => isSure && !isSecond).length
+    return {records: [...new Set(items.map(({recordId}) => recordId))], rows: items.length, countedRows, sealed}
   }
 
 export const unpackWritten = (sealed: Buffer, {unseal}: RunSeal): WrittenRow[] => JSON.parse(gunzipSync(unseal(sealed)).toString())

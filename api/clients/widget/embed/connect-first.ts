@@ -18,8 +18,8 @@ const lookEveryMs = 2_000
 export const isConnected = ({connection}: EmbedSession): boolean => connection?.state === 'connected' && connection.isDiscovered
 
 /**
- * Asks for a connection to the CRM. The frame has no cookies, so an admin signs in within the pop-up. The same consent also makes the
- * connection. A connection that ended must be renewed on the widget's own page.
+ * Asks an admin to connect the org to the CRM. The frame has no cookies, so the admin signs in within a pop-up, and that consent also makes the
+ * connection. If the connection ended, the admin renews it on the widget's connections page instead.
  */
 export const ConnectFirst = () => {
   const {org, connection} = embed.value!

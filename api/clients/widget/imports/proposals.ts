@@ -8,7 +8,10 @@ import type {Proposals} from './proposal.ts'
 
 type ProposalsInput = {found: Imported; flow: Flow; source: Source; sample: Sample}
 
-/** The response survives a reload. A response for a flow that is no longer shown is ignored, because it would restore that flow. */
+/**
+ * Asks the AI model for a mapping of the flow. The answer survives a reload of the page. An answer for a flow that is no longer shown is ignored,
+ * because it would restore that flow.
+ */
 export const useProposals = (
   {found, flow, source, sample}: ProposalsInput,
   onAnswer: (answer: Proposals) => void,

@@ -12,7 +12,6 @@ import {CodeDetails, Notice, Problem, say} from '../ui/notice.ts'
 import {nameFile} from './file-name.ts'
 import type {Run} from './run.ts'
 import {saveStream} from './save.ts'
-import {sumCounts} from './tally.ts'
 import type {Source} from './use-tally.ts'
 
 type DownloadProps = {
@@ -26,8 +25,7 @@ type DownloadProps = {
 
 /** A button that downloads a file of a run and shows the progress. During the download, a second button stops it. */
 export const Download = ({found, run, kind, source, children}: DownloadProps) => {
-  const {failed, refused} = sumCounts(run.counts)
-  const name = nameFile({importName: found.name, kind, rows: failed + refused, source: source?.label})
+  const name = nameFile({importName: found.name, kind, source: source?.label})
   const [got, setGot] = useState<string | null>(null)
   const stop = useRef<AbortController | null>(null)
   const doing = useDoing(async () => {

@@ -2,7 +2,10 @@ export type OrgNotices = {emails: string[]; endpoints: string[]; on: string[]}
 
 export const runEnded = 'run.ended'
 
-/** Adds an e-mail to this address when a run ends. Without recipients, the org lists all kinds, but the person asked only for this one. */
+/**
+ * Adds the address as a recipient of the notice that a run ended. An org without recipients lists all kinds of notices, but the person asked for
+ * this kind only.
+ */
 export const withRunEnded = ({emails, endpoints, on}: OrgNotices, email: string): OrgNotices => ({
   emails: [...new Set([...emails, email])],
   endpoints,

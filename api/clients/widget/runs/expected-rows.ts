@@ -26,7 +26,7 @@ export const rowsOfPreview = ({counts}: Pick<Run, 'counts'>): ExpectedRows => {
 /** Counts the rows with errors. A check lists only the first rows of a problem, so the count may be a lower limit. */
 const fromCheck = ({problems, nextCursor}: NonNullable<ImportProgress['checks']>, rows: number): ExpectedRows | null => {
   const errors = problems.filter(({severity}) => severity === 'error')
-  // An error without row numbers is about the import as a whole, so no count would be correct.
+  // An error without row numbers concerns the whole import, so no count of its rows would be correct.
   if (errors.some(one => one.rows.length === 0)) return null
   const wrong = new Set(errors.flatMap(({source, flow, rows: numbers}) => numbers.map(number => `${source} ${flow} ${number}`)))
   const largest = Math.max(0, ...errors.map(({count}) => count))

@@ -3,17 +3,15 @@ import {t} from '../text/runs.ts'
 type FileNameInput = {
   importName: string
   kind: 'results' | 'failed' | 'plan' | 'verify'
-  rows?: number | undefined
   source?: string | undefined
 }
 
 const longest = 120
 
-/** Names a downloaded file after its import: `Leads Lisbon fair - 5 failed.csv`. `source` is set if the run read several files. */
-export const nameFile = ({importName, kind, rows, source}: FileNameInput): string => {
-  const what = kind === 'failed' && rows !== undefined && source === undefined ? t.failed(rows) : t.fileKinds[kind]
+/** Names a downloaded file after its import: `Leads Lisbon fair - failed.csv`. `source` is set if the run read several files. */
+export const nameFile = ({importName, kind, source}: FileNameInput): string => {
   const name = [importName, source].filter(Boolean).join(', ')
-  return `${allowed(name).slice(0, longest).trim() || 'import'} - ${what}.csv`
+  return `${allowed(name).slice(0, longest).trim() || 'import'} - ${t.fileKinds[kind]}.csv`
 }
 
 /** Replaces the characters that file systems refuse. */

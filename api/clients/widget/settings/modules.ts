@@ -52,7 +52,7 @@ const OfConnection = ({connectors}: {connectors: Connector[]}) => {
 }
 
 const ModuleTable = ({read: {modules, registryVersion}, all, again}: {read: ModulesInput; all: ConfiguredModule[]; again: () => void}) => {
-  // A further change before the list has reloaded must send the version that the previous change returned.
+  // The newest registry version in a response. The next change must send this version, even if the list has not reloaded since the previous change.
   const version = useRef(registryVersion)
   version.current = Math.max(version.current, registryVersion)
   const keepVersion = ({registryVersion = 0}: Edited) => (version.current = Math.max(version.current, registryVersion))

@@ -10,7 +10,6 @@ export const t = translate('runs', {
   filterTheTableOfRowsInsteadOr: (message: Part) =>
     `${message}. Filter the table of rows instead, or run the import in parts by row numbers and download each result.`,
   theRecordsOfThisRunAreBeing: 'The records of this run are being archived',
-  failed: (rows: Part) => `${rows} failed`,
   fileKinds: {results: 'results', failed: 'failed', plan: 'plan', verify: 'differences'},
   loading: 'Loading …',
   any: 'Any',

@@ -88,12 +88,17 @@ export const replace = (value, pattern, replacement, flags = 'g') => {
   })
 }
 
-const expand = (template, found) =>
-  template.replace(/\$(\$|&|\d{1,2})/g, (whole, name) => {
+/** As in JavaScript, a number without a group in the pattern is text, so `$50` can be a price. The first number of `found` is the offset. */
+const expand = (template, found) => {
+  const groups = found.findIndex(one => typeof one === 'number') - 1
+  const isGroup = digits => Number(digits) >= 1 && Number(digits) <= groups
+  return template.replace(/\$(\$|&|\d{1,2})/g, (whole, name) => {
     if (name === '$') return '$'
-    const group = name === '&' ? found[0] : found[Number(name)]
-    return typeof group === 'string' ? group : name === '&' || group === undefined ? '' : whole
+    if (name === '&') return found[0]
+    if (isGroup(name)) return found[Number(name)] ?? ''
+    return isGroup(name[0]) ? (found[Number(name[0])] ?? '') + name.slice(1) : whole
   })
+}
 
 /**
  * Refuses a pattern with a repetition inside a repetition. Scans the pattern once and tracks for each open group whether it contains an

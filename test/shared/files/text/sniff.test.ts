@@ -86,7 +86,12 @@ test('the first bytes distinguish a workbook from text, and other file types are
   t.is(formatOf(Buffer.from('PK\u0003\u0004....', 'latin1')), 'xlsx')
   t.is(formatOf(Buffer.from('name\nAnna\n')), 'csv')
   const old = '\u00d0\u00cf\u0011\u00e0\u00a1\u00b1\u001a\u00e1'
-  for (const [start, name] of Object.entries({'%PDF-1.7': 'PDF', '\u001f\u008b\b': 'gzip', [old]: 'old Excel workbook'})) {
+  for (const [start, name] of Object.entries({
+    '%PDF-1.7': 'PDF',
+    '\u001f\u008b\b': 'gzip',
+    [old]: 'old Excel workbook',
+    'MIME-Version: 1.0\r\nX-Document-Type: Workbook': 'MHTML',
+  })) {
     const error = t.throws(() => formatOf(Buffer.from(`${start}....`, 'latin1')), {instanceOf: Refusal})
     t.is(error?.code, 'FILE_FORMAT')
     t.regex(error?.message ?? '', new RegExp(name))

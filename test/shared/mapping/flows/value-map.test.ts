@@ -53,6 +53,8 @@ test('each value of a field with several values is replaced on its own', t => {
   t.deepEqual(mapped(['neu', 'Old'], {otherwise: 'empty'}, shape), {value: '["New"]', isMapped: true, isUnmapped: true})
   t.deepEqual(mapped('Old', {otherwise: 'empty'}, shape), {value: '', isMapped: false, isUnmapped: true})
   t.deepEqual(mapped('Fresh;Sold', {otherwise: 'fail'}, shape), {value: 'Fresh;Sold'})
+  t.deepEqual(mapped(7, {values: [{from: '7', to: 'New'}]}, shape), {value: '["New"]', isMapped: true, isUnmapped: false})
+  t.deepEqual(mapped(true, {otherwise: 'empty'}, shape), {value: '', isMapped: false, isUnmapped: true})
   t.deepEqual(mapped(' ["neu", "Sold"] ', {}, shape), {value: '["New","Sold"]', isMapped: true, isUnmapped: false})
 })
 

@@ -113,6 +113,11 @@ test('a cell that cannot be imported fails the fields and expressions that read 
   t.like(composeRow(laid, faulty), {code: 'INVALID_VALUE', message: 'Name: No date', target: 'Name'})
   t.true(isRow(composeRow(laid, {...faulty, read: ['########', 'X-1', '12'], cells: ['', 'X-1', '12']})))
   t.true(isRow(composeRow(compiledFlow([name, code, size], {mappings: laid.mappings.slice(1)}), faulty)))
+  const withMap = (to: string, otherwise: 'keep' | 'empty') =>
+    compiledFlow([name], {mappings: [{...laid.mappings[0]!, values: {entries: new Map([[to, 'None']]), otherwise}}]})
+  t.like(composeRow(withMap('########', 'keep'), faulty), {payload: {Name: 'None'}}, 'a value map may replace it')
+  t.true(isRow(composeRow(withMap('x', 'empty'), faulty)))
+  t.like(composeRow(withMap('x', 'keep'), faulty), {code: 'INVALID_VALUE', target: 'Name'})
   const program = {expressions: {}, columns: [{name: 'Start', at: 0}], libraries: [], context: {}, clock: 0, seed: ''}
   t.like(composeRow(compiledFlow([name, code, size], {mappings: laid.mappings.slice(1), program}), faulty), {
     code: 'INVALID_VALUE',

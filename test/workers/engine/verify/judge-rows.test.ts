@@ -1,7 +1,7 @@
 import test from 'ava'
 import type {CompiledFlow} from '../../../../workers/engine/model.ts'
 import {judgeRows} from '../../../../workers/engine/verify/judge-rows.ts'
-import type {WrittenRow} from '../../../../workers/engine/verify/written-rows.ts'
+import {makeWrittenPacker, type WrittenRow} from '../../../../workers/engine/verify/written-rows.ts'
 import {compiledFlow, field} from '../fixtures.ts'
 
 const flow = compiledFlow([field('City'), field('Name')], {
@@ -28,6 +28,12 @@ test('a row that was written and patched counts once', t => {
     judgeRows(() => flow, 'lading', [{rows: [written({}), patch], records: values && record(values)}]).rows
   t.like(read({City: 'Sent', Name: 'Sent'}), {rows: 1, missing: 0, unread: 0})
   t.like(read(null), {rows: 1, missing: 0, unread: 1})
+})
+
+test('a patch and a write that got no answer do not count among the rows that wait to be read back', t => {
+  const pack = makeWrittenPacker('all', {seal: packed => packed, unseal: stored => stored})
+  const rows = [written({}), patch, written({key: 'f.2', row: 2, isSure: false})].map(row => ({...row, isCanary: false}))
+  t.like(pack(rows), {rows: 3, countedRows: 1})
 })
 
 test('the marks of a record have the differing values of all its rows and phases', t => {

@@ -11,7 +11,6 @@ export const runs: typeof t = {
   filterTheTableOfRowsInsteadOr: message =>
     `${message}. Filtern Sie stattdessen die Tabelle der Zeilen, oder importieren Sie in Teilen nach Zeilennummern, und laden Sie jedes Ergebnis herunter.`,
   theRecordsOfThisRunAreBeing: 'Die Ergebnisse dieses Laufs werden gerade archiviert',
-  failed: rows => `${rows} fehlgeschlagen`,
   fileKinds: {results: 'Ergebnisse', failed: 'fehlgeschlagen', plan: 'Plan', verify: 'Abweichungen'},
   loading: 'Wird geladen …',
   any: 'Alle',

@@ -1,0 +1,86 @@
+import test from 'ava'
+import {leads, ok, openOrg, runImport, untilEnded} from '../support/importing.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
+import {writeWorkbook} from '../support/workbook.ts'
+
+let here: Awaited<ReturnType<typeof startTestDeployment>>
+let org: Awaited<ReturnType<typeof openOrg>>
+
+test.before(async t => {
+  here = await startTestDeployment(t, {workers: ['imports', 'discovery']})
+  org = await openOrg(here)
+})
+
+const csv = {'content-type': 'text/csv'}
+const correct = (path: string, run: {id: string}, body: string) => org.call('POST', `${path}/runs/${run.id}/corrections`, body, csv)
+const retry = async (path: string, of: {id: string}) => {
+  const {run} = await ok(org.call('POST', `${path}/runs`, {retryOf: of.id}), 202)
+  return untilEnded(org.call, `${path}/runs/${run.id}`)
+}
+const failedOf = async (path: string, run: {id: string}) => (await org.call('GET', `${path}/failed.csv?run=${run.id}`)).text
+
+const short = 'Short,Row'
+const long = 'Long,Row,long@rows.example,1,2'
+const fileOf = (staff: string, ...uneven: string[]) =>
+  `name,company,mail,staff\nOne,First,one@rows.example,${staff}\n${uneven.join('\n')}\n`
+
+test.serial('rows with too few or too many cells prevent no correction of other rows', async t => {
+  const {path, run} = await runImport(org, {csv: fileOf('many', short, long), flow: leads})
+  t.like(run.counts.Leads, {failed: 3})
+  const failed = await failedOf(path, run)
+  t.is(failed.trim().split('\r\n').length, 2, 'failed.csv leaves them out')
+  t.like(await ok(correct(path, run, failed.replace('many', '7')), 200), {rows: 1, cells: 1, matchedBy: 'row'})
+  t.like(await ok(correct(path, run, fileOf('8', short, long)), 200), {rows: 1, cells: 1, matchedBy: 'order'})
+  t.like(await ok(correct(path, run, fileOf('9', `${short},,`, long)), 200), {rows: 1, cells: 1}, 'a spreadsheet fills short rows')
+  const earlier = `${failed.replace('many', '10')}2,,${short}\r\n3,,${long}\r\n`
+  t.like(await ok(correct(path, run, earlier), 200), {rows: 1, cells: 1}, 'failed.csv of an earlier build')
+  const refused: [body: string, row: number, said: RegExp][] = [
+    [fileOf('8', 'Short,Other', long), 2, /more or fewer cells than its header/],
+    [fileOf('8', `${short},short@rows.example,4`, long), 2, /cannot be corrected one by one/],
+    [fileOf('8', short, long.replace('Row', 'Other')), 3, /more or fewer cells than its header/],
+  ]
+  for (const [body, row, said] of refused) {
+    const {code, row: of, error} = await ok(correct(path, run, body), 422)
+    t.deepEqual([code, of], ['CORRECTION_UNFIT', row])
+    t.regex(error, said)
+  }
+  t.like((await retry(path, run)).counts.Leads, {created: 1, failed: 2})
+})
+
+test.serial('failed.csv is refused if a choice changed its numbers since the run', async t => {
+  const {import: made} = await ok(org.call('POST', `/orgs/${org.org}/imports`, {name: 'Book', connectorId: org.connector}), 201)
+  const path = `/orgs/${org.org}/imports/${made.id}`
+  const rows = [
+    ['name', 'company', 'share', 'staff'],
+    ['One', 'Shares', {v: 0.5, s: 1}, 3],
+    ['Two', 'Shares', {v: 0.25, s: 1}, 'many'],
+  ]
+  const workbook = await writeWorkbook({sheets: [{name: 'Leads', rows}], formats: ['0%']})
+  const {source} = await ok(org.call('POST', `${path}/sources?name=leads.xlsx`, workbook), 201)
+  const fields = [...leads.fields.filter(({field}) => field !== 'Email'), {field: 'Annual_Revenue', mode: 'column', source: 'share'}]
+  await ok(org.call('PUT', `${path}/flows`, [{...leads, id: 'f', sourceId: source.id, fields}]), 200)
+  const {run: begun} = await ok(org.call('POST', `${path}/runs`, {}), 202)
+  const run = await untilEnded(org.call, `${path}/runs/${begun.id}`)
+  t.like(run.counts.Leads, {created: 1, failed: 1})
+  const corrected = (await failedOf(path, run)).replace('many', '4')
+  t.regex(corrected, /Two,Shares,25,4/)
+  const choose = (numbers: string) => ok(org.call('PATCH', `${path}/sources/${source.id}`, {choices: {share: {numbers}}}), 200)
+  await choose('stored')
+  const refused = await ok(correct(path, run, corrected), 409)
+  t.is(refused.code, 'SNAPSHOT_CHANGED')
+  t.regex(refused.error, /"share"/)
+  await choose('displayed')
+  t.like(await ok(correct(path, run, corrected), 200), {rows: 1, cells: 1}, 'a choice that reads the same numbers')
+  await choose('stored')
+  t.like((await retry(path, run)).counts.Leads, {created: 1, inherited: 1})
+  const revenues = here.crm.records('example', 'Leads').filter(({Company}) => Company === 'Shares')
+  t.deepEqual(revenues.map(({Annual_Revenue}) => Annual_Revenue).toSorted(), [0.25, 50], 'the retry reads the number as chosen')
+})
+
+test.serial('a correction that is too long is refused with its row and column, and changes nothing', async t => {
+  const {path, source, run} = await runImport(org, {csv: fileOf('many'), flow: leads})
+  const refused = await ok(correct(path, run, (await failedOf(path, run)).replace('First', 'x'.repeat(10_001))), 400)
+  t.like(refused, {code: 'INVALID', row: 1})
+  t.regex(refused.error, /column "company": an edited cell can have at most 10,000 characters/)
+  t.deepEqual((await ok(org.call('GET', `${path}/sources/${source.id}`), 200)).source.cleaning, [])
+})
