@@ -11,6 +11,9 @@ create function number_run() returns trigger language plpgsql as $$
     number bigint;
     first_of_chain boolean := new.chain_no = new.run_no;
   begin
+    -- A restore of the data alone inserts numbers that the sequence has not given, perhaps before `org_numbers` is restored. They are kept.
+    if new.run_no > coalesce(pg_sequence_last_value(
+      pg_get_serial_sequence(format('%I.%I', tg_table_schema, tg_table_name), 'run_no')::regclass), 0) then return new; end if;
     if new.run_no >= 4294967296 then raise exception 'no run numbers are left'; end if;
     select org_no into number from org_numbers where org_id = new.org_id;
     if number is null then

@@ -2,7 +2,7 @@ import anyTest, {type TestFn} from 'ava'
 import {endBillingOf} from '../../shared/billing/ending.ts'
 import {readPlanStatus} from '../../shared/billing/entitlements/plan-status.ts'
 import {findSubscription} from '../../sql/subscriptions.ts'
-import {type Billing, customerOf, openBilling, seedSubscription, settleMoney, subscribe} from '../support/billing.ts'
+import {type Billing, customerOf, openBilling, scheduleNextPlan, seedSubscription, settleMoney, subscribe} from '../support/billing.ts'
 import {ok} from '../support/importing.ts'
 import {untilApplied} from '../support/payment-webhook.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
@@ -53,18 +53,10 @@ test('closing an org ends its subscription at the paid period and closes open pa
 })
 
 test('cancelling at closure replaces a pending downgrade', async t => {
-  const {house, stripe, prices} = billing
+  const {house, prices} = billing
   const {org} = await house.makeOrg()
   const {id, customer} = await seedSubscription(billing, {org, planKey: 'business'})
-  const schedule = await stripe.subscriptionSchedules.create({from_subscription: id})
-  const [{start_date, end_date, items}] = schedule.phases as [any]
-  await stripe.subscriptionSchedules.update(schedule.id, {
-    end_behavior: 'release',
-    phases: [
-      {start_date, end_date, items: items.map(({price, quantity}: any) => ({price, quantity}))},
-      {items: [{price: prices['team.month']}], duration: {interval: 'month', interval_count: 1}},
-    ],
-  })
+  await scheduleNextPlan(billing, {id, price: prices['team.month']})
   await ok(staff(`/staff/orgs/${org}/close`), 200)
   await until(
     () => subscriptionOf(customer as string),

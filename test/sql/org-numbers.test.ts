@@ -60,6 +60,17 @@ test('a run that a restore inserts keeps its number, whether its org has a numbe
   t.is((await here.hot.query('select from org_numbers where org_id = $1', [org])).rowCount, 0, 'the table is restored later')
 })
 
+test('a run keeps its number without a search path too, which pg_dump empties', async t => {
+  const org = await makeOrg()
+  const no = await here.db.transaction(async tx => {
+    await tx.query(sql.unsafe`select set_config('search_path', '', true)`)
+    return tx.oneFirst(sql.type(z.object({no: z.number()}))`
+      insert into public.runs (run_no, id, org_id, declared_rows, authorised_at) overriding system value
+      values (${2_000_000 * SPAN}, 'run_dumped', ${org}, 1, now()) returning run_no as no`)
+  })
+  t.is(no, 2_000_000 * SPAN)
+})
+
 test('the largest run number is counted exactly, and a number beyond it is refused', async t => {
   const [org, other] = [await makeOrg(), await makeOrg()]
   await here.hot.query('insert into org_numbers (org_id, org_no) overriding system value values ($1, $2)', [org, 2 ** 21 - 1])

@@ -85,3 +85,16 @@ const listBought = async ({db}: TestDeployment): Promise<string[]> => {
 const sameAs = (wanted: string[]) => (found: string[]) => JSON.stringify(found) === JSON.stringify(wanted)
 
 export const customerOf = async ({house}: Billing, org: string): Promise<string> => (await findBillingAccount(house.db, org))!.customer!
+
+/** Lets the provider change a subscription to another price at its renewal, as its own pages do. */
+export const scheduleNextPlan = async ({stripe}: Pick<Billing, 'stripe'>, {id, price}: {id: string; price: string}): Promise<void> => {
+  const schedule = await stripe.subscriptionSchedules.create({from_subscription: id})
+  const [{start_date, end_date, items}] = schedule.phases as [any]
+  await stripe.subscriptionSchedules.update(schedule.id, {
+    end_behavior: 'release',
+    phases: [
+      {start_date, end_date, items: items.map((item: any) => ({price: item.price, quantity: item.quantity}))},
+      {items: [{price}], duration: {interval: 'month', interval_count: 1}},
+    ],
+  })
+}

@@ -1,4 +1,5 @@
 import test from 'ava'
+import {openCorrections} from '../support/corrections.ts'
 import {leads, ok, openOrg, runImport, untilEnded} from '../support/importing.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
 import {writeWorkbook} from '../support/workbook.ts'
@@ -11,13 +12,7 @@ test.before(async t => {
   org = await openOrg(here)
 })
 
-const csv = {'content-type': 'text/csv'}
-const correct = (path: string, run: {id: string}, body: string) => org.call('POST', `${path}/runs/${run.id}/corrections`, body, csv)
-const retry = async (path: string, of: {id: string}) => {
-  const {run} = await ok(org.call('POST', `${path}/runs`, {retryOf: of.id}), 202)
-  return untilEnded(org.call, `${path}/runs/${run.id}`)
-}
-const failedOf = async (path: string, run: {id: string}) => (await org.call('GET', `${path}/failed.csv?run=${run.id}`)).text
+const {correct, failedOf, retry} = openCorrections(() => org)
 
 const short = 'Short,Row'
 const long = 'Long,Row,long@rows.example,1,2'

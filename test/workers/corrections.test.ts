@@ -1,4 +1,5 @@
 import test from 'ava'
+import {csv, openCorrections} from '../support/corrections.ts'
 import {leads, ok, openOrg, runImport, untilEnded} from '../support/importing.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
 import {writeWorkbook} from '../support/workbook.ts'
@@ -19,13 +20,7 @@ const fileOf = (lines: string[]) => `${heads}\n${lines.join('\n')}\n`
 
 const held = (prefix: string) =>
   here.crm.records('example', 'Leads').filter(({Email}) => new RegExp(`^${prefix}\\d@fix`).test(String(Email)))
-const csv = {'content-type': 'text/csv'}
-const correct = (path: string, run: {id: string}, body: string) => org.call('POST', `${path}/runs/${run.id}/corrections`, body, csv)
-const retry = async (path: string, of: {id: string}) => {
-  const {run} = await ok(org.call('POST', `${path}/runs`, {retryOf: of.id}), 202)
-  return untilEnded(org.call, `${path}/runs/${run.id}`)
-}
-const failedOf = async (path: string, run: {id: string}) => (await org.call('GET', `${path}/failed.csv?run=${run.id}`)).text
+const {correct, failedOf, retry} = openCorrections(() => org)
 
 test.serial('corrected rows of failed.csv are written by a retry of their run, each once', async t => {
   const {path, source, run: first} = await runImport(org, {csv: fileOf(linesOf('a', [4, 7])), flow: leads})

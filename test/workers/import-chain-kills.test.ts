@@ -83,7 +83,7 @@ for (const point of ['before_settle:3', 'in_close:1']) {
   })
 }
 
-test.serial('a dry run whose worker is killed while it plans patches plans no more rows than its limit', async t => {
+test.serial('a dry run plans at most the rows of its limit, also if its worker is killed while it plans patches', async t => {
   const many = 2_500
   const named = Array.from({length: many}, (_, n) => ({Account_Name: 'Met', Account_Number: `Pd-${n + 1}`}))
   here.crm.create('example', 'Accounts', named)

@@ -129,7 +129,7 @@ test('a record used by another row is held, also if it was only matched or uncha
       update chain_rows set how = ${how} where row_key = 'r0' and run_no = (select run_no from runs where id = ${run})`)
     here.world.crm.clearJournal()
     t.is(await taken(here, {run, record}), 'held', way)
-    t.is(await taken(here, {run, record, row: 'r0'}), how >= HOW.matched ? 'held' : true, `${way} by itself`)
+    t.is(await taken(here, {run, record, row: 'r0'}), how >= HOW.matched ? 'held' : true, `${way}, asked for the same row`)
     t.deepEqual(calls(here), [], way)
   }
 })

@@ -90,11 +90,8 @@ type PackPriceInput = z.output<typeof PackPaymentBody> & {key: string}
 /** Stores the provider's price ids of a plan. Ids that are left out stay. Throws if an id does not fit the provider's objects. */
 export const pricePlan = (deps: PricingDeps, staff: Staff, {id: plan, ...given}: PlanPriceInput): Promise<PricedPlan> =>
   verifyAndStore<PlanPayment, PricedPlan>(deps, given, {
-    async lock(tx) {
-      const found = await lockPricedPlan(tx, plan)
-      if (!found) throw new Refusal('NOT_FOUND', 'No such plan version. GET /billing/admin/plans lists them')
-      return found
-    },
+    lock: tx => lockPricedPlan(tx, plan),
+    unknown: 'No such plan version. GET /billing/admin/plans lists them',
     find: findPlanProblems,
     async store(tx, next) {
       await recordStaffAction(tx, staff, {kind: 'plan.payment', detail: {plan, ...given}})
@@ -104,11 +101,8 @@ export const pricePlan = (deps: PricingDeps, staff: Staff, {id: plan, ...given}:
 
 export const pricePack = (deps: PricingDeps, staff: Staff, {key, ...given}: PackPriceInput): Promise<CreditPack> =>
   verifyAndStore<PackPayment, CreditPack>(deps, given, {
-    async lock(tx) {
-      const found = await lockPack(tx, key)
-      if (!found) throw new Refusal('NOT_FOUND', 'No such pack. GET /billing/admin/packs lists them')
-      return found
-    },
+    lock: tx => lockPack(tx, key),
+    unknown: 'No such pack. GET /billing/admin/packs lists them',
     find: findPackProblems,
     async store(tx, next) {
       await recordStaffAction(tx, staff, {kind: 'pack.payment', detail: {pack: key, ...given}})
@@ -116,8 +110,10 @@ export const pricePack = (deps: PricingDeps, staff: Staff, {key, ...given}: Pack
     },
   })
 
+/** `unknown`: the message if there is no such row. */
 type PriceStore<Ids, Row> = {
-  lock(tx: Tx): Promise<Row>
+  lock(tx: Tx): Promise<Row | null>
+  unknown: string
   find(...asked: [Parameters<typeof findPlanProblems>[0], Ids]): Promise<VerifiedIds>
   store(tx: Tx, next: Ids & {amounts: PaymentAmounts | null}): Promise<Row>
 }
@@ -131,14 +127,19 @@ const mostVerifications = 5
 const verifyAndStore = async <Ids extends object, Row extends Ids>(
   deps: PricingDeps,
   given: {[N in keyof Ids]?: Ids[N] | undefined},
-  {lock, find, store}: PriceStore<Ids, Row>,
+  {lock, unknown, find, store}: PriceStore<Ids, Row>,
 ): Promise<Row> => {
-  let next: Ids = await deps.db.transaction(async tx => merge<Ids>(await lock(tx), given))
+  const lockNext = async (tx: Tx): Promise<Ids> => {
+    const found = await lock(tx)
+    if (!found) throw new Refusal('NOT_FOUND', unknown)
+    return merge<Ids>(found, given)
+  }
+  let next = await deps.db.transaction(lockNext)
   for (let left = mostVerifications; left > 0; left--) {
     const verified = next
     const amounts = await refuseProblems(deps, asking => find(asking, verified))
     const stored = await deps.db.transaction(async tx => {
-      next = merge<Ids>(await lock(tx), given)
+      next = await lockNext(tx)
       return isDeepStrictEqual(next, verified) ? store(tx, {...next, amounts}) : null
     })
     if (stored) return stored

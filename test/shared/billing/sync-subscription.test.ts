@@ -6,7 +6,7 @@ import {findLiveSubscription, readSubscription} from '../../../shared/billing/su
 import {syncSubscription} from '../../../shared/billing/sync-subscription.ts'
 import {findSubscription} from '../../../sql/subscriptions.ts'
 import {findPeriod} from '../../../sql/usage.ts'
-import {type Billing, openBilling, pass, seedSubscription} from '../../support/billing.ts'
+import {type Billing, openBilling, pass, scheduleNextPlan, seedSubscription} from '../../support/billing.ts'
 
 /** The tests run serially, because one of them moves the clock. */
 const test = anyTest.serial as TestFn
@@ -54,19 +54,11 @@ test('an active subscription sets the plan from the provider’s period on, and 
 })
 
 test('a move up at the renewal gives the rows and credits of the whole period, even if it is read late', async t => {
-  const {house, stripe, prices} = billing
+  const {house, prices} = billing
   const {org} = await house.makeOrg()
   const {id} = await seedSubscription(billing, {org, planKey: 'team'})
   await project(org, id)
-  const schedule = await stripe.subscriptionSchedules.create({from_subscription: id})
-  const [{start_date, end_date, items}] = schedule.phases as [any]
-  await stripe.subscriptionSchedules.update(schedule.id, {
-    end_behavior: 'release',
-    phases: [
-      {start_date, end_date, items: items.map(({price, quantity}: any) => ({price, quantity}))},
-      {items: [{price: prices['business.month']}], duration: {interval: 'month', interval_count: 1}},
-    ],
-  })
+  await scheduleNextPlan(billing, {id, price: prices['business.month']})
   await pass(billing, 40)
   const included = async () => (await house.db.transaction(tx => holdCurrent(tx, org))).balance.included
   t.is(await included(), 500)

@@ -26,17 +26,16 @@ export const prepareBulk = async (pipeline: RowPipeline, {kind, ops}: BulkRows):
 }
 
 /**
- * Prepares rows that a job did not write for record calls. Compares updates that waited for the job again, because people may have edited their
- * records meanwhile. `ended`: rows that were settled without a write.
+ * Prepares rows that a job did not write for record calls. Compares updates again if they waited for the job and the run goes on. `ended`: rows
+ * that were settled without a write.
  */
 export const prepareUnsent = async (
   pipeline: RowPipeline,
   kind: BulkKind,
-  {unsent, waited}: Pick<BulkResult, 'unsent' | 'waited'>,
+  {unsent, ending, hasWaited}: Pick<BulkResult, 'unsent' | 'ending' | 'hasWaited'>,
 ): Promise<{unsent: Op[]; ended: ImportRow[]}> => {
   for (const {row} of unsent) row.isByRecords = true
-  if (kind === 'create' || !pipeline.flow.edits || waited.length === 0) return {unsent, ended: []}
-  const {ended} = await keepLaterEdits(pipeline, waited)
-  const settled = new Set(ended)
-  return {unsent: unsent.filter(({row}) => !settled.has(row)), ended}
+  if (kind === 'create' || !pipeline.flow.edits || ending || !hasWaited) return {unsent, ended: []}
+  const {updates, ended} = await keepLaterEdits(pipeline, unsent)
+  return {unsent: updates, ended}
 }

@@ -17,7 +17,6 @@ import {assertWritable, backOffMs, classifyRefusal, quotaExhausted, readUnlessRe
 import {endByRefusal} from '../send/request-refusal.ts'
 import type {BatchHooks, BatchResult} from '../send/send-batch.ts'
 import {putBack} from '../settle/settle-answers.ts'
-import type {Op} from '../settle/verdict.ts'
 import {awaitJob, holdDeadline} from './await-job.ts'
 import {type BulkContent, type BulkRows, composeBulk} from './bulk-batches.ts'
 import type {BulkRoute} from './choose-write.ts'
@@ -31,10 +30,10 @@ const noSlot: BatchSlot = {granted: async () => {}, give() {}, again: async () =
 type SendHooks = AdmissionHooks & Pick<BatchHooks, 'leave' | 'leaving'> & {over: AbortSignal}
 
 /**
- * The result of a bulk batch. `refused`: why the CRM refuses the file or the job; null if it does not. `waited`: the unsent rows to compare again,
- * because they waited for a job.
+ * The result of a bulk batch. `refused`: why the CRM refuses the file or the job; null if it does not. `hasWaited`: whether the rows waited for a
+ * job, so that people may have edited their records meanwhile.
  */
-export type BulkResult = BatchResult & {refused: string | null; waited: Op[]}
+export type BulkResult = BatchResult & {refused: string | null; hasWaited: boolean}
 
 /**
  * Writes rows by one job of the CRM: intent, rows in storage, upload, job, wait, settlement. If the wait ends early, the job stays open for the
@@ -60,7 +59,7 @@ export const sendBulk = async (ctx: Context, flow: CompiledFlow, route: BulkRout
     lease.lost.throwIfAborted()
     await putBack(ctx, flow, admitted)
     assertOwner(await setDone(db, {run: run.no, no, fence: lease.fence, isAbandoned: false}))
-    return {next: new Map(), unsent: rows.ops, ending: null, refused: null, waited: []}
+    return {next: new Map(), unsent: rows.ops, ending: null, refused: null, hasWaited: false}
   }
   // Near the row limit, so few rows may be admitted that record calls cost less.
   if (!route.isForced && admitted.ops.length < route.leastRows) return giveBack()
@@ -73,8 +72,7 @@ export const sendBulk = async (ctx: Context, flow: CompiledFlow, route: BulkRout
     batchSent(rows.kind)
     const awaited = await awaitJob({...ctx, signal: AbortSignal.any([ctx.signal, on.over])}, job, requested.job)
     const settled = await settleJob(ctx, flow, {no, kind: rows.kind, ...awaited}, {...admitted, keys: content.keys}, on.leave)
-    const unsent = [...settled.unsent, ...admitted.left]
-    return {...settled, unsent, refused: null, waited: unsent}
+    return {...settled, unsent: [...settled.unsent, ...admitted.left], refused: null, hasWaited: true}
   }
   if ('open' in requested) throw requested.open
   const unsent = await giveBack()
