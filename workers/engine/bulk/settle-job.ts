@@ -22,14 +22,14 @@ type RowsInFlight = {batches: number[]; ops: Op[]; keys: string[]}
 export const settleJob = async (
   ctx: Context,
   flow: CompiledFlow,
-  {no, kind, url, isAbandoned}: EndedJob,
+  {no, kind, url, endedAt, isAbandoned}: EndedJob,
   {batches, ops, keys}: RowsInFlight,
   leave: (row: ImportRow) => void,
 ): Promise<BatchResult> => {
   const results = url === null ? null : await readResults(ctx, url, keys)
   const next = new Map<ImportRow, NextStep>()
   const unsent: Op[] = []
-  const judged = ops.map((op, at) => ({op, answer: answerOf(kind, op.target, results?.get(keys[at]!))}))
+  const judged = ops.map((op, at) => ({op, answer: answerOf(op.target, results?.get(keys[at]!), endedAt)}))
   for (const [at, piece] of inBatches(judged).entries()) {
     const answered = piece.flatMap(({op, answer}) => (answer === 'unsent' ? [] : [{op, answer}]))
     const left = piece.filter(({answer}) => answer === 'unsent').map(({op}) => op)
