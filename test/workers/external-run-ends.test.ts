@@ -30,7 +30,7 @@ test('disconnecting a connection ends its external runs and releases their impor
   await ok(here.org.call('DELETE', `/orgs/${here.org.org}/connectors/${here.org.connector}`), 200)
   t.like(await here.read(run), {state: 'ended', stop: {stopped: 'GRANT_ENDED'}})
   t.is((await ok(here.org.call('GET', path), 200)).import.state, 'done')
-  t.like(await here.create(run, [row('after')]), {status: 409, body: {code: 'RUN_ENDED', written: false}})
+  t.like(await here.create(run, [row('after')]), {status: 409, body: {code: 'LEASE_LOST', written: false}})
   t.like(await assertLedger(here, run), {outcomes: {created: 1}})
 })
 
