@@ -262,7 +262,7 @@ const moveRun =
 export const beginRun = moveRun(
   sql.fragment`state = 'writing', pause = null, stopped_by = null, resume_at = null, started_at = coalesce(started_at, lading_now())`,
 )
-export const beginClose = moveRun(sql.fragment`state = 'closing', pause = null, resume_at = null`)
+export const beginClose = moveRun(sql.fragment`state = 'closing', pause = null, stopped_by = null, resume_at = null`)
 export const endRun = moveRun(sql.fragment`state = 'ended', ended_at = lading_now()`)
 
 export const pauseRun = (db: Db, {no, fence, pause, seconds}: {no: number; fence: number; pause: Pause; seconds: number}) =>

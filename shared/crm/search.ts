@@ -1,3 +1,4 @@
+import {Refusal} from '../errors.ts'
 import type {CrmRecord, ReadOptions} from './crm.ts'
 import {asObject} from './error.ts'
 import {converted, pathOf} from './record-calls.ts'
@@ -13,14 +14,17 @@ const recordsPerPage = 200
  */
 const mostPages = 10
 
-/** Returns an empty list, without a call, if the word is too short for the CRM. */
+/** Sends the word without surrounding spaces. If it is too short for the CRM, returns an empty list without a call. */
 export const searchWord = async (
   sendCrmRequest: SendCrmRequest,
   {module, word, page, perPage}: {module: string; word: string; page: number; perPage: number},
   {signal}: ReadOptions = {},
 ): Promise<CrmRecord[]> => {
-  if ([...word.trim()].length < shortestWord) return []
-  const query = {word, page: String(page), per_page: String(perPage), ...converted(module)}
+  const trimmed = word.trim()
+  const {length} = [...trimmed]
+  if (length < shortestWord) return []
+  if (length > longestWord) throw new Refusal('INVALID', `The CRM searches for at most ${longestWord} characters. Send a shorter word`)
+  const query = {word: trimmed, page: String(page), per_page: String(perPage), ...converted(module)}
   return listOf(
     await sendCrmRequest({operation: 'search', method: 'GET', path: `${pathOf(module)}/search`, query, signal}),
     'data',
