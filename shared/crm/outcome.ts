@@ -86,7 +86,7 @@ const readRecord = (item: Record<string, unknown>, answer: CrmResponse, id: stri
 }
 
 /** Codes of a failure within the CRM, so the record may have been written. Source: the vendor's OpenAPI lists them as answers of 500. */
-const failureCodes = ['INTERNAL_ERROR', 'INTERNAL_SERVER_ERROR', 'DEPENDENT_SERVICE_ERROR']
+const failureCodes = ['INTERNAL_ERROR', 'INTERNAL_SERVER_ERROR']
 
 /** Returns the record that has every duplicate value. Null if the refusals name several records, or if several records have one of the values. */
 const duplicateIn = (crm: CrmProblem) => {
