@@ -85,8 +85,11 @@ const readRecord = (item: Record<string, unknown>, answer: CrmResponse, id: stri
   return {ok: false, sent: true, crm, duplicateOf: duplicateIn(crm)}
 }
 
-/** Codes of a failure within the CRM, so the record may have been written. Source: the vendor's OpenAPI lists them as answers of 500. */
-const failureCodes = ['INTERNAL_ERROR', 'INTERNAL_SERVER_ERROR']
+/**
+ * Codes of a failure within the CRM, so the record may have been written. Source: the vendor's OpenAPI. It lists the last one only as a refusal, but the
+ * failed service may have stopped a write half-way; a search for the record is safe in both cases.
+ */
+const failureCodes = ['INTERNAL_ERROR', 'INTERNAL_SERVER_ERROR', 'DEPENDENT_SERVICE_ERROR']
 
 /** Returns the record that has every duplicate value. Null if the refusals name several records, or if several records have one of the values. */
 const duplicateIn = (crm: CrmProblem) => {
