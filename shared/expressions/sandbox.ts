@@ -49,7 +49,7 @@ export type Batch<Name extends string = string> = {
  */
 export type Sandbox = {
   evaluate<Name extends string>(batch: Batch<Name>): Promise<Record<Name, ExpressionOutcome>[]>
-  /** Sends one request to a thread, after replacing a dead thread. Libraries are checked by such requests. */
+  /** Sends one request, such as the check of a library, to the thread. A dead thread is replaced first. */
   ask<Kind extends Request['kind']>(request: Extract<Request, {kind: Kind}>): Promise<{answer: SandboxAnswers[Kind]} | Fault>
   close(): Promise<void>
 }

@@ -82,7 +82,7 @@ const compare = async (deps: FileDeps, {source, corrected, settled, keys, before
   }
 }
 
-/** Throws if a choice changed how numbers are read since the run of a failed.csv, because its unchanged numbers would become edits. */
+/** Throws if a choice that was made after the run of a failed.csv changed how numbers are read. Unchanged numbers would otherwise become edits. */
 const assertReadAlike = (columns: SourceEvidence['columns'], before: Readings, now: Readings) => {
   const textIn = (kind: 'percent' | 'padded' | 'scaled', reading?: ColumnReading) =>
     textOf({kind, text: 'displayed', stored: '', plain: 'stored'}, {numbers: 'stored', ...reading})
