@@ -42,7 +42,9 @@ export const readProblem = (outcome: CrmCallOutcome): CrmProblem | null => {
   return json === undefined && !outcome.isReceived ? unanswered({status}) : null
 }
 
-/** Returns the wait after a throttled token renewal, for the envelope around the `crm` object; an empty object for other outcomes. */
+/**
+ * Returns the wait after a throttled token renewal as a property of the error envelope, outside its `crm` object. An empty object for other outcomes.
+ */
 export const waitOf = (outcome: CrmCallOutcome): {retryAfterMs?: number} =>
   'problem' in outcome && 'retryAfterMs' in outcome ? {retryAfterMs: outcome.retryAfterMs} : {}
 

@@ -44,5 +44,5 @@ export const searchValue = async (
   return records
 }
 
-/** Escapes brackets, commas and the backslash. Source: zoho.com/crm/developer/docs/api/v8/search-records.html. */
+/** Escapes parentheses, commas and backslashes. Source: zoho.com/crm/developer/docs/api/v8/search-records.html. */
 const quote = (value: string) => value.replaceAll(/[\\(),]/g, '\\$&')

@@ -206,7 +206,7 @@ const hasWords = (text: string, {field}: SnapshotLookup) => {
   }
 }
 
-/** Answers every value from a list of all users. An org has few users, so all are read once. */
+/** Builds the answers to a lookup of users from the list of all users. An org has few users, so one list replaces a search for each value. */
 const groupUsers = (users: CrmUser[], lookup: SnapshotLookup) =>
   group(
     users.map(({id, email, name}) => ({id, email, full_name: name})),
