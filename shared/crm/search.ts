@@ -4,8 +4,8 @@ import {asObject} from './error.ts'
 import {converted, pathOf} from './record-calls.ts'
 import {answerOf, listOf, type SendCrmRequest} from './request.ts'
 
-/** The minimum length of a word. Source: the vendor's OpenAPI of module search, `word`: 2 to 100 characters. */
-const shortestWord = 2
+/** The minimum and maximum length of a word. Source: the vendor's OpenAPI of module search, `word`: 2 to 100 characters. */
+export const shortestWord = 2
 export const longestWord = 100
 const recordsPerPage = 200
 /**
@@ -48,5 +48,5 @@ export const searchValue = async (
   return records
 }
 
-/** Escapes brackets, commas and the backslash. Source: zoho.com/crm/developer/docs/api/v8/search-records.html. */
+/** Escapes parentheses, commas and backslashes. Source: zoho.com/crm/developer/docs/api/v8/search-records.html. */
 const quote = (value: string) => value.replaceAll(/[\\(),]/g, '\\$&')
