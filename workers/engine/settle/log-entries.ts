@@ -117,8 +117,8 @@ export const countUnchanged = ({counts}: Pick<SettlementParts, 'counts'>, {modul
   add(counts, unchangedAt(module.no), 1)
 
 /**
- * Counts the links that the row left empty. Call it only if the settlement stores no record for the row, because `kept` entries contain
- * their own links.
+ * Counts the links that the row left empty. Call it only if the settlement stores no record for the row, because an entry of `kept` already has the
+ * row's empty links.
  */
 export const countEmptyLinks = (
   {emptyLinks}: Pick<SettlementParts, 'emptyLinks'>,
