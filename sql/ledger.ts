@@ -169,7 +169,10 @@ export type UnsettledEntry = {
  */
 export type RecordMarks = {module: string; recordId: string; marks: Buffer; isSure: boolean}
 type RowName = {module: number; key: string}
-/** The admission of a row that is not counted any more. `flow`, `number`: null for a row of an external engine, whose admissions are never packed. */
+/**
+ * The admission of a row that is not counted any longer. `flow`, `number`: null for a row of an external engine, whose admissions are not stored in
+ * blocks.
+ */
 export type ReleasedAdmission = RowName & {flow: number | null; number: number | null}
 
 export type Settlement = {

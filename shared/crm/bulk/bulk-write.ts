@@ -41,7 +41,7 @@ export type BulkWriteRequest = {
   columns: BulkColumn[]
   layout?: string | null
   /**
-   * If true, an empty cell does not change its field; if false, it clears the field. Set this only for inserts, because the effect on updates is not
+   * If true, the CRM ignores an empty cell; if false, an empty cell clears its field. Set this only for inserts, because the effect on updates is not
    * verified.
    */
   ignoresEmpty?: boolean

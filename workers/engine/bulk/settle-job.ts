@@ -16,8 +16,8 @@ type EndedJob = AwaitedJob & {no: number; kind: BulkKind}
 type RowsInFlight = {batches: number[]; ops: Op[]; keys: string[]}
 
 /**
- * Settles the rows of a job, batch by batch. Returns rows that the CRM did not write as `unsent`, for record calls. Rows without a result
- * are unanswered. `leave`: called for each row that is settled, or is to be searched for.
+ * Settles the rows of a job, batch by batch. Returns rows that the CRM did not write as `unsent`, for record calls. Rows without a result are
+ * unanswered. `leave`: called for each row that ended, or whose record must be searched for in the CRM.
  */
 export const settleJob = async (
   ctx: Context,

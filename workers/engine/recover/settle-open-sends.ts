@@ -43,7 +43,7 @@ const settleSend = async (ctx: LedgerContext, send: Send, places: number[], batc
   const {run, chain} = ctx
   const isUndo = run.undoOf !== null
   const named = {run: run.no, chain, module, keys: places.map(at => keys[at]!)}
-  // The log says how rows without an unsettled entry are counted: records of an undo, and subform rows that are written again with their record.
+  // Rows of an undo, and subform rows that are written again with their record, may have no unsettled entry. The log then says how they are counted.
   const ends = isUndo || kind === STEP_CODES.replace ? await listEndsOfKeys(ctx.db, named) : []
   const counted = new Map(ends.map(({key, outcome}) => [key, OUTCOMES[outcome]!]))
   for (const open of isUndo ? [] : await listOpenKinds(ctx.db, named)) counted.set(open.key, countedAs(open.kind))

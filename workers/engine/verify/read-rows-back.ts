@@ -86,9 +86,9 @@ type SharedRecords = {
 }
 
 /**
- * Omits values that a later row of the run wrote to the same record, because the later row is judged by them. Omits every value of a record in
- * `unordered`, unless the record is missing. The write time of a row becomes the time of the chain's last write to the record, which may be a tag
- * or a subform row.
+ * Keeps the rows and values to judge. Drops rows of entries that cannot be judged yet. Omits a value that a later row of the run wrote to the same
+ * record, because the later row is judged by it. For a record in `unordered`, omits all values, unless the record is missing. The write time of a row
+ * becomes the time of the chain's last write to the record, which may be a tag or a subform row.
  */
 const keepOwnValues = (read: readonly ReadRows[], {judged, later, differing, unordered, lastWrites}: SharedRecords): ReadRows[] => {
   const mine = new Map(judged.flatMap(entry => entry.rows.map((row, at) => [nameOf(row), placeOf(entry, at)])))
