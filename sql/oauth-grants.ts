@@ -103,8 +103,8 @@ export const revokeOwnGrant = (db: Db, {org, person, id}: GrantHolderRef & {id: 
 
 /**
  * Deletes requests and tokens that expired over a day ago, and grants older than a day without a token. Also deletes clients that have neither a
- * grant nor a request. Such a client was last used over 90 days ago, or was never used and is older than a day. Deletes at most `limit` rows of
- * each kind. Returns the largest of the counts.
+ * grant nor a request. Such a client was last used over 90 days ago, or was never used, is older than a day, and no person was sent to sign in for
+ * it in the last hour. Deletes at most `limit` rows of each kind. Returns the largest of the counts.
  */
 export const deleteEndedOAuth = async (db: Db, limit: number): Promise<number> => {
   const over = sql.fragment`expires_at < lading_now() - interval '1 day'`
@@ -112,6 +112,7 @@ export const deleteEndedOAuth = async (db: Db, limit: number): Promise<number> =
     and not exists (select from oauth_tokens t where t.grant_id = oauth_grants.id)`
   const unused = sql.fragment`
     case when used_at is null then created_at < lading_now() - interval '1 day' else used_at < lading_now() - interval '90 days' end
+    and (visited_at is null or visited_at < lading_now() - interval '1 hour')
     and not exists (select from oauth_grants g where g.client_id = oauth_clients.id)
     and not exists (select from oauth_requests r where r.client_id = oauth_clients.id)`
   const ended = {oauth_requests: over, oauth_tokens: over, oauth_grants: bare, oauth_clients: unused}

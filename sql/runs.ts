@@ -150,9 +150,9 @@ export const findRun = (db: Db, {org, id}: {org: string; id: string}) =>
 
 export const findRunByNo = (db: Db, no: number) => db.maybeOne(sql.type(Run)`${select} where run_no = ${no}`)
 
-/** Locks the run's row, so that the run is started only once. */
+/** Locks the run's row, so that the run is started or retried only once. Does not block a retry that joins the run's chain, to avoid a deadlock. */
 export const lockRun = (tx: Tx, {org, id}: {org: string; id: string}) =>
-  tx.maybeOne(sql.type(Run)`${select} where org_id = ${org} and id = ${id} for update of runs`)
+  tx.maybeOne(sql.type(Run)`${select} where org_id = ${org} and id = ${id} for no key update of runs`)
 
 /** Lists the newest runs of an import. `withUndos`: by default true. */
 export const listRuns = (db: Db, {importNo, limit, withUndos = true}: {importNo: number; limit: number; withUndos?: boolean}) =>

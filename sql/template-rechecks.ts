@@ -63,7 +63,7 @@ type NewRecheck = {template: {id: string; version: number}; discovery: string; i
 
 /**
  * Replaces the re-check of a template. Returns whether the problems differ from the previous re-check; true if there was none. Returns false if the
- * template no longer exists.
+ * template no longer exists. Also returns false, and changes nothing, if the previous re-check is of a later version of the template or discovery.
  */
 export const replaceRecheck = async (
   tx: Tx,
@@ -77,6 +77,7 @@ export const replaceRecheck = async (
     select t.id, ${version}, ${discovery}, ${importId}, ${rows}, ${stored}::jsonb from templates t where t.id = ${id} for key share
     on conflict (template_id) do update set template_version = excluded.template_version, discovery_id = excluded.discovery_id,
       import_id = excluded.import_id, rows = excluded.rows, problems = excluded.problems, checked_at = lading_now()
+      where (template_rechecks.template_version, template_rechecks.discovery_id) <= (excluded.template_version, excluded.discovery_id)
     returning template_id as id`)
   return changed !== null && before?.same !== true
 }

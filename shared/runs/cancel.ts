@@ -1,7 +1,7 @@
 import type {Pool} from '../../sql/database.ts'
 import {shortenLease} from '../../sql/external-runs.ts'
 import {writeStop} from '../../sql/run-heads.ts'
-import type {Run} from '../../sql/runs.ts'
+import {findRunByNo, type Run} from '../../sql/runs.ts'
 import {lapseRun} from '../../sql/usage.ts'
 import {type AuditActor, recordAuditEvent} from '../accounts/audit/event.ts'
 import {settleRows} from '../billing/entitlements/rows.ts'
@@ -18,14 +18,14 @@ type CancelledRun = Pick<Run, 'no' | 'org' | 'id' | 'engine' | 'dryRun'>
  */
 export const cancelRun = async (db: Pool, actor: AuditActor, {no, org, id, engine, dryRun}: CancelledRun) => {
   const hasBegun = await db.transaction(async tx => {
-    const stop = cancelled({engine, dryRun})
-    const isUnbegun = await lapseRun(tx, no, stop)
+    const isUnbegun = await lapseRun(tx, no, cancelled({engine, dryRun}))
     if (isUnbegun) await settleRows(tx, id)
-    if (isUnbegun || (await writeStop(tx, {run: no, stop})).rowCount > 0)
-      await recordAuditEvent(tx, actor, {kind: 'run.cancelled', detail: {runId: id, dryRun}})
+    // An engine may have begun the run after the caller read it, so `engine` and `dryRun` may be outdated.
+    const run = (isUnbegun ? null : await findRunByNo(tx, no)) ?? {engine, dryRun}
+    if (isUnbegun || (await writeStop(tx, {run: no, stop: cancelled(run)})).rowCount > 0)
+      await recordAuditEvent(tx, actor, {kind: 'run.cancelled', detail: {runId: id, dryRun: run.dryRun}})
     return !isUnbegun
   })
-  // An engine may have begun the run after the caller read it, so `engine` may be null here.
   if (!hasBegun || engine === 'worker') return
   await db.transaction(async tx => {
     const run = await lockExternalRun(tx, org, id)

@@ -180,6 +180,20 @@ test('maintenance refuses every OAuth and MCP request', async t => {
   }
 })
 
+test('the nightly task keeps an old unused client while a person signs in for it', async t => {
+  const here = await startTestDeployment(t)
+  const client = await register(here)
+  const isKept = async () => {
+    await deleteEndedOAuth(here.db, 100)
+    return here.db.exists(sql.unsafe`select from oauth_clients where id = ${client}`)
+  }
+  await here.ahead('2 days')
+  t.is((await askFor(here, client, newVerifier())).status, 302)
+  t.true(await isKept())
+  await here.ahead('2 days 2 hours')
+  t.false(await isKept())
+})
+
 test('the nightly task deletes expired OAuth rows, and keeps used refresh tokens to detect reuse', async t => {
   const here = await startTestDeployment(t)
   const {client} = await letIn(here)

@@ -1,7 +1,12 @@
 import anyTest, {type TestFn} from 'ava'
 import {releaseIdle} from '../../shared/billing/entitlements/rows.ts'
+import {authorise} from '../../shared/runs/authorise.ts'
+import {findPrevious} from '../../shared/runs/external/chain.ts'
 import {sql} from '../../sql/database.ts'
+import {expireRun} from '../../sql/expiry.ts'
+import {findRun} from '../../sql/runs.ts'
 import {ok} from '../support/importing.ts'
+import {meanwhile} from '../support/meanwhile.ts'
 import {assertLedger, type ExternalEngine, openExternalEngine, row} from '../support/record-writes.ts'
 
 /** The tests run serially, because they share one CRM. */
@@ -164,6 +169,29 @@ test('a script without an import continues its own run with retryOf', async t =>
   t.is((await here.read(unused)).retryOf, null, 'a run that never began gives way')
   const again = await here.org.call('POST', '/entitlements/runs/authorise', {declaredRows: 5, retryOf: first})
   t.like(again, {status: 409, body: {code: 'RUN_RETRIED', run: second}})
+})
+
+test('a retry without an import waits for another retry of the same run, and for the expiry of that run', async t => {
+  const here = t.context
+  const {org} = here.org
+  const first = await here.authorise()
+  await ok(here.create(first, [row('w')]), 200)
+  await end(here, first)
+  const {no, personId} = (await findRun(here.house.db, {org, id: first}))!
+  const person = personId!
+  const retry = () => here.org.call('POST', '/entitlements/runs/authorise', {declaredRows: 5, retryOf: first})
+  const {status, body} = await meanwhile(
+    here.house,
+    async tx => {
+      const previous = await findPrevious(tx, {org, person, admin: true, importNo: null, id: first})
+      await authorise(tx, {org, person, declaredRows: 5, connector: here.org.connector, importNo: null, previous})
+    },
+    retry,
+  )
+  t.is(status, 200)
+  t.is((await here.read(first)).retriedBy, body.runId)
+  const expired = await meanwhile(here.house, tx => expireRun(tx, no), retry)
+  t.is(expired.body.code, 'FILE_GONE')
 })
 
 test('a run of another import or org, or an unknown run, cannot be continued', async t => {

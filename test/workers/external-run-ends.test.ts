@@ -1,6 +1,6 @@
 import anyTest, {type TestFn} from 'ava'
 import {cancelRun} from '../../shared/runs/cancel.ts'
-import {findRun, noteQuota} from '../../sql/runs.ts'
+import {findRun, noteQuota, type Run} from '../../sql/runs.ts'
 import {ok} from '../support/importing.ts'
 import {assertLedger, callsOf, type ExternalEngine, openExternalEngine, row} from '../support/record-writes.ts'
 import {until} from '../support/until.ts'
@@ -106,6 +106,15 @@ test('a cancelled run with an exhausted quota releases its import after one leas
   t.is((await here.read(run)).stop.stopped, 'CANCELLED')
 })
 
+const actorOf = ({org, personId}: Run) => ({
+  org,
+  via: 'session' as const,
+  person: personId!,
+  session: null,
+  token: null,
+  device: {userAgent: null, address: null},
+})
+
 test('a cancel that read the run before its engine began it releases the import after one lease too', async t => {
   const {house, org, ...here} = t.context
   const {path} = await here.makeImport()
@@ -113,10 +122,20 @@ test('a cancel that read the run before its engine began it releases the import 
   const unbegun = (await findRun(house.db, run))!
   await ok(here.tell(run.id, 'lease'), 200)
   await noteQuota(house.db, {...run, connector: org.connector})
-  const device = {userAgent: null, address: null}
-  await cancelRun(house.db, {org: org.org, via: 'session', person: unbegun.personId!, session: null, token: null, device}, unbegun)
+  await cancelRun(house.db, actorOf(unbegun), unbegun)
   await house.ahead('3 minutes')
   t.like(await findRun(house.db, run), {state: 'writing', leaseLive: false, stop: {stopped: 'CANCELLED'}})
+})
+
+test('a cancel that read the run before it was queued for a worker advises to retry the run', async t => {
+  const {house, org, ...here} = t.context
+  const {path} = await here.makeImport()
+  const run = {org: org.org, id: await here.authorise(10, {importId: path.split('/').at(-1)!})}
+  const unbegun = (await findRun(house.db, run))!
+  await ok(org.call('POST', `${path}/runs`, {runId: run.id}), 202)
+  await cancelRun(house.db, actorOf(unbegun), unbegun)
+  const {stop} = (await findRun(house.db, run))!
+  t.is(stop!.message, 'The run was cancelled. Retry this run to continue. Rows it has written are not written again')
 })
 
 test('an accepted write that was refused is logged when its run is done, unless its row was sent later', async t => {

@@ -1,6 +1,6 @@
 import {Readable} from 'node:stream'
 import test from 'ava'
-import {sql, type Tx} from '../../sql/database.ts'
+import {sql} from '../../sql/database.ts'
 import {lockImport} from '../../sql/imports.ts'
 import {insertHead} from '../../sql/run-heads.ts'
 import {insertRun} from '../../sql/runs.ts'
@@ -10,27 +10,11 @@ import {openLogged} from '../../workers/retention/tally.ts'
 import {removeDeleted} from '../../workers/retention.ts'
 import {discard} from '../../workers/schedules/make-import.ts'
 import {accountRows, accounts, ok, prepareImport, readLog, runImport} from '../support/importing.ts'
+import {meanwhile} from '../support/meanwhile.ts'
 import {archived, countAll, keysOf, openLasting, openRetaining} from '../support/retention.ts'
-import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
-import {until} from '../support/until.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
 
 const drain = new AbortController().signal
-
-/** Runs `theirs` in a transaction and starts `act` during it. Commits once `act` waits for a lock or has ended. */
-const meanwhile = async ({db, hot}: TestDeployment, theirs: (tx: Tx) => Promise<unknown>, act: () => Promise<unknown>) => {
-  const begun = Promise.withResolvers<void>()
-  const state = {over: false}
-  const acting = begun.promise.then(act).finally(() => {
-    state.over = true
-  })
-  const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-  await db.transaction(async tx => {
-    await theirs(tx)
-    begun.resolve()
-    await until(async () => state.over || (await hot.query(waiting)).rowCount! > 0, Boolean)
-  })
-  await acting
-}
 
 test('a run that is being started is not deleted as an unused authorisation', async t => {
   const {here, org} = await openRetaining(t)

@@ -1,4 +1,8 @@
 import test from 'ava'
+import type {Db} from '../../sql/database.ts'
+import {findLatestDiscovery} from '../../sql/discoveries.ts'
+import {lockImport} from '../../sql/imports.ts'
+import {replaceRecheck} from '../../sql/template-rechecks.ts'
 import {type Org, ok, openOrg} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
@@ -80,6 +84,39 @@ test.serial('an option that is gone is reported with the share of rows that use 
   await discover()
   await until(endedJobs, count => count > before)
   t.is((await noticesOf(id)).length, 1, 'the same problems are announced once')
+})
+
+test.serial('a re-check is announced with the discovery that it read, and never replaces a later one', async t => {
+  setIndustry(options)
+  await discover()
+  const {id, importId} = await makeTemplate('Overtaken')
+  const latest = async (db: Db) => (await findLatestDiscovery(db, org.connector))!.id
+  setIndustry(options.filter(name => name !== 'Retail'))
+  const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%from imports%'`
+  const read = await house.db.transaction(async tx => {
+    await lockImport(tx, {org: org.org, id: importId})
+    await discover()
+    await until(
+      () => house.hot.query(waiting),
+      ({rowCount}) => rowCount === 1,
+    )
+    const before = await latest(tx)
+    house.crm.addField('example', 'Accounts', {name: 'Fax_4', type: 'text'})
+    await discover()
+    return before
+  })
+  const later = await latest(house.db)
+  const {template, recheck} = await until(
+    () => readTemplate(id),
+    ({recheck: found}) => found?.discovery === later,
+  )
+  t.deepEqual(
+    (await noticesOf(id)).map(({about}) => about.discovery),
+    [read],
+  )
+  const older = {template: {id, version: template.version}, discovery: read, importId, rows: 7, problems: []}
+  t.false(await house.db.transaction(tx => replaceRecheck(tx, older)))
+  t.deepEqual((await readTemplate(id)).recheck, recheck)
 })
 
 test.serial('an import of an earlier version, or with other flows than its template, is not checked again', async t => {

@@ -47,8 +47,11 @@ export const checkImport = async (work: Work, checkRef: CheckRef) => {
   return {rows, errors: countOf(problems, 'error'), warnings: countOf(problems, 'warning')}
 }
 
-/** Reads the rows of all flows that a run could execute, as the run would. Replaces the findings of the previous check. */
-export const runCheck = async (work: Work, checkRef: CheckRef): Promise<{rows: number; problems: CheckProblem[]}> => {
+/**
+ * Reads the rows of all flows that a run could execute, as the run would. Replaces the findings of the previous check. `discovery`: the discovery
+ * whose fields the check used.
+ */
+export const runCheck = async (work: Work, checkRef: CheckRef): Promise<{rows: number; problems: CheckProblem[]; discovery: string}> => {
   const findings = openFindings()
   const taken = await work.db.transaction(tx => takeCheckSnapshot(tx, checkRef, findings))
   const {found, known, ground, startedAt, rowsPerRun} = taken
@@ -63,7 +66,7 @@ export const runCheck = async (work: Work, checkRef: CheckRef): Promise<{rows: n
     if (!held || held.state === 'expired') throw gone()
     await replaceCheck(tx, {importNo: found.no, startedAt, rows, ground, discovery: known.discovery, problems})
   })
-  return {rows, problems}
+  return {rows, problems, discovery: known.discovery}
 }
 
 const gone = () => new Refusal('IMPORT_NOT_FOUND', 'This import no longer exists: it was deleted or has expired')

@@ -4,7 +4,6 @@ import {Refusal} from '../../shared/errors.ts'
 import type {CheckProblem} from '../../shared/mapping/checks/problem.ts'
 import {Flows} from '../../shared/mapping/flows/flow.ts'
 import {announce} from '../../shared/notifications/announce.ts'
-import {findLatestDiscovery} from '../../sql/discoveries.ts'
 import {listChangesSince, listRecheckable, type RecheckProblem, replaceRecheck} from '../../sql/template-rechecks.ts'
 import type {Work} from '../worker.ts'
 import {runCheck} from './check.ts'
@@ -30,7 +29,7 @@ export const recheckTemplates = async (work: Work, {org, connector}: {org: strin
     const checked = await checkOrSkip(work, {org, importId: template.importId})
     if (!checked) continue
     const problems = checked.problems.flatMap(problem => brokenBy(problem, changed)).slice(0, mostProblems)
-    await keep(work, {org, connector, template, rows: checked.rows, problems})
+    await keep(work, {org, connector, template, ...checked, problems})
     answer.templates += 1
     if (problems.length > 0) answer.broken += 1
   }
@@ -87,14 +86,14 @@ type KeepInput = {
   org: string
   connector: string
   template: {id: string; version: number; importId: string}
+  discovery: string
   rows: number
   problems: RecheckProblem[]
 }
 
 /** Stores the result, and announces its problems in the same transaction unless the previous result had the same problems. */
-const keep = ({db}: Work, {org, connector, template, rows, problems}: KeepInput) =>
+const keep = ({db}: Work, {org, connector, template, discovery, rows, problems}: KeepInput) =>
   db.transaction(async tx => {
-    const discovery = (await findLatestDiscovery(tx, connector))!.id
     const isNew = await replaceRecheck(tx, {template, discovery, importId: template.importId, rows, problems})
     if (!isNew || problems.length === 0) return
     const affected = Math.max(0, ...problems.map(({rows: count}) => count ?? 0))

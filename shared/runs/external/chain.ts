@@ -1,6 +1,6 @@
 import type {Tx} from '../../../sql/database.ts'
 import {type ExternalRun, findLastExternalRun, insertNames, joinChain, leaveChain, listNames} from '../../../sql/external-runs.ts'
-import {findRun, type Run} from '../../../sql/runs.ts'
+import {findRun, lockRun, type Run} from '../../../sql/runs.ts'
 import {findUndoState} from '../../../sql/undo.ts'
 import {Refusal} from '../../errors.ts'
 import {assertKept} from '../kept.ts'
@@ -11,10 +11,12 @@ type PreviousQuery = {org: string; person: string; admin: boolean; importNo: num
 
 /**
  * Finds the run that a new external run continues. That run must have begun and ended, not be undone, be the last of its chain, and belong to the
- * import `importNo`, or to no import if null. Removes from the chain a retry that was authorised but never began.
+ * import `importNo`, or to no import if null. Removes from the chain a retry that was authorised but never began. If `importNo` is null,
+ * locks the run, so that it is retried only once and does not expire meanwhile. Otherwise the caller must have locked the import. The run is then
+ * not locked, because workers lock runs before imports.
  */
 export const findPrevious = async (tx: Tx, {org, person, admin, importNo, id, connector}: PreviousQuery): Promise<Run> => {
-  const run = await findRun(tx, {org, id})
+  const run = await (importNo === null ? lockRun : findRun)(tx, {org, id})
   if (!run || run.importNo !== importNo) throw new Refusal('RUN_NOT_FOUND', 'There is no such run of this import')
   if (importNo === null && run.personId !== person && !admin) throw new Refusal('NOT_YOUR_RUN', 'Another member authorised this run')
   if (connector !== undefined && run.connectorId !== null && run.connectorId !== connector)
