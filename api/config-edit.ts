@@ -2,7 +2,7 @@ import {z} from 'zod'
 import {tagOf, type VersionReply} from '../shared/configuration/version.ts'
 import {reply} from './reply.ts'
 
-/** The refusals of every configuration edit, because every edit accepts `If-Match`. */
+/** The refusals that every configuration edit lists. The first two concern `If-Match`, which every edit accepts. */
 export const ofEdit = ['BAD_IF_MATCH', 'REGISTRY_CONFLICT', 'NOT_FOUND'] as const
 export const ofCondition =
   'With `If-Match: "7"`, the edit applies only if version 7 of the configuration is still the newest. The response, and its `ETag`, give the new version.'

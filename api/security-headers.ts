@@ -21,5 +21,8 @@ export const securityHeaders = ({PUBLIC_URL, HSTS_SECONDS}: Pick<Config, 'PUBLIC
   })
 }
 
-/** Returns the opener policy of a path. The sign-in window posts its session to its opener, which may have another origin. */
+/**
+ * Returns the opener policy of a path. The sign-in window posts its result to the window that opened it, which may have another origin. So the policy
+ * must not separate the two windows.
+ */
 const openerPolicyOf = (path: string) => (path.startsWith('/auth/zoho/') ? 'unsafe-none' : 'same-origin-allow-popups')

@@ -26,7 +26,7 @@ export const migrateQueue = async (url: string, log: Log) => {
   }
 }
 
-/** Runs `npm run migrate` and the Procfile's release line: migrates our schema, then the queue's. Two such processes can run at once. */
+/** Entry point of `npm run migrate` and of the Procfile's release line. Migrates our schema, then the queue's. Two such processes can run at once. */
 const main = async () => {
   const config = readConfig()
   const log = openLog('release', config.LOG_LEVEL)

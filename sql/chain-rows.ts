@@ -46,14 +46,17 @@ type Patchable = {chain: number; before: number; run: number; module: number; ke
 /**
  * Finds rows whose record was not patched yet, or whose links an earlier run left empty, and how each row got its record. `emptyLinks`: the
  * fields of these links, separated by commas. Entries of `chain` take precedence over those of `before`. A row that did not create, claim or
- * update its record is found for this run only.
+ * update its record is found for this run only. `isOwn`: this run created, claimed, updated or found the record.
  */
 export const findPatchable = (hot: Hot, {chain, before, run, module, keys}: Patchable) =>
   findPatchableStatement(hot, [chain, run, module, keys, before])
 
-const findPatchableStatement = prepare<{key: string; recordId: string; how: number; patched: boolean; emptyLinks: string | null}>(
+type PatchableRow = {key: string; recordId: string; how: number; isOwn: boolean; patched: boolean; emptyLinks: string | null}
+
+const findPatchableStatement = prepare<PatchableRow>(
   'find-patchable',
-  `select distinct on (row_key) row_key as key, record_id as "recordId", how, patched, case when run_no <> $2::bigint then empty_links end as "emptyLinks"
+  `select distinct on (row_key) row_key as key, record_id as "recordId", how, run_no = $2::bigint as "isOwn", patched,
+     case when run_no <> $2::bigint then empty_links end as "emptyLinks"
    from chain_rows
    where chain_no in ($1::bigint, $5::bigint) and module_no = $3::smallint and row_key = any($4::text[])
      and (not patched or (empty_links is not null and run_no <> $2::bigint)) and (how < 4 or run_no = $2::bigint)
@@ -123,7 +126,10 @@ export const listWriters = (db: Db, {chain, run, module, records}: {chain: numbe
     select record_id, row_key from chain_rows
     where chain_no = ${chain} and module_no = ${module} and record_id = any(${sql.array(records, 'text')}) and how = 3 and run_no <> ${run}`)
 
-/** Lists the rows of this run that created, claimed, updated or patched any of `records`, each with its record. */
+/**
+ * Lists the rows of this run that created, claimed or updated any of `records`, each with its record. Includes every patched row of the chain,
+ * because the entry of a row does not say which run patched it.
+ */
 export const listRunWriters = (
   db: Db,
   {chain, run, modules, records}: {chain: number; run: number; modules: number[]; records: string[]},
@@ -132,12 +138,12 @@ export const listRunWriters = (
   // One branch for each partial index.
   return db.any(sql.type(z.object({recordId: z.string(), key: z.string()}))`
     with written as (
-      select record_id, row_key, run_no from chain_rows where chain_no = ${chain} and ${any} and how in (1, 2)
+      select record_id, row_key, run_no, patched from chain_rows where chain_no = ${chain} and ${any} and how in (1, 2)
       union all
-      select record_id, row_key, run_no from chain_rows where chain_no = ${chain} and ${any} and how in (3, 4) and (how = 3 or patched)
+      select record_id, row_key, run_no, patched from chain_rows where chain_no = ${chain} and ${any} and how in (3, 4) and (how = 3 or patched)
       union all
-      select record_id, row_key, run_no from chain_rows where chain_no = ${chain} and ${any} and how = 5 and patched)
-    select record_id as "recordId", row_key as key from written where run_no = ${run}`)
+      select record_id, row_key, run_no, patched from chain_rows where chain_no = ${chain} and ${any} and how = 5 and patched)
+    select record_id as "recordId", row_key as key from written where run_no = ${run} or patched`)
 }
 
 export const listHows = (db: Db, {chain, module, records}: {chain: number; module: number; records: string[]}) =>

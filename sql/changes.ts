@@ -30,7 +30,7 @@ type ChangeRow = z.output<typeof Change>
  */
 export type NewConfigurationChange = Omit<ChangeRow, 'userName' | 'userEmail' | 'tokenName' | 'createdAt'> & {targetPerson: string | null}
 
-/** Inserts the changes of one request, all with the same time. */
+/** Inserts changes that are made together, all with the same time. */
 export const insertChanges = (tx: Tx, org: string, changes: NewConfigurationChange[]) =>
   tx.query(sql.type(z.object({}))`
     with clock as materialized (select lading_now() as now)

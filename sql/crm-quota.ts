@@ -46,7 +46,10 @@ export const takeProbe = async (db: Db, org: CrmOrg, {seconds}: {seconds: number
   return (await isQuotaExhausted(db, org)) ? 'wait' : 'not spent'
 }
 
-/** Marks the quota as exhausted. The refused call is the first probe. Later refusals change only the remaining count. */
+/**
+ * Marks the quota as exhausted. The call that the CRM refused counts as the first probe. If the quota is marked already, stores only that no credits
+ * remain.
+ */
 export const keepQuotaExhausted = (db: Db, org: CrmOrg) =>
   db.query(sql.type(Empty)`
     insert into crm_allowances as a (dc, crm_org_id, spent_at, probe_at, remaining, remaining_at)

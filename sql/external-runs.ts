@@ -39,15 +39,14 @@ export const beginExternalRun = (tx: Tx, {no, undoDays}: {no: number; undoDays: 
 const ChainEnd = z.object({no: z.number(), id: z.string(), chain: z.number()})
 
 /**
- * Finds the import's latest ended external run, except `run`, that no run retries. Ignores expired and dry runs. The caller has locked the
- * import.
+ * Finds the import's latest ended external run, except `run`, that no started run retries. Ignores expired and dry runs. The caller has locked
+ * the import.
  */
 export const findLastExternalRun = (tx: Tx, {importNo, run}: {importNo: number; run: number}) =>
   tx.maybeOne(sql.type(ChainEnd)`
     select run_no as no, id, coalesce(chain_no, run_no) as chain from runs r
     where import_no = ${importNo} and run_no <> ${run} and engine = 'outside' and state = 'ended' and expired_at is null and not dry_run
-      and not exists (
-        select from runs later where later.retry_of = r.run_no and not later.dry_run and not (later.state = 'ended' and later.engine is null))
+      and not exists (select from runs later where later.retry_of = r.run_no and not later.dry_run and later.engine is not null)
     order by started_at desc, run_no desc limit 1`)
 
 export const joinChain = (tx: Tx, {run, previous}: {run: number; previous: {no: number; chain: number}}) =>

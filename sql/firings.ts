@@ -39,8 +39,8 @@ export type Firing = z.output<typeof Firing>
 type Outcome = NonNullable<Firing['outcome']>
 
 /**
- * Counts the questions of a finished run that wait for an answer. A run has none if a later run of its chain takes them over. A run that ended before
- * it began takes none over.
+ * Counts the unanswered questions of the firing's finished run. Zero if a later run of the chain took the questions over. A later run that ended
+ * before it began took none.
  */
 const openQuestions = sql.fragment`coalesce((
     select (select count(*) from questions q where q.run_no = runs.run_no) - ${answeredQuestions} from runs

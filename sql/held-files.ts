@@ -5,7 +5,7 @@ const HeldFile = z.object({
   id: z.string(),
   importId: z.string().nullable(),
   contract: z.unknown(),
-  /** Whether the import has a run that is not a dry run. */
+  /** Whether the import has a run that was started. Ignores dry runs. */
   isRun: z.boolean(),
   isWaiting: z.boolean(),
 })
@@ -17,7 +17,7 @@ type OfFiring = {org: string; schedule: string; firing: string}
 export const lockHeldFile = (tx: Tx, {org, schedule, firing}: OfFiring) =>
   tx.maybeOne(sql.type(HeldFile)`
     select id, contract, (select i.id from imports i where i.import_no = firings.import_no and not i.deleted) as "importId",
-      exists (select from runs r where r.import_no = firings.import_no and not r.dry_run) as "isRun",
+      exists (select from runs r where r.import_no = firings.import_no and not r.dry_run and r.engine is not null) as "isRun",
       contract is not null and decision is null and state = 'ended' as "isWaiting"
     from firings
     where org_id = ${org} and schedule_id = ${schedule} and id = ${firing}

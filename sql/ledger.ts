@@ -25,8 +25,8 @@ export type Intent = {
   /** The number of the bulk job that contains the rows of the batch. Absent: the batch is one call. */
   bulkJob?: number
   /**
-   * The rows of the batch. `digest`: a digest of the values by which a lost create is recognised. `isMetered`: false for rows that are not
-   * counted. `parent`: the row key of the parent, if there is one.
+   * The rows of the batch. `digest`: a digest of the values by which a lost create is recognised. `marks`: the marks that an update leaves on its
+   * record. `isMetered`: false for rows that are not counted. `parent`: the row key of the parent, if there is one.
    */
   rows: {
     key: string
@@ -35,6 +35,7 @@ export type Intent = {
     target: string | null
     hasUniqueKey: boolean
     digest?: Buffer | null
+    marks?: Buffer | null
     isMetered?: boolean
     parent?: string | null
   }[]
@@ -69,7 +70,7 @@ export const admit = async (hot: Hot, ...intents: [Intent, ...Intent[]]) => {
   await admitStatement(hot, admitNamed.listValues(values))
 }
 
-const sentColumns = ['key', 'attempt', 'number', 'target', 'hasUniqueKey', 'digest'] as const
+const sentColumns = ['key', 'attempt', 'number', 'target', 'hasUniqueKey', 'digest', 'marks'] as const
 
 /** Returns one Postgres array literal per column of the rows, named `prefix.column`. */
 const columnsOf = <T extends object>(prefix: string, rows: readonly T[], columns: readonly (keyof T & string)[]): Record<string, unknown> =>
@@ -102,12 +103,13 @@ const admitNamed = nameStatement(`with gate as (select is_packed from run_heads 
        and counted + (select rows from new) <= rows_limit
      returning 1),
    sent as (
-     insert into sends (run_no, batch_no, fence, flow_no, module_no, kind, row_keys, attempts, row_numbers, targets, witness, digests, bulk_job, sent_at,
-       deadline_at)
+     insert into sends (run_no, batch_no, fence, flow_no, module_no, kind, row_keys, attempts, row_numbers, targets, witness, digests, marks, bulk_job,
+       sent_at, deadline_at)
      select @run, batch, @fence, flow, module, b.kind, keys::text[], b.attempts::smallint[], numbers::bigint[], b.targets::text[],
-       b.witness::boolean[], b.digests::bytea[], b.bulk_job, lading_now(), lading_now() + make_interval(secs => @answerSeconds::float8)
+       b.witness::boolean[], b.digests::bytea[], b.marks::bytea[], b.bulk_job, lading_now(),
+       lading_now() + make_interval(secs => @answerSeconds::float8)
      from head, unnest(@batch::bigint[], @flow::smallint[], @module::smallint[], @kind::smallint[], @sent.key::text[], @sent.attempt::text[], @sent.number::text[], @sent.target::text[],
-       @sent.hasUniqueKey::text[], @sent.digest::text[], @bulkJob::int[]) as b(batch, flow, module, kind, keys, attempts, numbers, targets, witness, digests, bulk_job))
+       @sent.hasUniqueKey::text[], @sent.digest::text[], @sent.marks::text[], @bulkJob::int[]) as b(batch, flow, module, kind, keys, attempts, numbers, targets, witness, digests, marks, bulk_job))
    select case when exists (select from head) then 1 else stop_if('the gate of T1 is shut') end`)
 const admitStatement = prepare('admit', admitNamed.text)
 
@@ -167,7 +169,10 @@ export type UnsettledEntry = {
  */
 export type RecordMarks = {module: string; recordId: string; marks: Buffer; isSure: boolean}
 type RowName = {module: number; key: string}
-/** The admission of a row that is not counted any more. `flow`, `number`: null for a row of an external engine, whose admissions are never packed. */
+/**
+ * The admission of a row that is not counted any longer. `flow`, `number`: null for a row of an external engine, whose admissions are not stored in
+ * blocks.
+ */
 export type ReleasedAdmission = RowName & {flow: number | null; number: number | null}
 
 export type Settlement = {

@@ -43,7 +43,10 @@ const report = sql.fragment`identifier, r.org_id as org, customer_id as customer
 const tables = sql.fragment`overage_reports r join billing_accounts using (org_id) left join subscriptions s using (org_id)
   left join plan_versions p on p.id = s.plan_version_id`
 
-/** Lists reports that the provider has not confirmed, fewest attempts first. The delay grows with the attempts. */
+/**
+ * Lists reports that the provider has not confirmed and whose next attempt is due, fewest attempts first. Each attempt lengthens the delay before the
+ * next one.
+ */
 export const listUnsent = (db: Db, limit: number) =>
   db.any(sql.type(Report)`
     select ${report} from ${tables}

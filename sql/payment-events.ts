@@ -107,9 +107,10 @@ type WaitingEventsQuery = {
 }
 
 /**
- * Lists events whose job was lost, whose worker died, or that failed. Leaves out events with `mostAttempts` attempts. A failed event waits longer
- * after each attempt beyond `usualAttempts`. Skips orgs whose billing lock is taken, because its release enqueues their events. An event with an org
- * is processed under this lock, so its worker has died if the event is `processing` while the lock is free.
+ * Lists events that need a new job: deferred and failed ones, and those whose job was lost or whose worker died. Leaves out events with
+ * `mostAttempts` attempts. A failed event waits longer after each attempt beyond `usualAttempts`. Skips orgs whose billing lock is held, because the
+ * release of the lock enqueues their events. A worker holds this lock while it processes an event of the org. So if the lock is free, the worker of
+ * an org's `processing` event has died.
  */
 export const listWaitingEvents = (
   db: Db,

@@ -79,7 +79,7 @@ export const setChangeState = (tx: Tx, {org, id, state, error = null}: SettledPl
       settled_at = case when ${state} in ('started', 'unknown', 'partial', 'confirming') then null else lading_now() end
     where org_id = ${org} and id = ${id}`)
 
-/** Lists changes that the provider accepted and that our tables do not show yet, newest first. */
+/** Lists changes that the provider accepted and that the stored subscription does not show yet, newest first. */
 export const listAcceptedChanges = (db: Db, org: string) =>
   db.any(sql.type(Change)`
     select ${change} from plan_changes where org_id = ${org} and state = 'accepted' order by created_at desc, id desc`)
@@ -89,7 +89,7 @@ export const findConfirmingChange = (db: Db, org: string) =>
   db.maybeOne(sql.type(Change)`
     select ${change} from plan_changes where org_id = ${org} and state = 'confirming' order by created_at desc, id desc limit 1`)
 
-/** Finds the newest change that our tables do not show yet, or null. The provider may have applied the change already. */
+/** Finds the newest change that the stored subscription does not show yet, or null. The provider may have applied the change already. */
 export const findChangeUnderWay = (db: Db, org: string) =>
   db.maybeOne(sql.type(Change)`
     select ${change} from plan_changes where org_id = ${org} and state in ('started', 'unknown', 'partial', 'accepted', 'confirming')

@@ -12,9 +12,9 @@ type Holder = {write: string; run?: null; fence?: null} | {write?: null; run: nu
 type HoldParentsInput = {holder: Holder; parents: string[]; seconds: number}
 
 /**
- * Reserves parents for this holder for `seconds`, so that no other run reads or replaces their subform rows. Returns one row per parent. `isHeld`:
+ * Reserves parents for this holder for `seconds`, so that no other holder reads or replaces their subform rows. Returns one row per parent. `isHeld`:
  * false if another holder has the parent, or an unanswered call may still change the parent's rows. `leftMs`: for how many ms the CRM may still
- * execute such a call; null if there is none.
+ * execute that unanswered call; null if there is none.
  */
 export const holdParents = (
   db: Db,

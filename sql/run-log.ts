@@ -119,8 +119,8 @@ export const listEnds = (db: Db, {run, flow, numbers}: {run: number; flow: numbe
     order by row_number, attempt desc, (outcome = 3), seq desc`)
 
 /**
- * Returns the final outcomes of rows by their keys. The rows of an external engine may have no numbers. Reads the whole log of the run, so it is used
- * only for a takeover.
+ * Returns the final outcomes of rows, found by row key, because rows of an external engine may have no numbers. Reads the whole log of the run, so
+ * call it only after a takeover.
  */
 export const listEndsOfKeys = (db: Db, {run, module, keys}: {run: number; module: number; keys: string[]}) =>
   db.any(sql.type(z.object({key: z.string(), outcome: z.number(), attempt: z.number()}))`

@@ -3,6 +3,7 @@ import {type Db, sql, type Tx} from './database.ts'
 import {groundOfDryRun} from './ground.ts'
 import {answeredQuestions} from './questions.ts'
 import {RunHold, RunStop} from './run-heads.ts'
+import {isUnbegun, retryingRun} from './undo.ts'
 import {UnmappedCells} from './unmapped-cells.ts'
 
 export const RunState = z.enum(['authorised', 'queued', 'writing', 'paused', 'closing', 'ended'])
@@ -27,7 +28,7 @@ export const Run = z.object({
   chainNo: z.number().nullable(),
   /** The run that this run retries. `retryOf`: its public id. `retryChain`: its chain. A dry run of a retry starts a new chain. */
   retryOf: z.string().nullable(),
-  /** The public id of the run that retries this run. Ignores dry runs. */
+  /** The public id of the run that retries this run, or that retries a retry that ended before it began. Ignores dry runs. */
   retriedBy: z.string().nullable(),
   retryChain: z.number().nullable(),
   /** The run that this run undoes. `undoForce`: also delete created records that were touched since. */
@@ -88,7 +89,7 @@ export const Run = z.object({
   overageRows: z.number(),
   /** The CRM calls that the run made so far, by kind, and their credits. */
   cost: z.record(z.string(), z.object({calls: z.number(), credits: z.number()})),
-  /** The forecast that the import had when the run started. Null: there was none, or the inputs had changed since the forecast. */
+  /** The import's forecast when the run started. Null: there was none, its inputs had changed, or the run was a retry or read only some rows. */
   forecast: z.record(z.string(), z.json()).nullable(),
   questions: z.number(),
   /** The number of questions that were answered, directly or by a rule, since the run was started. 0 until the run has ended. */
@@ -105,7 +106,7 @@ export const runColumns = sql.fragment`run_no as no, id, org_id as org, person_i
     (select c.kind from connectors c where c.id = runs.connector_id) as "connectorKind", import_no as "importNo", template_id as "templateId", chain_no as "chainNo",
     (select p.id from runs p where p.run_no = runs.retry_of) as "retryOf",
     (select coalesce(p.chain_no, p.run_no) from runs p where p.run_no = runs.retry_of) as "retryChain",
-    (select n.id from runs n where n.retry_of = runs.run_no and not n.dry_run and n.org_id = runs.org_id) as "retriedBy",
+    ${retryingRun(sql.fragment`runs.run_no`)} as "retriedBy",
     (select u.id from runs u where u.run_no = runs.undo_of and u.org_id = runs.org_id) as "undoOf", undo_force as "undoForce", undo_strict as "undoStrict", undo_days as "undoDays",
     (select d.id from runs d where d.run_no = runs.plan_of and d.org_id = runs.org_id) as "planOf", plan_of as "planNo",
     verify, verified, (select coalesce(sum(coalesce(counted_rows, rows)), 0) from verify_queue q where q.run_no = runs.run_no and not q.verified) as "toVerify",
@@ -207,13 +208,13 @@ export const isRunKept = (db: Db, no: number) =>
 export const findRetryId = (db: Db, no: number) =>
   db.maybeOneFirst(sql.type(z.object({id: z.string()}))`select id from runs where retry_of = ${no} and not dry_run`)
 
-/** Finds the newest dry run of the import, unless a run that writes was started after it. */
-export const findLastDryRun = (db: Db, importNo: number) =>
-  db.maybeOne(sql.type(Run)`
-    ${select} where import_no = ${importNo} and dry_run
-      and run_no = (select max(run_no) from runs o where o.import_no = ${importNo} and o.engine is not null)
-      and not exists (select from runs o where o.import_no = ${importNo} and not o.dry_run and o.engine is not null
-        and coalesce(o.started_at, lading_now()) >= runs.started_at)`)
+/** Finds the newest dry run of the import, unless a run that writes was started after it. Ignores runs that ended before they began. */
+export const findLastDryRun = (db: Db, importNo: number) => {
+  const started = sql.fragment`runs u where u.import_no = ${importNo} and u.engine is not null and not ${isUnbegun}`
+  return db.maybeOne(sql.type(Run)`
+    ${select} where import_no = ${importNo} and dry_run and run_no = (select max(u.run_no) from ${started})
+      and not exists (select from ${started} and not u.dry_run and coalesce(u.started_at, lading_now()) >= runs.started_at)`)
+}
 
 export const findDryRun = (db: Db, {importNo}: {importNo: number}) =>
   db.maybeOneFirst(sql.type(z.object({id: z.string()}))`
@@ -262,7 +263,7 @@ const moveRun =
 export const beginRun = moveRun(
   sql.fragment`state = 'writing', pause = null, stopped_by = null, resume_at = null, started_at = coalesce(started_at, lading_now())`,
 )
-export const beginClose = moveRun(sql.fragment`state = 'closing', pause = null, resume_at = null`)
+export const beginClose = moveRun(sql.fragment`state = 'closing', pause = null, stopped_by = null, resume_at = null`)
 export const endRun = moveRun(sql.fragment`state = 'ended', ended_at = lading_now()`)
 
 export const pauseRun = (db: Db, {no, fence, pause, seconds}: {no: number; fence: number; pause: Pause; seconds: number}) =>

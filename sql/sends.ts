@@ -42,6 +42,8 @@ const OpenSend = z.object({
   targets: z.array(z.string().nullable()),
   hasUniqueKeys: z.array(z.boolean()),
   digests: z.array(z.instanceof(Buffer).nullable()).nullable(),
+  /** Null: the release before stored the intent, or an external engine sends the rows. */
+  marks: z.array(z.instanceof(Buffer).nullable()).nullable(),
   bulkJob: z.number().nullable(),
   /** Whether the CRM may have received the request for the bulk job. Null: the batch is one call. */
   isBulkSent: z.boolean().nullable(),
@@ -50,6 +52,6 @@ const OpenSend = z.object({
 export const listSends = (db: Db, run: number) =>
   db.any(sql.type(OpenSend)`
     select batch_no as batch, flow_no as flow, module_no as module, kind, row_keys as keys, row_numbers as numbers, attempts, targets, witness as "hasUniqueKeys",
-      digests, bulk_job as "bulkJob",
+      digests, marks, bulk_job as "bulkJob",
       (select j.sent_at is not null from bulk_jobs j where j.run_no = sends.run_no and j.job_no = sends.bulk_job) as "isBulkSent"
     from sends where run_no = ${run} order by batch_no`)

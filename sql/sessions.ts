@@ -22,7 +22,10 @@ type NewSession = {
   staffView?: 'read' | 'write'
 }
 
-/** SQL for the id of a session's sign-in: the id of the first session of the sign-in. Sessions of older builds have no `root_id`. */
+/**
+ * SQL for the id of a session's sign-in, which is the id of the first session of the sign-in. A session of an older build has no `root_id`, so its
+ * own id is used.
+ */
 const root = sql.fragment`coalesce(root_id, id)`
 const signedInAt = sql.fragment`coalesce(signed_in_at, created_at)`
 

@@ -2,7 +2,8 @@ import {nameStatement} from './named-statement.ts'
 
 /**
  * The settlement (T2) in one statement. Its parameters are the columns of a `Settlement`. The `gate` part locks the run's head before any
- * admission changes, so that intents and settlements that change the same admissions cannot deadlock.
+ * admission changes, so that intents and settlements that change the same admissions cannot deadlock. If a retry updates a row that only found its
+ * record before, the row is patched again, because the rules of patches depend on `how`.
  */
 export const settleNamed =
   nameStatement(`with gone as (delete from sends where run_no = @run::bigint and batch_no = any(@batches::bigint[]) and fence <= @fence::bigint returning 1),
@@ -46,8 +47,8 @@ export const settleNamed =
        empty_links = excluded.empty_links, written_at = coalesce(excluded.written_at, chain_rows.written_at),
        may_exist_twice = chain_rows.may_exist_twice or excluded.may_exist_twice,
        tagged = chain_rows.tagged and chain_rows.record_id = excluded.record_id,
-       patched = chain_rows.patched and chain_rows.record_id = excluded.record_id,
-       how = case when chain_rows.record_id = excluded.record_id then least(chain_rows.how, excluded.how) else excluded.how end),
+       patched = chain_rows.patched and chain_rows.record_id = excluded.record_id and (chain_rows.how < 4 or chain_rows.how = excluded.how),
+       how = case when chain_rows.record_id = excluded.record_id and chain_rows.how < 4 then least(chain_rows.how, excluded.how) else excluded.how end),
    opened as (
      insert into unsettled (chain_no, module_no, row_key, run_no, flow_no, row_number, kind, target, witness, digest, last_attempt, ended, creates,
        match_key, sent_at, deadline_at)

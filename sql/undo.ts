@@ -10,7 +10,7 @@ const UndoState = z.object({
   undoneBy: z.string().nullable(),
   /** The run's `begunUndo`. */
   begunBy: z.string().nullable(),
-  /** The run that retries this run, or that retries a retry that ended before it began. Ignores runs that were undone or ended before they began. */
+  /** The run's `retryingRun`. Ignores runs that were undone. */
   retriedBy: z.string().nullable(),
   isSecondUndo: z.boolean(),
 })
@@ -20,7 +20,7 @@ const isUndone = sql.fragment`exists (
   select from runs uu join run_heads hh using (run_no) where uu.undo_of = u.run_no and not uu.dry_run and uu.state = 'ended' and hh.stop is null)`
 
 /** SQL that is true if the run `u` ended before it began, so that it wrote nothing. */
-const isUnbegun = sql.fragment`(u.state = 'ended' and u.started_at is null)`
+export const isUnbegun = sql.fragment`(u.state = 'ended' and u.started_at is null)`
 
 /**
  * SQL for the newest undo of the run `r`. Ignores dry runs, undos that ended before they began, and undos that were themselves undone. If `r` ended
@@ -34,6 +34,19 @@ export const begunUndo = sql.fragment`(
   select u.id from undone join runs u on u.undo_of = undone.run_no
   where not u.dry_run and not ${isUnbegun} and not ${isUndone} order by u.run_no desc limit 1)`
 
+type Fragment = ReturnType<typeof sql.fragment>
+
+/**
+ * SQL for the id of the run that retries run `no`, or that retries a retry that ended before it began. Ignores dry runs. `except`: a condition for
+ * runs `u` to ignore.
+ */
+export const retryingRun = (no: Fragment, except: Fragment = sql.fragment`false`) => sql.fragment`(
+  with recursive later as (
+    select n.run_no, n.id, n.state, n.started_at from runs n where n.retry_of = ${no} and not n.dry_run
+    union all
+    select n.run_no, n.id, n.state, n.started_at from later u join runs n on n.retry_of = u.run_no and not n.dry_run where ${isUnbegun})
+  select u.id from later u where not ${isUnbegun} and not ${except} limit 1)`
+
 export const findUndoState = (db: Db, run: number) =>
   db.one(sql.type(UndoState)`
     select r.ended_at + make_interval(days => r.undo_days) as until,
@@ -42,11 +55,7 @@ export const findUndoState = (db: Db, run: number) =>
       (select u.id from runs u join run_heads h using (run_no)
         where u.undo_of = r.run_no and not u.dry_run and (u.state <> 'ended' or h.stop is null) and not ${isUndone} order by u.run_no desc limit 1) as "undoneBy",
       ${begunUndo} as "begunBy",
-      (with recursive later as (
-        select n.run_no, n.id, n.state, n.started_at from runs n where n.retry_of = r.run_no and not n.dry_run
-        union all
-        select n.run_no, n.id, n.state, n.started_at from later u join runs n on n.retry_of = u.run_no and not n.dry_run where ${isUnbegun})
-        select u.id from later u where not ${isUnbegun} and not ${isUndone} limit 1) as "retriedBy",
+      ${retryingRun(sql.fragment`r.run_no`, isUndone)} as "retriedBy",
       exists (select from runs u where u.run_no = r.undo_of and u.undo_of is not null) as "isSecondUndo"
     from runs r where r.run_no = ${run}`)
 

@@ -21,9 +21,10 @@ export type FieldCounts = z.infer<typeof FieldCounts>
 
 /**
  * Counts of rows that were read back. `rows`: all. `coerced`: with truncated or coerced values. `changed`: with changed values. `missing`: without a
- * record. `unread`: not shown by the CRM.
+ * record. `unread`: not shown by the CRM. `second`: patches of rows that the run wrote before. `coerced` and `changed` count such a patch besides its
+ * row.
  */
-export type RowCounts = {rows: number; coerced: number; changed: number; missing: number; unread: number}
+export type RowCounts = {rows: number; coerced: number; changed: number; missing: number; unread: number; second: number}
 
 /** Marks of the values that were read back, by record. They replace stored marks that are not newer than `readAt`. */
 export type ReadMarks = {module: string; recordId: string; marks: Buffer}
@@ -69,7 +70,7 @@ export const commitVerified = async (tx: Tx, {rows, entries, fields, marks, ...o
     fence: of.fence,
     leaseSeconds: of.leaseSeconds,
     readAt: of.readAt,
-    rows: arrayLiteral([rows.rows, rows.coerced, rows.changed, rows.missing, rows.unread]),
+    rows: arrayLiteral([rows.rows, rows.coerced, rows.changed, rows.missing, rows.unread, 0, rows.second]),
     'entry.fence': columnLiteral(entries, 'fence'),
     'entry.settleNo': columnLiteral(entries, 'settleNo'),
     ...Object.fromEntries((['flow', 'field', ...RESULTS] as const).map(name => [`field.${name}`, columnLiteral(fields, name)])),

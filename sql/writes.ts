@@ -80,7 +80,8 @@ export const listNamedItems = (tx: Tx, {run, names}: {run: number; names: string
     where run_no = ${run} and write_id = any(${sql.array(names, 'text')}) and not freed`)
 
 /**
- * An item to insert. `writeId`: its idempotency key. `freed`: the item does not reserve this key. `rowKey`: the row's key in the item's answer.
+ * An item to insert. `writeId`: its idempotency key. `freed`: an earlier item of the run has this key, so this one does not reserve it. `rowKey`: the
+ * caller's key of the row, which the answer repeats.
  */
 type NewItem = {at: number; rowKey: string | null; writeId: string | null; freed: boolean; digest: Buffer | null; result: unknown}
 

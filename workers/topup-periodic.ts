@@ -28,8 +28,8 @@ export default periodicTask({
 let comparedAt = 0
 
 /**
- * Corrects overage prices and adds lost overage items at the provider, then compares counts. Each process does this once a day. After a
- * failure, it tries again the next day. Each of the three calls can safely be repeated.
+ * Corrects overage prices and adds lost overage items at the provider, then compares the provider's meter with the confirmed reports. Each process
+ * does this once a day. After a failure, it tries again the next day. Each of the three calls can safely be repeated.
  */
 const compareDaily = async (deps: WorkerDeps) => {
   if (Date.now() - comparedAt < dayMs) return

@@ -14,7 +14,7 @@ const everyMs = 1_000
 
 let watchedSeconds = hungAfterSeconds
 
-/** Returns the limit of this process in seconds. Its child processes get the same limit. */
+/** Returns the seconds after which the watchdog ends this process if its main thread is blocked. Its child processes get the same limit. */
 export const hungAfter = () => watchedSeconds
 
 type WatchedProcess = {name: string; seconds: number; log: Log}

@@ -76,7 +76,9 @@ export const Run = Answer({
   engine: RunRow.shape.engine.describe('`worker`: executed by this service. `outside`: executed by an external engine. Null: not started'),
   dryRun: z.boolean().describe('Whether it is a dry run, which writes nothing'),
   retryOf: Id('run', 'The retried run').nullable().describe('The run that it retries. Null: none'),
-  retriedBy: Id('run', 'The run that retries it').nullable().describe('The run that retries it. Null: none, or only a dry run'),
+  retriedBy: Id('run', 'The run that retries it')
+    .nullable()
+    .describe('The run that retries it, or that retries a retry that ended before it began. Null: none, or only a dry run'),
   undoOf: Id('run', 'The undone run').nullable().describe('The run that it undoes. Null: none'),
   planOf: Id('run', 'The dry run').nullable().describe('The dry run whose sealed plan it applies. Null: none'),
   undo: Answer({
@@ -160,7 +162,7 @@ export const Run = Answer({
   })
     .nullable()
     .describe(
-      'What the forecast of the import said when the run started, for the route that the run takes. Null: there was no current forecast',
+      'What the forecast of the import said when the run started, for the route that the run takes. Null: there was no current forecast, or the run is a retry or reads only some rows',
     ),
   cost: Answer({
     calls: Count('Calls to the CRM'),

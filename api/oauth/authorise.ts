@@ -11,7 +11,7 @@ import {issuerOf, resourceOf, scope} from './metadata.ts'
 import {isAmong, leadsToOwnComputer, withParameters} from './redirect.ts'
 import {OAuthRefusal} from './refusal.ts'
 
-/** Limit on the state of a client, in bytes: 2,000 and the quotes of JSON. */
+/** Limit on a client's `state`, in bytes of its JSON form: 2,000 and the two quotes. */
 const longestState = 2_002
 
 type AuthoriseDeps = {db: Pool; config: Config; outbound: Outbound; log: Log}

@@ -19,7 +19,10 @@ export const isRedirectUri = (text: string): boolean => {
 export const isAmong = (registered: readonly string[], given: string): boolean =>
   registered.some(one => one === given || (isRedirectUri(given) && withoutPort(one) !== null && withoutPort(one) === withoutPort(given)))
 
-/** Returns an http loopback URI without its port, or null for another URI. The rest stays as written, because it is compared exactly. */
+/**
+ * Returns a key for comparison: an http loopback URI with a space in place of its port. Null for another URI. The rest stays as written, because it
+ * is compared exactly.
+ */
 const withoutPort = (text: string): string | null => {
   const [, start, rest] = /^(http:\/\/(?:localhost|127\.0\.0\.1|\[::1\]))(?::\d{1,5})?((?:[/?].*)?)$/.exec(text) ?? []
   return start === undefined ? null : `${start} ${rest}`

@@ -21,15 +21,22 @@ const Change = Answer({
   before: Json('The value before. Null: none, or not known'),
   after: Json('The value after. Null: removed'),
   proposedBy: z.literal('ai').nullable().describe('`ai`: the person used a value proposed by AI. Null: not stated'),
-  registryVersion: z.int().nonnegative().nullable().describe('The version of the configuration it created. Null: none'),
-  userId: Id('per', 'The person').nullable().describe('The person who changed it. Null: no person, or the person was deleted'),
+  registryVersion: z
+    .int()
+    .nonnegative()
+    .nullable()
+    .describe('The version of the configuration it created. A bundle may create several. Null: none'),
+  userId: Id('per', 'The person')
+    .nullable()
+    .describe('The person who changed it, or whose role or access the CRM changed. Null: no person, or the person was deleted'),
   userName: z.string().nullable().describe('Their current name. Null if `userId` is null'),
   userEmail: z.string().nullable().describe('Their current e-mail address. Null if `userId` is null'),
-  via: Via.describe('Made by a session, an API token, an MCP client, the payment provider, a schedule, or staff of the service'),
+  via: Via.describe(`Made by a session, an API token, an MCP client, the payment provider, a schedule, or staff of the service. Besides plan and
+credits, \`schedule\` covers stopped schedules and their imports, and \`staff\` the roles and tokens of erased people.`),
   tokenId: Id('tok', 'The API token').nullable().describe('The API token. Null: none'),
   tokenName: z.string().nullable().describe('Name of the token. Null: none'),
   connectorId: Id('con', 'The connection').nullable().describe('The connection. Null: the change concerns the org'),
-  createdAt: Moment('When it changed. The same for all changes of one request'),
+  createdAt: Moment('When it changed. The same for all changes that created one version'),
 }).meta({id: 'Change', description: 'A changed value of the settings'})
 
 const changeExample = {

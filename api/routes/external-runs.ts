@@ -34,7 +34,7 @@ export default [
     description: `The lease reserves the import for the run of an external engine. Every call of the run renews it. An expired lease can be acquired again while no other
 run has the import.`,
     answers: {200: Lease},
-    refusals: ['RUN_NOT_FOUND', 'NOT_YOUR_RUN', 'RUN_USED', 'RUN_ENDED', 'FILE_GONE', 'IMPORT_RUNNING'],
+    refusals: ofExternalRun,
     example: {answer: {runId, leaseUntil: '2026-03-01T08:32:00.000Z', leaseSeconds: 120}},
     params: OfRunId,
     async handle({db, caller, params: {runId}}) {

@@ -44,10 +44,7 @@ const versionExample = {
 
 const OfLibrary = OfOrg.extend({namespace: z.string().describe('The name by which expressions use the library')})
 const OfVersion = OfLibrary.extend({
-  version: z
-    .string()
-    .regex(/^[1-9]\d{0,8}$/, 'The version is not a whole number. Send 1 for v1')
-    .describe('The number of the version'),
+  version: z.string().regex(/^\d+$/, 'The version is not a whole number. Send 1 for v1').describe('The number of the version'),
 })
 
 export default [

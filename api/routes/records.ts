@@ -93,7 +93,7 @@ read a single record for them.`,
     example: {query: {word: 'example', perPage: '20'}},
     params: OfModule,
     query: z.object({
-      word: z.string().describe('The search text'),
+      word: z.string().describe('The search text, at most 100 characters'),
       page: limitOf({usual: 1, most: 1_000_000, what: 'Page number, from 1'}),
       perPage: limitOf({usual: 20, most: 200, what: 'Records per page'}),
     }),

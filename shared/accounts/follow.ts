@@ -58,8 +58,8 @@ const endAccess = async (tx: Tx, member: {org: string; person: string}) => {
   await lockOrg(tx, member.org)
   await markUninvited(tx, member)
   await deleteSessionsIn(tx, member)
-  // The CRM ended the access, so the change has no author.
-  await endTokensOf(tx, {org: member.org, via: 'session'}, member.person)
+  // The person is the author, as of a role from the CRM.
+  await endTokensOf(tx, {...member, via: 'session'}, member.person)
   await deleteEmbedTokensOf(tx, member)
   await revokeGrantsOf(tx, member, 'crm')
 }

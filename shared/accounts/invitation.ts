@@ -94,7 +94,7 @@ const refusals = {
 
 /**
  * Makes the person a member and uses up the invitation. Returns false and writes nothing if the org, the membership or the invitation changed
- * since the caller read them.
+ * since the caller read them. Throws AUTH_REQUIRED if the session has ended.
  */
 const joinOrg = async (tx: Tx, {person, session}: InvitedPerson, {id, org, role, membership}: InvitationStatus & {id: string}) => {
   const place = await lockOrg(tx, org)
@@ -103,6 +103,7 @@ const joinOrg = async (tx: Tx, {person, session}: InvitedPerson, {id, org, role,
   if (!(await spendInvitation(tx, {id, role}))) return false
   await giveRole(tx, {org, person, role})
   await markInvited(tx, {org, person})
-  await moveSession(tx, {id: session, org, role})
+  const {rowCount} = await moveSession(tx, {id: session, org, role})
+  if (rowCount === 0) throw new Refusal('AUTH_REQUIRED', 'The session has ended. Sign in again, then accept the invitation')
   return true
 }

@@ -21,8 +21,8 @@ export type SignedIn = {person: string; org: string | null; role: Role | null; i
 
 /**
  * Finds or creates the person of an identity, and the membership in the org of the identity's CRM org. Without a CRM org, the result has the org of
- * the person's latest invitation, or none. This also applies to staff who are not members, because their CRM login serves support and does not ask
- * for membership.
+ * the person's latest invitation, or none. The same applies to staff who are not members of that org: a sign-in for support must not create a
+ * membership.
  */
 export const admitPerson = async (
   tx: Tx,

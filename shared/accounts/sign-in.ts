@@ -146,7 +146,10 @@ const dropInactive = async (deps: SignInDeps, signedIn: SignedIn, signal: AbortS
   return {person, org: null, role: null, isGuest, isStaff}
 }
 
-/** Throws unless the person has an invitation. A person without org and invitation can do nothing, so the error names the missing API access. */
+/**
+ * Throws unless the person has an invitation. Call it if the sign-in gave no org and the profile of the CRM user lacks API access: the error names
+ * this cause.
+ */
 const assertInvited = async (db: Pool, {email}: Identity) => {
   if ((await listReceived(db, normaliseAddress(email))).length > 0) return
   throw new Refusal('SIGN_IN_REFUSED', `The profile of your CRM user has no API access. ${apiAccessRemedy}. Then sign in again`)

@@ -43,9 +43,10 @@ type CreditedWork<T> = {value: T; usage: Usage; keep?: (tx: Tx) => Promise<unkno
 type ChargedWork<T> = {value: T; usage: Usage; credits: number; balance: Balance}
 
 /**
- * Runs work of a model in three steps: reserves and commits credits, runs the work, settles the actual cost. Work reports its total usage so far to
- * `spent`. Work with several steps calls `mayCost` before each further step and stops if the result is false. Failed work costs nothing, unless the
- * caller aborted it. If the credits do not suffice or the plan status forbids the use, throws before the model is called.
+ * Runs work of a model in three steps: reserves credits in one transaction, runs the work, and settles the actual cost in another transaction. Work
+ * reports its total usage so far to `spent`. Work with several steps calls `mayCost` before each further step and stops if the result is false.
+ * Failed work costs nothing, unless the caller aborted it. If the credits do not suffice or the plan status forbids the use, throws before the model
+ * is called.
  */
 export const withCredits = async <T>(
   deps: CreditsDeps,

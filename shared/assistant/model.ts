@@ -219,7 +219,7 @@ async function* converse(sdk: Sdk['sdk'], model: Sdk['model'], conversation: Con
     } else if (part.type === 'tool-error') {
       yield {type: 'tool_result', name: part.toolName, id: part.toolCallId, output: toolFailed}
     } else if (part.type === 'finish-step') {
-      // If the provider breaks off, the step ends with this reason.
+      // A step with the reason `error` means that the provider broke off the answer.
       if (part.finishReason === 'error') throw brokenOff()
       isCut = part.finishReason === 'length'
       count.step(part.usage)

@@ -16,7 +16,7 @@ export type CheckoutCaller = {org: string; person: string; email: string}
 
 type StoredCheckout = {id: string; params: object}
 
-/** Opens a payment page. If the org was closed meanwhile, expires the page and throws ORG_CLOSED. */
+/** Creates a Checkout session, whose page takes the payment. If the org was closed meanwhile, expires the session and throws ORG_CLOSED. */
 export const openSession = async (
   deps: CheckoutDeps,
   {org, ...written}: StoredCheckout & {org: string},

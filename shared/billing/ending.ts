@@ -36,7 +36,7 @@ export const endBillingOf = async (deps: EndBillingDeps, org: string, {when}: {w
     for (const [at, live] of all.entries()) {
       if (when === 'period_end' && live.cancelsAt !== null && !live.endsEarly) continue
       await keepLease(db, billingLease)
-      // An unpaid subscription has no paid period.
+      // An unpaid subscription has no paid period, so it ends at once.
       await endSubscription(deps, {live, when: isUnpaid(live) ? 'now' : when})
       // Only the first one is stored, because storing another one would move the org to its plan.
       if (at === 0) await storeEnd(deps, billingLease, live)

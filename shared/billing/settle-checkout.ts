@@ -90,7 +90,10 @@ const keepFirstCard = async ({payment, log}: SettleCheckoutDeps, session: Sessio
   }
 }
 
-/** Settles a page for a pack. A completed page is paid, waits for the bank or the payer, or will never be paid. */
+/**
+ * Settles a completed Checkout session for a pack. If the session is paid, grants the credits. If the payment may still succeed, changes nothing.
+ * Otherwise voids the invoice and marks the purchase as failed.
+ */
 const settlePack = async (deps: SettleCheckoutDeps, row: Checkout, session: Session) => {
   const intent = session.payment_intent as Stripe.PaymentIntent | null
   if (session.payment_status !== 'unpaid') {

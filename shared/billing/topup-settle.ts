@@ -16,7 +16,10 @@ export type TopupStop = 'card_declined' | 'authentication_required' | 'no_card' 
 
 type SettleTopupDeps = {db: Pool; payment: PaymentProvider}
 
-/** An unpaid payment is abandoned from this age in ms. A younger payment may still be in confirmation, which looks the same. */
+/**
+ * From this age in ms, an unpaid payment without an error counts as abandoned. At the provider, a payment that is still being confirmed looks the
+ * same.
+ */
 const confirmingMs = 120_000
 
 /**

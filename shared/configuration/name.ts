@@ -63,8 +63,8 @@ export const assertOwn = (connections: Connections, id: string) => {
 }
 
 /**
- * Makes an unused key from the API name: `Order_Lines` becomes `order_lines`, and for a second connection `order_lines_2`. A key never equals the API
- * name of one of the `others`, because that module could then no longer be found by its API name.
+ * Makes an unused key from the API name: `Order_Lines` becomes `order_lines`, and for a second connection `order_lines_2`. `others`: the API names of
+ * all other modules. The key equals none of them, because `chooseModule` reads a name as a key first and would no longer find that other module.
  */
 export const newKey = ({modules}: Registry, apiName: string, others: readonly string[]): string => {
   const plain = apiName

@@ -101,7 +101,7 @@ export type Connection = {
   /** Reads the changed and deleted records of a module. Returns null if there are too many. */
   readChanges: ((query: ChangesQuery, options?: ReadOptions) => Promise<ModuleChanges | null>) | null
   countRecords: ((module: string, options?: ReadOptions) => Promise<number>) | null
-  /** The result lacks absent ids, and has the CRM's order. */
+  /** Reads records by id. The result has the CRM's order, and lacks records that do not exist. */
   readRecords(query: {module: string; ids: string[]; fields: string[]}, options?: ReadOptions): Promise<CrmRecord[]>
   /** Returns one page of the CRM's free-text search, which lags behind writes. */
   searchWord(query: {module: string; word: string; page: number; perPage: number}, options?: ReadOptions): Promise<CrmRecord[]>
@@ -179,7 +179,10 @@ export type RestoreAnswer = WriteAnswer & {scheduled: string[]}
 export type RecordAnswer =
   /** `modifiedAt`: the record's `Modified_Time` after the write, if the CRM returns it. */
   | {ok: true; recordId: string; modifiedAt?: string | null}
-  /** The CRM refused the record or did not answer. `duplicateOf`: the one existing record that has every duplicate value. */
+  /**
+   * The CRM refused the record or did not answer. `duplicateOf`: the id of the record that has every duplicate value; null unless there is exactly
+   * one.
+   */
   | {ok: false; sent: true; crm: CrmProblem; duplicateOf: string | null}
   | {ok: false; sent: false; refusal: Refusal}
 

@@ -42,7 +42,9 @@ export const readProblem = (outcome: CrmCallOutcome): CrmProblem | null => {
   return json === undefined && !outcome.isReceived ? unanswered({status}) : null
 }
 
-/** Returns the wait after a throttled token renewal, for the envelope around the `crm` object; an empty object for other outcomes. */
+/**
+ * Returns the wait after a throttled token renewal as a property of the error envelope, outside its `crm` object. An empty object for other outcomes.
+ */
 export const waitOf = (outcome: CrmCallOutcome): {retryAfterMs?: number} =>
   'problem' in outcome && 'retryAfterMs' in outcome ? {retryAfterMs: outcome.retryAfterMs} : {}
 
@@ -85,7 +87,10 @@ const readRecord = (item: Record<string, unknown>, answer: CrmResponse, id: stri
   return {ok: false, sent: true, crm, duplicateOf: duplicateIn(crm)}
 }
 
-/** Codes of a failure within the CRM, so the record may have been written. Source: the vendor's OpenAPI lists them as answers of 500. */
+/**
+ * Codes of a failure within the CRM, so the record may have been written. Source: the vendor's OpenAPI. It lists the last one only as a refusal, but the
+ * failed service may have stopped a write half-way; a search for the record is safe in both cases.
+ */
 const failureCodes = ['INTERNAL_ERROR', 'INTERNAL_SERVER_ERROR', 'DEPENDENT_SERVICE_ERROR']
 
 /** Returns the record that has every duplicate value. Null if the refusals name several records, or if several records have one of the values. */

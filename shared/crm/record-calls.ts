@@ -120,6 +120,13 @@ export const sendWrite = async (
   }
 }
 
+/** The precision of the clock offset, which is known to the second. */
+const clockStepMs = 1_000
+
+/** Returns the CRM's time of an answer that was just received, rounded up. Null if the answer had no date. */
+export const timeOfAnswer = ({clockOffsetMs}: {clockOffsetMs: number | null}): string | null =>
+  clockOffsetMs === null ? null : new Date(Date.now() + clockOffsetMs + clockStepMs).toISOString()
+
 /** Puts the entries of an answer under `data`, sorted by `ids` if they name exactly these ids. The vendor documents no order. */
 export const sortAnswers =
   (ids: string[], key = 'data') =>

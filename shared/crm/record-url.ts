@@ -1,4 +1,4 @@
-import {findHosts, type HostConfig, isApiDomain} from './hosts.ts'
+import {findHosts, type HostConfig, trim} from './hosts.ts'
 
 type RecordHome = {kind: string; dc: string; apiDomain: string}
 
@@ -21,8 +21,8 @@ const pageNames: Record<string, string> = {
 /** The returned function returns the address of a record's page at the CRM, or null if the address is not known. */
 export const openRecordUrls = (config: HostConfig, {kind, dc, apiDomain}: RecordHome) => {
   const hosts = kind === 'zoho' ? findHosts(config, dc) : undefined
-  // The pages of a sandbox are on another host, which is not known.
-  const isProduction = hosts !== undefined && isApiDomain(hosts, apiDomain) && !apiDomain.includes('//sandbox.')
+  // The pages of sandbox and developer orgs are on other hosts, which are not known.
+  const isProduction = hosts !== undefined && trim(apiDomain) === hosts.apiDomain
   return (module: string, recordId: string | null): string | null => {
     const page = pageNames[module]
     if (!isProduction || !page || !recordId) return null

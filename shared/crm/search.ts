@@ -1,10 +1,11 @@
+import {Refusal} from '../errors.ts'
 import type {CrmRecord, ReadOptions} from './crm.ts'
 import {asObject} from './error.ts'
 import {converted, pathOf} from './record-calls.ts'
 import {answerOf, listOf, type SendCrmRequest} from './request.ts'
 
-/** The minimum length of a word. Source: the vendor's OpenAPI of module search, `word`: 2 to 100 characters. */
-const shortestWord = 2
+/** The minimum and maximum length of a word. Source: the vendor's OpenAPI of module search, `word`: 2 to 100 characters. */
+export const shortestWord = 2
 export const longestWord = 100
 const recordsPerPage = 200
 /**
@@ -13,14 +14,17 @@ const recordsPerPage = 200
  */
 const mostPages = 10
 
-/** Returns an empty list, without a call, if the word is too short for the CRM. */
+/** Sends the word without surrounding spaces. If it is too short for the CRM, returns an empty list without a call. */
 export const searchWord = async (
   sendCrmRequest: SendCrmRequest,
   {module, word, page, perPage}: {module: string; word: string; page: number; perPage: number},
   {signal}: ReadOptions = {},
 ): Promise<CrmRecord[]> => {
-  if ([...word.trim()].length < shortestWord) return []
-  const query = {word, page: String(page), per_page: String(perPage), ...converted(module)}
+  const trimmed = word.trim()
+  const {length} = [...trimmed]
+  if (length < shortestWord) return []
+  if (length > longestWord) throw new Refusal('INVALID', `The CRM searches for at most ${longestWord} characters. Send a shorter word`)
+  const query = {word: trimmed, page: String(page), per_page: String(perPage), ...converted(module)}
   return listOf(
     await sendCrmRequest({operation: 'search', method: 'GET', path: `${pathOf(module)}/search`, query, signal}),
     'data',
@@ -44,5 +48,5 @@ export const searchValue = async (
   return records
 }
 
-/** Escapes brackets, commas and the backslash. Source: zoho.com/crm/developer/docs/api/v8/search-records.html. */
+/** Escapes parentheses, commas and backslashes. Source: zoho.com/crm/developer/docs/api/v8/search-records.html. */
 const quote = (value: string) => value.replaceAll(/[\\(),]/g, '\\$&')

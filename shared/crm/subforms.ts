@@ -35,12 +35,18 @@ export const readRows = async (
   const found = asObject(listOf(outcome, 'data')[0])
   if (!found) return null
   const parent = {...found, id}
-  if (asObject(found.$has_more)?.[field] === true)
-    return {parent, rows: await readAllPages(sendCrmRequest, {child, parent: id, fields}, options)}
-  const rows = rowsIn(found[field])
-  // If an unreadable list were read as empty, a replacement would keep the old rows beside the new rows.
-  if (!rows) throw new CrmError(unanswered204(answerOf(outcome)))
+  const shown = rowsIn(found[field])
+  const isCut = asObject(found.$has_more)?.[field] === true
+  const rows = isCut ? await readAllPages(sendCrmRequest, {child, parent: id, fields}, options) : shown
+  // If an unreadable list were read as empty, a replacement would keep the old rows beside the new rows. A query that lags behind a
+  // replacement misses the new rows, so it must find the rows that the parent shows.
+  if (!rows || (isCut && rows.length < elementsAtOnce && !hasAll(rows, shown))) throw new CrmError(unanswered204(answerOf(outcome)))
   return {parent, rows}
+}
+
+const hasAll = (rows: CrmRecord[], shown: CrmRecord[] = []) => {
+  const ids = new Set(rows.map(({id}) => id))
+  return shown.every(({id}) => ids.has(id))
 }
 
 type QueryOptions = ReadOptions & QueryState

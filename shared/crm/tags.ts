@@ -1,10 +1,10 @@
 import {creditsOfTags} from './call-credits.ts'
 import type {WriteAnswer, WriteOptions} from './crm.ts'
-import {pathOf, sendOptions, sendWrite, sortAnswers} from './record-calls.ts'
+import {pathOf, sendOptions, sendWrite, sortAnswers, timeOfAnswer} from './record-calls.ts'
 import type {SendCrmRequest} from './request.ts'
 
 /**
- * Returns one result per id, in order. The answer has no `Modified_Time`, so `modifiedAt` is the CRM's time of the answer, rounded up. It is missing
+ * Returns one result per id, in order. The answer has no `Modified_Time`, so `modifiedAt` is the CRM's time of the answer, rounded up. It is null
  * if the answer has no date.
  */
 export const addTags = async (
@@ -18,10 +18,6 @@ export const addTags = async (
   const credits = creditsOfTags(ids.length)
   const request = {operation: 'tag' as const, method: 'POST' as const, path, json, credits, ...sendOptions(options)}
   const answer = await sendWrite(sendCrmRequest, request, {count: ids.length, ids}, sortAnswers(ids))
-  if (answer.clockOffsetMs === null) return answer
-  const modifiedAt = new Date(Date.now() + answer.clockOffsetMs + clockStepMs).toISOString()
+  const modifiedAt = timeOfAnswer(answer)
   return {...answer, results: answer.results.map(result => (result.ok ? {...result, modifiedAt} : result))}
 }
-
-/** The precision of the clock offset, which is known to the second. */
-const clockStepMs = 1_000

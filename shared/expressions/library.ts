@@ -20,7 +20,7 @@ export type LibraryCheck = {ok: true; library: Library} | LibraryProblem
 
 type LibraryInput = {manifest: Manifest; source: string}
 
-/** The library must have been checked when it was published, unless `isNew`. Throws ModuleProblem. */
+/** Builds a library from its manifest and source. Unless `isNew`, the library must have been checked when it was published. Throws ModuleProblem. */
 export const readLibrary = ({manifest, source}: LibraryInput, {isNew = false} = {}): Library => {
   const {namespace, functions} = manifest
   const digest = createHash('sha256')

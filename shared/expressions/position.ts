@@ -1,4 +1,4 @@
-/** A position in a source: line and column from 1, the column in UTF-16 units as in editors. */
+/** A position in source code: line and column from 1, the column in UTF-16 units as in editors. */
 export type Position = {line: number; column: number}
 
 export const positionAt = (source: string, offset: number): Position => {
@@ -6,12 +6,12 @@ export const positionAt = (source: string, offset: number): Position => {
   return {line: before.length, column: before.at(-1)!.length + 1}
 }
 
-/** Splits a source into lines as QuickJS counts them: only \n ends a line. */
+/** Splits source code into lines as QuickJS counts them: only \n ends a line. */
 export const quickjsLines = (source: string): string[] => source.split('\n')
 
 /**
  * Returns the position of the topmost frame of a file in a QuickJS stack, or null. Columns in the stack count code points. `linesBefore`: the number
- * of lines of the compiled file before the source.
+ * of lines of the compiled file before the source code.
  */
 export const positionInStack = (stack: string, file: string, source: string, linesBefore: number): Position | null => {
   const at = stack.split('\n').find(frame => frame.includes(`${file}:`))

@@ -49,7 +49,7 @@ export type Batch<Name extends string = string> = {
  */
 export type Sandbox = {
   evaluate<Name extends string>(batch: Batch<Name>): Promise<Record<Name, ExpressionOutcome>[]>
-  /** Sends one request to a thread, after replacing a dead thread. Libraries are checked by such requests. */
+  /** Sends one request, such as the check of a library, to the thread. A dead thread is replaced first. */
   ask<Kind extends Request['kind']>(request: Extract<Request, {kind: Kind}>): Promise<{answer: SandboxAnswers[Kind]} | Fault>
   close(): Promise<void>
 }
@@ -96,7 +96,10 @@ const openInside = ({rowMilliseconds = LIMITS.rowMilliseconds, onFault}: Options
     return answered
   }
 
-  /** Loads the program into the thread if needed. If loading fails, it is tried once more with a new thread. */
+  /**
+   * Loads the program unless the thread has it. After a fault, tries once more: with a new runtime of the thread, or with a new thread if the thread
+   * died.
+   */
   const hold = async (program: PreparedProgram) => {
     for (let attempt = 1; held !== program; attempt++) {
       const answered = await ask<'define'>({kind: 'define', program: program.program})

@@ -22,7 +22,10 @@ const began = (row: number, expression: number) => {
   watch[WATCH.expression] = expression
 }
 
-/** Loading may take longer than a row. So `since` is set to one row limit before the deadline, and the caller does not end the thread too early. */
+/**
+ * Gives the sandbox `time` ms from now. The caller ends the thread if more than the limit of a row has passed since `since`. So `since` is one row
+ * limit before the deadline, because loading may take longer than a row.
+ */
 const allow = (time: number) => {
   deadline = monotonicMilliseconds() + time
   watch[WATCH.since] = deadline - milliseconds

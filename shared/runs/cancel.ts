@@ -17,17 +17,19 @@ type CancelledRun = Pick<Run, 'no' | 'org' | 'id' | 'engine' | 'dryRun'>
  * is not blocked for long if no call comes. If that lease has already expired, this function ends the run.
  */
 export const cancelRun = async (db: Pool, actor: AuditActor, {no, org, id, engine, dryRun}: CancelledRun) => {
-  await db.transaction(async tx => {
+  const hasBegun = await db.transaction(async tx => {
     const stop = cancelled({engine, dryRun})
     const isUnbegun = await lapseRun(tx, no, stop)
     if (isUnbegun) await settleRows(tx, id)
     if (isUnbegun || (await writeStop(tx, {run: no, stop})).rowCount > 0)
       await recordAuditEvent(tx, actor, {kind: 'run.cancelled', detail: {runId: id, dryRun}})
+    return !isUnbegun
   })
-  if (engine !== 'outside') return
+  // An engine may have begun the run after the caller read it, so `engine` may be null here.
+  if (!hasBegun || engine === 'worker') return
   await db.transaction(async tx => {
     const run = await lockExternalRun(tx, org, id)
-    if (run.state !== 'writing') return
+    if (run.engine !== 'outside' || run.state !== 'writing') return
     if (!run.leaseLive) await endExternalRun(tx, run, {outcome: null, pending: 'refuse'})
     else await shortenLease(tx, {no: run.no, leaseSeconds})
   })

@@ -9,7 +9,10 @@ type KeyDeps = {db: Pool; ring: KeyRing}
 
 export type RunSeal = {seal(packed: Buffer): Buffer; unseal(stored: Buffer): Buffer}
 
-/** Each run's key is bound to the run and to `use`, such as `verify`. */
+/**
+ * Returns functions that create, find and reseal the key of a run. A `RunSeal` encrypts data of the run with this key, such as its before images or
+ * its verify queue. The key itself is stored encrypted, and is bound to the run and to `use`, such as `verify`.
+ */
 export const openRunSeals = (keys: RunKeys, use: string) => {
   const sealedAs = (run: string) => `${run} ${use}`
   const keyIn = (ring: KeyRing, sealed: string, run: string) => Buffer.from(open(ring, sealed, sealedAs(run)), 'base64url')

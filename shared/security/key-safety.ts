@@ -16,8 +16,8 @@ type ExposureConfig = {
 }
 
 /**
- * Throws if the process runs in production or other machines can reach it, and a secret is public or easily guessed: a key, or the CRM client
- * secret.
+ * Throws if a key is a development default or easy to guess, or if the CRM client secret in use is the development default. Does nothing unless the
+ * process runs in production or other machines can reach it.
  */
 export const assertKeysAreSafe = (config: ExposureConfig): void => {
   const reason = exposureOf(config)

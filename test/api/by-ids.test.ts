@@ -57,6 +57,11 @@ test('a read of absent ids returns nulls, and ids the CRM cannot have are not se
   t.is(calls(t.context).length, 1)
   t.deepEqual((await read(t.context, 'Leads', {ids: 'none,x1', fields: 'Company'})).body.records, [null, null])
   t.is(calls(t.context).length, 1)
+  const [one] = make(t.context, 'Leads', [{Last_Name: 'One'}])
+  const ids = `${2n ** 63n},${one},${'9'.repeat(20)}`
+  const {body} = await read(t.context, 'Leads', {ids, fields: 'Last_Name'})
+  t.like(body, {records: [null, {id: one, Last_Name: 'One'}, null]})
+  t.is(calls(t.context)[1].ids, one)
 })
 
 test('a read without ids or with more than a hundred is refused before any call', async t => {

@@ -47,7 +47,7 @@ test('a person deactivated in the CRM loses every session and token of the org a
   const other = await house.signIn(ben.email)
   const call = house.as(owner)
   const {members} = (await call('GET', `/orgs/${org}/members`)).body
-  const [, {id}] = members
+  const [, {id, personId}] = members
   await call('PATCH', `/orgs/${org}/members/${id}`, {role: 'admin'})
   const admin = (await refresh(member)).body.token
   const {secret} = (await house.as(admin)('POST', `/orgs/${org}/tokens`, {name: 'ci'})).body
@@ -60,7 +60,7 @@ test('a person deactivated in the CRM loses every session and token of the org a
   t.is(await codeOf(secret), 'TOKEN_REVOKED')
   t.is(await codeOf(owner), undefined, 'nobody else')
   const {changes} = (await call('GET', `/orgs/${org}/config/changes?page=tokens`)).body
-  t.like(changes[0], {subject: 'token.revoked', target: 'ci', after: null, via: 'session', userId: null})
+  t.like(changes[0], {subject: 'token.revoked', target: 'ci', after: null, via: 'session', userId: personId})
   setStatus(ben, 'active')
   const again = await house.signIn(ben.email)
   t.is((await refresh(again)).status, 200, 'an active user signs in again')

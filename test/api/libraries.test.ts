@@ -208,9 +208,10 @@ test('publishing and restoring need a plan with libraries; reading and removing 
 test('an unknown version is not found, and a version that is no number is invalid', async t => {
   const {owner, path} = await newOrg()
   await owner('PUT', `${path}/speech`, {manifest: manifest('speech'), source})
-  t.like(await owner('POST', `${path}/speech/versions/2/restore`), {status: 404, body: {code: 'NOT_FOUND'}})
+  for (const version of ['2', '0', '2147483648', '9'.repeat(400)])
+    t.like(await owner('POST', `${path}/speech/versions/${version}/restore`), {status: 404, body: {code: 'NOT_FOUND'}}, version)
   t.like(await owner('POST', `${path}/nobody/versions/1/restore`), {status: 404, body: {code: 'NOT_FOUND'}})
-  for (const version of ['0', 'v1', '1.5', '-1']) t.is((await owner('POST', `${path}/speech/versions/${version}/restore`)).status, 400)
+  for (const version of ['v1', '1.5', '-1']) t.is((await owner('POST', `${path}/speech/versions/${version}/restore`)).status, 400)
   t.like(await owner('GET', `${path}/speech/versions?cursor=junk`), {status: 400, body: {code: 'INVALID_CURSOR'}})
 })
 

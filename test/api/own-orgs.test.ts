@@ -1,7 +1,9 @@
 import test from 'ava'
 import {sql} from '../../sql/database.ts'
+import {lockOrg} from '../../sql/orgs.ts'
 import {callFromPage, signInOnPage} from '../support/cookie-session.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
 
 let house: TestDeployment
 test.before(async t => {
@@ -82,4 +84,24 @@ test('an API token cannot switch', async t => {
   const {host} = await newGuest()
   const secret = (await house.as(host.token)('POST', `/orgs/${host.org}/tokens`, {name: 'ci'})).body.secret
   t.is((await house.as(secret)('PUT', '/auth/session/org', {org: host.org})).body.code, 'SESSION_REQUIRED')
+})
+
+test('an invitation stays pending if the session ends during its acceptance', async t => {
+  const [host, guest] = [await house.makeOrg(), await house.makeOrg({email: 'leaves@guests.example'})]
+  const [owner, call] = [house.as(host.token), house.as(guest.token)]
+  const path = `/orgs/${host.org}/invitations`
+  const {invitation} = (await owner('POST', path, {email: 'leaves@guests.example', role: 'builder'})).body
+  const [accepting] = await house.db.transaction(async tx => {
+    await lockOrg(tx, host.org)
+    const answer = call('POST', `/auth/invitations/${invitation.id}/accept`)
+    await until(
+      () => tx.exists(sql.unsafe`select from pg_locks where not granted and pg_backend_pid() = any(pg_blocking_pids(pid))`),
+      Boolean,
+    )
+    t.is((await call('DELETE', '/auth/session')).status, 204)
+    return [answer]
+  })
+  t.like(await accepting, {status: 401, body: {code: 'AUTH_REQUIRED'}})
+  t.like((await owner('GET', path)).body.invitations, [{state: 'pending'}])
+  t.is((await owner('GET', `/orgs/${host.org}/members`)).body.members.length, 1)
 })

@@ -68,6 +68,19 @@ test('a search without hits returns an empty list, and a word too short for the 
   t.like(await get(t.context, 'Leads/word-search'), {status: 400, body: {code: 'INVALID'}})
 })
 
+test('a word is searched without its surrounding spaces, and refused if it is too long for the CRM', async t => {
+  const [id] = make(t.context, 'Accounts', [{Account_Name: 'Acme'}])
+  const long = 'ä'.repeat(100)
+  t.deepEqual(idsOf(await word(t.context, 'Accounts', {word: '  acme '})), [id])
+  t.deepEqual((await word(t.context, 'Accounts', {word: ` ${long} `})).body, {records: []})
+  t.deepEqual(
+    calls(t.context).map(query => query.word),
+    ['acme', long],
+  )
+  t.like(await word(t.context, 'Accounts', {word: `${long}ä`}), {status: 400, body: {code: 'INVALID'}})
+  t.is(calls(t.context).length, 2)
+})
+
 test('one record is read with its subform rows and its display name', async t => {
   const [order] = make(t.context, 'Orders', [{Name: 'O-1', Order_Lines: [{Product: 'Bolt', Quantity: 4}]}])
   const {status, body} = await get(t.context, `Orders/${order}`)

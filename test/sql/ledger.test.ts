@@ -72,11 +72,12 @@ test.serial('T1 changes nothing under a moved fence, a stop, an expired lease or
 test.serial('one T1 of several batches records each of them, or none', async t => {
   const {run, fence} = await beginRun(here, {rowsLimit: 6})
   const [one, two] = [intent({run, fence}, 1, 1, 3), intent({run, fence}, 2, 4, 2)]
-  Object.assign(two.rows[0]!, {target: '"a\\b", c', digest: Buffer.alloc(16, 7)})
+  Object.assign(two.rows[0]!, {target: '"a\\b", c', digest: Buffer.alloc(16, 7), marks: Buffer.alloc(8, 7)})
   await admit(here.hot, one, {...two, flow: 2, module: 2, kind: 1})
   const sent = await listSends(here.db, run)
   t.like(sent[0], {batch: 1, flow: 1, module: 1, kind: 0, keys: ['f.1', 'f.2', 'f.3'], numbers: [1, 2, 3], targets: [null, null, null]})
-  t.like(sent[1], {flow: 2, module: 2, kind: 1, keys: ['f.4', 'f.5'], targets: ['"a\\b", c', null], digests: [Buffer.alloc(16, 7), null]})
+  t.like(sent[1], {flow: 2, module: 2, kind: 1, keys: ['f.4', 'f.5'], targets: ['"a\\b", c', null]})
+  t.like(sent[1], {digests: [Buffer.alloc(16, 7), null], marks: [Buffer.alloc(8, 7), null]})
   t.like(await findHead(here.db, run), {counted: 5, nextBatch: 3})
   await assertShut(t, 'room for one of two', () => admit(here.hot, intent({run, fence}, 3, 6, 1), intent({run, fence}, 4, 7, 1)))
 })

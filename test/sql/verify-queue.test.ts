@@ -10,6 +10,16 @@ test.before(async () => {
 })
 test.after.always(() => here?.close())
 
+test('the guard compares differing writes and patches with all writes and patches that were read back', async t => {
+  const judge = async (verified: number[], since: number[] = []) =>
+    (await here.hot.query(`select guard_coerced('{"coerced": 0.2}', $1, $2) as held`, [verified, since])).rows[0].held
+  const [rows, differing, patches] = [100, 30, 100]
+  t.is(await judge([rows, differing, 0, 0, 0, 0, patches]), null)
+  t.like(await judge([rows, differing, 0, 0, 0, 0, 0]), {rows: 30, settled: 100})
+  t.like(await judge([rows, differing]), {rows: 30, settled: 100}, 'the release before counts no patches')
+  t.like(await judge([rows, differing, 0, 0, 0, 0, patches], [50, 0, 0, 0, 0, 0, 100]), {rows: 30, settled: 50})
+})
+
 test('unread rows of an ended run are counted once when its end is repeated', async t => {
   const begun = await beginRun(here)
   for (const no of [1, 2]) {

@@ -59,7 +59,7 @@ const PATTERNS = [
   'test/workers/{import-rounding,import-sources,import-subforms-lost,import-takeovers,import-types,import-unanswered-creates}.test.ts',
   'test/workers/{import-unchanged,import-unchanged-files,import-unchanged-known,import-value-maps,import-wide,import-wire}.test.ts',
   'test/workers/{crm-quota,import-lookup-numbers,import-patch-conditions,subform-rows,webhooks}.test.ts',
-  'test/workers/{invitation-mail,match-snapshot,match-snapshot-owners,notices,notices-chat,plan-approval}.test.ts',
+  'test/workers/{invitation-mail,match-snapshot,match-snapshot-booleans,match-snapshot-owners,notices,notices-chat,plan-approval}.test.ts',
   'test/workers/{record-claims-elsewhere,record-claims-races,record-claims-refused,record-writes,record-writes-crm}.test.ts',
   'test/workers/{retention,retention-night,retention-races,schedules,template-approvals,data-contracts}.test.ts',
   'test/workers/{schedules-deletes,schedules-edits,schedules-encodings,schedules-files,schedules-kept-imports}.test.ts',

@@ -130,6 +130,25 @@ test('a retry whose authorisation lapsed leaves the chain, so that the next run 
   await end(here, next)
 })
 
+test('an unused retry gives way to a run that begins before it, and continues that run later, so that no row is duplicated', async t => {
+  const here = t.context
+  const importId = await importOf(here)
+  const first = await here.authorise(10, {importId})
+  await ok(here.create(first, [row('a')], {flowId: 'f'}), 200)
+  await end(here, first)
+  const unused = await here.authorise(10, {importId, retryOf: first})
+  const second = await here.authorise(10, {importId})
+  const inherited = [{ok: true, outcome: 'inherited'}]
+  t.like((await ok(here.create(second, [row('a')]), 200)).results, inherited)
+  t.is((await here.read(unused)).retryOf, null)
+  t.like(await here.tell(unused, 'lease'), {status: 409, body: {code: 'IMPORT_RUNNING'}})
+  await end(here, second)
+  t.like((await ok(here.create(unused, [row('a')]), 200)).results, inherited)
+  t.is((await here.read(unused)).retryOf, second)
+  t.is(here.held().length, 1)
+  await end(here, unused)
+})
+
 test('a script without an import continues its own run with retryOf', async t => {
   const here = t.context
   const first = await here.authorise()

@@ -1,4 +1,6 @@
 import anyTest, {type TestFn} from 'ava'
+import {cancelRun} from '../../shared/runs/cancel.ts'
+import {findRun, noteQuota} from '../../sql/runs.ts'
 import {ok} from '../support/importing.ts'
 import {assertLedger, callsOf, type ExternalEngine, openExternalEngine, row} from '../support/record-writes.ts'
 import {until} from '../support/until.ts'
@@ -30,7 +32,7 @@ test('disconnecting a connection ends its external runs and releases their impor
   await ok(here.org.call('DELETE', `/orgs/${here.org.org}/connectors/${here.org.connector}`), 200)
   t.like(await here.read(run), {state: 'ended', stop: {stopped: 'GRANT_ENDED'}})
   t.is((await ok(here.org.call('GET', path), 200)).import.state, 'done')
-  t.like(await here.create(run, [row('after')]), {status: 409, body: {code: 'RUN_ENDED', written: false}})
+  t.like(await here.create(run, [row('after')]), {status: 409, body: {code: 'LEASE_LOST', written: false}})
   t.like(await assertLedger(here, run), {outcomes: {created: 1}})
 })
 
@@ -102,6 +104,19 @@ test('a cancelled run with an exhausted quota releases its import after one leas
     ({state}) => state === 'ended',
   )
   t.is((await here.read(run)).stop.stopped, 'CANCELLED')
+})
+
+test('a cancel that read the run before its engine began it releases the import after one lease too', async t => {
+  const {house, org, ...here} = t.context
+  const {path} = await here.makeImport()
+  const run = {org: org.org, id: await here.authorise(10, {importId: path.split('/').at(-1)!})}
+  const unbegun = (await findRun(house.db, run))!
+  await ok(here.tell(run.id, 'lease'), 200)
+  await noteQuota(house.db, {...run, connector: org.connector})
+  const device = {userAgent: null, address: null}
+  await cancelRun(house.db, {org: org.org, via: 'session', person: unbegun.personId!, session: null, token: null, device}, unbegun)
+  await house.ahead('3 minutes')
+  t.like(await findRun(house.db, run), {state: 'writing', leaseLive: false, stop: {stopped: 'CANCELLED'}})
 })
 
 test('an accepted write that was refused is logged when its run is done, unless its row was sent later', async t => {

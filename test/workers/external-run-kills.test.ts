@@ -85,7 +85,7 @@ test('a run that is closed waits for the batch of a killed worker, and then rele
   await handIn(here, run, [row('c')])
   t.is(await dies(start(here, {FAULT_POINT: 'after_send'})), 'SIGKILL')
   t.is((await ok(here.tell(run, 'progress', {done: true}), 200)).run.state, 'closing')
-  t.like(await here.create(run, [row('d')]), {status: 409, body: {code: 'RUN_ENDED'}})
+  t.like(await here.create(run, [row('d')]), {status: 409, body: {code: 'LEASE_LOST'}})
   t.is((await ok(here.tell(run, 'progress', {done: true}), 200)).run.state, 'closing')
   start(here)
   await here.house.ahead('20 seconds')
@@ -159,10 +159,10 @@ test('a queued write is not sent but logged when another run takes over the impo
   const other = await here.authorise(10, {importId})
   await ok(here.tell(other, 'lease'), 200)
   start(here)
-  t.like((await write.done()).results, [{ok: false, code: 'RUN_ENDED', written: false}])
+  t.like((await write.done()).results, [{ok: false, code: 'LEASE_LOST', written: false}])
   t.is(here.posts(), 0)
   const {entries} = await assertLedger(here, run)
-  t.like(entries, [{rowKey: 'stale', outcome: 'failed', code: 'RUN_ENDED', attempt: 0}])
+  t.like(entries, [{rowKey: 'stale', outcome: 'failed', code: 'LEASE_LOST', attempt: 0}])
 })
 
 test('a late answer to an abandoned batch replaces the unanswered outcome', async t => {

@@ -79,8 +79,8 @@ test('another run can take an import only once the lease of its holder has expir
   await here.house.ahead('121 seconds')
   await ok(here.tell(other, 'lease'), 200)
   t.is((await here.read(run)).state, 'ended')
-  t.like(await here.tell(run, 'lease'), {status: 409, body: {code: 'RUN_ENDED'}})
-  t.like(await here.create(run, [row('x')]), {status: 409, body: {code: 'RUN_ENDED'}})
+  t.like(await here.tell(run, 'lease'), {status: 409, body: {code: 'LEASE_LOST'}})
+  t.like(await here.create(run, [row('x')]), {status: 409, body: {code: 'LEASE_LOST', written: false}})
   t.is(await stateOf(here, path), 'running')
 })
 
@@ -195,7 +195,10 @@ test('done ends the run and frees its import, also after the lease expired, and 
   t.like(closed, {state: 'ended', outcome: 'all well', rowsWritten: 3, counts: {Accounts: {created: 3}}})
   t.is(await stateOf(here, path), 'done')
   t.deepEqual((await ok(here.tell(run, 'progress', {done: true, outcome: 'other', rowsWritten: 9}), 200)).run, closed)
-  t.like(await here.tell(run, 'progress', {rowsWritten: 4}), {status: 409, body: {code: 'RUN_ENDED'}})
+  t.like(await here.tell(run, 'progress', {rowsWritten: 4}), {status: 409, body: {code: 'LEASE_LOST'}})
+  const late = await here.create(run, [row('Z-4')])
+  t.like(late, {status: 409, body: {code: 'LEASE_LOST', written: false}})
+  t.regex(late.body.error, /run has ended/)
   await assertLedger(here, run)
 })
 
@@ -229,6 +232,7 @@ test('a cancelled run cannot write, and can still report progress and be closed'
   t.like(await here.create(run, [row('C-2')]), {status: 403, body: {code: 'RUN_STOPPED', stop: {stopped: 'CANCELLED'}, written: false}})
   await ok(here.tell(run, 'entries', {entries: [{rowKey: 'x', module: 'Accounts', outcome: 'failed'}]}), 200)
   t.is((await ok(here.tell(run, 'progress', {done: true}), 200)).run.state, 'ended')
+  t.like(await here.create(run, [row('C-2')]), {status: 409, body: {code: 'LEASE_LOST', written: false}})
   t.is(await stateOf(here, path), 'done')
 })
 

@@ -24,7 +24,7 @@ test.beforeEach(async () => {
 test.afterEach.always(() => {
   here.crm.release()
   here.crm.faults.clear()
-  here.crm.setSwitches({bulkHold: false, rewrites: []})
+  here.crm.setSwitches({bulkHold: false, bulkSeconds: 0, rewrites: []})
 })
 
 const worker = openLongLivedWorker(() => ({...here.config, PUBLIC_URL: here.url}))
@@ -42,6 +42,23 @@ test.serial('an undo restores what a bulk update replaced, and deletes what a bu
   t.is(undone.undoOf, run.id)
   t.is(imports.list('Va-').length, 10)
   t.like(recordOf('Va-', 1), {Account_Name: 'Old 1', Billing_City: 'Old'})
+})
+
+test.serial('an undo deletes created records that a later bulk job of the run updated', async t => {
+  const fields = flow.fields.filter(({field}) => field !== 'Billing_City')
+  // A second passes between the jobs, because the CRM's times have whole seconds.
+  here.crm.setSwitches({bulkSeconds: 1})
+  const {path, run} = await imports.finish(accountRows(rows, 'Vn-'), {write: 'bulk'}, [{...flow, fields}, flow])
+  t.like(run.counts.Accounts, {created: rows, updated: rows})
+  t.is(here.crm.journal(jobs).length, 2)
+  here.crm.update('example', 'Accounts', [{id: recordOf('Vn-', 4).id, Billing_City: 'Mine'}], {as: 'ben@example.org'})
+  const begun = await ok(org.call('POST', `${path}/undo`, {}), 202)
+  const undone = await untilEnded(org.call, `${importOf(path)}/runs/${begun.run.id}`)
+  t.deepEqual(
+    imports.list('Vn-').map(({Account_Number}) => Account_Number),
+    ['Vn-4'],
+  )
+  t.is(undone.stop, null)
 })
 
 test.serial('verification reads back what bulk jobs wrote, and finds the values that the CRM changed', async t => {

@@ -15,6 +15,7 @@ test.before(async t => {
 const startWorker = openWorkers(() => here.config)
 const keeping = {...accounts, match: {...accounts.match, unchanged: 'skip', onEdited: 'keep'}}
 const rows = 300
+const cities = (...names: string[]) => `name,number,city\n${names.map((city, n) => `Acme,S-${n + 1},${city}`).join('\n')}\n`
 
 test.serial('every edit is kept and logged once when workers are killed before and after they send', async t => {
   const first = startWorker()
@@ -39,4 +40,27 @@ test.serial('every edit is kept and logged once when workers are killed before a
   for (const record of here.crm.records('example', 'Accounts') as any[]) {
     t.is(record.Billing_City, mine.get(record.id) ?? `City ${(Number(record.Account_Number.slice(2)) - 1) % 7}`)
   }
+})
+
+test.serial('what a cancelled run sent before its worker was killed is no edit for the next import', async t => {
+  const worker = startWorker()
+  await runImport(org, {csv: cities('Bern', 'Bern'), flow: keeping})
+  worker.kill('SIGKILL')
+  await once(worker, 'exit')
+  const recordOf = (number: string) => here.crm.records('example', 'Accounts').find(({Account_Number: one}) => one === number)!
+  here.crm.update('example', 'Accounts', [{id: recordOf('S-2').id, Account_Name: 'Mine'}])
+
+  const {path} = await prepareImport(org, {csv: cities('Basel', 'Basel'), flow: keeping})
+  const {run} = await ok(org.call('POST', `${path}/runs`, {}), 202)
+  await killAt(startWorker, 'after_send:1')
+  t.is(recordOf('S-1').Billing_City, 'Basel')
+  await ok(org.call('POST', `${path}/runs/${run.id}/cancel`), 200)
+  startWorker()
+  const ended = await untilEnded(org.call, `${path}/runs/${run.id}`)
+  t.like(ended, {stop: {stopped: 'CANCELLED'}, counts: {Accounts: {unanswered: 2}}})
+
+  const next = await runImport(org, {csv: cities('Chur', 'Chur'), flow: keeping})
+  t.like(next.run, {keptEdits: 1, counts: {Accounts: {updated: 2, skipped: 0}}})
+  t.like(recordOf('S-1'), {Billing_City: 'Chur'})
+  t.like(recordOf('S-2'), {Billing_City: 'Chur', Account_Name: 'Mine'}, 'the edit of before stays')
 })

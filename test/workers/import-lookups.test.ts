@@ -291,4 +291,8 @@ test.serial('a lookup value that the CRM cannot be queried for fails its rows al
     log.filter(({outcome}) => outcome === 'failed'),
     [{rowNumber: 2, code: 'LOOKUP_REFUSED'}],
   )
+  makeAccounts('Q')
+  const words = await run('name,company\nUd,Q\nUe,\n', contacts({searchMethod: 'word'}))
+  t.like(words.ended.counts.Contacts, {created: 1, failed: 1})
+  t.is(words.log.find(({outcome}) => outcome === 'failed')?.code, 'LOOKUP_REFUSED')
 })

@@ -3,6 +3,7 @@ import {sql} from '../../sql/database.ts'
 import {accountRows, accounts, ok, openOrg, prepareImport, untilEnded, untilRun} from '../support/importing.ts'
 import {assertAccounted} from '../support/oracle.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
 import {endWorker, openWorkers} from '../support/worker-process.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
@@ -77,4 +78,18 @@ test.serial('a run that the first build started is executed by the current one',
   )
   startWorker()
   await assertWritten(t, begun)
+})
+
+test.serial("a client's read that finds the quota exhausted marks a run only until the run ends", async t => {
+  here.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, times: 1, action: {type: 'hold', when: 'before'}})
+  const {id, runPath} = await begin('Qm-')
+  startWorker()
+  await until(here.crm.held, held => held === 1)
+  here.crm.faults.add({match: {method: 'GET', path: '/crm/v8/Accounts'}, times: 1, action: {type: 'rateLimit', credits: 0}})
+  const records = `/orgs/${org.org}/connectors/${org.connector}/records/Accounts`
+  await ok(org.call('GET', `${records}/by-ids?ids=4400001000000999999&fields=Account_Name&run=${id}`), 429)
+  t.is((await ok(org.call('GET', runPath), 200)).run.stoppedBy, 'allowance')
+  await here.db.query(sql.unsafe`delete from crm_allowances`)
+  here.crm.release()
+  t.like(await untilEnded(org.call, runPath), {stop: null, stoppedBy: null, rowsWritten: rows})
 })

@@ -77,6 +77,24 @@ test('claiming another record releases the first one, even if the other claim is
   t.like((await see(here, run)).rows, [{row: 'r2', record}, {row: 'r9'}])
 })
 
+test('claiming another record releases the first one, even if the run has stopped or rows in flight fill it', async t => {
+  const here = t.context
+  const {run, record} = await readyRun(here)
+  const goOn = await askHeld(here, {run, record})
+  await stopRun(here, run)
+  t.like(await take(here, {run, record: make(here)}), {status: 403, body: {code: 'RUN_STOPPED'}})
+  t.deepEqual((await see(here, run)).takes, [])
+  t.is(await goOn(), 'held')
+
+  const full = await authorise(here, {connectorId: here.org.connector, declaredRows: 1})
+  const goOnFull = await askHeld(here, {run: full, record})
+  const settle = await send(here, full, {row: 'r2'})
+  t.like(await take(here, {run: full, record: make(here)}), {status: 503, body: {code: 'BUSY'}})
+  t.deepEqual((await see(here, full)).takes, [])
+  await settle({outcome: 'created', recordId: make(here)})
+  t.is(await goOnFull(), 'held')
+})
+
 const heldBy = async (here: Here, run: string, row: string) => {
   const record = make(here)
   await ok(take(here, {run, record, row}), 200)

@@ -203,13 +203,15 @@ test('an unsent row cannot claim beyond the row limit of its run; a sent row can
   const here = t.context
   const run = await authorise(here, {connectorId: here.org.connector, declaredRows: 2})
   await lose(here, run, {row: 'sent'})
-  t.true(await taken(here, {run, row: 'unsent', record: make(here)}))
+  const unsent = {run, row: 'unsent', record: make(here)}
+  t.true(await taken(here, unsent))
   t.is((await see(here, run)).head.counted, 2)
   t.true(await taken(here, {run, row: 'sent', record: make(here)}))
   t.is((await see(here, run)).head.counted, 2)
   const stop = {stopped: 'LIMIT_ROWS_PER_RUN', rowsPerRun: 2, stoppedBy: 'declaration', rowsWrittenTotal: 2}
   const refused = await take(here, {run, row: 'another', record: make(here)})
   t.like(refused, {status: 403, body: {code: 'RUN_STOPPED', stop}}, refused.text)
+  t.true(await taken(here, unsent), 'a repeated claim succeeds, because its answer may have been lost')
   t.like(await see(here, run), {log: {length: 4}, takes: [], head: {counted: 2}})
   const {run: read} = await ok(here.org.call('POST', `/entitlements/runs/${run}/progress`, {done: true}), 200)
   t.like(read.stop, stop)

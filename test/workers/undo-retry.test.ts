@@ -1,5 +1,5 @@
 import test from 'ava'
-import {accountRows, accounts, type Org, ok, openOrg, readLog, runImport, untilEnded} from '../support/importing.ts'
+import {accountRows, accounts, type Org, ok, openOrg, prepareImport, readLog, runImport, untilEnded} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {openLongLivedWorker} from '../support/worker-process.ts'
 
@@ -82,12 +82,14 @@ const startLater = async (path: string, at: string, body: object, meanwhile: (ru
 }
 const startUnbegun = (path: string, at: string, body: object = {}) =>
   startLater(path, at, body, id => ok(org.call('POST', `${path}/runs/${id}/cancel`), 200))
+const retriedBy = async (path: string, run: string) => (await ok(org.call('GET', `${path}/runs/${run}`), 200)).run.retriedBy
 const undoOf = async (path: string, run: string) => (await ok(org.call('GET', `${path}/runs/${run}/undo`), 200)).undo
 
-test.serial('a retry that was cancelled before it began leaves the first run to be undone, and cannot be retried after that', async t => {
+test.serial('a retry that was cancelled before it began leaves the first run its questions and its undo', async t => {
   const {path, run} = await runImport(org, {csv: accountRows(2, 'R-4-'), flow: accounts})
   const retry = await startUnbegun(path, 'runs', {retryOf: run.id})
   t.like(retry, {stop: {stopped: 'CANCELLED'}, startedAt: null})
+  t.is(await retriedBy(path, run.id), null, 'a retried run has no open questions')
   t.like(await undoOf(path, retry.id), {available: false, why: 'UNDO_NOT_KEPT'})
   t.like(await undoOf(path, run.id), {available: true, why: null})
   const undone = await start(path, `runs/${run.id}/undo`)
@@ -100,6 +102,7 @@ test.serial('a retry of a retry that was cancelled before it began is undone bef
   const {path, run} = await runImport(org, {csv: accountRows(2, 'R-5-'), flow: accounts})
   const unbegun = await startUnbegun(path, 'runs', {retryOf: run.id})
   const retry = await start(path, 'runs', {retryOf: unbegun.id})
+  for (const {id} of [run, unbegun]) t.is(await retriedBy(path, id), retry.run.id)
   t.like(await undoOf(path, run.id), {available: false, why: 'RUN_RETRIED'})
   const refused = await org.call('POST', `${path}/runs/${run.id}/undo`, {})
   t.like(refused, {status: 409, body: {code: 'RUN_RETRIED', run: retry.run.id}})
@@ -109,6 +112,17 @@ test.serial('an undo that was cancelled before it began leaves the run to be ret
   const {path, run} = await runImport(org, {csv: accountRows(2, 'R-6-'), flow: accounts})
   t.is((await startUnbegun(path, `runs/${run.id}/undo`)).startedAt, null)
   t.like((await start(path, 'runs', {retryOf: run.id})).run, {stop: null, retryOf: run.id})
+})
+
+test.serial('after a run that was cancelled before it began, the deletes of its dry run can be confirmed again', async t => {
+  const csv = accountRows(2, 'R-8-')
+  await runImport(org, {csv, flow: accounts})
+  later()
+  const [, number] = accounts.fields
+  const {path} = await prepareImport(org, {csv, flow: {...accounts, action: 'delete', match: {by: ['Account_Number']}, fields: [number]}})
+  t.like((await start(path, 'runs', {dryRun: true})).run, {deleted: 2})
+  t.is((await startUnbegun(path, 'runs', {confirmDeletes: 2})).startedAt, null)
+  t.like((await start(path, 'runs', {confirmDeletes: 2})).run, {deleted: 2})
 })
 
 test.serial('a retry that was stopped before it opened the connection can be undone, and then the first run', async t => {

@@ -111,10 +111,11 @@ test.serial('records are read back by id after five seconds, a hundred per call,
   t.deepEqual(reads.flatMap(({query}) => query.ids!.split(',')).toSorted(), written.toSorted())
 })
 
+const patching = {...writing, fields: [...writing.fields.slice(0, 2), {...writing.fields[2], patch: {}}]}
+
 test.serial('a row that is written and patched counts once', async t => {
-  const fields = [...writing.fields.slice(0, 2), {...writing.fields[2], patch: {}}]
   const csv = 'name,number,city\nOne,Pt-1,Bern\nTwo,Pt-2,Basel\n'
-  const {path} = await prepareImport(org, {csv, flow: {...writing, fields}})
+  const {path} = await prepareImport(org, {csv, flow: patching})
   const {run} = await ok(org.call('POST', `${path}/runs`, {verify: 'all'}), 202)
   const waiting: number[] = []
   const ended = await untilRun(
@@ -124,6 +125,25 @@ test.serial('a row that is written and patched counts once', async t => {
   )
   t.is(Math.max(...waiting), 2)
   t.like(ended, {stop: null, verify: {rows: 2, missing: 0, waiting: 0, unverified: 0}})
+})
+
+test.serial('a row that a retry only patches counts', async t => {
+  here.crm.faults.add({match: {method: 'PUT', path: '/crm/v8/Accounts'}, times: 1, action: {type: 'refuse', index: 0}})
+  const {path, run} = await runImport(org, {csv: 'name,number,city\nOne,Pr-1,Bern\n', flow: patching})
+  const {run: retry} = await ok(org.call('POST', `${path}/runs`, {retryOf: run.id, verify: 'all'}), 202)
+  const ended = await untilEnded(org.call, `${path}/runs/${retry.id}`)
+  t.like(ended, {counts: {Accounts: {inherited: 1}}, verify: {rows: 1, coerced: 0, changed: 0, missing: 0}})
+})
+
+test.serial('a value that the CRM stored in another form does not count as changed because the run added a tag later', async t => {
+  // A second passes between the write and the tag, because the CRM's times have whole seconds.
+  here.crm.setSwitches({
+    latencyMs: 1_100,
+    rewrites: [{module: 'Accounts', ...where('Account_Number', 'Tg-1'), how: 'store', field: 'Billing_City', value: 'Other'}],
+  })
+  const flow = {...writing, tags: ['Fair']}
+  const {run} = await runImport(org, {csv: 'name,number,city\nOne,Tg-1,Bern\n', flow, start: {verify: 'all'}})
+  t.like(run.verify, {rows: 1, coerced: 1, changed: 0})
 })
 
 test.serial('a sample has the first hundred rows and one in twenty of the others, the same in each run', async t => {

@@ -50,6 +50,8 @@ export type ImportRow = {
   isKnownById?: boolean
   /** Values left out of the payload because the record already had them. */
   confirmed?: Record<string, unknown>
+  /** Only in an undo: the marks that a restore leaves on the record. */
+  restoredMarks?: Buffer | null
   /** Fields left out of the payload because a person edited them. They are logged with the row's next entry. */
   keptEdits?: string[]
   /**
@@ -103,6 +105,8 @@ export type ImportRow = {
   isCanary?: boolean
   /** Whether sending the row counts towards the row limit. Default true. */
   isMetered?: boolean
+  /** Only in a patch: whether the run wrote the row before. */
+  isSecondWrite?: boolean
   /** The subform rows to send in this row's create, as read from the file. */
   nestable?: NestableRows
   /** The subform rows to send in this row's create, as composed. */

@@ -270,7 +270,8 @@ const settle = async (session: Session, {directory, origin, here, pushed, told}:
   const take: string[] = []
   for (const path of pushed) {
     const text = now.get(path)
-    // The server skipped this file.
+    // The server skipped this file: it lacks the file, or still has the version recorded before the push. The local file then still counts as
+    // changed.
     if (text === undefined ? here.has(path) : hashOf(text) === base[path] && text !== here.get(path)) continue
     if (text === undefined) delete base[path]
     else if (isAlone || text === here.get(path)) base[path] = hashOf(text)

@@ -84,7 +84,10 @@ const answerOf = ({responses}: Operation) => {
   return {isRaw, types, schema: schemas[0]}
 }
 
-/** Returns the paged array of an answer with `nextCursor`, or null. Skips `sources`, `rules` and `groups` if the answer has several arrays. */
+/**
+ * Returns the array that a paged answer splits into pages; null for an answer without `nextCursor`. If the answer has several arrays, `sources`,
+ * `rules` and `groups` are not that one.
+ */
 const listIn = ({properties = {}}: TypedSchema = {}) => {
   if (!('nextCursor' in properties)) return null
   const arrays = Object.entries(properties).filter(([, {type}]) => type === 'array')

@@ -18,7 +18,10 @@ export type OutputMask = {
 
 const TELLING: SentSamples[] = ['none', 'masked', 'values', 'allow']
 
-/** Opens the mask of a conversation. `beside`: columns that are not sent. Their personal values are redacted everywhere, like those of `judged`. */
+/**
+ * Opens the mask for everything that is sent to a model. `judged`: the columns to send. `beside`: other columns, which are not sent. Personal values
+ * of both are redacted in all texts.
+ */
 export const openOutputMask = async (
   policy: AiSamplePolicy,
   judged: readonly SampledColumn[],

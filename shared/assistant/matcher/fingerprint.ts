@@ -127,7 +127,7 @@ const weighOptions = (values: Fingerprint, options: ReadonlySet<string>): Eviden
   if (different.size === 0) return silent
   const common = [...different].filter(value => options.has(value)).length / different.size
   if (common >= 0.5) return {factor: 1.06, speaks: true}
-  // The values may be synonyms of the options, which a user can map.
+  // Without a common value, the evidence against the field is weak: the values may be synonyms of the options, which a user can map.
   return common === 0 && different.size >= fewest && count >= fewest ? against(0.9) : silent
 }
 

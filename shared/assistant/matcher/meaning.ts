@@ -124,8 +124,9 @@ export const readMeanings = (name: string, neighbours: Neighbours): NameReading[
   const words = written.map(word => correct(word))
   const weight = words.some((word, at) => word !== written[at]) ? 0.88 : 1
   let partials: PartialReading[] = [{atoms: [], nth: [], rest: [], weight}]
-  // Kinds in brackets, such as `(Work)`, are read like other words of the name. Most other words in brackets only lower the weight.
   const known = readWordList(words, partials, neighbours)
+  // In brackets, an owner or kind such as `(Work)`, or a digit, adds to the meaning. Other words in brackets only lower the weight, unless
+  // the name has no words outside brackets.
   partials = readHints(hints, known, neighbours, words.length === 0)
   const readings = partials.flatMap(one => settle(one, neighbours))
   return readings.sort((a, b) => b.weight - a.weight).slice(0, mostReadings)

@@ -3,7 +3,7 @@ import type {ReadOptions, WriteOptions} from '../crm.ts'
 import {asObject, CrmError, type CrmProblem} from '../error.ts'
 import type {Hosts} from '../hosts.ts'
 import {listAt, unanswered, unanswered204} from '../outcome.ts'
-import {sendOptions} from '../record-calls.ts'
+import {sendOptions, timeOfAnswer} from '../record-calls.ts'
 import {answerOf, listOf, type SendCrmRequest} from '../request.ts'
 import {type BulkColumn, mapBulkColumn} from './bulk-columns.ts'
 
@@ -41,7 +41,7 @@ export type BulkWriteRequest = {
   columns: BulkColumn[]
   layout?: string | null
   /**
-   * If true, an empty cell does not change its field; if false, it clears the field. Set this only for inserts, because the effect on updates is not
+   * If true, the CRM ignores an empty cell; if false, an empty cell clears its field. Set this only for inserts, because the effect on updates is not
    * verified.
    */
   ignoresEmpty?: boolean
@@ -49,10 +49,10 @@ export type BulkWriteRequest = {
 }
 
 /**
- * `done` does not mean that every row was written. `fileName`: the name of the written file, which identifies the job. `fileName` and `resultUrl` are
- * null if the CRM does not return them.
+ * `done` does not mean that every row was written. `fileName`: the name of the written file, which identifies the job. `readAt`: the CRM's time of
+ * the answer, rounded up. Each is null if the CRM does not return it, as is `resultUrl`.
  */
-export type BulkWriteStatus = {fileName: string | null} & (
+export type BulkWriteStatus = {fileName: string | null; readAt: string | null} & (
   | {state: 'running'}
   | {state: 'done'; resultUrl: string | null}
   | {state: 'failed'; crm: CrmProblem}
@@ -99,7 +99,7 @@ export const openBulkWrite = (sendCrmRequest: SendCrmRequest, hosts: BulkHosts):
       const answer = answerOf(outcome)
       const details = asObject(listAt(answer.json, 'data')?.[0]) ?? asObject(answer.json)
       if (typeof details?.status !== 'string') throw new CrmError(unanswered204(answer))
-      return readStatus(details, details.status)
+      return readStatus(details, details.status, timeOfAnswer(answer))
     },
     async download(resultUrl, receive, {signal} = {}) {
       const request = {operation: 'bulk_write' as const, method: 'GET' as const, ...placeOf(resultUrl, hosts), signal}
@@ -151,7 +151,7 @@ const idIn = (answer: ReturnType<typeof answerOf>, key: 'file_id' | 'id'): strin
   return id
 }
 
-const readStatus = (details: Record<string, unknown>, status: string): BulkWriteStatus => {
+const readStatus = (details: Record<string, unknown>, status: string, readAt: string | null): BulkWriteStatus => {
   const url = asObject(details.result)?.download_url
   const resource = asObject(listAt(details, 'resource')?.[0])
   const name = asObject(resource?.file)?.name
@@ -159,10 +159,10 @@ const readStatus = (details: Record<string, unknown>, status: string): BulkWrite
   if (status === 'FAILED' || (status === 'SKIPPED' && typeof url !== 'string')) {
     const code = resource?.code
     const problem = unanswered({status: 200, response: details, retryable: false})
-    return {state: 'failed', fileName, crm: {...problem, unanswered: false, code: typeof code === 'string' ? code : status}}
+    return {state: 'failed', fileName, readAt, crm: {...problem, unanswered: false, code: typeof code === 'string' ? code : status}}
   }
-  if (status !== 'COMPLETED' && status !== 'SKIPPED') return {state: 'running', fileName}
-  return {state: 'done', fileName, resultUrl: typeof url === 'string' ? url : null}
+  if (status !== 'COMPLETED' && status !== 'SKIPPED') return {state: 'running', fileName, readAt}
+  return {state: 'done', fileName, readAt, resultUrl: typeof url === 'string' ? url : null}
 }
 
 /**

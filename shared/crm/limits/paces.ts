@@ -3,7 +3,7 @@ import type {CrmOperation} from '../../telemetry/metrics/crm.ts'
 import type {CrmDeps} from '../crm.ts'
 
 const everyMs = 30_000
-/** Memory limits between two writes: the number of pairs of connection and operation, and of the newest durations of each pair. */
+/** Limits on what is kept in memory between two writes to Postgres: pairs of connection and operation, and the newest durations of each pair. */
 const [mostKeys, mostDurations] = [500, 200] as const
 
 type CallPace = {connector: string; operation: CrmOperation; ms: number}

@@ -17,7 +17,7 @@ const mostCharacters = 4 * 1024 ** 2
 type Page = {from: number; limit: number; numbers?: number[] | undefined}
 type PreviewedRows = Pick<Source, 'fileKey' | 'reader' | 'cleaning' | 'choices' | 'evidence'>
 
-/** Returns rows after cleaning, each with the values stored in the file. The result is JSON in UTF-8. */
+/** Returns a page of rows, each with its cleaned values and with the raw values of the file. The result is JSON in UTF-8. */
 export const previewRows = async (
   deps: FileDeps,
   {source, page}: {source: PreviewedRows; page: Page},

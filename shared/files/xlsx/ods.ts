@@ -74,7 +74,7 @@ function* copiesOf({number, cells, repeated}: RepeatedRow, zip: Zip) {
   }
 }
 
-/** Elements in a cell whose text is not the value of the cell. */
+/** Elements inside a cell. Their text is not part of the cell's value. */
 const otherElements = new Set(['annotation', 'table', 'frame', 'custom-shape', 'rect', 'line', 'ellipse', 'control', 'ruby-text'])
 
 type OpenCell = {attributes: Attributes; paragraphs: string[]; isCovered: boolean}

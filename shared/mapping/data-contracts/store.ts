@@ -27,7 +27,7 @@ export const findVisibleContract = async (db: Db, input: TemplateCaller & {id: s
 
 type ReplaceInput = {id: string; condition: Condition}
 
-/** An equal contract makes no new version. */
+/** Replaces a template's data contract. A contract equal to the stored one creates no new version. */
 export const replaceContract = (db: Pool, editor: Editor, {id, condition}: ReplaceInput, contract: DataContract): Promise<StoredContract> =>
   db.transaction(async tx => {
     const template = await lockEditable(tx, {...editor, id})

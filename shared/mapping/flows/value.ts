@@ -103,7 +103,7 @@ const withoutSign = (text: string, sign: RegExp) => {
   return sign.test(text.slice(0, 1)) ? text.slice(1).trimStart() : text
 }
 
-const WORDS = new Map([
+export const BOOLEANS = new Map([
   ['true', true],
   ['yes', true],
   ['1', true],
@@ -113,7 +113,7 @@ const WORDS = new Map([
 ])
 
 const convertBoolean: Conversion = (text, field) => {
-  const value = WORDS.get(text.toLowerCase())
+  const value = BOOLEANS.get(text.toLowerCase())
   return value === undefined ? invalid(field, 'true or false (also yes, no, 1, 0)') : converted(value)
 }
 

@@ -21,10 +21,10 @@ type Pusher = Author & {person: string}
 type PushedTemplate = {templates: BundledTemplate[]; libraries: PublishedLibrary[]}
 
 /**
- * Checks a bundle's templates against their data contracts, and against the newest discovery of their connections, before anything is written.
- * Throws INVALID if a template lacks a slot of its contract, and TEMPLATE_INVALID with the issues of the discovery. A module or field that
- * existed in an earlier discovery only causes a warning. A template whose connection has no discovery is not checked against modules.
- * `libraries`: the libraries that the bundle publishes.
+ * Checks a bundle's templates before anything is written. Throws INVALID if a template names an unknown connection or lacks a slot of its data
+ * contract. Throws TEMPLATE_INVALID with the issues if a template does not fit the newest discovery of its connection, or the libraries. A module or
+ * field that only an earlier discovery contains causes a warning instead. A template whose connection has no discovery is not checked against
+ * modules. `libraries`: the libraries that the bundle publishes.
  */
 export const prepareTemplates = async (db: Db, org: string, {templates, libraries}: PushedTemplate): Promise<{warnings: string[]}> => {
   if (templates.length === 0) return {warnings: []}

@@ -10,8 +10,8 @@ import {findOrigin, isFailedFile, rangeWithoutReasons, reasonColumns} from '../r
 export type CorrectedFile = {fileKey: string; reader: unknown}
 
 /**
- * `keys`: the columns that identify rows if the corrected file has no row numbers and another number of rows. `rows`: the number of rows of the run's
- * file. `readings`: how the run read the columns.
+ * `keys`: the columns that identify rows if the corrected file has no row numbers, and more or fewer rows than the run's file. `rows`: the number of
+ * rows of the run's file. `readings`: how the run read the columns.
  */
 type RunFile = {id: string; columns: string[]; keys: string[]; rows: number; readings: Record<string, ColumnReading>}
 

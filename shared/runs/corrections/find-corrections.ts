@@ -18,7 +18,7 @@ export type CorrectionsInput = {
   corrected: CorrectedFile
   /** The rows that no retry writes, because their records are or may be written. In ascending order. */
   settled: Uint32Array
-  /** The columns by which rows are found if the corrected file has no row numbers and another number of rows. */
+  /** The columns that identify rows if the corrected file has no row numbers, and more or fewer rows than the source. */
   keys: string[]
   /**
    * The cell edits that the uploaded file already contained when a person began to correct it. For a failed.csv, the edits of its run. Empty for
@@ -82,7 +82,7 @@ const compare = async (deps: FileDeps, {source, corrected, settled, keys, before
   }
 }
 
-/** Throws if a choice changed how numbers are read since the run of a failed.csv, because its unchanged numbers would become edits. */
+/** Throws if a choice that was made after the run of a failed.csv changed how numbers are read. Unchanged numbers would otherwise become edits. */
 const assertReadAlike = (columns: SourceEvidence['columns'], before: Readings, now: Readings) => {
   const textIn = (kind: 'percent' | 'padded' | 'scaled', reading?: ColumnReading) =>
     textOf({kind, text: 'displayed', stored: '', plain: 'stored'}, {numbers: 'stored', ...reading})

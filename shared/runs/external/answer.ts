@@ -23,9 +23,10 @@ const OF_ALL: Code[] = [
  * else null.
  */
 export const readWrite = async (db: Db, {org, id}: {org: string; id: string}) => {
+  // A settlement stores the results and the CRM error together. Read in this order, complete results never lack their error.
+  const results = (await listResults(db, id)).map(describeItem)
   const found = await findWrite(db, {org, id})
   if (!found) throw new Refusal('NOT_FOUND', 'No such write, or it ended too long ago')
-  const results = (await listResults(db, id)).map(describeItem)
   const {runId, kind, createdAt} = found
   const state = results.some(({ok}) => ok === null) ? 'writing' : 'done'
   const {crm: problem = null, ...how} = found.problem ?? {}

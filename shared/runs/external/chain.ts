@@ -31,12 +31,14 @@ export const findPrevious = async (tx: Tx, {org, person, admin, importNo, id, co
 
 /**
  * Adds a starting run to a retry chain. With `retryOf`, this is the chain of that run. Without `retryOf`, this is the chain of the import's latest
- * ended external run that no run retries. If an undo of that run has begun, the starting run stays the first of a new chain. The starting run
- * takes over the chain's numbers of modules and flows. The caller must have locked the run and its import.
+ * ended external run that no started run retries. If an undo of that run has begun, the starting run stays the first of a new chain. Removes from
+ * the chain a retry that was authorised but never began. The starting run takes over the chain's numbers of modules and flows. The caller must have
+ * locked the run and its import.
  */
 export const enterChain = async (tx: Tx, run: ExternalRun): Promise<void> => {
   const previous = await findChainEnd(tx, run)
   if (!previous) return
+  await leaveChain(tx, {previous: previous.no})
   await joinChain(tx, {run: run.no, previous})
   Object.assign(run, {chainNo: previous.chain, retryOf: previous.id, retryChain: previous.chain})
   await insertNames(tx, {run: run.no, names: await listChainNames(tx, {org: run.org, id: previous.id})})

@@ -103,7 +103,7 @@ const findEnd = (run: ExternalRun): Refusal | null => {
     return new Refusal('RUN_USED', "The service's own engine writes the rows of this run. Authorise another run for your engine", {
       written: false,
     })
-  if (run.state === 'ended' || run.state === 'closing') return hasEnded()
+  if (run.state === 'ended' || run.state === 'closing') return hasEnded(run)
   if (run.expiredAt !== null) return new Refusal('FILE_GONE', 'This run has expired with its import. Create a new import', {written: false})
   if (isWriting(run)) return null
   return new Refusal(
@@ -171,8 +171,10 @@ export const takeLease = async (tx: Tx, runCaller: RunCaller, runId: string): Pr
   return {leaseUntil: run.leaseUntil!, leaseSeconds}
 }
 
-const hasEnded = () =>
-  new Refusal('RUN_ENDED', 'The run has ended, so it does not accept further rows. Authorise another run', {written: false})
+const hasEnded = ({importNo}: Pick<Run, 'importNo'>) =>
+  importNo === null
+    ? new Refusal('RUN_ENDED', 'The run has ended, so it does not accept further rows. Authorise another run', {written: false})
+    : new Refusal('LEASE_LOST', 'The run has ended and gave up the lease of its import. Authorise another run', {written: false})
 
 type EndOptions = {
   outcome: string | null
@@ -186,7 +188,7 @@ type EndOptions = {
  */
 export const endExternalRun = async (tx: Tx, run: ExternalRun, {outcome, pending}: EndOptions): Promise<'ended' | 'closing'> => {
   for (const send of await listExternalSends(tx, run.no)) if (send.dead) await settleAbandonedSend(tx, run, send)
-  if (pending === 'refuse') await refusePending(tx, run, findStop(run) ?? hasEnded())
+  if (pending === 'refuse') await refusePending(tx, run, findStop(run) ?? hasEnded(run))
   if ((await listExternalSends(tx, run.no)).length > 0 || (await listOpenWrites(tx, run.no)).length > 0) {
     await closeExternalRun(tx, {no: run.no, outcome})
     return 'closing'

@@ -26,6 +26,7 @@ import {loseParents, releaseParents} from '../../../sql/replacements.ts'
 import {OUTCOMES, type OutcomeName, outcomeNo, PHASES} from '../../../sql/run-log.ts'
 import {type ItemResult, keepProblem, keepResults, listResults} from '../../../sql/writes.ts'
 import {noAnswer} from '../../crm/error.ts'
+import {storableText} from '../../schema/storable-text.ts'
 import {rowsSettled} from '../../telemetry/metrics/rows.ts'
 import {leaseSeconds} from '../lease-seconds.ts'
 import {type Counts, openCounts, withTwice} from './counts.ts'
@@ -273,12 +274,9 @@ const logOutcome = (
     attempt,
     recordId,
     outcome: outcomeNo(outcome),
-    code: plainText(code, 100),
-    message: plainText(message, 1_000),
+    code: code === undefined ? null : storableText(code, 100),
+    message: message === undefined ? null : storableText(message, 1_000),
   })
-
-/** Postgres text cannot contain NUL, and a CRM message can have any length. */
-const plainText = (text: string | undefined, most: number) => text?.replaceAll('\0', '\ufffd').slice(0, most) ?? null
 
 const addUnsettled = ({batch, opened}: Sheet, {rowState, attempt, at}: SheetEntry, kind: number) => {
   opened.push({

@@ -28,25 +28,23 @@ export const reservedSeconds = 120
 
 /** `seenAttempt`: the row's last attempt when the claim was requested. */
 export type AdmittedClaim = {reservation: ClaimReservation; crmOrg: CrmOrg; seenAttempt: number; chainStartMs: number}
-/** A stop of the run, which the caller reports after the transaction is committed. */
-export type ClaimStop = {stop: RunStop}
 
 /**
  * Reserves the record for the row, after releasing the row's other reservations in the module. If no reservation is needed or possible,
- * returns the answer to the claim or the stop.
+ * returns the answer to the claim or a refusal. A refusal is returned, not thrown, because the release must be committed.
  */
-export const admitClaim = async (tx: Tx, input: ClaimInput): Promise<AdmittedClaim | ClaimStop | ClaimAnswer> => {
+export const admitClaim = async (tx: Tx, input: ClaimInput): Promise<AdmittedClaim | Refusal | ClaimAnswer> => {
   const current = await openForClaim(tx, input)
   if (!current) return {taken: false, why: 'ended'}
-  if (current.stop) return {stop: current.stop}
   // An authorised run joins its chain when it begins, so it must begin before the chain is read.
   const run = current.state === 'authorised' ? await openExternalRun(tx, input.asker, input) : current
   const {no} = run
-  await renewExternalRunLease(tx, {no, seconds: leaseSeconds, taken: false})
+  if (!run.stop) await renewExternalRunLease(tx, {no, seconds: leaseSeconds, taken: false})
   const wanted = await placeOf(tx, run, input)
   await releaseReservations(tx, wanted)
   const row = await readRow(tx, run, wanted)
   if (holdsRecord(row, wanted)) return {taken: true}
+  if (run.stop) return runStopped(run.stop)
   if (row.recordId !== null && row.recordId !== wanted.recordId && !isLeftAsIs(row)) return {taken: false, why: 'reused'}
   if (row.sending || (await isRecordHeld(tx, wanted))) return {taken: false, why: 'held'}
   const chainStartMs = await readChainStart(tx, no)
@@ -56,7 +54,7 @@ export const admitClaim = async (tx: Tx, input: ClaimInput): Promise<AdmittedCla
   if (await isHeldElsewhere(tx, {...wanted, ...crmOrg, name: input.module.apiName})) return {taken: false, why: 'held'}
   if (await isReservedElsewhere(tx, {...wanted, ...crmOrg})) return {taken: false, why: 'held'}
   const stop = await findStop(tx, run, row)
-  if (stop) return {stop}
+  if (stop) return stop
   const reservation = {...wanted, id: crypto.randomUUID(), run: no}
   const isFree = await insertReservation(tx, reservation, {seconds: reservedSeconds})
   return isFree ? {reservation, crmOrg, seenAttempt: row.lastAttempt, chainStartMs} : {taken: false, why: 'held'}
@@ -80,23 +78,25 @@ export const openForClaim = async (tx: Tx, {asker, runId, connector}: ClaimInput
 /** Whether the row already counts towards the row limit: this run metered it, or it has an open question from an earlier run of the chain. */
 export const isAdmitted = ({counted, kind}: ExternalRowState) => counted || kind !== null
 
+const runStopped = (stop: RunStop) => new Refusal('RUN_STOPPED', stop.message, {stop})
+
 /**
- * Returns the stop that keeps a row from claiming a record, or null. Only a row that is not admitted can be stopped, because its claim would use a
- * new row of the limit. If the limit is reached, writes the run's stop, or throws BUSY while rows in flight may free a row. In a run without batches,
- * the engine reports `counted`, which may include this row, so admissions are counted instead.
+ * Returns the refusal that keeps a row from claiming a record, or null. Only a row that is not admitted can be refused, because its claim would use a
+ * new row of the limit. If the limit is reached, writes the run's stop, or returns BUSY while rows in flight may free a row. In a run without
+ * batches, the engine reports `counted`, which may include this row, so admissions are counted instead.
  */
-export const findStop = async (tx: Tx, run: ExternalRun, row: ExternalRowState): Promise<RunStop | null> => {
+export const findStop = async (tx: Tx, run: ExternalRun, row: ExternalRowState): Promise<Refusal | null> => {
   if (isAdmitted(row)) return null
-  if (run.stop) return run.stop
+  if (run.stop) return runStopped(run.stop)
   const counted = run.nextBatch > 1 ? run.counted : await countAdmissions(tx, run.no)
   if (counted < run.rowsLimit) return null
   if ((await listExternalSends(tx, run.no)).length > 0)
-    throw new Refusal('BUSY', 'Rows in flight use all remaining rows of this run. Try again when the CRM has answered them', {
+    return new Refusal('BUSY', 'Rows in flight use all remaining rows of this run. Try again when the CRM has answered them', {
       retryAfterMs: 2_000,
     })
   const stop = limitStop(run)
   await writeStop(tx, {run: run.no, stop})
-  return stop
+  return runStopped(stop)
 }
 
 type ElsewhereQuery = ClaimPlace & CrmOrg & {name: string}

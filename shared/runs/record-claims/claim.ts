@@ -5,7 +5,7 @@ import type {Crm} from '../../crm/crm.ts'
 import type {DiscoveredModule} from '../../crm/discovered.ts'
 import {Refusal} from '../../errors.ts'
 import type {RunCaller} from '../external/run.ts'
-import {admitClaim, type ClaimStop, reservedSeconds} from './admit.ts'
+import {admitClaim, reservedSeconds} from './admit.ts'
 import {commitClaim} from './commit.ts'
 import type {Keys} from './keys.ts'
 import {waitForOpenCreates} from './open-creates.ts'
@@ -37,20 +37,20 @@ type ClaimOptions = {signal: AbortSignal}
  */
 export const claimRecord = async ({db, crm}: {db: Pool; crm: Crm}, input: ClaimInput, options: ClaimOptions): Promise<ClaimAnswer> => {
   const admitted = await db.transaction(tx => admitClaim(tx, input))
-  if (!('reservation' in admitted)) return unlessStopped(admitted)
+  if (!('reservation' in admitted)) return unlessRefused(admitted)
   try {
     const verdict = await askCrm(crm, input, {chainStartMs: admitted.chainStartMs}, options)
     if (!verdict.taken) return verdict
     const query = {...admitted.crmOrg, run: admitted.reservation.run, module: input.module.apiName}
     const isSettled = await waitForOpenCreates(db, query, waitOptions(options))
-    return isSettled ? unlessStopped(await db.transaction(tx => commitClaim(tx, input, admitted))) : {taken: false, why: 'held'}
+    return isSettled ? unlessRefused(await db.transaction(tx => commitClaim(tx, input, admitted))) : {taken: false, why: 'held'}
   } finally {
     await deleteReservation(db, admitted.reservation)
   }
 }
 
-const unlessStopped = (answer: ClaimAnswer | ClaimStop): ClaimAnswer => {
-  if ('stop' in answer) throw new Refusal('RUN_STOPPED', answer.stop.message, answer)
+const unlessRefused = (answer: ClaimAnswer | Refusal): ClaimAnswer => {
+  if (answer instanceof Refusal) throw answer
   return answer
 }
 

@@ -5,34 +5,25 @@ import {type ExternalRowState, putReleased} from '../../../sql/external-ledger.t
 import {type ExternalRun, fixConnector, renewExternalRunLease} from '../../../sql/external-runs.ts'
 import {claimRecords} from '../../../sql/record-claims.ts'
 import {outcomeNo} from '../../../sql/run-log.ts'
+import type {Refusal} from '../../errors.ts'
 import {openCounts} from '../external/counts.ts'
 import {countedOutcomeOf, writeSettlement} from '../external/settle.ts'
 import {leaseSeconds} from '../lease-seconds.ts'
 import {madeEarlier} from '../made-earlier.ts'
 import {numberFlow} from '../names.ts'
-import {
-  type AdmittedClaim,
-  type ClaimStop,
-  findStop,
-  holdsRecord,
-  isAdmitted,
-  isHeldElsewhere,
-  isLeftAsIs,
-  openForClaim,
-  readRow,
-} from './admit.ts'
+import {type AdmittedClaim, findStop, holdsRecord, isAdmitted, isHeldElsewhere, isLeftAsIs, openForClaim, readRow} from './admit.ts'
 import type {ClaimAnswer, ClaimInput} from './claim.ts'
 import {keyOf} from './keys.ts'
 
 /**
  * Assigns a reserved record to the row, or returns why not. `ended`: the run no longer writes. `reused`: the row has another record. `held`: the row
- * was sent again, the reservation was lost, or another row has the record. Returns a stop if the run's row limit is reached.
+ * was sent again, the reservation was lost, or another row has the record. Returns a refusal if the run's row limit is reached.
  */
 export const commitClaim = async (
   tx: Tx,
   input: ClaimInput,
   {reservation, crmOrg, seenAttempt}: AdmittedClaim,
-): Promise<ClaimAnswer | ClaimStop> => {
+): Promise<ClaimAnswer | Refusal> => {
   const run = await openForClaim(tx, input)
   if (!run) return {taken: false, why: 'ended'}
   const row = await readRow(tx, run, reservation)
@@ -43,7 +34,7 @@ export const commitClaim = async (
   const wasSentAgain = row.lastAttempt !== seenAttempt
   if (wasSentAgain || !(await isReserved(tx, reservation)) || (await isRecordHeld(tx, reservation))) return {taken: false, why: 'held'}
   const stop = await findStop(tx, run, row)
-  if (stop) return {stop}
+  if (stop) return stop
   const {chain, module, key, recordId} = reservation
   const isElsewhere = await isHeldElsewhere(tx, {...reservation, ...crmOrg, name: input.module.apiName})
   const claims = [{key, recordId}]

@@ -74,7 +74,7 @@ async function* within(chunks: AsyncIterable<FileRow[]>, from: number, to: numbe
   }
 }
 
-/** A name that the file already uses gets the prefix `lading: `. */
+/** Returns the names of the columns that Lading adds. If the file already has a column of that name, the name gets the prefix `lading: `. */
 const ownColumns = (columns: string[], modules: ResultModule[]) => {
   const taken = new Set(columns)
   return ['Result', ...modules.map(({label}) => `${label} record`), 'Error'].map(name => {

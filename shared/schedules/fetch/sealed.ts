@@ -39,8 +39,8 @@ export const openSource = (ring: KeyRing, {open: described, sealed}: {open: unkn
 
 /**
  * Merges a change with the stored credentials, unless the kind of the source changes. A credential that the change omits is kept, and null removes
- * it. Another way of signing in replaces the stored one. Throws INVALID if a credential would be kept although target or user differs, because it
- * could be sent to another server.
+ * it. A new credential of `waysIn`, except a passphrase, replaces all stored ones of `waysIn`. Throws INVALID if a credential would be kept although
+ * target or user differs, because it could be sent to another server.
  */
 export const mergeCredentials = (old: FileSource, change: SourceChange): FileSource => {
   const kept = unsaidOf(describeSource(old), change)
@@ -56,8 +56,8 @@ export const mergeCredentials = (old: FileSource, change: SourceChange): FileSou
 
 /**
  * Applies a change to a source whose credentials can no longer be decrypted. If the kind stays, the change must replace each stored credential or
- * remove it by null. A new credential replaces all credentials of the sign-in, but a new passphrase only itself. Otherwise throws INVALID, so that
- * no credential is lost silently.
+ * remove it by null. A new credential of `waysIn` replaces all stored ones of `waysIn`, but a new passphrase only the old passphrase. Otherwise
+ * throws INVALID, so that no credential is lost silently.
  */
 export const replaceLost = (lost: DescribedSource, change: SourceChange): FileSource => {
   const unsaid = unsaidOf(lost, change)
@@ -74,7 +74,10 @@ const whole = (fields: Fields): FileSource => {
   throw invalid(parsed.error.issues.map(({path, message}) => ({path, message})))
 }
 
-/** The credentials of a sign-in. If a change sets one of them other than `passphrase`, the stored ones are discarded. */
+/**
+ * The alternative credentials for the authentication at a source, with the passphrase of a private key. A change that sets any except `passphrase`
+ * discards all stored ones. A new `passphrase` replaces only the old one.
+ */
 const waysIn = ['basic', 'bearer', 'password', 'privateKey', 'passphrase']
 
 /** Returns the names of stored credentials that a change neither mentions nor replaces; none if the kind of the source changes. */

@@ -12,10 +12,11 @@ test('a record of a standard module has a page at the data centre of its connect
   t.is(openRecordUrls(config, canada)('Contacts', '1'), 'https://crm.zohocloud.ca/crm/EntityInfo.do?module=Contacts&id=1')
 })
 
-test('records of custom modules, sandboxes, other destinations and unknown data centres have no known page', t => {
+test('records of custom modules, sandboxes, developer orgs, other destinations and unknown data centres have no known page', t => {
   t.is(openRecordUrls(config, eu)('Vehicles', '42'), null)
   t.is(openRecordUrls(config, eu)('Leads', null), null)
   t.is(openRecordUrls(config, {...eu, apiDomain: 'https://sandbox.zohoapis.eu'})('Leads', '42'), null)
+  t.is(openRecordUrls(config, {...eu, apiDomain: 'https://developer.zohoapis.eu'})('Leads', '42'), null)
   t.is(openRecordUrls(config, {...eu, kind: 'generic'})('Leads', '42'), null)
   t.is(openRecordUrls(config, {...eu, dc: 'mars'})('Leads', '42'), null)
 })

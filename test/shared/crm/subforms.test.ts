@@ -60,6 +60,17 @@ test('rows left out by a single read are paged through the subform module', asyn
   t.is(place.standIn.journal({path: '/crm/v8/coql'}).length, 6)
 })
 
+test('a query that misses rows which the parent shows is unanswered, because it lags behind their creation', async t => {
+  const {place, connection} = t.context
+  const id = makeOrder(place, 3)
+  place.standIn.setSwitches({subformRowsRead: 2})
+  const earlier = {data: [{id: '4400000000999999999', Parent_Id: {id}}], info: {more_records: false}}
+  place.standIn.faults.add({match: {path: '/crm/v8/coql'}, times: 1, action: {type: 'answer', status: 200, body: earlier}})
+  const error = await t.throwsAsync<CrmError>(connection.readRows('Orders', id, lines))
+  t.like(error!.crm, {unanswered: true, retryable: true})
+  t.is((await readIds(connection, 'Orders', id, lines))!.length, 3)
+})
+
 test('an answer without usable rows is unanswered', async t => {
   const {place, connection} = t.context
   const id = makeOrder(place, 1)

@@ -67,7 +67,7 @@ const exportRecords = (org: Org, job: BulkReadJob) => {
   const module = org.modules.get(query.module)!
   const isWanted = createFilter(org, module, query.criteria)
   const columns = columnsOf(org, module, query.fields)
-  const {bulkReadPage: size, bulkReadConverted} = org.switches
+  const {bulkReadPage: size, bulkReadConverted, bulkReadBooleans: booleans} = org.switches
   const found: Rec[] = []
   let passed = query.after === null ? (1 - query.page) * size : 0
   for (const rec of live(module.store)) {
@@ -79,17 +79,20 @@ const exportRecords = (org: Org, job: BulkReadJob) => {
   }
   const shown = found.slice(0, size)
   const last = found.length > size ? shown.at(-1)!.id : null
-  const rows = shown.map(rec => columns.map(column => cellOf(column, rec, user.timeZone)))
+  const rows = shown.map(rec => columns.map(column => cellOf(column, rec, {zone: user.timeZone, booleans})))
   const csv = writeCsv([columns.map(({name}) => name), ...rows])
   const zip = writeZip([{name: `${job.id}.csv`, bytes: Buffer.from(csv)}])
   job.file = {at: org.clock.now(), count: shown.length, nextToken: last === null ? null : keepPage(org, job, last), zip}
 }
 
+type CellFormat = {zone: string; booleans: readonly [yes: string, no: string]}
+
 /** Returns the text of a cell: ids for links and owners, joined lists, ISO 8601 for times, and '' for empty values. */
-const cellOf = (column: Path, rec: Rec, zone: string): string => {
+const cellOf = (column: Path, rec: Rec, {zone, booleans: [yes, no]}: CellFormat): string => {
   const value = column.raw(rec)
   if (value === null || value === undefined) return ''
   if (Array.isArray(value)) return value.join(';')
+  if (typeof value === 'boolean') return value ? yes : no
   return column.family === 'instant' ? formatInstant(Number(value), zone) : String(value)
 }
 

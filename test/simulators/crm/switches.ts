@@ -85,6 +85,8 @@ export type Switches = {
   bulkReadFields: number
   /** Whether bulk reads include converted leads. */
   bulkReadConverted: boolean
+  /** How bulk reads spell true and false. The vendor does not document it. */
+  bulkReadBooleans: readonly [yes: string, no: string]
   /** The most rows of a bulk write's file. Two pages of the vendor say 25,000 and 10,000. */
   bulkRows: number
   /** Whether bulk writes run automations. The vendor does not document it. */
@@ -154,6 +156,7 @@ export const defaultSwitches: Switches = {
   bulkReadPage: 200_000,
   bulkReadFields: 200,
   bulkReadConverted: true,
+  bulkReadBooleans: ['true', 'false'],
   bulkRows: 10_000,
   bulkAutomations: false,
   bulkIgnoreEmpty: 'either',

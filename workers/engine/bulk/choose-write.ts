@@ -49,7 +49,8 @@ export const findBulkBlock = (flow: BulkFlow, {hasBulk, hasPatches}: {hasBulk: b
   if (flow.options.assignmentRule) return 'A bulk job runs no assignment rule'
   if (UNSUPPORTED.has(flow.module.apiName)) return `${flow.module.apiName} cannot be written in bulk`
   if (unsupported) return `${unsupported.field.apiName} cannot be written in bulk`
-  // The first column is the key. The id of an update, or an idempotency field, is not mapped.
+  // A file has one key column besides those of the mapped fields: the record id or the idempotency field. If the key is a mapped unique field, the
+  // field counts twice here.
   if (flow.mappings.length + 1 > mostBulkColumns) return `A bulk file holds at most ${mostBulkColumns - 1} fields and its key`
   return isMadeOnly(flow) && !findKeyColumn(flow) ? 'No unique field is mapped by which a record would be found again' : null
 }

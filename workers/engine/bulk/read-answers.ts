@@ -5,7 +5,6 @@ import {unanswered} from '../../../shared/crm/outcome.ts'
 import {openUnlinkedFile} from '../../../shared/files/unlinked-file.ts'
 import type {Context} from '../context.ts'
 import {readUnlessRefused} from '../send/crm-retry.ts'
-import type {BulkKind} from './bulk-batches.ts'
 
 const mostDownloads = 3
 
@@ -46,11 +45,12 @@ export const readResults = async (ctx: Context, url: string, keys: string[]): Pr
 
 /**
  * Returns the answer for one row. `unsent`: the result says that the CRM did not write the row. A record call then writes the row, or gets
- * the reason of a refusal. A row with no valid result is unanswered.
+ * the reason of a refusal. A row with no valid result is unanswered. `target`: the updated record; null for a create. The CRM names no time of
+ * the write, so an updated record counts as modified at `endedAt`. The CRM's time of creation is known for a created record.
  */
-export const answerOf = (kind: BulkKind, target: string | null, result: BulkRowResult | undefined): RecordAnswer | 'unsent' => {
+export const answerOf = (target: string | null, result: BulkRowResult | undefined, endedAt: string | null): RecordAnswer | 'unsent' => {
   if (result?.status === 'skipped' || result?.status === 'unprocessed') return 'unsent'
-  const isWritten = result?.status === (kind === 'create' ? 'created' : 'updated') && (target === null || result.recordId === target)
-  if (result && isWritten) return {ok: true, recordId: result.recordId!}
+  const isWritten = target === null ? result?.status === 'created' : result?.status === 'updated' && result.recordId === target
+  if (result && isWritten) return {ok: true, recordId: result.recordId!, modifiedAt: target === null ? null : endedAt}
   return {ok: false, sent: true, crm: unanswered({status: null}), duplicateOf: null}
 }

@@ -16,20 +16,20 @@ type EndedJob = AwaitedJob & {no: number; kind: BulkKind}
 type RowsInFlight = {batches: number[]; ops: Op[]; keys: string[]}
 
 /**
- * Settles the rows of a job, batch by batch. Returns rows that the CRM did not write as `unsent`, for record calls. Rows without a result
- * are unanswered. `leave`: called for each row that is settled, or is to be searched for.
+ * Settles the rows of a job, batch by batch. Returns rows that the CRM did not write as `unsent`, for record calls. Rows without a result are
+ * unanswered. `leave`: called for each row that ended, or whose record must be searched for in the CRM.
  */
 export const settleJob = async (
   ctx: Context,
   flow: CompiledFlow,
-  {no, kind, url, isAbandoned}: EndedJob,
+  {no, kind, url, endedAt, isAbandoned}: EndedJob,
   {batches, ops, keys}: RowsInFlight,
   leave: (row: ImportRow) => void,
 ): Promise<BatchResult> => {
   const results = url === null ? null : await readResults(ctx, url, keys)
   const next = new Map<ImportRow, NextStep>()
   const unsent: Op[] = []
-  const judged = ops.map((op, at) => ({op, answer: answerOf(kind, op.target, results?.get(keys[at]!))}))
+  const judged = ops.map((op, at) => ({op, answer: answerOf(op.target, results?.get(keys[at]!), endedAt)}))
   for (const [at, piece] of inBatches(judged).entries()) {
     const answered = piece.flatMap(({op, answer}) => (answer === 'unsent' ? [] : [{op, answer}]))
     const left = piece.filter(({answer}) => answer === 'unsent').map(({op}) => op)

@@ -35,7 +35,7 @@ export const holdBehindCanary = (pipeline: RowPipeline, kind: StepKind, ops: Op[
   return now
 }
 
-/** Counts the steps in progress that only wait for a canary: one for each kind with waiting operations. */
+/** Counts the pipeline's unfinished tasks that only wait for a canary: one for each kind with waiting operations. */
 export const countBehindCanary = ({behindCanary}: RowPipeline): number =>
   Object.values(behindCanary).filter(({length}) => length > 0).length
 

@@ -1,7 +1,7 @@
 import {settleAll} from '../../../shared/concurrency/settle-all.ts'
 import {CrmError, type CrmRecord, type CrmUser} from '../../../shared/crm/crm.ts'
 import {compareAge} from '../../../shared/crm/record-age.ts'
-import {longestWord} from '../../../shared/crm/search.ts'
+import {longestWord, shortestWord} from '../../../shared/crm/search.ts'
 import {atPoint} from '../../../shared/fault-point.ts'
 import type {SnapshotLookup} from '../../../shared/mapping/flows/lookups.ts'
 import {matchKeyOf, normalise} from '../../../shared/mapping/flows/match-key.ts'
@@ -178,7 +178,8 @@ const plain = (value: unknown) => (typeof value === 'object' && value !== null &
 const askByWord = async (ctx: Context, lookup: SnapshotLookup, lookupValues: LookupValues) => {
   const asked = [...lookupValues].map(async ([digest, [text]]) => {
     const word = text!.trim()
-    if ([...word].length > longestWord) return [digest, unsearchable] as const
+    const {length} = [...word]
+    if (length < shortestWord || length > longestWord) return [digest, unsearchable] as const
     const query = {module: lookup.module!, word, page: 1, perPage: 200}
     const records = await readWithRetry(ctx, () => ctx.connection.searchWord(query, {signal: ctx.lease.lost}).catch(nullIfRefused))
     if (records === null) return [digest, unsearchable] as const
@@ -205,7 +206,7 @@ const hasWords = (text: string, {field}: SnapshotLookup) => {
   }
 }
 
-/** Answers every value from a list of all users. An org has few users, so all are read once. */
+/** Builds the answers to a lookup of users from the list of all users. An org has few users, so one list replaces a search for each value. */
 const groupUsers = (users: CrmUser[], lookup: SnapshotLookup) =>
   group(
     users.map(({id, email, name}) => ({id, email, full_name: name})),

@@ -4,7 +4,7 @@ import type {RowFailure} from '../model.ts'
 const mostNamed = 10
 /** The log's limit on the length of a message. */
 const longestMessage = 1_000
-/** Characters reserved for the end `; and 1,234 more`. */
+/** Characters reserved for the end of the message: `; and 1,234 more`. */
 const longestEnd = 20
 
 /**

@@ -134,8 +134,8 @@ type SkipOptions = {settled: SettlementParts; written: WrittenValues | undefined
 
 /**
  * Reduces the row's payload to the values to write. Returns true if the row ends without a write. Values equal to those read are dropped, unless
- * another send may have changed the record since. Such sends are an earlier send of this row, a write by another row of the chain, or an unanswered
- * update.
+ * another send may have changed the record after the read. Such a send is an earlier one of this row, a write by another row of the chain, or an
+ * unanswered update. If all values are equal, no edited value is kept and `skipsUnchanged` is false, the payload stays whole.
  */
 const skipUpdate = (ctx: Context, flow: CompiledFlow, update: ComparedUpdate, {settled, written, isShared}: SkipOptions): boolean => {
   const {row, target, equal, asked} = update

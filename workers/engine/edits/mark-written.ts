@@ -5,20 +5,26 @@ import type {WrittenValues} from './record-marks.ts'
 
 type MarkedFlow = Pick<CompiledFlow, 'module' | 'marks'>
 
+/** Returns the marks that a write of the row leaves on its record. Null: the flow stores no marks. */
+export const packMarks = (
+  {marks}: Pick<MarkedFlow, 'marks'>,
+  {payload, confirmed}: Pick<ImportRow, 'payload' | 'confirmed'>,
+  recordId: string,
+): Buffer | null => marks?.pack(recordId, {...confirmed, ...payload}) ?? null
+
 /**
  * Adds the marks of the written and confirmed values to the settlement. `isSure`: false if the update got no answer, so the record may still have its
  * older values.
  */
 export const markWritten = (
   {flow, settled}: {flow: MarkedFlow; settled: SettlementParts},
-  {key, payload, confirmed}: Pick<ImportRow, 'key' | 'payload' | 'confirmed'>,
+  row: Pick<ImportRow, 'key' | 'payload' | 'confirmed'>,
   recordId: string,
   isSure = true,
 ) => {
-  if (!flow.marks) return
-  const {no: module, apiName} = flow.module
-  const marks = flow.marks.pack(recordId, {...confirmed, ...payload})
-  settled.marked.push({key, moduleNo: module, module: apiName, recordId, marks, isSure})
+  const marks = packMarks(flow, row, recordId)
+  const {no: moduleNo, apiName: module} = flow.module
+  if (marks) settled.marked.push({key: row.key, moduleNo, module, recordId, marks, isSure})
 }
 
 /** Days after which the marks of a record are stored again although they are the same, so that retention does not delete them. */

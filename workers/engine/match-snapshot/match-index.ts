@@ -1,6 +1,7 @@
 import {randomInt} from 'node:crypto'
 import type {CrmRecord} from '../../../shared/crm/crm.ts'
 import {matchKeyOf} from '../../../shared/mapping/flows/match-key.ts'
+import {BOOLEANS} from '../../../shared/mapping/flows/value.ts'
 import {type IndexedRecord, openIndexTable} from '../../../sql/match-index.ts'
 import {formOf, readFormOf} from '../match/compare-values.ts'
 import type {FlowField} from '../model.ts'
@@ -84,11 +85,11 @@ const LINKS = new Set(['lookup', 'ownerlookup', 'userlookup'])
 
 /**
  * Returns a text of an export in the form in which a read of the record shows the value. Source of the forms: the vendor's pages of bulk
- * read.
+ * read. They do not say how a boolean is spelled. Undefined for an unknown spelling.
  */
 export const valueOfText = ({type}: Pick<FlowField, 'type'>, text: string): unknown => {
   if (text === '') return null
-  if (type === 'boolean') return text === 'true'
+  if (type === 'boolean') return BOOLEANS.get(text.toLowerCase())
   if (LINKS.has(type)) return {id: text}
   return type === 'multiselectpicklist' ? text.split(';') : text
 }

@@ -35,8 +35,8 @@ class ExportOutdated extends ExportUnusable {
 }
 
 /**
- * Opens the matches of a flow against an export, and stores the route and its reason. Null: the flow matches no rows, or queries match
- * every row, because the route says so or the export failed.
+ * Opens the matches of a flow against an export, and stores the route and its reason. Null if the flow has no match fields, or if queries match every
+ * row because the route says so or the export failed.
  */
 export const openSnapshotMatches = async (ctx: Context, flow: CompiledFlow): Promise<SnapshotMatches | null> => {
   const {db, run} = ctx

@@ -91,7 +91,7 @@ export const dropChanged = async (ctx: Context, flow: CompiledFlow, rows: Import
 
 /**
  * Reads the records by id and returns the updates that would change nothing. Call it while the rows lock their records. A record that a row of the
- * chain wrote is always updated. A dry run cannot read that row's write, and its plan must equal what the real run does.
+ * chain wrote is always updated. A dry run only plans that write and cannot read it, and its plan must equal the real run.
  */
 export const findUnchangedOps = async (ctx: Context, flow: CompiledFlow, ops: Op[]): Promise<Set<Op>> => {
   const open = ops.filter(({target}) => !isPlannedId(target!) && !ctx.lateUpdates.has(target!))

@@ -22,10 +22,10 @@ import type {PatchPlan} from './build-patches.ts'
 
 export type CompiledPatchFlow = CompiledFlow & {patchPlan: PatchPlan}
 /**
- * `how`: a code of `HOW`. `emptyLinks`: the links that an earlier run left empty. `isPatched`: the row was patched before, so only
- * `emptyLinks` remain.
+ * `how`: a code of `HOW`. `isOwn`: this run, not an earlier one, wrote or found the record. `emptyLinks`: the links that an earlier run left
+ * empty. `isPatched`: the row was patched before, so only `emptyLinks` remain.
  */
-type PatchableRow = {recordId: string; how: number; isPatched: boolean; emptyLinks: string[]}
+type PatchableRow = {recordId: string; how: number; isOwn: boolean; isPatched: boolean; emptyLinks: string[]}
 
 /**
  * Writes the patches of a flow after all flows: the mapped patch fields, late links to parents, and links that an earlier run left empty.
@@ -117,7 +117,7 @@ const recountPatched = async ({ctx, window}: RowPipeline, flow: CompiledPatchFlo
 }
 
 /** Lists the fields to patch: links that an earlier run left empty and, unless the row was patched before, fields whose rule contains `how`. */
-const listWanted = ({patchPlan}: CompiledPatchFlow, {how, isPatched, emptyLinks}: Omit<PatchableRow, 'recordId'>): string[] => {
+const listWanted = ({patchPlan}: CompiledPatchFlow, {how, isPatched, emptyLinks}: Omit<PatchableRow, 'recordId' | 'isOwn'>): string[] => {
   const ruled = isPatched ? [] : [...patchPlan.rules].flatMap(([field, {hows}]) => (hows.has(how) ? [field] : []))
   return [...new Set([...ruled, ...emptyLinks])]
 }
@@ -173,13 +173,14 @@ const findTargets = async (
 const findPatchTarget = (
   {patchPlan}: CompiledPatchFlow,
   row: ImportRow,
-  {how, recordId, emptyLinks}: PatchableRow,
+  {how, recordId, isOwn, emptyLinks}: PatchableRow,
   prior: PriorSend | undefined,
 ) => {
   row.leftEmpty = [...emptyLinks, ...(isMade(how) && patchPlan.parent ? [patchPlan.parent.field] : [])]
   row.decided = {kind: 'update', target: recordId}
   // The write pass did not meter such a row, so the patch pass does.
   row.isMetered = how === HOW.matched || how === HOW.unchanged
+  row.isSecondWrite = isOwn && !row.isMetered
   row.attempt = prior?.attempt ?? 0
   row.unansweredSends = prior ? 1 : 0
 }

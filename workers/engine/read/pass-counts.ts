@@ -21,7 +21,7 @@ export type PassCounts = {
   noteUnmapped(row: MappedRow): void
   /** Notes a row to be patched. Its empty links are counted here only if its patch ends unanswered. */
   noteLinks(row: LinkedRow): void
-  /** Removes the rows from the window that `holdBack` noted since the last call. */
+  /** Removes from the window the rows that `holdBack` noted since the last call. */
   leave(window: RowWindow): void
   /** Adds to `position` the counts of the rows up to its low-water mark. Later calls do not count these rows again. */
   withCounts<M extends CursorPosition>(position: M): CountedPosition<M>

@@ -60,7 +60,7 @@ export const executeIsolated = async (deps: IsolationDeps, run: Run, options: Ex
 
 const executeInChild = async ({config, db}: IsolationDeps, {no, org, id}: Run, {signal, log}: ExecuteOptions): Promise<RunState> => {
   const head = await findHead(db, no)
-  // A child process that cannot take the lease would only block other runs.
+  // While another owner has the lease, a child process could not execute the run, and would keep other runs from this worker's only child process.
   if (!head || head.leaseLive) return 'held'
   if (signal.aborted) return 'released'
   const input: IsolatedRunInput = {config, org, id, hungAfterSeconds: hungAfter(), parent: traceparent()}

@@ -1,3 +1,4 @@
+import {readRun} from '../../../shared/runs/names.ts'
 import {listEndsOfKeys, OUTCOMES} from '../../../sql/run-log.ts'
 import {listSends} from '../../../sql/sends.ts'
 import {listOpenKinds} from '../../../sql/unsettled.ts'
@@ -13,9 +14,9 @@ type Send = Awaited<ReturnType<typeof listSends>>[number]
 
 /**
  * Settles the batches that an earlier owner, or a failed step of this process, left in flight. Call it while no batch is in progress. The
- * CRM may have executed the batches, so their rows are logged as unanswered; returns the number of these rows. `piecewise`: a batch that
- * cannot be settled as a whole is settled row by row, and the failing rows stay in flight. `keepsJobs`: batches of requested bulk jobs stay
- * open, because their result will be read.
+ * CRM may have executed the batches, so their rows are logged as unanswered; returns the number of these rows. Their records may have the sent
+ * values, so the marks of these values are added. `piecewise`: a batch that cannot be settled as a whole is settled row by row, and the failing
+ * rows stay in flight. `keepsJobs`: batches of requested bulk jobs stay open, because their result will be read.
  */
 export const settleOpenSends = async (ctx: LedgerContext, {piecewise = false, keepsJobs = false} = {}): Promise<number> => {
   let rows = 0
@@ -38,14 +39,16 @@ const putBack = (ctx: LedgerContext, {batch, module, flow, keys, numbers}: Send)
   })
 
 const settleSend = async (ctx: LedgerContext, send: Send, places: number[], batch: number | null): Promise<number> => {
-  const {flow, module, kind, keys, numbers, attempts, targets, hasUniqueKeys, digests} = send
+  const {flow, module, kind, keys, numbers, attempts, targets, hasUniqueKeys, digests, marks} = send
   const {run, chain} = ctx
   const isUndo = run.undoOf !== null
   const named = {run: run.no, chain, module, keys: places.map(at => keys[at]!)}
-  // The log says how rows without an unsettled entry are counted: records of an undo, and subform rows that are written again with their record.
+  // Rows of an undo, and subform rows that are written again with their record, may have no unsettled entry. The log then says how they are counted.
   const ends = isUndo || kind === STEP_CODES.replace ? await listEndsOfKeys(ctx.db, named) : []
   const counted = new Map(ends.map(({key, outcome}) => [key, OUTCOMES[outcome]!]))
   for (const open of isUndo ? [] : await listOpenKinds(ctx.db, named)) counted.set(open.key, countedAs(open.kind))
+  const names = marks?.some(Boolean) ? (await readRun(ctx.db, run)).names : null
+  const moduleName = names?.modules.find(({no}) => no === module)?.apiName
   const settled = {...emptySettlement(...(batch === null ? [] : [batch])), isProgress: false}
   for (const at of places) {
     const [key, number, attempt, target] = [keys[at]!, numbers[at]!, attempts[at]!, targets[at]!]
@@ -61,6 +64,9 @@ const settleSend = async (ctx: LedgerContext, send: Send, places: number[], batc
       ...details,
     })
     const entry = {module, key, flow, number, kind, target, hasUniqueKey: hasUniqueKeys[at]!, digest: digests?.[at] ?? null, attempt}
+    const sent = marks?.[at]
+    if (sent && moduleName && target)
+      settled.marked.push({key, moduleNo: module, module: moduleName, recordId: target, marks: sent, isSure: false})
     if (!patchPlan && !tags && !isUndo) settled.opened.push({...entry, creates: Number(isCreate)})
   }
   await ctx.settler.settle(settled)

@@ -6,6 +6,7 @@ import {GATE_SHUT, type Intent} from '../../../sql/ledger.ts'
 import {listFreshRows, lockHead, type RunStop, writeStop} from '../../../sql/run-heads.ts'
 import {findSend} from '../../../sql/sends.ts'
 import type {Context} from '../context.ts'
+import {packMarks} from '../edits/mark-written.ts'
 import {type BatchKind, type CompiledFlow, type ImportRow, STEP_CODES} from '../model.ts'
 import {handoverSecondsOf} from '../recover/lease.ts'
 import {LeaseLost, RunStopped} from '../run-endings.ts'
@@ -116,6 +117,7 @@ const intentsOf = (ctx: Context, flow: CompiledFlow, kind: BatchKind, ops: Op[],
     target,
     hasUniqueKey: row.hasUniqueKey,
     digest: kind === 'create' ? sentDigestOf(flow, row) : null,
+    marks: kind === 'update' ? (row.restoredMarks ?? packMarks(flow, row, target!)) : null,
     isMetered: row.isMetered !== false,
     parent: unit?.parent ?? null,
   }))

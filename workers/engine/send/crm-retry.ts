@@ -99,8 +99,8 @@ export const runHeld = (held: RunHold) => new RunPaused('GUARD', explainHeld(hel
 export const crmUnavailable = () => new RunPaused('CRM_UNAVAILABLE', 'The CRM does not answer. The run tries again in 30 seconds', 30)
 
 /**
- * Returns how a refusal before the send ends the run. The run stops if the connection was disconnected or lost its grant. After any other
- * refusal, it pauses.
+ * Returns the stop or the pause of the run after a refusal before the send. The run stops if the connection was disconnected or lost its grant. After
+ * any other refusal, it pauses.
  */
 export const classifyRefusal = async ({db, run}: LedgerContext, refusal: Refusal) => {
   const block = findWriteBlock(await findWriteStatus(db, run.no), run)

@@ -1,4 +1,5 @@
 import {describeEmptied, describeRounded} from '../../../shared/runs/results/row-result.ts'
+import {storableText} from '../../../shared/schema/storable-text.ts'
 import {
   countAt,
   deletedAt,
@@ -61,7 +62,7 @@ export const logOutcome = (
   if (row.notes) noteLookups({flow, settled}, row)
   if (row.keptEdits) noteKeptEdits({flow, settled}, row, recordId)
   const phase = flow.tags ? 'tag' : flow.patchPlan ? 'patch' : 'write'
-  const [shortCode, shortMessage] = [code && plain(code, 100), message && plain(message, longestMessage)]
+  const [shortCode, shortMessage] = [code && storableText(code, 100), message && storableText(message, longestMessage)]
   settled.log.push(logEntryOf(flow, row, {phase, target, attempt, recordId, outcome, code: shortCode, message: shortMessage}))
   // Patches and tags do not change the outcome under which a row is counted.
   if (flow.patchPlan || flow.tags) return
@@ -111,18 +112,13 @@ export const LEDGERED = new Set<ImportRow['counted']>(['created', 'updated', 'sk
 
 export const longestMessage = 1_000
 
-/**
- * Returns a text that Postgres accepts, cut to `most` characters. Postgres rejects NUL characters, and the CRM may return text of any length.
- */
-export const plain = (text: string, most: number) => text.replaceAll('\0', '\ufffd').slice(0, most)
-
 /** Counts a skipped row also as unchanged. */
 export const countUnchanged = ({counts}: Pick<SettlementParts, 'counts'>, {module}: {module: {no: number}}) =>
   add(counts, unchangedAt(module.no), 1)
 
 /**
- * Counts the links that the row left empty. Call it only if the settlement stores no record for the row, because `kept` entries contain
- * their own links.
+ * Counts the links that the row left empty. Call it only if the settlement stores no record for the row, because an entry of `kept` already has the
+ * row's empty links.
  */
 export const countEmptyLinks = (
   {emptyLinks}: Pick<SettlementParts, 'emptyLinks'>,

@@ -2,6 +2,7 @@ import type {RecordAnswer} from '../../../shared/crm/crm.ts'
 import {type CrmProblem, describeProblem, errorsOf, findDuplicateOf} from '../../../shared/crm/error.ts'
 import {madeEarlier} from '../../../shared/runs/made-earlier.ts'
 import {mayExist} from '../../../shared/runs/results/row-result.ts'
+import {storableText} from '../../../shared/schema/storable-text.ts'
 import {HOW} from '../../../sql/chain-rows.ts'
 import type {UnsettledEntry} from '../../../sql/ledger.ts'
 import type {OutcomeName} from '../../../sql/run-log.ts'
@@ -12,7 +13,7 @@ import type {LateUpdates} from '../recover/late-updates.ts'
 import {sentDigestOf} from '../send/payload-digest.ts'
 import type {ReplaceUnit} from '../subform/subform-verdict.ts'
 import {noteWritten} from '../verify/written-rows.ts'
-import {type LogDetails, logMayExistTwice, logOutcome, longestMessage, plain} from './log-entries.ts'
+import {type LogDetails, logMayExistTwice, logOutcome, longestMessage} from './log-entries.ts'
 import {sayRefusal, sayRowRefusal} from './refusal-words.ts'
 import type {KeptRow, SettlementParts} from './settler.ts'
 
@@ -73,7 +74,7 @@ export const judgeAnswer = (
   const refusal = sayRowRefusal(row, answer.crm)
   const logDetails = take ? `${refusal}. This row cannot claim the record: ${WHY[take.why]}` : refusal
   const message = mayExistAlready(judgedBatch, row, take)
-    ? `${plain(logDetails, longestMessage - mayExist.length - 2)}. ${mayExist}`
+    ? `${storableText(logDetails, longestMessage - mayExist.length - 2)}. ${mayExist}`
     : logDetails
   logAttempt(judgedBatch, row, 'refused', {recordId: op.target, code, message})
   if (row.unansweredSends === 0) judgedBatch.settled.released.push(admissionOf(judgedBatch.flow, row))

@@ -57,9 +57,10 @@ const holdsRows = ({subform}: CompiledSubformFlow, {parent, rows}: ParentedGroup
   !parent.isMade || Boolean(subform.nested) || rows.some(({open}) => open)
 
 /**
- * Reserves the records of as many groups as fit into one request, and reads their rows. Until the records are released or the reservation
- * expires, no other run of this deployment replaces their rows. Compares reserved groups with the sealed plan, because their records may have
- * changed while the run waited for them. `round`: 1 plus the number of consecutive rounds without a result. `fields`: the row fields to read.
+ * Reserves the records of as many groups as fit into one request, and reads the subform rows of these records. Until the release or expiry of a
+ * reservation, no other run of this deployment replaces the rows of the record. Compares reserved groups with the sealed plan, because the records
+ * may have changed while the run waited for them. `round`: 1 plus the number of consecutive rounds without a result. A later round reserves fewer
+ * records whose rows must be read. `fields`: the row fields to read.
  */
 export const gatherPack = async (
   ctx: Context,

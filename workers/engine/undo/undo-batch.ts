@@ -15,7 +15,7 @@ import type {NextStep, Op} from '../settle/verdict.ts'
 import {decideUndo, isLastChangedBy, STAMPS, type UndoPlan} from './decide-undo.ts'
 import {imageOfRows, readRowRecords, releaseRecords, reserveRecords, unitOf} from './undo-rows.ts'
 import type {UndoRecord, UndoSource} from './undo-source.ts'
-import {keepReturned, keepWrittenAt, logDone, logKept, type UndoRow} from './undo-verdict.ts'
+import {keepReturned, keepWrittenAt, logDone, logKept, packRestoredMarks, type UndoRow} from './undo-verdict.ts'
 
 export type UndoPass = {ctx: Context; source: UndoSource; window: RowWindow}
 
@@ -228,6 +228,7 @@ const write = async ({ctx, source, window}: UndoPass, rows: UndoRow[], {plans, r
     const plan = plans.get(row)!
     const target = row.undone.recordId
     row.payload = plan.do === 'restore' ? plan.payload : plan.do === 'replace' ? {[plan.field]: plan.rows} : {}
+    row.restoredMarks = packRestoredMarks(row)
     if (plan.do !== 'replace') return {row, target}
     const held = records.get(target)![plan.field] as CrmRecord[]
     return {row, target, unit: unitOf(row, {at, held, adds: plan.rows, readAt})}

@@ -44,7 +44,10 @@ export type UndoRecord = {
 export type UndoSource = {
   run: Run
   chain: number
-  /** The chain whose earlier runs may have created the records that this undo writes. Null: the first run that wrote began its chain. */
+  /**
+   * The retry chain of the run that wrote first, found through undos of undos. Earlier runs of this chain may have created the records that the undo
+   * writes. Null: that run is the first of its chain, so there are no earlier runs.
+   */
   firstChain: number | null
   seal: ImageSeal
   flows: CompiledFlow[]

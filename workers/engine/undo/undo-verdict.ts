@@ -55,6 +55,7 @@ export const judgeUndo = (
   if (crm.unanswered) {
     countUnanswered(row)
     if (target !== null && undo.undone.effect !== 'undelete') lateUpdates.add(target, row.key)
+    markRestored(settled, undo, false)
     logUndone(settled, undo, 'unanswered', {code: crm.code, message: describeProblem(crm)})
     return maySendAgain(row, patienceMs) ? 'again' : 'end'
   }
@@ -77,15 +78,23 @@ export const logDone = (
   code: 'RESTORED' | 'DELETED',
   outcome: 'updated' | 'planned' = 'updated',
 ) => {
-  const {undone, kept} = undo
   logUndone(settled, undo, outcome, {code, message: code === 'DELETED' ? 'The record was deleted' : 'The earlier values were restored'})
-  const {no, apiName} = undone.flow.module
-  if (code === 'DELETED') for (const {module} of undone.rows) add(settled.counts, deletedAt(module), 1)
-  const {marks} = undone.flow
-  if (outcome === 'planned' || undone.effect !== 'restore' || !marks) return
-  const fields = Object.keys(undone.sent).filter(name => !kept.some(({field}) => field === name))
-  const older = marks.restore(fields, Buffer.from(undone.marks ?? '', 'base64'))
-  settled.marked.push({key: undo.key, moduleNo: no, module: apiName, recordId: undone.recordId, marks: older, isSure: true})
+  if (code === 'DELETED') for (const {module} of undo.undone.rows) add(settled.counts, deletedAt(module), 1)
+  if (outcome !== 'planned') markRestored(settled, undo, true)
+}
+
+/** Adds the older marks of the restored fields to the settlement. `isSure`: false if the restore got no answer. */
+const markRestored = (settled: SettlementParts, undo: UndoRow, isSure: boolean) => {
+  const marks = packRestoredMarks(undo)
+  const {flow, recordId} = undo.undone
+  if (marks) settled.marked.push({key: undo.key, moduleNo: flow.module.no, module: flow.module.apiName, recordId, marks, isSure})
+}
+
+/** Returns the older marks of the restored fields. Null: the undo restores no fields of the record, or its flow stores no marks. */
+export const packRestoredMarks = ({undone: {flow, effect, sent, marks: older}, kept}: UndoRow): Buffer | null => {
+  if (effect !== 'restore' || !flow.marks) return null
+  const fields = Object.keys(sent).filter(name => !kept.some(({field}) => field === name))
+  return flow.marks.restore(fields, Buffer.from(older ?? '', 'base64'))
 }
 
 /**

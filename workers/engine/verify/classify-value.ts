@@ -35,7 +35,10 @@ const NUMBERS = new Set(['integer', 'double', 'percent', 'currency'])
 
 const isBeginning = ({type}: ComparedField, sent: string, read: string) => TEXTS.has(type) && read !== '' && sent.startsWith(read)
 
-/** Whether the values are equal apart from letter case, punctuation and lost precision. Two date-times need only the same day. */
+/**
+ * Whether the values are the same in another form. Texts need equal letters and digits: case, accents, spaces and punctuation are ignored. Numbers
+ * may have lost decimal places. Date-times need only the same day.
+ */
 const isSameInOtherForm = (field: ComparedField, sent: unknown, read: unknown): boolean => {
   if (isEmpty(sent) || isEmpty(read)) return false
   const {apiName, type} = field

@@ -1,5 +1,6 @@
 import type {RunSeal} from '../../../shared/runs/run-seal.ts'
 import {listRunWriters} from '../../../sql/chain-rows.ts'
+import {listLastWrites} from '../../../sql/undo.ts'
 import {listInFlight, listSharing, type QueueEntry} from '../../../sql/verify-queue.ts'
 import type {Context} from '../context.ts'
 import {formOf} from '../match/compare-values.ts'
@@ -26,14 +27,16 @@ export const readRowsBack = async (of: ReadContext, entries: readonly OpenEntry[
   )
   const differing = new Set(read.flatMap(({rows, records}) => rows.filter(row => differs(of, row, records)).map(({recordId}) => recordId)))
   if (differing.size === 0) return {judged: [...entries], read}
-  const {db, run} = of.ctx
+  const {db, run, chain, snapshot} = of.ctx
   const names = {run: run.no, records: [...differing]}
-  // List batches in flight before entries: a batch that settles in between then appears among the entries.
+  // List batches in flight before entries and writes: a batch that settles in between then appears among these.
   const inFlight = new Set(await listInFlight(db, names))
   const later = openEntries(await listSharing(db, {...names, from: entries[0]!}), of.seal)
+  const writes = await listLastWrites(db, {chain, modules: snapshot.modules.map(({no}) => no), records: [...differing]})
+  const lastWrites = new Map(writes.map(({recordId, writtenAt}) => [recordId, writtenAt]))
   const judged = entries.filter(({rows}) => !rows.some(({recordId}) => inFlight.has(recordId)))
   const unordered = await findUnordered(of.ctx, read, {later, differing})
-  return {judged, read: keepOwnValues(read, {judged, later, differing, unordered})}
+  return {judged, read: keepOwnValues(read, {judged, later, differing, unordered, lastWrites})}
 }
 
 /**
@@ -79,13 +82,15 @@ type SharedRecords = {
   later: readonly OpenEntry[]
   differing: ReadonlySet<string>
   unordered: ReadonlySet<string>
+  lastWrites: ReadonlyMap<string, string>
 }
 
 /**
- * Omits values that a later row of the run wrote to the same record, because the later row is judged by them. Omits every value of a record in
- * `unordered`, unless the record is missing. The write time of a row becomes the time of the run's last write to the record.
+ * Keeps the rows and values to judge. Drops rows of entries that cannot be judged yet. Omits a value that a later row of the run wrote to the same
+ * record, because the later row is judged by it. For a record in `unordered`, omits all values, unless the record is missing. The write time of a row
+ * becomes the time of the chain's last write to the record, which may be a tag or a subform row.
  */
-const keepOwnValues = (read: readonly ReadRows[], {judged, later, differing, unordered}: SharedRecords): ReadRows[] => {
+const keepOwnValues = (read: readonly ReadRows[], {judged, later, differing, unordered, lastWrites}: SharedRecords): ReadRows[] => {
   const mine = new Map(judged.flatMap(entry => entry.rows.map((row, at) => [nameOf(row), placeOf(entry, at)])))
   const writes = Map.groupBy(
     later.flatMap(entry => entry.rows.map((row, at) => ({row, place: placeOf(entry, at)}))),
@@ -100,8 +105,7 @@ const keepOwnValues = (read: readonly ReadRows[], {judged, later, differing, uno
       if (unordered.has(row.recordId) && records?.has(row.recordId)) return [{...row, sent: {}}]
       const after = (writes.get(row.recordId) ?? []).filter(write => isAfter(write.place, place))
       const sent = Object.fromEntries(Object.entries(row.sent).filter(([name]) => !after.some(write => name in write.row.sent)))
-      const times = [row, ...after.map(write => write.row)].flatMap(({writtenAt}) => writtenAt ?? [])
-      return [{...row, sent, writtenAt: times.toSorted((a, b) => Date.parse(a) - Date.parse(b)).at(-1) ?? null}]
+      return [{...row, sent, writtenAt: lastWrites.get(row.recordId) ?? row.writtenAt}]
     }),
   }))
 }

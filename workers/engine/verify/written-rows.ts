@@ -30,13 +30,12 @@ type WrittenDetails = {recordId: string; writtenAt?: string | null | undefined; 
 /** Adds to the settlement that the CRM wrote the row's payload, or may have written it (`isSure`). */
 export const noteWritten = (
   {flow, settled}: {flow: Pick<CompiledFlow, 'no' | 'module' | 'patchPlan'>; settled: SettlementParts},
-  {number, key, payload, isMetered, isCanary = false}: Pick<ImportRow, 'number' | 'key' | 'payload' | 'isMetered' | 'isCanary'>,
+  {number, key, payload, isSecondWrite, isCanary = false}: Pick<ImportRow, 'number' | 'key' | 'payload' | 'isSecondWrite' | 'isCanary'>,
   {recordId, writtenAt = null, isSure = true}: WrittenDetails,
 ) => {
   const place = {row: number, key, flow: flow.no, module: flow.module.no, recordId}
   const written = {...place, sent: payload, writtenAt, isSure, isCanary}
-  // A patch is metered only if the run did not write the row before.
-  settled.written.push({...written, phase: flow.patchPlan ? 'patch' : 'write', ...(flow.patchPlan && !isMetered && {isSecond: true})})
+  settled.written.push({...written, phase: flow.patchPlan ? 'patch' : 'write', ...(isSecondWrite && {isSecond: true})})
 }
 
 const firstRows = 100

@@ -79,7 +79,7 @@ const compareModule = (module: string, wanted: Json[], found: Json[]): Differenc
 /** Pairs as many expected records as possible with a record that has all their fields. Returns the position of the expected record by record. */
 const pairEqual = (wanted: Json[], found: Json[]): Map<Json, number> => {
   const pairs = new Map<Json, number>()
-  // An expected record may take a record whose own expected record finds another one.
+  // Augmenting paths: an expected record may take a record that is paired already, if the other expected record can be paired with another one.
   const pair = (at: number, tried: Set<Json>): boolean =>
     found.some(other => {
       if (tried.has(other) || likeness(wanted[at], other) < Object.keys(wanted[at]).length) return false

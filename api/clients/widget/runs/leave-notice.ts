@@ -11,7 +11,7 @@ import type {Run} from './run.ts'
 
 type Notices = {notices: OrgNotices; mail: {configured: boolean}}
 
-/** The notices in an embed session, whose token may not read settings and has no e-mail address. */
+/** The notice settings that an embed session shows instead of the org's. An embed token may not read settings and has no e-mail address. */
 const notTold: Notices = {notices: {emails: [], endpoints: [], on: []}, mail: {configured: false}}
 
 /**

@@ -7,7 +7,7 @@ export type VerifyMode = 'off' | 'sample' | 'all'
 export type VerifyDraft = VerifyMode | 'inherited'
 type Props = {mode: VerifyDraft; canInherit: boolean; onChange: (mode: VerifyDraft) => void}
 
-/** A select of the written rows that a run reads back. `canInherit`: whether the template's setting can be chosen. */
+/** A select field for which of the written rows a run reads back. `canInherit`: whether the template's setting can be chosen. */
 export const VerifySelect = ({mode, canInherit, onChange}: Props) => {
   const modes = [...(canInherit ? (['inherited'] as const) : []), 'off', 'sample', 'all'] as const
   return html`

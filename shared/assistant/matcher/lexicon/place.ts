@@ -85,7 +85,7 @@ export const place: Entries = {
   },
   /** These words mean a region of a country, or less often a region of a market. Other parts of an address in the file exclude the market. */
   'region?': {en: 'region', de: 'region', fr: 'région', es: 'región', it: 'regione', pt: 'região', nl: 'regio', pl: 'region'},
-  /** These words mean a region or a status. */
+  /** These words mean a state as part of an address, or a status. The other columns decide which. */
   'state?status': {fr: 'état', es: 'estado', it: 'stato', pt: 'estado'},
   zip: {
     en: 'zip, zip code, zipcode, postal code, postalcode, postcode, post code, pin code, pincode, postal, zip postal code, postal zip code, zip or postal code, zip postal, zip code postal code, eircode, postalzip, postal code zip',

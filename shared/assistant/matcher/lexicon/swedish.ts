@@ -114,5 +114,5 @@ const words: Record<string, string> = {
   '-': 'av, i, på, för, och, till, en, ett, den, det, din, ditt, er',
 }
 
-/** Swedish is not a language of the CRM's labels. */
+/** The tables by topic contain only languages of the CRM's labels. Swedish is not one of them, so its phrases are in this separate table. */
 export const swedish: Entries = Object.fromEntries(Object.entries(words).map(([meaning, phrases]) => [meaning, {sv: phrases}]))

@@ -1,4 +1,6 @@
 import test from 'ava'
+import {describeVerify} from '../../../../shared/runs/describe-verify.ts'
+import type {Run} from '../../../../sql/runs.ts'
 import type {CompiledFlow} from '../../../../workers/engine/model.ts'
 import {judgeRows} from '../../../../workers/engine/verify/judge-rows.ts'
 import {makeWrittenPacker, type WrittenRow} from '../../../../workers/engine/verify/written-rows.ts'
@@ -28,6 +30,13 @@ test('a row that was written and patched counts once', t => {
     judgeRows(() => flow, 'lading', [{rows: [written({}), patch], records: values && record(values)}]).rows
   t.like(read({City: 'Sent', Name: 'Sent'}), {rows: 1, missing: 0, unread: 0})
   t.like(read(null), {rows: 1, missing: 0, unread: 1})
+})
+
+test('a differing patch counts besides its row for the guard, but users see no more differing rows than rows', t => {
+  const {rows} = judgeRows(() => flow, 'lading', [{rows: [written({}), patch], records: record({City: 'Read', Name: 'Read'})}])
+  t.like(rows, {rows: 1, coerced: 2, second: 1})
+  const described = describeVerify({verify: 'all', verified: [1, 2, 0, 0, 0, 0, 1], toVerify: 0, state: 'ended'} as unknown as Run)
+  t.like(described, {rows: 1, coerced: 1})
 })
 
 test('a patch and a write that got no answer do not count among the rows that wait to be read back', t => {
