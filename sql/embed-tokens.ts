@@ -55,12 +55,12 @@ export const readEmbedExpiry = (db: Db, id: string) =>
 export const countEmbedImports = (tx: Tx, id: string) =>
   tx.oneFirst(sql.type(z.object({count: z.number()}))`select count(*)::int as count from imports where embed_token = ${id}`)
 
-/** Returns the rows of all runs of the token's imports except dry runs: counted rows of ended runs, and the row limits of other runs. */
+/** Returns the rows of all runs of the token's imports: counted rows of ended runs, and limits of other runs. Ignores dry runs and undos. */
 export const sumEmbedRows = (db: Db, id: string) =>
   db.oneFirst(sql.type(z.object({rows: z.number()}))`
     select coalesce(sum(case when runs.state = 'ended' then counted else rows_limit end), 0)::int8 as rows
     from imports join runs on runs.import_no = imports.import_no join run_heads on run_heads.run_no = runs.run_no
-    where embed_token = ${id} and not dry_run`)
+    where embed_token = ${id} and not dry_run and undo_of is null`)
 
 /** Marks an import as created with the token. */
 export const markEmbedded = (tx: Tx, {importNo, token}: {importNo: number; token: string}) =>

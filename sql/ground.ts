@@ -29,3 +29,10 @@ export const groundOfDryRun = sql.fragment`md5(jsonb_build_array(${inputsOfCheck
       ${settingsOfModules(sql.fragment`e.on_edited`, sql.fragment`e.on_edited is not null`)},
       (select max(decision_no) from decisions d where d.import_no = i.import_no)
     )::text)`
+
+/**
+ * SQL for a digest of all inputs of a forecast of import `i`, except the CRM's data: those of a dry run, and whether the org turned undo off. Without
+ * undo, a run reads no before images. With undo, the digest equals that of a dry run.
+ */
+export const groundOfForecast = sql.fragment`concat(${groundOfDryRun},
+    (select ' undo off' from org_settings s where s.org_id = i.org_id and not s.undo))`

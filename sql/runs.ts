@@ -89,7 +89,7 @@ export const Run = z.object({
   overageRows: z.number(),
   /** The CRM calls that the run made so far, by kind, and their credits. */
   cost: z.record(z.string(), z.object({calls: z.number(), credits: z.number()})),
-  /** The forecast that the import had when the run started. Null: there was none, or the inputs had changed since the forecast. */
+  /** The import's forecast when the run started. Null: there was none, its inputs had changed, or the run was a retry or read only some rows. */
   forecast: z.record(z.string(), z.json()).nullable(),
   questions: z.number(),
   /** The number of questions that were answered, directly or by a rule, since the run was started. 0 until the run has ended. */

@@ -162,7 +162,7 @@ export const Run = Answer({
   })
     .nullable()
     .describe(
-      'What the forecast of the import said when the run started, for the route that the run takes. Null: there was no current forecast',
+      'What the forecast of the import said when the run started, for the route that the run takes. Null: there was no current forecast, or the run is a retry or reads only some rows',
     ),
   cost: Answer({
     calls: Count('Calls to the CRM'),

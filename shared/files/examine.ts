@@ -22,6 +22,7 @@ export type ExaminedFile = Omit<Evidence, 'columns'> & {
 
 export const examine = async (table: Table & {fileColumns?: string[]}, workbook: XlsxFile | null): Promise<ExaminedFile> => {
   const gathering = openEvidence(table.columns)
+  if (workbook) workbook.countsMerged = true
   for await (const chunk of table.rows) gathering.add(chunk)
   const header = table.proposeHeader?.()
   const {columns, ...found} = gathering.end()

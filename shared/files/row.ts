@@ -11,8 +11,10 @@ export type FileRow = {
   ragged: boolean
   /** The stored texts of the cells, such as the number behind a date. Absent if all equal the cells before cleaning. */
   stored?: string[]
-  /** Why cells cannot be imported, by index of the cell. A cell that a cleaning step changed can be imported nevertheless. */
+  /** Why cells cannot be imported, by index of the cell. A cleaning step that changes a cell removes its fault. */
   faults?: Record<number, string>
+  /** Cells that the file stores as numbers with a point, by index, in columns whose texts have a decimal comma. Kept as `faults` are. */
+  numeric?: Record<number, true>
   /** The cells before cleaning. Absent if no cleaning step was applied. */
   read?: string[]
   /** The values that a person set, by index of the cell. */

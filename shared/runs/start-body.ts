@@ -52,7 +52,9 @@ export const StartBody = z
     verify: VerifyMode.optional().describe(
       'Reads written records back and compares them with what was sent. `sample`: the first 100 rows of each flow and one in 20 of the others, the same in each run. `all`: every written row. Default: as the template of the import says, `off` without one',
     ),
-    rows: RowRange.optional().describe('Read only the rows with these numbers, in every file'),
+    rows: RowRange.optional().describe(
+      'Read only the rows with these numbers, in every file. Not with `planOf`, and not in a retry of a run that applied a plan',
+    ),
   })
   .refine(({dryRun, runId}) => !dryRun || runId === undefined, 'A dry run is not metered and needs no authorised run. Leave runId out')
   .refine(({dryRun, planOf}) => !dryRun || planOf === undefined, 'A dry run makes a plan and applies none. Leave planOf out')

@@ -69,6 +69,7 @@ export const startRun = async (tx: Tx, queue: Queue, start: Start): Promise<{run
   if (!dryRun) await assertTextDecided(tx, found)
   const retry = retryOf === undefined ? null : await findRetried(tx, {org, importNo: found.no, id: retryOf})
   const applied = dryRun ? null : await findAppliedPlan(tx, {org, importNo: found.no, planOf, retryOf, retried: retry})
+  if (applied && range) throw new Refusal('INVALID', 'The run to retry applied a plan, and a plan has its own rows. Leave rows out')
   const rows = applied ? applied.snapshot.rows : range
   const frozen = await freezeImport(tx, {org, found}, {before: retry?.lineage ?? null, rows, isScheduled})
   const snapshot = applied?.snapshot ?? frozen
@@ -104,7 +105,7 @@ export const startRun = async (tx: Tx, queue: Queue, start: Start): Promise<{run
   })
   if (!dryRun) await chooseGuard(tx, {org, run: run.no, guard, isScheduled})
   if (!dryRun && retry === null) await keepAcceptedFiles(tx, {org, found})
-  if (!dryRun) await keepRunForecast(tx, {run: run.no, importNo})
+  if (!dryRun && retry === null && rows === undefined) await keepRunForecast(tx, {run: run.no, importNo, discovery: snapshot.discovery})
   await insertCursors(tx, {run: run.no, flows: snapshot.flows.map(({no}) => no)})
   if (!dryRun) await setImportState(tx, {no: importNo, state: 'running'})
   const job = await enqueue(queue, runImport, {org, run: id}, {tx})

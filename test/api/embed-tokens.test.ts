@@ -244,6 +244,17 @@ test('an undo of a run is an unknown run to the token, on every route', async t 
   t.like(await ok(call('GET', `${at}/runs/${undo.id}`), 200), {run: {undoOf: run.id, stop: null}})
 })
 
+test('an undo in progress uses no rows of the token', async t => {
+  const {page, imports, template} = await open()
+  const {import: made} = await ok(page('POST', imports, {templateId: template}), 201)
+  await ok(upload(page, `${imports}/${made.id}`, leadsCsv), 201)
+  const {run} = await ok(page('POST', `${imports}/${made.id}/runs`, {}), 202)
+  const readLeft = async () => (await ok(page('GET', '/auth/embed'), 200)).rowsLeft
+  t.is(await readLeft(), 98)
+  await house.db.query(sql.unsafe`update runs set undo_of = run_no where id = ${run.id}`)
+  t.is(await readLeft(), 100)
+})
+
 test('a token creates a limited number of imports', async t => {
   const {page, imports, template} = await open()
   for (let made = 0; made < mostEmbedImports; made++) await ok(page('POST', imports, {templateId: template}), 201)

@@ -2,7 +2,7 @@ import test from 'ava'
 import {openCorrections} from '../support/corrections.ts'
 import {leads, ok, openOrg, runImport, untilEnded} from '../support/importing.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
-import {writeWorkbook} from '../support/workbook.ts'
+import {type Cell, writeWorkbook} from '../support/workbook.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
@@ -78,4 +78,45 @@ test.serial('a correction that is too long is refused with its row and column, a
   t.like(refused, {code: 'INVALID', row: 1})
   t.regex(refused.error, /column "company": an edited cell can have at most 10,000 characters/)
   t.deepEqual((await ok(org.call('GET', `${path}/sources/${source.id}`), 200)).source.cleaning, [])
+})
+
+test.serial('a corrected workbook is refused if a changed cell has no value, and its numbers keep their decimal mark', async t => {
+  const {import: made} = await ok(org.call('POST', `/orgs/${org.org}/imports`, {name: 'Book', connectorId: org.connector}), 201)
+  const path = `/orgs/${org.org}/imports/${made.id}`
+  const bookOf = (revenue: Cell, staff: Cell) =>
+    writeWorkbook({
+      sheets: [
+        {
+          name: 'Leads',
+          rows: [
+            ['name', 'company', 'revenue', 'staff'],
+            ['One', 'Marks', {v: '1.125'}, 3],
+            ['Two', 'Marks', revenue, staff],
+          ],
+        },
+      ],
+    })
+  const {source} = await ok(org.call('POST', `${path}/sources?name=leads.xlsx`, await bookOf('2,5', 'many')), 201)
+  await ok(org.call('PATCH', `${path}/sources/${source.id}`, {choices: {revenue: {decimalMark: 'comma'}}}), 200)
+  const fields = [...leads.fields.filter(({field}) => field !== 'Email'), {field: 'Annual_Revenue', mode: 'column', source: 'revenue'}]
+  await ok(org.call('PUT', `${path}/flows`, [{...leads, id: 'f', sourceId: source.id, fields}]), 200)
+  const {run: begun} = await ok(org.call('POST', `${path}/runs`, {}), 202)
+  const run = await untilEnded(org.call, `${path}/runs/${begun.id}`)
+  t.like(run.counts.Leads, {created: 1, failed: 1})
+  const send = async (revenue: Cell, staff: Cell) =>
+    org.call('POST', `${path}/runs/${run.id}/corrections`, await bookOf(revenue, staff), {
+      'content-type': 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
+    })
+  for (const [cell, said] of [
+    [{t: 'e', v: '#N/A', f: 'NA()'}, /Row 2 of the corrected file, column "revenue": .*spreadsheet error/],
+    [{f: 'C2*2'}, /Row 2 of the corrected file, column "revenue": .*without a saved value/],
+  ] as const) {
+    const {code, row, error} = await ok(send(cell, 4), 422)
+    t.deepEqual([code, row], ['CORRECTION_UNFIT', 2])
+    t.regex(error, said)
+  }
+  t.like(await ok(send({v: '1.234'}, 4), 200), {rows: 1, cells: 2})
+  t.like((await retry(path, run)).counts.Leads, {created: 1, inherited: 1})
+  const revenues = here.crm.records('example', 'Leads').filter(({Company}) => Company === 'Marks')
+  t.deepEqual(revenues.map(({Annual_Revenue}) => Annual_Revenue).toSorted(), [1.13, 1.23])
 })

@@ -36,6 +36,27 @@ for (const [kind, text] of Object.entries({
     t.true(results.text.includes('["a"') || results.text.includes('[""a""'))
   })
 
+test.serial('a number beside a string with a decimal comma is written as the number that it is', async t => {
+  const mixed = [
+    {name: 'A', number: 'Jc-1', revenue: 1234.125},
+    {name: 'B', number: 'Jc-2', revenue: 1.234},
+    {name: 'C', number: 'Jc-3', revenue: '2,5'},
+    {name: 'D', number: 'Jc-4', revenue: '1.234'},
+  ]
+  const fields = [
+    {field: 'Account_Name', mode: 'column', source: 'name'},
+    {field: 'Account_Number', mode: 'column', source: 'number'},
+    {field: 'Annual_Revenue', mode: 'column', source: 'revenue'},
+  ]
+  const {run} = await runImport(org, {csv: JSON.stringify(mixed), flow: {...accounts, fields}})
+  t.like(run.counts, {Accounts: {created: 4}})
+  const made = house.crm.records('example', 'Accounts').filter(({Account_Number}) => String(Account_Number).startsWith('Jc-'))
+  t.deepEqual(
+    made.map(({Annual_Revenue}) => Annual_Revenue).toSorted((a, b) => Number(a) - Number(b)),
+    [1.23, 2.5, 1234, 1234.13],
+  )
+})
+
 test.serial('a JSON file that ends within a record is refused, and nothing is stored', async t => {
   const {import: made} = await ok(org.call('POST', `/orgs/${org.org}/imports`, {name: 'Cut', connectorId: org.connector}), 201)
   const path = `/orgs/${org.org}/imports/${made.id}`

@@ -194,6 +194,47 @@ test.serial('rows that map a spreadsheet error fail, and no error is written, un
   t.like((await run(path)).counts.Accounts, {created: 1, updated: 1, failed: 0})
 })
 
+test.serial('a cell that fillDown fills with a spreadsheet error fails its row too', async t => {
+  const rows: Cell[][] = [
+    ['name', 'number', 'city'],
+    ['Fd One', 'Fd-1', {t: 'e', v: '#N/A', f: 'NA()'}],
+    ['Fd Two', 'Fd-2', null],
+    ['Fd Three', 'Fd-3', 'Town'],
+  ]
+  const {path} = await prepare(await writeWorkbook({sheets: [{name: 'One', rows}]}), {cleaning: [{step: 'fillDown', columns: ['city']}]})
+  const ended = await run(path)
+  t.like(ended.counts.Accounts, {created: 1, failed: 2})
+  t.deepEqual(
+    found('Fd-').map(({Billing_City}) => Billing_City),
+    ['Town'],
+  )
+})
+
+test.serial('the decimal mark that a person chose for texts does not change numbers of a workbook', async t => {
+  const rows: Cell[][] = [
+    ['name', 'number', 'revenue'],
+    ['Dm One', 'Dm-1', {v: '1.234'}],
+    ['Dm Two', 'Dm-2', '1,234'],
+    ['Dm Three', 'Dm-3', '1.234'],
+    ['Dm Four', 'Dm-4', {v: '0.5'}],
+  ]
+  const fields = [
+    {field: 'Account_Name', mode: 'column', source: 'name'},
+    {field: 'Account_Number', mode: 'column', source: 'number'},
+    {field: 'Annual_Revenue', mode: 'column', source: 'revenue'},
+  ]
+  const workbook = await writeWorkbook({sheets: [{name: 'One', rows}]})
+  const {path} = await prepare(workbook, {choices: {revenue: {decimalMark: 'comma'}}}, {...accounts, fields})
+  const ended = await run(path)
+  t.deepEqual(Object.fromEntries(found('Dm-').map(({Account_Name, Annual_Revenue}) => [Account_Name, Annual_Revenue])), {
+    'Dm One': 1.23,
+    'Dm Two': 1.23,
+    'Dm Three': 1234,
+    'Dm Four': 0.5,
+  })
+  t.regex((await results(path, ended)).lines[1]!, /^Dm One,Dm-1,1\.234,/, 'the results show the cell as stored')
+})
+
 test.serial('a row names every wrong cell, and an invalid date is never written as a number', async t => {
   const rows: Cell[][] = [
     ['name', 'number', 'city', 'revenue', 'staff'],

@@ -137,6 +137,8 @@ test.serial('a retry keeps to the plan: it writes a refused row, and leaves a ro
   const run = await applyPlan(org.call, path, dry.run.id)
   here.crm.faults.clear()
   t.is(run.planStale, 1)
+  const ofRows = await org.call('POST', `${path}/runs`, {retryOf: run.id, rows: {from: 1, to: 1}})
+  t.like(ofRows, {status: 400, body: {code: 'INVALID'}}, 'a plan has its own rows')
   const retry = await ok(org.call('POST', `${path}/runs`, {retryOf: run.id}), 202)
   const ended = await untilEnded(org.call, `${path}/runs/${retry.run.id}`)
   t.is(ended.planOf, dry.run.id)

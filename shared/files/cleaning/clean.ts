@@ -38,13 +38,16 @@ async function* cleanRows(rows: Table['rows'], steps: Step[], strikings: RowFilt
   try {
     for await (const chunk of rows)
       yield* applySteps(
-        chunk.map(row => ({...row, cells: [...row.cells], read: row.cells})),
+        chunk.map(row => ({...row, cells: [...row.cells], read: row.cells, ...factsOf(row)})),
         steps,
       )
   } finally {
     await Promise.all(strikings.map(striking => striking.close()))
   }
 }
+
+/** Copies what a step may change. */
+const factsOf = ({faults, numeric}: FileRow) => ({...(faults && {faults: {...faults}}), ...(numeric && {numeric: {...numeric}})})
 
 /** A step yields a chunk in parts if the text of the chunk has become too long, so that memory stays limited. */
 async function* applySteps(rows: FileRow[], [step, ...later]: Step[]): AsyncGenerator<FileRow[], void, undefined> {
@@ -132,33 +135,56 @@ const whole =
     row.ragged ? undefined : apply(row)
 
 const eachCell = (places: number[], change: (cell: string, row: number) => string, tooLong: TooLong): Apply =>
-  whole(({cells, rowNumber}) => {
+  whole(row => {
+    const {cells, rowNumber} = row
     let room = maxRowCharacters - charactersIn(cells)
     for (const at of places) {
       const cell = cells[at]!
-      cells[at] = change(cell, rowNumber)
-      room -= cells[at].length - cell.length
+      setCell(row, at, change(cell, rowNumber))
+      room -= cells[at]!.length - cell.length
       // The length is checked after each cell, so that a wide row does not grow completely before it is refused.
       if (room < 0) throw tooLong(rowNumber)
     }
     return undefined
   })
 
+/** Sets the value of a cell. A changed cell is text without a fault. */
+const setCell = ({cells, faults, numeric}: FileRow, at: number, value: string) => {
+  if (cells[at] === value) return
+  if (faults) delete faults[at]
+  if (numeric) delete numeric[at]
+  cells[at] = value
+}
+
+const addFault = (row: FileRow, at: number, fault: string) => {
+  row.faults = {...row.faults, [at]: fault}
+}
+
+/** A filled cell is of the same kind as the cell above: it has the same fault, or is a number too. */
 const fillDown = (places: number[]): Apply => {
-  const last = new Map<number, string>()
-  return whole(({cells}) => {
+  const last = new Map<number, {cell: string; fault: string | undefined; isNumeric: boolean}>()
+  return whole(row => {
     for (const at of places) {
-      if (cells[at]!.trim() === '') cells[at] = last.get(at) ?? cells[at]!
-      else last.set(at, cells[at]!)
+      const [cell, fault, above] = [row.cells[at]!, row.faults?.[at], last.get(at)]
+      if (fault !== undefined || cell.trim() !== '') last.set(at, {cell, fault, isNumeric: row.numeric?.[at] === true})
+      else if (above) {
+        row.cells[at] = above.cell
+        if (above.fault !== undefined) addFault(row, at, above.fault)
+        if (above.isNumeric) row.numeric = {...row.numeric, [at]: true}
+      }
     }
     return undefined
   })
 }
 
+/** The new cells get the fault of the cell that is split. */
 const split = (columns: string[], {column, separator, into}: Extract<CleaningStep, {step: 'split'}>): Apply => {
   const from = columns.indexOf(column)
   columns.push(...into)
-  return whole(({cells}) => {
+  return whole(row => {
+    const {cells, faults} = row
+    const fault = faults?.[from]
+    if (fault !== undefined) for (const part of into.keys()) addFault(row, cells.length + part, fault)
     let rest = cells[from]!
     for (let part = 1; part < into.length; part++) {
       const at = rest.indexOf(separator)
@@ -206,7 +232,7 @@ const removeRows = (rows: {from: number; to: number}[]): Apply => {
 const editCells = (columns: string[], {cells: edited}: Extract<CleaningStep, {step: 'editCells'}>): Apply => {
   const byRow = Map.groupBy(edited, ({row}) => row)
   return row => {
-    const {rowNumber, cells, ragged} = row
+    const {rowNumber, ragged} = row
     const edits = byRow.get(rowNumber)
     if (!edits) return undefined
     if (ragged)
@@ -218,7 +244,7 @@ const editCells = (columns: string[], {cells: edited}: Extract<CleaningStep, {st
         },
       )
     row.edited = Object.fromEntries(edits.map(({column, value}) => [columns.indexOf(column), value]))
-    for (const [at, value] of Object.entries(row.edited)) cells[Number(at)] = value
+    for (const [at, value] of Object.entries(row.edited)) setCell(row, Number(at), value)
     return undefined
   }
 }

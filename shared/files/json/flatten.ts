@@ -4,16 +4,26 @@ import type {JsonRecord} from './json-records.ts'
 /** The maximum depth of nested objects that become columns. */
 const mostDepth = 20
 
-/** Returns the source text of numbers, because a parsed number such as 12345678901234567890 or 1.10 would lose characters. */
-const asText = (_: string, value: unknown, {source}: {source?: string}) => (typeof value === 'number' ? source : value)
+/** The source text of a number, because a parsed number such as 12345678901234567890 or 1.10 would lose characters. */
+class NumberText {
+  readonly text: string
+  constructor(text: string) {
+    this.text = text
+  }
+  toJSON() {
+    return this.text
+  }
+}
+
+const asText = (_: string, value: unknown, {source = ''}: {source?: string}) => (typeof value === 'number' ? new NumberText(source) : value)
 
 /**
  * A nested object becomes columns with dotted names. A list becomes JSON text with numbers as strings, a form that fields with several values accept.
- * `null` becomes an empty cell.
+ * `null` becomes an empty cell. In a column of `commas`, whose strings have a decimal comma, numbers get one too.
  */
-export const flattenRecord = ({number, text}: JsonRecord): Map<string, string> => {
+export const flattenRecord = ({number, text}: JsonRecord, commas: ReadonlySet<string> = new Set()): Map<string, string> => {
   const cells = new Map<string, string>()
-  addObject(cells, {number, path: '', depth: 1}, parse({number, text}))
+  addObject({cells, commas}, {number, path: '', depth: 1}, parse({number, text}))
   return cells
 }
 
@@ -32,20 +42,24 @@ const parse = ({number, text}: JsonRecord): Record<string, unknown> => {
 
 type CellPlace = {number: number; path: string; depth: number}
 
-const addObject = (cells: Map<string, string>, {number, path, depth}: CellPlace, object: Record<string, unknown>): void => {
+type FlatRecord = {cells: Map<string, string>; commas: ReadonlySet<string>}
+
+const addObject = (flat: FlatRecord, {number, path, depth}: CellPlace, object: Record<string, unknown>): void => {
   if (depth > mostDepth)
     throw new Refusal('UNREADABLE', `Record ${number} of the JSON file has objects nested more than ${mostDepth} levels deep`)
   for (const [key, value] of Object.entries(object)) {
     const name = path === '' ? key : `${path}.${key}`
-    if (isObject(value)) addObject(cells, {number, path: name, depth: depth + 1}, value)
-    else addCell(cells, number, name, textOf(value))
+    if (isObject(value)) addObject(flat, {number, path: name, depth: depth + 1}, value)
+    else addCell(flat.cells, number, name, textOf(value, flat.commas.has(name)))
   }
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value)
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof NumberText)
 
-const textOf = (value: unknown): string => {
+const textOf = (value: unknown, hasComma: boolean): string => {
   if (value === null) return ''
+  if (value instanceof NumberText) return hasComma && !/e/i.test(value.text) ? value.text.replace('.', ',') : value.text
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 

@@ -1,5 +1,6 @@
 import {Refusal} from '../../errors.ts'
 import type {Storage} from '../../storage/storage.ts'
+import {lookOf, looks} from '../cell-kind.ts'
 import type {CsvOptions} from '../reader.ts'
 import {maxFilledCells, maxRowCells} from '../row.ts'
 import {flattenRecord} from './flatten.ts'
@@ -25,11 +26,17 @@ export const convertJson = async (storage: Storage, key: string): Promise<void> 
   await storage.put(key, writeCsv(storage, key, columns))
 }
 
-const listColumns = async (storage: Storage, key: string): Promise<string[]> => {
-  const columns = new Set<string>()
+/** `commas`: the columns in which a string proves a decimal comma. */
+type Columns = {names: string[]; commas: ReadonlySet<string>}
+
+const listColumns = async (storage: Storage, key: string): Promise<Columns> => {
+  const [columns, commas] = [new Set<string>(), new Set<string>()]
   let records = 0
   for await (const record of readJsonRecords(await storage.read(key))) {
-    for (const name of flattenRecord(record).keys()) columns.add(name)
+    for (const [name, cell] of flattenRecord(record)) {
+      columns.add(name)
+      if (/[.,]/.test(cell) && looks[lookOf(cell)]!.mark === 'comma') commas.add(name)
+    }
     records++
     if (columns.size > maxRowCells)
       throw new Refusal('UNREADABLE', `The JSON file has more than ${maxRowCells.toLocaleString('en')} columns. Send fewer keys`)
@@ -40,18 +47,18 @@ const listColumns = async (storage: Storage, key: string): Promise<string[]> => 
       )
   }
   if (columns.size === 0) throw new Refusal('FILE_NO_ROWS', 'The JSON file has no record with a value. Send a file with records')
-  return [...columns]
+  return {names: [...columns], commas}
 }
 
 /** The minimum characters of a piece of the CSV file, except the last piece. */
 const piece = 64 * 1024
 
-async function* writeCsv(storage: Storage, key: string, columns: string[]): AsyncGenerator<Uint8Array> {
+async function* writeCsv(storage: Storage, key: string, {names, commas}: Columns): AsyncGenerator<Uint8Array> {
   const encoder = new TextEncoder()
-  let text = rowOf(columns)
+  let text = rowOf(names)
   for await (const record of readJsonRecords(await storage.read(key))) {
-    const cells = flattenRecord(record)
-    text += rowOf(columns.map(name => cells.get(name) ?? ''))
+    const cells = flattenRecord(record, commas)
+    text += rowOf(names.map(name => cells.get(name) ?? ''))
     if (text.length < piece) continue
     yield encoder.encode(text)
     text = ''

@@ -4,8 +4,11 @@ import type {SharedStrings} from './shared-strings.ts'
 import type {Styles} from './styles.ts'
 import {corrupt} from './zip.ts'
 
-/** `text`: the text of the element `v` or `is` of the cell. `valued`: whether the cell has such an element. */
-export type SheetCell = {column: number; type: string; style: number; text: string; formula: boolean; valued: boolean}
+/**
+ * `text`: the text of the element `v` or `is` of the cell. `valued`: whether the cell has such an element. `shown`: in an OpenDocument file, the
+ * displayed text of a padded number.
+ */
+export type SheetCell = {column: number; type: string; style: number; text: string; formula: boolean; valued: boolean; shown?: string}
 
 /**
  * The kind of value in a cell: the kind that the file stores, except where the number format displays the number as another kind. `date`: a date
@@ -20,7 +23,12 @@ export type StoredKind = 'text' | 'date' | 'boolean' | 'error' | 'uncalculated' 
  */
 export type Numbers = 'auto' | 'displayed' | 'stored'
 /** If `as` is `number` and `numbers` is `auto`, padded numbers lose their padding. */
-export type NumberReading = {numbers?: Numbers | undefined; as?: 'text' | 'number' | undefined}
+export type NumberReading = {
+  numbers?: Numbers | undefined
+  as?: 'text' | 'number' | undefined
+  /** The decimal mark of the column's texts. Numbers that the file stores as numbers have a point. */
+  decimalMark?: 'point' | 'comma' | undefined
+}
 
 /**
  * `stored`: the text in the file. `plain`: the stored number in decimal digits, set if the number format may change `text`. `fault`: why the cell
@@ -34,9 +42,9 @@ export type CellContext = {strings: SharedStrings; styles: Styles; epoch: 1900 |
  * Returns a cell as its format displays it, without currency signs, digit grouping and rounding. Numbers keep all digits of the file, but percentages
  * and scaled numbers keep 15 significant digits. Dates are ISO 8601 by the workbook's epoch. A formula gives its saved value.
  */
-export const readCell = ({type, style, text, formula, valued}: SheetCell, {strings, styles, epoch}: CellContext): ReadCell => {
+export const readCell = ({type, style, text, formula, valued, shown}: SheetCell, {strings, styles, epoch}: CellContext): ReadCell => {
   const as = (kind: StoredKind, value: string, stored = value): ReadCell => ({text: value, stored, kind})
-  if (formula && !valued) return as('uncalculated', '')
+  if (formula && (!valued || (type === 'n' && text.trim() === ''))) return as('uncalculated', '')
   if (type === 's') return as('text', text === '' ? '' : strings.at(Number(text)))
   if (type === 'inlineStr' || type === 'str') return as('text', text)
   if (type === 'b') return as('boolean', text === '1' || text === 'true' ? 'TRUE' : text === '' ? '' : 'FALSE', text)
@@ -46,6 +54,7 @@ export const readCell = ({type, style, text, formula, valued}: SheetCell, {strin
   const stored = text.trim()
   const format = styles[style]
   const digits = plain(stored)
+  if (shown !== undefined) return {text: shown, stored, kind: 'padded', plain: digits}
   if (!format || format.isPlain || stored === '' || Number.isNaN(Number(stored))) return as('number', digits, stored)
   return readDate(format, stored, epoch) ?? {...displayNumber(format, digits), stored, plain: digits}
 }

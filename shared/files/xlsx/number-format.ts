@@ -98,7 +98,7 @@ const countScalingCommas = (tokens: Token[]) => {
 }
 
 /**
- * Whether the format displays a fixed pattern of digits: padded with zeros (`00000`), or separated by characters that do not group digits
+ * Whether the format displays a fixed pattern of digits: padded with zeros (`00000`, `0####`), or separated by characters that do not group digits
  * (`000-00-0000`).
  */
 const isMask = (tokens: Token[], marks: string[]) => {
@@ -106,13 +106,14 @@ const isMask = (tokens: Token[], marks: string[]) => {
   const whole = integerPart(tokens)
   const places = whole.flatMap(({type}, at) => (type === 'place' ? [at] : []))
   const inside = whole.slice(places[0] ?? 0, places.at(-1) ?? 0)
-  return whole.filter(({text, type}) => type === 'place' && text === '0').length > 1 || inside.some(partsDigits)
+  return inside.some(token => isZero(token) || partsDigits(token))
 }
 
 const integerPart = (tokens: Token[]) => {
   const point = tokens.findIndex(({type, text}) => type === 'mark' && text === '.')
   return point < 0 ? tokens : tokens.slice(0, point)
 }
+const isZero = ({type, text}: Token) => type === 'place' && text === '0'
 const partsDigits = ({type, text}: Token) => type === 'literal' && /[^\s'\u2019.,]/.test(text)
 
 export const sectionFor = ({sections}: NumberFormat, value: number): Section => {

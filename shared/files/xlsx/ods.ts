@@ -7,8 +7,6 @@ import {corrupt, type Zip} from './zip.ts'
 
 /** The index of the percentage format in the list that `readStyles` of `styles.ts` returns for these files. */
 const percentStyle = 1
-/** The most digits of a format of leading zeros. In the list of `readStyles`, the format of n digits has the index n. */
-export const mostZeroDigits = 30
 const content = 'content.xml'
 const rowsAtOnce = 500
 /** Maximum cells that one piece of XML may create, because all of them are in memory together. */
@@ -164,7 +162,7 @@ const readCell = ({attributes, paragraphs}: OpenCell): Omit<SheetCell, 'column'>
   const value = attributes['office:value'] ?? ''
   const as = (type: string, text: string, style = 0) => ({type, text, style, formula, valued: kind !== undefined || shown !== ''})
   if (attributes['calcext:value-type'] === 'error') return as('e', shown)
-  if (kind === 'float' || kind === 'currency') return as('n', value, zeroStyle(shown, value))
+  if (kind === 'float' || kind === 'currency') return {...as('n', value), ...(isPadded(shown, value) && {shown: shown.trim()})}
   if (kind === 'percentage') return as('n', value, percentStyle)
   if (kind === 'boolean') return as('b', attributes['office:boolean-value'] ?? '')
   if (kind === 'date') return as('d', (attributes['office:date-value'] ?? '').replace(/\.0+$/, ''))
@@ -173,9 +171,19 @@ const readCell = ({attributes, paragraphs}: OpenCell): Omit<SheetCell, 'column'>
   return text === '' && !formula ? null : as('inlineStr', text)
 }
 
-/** Returns the style of a number that is displayed with leading zeros, such as 00123, because a postcode would lose them. 0 for other numbers. */
-const zeroStyle = (shown: string, value: string) =>
-  /^0\d+$/.test(shown) && shown.length <= mostZeroDigits && Number(shown) === Number(value) ? shown.length : 0
+const grouped = /^\D*\d{1,3}([.,'\u2019])\d{3}(?:\1\d{3})*\D*$/
+const withoutZeros = (digits: string) => digits.replace(/^0+(?=\d)/, '')
+
+/**
+ * Whether a whole number is displayed with leading zeros (`00123`), or with characters between its digits that do not group them (`12-34`). A
+ * postcode or phone number would lose them.
+ */
+const isPadded = (shown: string, value: string): boolean => {
+  const digits = shown.replace(/\D/g, '')
+  const [, stored] = /^-?(\d+)$/.exec(value) ?? []
+  if (stored === undefined || grouped.test(shown) || withoutZeros(digits) !== withoutZeros(stored)) return false
+  return digits.length > stored.length || /[^\d\s.,'\u2019]/.test(/\d.*\d/s.exec(shown)?.[0] ?? '')
+}
 
 /** Writes `PT10H30M00S` as `10:30:00`. Other durations stay as they are. */
 const clockOf = (duration: string): string => {

@@ -1,6 +1,7 @@
+import {Refusal} from '../../errors.ts'
 import {maxRowCells} from '../row.ts'
 import {columnOf} from './sheet.ts'
-import {lastRow} from './sheet-row.ts'
+import {lastRow, type SheetRow} from './sheet-row.ts'
 
 /** Columns count from 0, rows from 1; both ends are inclusive. `right` is null if the range has no last column. */
 export type Range = {top: number; bottom: number; left: number; right: number | null}
@@ -30,4 +31,26 @@ export const fromRow = (text: string | null, row: number): string => {
 const cornerOf = (text: string) => {
   const digits = /\d+$/.exec(text)?.[0]
   return {column: columnOf(text), row: digits ? Math.max(1, Number(digits)) : null}
+}
+
+/**
+ * Stops at the last row of the range. If `countsMerged` is true by then, reads the rest of the sheet without yielding its rows, because merged ranges
+ * are listed after all rows.
+ */
+export async function* within(sheet: AsyncGenerator<SheetRow[]>, {top, bottom}: Range, file?: {countsMerged: boolean}) {
+  for await (const rows of sheet) {
+    yield rows.filter(({number}) => number >= top && number <= bottom)
+    if (rows.at(-1)!.number < bottom) continue
+    if (file?.countsMerged) await readOn(sheet)
+    return
+  }
+}
+
+/** Ignores a refusal, because a range may leave out rows that cannot be read. */
+const readOn = async (sheet: AsyncGenerator<SheetRow[]>) => {
+  try {
+    for await (const _ of sheet);
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+  }
 }

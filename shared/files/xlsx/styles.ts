@@ -1,5 +1,5 @@
 import {type NumberFormat, parseFormat} from './number-format.ts'
-import {isOds, mostZeroDigits} from './ods.ts'
+import {isOds} from './ods.ts'
 import {readXml} from './xml.ts'
 import {corrupt, type Zip} from './zip.ts'
 
@@ -21,14 +21,12 @@ const builtIn = (id: number): NumberFormat => {
   return id === 22 ? moment : id === 46 ? duration : general
 }
 
-const zeroFormats = Array.from({length: mostZeroDigits - 1}, (_, at) => parseFormat('0'.repeat(at + 2)))
-
 /** Number formats by the style index of a cell. */
 export type Styles = NumberFormat[]
 
 export const readStyles = async (zip: Zip, path: string | null): Promise<Styles> => {
-  // Cells of an OpenDocument file state their type. Only percentages and leading zeros need a format, because other text is displayed.
-  if (isOds(zip)) return [general, percent, ...zeroFormats]
+  // Cells of an OpenDocument file state their type and displayed text. Only percentages need a format.
+  if (isOds(zip)) return [general, percent]
   const styles: Styles = []
   if (!path) return styles
   const codes = new Map<number, NumberFormat>()

@@ -5,7 +5,7 @@ import {type HeaderProposal, mostHeaderRows, proposeHeader} from '../csv/header-
 import type {XlsxReader} from '../reader.ts'
 import {charactersAtOnce, chunkRows, columnsOf, type FileRow, maxFilledCells, maxRowCharacters, type Table} from '../row.ts'
 import {type CellContext, type NumberReading, type ReadCell, readCell, type StoredKind, textOf} from './cell.ts'
-import {fromRow, type Range, rangeOf} from './range.ts'
+import {fromRow, type Range, rangeOf, within} from './range.ts'
 import {readSharedStrings} from './shared-strings.ts'
 import {readSheet} from './sheet.ts'
 import {type SheetEnd, type SheetRow, tooLong} from './sheet-row.ts'
@@ -35,6 +35,8 @@ export type XlsxFile = Table & {
   sheets: Sheet[]
   /** Complete once the rows are read to their end. */
   evidence: WorkbookEvidence
+  /** Whether the sheet is read to its end if the range ends earlier, so that its merged ranges are counted. */
+  countsMerged: boolean
   stored: StoredWorkbook[]
   formatted: (FormattedCells | undefined)[]
   guards: Guards
@@ -82,6 +84,7 @@ export const openXlsx = async (object: StoredObject, reader: Options, limits: Wo
       passed: first === sheet.name ? null : first,
       sheets,
       evidence: end,
+      countsMerged: false,
       stored: [],
       formatted: [],
       guards,
@@ -109,7 +112,7 @@ const firstWithRows = async (candidates: Candidates, count: (path: string) => Pr
 }
 
 /** Counts the non-empty rows of the range, up to two: a header and a row. Without a header row, the count begins at 1. */
-const countRows = async (sheet: AsyncIterable<SheetRow[]>, reader: Options, cells: CellContext): Promise<number> => {
+const countRows = async (sheet: AsyncGenerator<SheetRow[]>, reader: Options, cells: CellContext): Promise<number> => {
   const range = rangeOf(reader.range)
   let count = reader.headerRow ? 0 : 1
   for await (const piece of within(sheet, range)) {
@@ -122,7 +125,7 @@ type Context = CellContext & {guards?: Guards}
 type RowReading = {reader: Options; cells: Context; file: XlsxFile; close(): void}
 
 async function* rowsOf(
-  sheet: AsyncIterable<SheetRow[]>,
+  sheet: AsyncGenerator<SheetRow[]>,
   {reader, cells, file, close}: RowReading,
 ): AsyncGenerator<FileRow[], void, undefined> {
   const range = rangeOf(reader.range)
@@ -137,7 +140,7 @@ async function* rowsOf(
   let rows: ReturnType<typeof openRows> | undefined
   let since = performance.now()
   try {
-    for await (const piece of within(sheet, range)) {
+    for await (const piece of within(sheet, range, file)) {
       for (const row of piece) {
         if (performance.now() - since > turnMs) {
           await setImmediate()
@@ -181,14 +184,6 @@ const headerIn = (rows: SheetRow[], {range: text}: Options, cells: Context) => {
   return proposed && {title: proposed.title, columns: proposed.columns, reader: {range: fromRow(text, rows[proposed.at]!.number)}}
 }
 
-/** Stops reading at the last row of the range. */
-async function* within(sheet: AsyncIterable<SheetRow[]>, {top, bottom}: Range) {
-  for await (const rows of sheet) {
-    yield rows.filter(({number}) => number >= top && number <= bottom)
-    if (rows.at(-1)!.number >= bottom) return
-  }
-}
-
 type TakenRows = {
   texts: string[]
   stored: string[]
@@ -196,14 +191,16 @@ type TakenRows = {
   differs: boolean
   characters: number
   faults: FileRow['faults']
+  numeric: FileRow['numeric']
 }
 
 /** Empty settings read every cell as stored, to count rows and to read column names. */
 const asStored: NumberReading[] = []
 const asWritten: NumberReading = {numbers: 'stored'}
+const numberKinds = new Set<StoredKind>(['number', 'percent', 'scaled', 'padded'])
 
 const cellsOf = ({number, cells}: SheetRow, {left, right}: Range, context: Context, modes: NumberReading[]): TakenRows => {
-  const takenRows: TakenRows = {texts: [], stored: [], kinds: [], differs: false, characters: 0, faults: undefined}
+  const takenRows: TakenRows = {texts: [], stored: [], kinds: [], differs: false, characters: 0, faults: undefined, numeric: undefined}
   for (const cell of cells) {
     const at = cell.column - left
     if (at < 0 || (right !== null && cell.column > right)) continue
@@ -212,6 +209,7 @@ const cellsOf = ({number, cells}: SheetRow, {left, right}: Range, context: Conte
     if (text !== '' || read.kind === 'uncalculated') takenRows.kinds[at] = read
     if (text === '') continue
     if (read.fault) takenRows.faults = {...takenRows.faults, [at]: read.fault}
+    if (modes[at]?.decimalMark === 'comma' && numberKinds.has(read.kind) && text.includes('.')) (takenRows.numeric ??= {})[at] = true
     takenRows.characters += text.length
     if (takenRows.characters > maxRowCharacters) throw tooLong(number)
     while (takenRows.texts.length <= at) {
@@ -254,9 +252,9 @@ const openRows = (file: XlsxFile, headerNumber: number) => {
     ready = []
     ;[size, characters] = [0, 0]
   }
-  const fitted = ({texts, stored, differs, faults}: TakenRows): FileRow => {
+  const fitted = ({texts, stored, differs, faults, numeric}: TakenRows): FileRow => {
     rowNumber++
-    const more = {...(differs && {stored}), ...(faults && {faults})}
+    const more = {...(differs && {stored}), ...(faults && {faults}), ...(numeric && {numeric})}
     if (texts.length > width) return {rowNumber, cells: texts, ragged: true, ...more}
     filled -= texts.length
     while (texts.length < width) {

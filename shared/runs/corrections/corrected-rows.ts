@@ -20,7 +20,8 @@ export const unfit = (row: number, message: string) => new Refusal('CORRECTION_U
 /**
  * Reads a corrected file into memory. Rows are matched by the row numbers of failed.csv, else by order if both files have equally many
  * rows, else by the key columns. `take` returns the corrected cells for a row of the run's file, in the order of `columns`; null if the
- * corrected file lacks the row, or has the same ragged row. Columns that the corrected file lacks keep their cells.
+ * corrected file lacks the row, or has the same ragged row. Columns that the corrected file lacks keep their cells. `assertValue` throws if the cell
+ * of a column has no value: a spreadsheet error, or a formula without a saved value.
  */
 export const openCorrectedRows = async (deps: FileDeps, corrected: CorrectedFile, {id, columns, keys, rows: total, readings}: RunFile) => {
   const file = await openCorrected(deps, corrected, readings)
@@ -46,7 +47,7 @@ export const openCorrectedRows = async (deps: FileDeps, corrected: CorrectedFile
   return {
     matchedBy: matchedBy as 'row' | 'order' | 'key',
     hasColumn: (name: string) => own.includes(name),
-    take(row: FileRow): string[] | null {
+    take(row: FileRow): TakenRow | null {
       const name = nameInRun(row)
       const found = named.get(name)
       if (!found) return null
@@ -57,7 +58,8 @@ export const openCorrectedRows = async (deps: FileDeps, corrected: CorrectedFile
         if (row.ragged && isDeepStrictEqual(cells, row.cells)) return null
         throw unfit(found.rowNumber, `Row ${found.rowNumber} of the corrected file has more or fewer cells than its header`)
       }
-      return columns.map((_, at) => (places[at]! < 0 ? row.cells[at]! : (found.cells[places[at]!] ?? '')))
+      const cells = columns.map((_, at) => (places[at]! < 0 ? row.cells[at]! : cellAt(found, places[at]!, row.cells[at]!)))
+      return {cells, assertValue: at => assertValue(found, places[at]!, file)}
     },
     assertAllTaken() {
       for (const [name, {rowNumber}] of named)
@@ -65,6 +67,22 @@ export const openCorrectedRows = async (deps: FileDeps, corrected: CorrectedFile
           throw unfit(rowNumber, `Row ${rowNumber} of the corrected file fits no row of the run. Keep the column "lading: row"`)
     },
   }
+}
+
+/** Returns the corrected cell. A changed number becomes text with the decimal comma of its column, because an edit is text. */
+const cellAt = ({cells, numeric}: FileRow, at: number, before: string) => {
+  const cell = cells[at] ?? ''
+  return numeric?.[at] && cell !== before ? cell.replace('.', ',') : cell
+}
+
+export type TakenRow = {cells: string[]; assertValue: (at: number) => void}
+
+const assertValue = ({rowNumber, cells, faults}: FileRow, at: number, {columns, workbook}: Awaited<ReturnType<typeof openFile>>) => {
+  const isUncalculated = (cells[at] ?? '') === '' && workbook?.stored[at]?.uncalculated
+  const fault = isUncalculated
+    ? 'The column has formulas without a saved value. Let a spreadsheet program calculate and save them'
+    : faults?.[at]
+  if (fault !== undefined) throw unfit(rowNumber, `Row ${rowNumber} of the corrected file, column "${columns[at]}": ${fault}`)
 }
 
 /**
@@ -76,7 +94,8 @@ const openCorrected = async (deps: FileDeps, {fileKey, reader}: CorrectedFile, r
   const file = await openFile(deps, stored, {bad: openBadBytes()})
   if (!file.workbook || !isFailedFile(file.columns)) return file
   await file.rows.return()
-  return openFile(deps, stored, {numbersOf: () => ({numbers: 'displayed'}), bad: openBadBytes()})
+  const numbersOf = (name: string) => ({numbers: 'displayed' as const, decimalMark: readings[name]?.decimalMark})
+  return openFile(deps, stored, {numbersOf, bad: openBadBytes()})
 }
 
 /** Keeps the reason columns, because they contain the row numbers. */

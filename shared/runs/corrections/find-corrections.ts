@@ -11,7 +11,7 @@ import {type FileDeps, openFile} from '../../files/stored-file.ts'
 import {openBadBytes} from '../../files/text/bad-bytes.ts'
 import {textOf} from '../../files/xlsx/cell.ts'
 import {StorageMissing} from '../../storage/missing.ts'
-import {type CorrectedFile, openCorrectedRows, unfit} from './corrected-rows.ts'
+import {type CorrectedFile, openCorrectedRows, type TakenRow, unfit} from './corrected-rows.ts'
 
 export type CorrectionsInput = {
   source: Pick<Source, 'id' | 'fileKey' | 'reader' | 'cleaning' | 'choices' | 'evidence' | 'rows'>
@@ -127,7 +127,11 @@ type Shown = Compared & {hasColumn: boolean[]; shown: Edits}
  * present edit. `removed`: addresses of edited cells whose value the person set back to that of the run's file. `kept`: the number of unchanged cells
  * that were edited since.
  */
-const touchedCells = ({rowNumber: row, cells: raw}: FileRow, sent: string[], {columns, hasColumn, shown, edits}: Shown) => {
+const touchedCells = (
+  {rowNumber: row, cells: raw}: FileRow,
+  {cells: sent, assertValue}: TakenRow,
+  {columns, hasColumn, shown, edits}: Shown,
+) => {
   const [cells, removed] = [[...raw], [] as string[]]
   let [isChanged, kept] = [false, 0]
   for (const [at, column] of columns.entries()) {
@@ -140,6 +144,7 @@ const touchedCells = ({rowNumber: row, cells: raw}: FileRow, sent: string[], {co
     } else if (sent[at] === read) {
       if (edit !== undefined) removed.push(address)
     } else {
+      assertValue(at)
       cells[at] = sent[at]!
       if (sent[at] !== edit) isChanged = true
     }

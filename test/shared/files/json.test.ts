@@ -53,6 +53,15 @@ test('objects become dotted columns, lists their JSON text, and numbers keep eve
   })
 })
 
+test('numbers get a decimal comma in a column whose strings have one', t => {
+  const record = '{"price":1.234,"big":1.5e3,"text":"1.234","who":{"price":2.5},"list":[1.5]}'
+  const flat = (...names: string[]) => Object.fromEntries(flattenRecord({number: 1, text: record}, new Set(names)))
+  const usual = {price: '1.234', big: '1.5e3', text: '1.234', 'who.price': '2.5', list: '["1.5"]'}
+  t.deepEqual(flat(), usual)
+  t.deepEqual(flat('price', 'big', 'text', 'list'), {...usual, price: '1,234'})
+  t.deepEqual(flat('who.price'), {...usual, 'who.price': '2,5'})
+})
+
 test('two values for one column, invalid JSON and deep nesting are refused with the number of the record', t => {
   t.throws(() => cellsOf('{"a.b":1,"a":{"b":2}}'), {message: /Record 1 .* two values for the column "a.b"/})
   t.throws(() => cellsOf('{"a":nope}'), {message: /Record 1 .* not valid JSON/})

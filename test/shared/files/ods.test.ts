@@ -127,6 +127,46 @@ test('leading zeros that a number format shows are kept, as in a workbook', asyn
   t.deepEqual([stored[0], stored[1], stored[2]], [{padded: 1}, {number: 1}, {number: 1}])
 })
 
+test('the zeros and separators that a number format shows are kept, except those that group digits', async t => {
+  const shown: [value: string, shown: string, cell: string][] = [
+    ['612345678', '06 12 34 56 78', '06 12 34 56 78'],
+    ['612345678', '06.12.34.56.78', '06.12.34.56.78'],
+    ['5011234', '00501-1234', '00501-1234'],
+    ['12345678', '12-34-5678', '12-34-5678'],
+    ['-501', '-00501', '-00501'],
+    ['42', 'ID-00042', 'ID-00042'],
+    ['1234567', '1.234.567', '1234567'],
+    ['1234567', '1 234 567', '1234567'],
+    ['1234567', '12,34,567', '1234567'],
+    ['12', '0.012', '12'],
+    ['1234', '-1.234 €', '1234'],
+    ['5', '5 kg', '5'],
+    ['1234', '1,2E3', '1234'],
+    ['12.5', '12-5', '12.5'],
+  ]
+  const {cells, stored, all} = await read(
+    t,
+    await ods(
+      table(
+        row(text(...shown.map((_, at) => `c${at}`))) +
+          row(shown.map(([value, text]) => typed('float', `office:value="${value}"`, text)).join('')),
+      ),
+    ),
+  )
+  t.deepEqual(
+    cells[0],
+    shown.map(([, , cell]) => cell),
+  )
+  t.deepEqual(
+    all[0]?.stored,
+    shown.map(([value]) => value),
+  )
+  t.deepEqual(
+    stored.map(({padded = 0}) => padded),
+    shown.map(([value, , cell]) => (value === cell ? 0 : 1)),
+  )
+})
+
 test('the XML of the sheets counts once towards the limit of an unpacked workbook', async t => {
   const tables = table(row(text('a')) + row(text('b')).repeat(5_000))
   const book = await ods(tables)

@@ -1,7 +1,9 @@
 import test from 'ava'
 import type {ColumnReading} from '../../../shared/files/choices.ts'
+import {examine} from '../../../shared/files/examine.ts'
 import {openFile} from '../../../shared/files/stored-file.ts'
 import type {NumberReading} from '../../../shared/files/xlsx/cell.ts'
+import {openXlsx} from '../../../shared/files/xlsx/xlsx-file.ts'
 import {type SheetOf, writeWorkbook} from '../../support/workbook.ts'
 import {read, readRows, refused, stored, usual} from './workbooks.ts'
 
@@ -87,4 +89,42 @@ test('a title above the header is found, and no row is skipped for it', async t 
   t.deepEqual((await readRows(t, rows, {}, {range: 'A1:C5'})).proposeHeader()?.reader, {range: 'A3:C5'})
   t.deepEqual((await readRows(t, rows, {}, {range: 'C5:A1'})).proposeHeader()?.reader, {range: 'C3:A5'}, 'in any order of the corners')
   t.is((await readRows(t, rows, {}, {headerRow: false})).proposeHeader(), null)
+})
+
+test('a formula with an empty value, as openpyxl writes it, is a formula without a saved value', async t => {
+  const {cells, stored} = await readRows(t, [
+    ['a', 'b', 'c'],
+    [1, {f: 'A2*2', v: ''}, {t: 'str', f: 'IF(A2,"","x")', v: ''}],
+  ])
+  t.deepEqual(cells, [['1', '', '']])
+  t.deepEqual([stored[1], stored[2]], [{uncalculated: 1}, undefined], 'an empty text is a value')
+})
+
+test('numbers are marked in columns whose texts have a decimal comma', async t => {
+  const numbersOf = (name: string) => ({decimalMark: name === 'b' ? ('point' as const) : ('comma' as const)})
+  const {all} = await readRows(
+    t,
+    [['a', 'b', 'c'], [{v: '1.234'}, {v: '1.234'}, '1.234'], [{v: 1}, 'x', {v: '0.255', s: 1}], [{v: '0.125', s: 1}]],
+    {formats: ['0.0%']},
+    {numbersOf},
+  )
+  t.deepEqual(
+    all.map(({numeric}) => numeric),
+    [{0: true}, {2: true}, {0: true}],
+  )
+})
+
+test('merged ranges are counted although the range ends before the last row, without its rows', async t => {
+  const after = '<mergeCells count="2"><mergeCell ref="A2:A3"/><mergeCell ref="B2:B3"/></mergeCells>'
+  // The sheet is larger than one piece of XML.
+  const rows = Array.from({length: 20_000}, (_, at) => `<row r="${at + 1}"><c><v>1</v></c></row>`).join('')
+  const merged = async (data: string, range: string) => {
+    const workbook = await writeWorkbook({sheets: [{name: 'One', data, after}]})
+    const file = await openXlsx(await stored(t, workbook), {headerRow: true, range}, usual)
+    const {rows: count, workbook: found} = await examine(file, file)
+    return [count, found?.merged]
+  }
+  t.deepEqual(await merged(rows, 'A1:B3'), [2, 2])
+  t.deepEqual(await merged(rows, 'A1:B'), [19_999, 2])
+  t.deepEqual(await merged(`${rows}<row r="1"/>`, 'A1:A3'), [2, 0], 'rows outside the range may be unreadable')
 })

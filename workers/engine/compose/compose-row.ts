@@ -1,6 +1,7 @@
 import type {EvaluationError} from '../../../shared/expressions/sandbox.ts'
 import type {FileRow} from '../../../shared/files/row.ts'
 import {matchKeyOf, normalise} from '../../../shared/mapping/flows/match-key.ts'
+import {rulesAt} from '../../../shared/mapping/flows/rules.ts'
 import {CLEAR, convert, convertValue, USERS} from '../../../shared/mapping/flows/value.ts'
 import {type MappedValue, mapValue} from '../../../shared/mapping/flows/value-map.ts'
 import type {CompiledFlow, FieldMapping, ImportRow, PendingLink, RowFailure} from '../model.ts'
@@ -77,7 +78,7 @@ const fillField = (filled: FilledRow, filler: FieldMapping, {read, evaluated, fa
   else if (value === null || (typeof value === 'string' && value.trim() === '')) {
     if (clears) payload[field.apiName] = null
   } else {
-    const rules = isMapped ? {...filler.rules, reading: undefined} : filler.rules
+    const rules = isMapped ? {...filler.rules, reading: undefined} : rulesAt(filler.rules, read, filler.column)
     const isLink = isWanted(filler, value)
     const toField = made && !isMapped ? convertValue : convert
     const converted = isLink ? readSearchText(String(value), filler.link!.lookup, rules) : toField(value as string, field, rules)

@@ -1,5 +1,5 @@
 import type {SnapshotLookup} from '../../../shared/mapping/flows/lookups.ts'
-import {rulesOf} from '../../../shared/mapping/flows/rules.ts'
+import {rulesAt, rulesOf} from '../../../shared/mapping/flows/rules.ts'
 import type {SnapshotFlow, SnapshotSource} from '../../../shared/mapping/flows/snapshot.ts'
 import type {Rules} from '../../../shared/mapping/flows/value.ts'
 import {type MappedValue, mapValue, type ValueMap, valueMapOf} from '../../../shared/mapping/flows/value-map.ts'
@@ -98,10 +98,11 @@ const indexOnce = (ctx: Context, parent: ParentFlow, lookup: SnapshotLookup): Pr
 const indexColumn = async (ctx: Context, {source, column, field, values, rules}: ParentFlow, lookup: SnapshotLookup) => {
   for await (const rows of readChunks(ctx, {source})) {
     ctx.signal.throwIfAborted()
-    const keyed = rows.flatMap(({struck, ragged, rowNumber: number, cells}) => {
+    const keyed = rows.flatMap(row => {
+      const {struck, ragged, rowNumber: number, cells} = row
       const cell = cells[column] ?? ''
       const {value, isMapped}: MappedValue = values ? mapValue(cell, field, values) : {value: cell}
-      const read = readSearchText(String(value), lookup, isMapped ? {...rules, reading: undefined} : rules)
+      const read = readSearchText(String(value), lookup, isMapped ? {...rules, reading: undefined} : rulesAt(rules, row, column))
       const digest = struck === undefined && !ragged && read.ok ? digestOf(String(read.value), lookup) : null
       return digest === null ? [] : [{hash: Buffer.from(digest, 'latin1'), number}]
     })

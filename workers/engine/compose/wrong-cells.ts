@@ -29,6 +29,5 @@ export const joinFailures = (failures: RowFailure[]): RowFailure => {
 /** Adds the field's name to a message that does not contain it, such as the message of an expression. */
 const withField = ({target, message}: RowFailure) => (target === null || message.includes(target) ? message : `${target}: ${message}`)
 
-/** Returns why the cell cannot be imported, if it has a fault. A cell that cleaning changed has none. */
-export const faultAt = ({faults, cells, read = cells}: FileRow, at: number | null): string | undefined =>
-  at === null || read[at] !== cells[at] ? undefined : faults?.[at]
+/** Returns why the cell cannot be imported, if it has a fault. */
+export const faultAt = ({faults}: FileRow, at: number | null): string | undefined => (at === null ? undefined : faults?.[at])

@@ -21,7 +21,7 @@ export type NestedReader = {
   close(): Promise<void>
 }
 
-type NestableRow = Pick<FileRow, 'rowNumber' | 'cells' | 'ragged' | 'faults' | 'read'> & {parent: number}
+type NestableRow = Pick<FileRow, 'rowNumber' | 'cells' | 'ragged' | 'faults' | 'numeric'> & {parent: number}
 
 /**
  * Reads the files of the nested flows once and sorts their rows by parent row, on disk if they are large. If several parent rows share a
@@ -59,7 +59,7 @@ export const measureNestable = (rows: NestableRows | undefined): number =>
 const placeRows = async (ctx: Context, nest: CompiledSubformFlow, chunk: FileRow[]): Promise<NestableRow[]> => {
   const rows = chunk.filter(({struck}) => struck === undefined)
   const candidates = await findParentCandidates(ctx, {...nest, parent: nest.subform.link}, rows)
-  return rows.flatMap(({struck: _, stored: __, ...row}) => {
+  return rows.flatMap(({struck: _, stored: __, read: ___, ...row}) => {
     const parent = candidates.get(row.rowNumber)?.numbers[0]
     return parent === undefined ? [] : [{...row, parent}]
   })
