@@ -9,10 +9,10 @@ test.before(async () => {
 })
 test.after.always(() => here?.close())
 
-type Kept = {how: number; isPatched?: boolean}
+type SettledRow = {how: number; isPatched?: boolean}
 
 /** Settles one row in two runs of a chain. The row is patched if `isPatched`. Returns the chain and the second run. */
-const settleTwice = async ([first, second]: [Kept, Kept]) => {
+const settleTwice = async ([first, second]: [SettledRow, SettledRow]) => {
   const [one, two] = [await beginRun(here), await beginRun(here)]
   const row = {module: 1, key: 'f.1'}
   const patched = {...row, filled: [], isWhole: true}
@@ -24,7 +24,7 @@ const settleTwice = async ([first, second]: [Kept, Kept]) => {
   return {chain: one.run, run: two.run}
 }
 
-const listPatchable = async (settled: [Kept, Kept]) => {
+const listPatchable = async (settled: [SettledRow, SettledRow]) => {
   const {chain, run} = await settleTwice(settled)
   return findPatchable(here.hot, {chain, before: chain, run, module: 1, keys: ['f.1']})
 }
