@@ -1,5 +1,6 @@
 import {findBillingAccount} from '../../sql/billing-accounts.ts'
 import type {Pool} from '../../sql/database.ts'
+import {findUnsettledChange} from '../../sql/plan-changes.ts'
 import {findSubscription} from '../../sql/subscriptions.ts'
 import type {Config} from '../config.ts'
 import type {Queue} from '../queue.ts'
@@ -9,6 +10,7 @@ import {type BillingLease, holdBilling, keepLease, releaseBilling} from './lease
 import {PaymentFailure} from './payment-failure.ts'
 import type {PaymentProvider} from './payment-provider.ts'
 import {settleConfirming} from './plan-change-confirm.ts'
+import {supersede} from './plan-change-settle.ts'
 import {endWithPlan} from './plan-end.ts'
 import {isUnpaid, listLiveSubscriptions, type ReadSubscription, readSubscription} from './subscription.ts'
 import {syncSubscription} from './sync-subscription.ts'
@@ -30,6 +32,9 @@ export const endBillingOf = async (deps: EndBillingDeps, org: string, {when}: {w
   try {
     await expireAll(deps, customer)
     await settleConfirming(deps, billingLease, {givesUp: true})
+    // Completing an unfinished change later could charge the card or remove the end of the plan.
+    const unsettled = await findUnsettledChange(db, org)
+    if (unsettled) await supersede(deps, billingLease, unsettled)
     const known = await findSubscription(db, org)
     const isKnown = (live: ReadSubscription) => live.id === known?.id && !isUnpaid(live)
     const all = (await listLiveSubscriptions(deps, {customer})).toSorted((one, other) => Number(isKnown(other)) - Number(isKnown(one)))

@@ -1,7 +1,7 @@
 import {findConfirmingChange, setChangeState} from '../../sql/plan-changes.ts'
 import {assertHeld, type BillingLease, keepLease} from './lease.ts'
 import {PaymentFailure} from './payment-failure.ts'
-import {executeChange, type PlanChangeDeps} from './plan-change-run.ts'
+import {executeChange, type PlanChangeDeps, type PlanChangeOutcome} from './plan-change-run.ts'
 import {readTermsOf, type Terms} from './plan-change-terms.ts'
 import {idOf, isoOf} from './subscription.ts'
 
@@ -15,24 +15,29 @@ export const confirmationOf = ({found}: Terms): Confirmation | null => {
 }
 
 /**
- * Finishes a change that waits for a confirmed payment. If the payment was made, completes the change. If the customer abandoned the payment, marks
- * the change as declined; the old plan stays. `givesUp`: closes the page of the waiting payment first, because the org requests another change or its
- * billing ends.
+ * Finishes a change that waits for a confirmed payment. If the payment was made, completes the change and returns the outcome, which may be `partial`
+ * or `unknown`. If the customer abandoned the payment, marks the change as declined; the old plan stays. `givesUp`: closes the page of the waiting
+ * payment first, because the org requests another change or its billing ends.
  */
-export const settleConfirming = async (deps: PlanChangeDeps, billingLease: BillingLease, {givesUp}: {givesUp: boolean}): Promise<void> => {
+export const settleConfirming = async (
+  deps: PlanChangeDeps,
+  billingLease: BillingLease,
+  {givesUp}: {givesUp: boolean},
+): Promise<PlanChangeOutcome | null> => {
   const change = await findConfirmingChange(deps.db, billingLease.org)
-  if (!change) return
+  if (!change) return null
   let terms = await readTermsOf(deps, change.params.subscription)
   if (givesUp && terms?.found.pending_update) {
     await closePage(deps, billingLease, terms)
     terms = await readTermsOf(deps, change.params.subscription)
   }
-  if (terms?.found.pending_update) return
-  if (terms?.item.price.id === change.target.price) return void (await executeChange(deps, billingLease, change, terms))
+  if (terms?.found.pending_update) return null
+  if (terms?.item.price.id === change.target.price) return executeChange(deps, billingLease, change, terms)
   await deps.db.transaction(async tx => {
     await assertHeld(tx, billingLease)
     await setChangeState(tx, {org: billingLease.org, id: change.id, state: 'declined', error: 'not_confirmed'})
   })
+  return null
 }
 
 /**

@@ -42,6 +42,13 @@ export const settleUnsettled = async (deps: PlanChangeDeps, billingLease: Billin
   return {change, state: 'unknown', terms: null, failure: terms}
 }
 
+/** Marks an unsettled change as superseded, so that its stored calls are never sent again. */
+export const supersede = ({db}: Pick<PlanChangeDeps, 'db'>, billingLease: BillingLease, {org, id}: PlanChange): Promise<void> =>
+  db.transaction(async tx => {
+    await assertHeld(tx, billingLease)
+    await setChangeState(tx, {org, id, state: 'superseded'})
+  })
+
 /**
  * Marks older accepted changes as superseded. The newest one waits until the subscription was read after the change. If that read shows the change,
  * marks the change as landed, or else as superseded.

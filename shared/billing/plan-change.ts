@@ -1,5 +1,5 @@
 import type {Pool} from '../../sql/database.ts'
-import {type ChangeTarget, insertPlanChange, type PlanChange, setChangeState} from '../../sql/plan-changes.ts'
+import {type ChangeTarget, insertPlanChange, type PlanChange} from '../../sql/plan-changes.ts'
 import {Refusal} from '../errors.ts'
 import {atPoint} from '../fault-point.ts'
 import {newId} from '../ids.ts'
@@ -11,7 +11,7 @@ import {describeChange, describePending, isPending, latestInvoiceOf, type PlanCh
 import {waitsForConfirmation} from './plan-change-calls.ts'
 import {confirmationOf, settleConfirming} from './plan-change-confirm.ts'
 import {executeChange, firstCall, type PlanChangeOutcome, type PlanChangeDeps as Running, wantsConfirmation} from './plan-change-run.ts'
-import {settleUnsettled, unconfirmed} from './plan-change-settle.ts'
+import {settleUnsettled, supersede, unconfirmed} from './plan-change-settle.ts'
 import {readTerms, type Terms} from './plan-change-terms.ts'
 import {assertMayBuy, findWanted, kindOf, refusePayment, type WantedPlan} from './plan-change-wanted.ts'
 import {planEndOf} from './plan-end.ts'
@@ -40,8 +40,8 @@ const requestChange = async (
     previewToken === undefined ? null : await readPreview(config.SESSION_KEYS, previewToken, {org, person}, await readSecond(db))
   return onceSettled(deps, org, async (billingLease, earlier) => {
     if (earlier && isSame(earlier.change, changeTarget.target, shown) && !isGone(earlier)) return answerOf(deps, earlier)
-    await settleConfirming(deps, billingLease, {givesUp: true})
-    return change(deps, billingLease, {org, person, wanted: changeTarget, shown, earlier})
+    const replaced = await endConfirming(deps, billingLease, earlier)
+    return change(deps, billingLease, {org, person, wanted: changeTarget, shown, earlier: replaced})
   })
 }
 
@@ -52,12 +52,12 @@ export const cancelPending = (deps: ChangePlanDeps, asking: Pick<ChangePlanInput
 const cancelChange = async (deps: ChangePlanDeps, {org, person}: Pick<ChangePlanInput, 'org' | 'person'>): Promise<PlanChangeAnswer> => {
   await assertMayBuy(deps, org)
   return onceSettled(deps, org, async (billingLease, earlier) => {
-    await settleConfirming(deps, billingLease, {givesUp: true})
+    const replaced = await endConfirming(deps, billingLease, earlier)
     const terms = await readTerms(deps, org)
     const {plan, read, item} = terms
     const target = {planKey: plan?.key ?? 'unknown', planVersionId: read.planVersionId, interval: read.interval, price: item.price.id}
     const second = withinPeriod(terms, await readSecond(deps.db))
-    const made = await makeChange(deps, billingLease, {org, person, kind: 'take_back', target, terms, second, earlier})
+    const made = await makeChange(deps, billingLease, {org, person, kind: 'take_back', target, terms, second, earlier: replaced})
     return answerOf(deps, made, terms)
   })
 }
@@ -99,6 +99,16 @@ const onceSettled = async <T>(
   } finally {
     await releaseBilling(deps, billingLease)
   }
+}
+
+/**
+ * Ends the change that waits for a confirmed payment. Returns the change that the next one replaces: this change if it was paid but only partly
+ * applied, or else `earlier`. Throws CHANGE_UNCONFIRMED if the outcome is unknown.
+ */
+const endConfirming = async (deps: ChangePlanDeps, billingLease: BillingLease, earlier: PlanChangeOutcome | null) => {
+  const confirmed = await settleConfirming(deps, billingLease, {givesUp: true})
+  if (confirmed?.state === 'unknown') throw unconfirmed()
+  return confirmed?.state === 'partial' ? confirmed : earlier
 }
 
 type Work = {org: string; person: string; wanted: WantedPlan; shown: ShownPreview | null; earlier: PlanChangeOutcome | null}
@@ -151,12 +161,6 @@ const makeChange = async (
   })
   return executeChange(deps, billingLease, row, terms, true)
 }
-
-const supersede = ({db}: ChangePlanDeps, billingLease: BillingLease, {org, id}: PlanChange) =>
-  db.transaction(async tx => {
-    await assertHeld(tx, billingLease)
-    await setChangeState(tx, {org, id, state: 'superseded'})
-  })
 
 const settled: Pick<PlanChange, 'state' | 'isYoung' | 'settledAt'> = {state: 'accepted', isYoung: true, settledAt: null}
 

@@ -16,6 +16,7 @@ test.afterEach(t => settleMoney(t, billing))
 test.afterEach.always(() => billing.payment.faults.clear())
 
 const up = {planKey: 'enterprise'}
+const releases = {method: 'POST', path: '/v1/subscription_schedules/*/release'}
 
 const openCareful = async (waiting: WaitingPayer = 'N') => {
   const payer = await openWaiting(billing, waiting, {planKey: 'business'})
@@ -153,6 +154,33 @@ test('a change that was paid just before another request stays in effect', async
   await confirm(url)
   t.is((await payer.ask(up)).body.code, 'NO_CHANGE')
   t.is((await payer.changes()).at(-1)!.state, 'accepted')
+})
+
+test('another request replaces a confirmed change whose old schedule the provider did not release', async t => {
+  for (const [next, to] of [
+    [(payer: Payer) => payer.takeBack(), 'N'],
+    [(payer: Payer) => payer.ask({planKey: 'free'}), 'C'],
+  ] as const) {
+    const payer = await openCareful('D')
+    await confirm(await askFor(t, payer))
+    billing.payment.faults.add({...releases, action: {type: 'status', status: 400}})
+    await ok(next(payer), 200)
+    t.is(waitsAt(payer), to)
+    t.deepEqual(
+      (await payer.changes()).map(({state}) => state),
+      ['accepted', 'superseded', 'accepted'],
+    )
+  }
+})
+
+test('a confirmed change whose last call is unanswered refuses another request', async t => {
+  const payer = await openCareful('D')
+  await confirm(await askFor(t, payer))
+  billing.payment.faults.add({...releases, times: 2, action: {type: 'status', status: 500}})
+  await refused(t, payer.takeBack(), 409, 'CHANGE_UNCONFIRMED')
+  t.is((await payer.changes()).at(-1)!.state, 'unknown')
+  await ok(payer.takeBack(), 200)
+  t.is(waitsAt(payer), 'N')
 })
 
 for (const when of ['before', 'after'] as const)

@@ -1,5 +1,6 @@
 import {once} from 'node:events'
 import test from 'ava'
+import {endBillingOf} from '../../shared/billing/ending.ts'
 import {holdBilling} from '../../shared/billing/lease.ts'
 import type {Config} from '../../shared/config.ts'
 import {applyEvents} from '../../workers/billing/events.ts'
@@ -8,6 +9,7 @@ import {doNight} from '../../workers/retention/night.ts'
 import {type Billing, openBilling, pass, seedSubscription, sessionOf, settleMoney} from '../support/billing.ts'
 import {ok} from '../support/importing.ts'
 import {historyOf, makeEvent, planOf, sendWebhook, statusOf, untilApplied} from '../support/payment-webhook.ts'
+import {callsOf, openWaiting, type Payer, refused, waitsAt} from '../support/plan-changing.ts'
 import type {TestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
 import {endWorker, startWorker} from '../support/worker-spawn.ts'
@@ -234,4 +236,25 @@ test.serial('the nightly purge deletes events applied more than ninety days ago 
     rows.map(({id}) => id),
     ['evt_failed', 'evt_young'],
   )
+})
+
+test.serial('a plan change that was unanswered when its org closed is not sent again, so the plan still ends', async t => {
+  const {house, payment} = quiet
+  for (const change of [(payer: Payer) => payer.takeBack(), (payer: Payer) => payer.ask({planKey: 'enterprise'})]) {
+    const payer = await openWaiting(quiet, 'C', {planKey: 'business'})
+    const charged = payer.charged()
+    payment.faults.add({method: 'POST', path: '/v1/subscriptions/*', times: 2, action: {type: 'status', status: 500, when: 'before'}})
+    await refused(t, change(payer), 503, 'PAYMENT_PROVIDER_UNAVAILABLE')
+    payment.faults.clear()
+    t.is((await payer.changes()).at(-1)!.state, 'unknown')
+    await ok(house.as(house.adminToken)('POST', `/staff/orgs/${payer.org}/close`, {reason: 'A test'}), 200)
+    await endBillingOf(house.tools as never, payer.org, {when: 'period_end'})
+    payment.clearJournal()
+    await later(10)
+    await goRound(house)
+    t.deepEqual(callsOf(quiet), [])
+    t.is(waitsAt(payer), 'C')
+    t.is(payer.charged(), charged)
+    t.is((await payer.changes()).at(-1)!.state, 'superseded')
+  }
 })
