@@ -112,6 +112,11 @@ test.serial('Ctrl-C stops watching but not the run and tells how to return, and 
   const {code, out} = await watching.ended
   t.is(code, 130, out)
   const [, run] = /Stopped watching (run_\w+), which continues\s+Continue with: lading watch run_/.exec(shownBy(out))!
+  for (const option of ['--forecast', '--no-run']) {
+    const other = await home.run(['import', path, '-t', 'Companies', option])
+    t.is(other.code, 4, other.out)
+    t.regex(other.err, new RegExp(`Run ${run} of imp_\\w+ already imports these files`))
+  }
   const cancelled = await home.run(['cancel', run!])
   t.regex(cancelled.out, /Cancelling run_/)
   house.crm.release()
@@ -119,6 +124,8 @@ test.serial('Ctrl-C stops watching but not the run and tells how to return, and 
   const back = await home.run(['watch', run!])
   t.is(back.code, 3, back.err)
   t.regex(back.out, /Cancelled after [\d:]+: .* \(CANCELLED\)\n {2}Accounts: 10 created/)
+  const again = await home.run(['import', path, '-t', 'Companies', '--watch'])
+  t.regex(again.err, /Resuming imp_/, 'the files are not imported a second time')
 })
 
 test.serial('SIGTERM during the upload of a correction ends with its exit code, and nothing is retried', async t => {

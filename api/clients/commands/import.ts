@@ -1,6 +1,7 @@
 import {type Command, Option} from 'commander'
 import {DATE_ORDERS} from '../cli/date-orders.ts'
 import {FAIL_ON} from '../cli/ending.ts'
+import {usage} from '../cli/failure.ts'
 import {forecastRun} from '../cli/forecast.ts'
 import {rowRange, wholeNumber} from '../cli/options.ts'
 import {clean, plural} from '../cli/phrases.ts'
@@ -55,12 +56,18 @@ const importFiles = async (cli: Cli, files: string[], options: Options) => {
   const session = await cli.open()
   const {importId, sources, run: begun, forget} = await prepareImport(cli, session, {...options, files, streams: isWatched(options)})
   const sent = {import: importId, sources: sources.map(({id, name, rows}) => ({id, name, rows}))}
-  if (options.forecast && !begun) {
+  // The stored state stays, because without it the next command would import the files a second time.
+  if (begun && (options.forecast || !options.run))
+    throw usage(
+      `Run ${begun.id} of ${importId} already imports these files`,
+      `Watch it with lading watch ${begun.id}, or add --fresh to start anew`,
+    )
+  if (options.forecast) {
     await forget()
     const {forecast, lines} = await forecastRun(cli, session, importId)
     return cli.out.answer({...sent, forecast}, [...lines, `Next: lading run ${importId} --watch`])
   }
-  if (!options.run && !begun) {
+  if (!options.run) {
     await forget()
     return cli.out.answer(sent, [`${importId} is ready`, `Next: lading checks ${importId}, lading run ${importId} --watch`])
   }
