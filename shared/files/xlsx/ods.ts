@@ -171,7 +171,8 @@ const readCell = ({attributes, paragraphs}: OpenCell): Omit<SheetCell, 'column'>
   return text === '' && !formula ? null : as('inlineStr', text)
 }
 
-const grouped = /^\D*\d{1,3}([.,'\u2019])\d{3}(?:\1\d{3})*\D*$/
+/** A grouped number, or a zero with decimals. */
+const grouped = /^\D*(?:0[.,]0+|\d{1,3}([.,'\u2019])\d{3}(?:\1\d{3})*)\D*$/
 const withoutZeros = (digits: string) => digits.replace(/^0+(?=\d)/, '')
 
 /**

@@ -143,6 +143,8 @@ test('the zeros and separators that a number format shows are kept, except those
     ['5', '5 kg', '5'],
     ['1234', '1,2E3', '1234'],
     ['12.5', '12-5', '12.5'],
+    ['0', '0,00 €', '0'],
+    ['0', '0.00', '0'],
   ]
   const {cells, stored, all} = await read(
     t,

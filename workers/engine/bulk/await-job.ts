@@ -67,15 +67,17 @@ const checkJob = (ctx: Context, id: string): Promise<BulkWriteStatus | null> =>
 
 /**
  * Polls the job until it ends. Returns the status `running` if the run abandons the job. Returns null if the CRM refuses the poll
- * permanently. Pauses the run after `knownWaitSeconds`.
+ * permanently. Pauses the run after `knownWaitSeconds`. `readAt` is null if the job may have ended long before, because a person may have edited its
+ * records since.
  */
 const pollJob = async (ctx: Context, {no}: NamedJob, id: string): Promise<BulkWriteStatus | null> => {
-  let isHinted = false
+  let [isHinted, hasRun] = [false, false]
   for (let waitMs: number = firstPollMs; ; waitMs = Math.min(longestPollMs, waitMs * 1.5)) {
     await holdDeadline(ctx, {no})
     const status = await checkJob(ctx, id)
-    if (status?.state !== 'running') return status
     const {seconds} = await findBulkHint(ctx.db, {run: ctx.run.no, no})
+    if (status?.state !== 'running') return status && {...status, readAt: hasRun || seconds * 1000 <= longestPollMs ? status.readAt : null}
+    hasRun = true
     if (seconds > (ctx.lease.stopSeen() ? knownWaitSeconds : mostJobSeconds)) return status
     if (seconds > knownWaitSeconds) throw jobOpen(knownLookSeconds)
     isHinted = (await waitForHint(ctx, {no}, waitMs, isHinted)) || isHinted
