@@ -46,7 +46,7 @@ type Patchable = {chain: number; before: number; run: number; module: number; ke
 /**
  * Finds rows whose record was not patched yet, or whose links an earlier run left empty, and how each row got its record. `emptyLinks`: the
  * fields of these links, separated by commas. Entries of `chain` take precedence over those of `before`. A row that did not create, claim or
- * update its record is found for this run only. `isOwn`: this run created, claimed, updated or found the record.
+ * update its record is found for this run only. `isOwn`: the entry names this run.
  */
 export const findPatchable = (hot: Hot, {chain, before, run, module, keys}: Patchable) =>
   findPatchableStatement(hot, [chain, run, module, keys, before])

@@ -27,11 +27,12 @@ type OfImport = {org: string; importId: string}
 
 /**
  * Finds the firing that ended without a run and left this import to a person, and locks its schedule. Returns null if there is none, or a
- * person decided already.
+ * person decided already. `isRepeated`: a later firing ran the same file by the same template, which this firing was not asked to run again.
  */
 export const lockKeptFiring = (tx: Tx, {org, importId}: OfImport) =>
-  tx.maybeOne(sql.type(z.object({id: z.string(), scheduleId: z.string()}))`
-    select f.id, f.schedule_id as "scheduleId"
+  tx.maybeOne(sql.type(z.object({id: z.string(), scheduleId: z.string(), isRepeated: z.boolean()}))`
+    select f.id, f.schedule_id as "scheduleId",
+      not f.again and coalesce(f.sha256 = s.last_sha256 and f.template_version = s.last_template_version, false) as "isRepeated"
     from imports i join firings f on f.import_no = i.import_no join schedules s on s.id = f.schedule_id
     where i.org_id = ${org} and i.id = ${importId} and f.outcome in ('drifted', 'failed') and f.decision is null and f.run_no is null
     for no key update of s`)

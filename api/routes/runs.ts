@@ -47,7 +47,7 @@ ends with the run. To follow the run, use \`GET …/events\`.`,
     answers: {200: QueuedRun, 202: QueuedRun},
     refusals: [
       ...(['IMPORT_NOT_FOUND', 'IMPORT_RUNNING', 'FILE_GONE', 'NOT_READY', 'WRITES_PAUSED', 'NO_DISCOVERY', 'RUN_NOT_FOUND'] as const),
-      ...(['MODULE_DISABLED', 'LIMIT_MODULES'] as const),
+      ...(['MODULE_DISABLED', 'LIMIT_MODULES', 'FILE_NOT_HELD'] as const),
       ...(['ENCODING_REQUIRED', 'BAD_BYTES', 'FIELD_NOT_UNIQUE', 'FIELD_MAPPED'] as const),
       ...([
         'NOT_YOUR_RUN',

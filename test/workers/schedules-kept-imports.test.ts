@@ -148,6 +148,22 @@ test('a run that a person starts of a held file continues the firing, and the fi
   t.like(await fire(org, path), {outcome: 'unchanged'})
 })
 
+test('a file that was held twice is run once, unless a firing is asked to run it again', async t => {
+  const {path, held} = await makeHeld(org, 'W-')
+  const second = await fire(org, path)
+  t.like(second, {outcome: 'drifted', contract: {decision: null}})
+  const decide = (firing: {id: string}, decision: string) => org.call('POST', `${path}/firings/${firing.id}/${decision}`, {})
+  await ok(decide(second, 'accept'), 200)
+  t.like(await untilOver(org, path, second.id), {outcome: 'done'})
+  t.like(await decide(held, 'accept'), {status: 409, body: {code: 'FILE_NOT_HELD'}})
+  t.like(await org.call('POST', `${importOf(held)}/runs`, {}), {status: 409, body: {code: 'FILE_NOT_HELD'}})
+  t.is(countRecords('W-'), 1)
+  await ok(decide(held, 'discard'), 200)
+  const again = await fire(org, path, {again: true})
+  await ok(decide(again, 'accept'), 200)
+  t.like(await untilOver(org, path, again.id), {outcome: 'done'})
+})
+
 test('a run that a person starts of a drifted file continues the firing, but not while another firing is under way', async t => {
   const {path} = await makeSchedule(org, host)
   host.serve('name,number,town\nA,Kf-1,B\n')

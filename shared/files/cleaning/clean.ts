@@ -156,10 +156,6 @@ const setCell = ({cells, faults, numeric}: FileRow, at: number, value: string) =
   cells[at] = value
 }
 
-const addFault = (row: FileRow, at: number, fault: string) => {
-  row.faults = {...row.faults, [at]: fault}
-}
-
 /** A filled cell is of the same kind as the cell above: it has the same fault, or is a number too. */
 const fillDown = (places: number[]): Apply => {
   const last = new Map<number, {cell: string; fault: string | undefined; isNumeric: boolean}>()
@@ -169,8 +165,8 @@ const fillDown = (places: number[]): Apply => {
       if (fault !== undefined || cell.trim() !== '') last.set(at, {cell, fault, isNumeric: row.numeric?.[at] === true})
       else if (above) {
         row.cells[at] = above.cell
-        if (above.fault !== undefined) addFault(row, at, above.fault)
-        if (above.isNumeric) row.numeric = {...row.numeric, [at]: true}
+        if (above.fault !== undefined) (row.faults ??= {})[at] = above.fault
+        if (above.isNumeric) (row.numeric ??= {})[at] = true
       }
     }
     return undefined
@@ -183,8 +179,7 @@ const split = (columns: string[], {column, separator, into}: Extract<CleaningSte
   columns.push(...into)
   return whole(row => {
     const {cells, faults} = row
-    const fault = faults?.[from]
-    if (fault !== undefined) for (const part of into.keys()) addFault(row, cells.length + part, fault)
+    if (faults?.[from] !== undefined) for (const part of into.keys()) faults[cells.length + part] = faults[from]
     let rest = cells[from]!
     for (let part = 1; part < into.length; part++) {
       const at = rest.indexOf(separator)

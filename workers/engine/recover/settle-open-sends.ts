@@ -20,12 +20,16 @@ type Send = Awaited<ReturnType<typeof listSends>>[number]
  */
 export const settleOpenSends = async (ctx: LedgerContext, {piecewise = false, keepsJobs = false} = {}): Promise<number> => {
   let rows = 0
-  for (const send of await listSends(ctx.db, ctx.run.no)) {
+  const sends = await listSends(ctx.db, ctx.run.no)
+  const modules = sends.some(({marks}) => marks?.some(Boolean)) ? (await readRun(ctx.db, ctx.run)).names.modules : []
+  for (const send of sends) {
     if (send.isBulkSent === false) await putBack(ctx, send)
     if (send.isBulkSent === false || (send.isBulkSent && keepsJobs)) continue
     const all = [...send.keys.keys()]
-    const telling = settleSend(ctx, send, all, send.batch)
-    rows += await (piecewise ? telling.catch(error => settleRowByRow(ctx, send, all, error)) : telling)
+    const moduleName = modules.find(({no}) => no === send.module)?.apiName
+    const open = {...send, moduleName}
+    const telling = settleSend(ctx, open, all, send.batch)
+    rows += await (piecewise ? telling.catch(error => settleRowByRow(ctx, open, all, error)) : telling)
   }
   return rows
 }
@@ -38,8 +42,11 @@ const putBack = (ctx: LedgerContext, {batch, module, flow, keys, numbers}: Send)
     isProgress: false,
   })
 
-const settleSend = async (ctx: LedgerContext, send: Send, places: number[], batch: number | null): Promise<number> => {
-  const {flow, module, kind, keys, numbers, attempts, targets, hasUniqueKeys, digests, marks} = send
+/** `moduleName`: the API name of the module, if the send has marks. */
+type OpenSend = Send & {moduleName: string | undefined}
+
+const settleSend = async (ctx: LedgerContext, send: OpenSend, places: number[], batch: number | null): Promise<number> => {
+  const {flow, module, kind, keys, numbers, attempts, targets, hasUniqueKeys, digests, marks, moduleName} = send
   const {run, chain} = ctx
   const isUndo = run.undoOf !== null
   const named = {run: run.no, chain, module, keys: places.map(at => keys[at]!)}
@@ -47,8 +54,6 @@ const settleSend = async (ctx: LedgerContext, send: Send, places: number[], batc
   const ends = isUndo || kind === STEP_CODES.replace ? await listEndsOfKeys(ctx.db, named) : []
   const counted = new Map(ends.map(({key, outcome}) => [key, OUTCOMES[outcome]!]))
   for (const open of isUndo ? [] : await listOpenKinds(ctx.db, named)) counted.set(open.key, countedAs(open.kind))
-  const names = marks?.some(Boolean) ? (await readRun(ctx.db, run)).names : null
-  const moduleName = names?.modules.find(({no}) => no === module)?.apiName
   const settled = {...emptySettlement(...(batch === null ? [] : [batch])), isProgress: false}
   for (const at of places) {
     const [key, number, attempt, target] = [keys[at]!, numbers[at]!, attempts[at]!, targets[at]!]
@@ -74,7 +79,7 @@ const settleSend = async (ctx: LedgerContext, send: Send, places: number[], batc
 }
 
 /** Settles a batch row by row. If a row cannot be settled, its batch stays in the ledger for inspection. */
-const settleRowByRow = async (ctx: LedgerContext, send: Send, places: number[], why: unknown): Promise<number> => {
+const settleRowByRow = async (ctx: LedgerContext, send: OpenSend, places: number[], why: unknown): Promise<number> => {
   const {lease, log} = ctx
   const untold: number[] = []
   for (const at of places) {

@@ -32,7 +32,7 @@ test('a row that was written and patched counts once', t => {
   t.like(read(null), {rows: 1, missing: 0, unread: 1})
 })
 
-test('a differing patch counts besides its row for the guard, but users see no more differing rows than rows', t => {
+test('the guard counts a differing patch and its row as two, and the reported counts of differing rows never exceed the rows', t => {
   const {rows} = judgeRows(() => flow, 'lading', [{rows: [written({}), patch], records: record({City: 'Read', Name: 'Read'})}])
   t.like(rows, {rows: 1, coerced: 2, second: 1})
   const described = describeVerify({verify: 'all', verified: [1, 2, 0, 0, 0, 0, 1], toVerify: 0, state: 'ended'} as unknown as Run)
