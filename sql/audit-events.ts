@@ -68,14 +68,24 @@ export const forgetAuditDevices = (tx: Tx, person: string) =>
 
 type Old = {days: number; limit: number}
 
-/** Deletes at most `limit` rows that are older than `days` from each audit table. Returns the larger of the two counts. */
+/**
+ * Deletes at most `limit` rows that are older than `days` from each audit table. Returns the larger of the two counts. In orgs that require
+ * approvals, keeps changes of templates until their version is approved, because their authors cannot approve it.
+ */
 export const deleteOldAudit = async (db: Db, {days, limit}: Old): Promise<number> => {
+  const isUnapproved = sql.fragment`page = 'templates' and subject in ('template.created', 'template.changed') and exists (
+    select from templates t join org_settings s on s.org_id = t.org_id left join template_approvals a on a.template_id = t.id
+    where t.id = after ->> 'templateId' and t.org_id = changes.org_id and s.approval_above is not null
+      and (after ->> 'version')::bigint > coalesce(a.version, 0))`
   let most = 0
-  for (const name of ['audit_events', 'changes']) {
+  for (const [name, kept] of [
+    ['audit_events', sql.fragment`false`],
+    ['changes', isUnapproved],
+  ] as const) {
     const table = sql.identifier([name])
     const {rowCount} = await db.query(sql.type(Empty)`
       delete from ${table} where ctid = any(array(
-        select ctid from ${table} where created_at < lading_now() - make_interval(days => ${days}) limit ${limit}))`)
+        select ctid from ${table} where created_at < lading_now() - make_interval(days => ${days}) and not coalesce(${kept}, false) limit ${limit}))`)
     most = Math.max(most, rowCount)
   }
   return most

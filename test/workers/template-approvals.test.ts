@@ -1,4 +1,5 @@
 import test from 'ava'
+import {deleteOldAudit} from '../../sql/audit-events.ts'
 import {accountRows, type Org, ok, openOrg} from '../support/importing.ts'
 import {type FileHost, fire, makeSchedule, startFileHost} from '../support/schedules.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
@@ -18,6 +19,8 @@ test.after.always(() => host.stop())
 
 const join = async (role: 'admin' | 'builder') => house.as((await house.makeOrg({org: org.org, role})).token)
 const readApproval = async (template: string, call = org.call) => (await ok(call('GET', `${template}/approval`), 200)).approval
+/** Deletes the settings history, as the nightly task does with old history. */
+const deleteHistory = () => deleteOldAudit(house.db, {days: 0, limit: 1000})
 const isRefused = (status: number, code: string) => ({status, body: {code}})
 const rename = async (template: string, call: Org['call'], name: string) => {
   const {template: found} = await ok(call('GET', template), 200)
@@ -67,8 +70,17 @@ test.serial('a changed template needs a new approval, which its last authors can
   t.like(await fire(org, path), {outcome: 'failed', reason: {code: 'APPROVAL_REQUIRED'}})
   t.like(await readApproval(template), {version: 2, isApproved: false, isAuthor: false, approved: {version: 1}})
   t.like(await first('POST', `${template}/approve`, {version: 2}), isRefused(403, 'SELF_APPROVAL'))
+  await deleteHistory()
+  t.like(
+    await first('POST', `${template}/approve`, {version: 2}),
+    isRefused(403, 'SELF_APPROVAL'),
+    'its history is kept until the approval',
+  )
   await ok(second('POST', `${template}/approve`, {version: 2}), 200)
   t.like(await fire(org, path), {outcome: 'done', counts: {rowsWritten: 4}})
+  await deleteHistory()
+  const ofTemplate = `select from changes where after ->> 'templateId' = $1`
+  t.is((await house.hot.query(ofTemplate, [template.split('/').at(-1)])).rowCount, 0)
 })
 
 test.serial('an admin cannot approve a version that an API token of the admin wrote', async t => {
