@@ -61,6 +61,24 @@ test.serial('an undo deletes created records that a later bulk job of the run up
   t.is(undone.stop, null)
 })
 
+test.serial('a job that ended long before it was polled dates no update, because a person may have edited the records since', async t => {
+  imports.create('Vp-', rows)
+  here.crm.setSwitches({bulkHold: true})
+  const {path, end} = await imports.begin(accountRows(rows, 'Vp-'))
+  await until(
+    () => here.crm.journal(jobs).length,
+    count => count === 1,
+  )
+  await worker.stop()
+  here.crm.setSwitches({bulkHold: false})
+  await here.ahead('2 minutes')
+  await worker.start()
+  t.like((await end()).counts.Accounts, {updated: rows})
+  const times = await here.db.anyFirst(sql.unsafe`
+    select distinct written_at from chain_rows join runs on runs.run_no = chain_rows.run_no where runs.id = ${path.split('/').at(-1)!}`)
+  t.deepEqual(times, [null])
+})
+
 test.serial('verification reads back what bulk jobs wrote, and finds the values that the CRM changed', async t => {
   imports.create('Vb-')
   const where = {field: 'Account_Number', values: ['Vb-3', 'Vb-15']}
