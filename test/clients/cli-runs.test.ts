@@ -124,7 +124,8 @@ test('an undo is previewed, deletes what the run created, and keeps what a colle
     left().map(({id}) => id),
     [edited.id],
   )
-  t.regex((await home.run(['undo', run])).err, /UNDO_DONE/)
+  const [imported] = /imp_\w+/.exec(ran.out)!
+  for (const named of [run, imported]) t.regex((await home.run(['undo', named])).err, /UNDO_DONE/, 'a repeated undo is no redo')
 })
 
 test('a run that deletes starts only with the number of deletes that its dry run shows', async t => {
