@@ -14,7 +14,9 @@ COPY sql sql
 COPY workers workers
 COPY test/simulators test/simulators
 COPY test/stack test/stack
-COPY deploy/health.mjs deploy/health.mjs
+COPY deploy/health.mjs deploy/strip-types.mjs deploy/stripped.mjs deploy/
+# Without types, each process and thread takes about 15 MB less.
+RUN node deploy/strip-types.mjs api shared sql workers test
 
 FROM docker.io/library/debian:trixie-slim
 RUN apt-get update \
@@ -27,7 +29,7 @@ COPY --from=build /usr/local/bin/node /usr/local/bin/node
 COPY --from=build /app /app
 WORKDIR /app
 # The root filesystem may be read-only: files go to /data, and short-lived ones to /tmp.
-ENV NODE_ENV=production HOST=0.0.0.0 PORT=4000 STORAGE_DIR=/data/storage HOME=/tmp
+ENV NODE_ENV=production HOST=0.0.0.0 PORT=4000 STORAGE_DIR=/data/storage HOME=/tmp NODE_OPTIONS=--import=/app/deploy/stripped.mjs
 USER 10001:10001
 VOLUME /data
 EXPOSE 4000

@@ -9,7 +9,7 @@ mount --bind /dev "$ROOT/dev"
 mount -o remount,bind,ro "$ROOT"
 port=${LADING_PORT:-4890}
 # A command and not a function, so that a signal to a background process reaches the program itself.
-inside="chroot --userspec=$USER_IDS $ROOT /usr/bin/env -i PATH=/usr/local/bin:/usr/bin:/bin HOME=/tmp"
+inside="chroot --userspec=$USER_IDS $ROOT /usr/bin/env -i PATH=/usr/local/bin:/usr/bin:/bin HOME=/tmp NODE_OPTIONS=--import=/app/deploy/stripped.mjs"
 lading='node /app/api/clients/lading.js'
 
 if $inside touch /app/probe 2>/dev/null; then

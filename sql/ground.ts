@@ -8,12 +8,13 @@ const settingsOfModules = (settings: Fragment, isSet: Fragment) => sql.fragment`
         where m.org_id = i.org_id and m.connector_id = i.connector_id and ${isSet}
           and exists (select from jsonb_array_elements(i.flows) flow where flow ->> 'module' = m.api_name))`
 
-/** SQL for the inputs of a check of import `i`, except the CRM's fields. */
+/** SQL for the inputs of a check of import `i`, except the CRM's fields. Default settings count as no settings, as before the first change of one. */
 const inputsOfCheck = sql.fragment`
       i.flows,
       (select jsonb_agg(jsonb_build_array(s.id, s.version) order by s.source_no) from sources s where s.import_no = i.import_no),
       (select jsonb_agg(jsonb_build_array(l.id, l.version_no) order by l.id) from libraries l where l.org_id = i.org_id),
-      (select jsonb_build_array(expression_context, date_format, timezone) from org_settings where org_settings.org_id = i.org_id),
+      (select nullif(jsonb_build_array(expression_context, date_format, timezone), '[{}, "yyyy-MM-dd", "UTC"]')
+        from org_settings where org_settings.org_id = i.org_id),
       (select plan_version_id from org_plans p where p.org_id = i.org_id),
       ${settingsOfModules(sql.fragment`m.disabled, m.idempotency_field`, sql.fragment`(m.disabled or m.idempotency_field is not null)`)}`
 

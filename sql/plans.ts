@@ -143,11 +143,15 @@ export const cutTrial = (tx: Tx, org: string) =>
 
 const Trial = z.object({org: z.string(), plan: z.string(), from: z.string(), endsAt: z.string()})
 
-/** Locks the org whose trial expired first. Returns null if there is none. Skips orgs that another process has locked. */
+/**
+ * Locks the org whose trial expired first. Returns null if there is none. Skips orgs that another process has locked. Skips an org whose subscription
+ * was still in its trial when last read, because the next read moves the org to its bought plan, and overage stays enabled.
+ */
 export const claimOverTrial = (tx: Tx) =>
   tx.maybeOne(sql.type(Trial)`
     select id as org, plan_version_id as plan, trial_from as "from", trial_ends_at as "endsAt"
     from orgs where plan_status = 'trialing' and trial_ends_at <= (select lading_now())
+      and not exists (select from subscriptions s where s.org_id = orgs.id and s.status = 'trialing')
     order by trial_ends_at limit 1 for no key update skip locked`)
 
 const Suspension = z.object({id: z.string(), suspendedAt: z.string().nullable()})

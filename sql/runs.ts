@@ -208,6 +208,11 @@ export const isRunKept = (db: Db, no: number) =>
 export const findRetryId = (db: Db, no: number) =>
   db.maybeOneFirst(sql.type(z.object({id: z.string()}))`select id from runs where retry_of = ${no} and not dry_run`)
 
+/** Finds the run of the service's own engine that would have retried this run, but that ended before it began, or null. Ignores dry runs. */
+export const findUnbegunRetry = (db: Db, no: number) =>
+  db.maybeOneFirst(sql.type(z.object({id: z.string()}))`
+    select id from runs u where retry_of = ${no} and not dry_run and engine = 'worker' and ${isUnbegun}`)
+
 /** Finds the newest dry run of the import, unless a run that writes was started after it. Ignores runs that ended before they began. */
 export const findLastDryRun = (db: Db, importNo: number) => {
   const started = sql.fragment`runs u where u.import_no = ${importNo} and u.engine is not null and not ${isUnbegun}`

@@ -1,4 +1,5 @@
 import type {Pool, Tx} from '../../sql/database.ts'
+import {isOpenOrg} from '../../sql/orgs.ts'
 import {findChangeUnderWay, findUnsettledChange, listAcceptedChanges, type PlanChange, setChangeState} from '../../sql/plan-changes.ts'
 import {findSubscription, type Subscription} from '../../sql/subscriptions.ts'
 import type {Author} from '../configuration/change.ts'
@@ -13,10 +14,10 @@ import {isOver} from './subscription.ts'
 
 /**
  * Completes the org's unfinished change, and checks whether accepted changes show in our rows. A change that cannot be settled yet stays
- * unchanged for the next call.
+ * unchanged for the next call. So does the unfinished change of a closed org, which `billing.end` supersedes.
  */
 export const settleChanges = async (deps: PlanChangeDeps, billingLease: BillingLease): Promise<void> => {
-  await settleUnsettled(deps, billingLease)
+  if (await isOpenOrg(deps.db, billingLease.org)) await settleUnsettled(deps, billingLease)
   await settleConfirming(deps, billingLease, {givesUp: false})
   await settleLandedChanges(deps.db, billingLease)
 }

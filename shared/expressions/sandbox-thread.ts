@@ -1,6 +1,7 @@
 import {getCompileCacheDir} from 'node:module'
 import {dirname} from 'node:path'
 import {Worker} from 'node:worker_threads'
+import {readEnvironment} from '../config.ts'
 import {Refusal} from '../errors.ts'
 import {builtinScripts} from './builtin.ts'
 import {LIMITS} from './limits.ts'
@@ -85,7 +86,12 @@ export const startThread = (milliseconds: number) => {
 const openWorker = (workerData: object) => {
   try {
     const resourceLimits = {stackSizeMb: 4, maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 8}
-    const worker = new Worker(new URL('./thread.ts', import.meta.url), {workerData, env: environment(), execArgv: [], resourceLimits})
+    const worker = new Worker(new URL('./thread.ts', import.meta.url), {
+      workerData,
+      env: environment(),
+      execArgv: preload(),
+      resourceLimits,
+    })
     worker.unref()
     return worker
   } catch (cause) {
@@ -98,6 +104,9 @@ const environment = () => {
   const directory = getCompileCacheDir()
   return directory ? {NODE_COMPILE_CACHE: dirname(directory)} : {}
 }
+
+/** In the image, the thread loads files without types as its process does (deploy/stripped.mjs). Its environment has no NODE_OPTIONS. */
+const preload = () => readEnvironment().NODE_OPTIONS?.match(/--import=\S+\/deploy\/stripped\.mjs/g) ?? []
 
 /** The refusal for callers whose expressions were not evaluated because the sandbox failed. */
 export const sandboxUnavailable = (cause?: unknown) =>

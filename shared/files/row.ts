@@ -13,7 +13,7 @@ export type FileRow = {
   stored?: string[]
   /** Why cells cannot be imported, by index of the cell. A cleaning step that changes a cell removes its fault. */
   faults?: Record<number, string>
-  /** Cells that the file stores as numbers with a point, by index, in columns whose texts have a decimal comma. Kept as `faults` are. */
+  /** Cells that the file stores as numbers with a point, by index, in columns whose texts have a decimal comma. Kept as `faults` are, and by edits. */
   numeric?: Record<number, true>
   /** The cells before cleaning. Absent if no cleaning step was applied. */
   read?: string[]

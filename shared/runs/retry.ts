@@ -1,5 +1,5 @@
 import type {Tx} from '../../sql/database.ts'
-import {findRetryId, findRun, type Run} from '../../sql/runs.ts'
+import {findRetryId, findRun, findUnbegunRetry, type Run} from '../../sql/runs.ts'
 import {Refusal} from '../errors.ts'
 import {extendLineage, type Lineage} from '../mapping/flows/lineage.ts'
 import type {Snapshot} from '../mapping/flows/snapshot.ts'
@@ -7,11 +7,11 @@ import {assertKept} from './kept.ts'
 import {readRun} from './names.ts'
 import {assertNotUndone} from './undo/undo-status.ts'
 
-type RetriedRun = {no: number; chain: number; lineage: Lineage; planNo: number | null}
+type RetriedRun = {no: number; id: string; chain: number; lineage: Lineage; planNo: number | null}
 
 /**
  * Finds the run to retry: an ended run of this import by the service's own engine. The run must be the last of its chain, so that two runs cannot
- * retry one row. The caller must have locked the import.
+ * retry one row. If a retry of the run ended before it began, returns that retry instead. The caller must have locked the import.
  */
 export const findRetried = async (tx: Tx, {org, importNo, id}: {org: string; importNo: number; id: string}): Promise<RetriedRun> => {
   const run = await findRun(tx, {org, id})
@@ -19,11 +19,13 @@ export const findRetried = async (tx: Tx, {org, importNo, id}: {org: string; imp
   if (run.dryRun) throw new Refusal('DRY_RUN', 'A dry run writes nothing, so it cannot be retried. Start a run instead')
   if (run.engine === 'outside')
     throw new Refusal('NO_FILE', 'Your own engine read the rows of this run, so only that engine can retry them')
+  const unbegun = await findUnbegunRetry(tx, run.no)
+  if (unbegun !== null) return findRetried(tx, {org, importNo, id: unbegun})
   await assertRetriable(tx, run)
   assertKept(run)
   const {snapshot, unread} = await readRun(tx, run)
   if (unread) throw unread
-  return {no: run.no, chain: run.chainNo ?? run.no, lineage: lineageOf(snapshot!), planNo: run.planNo}
+  return {no: run.no, id, chain: run.chainNo ?? run.no, lineage: lineageOf(snapshot!), planNo: run.planNo}
 }
 
 /** A snapshot from before lineages existed has none, so its modules and flows are numbered by their order. */

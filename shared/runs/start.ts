@@ -68,7 +68,7 @@ export const startRun = async (tx: Tx, queue: Queue, start: Start): Promise<{run
   const found = await openImport(tx, {org, importId, dryRun})
   if (!dryRun) await assertTextDecided(tx, found)
   const retry = retryOf === undefined ? null : await findRetried(tx, {org, importNo: found.no, id: retryOf})
-  const applied = dryRun ? null : await findAppliedPlan(tx, {org, importNo: found.no, planOf, retryOf, retried: retry})
+  const applied = dryRun ? null : await findAppliedPlan(tx, {org, importNo: found.no, planOf, retryOf: retry?.id, retried: retry})
   if (applied && range) throw new Refusal('INVALID', 'The run to retry applied a plan, and a plan has its own rows. Leave rows out')
   const rows = applied ? applied.snapshot.rows : range
   const frozen = await freezeImport(tx, {org, found}, {before: retry?.lineage ?? null, rows, isScheduled})
@@ -76,7 +76,7 @@ export const startRun = async (tx: Tx, queue: Queue, start: Start): Promise<{run
   const {connectorId: connector, no: importNo} = found
   await admitModules(tx, {org, connector, modules: listWrittenModules(snapshot.flows.map(({flow}) => flow)), dryRun})
   const flows = snapshot.flows.map(({flow}) => flow)
-  const most = dryRun ? null : await confirmDeletes(tx, {...start, importNo, flows, retryOf, rows})
+  const most = dryRun ? null : await confirmDeletes(tx, {...start, importNo, flows, retryOf: retry?.id, rows})
   const named = most ?? start.declaredRows
   // A retry is metered only for the rows that earlier runs did not resolve. Their number is not known yet.
   const fewer = retry !== null && named === undefined

@@ -1,5 +1,8 @@
 import anyTest, {type ExecutionContext, type TestFn} from 'ava'
+import {readPlanStatus} from '../../shared/billing/entitlements/plan-status.ts'
+import {endTrials} from '../../shared/billing/entitlements/trial.ts'
 import {underBillingLease} from '../../shared/billing/lease.ts'
+import {switchOverage} from '../../shared/billing/overage-switch.ts'
 import {trialOf} from '../../shared/billing/plan-checkout.ts'
 import {settleCheckout} from '../../shared/billing/settle-checkout.ts'
 import {sql} from '../../sql/database.ts'
@@ -256,6 +259,27 @@ test('a plan bought to follow the trial begins when the provider reports it acti
   await settle(page)
   t.like(await buyer.me(), {plan: {key: 'team'}, status: 'active'})
   t.is(payment.money(payment.find(page)!.customer).charged, 3000)
+  await settleMoney(t, billing)
+})
+
+test('overage of a plan bought to follow the trial stays enabled when the trial ends, unless the plan was cancelled', async t => {
+  const {house, payment} = billing
+  await pass(billing, 0)
+  for (const isCancelled of [false, true]) {
+    const buyer = await newBuyer(billing)
+    await inTrial(buyer, '5 days')
+    const page = await buyer.openPlan({afterTrial: true})
+    await payment.payCheckout(page)
+    await settle(page)
+    await switchOverage(house.tools, {org: buyer.org, via: 'session'}, {enabled: true})
+    if (isCancelled) await payment.dashboard.cancelNow(payment.find(page)!.subscription)
+    if (isCancelled) await settle(page)
+    await pass(billing, 6)
+    await endTrials(house.db, {most: 100})
+    await settle(page)
+    const {plan, overageEnabled} = await readPlanStatus(house.db, buyer.org)
+    t.deepEqual([plan.key, overageEnabled], isCancelled ? ['free', false] : ['team', true])
+  }
   await settleMoney(t, billing)
 })
 

@@ -10,6 +10,7 @@ import {root} from '../stack/stack.ts'
 import {openSupervisor, type Supervisor} from '../stack/supervisor.ts'
 import {createDatabase} from '../support/database.ts'
 import {assertWhole, type BenchImport, type FlowOf, openPlace, prepareImport, startRun} from './bench-import.ts'
+import {copyAsInImage} from './image-copy.ts'
 
 const readyWithinMs = 30_000
 const usualStandsStillMs = 60_000
@@ -20,7 +21,7 @@ export type EndedRun = {id: string; no: number; seconds: number; startedAt: numb
 /** A file to import. It is CSV unless `type` is another media type. */
 export type FileOf = {csv: Buffer; flow: FlowOf; type?: string}
 
-/** The service as the Procfile starts it, with only the processes that imports need. `crm` is the command that starts its CRM. */
+/** The service as the image and the Procfile start it, with only the processes that imports need. `crm` is the command that starts its CRM. */
 export type Deployment = {
   crmUrl: string
   /** One connected org for each of `people`. */
@@ -58,23 +59,25 @@ export const startDeployment = async (label: string, options: Options): Promise<
     begun.push(database.drop)
     const directory = await mkdtemp(join(tmpdir(), 'lading-bench-'))
     begun.push(() => rm(directory, {recursive: true}))
+    const [program, storage] = [join(directory, 'program'), join(directory, 'storage')]
     const db = new pg.Client(database.url)
     await db.connect()
     begun.push(() => db.end())
     const [crmPort, port] = [await freePort(), await freePort()]
     const [crmUrl, apiUrl] = [`http://127.0.0.1:${crmPort}`, `http://127.0.0.1:${port}`]
     const supervisor = openSupervisor({
-      cwd: root,
+      cwd: program,
       env: {
         DATABASE_URL: database.url,
         PORT: `${port}`,
         PUBLIC_URL: apiUrl,
-        STORAGE_DIR: directory,
+        STORAGE_DIR: storage,
         CRM_STANDIN_URL: crmUrl,
         // The cache of compiled code is off, because it costs memory and a production deployment has none.
         LOG_LEVEL: 'warn',
         DRAIN_SECONDS: '5',
         NODE_DISABLE_COMPILE_CACHE: '1',
+        ...(await copyAsInImage(program)),
         ...env,
       },
       output: (name, line) => process.stderr.write(`${name}: ${line}\n`),

@@ -1,7 +1,14 @@
-import {existsSync} from 'node:fs'
+import {execFile} from 'node:child_process'
+import {appendFileSync, existsSync, mkdtempSync, rmSync} from 'node:fs'
+import {tmpdir} from 'node:os'
+import {join} from 'node:path'
+import {promisify} from 'node:util'
 import test from 'ava'
 import {settingNames} from '../../shared/config.ts'
+import {copyAsInImage} from '../bench/image-copy.ts'
 import {processes, readText, root} from './files.ts'
+
+const run = promisify(execFile)
 
 /** The Dockerfile with joined lines. `npm run image` builds and runs the image. */
 const dockerfile = readText('Dockerfile').replaceAll('\\\n', ' ')
@@ -38,9 +45,24 @@ test('the image runs one process of the Procfile as a user without rights, under
   t.deepEqual(restOf('ENTRYPOINT'), ['["tini", "--"]'])
   t.deepEqual(JSON.parse(restOf('CMD').at(-1)!), processes.find(({name}) => name === 'web')!.command)
   t.regex(restOf('HEALTHCHECK')[0]!, /CMD \["node", "\/app\/deploy\/health\.mjs"\]$/)
-  const variables = restOf('ENV').flatMap(rest => [...rest.matchAll(/(\w+)=/g)].map(([, name]) => name!))
+  const variables = restOf('ENV').flatMap(rest => [...rest.matchAll(/(?<=^| )(\w+)=/g)].map(([, name]) => name!))
   t.deepEqual(
     variables.filter(name => !settingNames.includes(name)),
-    ['HOME'],
+    ['HOME', 'NODE_OPTIONS'],
   )
+})
+
+test('a process of the image and its threads need no type stripper', async t => {
+  const directory = mkdtempSync(join(tmpdir(), 'lading-image-'))
+  t.teardown(() => rmSync(directory, {recursive: true}))
+  const env = {...process.env, ...(await copyAsInImage(directory))}
+  // Without types this line compares values. Node's type stripper would make it a call, which throws.
+  appendFileSync(join(directory, 'shared/expressions/thread.ts'), 'const fail = () => { throw Error() }; fail<0>(1)\n')
+  const script = `const {openSandbox} = await import('./shared/expressions/sandbox.ts')
+    const sandbox = openSandbox()
+    const [row] = await sandbox.evaluate({expressions: {sum: 'row.a + 1'}, rows: [{a: 1}], clock: 0, seed: 'image'})
+    console.log(row.sum.value)
+    await sandbox.close()`
+  const {stdout} = await run(process.execPath, ['--no-strip-types', '--input-type=module', '-e', script], {cwd: directory, env})
+  t.is(stdout, '2\n')
 })

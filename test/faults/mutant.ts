@@ -42,13 +42,14 @@ const countIn = async (directory: string, asked: string[]): Promise<Record<strin
   return {...sums, ...rows[0].did, ...rows[0].figures}
 }
 
-const apply = async (directory: string, {file, from, to}: Change) => {
-  const path = join(directory, file)
-  const source = await readFile(path, 'utf8')
+const apply = async (directory: string, change: Change) => {
+  const path = join(directory, change.file)
+  await writeFile(path, changeText(await readFile(path, 'utf8'), change))
+}
+
+/** Returns the source with the change. Throws if the text to replace does not occur exactly once. */
+export const changeText = (source: string, {file, from, to}: Change): string => {
   const found = source.split(from).length - 1
   if (found !== 1) throw new Error(`${file} has ${found} times what the mutant changes: ${from}`)
-  await writeFile(
-    path,
-    source.replace(from, () => to),
-  )
+  return source.replace(from, () => to)
 }

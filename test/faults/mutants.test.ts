@@ -1,6 +1,7 @@
 import test from 'ava'
 import {NO_ERRORS} from './judge.ts'
 import {type Change, countFaultsOf} from './mutant.ts'
+import {noClose, noFence} from './mutants.ts'
 
 /** Proves that `npm run faults` notices faults: the safeguards that keep its counts at zero are removed one by one. */
 
@@ -11,30 +12,6 @@ const seed = ['--seeds', '1', '--seed', '11', '--rows', '1500']
 const sleeping = [...seed, '--points', 'before_settle:2:SIGSTOP,before_settle:3:SIGSTOP']
 /** Options with which one worker dies with unsettled answers, and usually the second worker too. */
 const dying = [...seed, '--points', 'after_send:2,after_send:3']
-
-/** Removes the fence. A worker that wakes up after a takeover then continues as if it still owned the run. */
-const noFence: Change[] = [
-  {
-    file: 'sql/ledger.ts',
-    from: 'fence = @fence::bigint and lease_until > lading_now() and stop is null',
-    to: '@fence::bigint > 0 and stop is null',
-  },
-  {
-    file: 'sql/settle-statement.ts',
-    from: 'fence = @fence and lease_until > lading_now() and settle_no = @settleNo - 1\n       and (select count(*) from gone) = cardinality(@batches)',
-    to: '@fence > 0',
-  },
-  {
-    file: 'sql/run-heads.ts',
-    from: 'where run_no = $1::bigint and fence = $2::bigint and lease_until > lading_now()\n',
-    to: 'where run_no = $1::bigint and $2::bigint > 0\n',
-  },
-]
-
-/** Removes the settlement of rows in flight after a takeover from a dead worker. */
-const noClose: Change[] = [
-  {file: 'workers/engine/recover/settle-open-sends.ts', from: 'of await listSends(ctx.db, ctx.run.no)', to: 'of [] as Send[]'},
-]
 
 /**
  * Returns the counts of a mutant. The timing of two workers depends on the machine: if a count named in `counts` is zero, the mutant runs again,

@@ -21,7 +21,7 @@ const PATTERNS = [
   'test/clients/{cli-completion,cli-data-contracts,cli-corrected,cli-import,cli-install,cli-interrupted,cli-login,cli-mapping}.test.ts',
   'test/clients/{cli-plans,cli-runs,cli-setup,client-package,import-tests,import-tests-installed,widget-awaited-change}.test.ts',
   'test/clients/{program-copy,widget-expressions,widget-send}.test.ts',
-  'test/deploy/{action,release}.test.ts',
+  'test/deploy/{action,image,release}.test.ts',
   'test/faults/{chaos,chaos-idempotency,chaos-probes,mutants,seeds-known,seeds-plain,undo-seed}.test.ts',
   'test/journeys/{fault-access,fault-table,plan-changes,schedules-clock,secrets-at-rest,shared-grant,worker-killed}.test.ts',
   'test/security/{routes,s03-secrets,s04-slow-clients,s13-sealed,s16-races}.test.ts',

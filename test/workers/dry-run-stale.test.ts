@@ -31,6 +31,8 @@ test('a dry run is out of date after the file, the mapping, a setting that it us
   const putFlow = (flow: object) => ok(org.call('PUT', `${path}/flows`, [{id: 'f', sourceId: source.id, ...flow}]), 200)
   const patchSettings = (settings: object) => ok(org.call('PATCH', `/orgs/${org.org}/config/settings`, settings), 200)
   const patchModule = (module: object) => ok(org.call('PATCH', `/orgs/${org.org}/config/modules/Accounts`, module), 200)
+  await patchSettings({aiSamplePolicy: 'deny'})
+  t.false(await isStale(other.path, beside.id), 'a setting that no dry run uses, as the first setting of the org')
   let lastRun = ''
   const changes = {
     cleaning: () =>

@@ -101,7 +101,8 @@ test.serial('a retry that was cancelled before it began leaves the first run its
 test.serial('a retry of a retry that was cancelled before it began is undone before the first run', async t => {
   const {path, run} = await runImport(org, {csv: accountRows(2, 'R-5-'), flow: accounts})
   const unbegun = await startUnbegun(path, 'runs', {retryOf: run.id})
-  const retry = await start(path, 'runs', {retryOf: unbegun.id})
+  const retry = await start(path, 'runs', {retryOf: run.id})
+  t.like(retry.run, {retryOf: unbegun.id, counts: {Accounts: {inherited: 2}}})
   for (const {id} of [run, unbegun]) t.is(await retriedBy(path, id), retry.run.id)
   t.like(await undoOf(path, run.id), {available: false, why: 'RUN_RETRIED'})
   const refused = await org.call('POST', `${path}/runs/${run.id}/undo`, {})

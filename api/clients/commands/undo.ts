@@ -17,14 +17,14 @@ export default (cli: Cli, program: Command) => {
       .description(
         'Restores the values that a run replaced, and deletes the records that it created. Values and records that were changed since are kept. To take an undo back, undo it.',
       )
-      .argument('<run>', 'id of a run, or of an import (its last run)')
+      .argument('<run>', 'id of a run, or of an import (its last run that is no undo)')
       .option('--dry-run', 'write nothing; show what would be undone')
       .option('--force-created', 'also delete created records that were changed since (admins only)'),
   )
     .addHelpText('after', '\nExamples:\n  lading undo run_01k9… --dry-run --watch\n  lading undo run_01k9… --watch')
     .action(async (given: string, {watch, failOn, dryRun, forceCreated}: Options) => {
       const session = await cli.open()
-      const undone = await findRun(session, given, ({dryRun}: Json) => !dryRun)
+      const undone = await findRun(session, given, ({dryRun, undoOf}: Json) => !dryRun && !undoOf)
       const start = {undoOf: undone.id, ...(dryRun && {dryRun}), ...(forceCreated && {force: 'created' as const})}
       await begun(cli, session, await startRun(session, undone.importId, start), {watch: Boolean(watch), ...(failOn && {failOn})})
     })

@@ -239,9 +239,16 @@ const editCells = (columns: string[], {cells: edited}: Extract<CleaningStep, {st
         },
       )
     row.edited = Object.fromEntries(edits.map(({column, value}) => [columns.indexOf(column), value]))
-    for (const [at, value] of Object.entries(row.edited)) setCell(row, Number(at), value)
+    for (const [at, value] of Object.entries(row.edited)) editCell(row, Number(at), value)
     return undefined
   }
+}
+
+/** A number that a person replaces by a number with a point stays a number, because the cell showed a point. */
+const editCell = (row: FileRow, at: number, value: string) => {
+  const isNumber = row.numeric?.[at] === true && /^[+-]?\d*\.\d+$/.test(value.trim())
+  setCell(row, at, value)
+  if (isNumber) row.numeric![at] = true
 }
 
 const joined = (rows: {from: number; to: number}[]) => {

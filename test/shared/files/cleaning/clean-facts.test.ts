@@ -79,3 +79,13 @@ test('a number is copied as a number, and is text once a step changes it', async
   t.deepEqual((await clean(some, {step: 'trim'}, fillDown)).numeric, ['0,1', '0'])
   t.deepEqual((await clean(some, {step: 'replace', columns: ['a'], find: '.', with: ','}, fillDown)).numeric, ['1', ''])
 })
+
+test('a number that a person replaces by another number with a point stays a number', async t => {
+  const values = ['1.567', ' -0.5 ', '1,567', '1.234.567', 'none']
+  const cells = values.map((value, at) => ({row: at + 1, column: 'a', value}))
+  const edited = await clean([...values.map(() => ['1.234', '1']), ['1,234', '1']], {
+    step: 'editCells',
+    cells: [...cells, {row: 6, column: 'a', value: '1.567'}],
+  })
+  t.deepEqual(edited.numeric, ['0', '0', '', '', '', ''], 'any other value has the decimal mark of the column')
+})

@@ -1,9 +1,9 @@
 import {z} from 'zod'
-import type {Tx} from '../../sql/database.ts'
-import {raiseCounted} from '../../sql/external-runs.ts'
-import {writeStop} from '../../sql/run-heads.ts'
-import {assertOwner, endExternalRun, isExternalOver, lockExternalRun, type RunCaller, renewExternalLease} from './external/run.ts'
-import {limitStop} from './stop.ts'
+import type {Tx} from '../../../sql/database.ts'
+import {raiseCounted} from '../../../sql/external-runs.ts'
+import {writeStop} from '../../../sql/run-heads.ts'
+import {limitStop} from '../stop.ts'
+import {assertOwner, endExternalRun, isExternalOver, lockExternalRun, type RunCaller, renewExternalLease} from './run.ts'
 
 export const ProgressBody = z.strictObject({
   rowsWritten: z
