@@ -86,6 +86,8 @@ test.serial('a parent keeps its rows if one of the new rows fails, and rows with
     [6, 'updated', null],
     [8, 'skipped', 'GUARDED'],
   ])
+  const log = await readLog(org.call, `${path}/runs/${run.id}`)
+  t.regex(log.find(({rowKey}) => rowKey === 'lines.3')!.message, /^Row 2 of flow orders, which this one belongs to, was refused \(/)
   t.like(run.counts, {Order_Lines: {updated: 1, failed: 3, skipped: 3, filtered: 1}})
   t.deepEqual(productsOf(here, 'Sb-1'), ['Kept'])
   t.deepEqual(productsOf(here, 'Sb-3'), ['F'])
