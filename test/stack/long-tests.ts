@@ -7,8 +7,8 @@ import fs from 'node:fs'
 const PATTERNS = [
   'test/**/*-kills.test.ts',
   'test/other-orgs-ids.test.ts',
-  'test/api/{ai-auto-map,ai-canaries,ai-credits,ai-formula,ai-turns,audit,backoffice,billing-checkout,billing-checkout-races}.test.ts',
-  'test/api/{billing-checkout-settled,billing-ending,billing-late,billing-plan,billing-plan-attacks,billing-plan-cards}.test.ts',
+  'test/api/{ai-auto-map,ai-canaries,ai-credits,ai-formula,ai-turns,audit,backoffice,billing-checkout,billing-checkout-duplicates}.test.ts',
+  'test/api/{billing-checkout-races,billing-checkout-settled,billing-ending,billing-late,billing-plan,billing-plan-attacks,billing-plan-cards}.test.ts',
   'test/api/{billing-plan-confirm,billing-plan-faults,billing-portal,billing-preview,billing-promotion,billing-tax}.test.ts',
   'test/api/{billing-topup,billing-webhook,billing-yearly-end,bundle,changes,chat,chat-canaries,chat-faults,column-values}.test.ts',
   'test/api/{connection,conversations,conversations-kept,cursors,customer-files,data-centres,deactivated}.test.ts',
