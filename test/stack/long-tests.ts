@@ -65,7 +65,7 @@ const PATTERNS = [
   'test/workers/{schedules-deletes,schedules-edits,schedules-encodings,schedules-files,schedules-kept-imports}.test.ts',
   'test/workers/{subform-rows-limit,subform-rows-packs,subform-rows-refused,subform-rows-unanswered}.test.ts',
   'test/workers/{schedules-verify,sealed-plan-links,sealed-plans,share-changes,template-rechecks}.test.ts',
-  'test/workers/{undo,undo-external,undo-fields,undo-retry,undo-strict}.test.ts',
+  'test/workers/{delete-retries,import-changed-fields,undo,undo-external,undo-fields,undo-retry,undo-strict}.test.ts',
   'test/workers/{undo-subforms,uploads,verify,verify-planted,watchdog,writes-paused}.test.ts',
 ]
 

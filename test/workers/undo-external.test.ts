@@ -195,3 +195,24 @@ test.serial('a value that an external engine wrote is no edit of a person to a l
   t.is(recordOf('M-1').Billing_City, 'Mine')
   t.truthy(path)
 })
+
+test.serial('subform rows are kept if the subform left the CRM, and the values of other records are restored', async t => {
+  const account = make('V-1')
+  const [{details}] = here.crm.create('example', 'Orders', [{Name: 'V-1', Code: 'V-1', Order_Lines: [{Product: 'Old'}]}]) as [any]
+  const {path, run} = await begin()
+  const lines = `/orgs/${engine.org.org}/connectors/${engine.org.connector}/records/Orders/rows`
+  const items = [{parentId: details.id, writeId: 'v', rows: [{rowKey: 'r', payload: {Product: 'New'}}]}]
+  await ok(engine.org.call('PUT', lines, {runId: run, field: 'Order_Lines', child: 'Order_Lines', items}), 200)
+  await ok(engine.update(run, [change('v1', account, {Billing_City: 'Bern'})]), 200)
+  await end(run)
+  here.crm.dropField('example', 'Orders', 'Order_Lines')
+  const {org, connector} = engine.org
+  await ok(engine.org.call('POST', `/orgs/${org}/discovery/run`, {connectorId: connector}, {prefer: 'wait=30'}), 200)
+  const {run: undone, log} = await undo(path, run)
+  t.like(undone, {stop: null, undo: {restored: 1}})
+  t.like(
+    log.find(({rowKey, phase}) => rowKey === 'r' && phase === 'write'),
+    {outcome: 'skipped', code: 'UNDO_UNKNOWN'},
+  )
+  t.is(recordOf('V-1').Billing_City, null)
+})

@@ -1,5 +1,4 @@
 import {type Connection, CrmError, type CrmRecord} from '../../shared/crm/crm.ts'
-import {type CrmProblem, describeProblem} from '../../shared/crm/error.ts'
 import {elementsAtOnce} from '../../shared/crm/subforms.ts'
 import {Refusal} from '../../shared/errors.ts'
 import type {AdmissionUnit} from '../../shared/runs/external/admit.ts'
@@ -161,9 +160,9 @@ const readHeld = async ({connection, request: {module, field, child}, rowFields,
   return connection.isRecordId(id) ? ((await connection.readRows(module, id, {field, child, fields}, {signal}))?.rows ?? null) : null
 }
 
-const unread = ({crm}: CrmError) => ({ok: false, written: false, crm, error: sayUnread(crm)})
+const unread = (error: CrmError) => ({ok: false, written: false, crm: error.crm, error: sayUnread(error)})
 
-export const sayUnread = (crm: CrmProblem) => `The rows it holds could not be read, so nothing was written. ${describeProblem(crm)}`
+export const sayUnread = ({message}: CrmError) => `The rows it holds could not be read, so nothing was written. ${message}`
 
 export const noParent = {code: 'NOT_FOUND', error: 'The CRM has no such parent. Nothing was written'}
 
