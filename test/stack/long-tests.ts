@@ -50,6 +50,7 @@ const PATTERNS = [
   'test/workers/{edit-marks,external-run-chains,external-run-faults,external-run-limit,external-run-review,external-run-sweep}.test.ts',
   'test/workers/{external-run-unchanged,external-runs,flow-routes}.test.ts',
   'test/workers/{forecasts,forecast-accuracy,forecast-blocks,forecast-dry-runs,guard,import-bulk-ends,import-bulk-faults,import-bulk-values}.test.ts',
+  'test/workers/import-bulk-searches.test.ts',
   'test/workers/{import-cell-edits,import-chains,import-claims-together,import-cleaning-killed,corrections,corrections-rows,import-dry-runs}.test.ts',
   'test/workers/import-edits.test.ts',
   'test/workers/{import-edits-links,import-empty-links,import-ends,import-expressions,import-faults,import-generic}.test.ts',
