@@ -219,7 +219,7 @@ test.serial('forged and replayed callbacks change nothing: a job must name our f
   )
   const post = (to: string, body: object) => here.as('')('POST', `/bulk-callbacks/${to}`, body)
   await post('wrong-secret', {id: '7'})
-  await post(secret!, {id: '7'})
+  await post(secret!, {data: [{id: '7'}]})
   await until(
     async () => here.db.oneFirst(sql.unsafe`select hint from bulk_jobs where state = 'uploaded'`),
     hint => hint === '7',

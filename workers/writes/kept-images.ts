@@ -1,9 +1,10 @@
+import {Refusal} from '../../shared/errors.ts'
 import type {AdmittedUnit} from '../../shared/runs/external/admit.ts'
 import type {BeforeImage} from '../../shared/runs/undo/before-image.ts'
 import type {ImageStore} from '../engine/images/before-images.ts'
+import {RunPaused} from '../engine/run-endings.ts'
 import type {Work} from '../worker.ts'
 import type {SentUnits} from './send.ts'
-import {keepOrRefuse} from './undo-values.ts'
 
 /** The before images of one request of an external engine, which are stored before it is known whether its items are sent. */
 export type KeptImages = {
@@ -14,6 +15,12 @@ export type KeptImages = {
   /** Voids the images of the remaining items, which were never sent. Call it when no further item of the request is sent. */
   voidRest(): Promise<void>
 }
+
+/** Stores images. Refuses the whole request if that is impossible at the moment. */
+const keepOrRefuse = (images: ImageStore, list: BeforeImage[]): Promise<void> =>
+  images.keep(list).catch((error: unknown) => {
+    throw error instanceof RunPaused ? new Refusal('UNAVAILABLE', `${error.message}. Send it again`, {written: false}) : error
+  })
 
 /** Logs a void that cannot be stored. The undo may then restore the values of before an item that was not written. */
 export const openKeptImages = ({log}: Pick<Work, 'log'>, images: ImageStore): KeptImages => {

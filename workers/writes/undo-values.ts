@@ -13,9 +13,8 @@ import {listExternalRowStates} from '../../sql/external-ledger.ts'
 import {findRun, type Run} from '../../sql/runs.ts'
 import type {Write} from '../../sql/writes.ts'
 import {type ModuleMarks, openMarks} from '../engine/edits/record-marks.ts'
-import {type ImageStore, openImageStore} from '../engine/images/before-images.ts'
+import {openImageStore} from '../engine/images/before-images.ts'
 import {mayBeCut} from '../engine/match/compare-values.ts'
-import {RunPaused} from '../engine/run-endings.ts'
 import type {Work} from '../worker.ts'
 import {type KeptImages, openKeptImages} from './kept-images.ts'
 import {holdWithin} from './send.ts'
@@ -100,12 +99,6 @@ const keepImages = async (work: Work, input: KeepInput, items: RecordItem[]): Pr
   })
   await images.keep(new Map(list))
 }
-
-/** Stores images. Refuses the whole request if that is impossible at the moment. */
-export const keepOrRefuse = (images: ImageStore, list: BeforeImage[]): Promise<void> =>
-  images.keep(list).catch((error: unknown) => {
-    throw error instanceof RunPaused ? new Refusal('UNAVAILABLE', `${error.message}. Send it again`, {written: false}) : error
-  })
 
 /**
  * Returns the attempt number of the next send of each row. If an earlier send of this attempt did not take place, the new image replaces
