@@ -4,10 +4,17 @@ type StreamEvent = {event: string; data: Json; id: string | null}
 
 /**
  * Reads the server-sent events of one response until the server ends it, with data parsed as JSON. Status 204 yields no events. The
- * browser's `EventSource` is not used, because it cannot send a bearer token or a header. Callers reconnect with `last-event-id`.
+ * browser's `EventSource` is not used, because it cannot send a bearer token or a header. Callers reconnect with `last-event-id`. `onOpen` is called
+ * when the response begins, because the first event may come much later.
  */
-export async function* readEvents(client: Client, method: string, path: string, options: RequestOptions = {}): AsyncGenerator<StreamEvent> {
+export async function* readEvents(
+  client: Client,
+  method: string,
+  path: string,
+  {onOpen, ...options}: RequestOptions & {onOpen?(): void} = {},
+): AsyncGenerator<StreamEvent> {
   const response = await client.open(method, path, {timeoutMs: Infinity, ...options})
+  onOpen?.()
   if (response.status === 204 || !response.body) return
   let text = ''
   for await (const chunk of readText(response.body)) {

@@ -13,7 +13,7 @@ export type Job = {
 type Following = {client: Client; path: string; mostMs: number; signal?: AbortSignal; tell?(job: Job): unknown}
 
 const everyMs = 1000
-/** The longest time without a response, in ms. A restarted server responds within it. */
+/** The longest time since the first error after the last response, in ms. A restarted server responds within it. */
 const mostSilentMs = 2 * 60_000
 
 /**
@@ -21,16 +21,17 @@ const mostSilentMs = 2 * 60_000
  * Temporary errors are retried, because the job continues on the server.
  */
 export const followJob = async ({client, path, mostMs, signal, tell}: Following): Promise<Job | null> => {
-  let heardAt = Date.now()
-  for (const until = heardAt + mostMs; Date.now() < until; ) {
+  let lostAt: number | null = null
+  for (const until = Date.now() + mostMs; Date.now() < until; ) {
     let waitMs = everyMs
     try {
       const job = await client.get<Job>(path, {}, signal)
-      heardAt = Date.now()
+      lostAt = null
       await tell?.(job)
       if (job.state !== 'queued' && job.state !== 'running') return job
     } catch (error) {
-      if (signal?.aborted || !isPassing(error) || Date.now() - heardAt > mostSilentMs) throw error
+      lostAt ??= Date.now()
+      if (signal?.aborted || !isPassing(error) || Date.now() - lostAt > mostSilentMs) throw error
       waitMs = Math.max(waitMs, (error instanceof ApiError && error.retryAfterMs) || 0)
     }
     await pause(waitMs, signal)

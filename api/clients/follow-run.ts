@@ -11,7 +11,7 @@ type Following = {
   pause?: Pause
   /** Called before each request, for example to renew a session. */
   prepare?(): Promise<void>
-  /** The time without a response, in ms, after which the last error is thrown. */
+  /** The time since the first error after the last response, in ms, after which an error is thrown. */
   patienceMs?: number
 }
 
@@ -32,7 +32,10 @@ export async function* followRun({
   prepare,
   patienceMs = Infinity,
 }: Following): AsyncGenerator<RunEvent> {
-  let heardAt = Date.now()
+  let lostAt: number | null = null
+  const onOpen = () => {
+    lostAt = null
+  }
   let lastId: string | null = null
   for (let silent = 0; ; silent++) {
     const isAsking = silent >= mostSilent
@@ -40,8 +43,7 @@ export async function* followRun({
       await prepare?.()
       if (!isAsking || silent % asksBetween === 0) {
         const headers: Record<string, string> = lastId === null ? {} : {'last-event-id': lastId}
-        for await (const {event, data, id} of readEvents(client, 'GET', `${path}/events`, {headers, ...(signal && {signal})})) {
-          heardAt = Date.now()
+        for await (const {event, data, id} of readEvents(client, 'GET', `${path}/events`, {headers, onOpen, ...(signal && {signal})})) {
           silent = 0
           lastId = id ?? lastId
           yield {event: event as RunEvent['event'], data}
@@ -49,13 +51,14 @@ export async function* followRun({
         }
       }
       const {run}: Json = await client.get(path, {}, signal)
-      heardAt = Date.now()
+      lostAt = null
       const isOver = run.state === 'ended'
       if (isOver || isAsking) yield {event: isOver ? 'end' : 'asked', data: {run}}
       if (isOver) return
     } catch (error) {
       if (signal?.aborted) throw signal.reason
-      if (isFinal(error) || Date.now() - heardAt > patienceMs) throw error
+      lostAt ??= Date.now()
+      if (isFinal(error) || Date.now() - lostAt > patienceMs) throw error
     }
     await pause(pausesMs[Math.min(silent, pausesMs.length - 1)]!, signal)
   }

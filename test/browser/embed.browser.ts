@@ -5,7 +5,7 @@ import type {AddressInfo} from 'node:net'
 import test from 'node:test'
 import type {FrameLocator, Page} from 'playwright-core'
 import {storeTemplate} from '../support/embed.ts'
-import {serveReact} from '../support/react-host.ts'
+import {serveFiles, serveReact} from '../support/react-host.ts'
 import {allow, assertAccessible, picture, stage} from './stage.ts'
 import {csvFile} from './steps.ts'
 
@@ -180,6 +180,21 @@ test('the dialog opens the same import, and tells that it was closed', async () 
   await dialog.frameLocator('iframe').getByRole('button', {name: 'Choose file'}).waitFor()
   await dialog.getByRole('button', {name: 'Close'}).click()
   await page.getByText('The dialog was closed').waitFor()
+})
+
+test('properties that a page sets before the script defines the element are kept, and the script may load twice', async () => {
+  const {page} = await opened.open()
+  const script = `<script src="${opened.world.url}/embed.js"></script>`
+  const body = `<!doctype html><lading-import template="${template}"></lading-import><script>
+    const token = async () => (await (await fetch('/embed-token', {method: 'POST'})).json()).token
+    Object.assign(document.querySelector('lading-import'), {token, server: '${opened.world.url}/'})
+  </script>${script}${script}<button onclick="Lading.open({template: '${template}', token})">Open</button>`
+  serveFiles(hosts[0]!.server, {'/early': ['text/html', body]})
+  await page.goto(`${hosts[0]!.origin}/early`)
+  await page.frameLocator('lading-import iframe').getByRole('button', {name: 'Choose file'}).waitFor()
+  assert.equal(await page.locator('lading-import').getAttribute('server'), `${opened.world.url}/`)
+  await page.getByRole('button', {name: 'Open', exact: true}).click()
+  await page.getByRole('dialog').frameLocator('iframe').getByRole('button', {name: 'Choose file'}).waitFor()
 })
 
 test('a page of an origin that the org does not list gets neither a frame nor a token', async () => {

@@ -1,6 +1,8 @@
 import test from 'ava'
 import {describeEnding} from '../../api/clients/cli/ending.ts'
 import {openOutput} from '../../api/clients/cli/output.ts'
+import {isInFailedFile} from '../../api/clients/commands/logs.ts'
+import {mayExist} from '../../shared/runs/results/row-result.ts'
 
 test('a dry run that reached the row limit or left links empty ends with the advice for a dry run', t => {
   const out = openOutput(false, {out: process.stdout, err: process.stderr, columns: null})
@@ -21,4 +23,11 @@ test('a dry run that reached the row limit or left links empty ends with the adv
   t.true(lines.includes('  2 links in Owner left empty by flow leads. Import the linked records first.'), lines.join('\n'))
   t.regex(describeEnding(out, {...run, dryRun: false, stop: null, linksEmpty}).join('\n'), /A retry fills them/)
   t.regex(describeEnding(out, {...run, dryRun: false, stop})[0]!, /^Stopped after 0:00: The limit/)
+})
+
+test('failed rows as JSON leave out what failed.csv leaves out: records that may exist, and rows that do not fit the header', t => {
+  const failed = {phase: 'write', outcome: 'refused', code: 'INVALID_DATA', message: 'Refused', mayExistTwice: false}
+  t.true(isInFailedFile({entries: [failed, {...failed, phase: 'patch', outcome: 'unanswered'}]}))
+  for (const other of [{outcome: 'unanswered'}, {mayExistTwice: true}, {message: `Refused. ${mayExist}`}, {code: 'ROW_RAGGED'}])
+    t.false(isInFailedFile({entries: [failed, {...failed, ...other}]}), JSON.stringify(other))
 })

@@ -42,6 +42,27 @@ test('rows whose values people changed in the CRM are no reason to fail', async 
   t.regex(out, /1 value that people changed in the CRM was kept/)
 })
 
+test('the failed rows as JSON are those of failed.csv, and neither they nor the failed log entries include unchanged rows', async t => {
+  const flow = {...companies.flows[0]!, match: {...companies.flows[0]!.match, unchanged: 'skip'}}
+  home.put('unchanged.json', JSON.stringify(flow))
+  const rows = ['Firm,J-1,Bern', ',J-2,x', 'Firm,J-3,Bern,more', 'Firm,J-4,Bern']
+  const importRows = (name: string, lines: string[]) =>
+    home.run(['import', home.put(name, `name,number,city\n${lines.join('\n')}\n`), '--flow', 'unchanged.json', '--watch'])
+  t.is((await importRows('known.csv', [rows[0]!])).code, 0)
+  const {out} = await importRows('again.csv', rows)
+  const [run] = /run_\w+/.exec(out)!
+  const csv = (await home.run(['results', run, '--failed'])).out
+  t.regex(csv, /^[^\n]+\n2,[^\n]+\n$/)
+  const numbersOf = (text: string) =>
+    text
+      .trim()
+      .split('\n')
+      .map(line => JSON.parse(line).rowNumber)
+  t.deepEqual(numbersOf((await home.run(['results', run, '--failed', '--json'])).out), [2])
+  t.deepEqual(numbersOf((await home.run(['results', run, '--json'])).out), [1, 2, 3, 4])
+  t.deepEqual(numbersOf((await home.run(['logs', run, '--failed', '--json'])).out).toSorted(), [2, 3])
+})
+
 test('written rows are read back on request, and the end of the run tells what was found', async t => {
   const path = home.put('verified.csv', accountRows(3, 'RB-'))
   const {code, out, err} = await home.run(['import', path, '-t', 'Companies', '--verify', 'all', '--watch'])

@@ -115,6 +115,17 @@ test('a pull takes remote changes and keeps local ones, and a push deletes remov
   t.is((await run(['config', 'push', 'crm'])).code, 0)
   t.is((await ok(call('GET', `/orgs/${org}/libraries`), 200)).libraries.length, 1)
 
+  await run(['-c', 'mv crm/libraries/names/source.js source.js'], {command: ['bash']})
+  const half = await run(['config', 'push', 'crm', '--prune'])
+  t.regex(half.out, /^Nothing to push\n {2}libraries\/names\/source\.js .* still on the server: restore it, or delete the other file/)
+  edit('crm/settings.json', text => text.replace('Asia/Tokyo', 'Asia/Seoul'))
+  const more = await run(['config', 'push', 'crm', '--prune', '--json'])
+  t.is(more.code, 0, more.err)
+  t.like(JSON.parse(more.out), {pushed: ['settings.json'], skipped: ['libraries/names/source.js'], removed: []})
+  t.is((await ok(call('GET', `/orgs/${org}/libraries`), 200)).libraries.length, 1)
+  await run(['-c', 'mv source.js crm/libraries/names/'], {command: ['bash']})
+  t.is((await run(['config', 'diff', 'crm'])).code, 0)
+
   await run(['-c', 'rm -r crm/libraries crm/templates'], {command: ['bash']})
   const kept = await run(['config', 'push', 'crm'])
   t.regex(kept.out, /^Nothing to push\n {2}libraries\/names\/manifest\.json was deleted here but is still on the server: use --prune/)

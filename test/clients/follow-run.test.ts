@@ -1,6 +1,8 @@
 import http, {type ServerResponse} from 'node:http'
 import type {AddressInfo} from 'node:net'
+import {mock} from 'node:test'
 import test from 'ava'
+import {followJob} from '../../api/clients/follow-job.ts'
 import {followRun} from '../../api/clients/follow-run.ts'
 import {openClient} from '../../api/clients/http.ts'
 import {type Run, withEvent} from '../../api/clients/widget/runs/run.ts'
@@ -76,4 +78,64 @@ test('a deleted run is reported as not found', async t => {
   })
   t.teardown(open.close)
   await t.throwsAsync(follow(open), {message: 'No such run'})
+})
+
+const minutes = (count: number) => mock.timers.tick(count * 60_000)
+
+test.serial('a stream without events for longer than the patience is continued when it breaks, also if it breaks twice', async t => {
+  mock.timers.enable({apis: ['Date'], now: Date.now()})
+  t.teardown(() => mock.timers.reset())
+  let streaming: ServerResponse
+  const open = await openRun((response, _, times) => {
+    streaming = response.writeHead(200, {'content-type': 'text/event-stream'})
+    if (times === 1) response.write(frame('progress', 'a', {progress: {done: 4, total: 9}}))
+    if (times === 2)
+      response.write(': still here\n\n', () => {
+        minutes(60)
+        response.destroy()
+      })
+    if (times === 3) response.end(frame('end', 'b', {run: open.state.run}))
+  })
+  t.teardown(open.close)
+  const told: string[] = []
+  const following = {client: open.client, path: '/run', signal: AbortSignal.timeout(20_000), pause: async () => {}, patienceMs: 5 * 60_000}
+  for await (const {event} of followRun(following)) {
+    told.push(event)
+    if (event === 'end') break
+    minutes(60)
+    streaming!.destroy()
+  }
+  t.deepEqual(told, ['progress', 'end'])
+  t.is(open.state.streams, 3)
+})
+
+test.serial('a run is given up once errors have lasted for the patience', async t => {
+  mock.timers.enable({apis: ['Date'], now: Date.now()})
+  t.teardown(() => mock.timers.reset())
+  const open = await openRun(() => {})
+  open.close()
+  let pauses = 0
+  const pause = async () => {
+    pauses++
+    minutes(3)
+  }
+  const following = followRun({client: open.client, path: '/run', pause, patienceMs: 5 * 60_000})
+  await t.throwsAsync(following.next(), {message: /Could not reach/})
+  t.is(pauses, 2)
+})
+
+test.serial('a job is followed further after one poll that took longer than the patience', async t => {
+  mock.timers.enable({apis: ['Date'], now: Date.now()})
+  t.teardown(() => mock.timers.reset())
+  let polls = 0
+  const server = http.createServer((_, response) => {
+    const isFirst = ++polls === 1
+    if (isFirst) minutes(5)
+    const body = isFirst ? {error: 'Busy', code: 'BUSY'} : {id: 'job', name: 'discover', state: 'done'}
+    response.writeHead(isFirst ? 503 : 200, {'content-type': 'application/json'}).end(JSON.stringify(body))
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const client = openClient({base: `http://127.0.0.1:${(server.address() as AddressInfo).port}`})
+  t.like(await followJob({client, path: '/job', mostMs: 60 * 60_000}), {state: 'done'})
 })

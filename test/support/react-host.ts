@@ -56,12 +56,15 @@ const composePage = (lading: string, template: string) => `<!doctype html>
 </html>`
 
 /** Makes a host of embedded imports also serve `/react`, a page that renders the React component of the examples. */
-export const serveReact = async (server: Server, {lading, template}: {lading: string; template: string}): Promise<void> => {
-  const files: Record<string, [type: string, text: string]> = {
+export const serveReact = async (server: Server, {lading, template}: {lading: string; template: string}): Promise<void> =>
+  serveFiles(server, {
     '/react': ['text/html', composePage(lading, template)],
     '/react.js': ['text/javascript', await composeReact()],
     '/LadingImport.js': ['text/javascript', await readFile(new URL('examples/embed/LadingImport.js', root), 'utf8')],
-  }
+  })
+
+/** Makes a server also serve these files, by path. */
+export const serveFiles = (server: Server, files: Record<string, [type: string, text: string]>): void => {
   const others = server.listeners('request') as ((...given: unknown[]) => void)[]
   server.removeAllListeners('request')
   server.on('request', (request, response) => {

@@ -125,6 +125,23 @@ export const isRenamed = (path: string, {here, there}: {here: Files; there: File
   return [...here.keys()].some(other => isTemplate(other) && jsonIn(here, other)?.name === name)
 }
 
+/** Whether the file belongs to a library of which another file is here. A library is pushed and deleted with all its files. */
+export const isOfKeptLibrary = (path: string, here: Files): boolean => {
+  const [folder, namespace] = path.split('/')
+  return folder === 'libraries' && [...here.keys()].some(other => other.startsWith(`libraries/${namespace}/`))
+}
+
+/**
+ * Adds `verify: off` and an empty contract to templates whose file no longer has `verify` or `contract`, because the server keeps what a
+ * request leaves out.
+ */
+export const stateRemoved = (bundle: Json, {templates}: Configuration): Json => {
+  if (!bundle.templates) return bundle
+  const before = new Map(templates.map(({name, verify, contract}) => [name, {verify, contract}]))
+  const removedOf = ({verify, contract}: Json) => ({...(verify && {verify: 'off'}), ...(contract && {contract: {sources: []}})})
+  return {...bundle, templates: bundle.templates.map((one: Json) => ({...removedOf(before.get(one.name) ?? {}), ...one}))}
+}
+
 /** Hashes by path, as of the last pull or push. */
 export type Base = Record<string, string>
 export type Merge = {take: string[]; drop: string[]; keep: string[]; conflicts: string[]}

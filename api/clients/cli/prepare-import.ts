@@ -6,7 +6,7 @@ import {EXIT} from './exit-codes.ts'
 import {Failure, usage} from './failure.ts'
 import {bindFlows, type LocalFile} from './inputs.ts'
 import {Interrupted, interrupted} from './interrupt.ts'
-import {type KeptImport, openKept} from './kept-imports.ts'
+import {type KeptImport, openKept, type RunOptions, runOptions} from './kept-imports.ts'
 import {clean, plural, size} from './phrases.ts'
 import {type ImportPlan, type PlanInput, planImport} from './plan-import.ts'
 import {openProgress, uploadProgress} from './progress.ts'
@@ -16,7 +16,8 @@ import type {Cli, Session} from './session.ts'
 import {sendFile} from './upload.ts'
 
 export type PrepareInput = PlanInput &
-  TextChoices & {
+  TextChoices &
+  RunOptions & {
     dryRun?: boolean
     declaredRows?: number
     rows?: {from?: number; to?: number}
@@ -40,10 +41,12 @@ export const prepareImport = async (cli: Cli, session: Session, input: PrepareIn
   const how = {...plan.body, flows: plan.flows, ...(target && {target}), dryRun, declaredRows, rows}
   const {kept, before} = await findInterrupted(cli, session, {how, files: plan.files, input})
   if (input.resume && !before) throw usage('There is no interrupted import of these files', 'Omit --resume to start a new import')
+  if (before?.run) assertSameOptions(before, input)
   const known: KeptImport = before?.kept ?? {
     import: (await session.client.post(session.path('imports'), plan.body)).import.id,
     files: plan.files.map(() => null),
   }
+  known.options = Object.fromEntries(runOptions.map(name => [name, input[name]]))
   if (before) cli.out.note(`Resuming ${known.import}`)
   if (before?.run) return {importId: known.import, sources: before.import.sources, run: before.run, forget: kept.forget}
   const keep = () =>
@@ -86,6 +89,16 @@ const findInterrupted = async (cli: Cli, session: Session, {how, files, input}: 
   if (!earlier || earlier.hasRuns) return {kept, before: null}
   await undecided.forget()
   return {kept, before: earlier}
+}
+
+/** Throws if the run that an earlier command started has other options, because they apply only when a run starts. */
+const assertSameOptions = ({kept: {import: id, options}, run}: {kept: KeptImport; run: Json}, input: RunOptions) => {
+  const other = runOptions.filter(name => options && options[name] !== input[name])
+  if (other.length > 0)
+    throw usage(
+      `Run ${run.id} of ${id} already imports these files with another ${other.map(name => `--${name}`).join(' and ')}`,
+      `Watch it with lading watch ${run.id}, or add --fresh to start anew`,
+    )
 }
 
 /** Whether the import can be deleted, because a repeated command would fail in the same way or the person declined the import. */

@@ -7,9 +7,11 @@ import {
   type Files,
   filesOf,
   hashOf,
+  isOfKeptLibrary,
   isOfRegistry,
   isRenamed,
   mergeFiles,
+  stateRemoved,
 } from '../cli/config-files.ts'
 import {diffLines} from '../cli/diff.ts'
 import {discoveryFile, pullDiscovery} from '../cli/discovery-file.ts'
@@ -179,37 +181,27 @@ const push = async (cli: Cli, directory: string, prune: boolean) => {
   assertTemplatesUntouched(conflicts)
   const changed = [...keep, ...conflicts].filter(path => !isRenamed(path, {here, there: there.files}))
   const removed = changed.filter(path => !here.has(path) && !isOfRegistry(path))
-  const bundle = stateRemoved(bundleOf(here, {registry: changed.some(isOfRegistry), wanted: new Set(changed)}), there)
-  if (Object.keys(bundle).length === 0 && !(prune && removed.length)) return sayNothing(cli.out, removed)
+  const pruned = prune ? removed.filter(path => !isOfKeptLibrary(path, here)) : []
+  const bundle = stateRemoved(bundleOf(here, {registry: changed.some(isOfRegistry), wanted: new Set(changed)}), there.configuration)
+  if (Object.keys(bundle).length === 0 && pruned.length === 0) return sayNothing(cli.out, removed, here)
   const {body} = await session.client.call('POST', session.path('config/bundle'), {body: bundle, headers: {'if-match': origin.etag}})
   for (const warning of body.warnings) cli.out.warn(clean(warning))
   const settlePush = (told: number | undefined) => settle(session, {directory, origin, here, pushed: changed, told})
   // A refused deletion does not undo the push, so the directory gets the version of the push.
   const keepPush = (error: unknown) => settlePush(body.registryVersion).then(() => Promise.reject(error))
-  const told = prune ? await pruneAll(session, removed, there, body.registryVersion).catch(keepPush) : body.registryVersion
+  const told = prune ? await pruneAll(session, pruned, there, body.registryVersion).catch(keepPush) : body.registryVersion
   const version = await settlePush(told)
   const skippedLibraries: string[] = body.skippedLibraries ?? []
   const isSkipped = (path: string) => skippedLibraries.some(name => path.startsWith(`libraries/${name}/`))
-  const isLeft = (path: string) => isSkipped(path) || (!here.has(path) && !isOfRegistry(path) && !prune)
+  const isLeft = (path: string) => isSkipped(path) || (removed.includes(path) && !pruned.includes(path))
   const [left, pushed] = [changed.filter(isLeft), changed.filter(path => !isLeft(path))]
-  const why = (path: string) => (here.has(path) ? 'skipped: people manage this library' : 'still on the server: use --prune to delete it')
-  cli.out.answer({pushed, skipped: left, skippedLibraries, removed: prune ? removed : [], warnings: body.warnings, version}, [
+  const why = (path: string) => (here.has(path) ? 'skipped: people manage this library' : `still on the server: ${howToDelete(path, here)}`)
+  cli.out.answer({pushed, skipped: left, skippedLibraries, removed: pruned, warnings: body.warnings, version}, [
     `${plural(pushed.length, 'file')} pushed${left.length > 0 ? `, ${left.length} not` : ''}; the configuration is at version ${version}`,
     ...pushed.map(path => `  ${path}${here.has(path) ? '' : ' (removed)'}`),
     ...left.map(path => `  ${path} (${why(path)})`),
   ])
   if (skippedLibraries.length > 0) cli.exit(EXIT.different)
-}
-
-/**
- * Adds `verify: off` and an empty contract to templates whose file no longer has `verify` or `contract`, because the server keeps what a
- * request leaves out.
- */
-const stateRemoved = (bundle: Json, {configuration}: There): Json => {
-  if (!bundle.templates) return bundle
-  const before = new Map(configuration.templates.map(({name, verify, contract}) => [name, {verify, contract}]))
-  const removedOf = ({verify, contract}: Json) => ({...(verify && {verify: 'off'}), ...(contract && {contract: {sources: []}})})
-  return {...bundle, templates: bundle.templates.map((one: Json) => ({...removedOf(before.get(one.name) ?? {}), ...one}))}
 }
 
 /**
@@ -230,12 +222,15 @@ const assertTemplatesUntouched = (conflicts: string[]) => {
   )
 }
 
-const sayNothing = (out: Output, removed: string[]) => {
+const sayNothing = (out: Output, removed: string[], here: Files) => {
   out.answer({pushed: [], removed: []}, [
     'Nothing to push',
-    ...removed.map(path => `  ${path} was deleted here but is still on the server: use --prune to delete it`),
+    ...removed.map(path => `  ${path} was deleted here but is still on the server: ${howToDelete(path, here)}`),
   ])
 }
+
+const howToDelete = (path: string, here: Files) =>
+  isOfKeptLibrary(path, here) ? 'restore it, or delete the other file of the library too and use --prune' : 'use --prune to delete it'
 
 /** Deletes the templates and libraries whose files were deleted. Returns the new version, or undefined if it is not known. */
 const pruneAll = async (

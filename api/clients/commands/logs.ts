@@ -53,7 +53,9 @@ Examples:
     .action((given: string, options: Results) => results(cli, given, options))
 }
 
-const wentWrong = ['refused', 'failed', 'unanswered', 'skipped', 'would_ask']
+const unwritten = ['refused', 'failed', 'unanswered', 'skipped', 'would_ask']
+/** Codes of skipped rows whose record needed no write, or kept what people changed. */
+const settled = ['UNCHANGED', 'KEPT_EDIT']
 const pageRows = 1000
 const lookAgainMs = 1000
 
@@ -63,7 +65,7 @@ const logs = async (cli: Cli, given: string, {follow, failed}: Logs) => {
   const signal = follow ? cli.interrupt() : undefined
   try {
     for await (const entry of readEntries(session, run, {follow: Boolean(follow), ...(signal && {signal})}))
-      if (!failed || wentWrong.includes(entry.outcome)) await say(cli, entry)
+      if (!failed || (unwritten.includes(entry.outcome) && !settled.includes(entry.code))) await say(cli, entry)
   } catch (error) {
     if (!signal?.aborted) throw error
     throw interrupted(signal.reason, `Stopped following ${run.id}`, `Continue with: lading logs ${run.id} --follow`)
@@ -125,7 +127,18 @@ const sayRows = async (cli: Cli, session: Session, run: Json, {failed, source}: 
   const {client} = session
   const at = `${runPath(session, run)}/rows`
   const {sources} = await client.get(at, {source, limit: 1})
-  const outcome = failed ? wentWrong.join(',') : undefined
+  const filter = failed ? {phase: 'write', outcome: 'refused,failed'} : {}
   for (const {id} of source ? [{id: source}] : sources)
-    for await (const row of readPages(client, at, 'rows', {source: id, outcome, limit: 200})) await say(cli, {source: id, ...row})
+    for await (const row of readPages(client, at, 'rows', {source: id, ...filter, limit: 200}))
+      if (!failed || isInFailedFile(row)) await say(cli, {source: id, ...row})
 }
+
+/** Whether failed.csv has this row with a failed write: its cells fit the header, and its record cannot exist. */
+export const isInFailedFile = ({entries}: Json): boolean =>
+  !entries.some(
+    ({phase, outcome, code, message, mayExistTwice}: Json) =>
+      (phase === 'write' && outcome === 'unanswered') ||
+      code === 'ROW_RAGGED' ||
+      mayExistTwice ||
+      message?.endsWith('was never answered, so the record may exist already'),
+  )

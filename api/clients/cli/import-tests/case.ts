@@ -33,6 +33,7 @@ export type ImportCase = {
 
 const keys = ['name', 'template', 'files', 'crm', 'answers', 'expect']
 const expectations = ['counts', 'rows', 'records']
+const outcomes: unknown[] = ['created', 'updated', 'inherited', 'skipped', 'refused', 'failed', 'unanswered', 'lookup']
 
 /** Reads the cases of one YAML file: a case, a list of cases, or several documents. Paths are relative to the file. */
 export const parseCases = (path: string, text: string): ImportCase[] => {
@@ -55,10 +56,34 @@ const readCase = (path: string, given: unknown, number: number): ImportCase => {
   const other = Object.keys(expect).find(key => !expectations.includes(key))
   if (other !== undefined) throw wrong(`${other} is not an expectation (${expectations.join(', ')})`)
   if (Object.keys(expect).length === 0) throw wrong('expect needs counts, rows or records')
-  if (!isObject(crm) || !isObject(crm.records ?? {})) throw wrong('crm.records lists records by module')
-  if (!Array.isArray(answers)) throw wrong('answers is a list')
+  assertExpected(expect, wrong)
+  if (!isObject(crm) || !areRecords(crm.records ?? {})) throw wrong('crm.records lists records by module')
+  if (!isListOfObjects(answers)) throw wrong('answers is a list of objects')
   return {name: String(name), template, files: readFiles(path, given.files, wrong), crm: crm.records ?? {}, answers, expect}
 }
+
+/** Throws if an expectation cannot be compared, because it would then always fail or always pass. */
+const assertExpected = ({counts = {}, rows = {}, records = {}}: Record<string, Json>, wrong: (message: string) => Error) => {
+  if (!areNumbers(counts) && !isEvery(counts, areNumbers))
+    throw wrong('expect.counts has a number for each outcome, or for each outcome of each module')
+  if (!areRecords(records)) throw wrong('expect.records lists records by module')
+  if (!isObject(rows)) throw wrong('expect.rows has an outcome for each row')
+  for (const [key, expected] of Object.entries(rows)) {
+    if (isRowNumber(key) ? isRow(expected) : isEvery(expected, (row, number) => isRowNumber(number) && isRow(row))) continue
+    throw wrong(
+      `expect.rows.${key} needs an outcome, or {outcome: refused, field: Phone}, or one of these for each module. With several files, list rows by slot`,
+    )
+  }
+}
+
+const isRowNumber = (key: string) => /^\d+$/.test(key)
+const isOutcome = (value: unknown) => outcomes.includes(isObject(value) ? value.outcome : value)
+const isRow = (value: unknown) => isOutcome(value) || (isEvery(value, isOutcome) && Object.keys(value as object).length > 0)
+const areNumbers = (value: unknown) => isEvery(value, Number.isInteger)
+const areRecords = (value: unknown) => isEvery(value, isListOfObjects)
+const isListOfObjects = (value: unknown): value is Json[] => Array.isArray(value) && value.every(isObject)
+const isEvery = (value: unknown, isValid: (one: unknown, key: string) => boolean) =>
+  isObject(value) && Object.entries(value).every(([key, one]) => isValid(one, key))
 
 const readFiles = (path: string, files: unknown, wrong: (message: string) => Error): Record<string, string> => {
   const at = (file: unknown) => {

@@ -12,9 +12,21 @@
    */
   class LadingImport extends HTMLElement {
     static observedAttributes = ['server', 'template']
-    /** Returns an embed token, which the page gets from its own server. Each session of the frame calls this function. */
-    token: Token | null = null
+    /**
+     * Returns an embed token, which the page gets from its own server. Each session of the frame calls this function. A page may set it before this
+     * script defines the element.
+     */
+    token: Token | null = (this as {token?: Token | null}).token ?? null
     #frame: HTMLIFrameElement | null = null
+
+    constructor() {
+      super()
+      const early = Object.getOwnPropertyDescriptor(this, 'server')
+      if (!early) return
+      // A property that was set before this script ran hides the accessor.
+      Reflect.deleteProperty(this, 'server')
+      this.server = early.value
+    }
 
     get server(): string {
       return new URL(this.getAttribute('server') ?? own).origin
@@ -98,7 +110,8 @@
     close.ariaLabel = document.documentElement.lang.startsWith('de') ? 'Schließen' : 'Close'
     close.style.cssText = 'float:right'
     close.addEventListener('click', () => dialog.close())
-    const element = new LadingImport()
+    // The element may have been defined by an earlier copy of this script.
+    const element = document.createElement('lading-import') as LadingImport
     element.setAttribute('server', server)
     element.setAttribute('template', template)
     element.token = token

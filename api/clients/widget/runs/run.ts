@@ -62,6 +62,8 @@ export type VerifyCounts = {
   unread: number
   waiting: number
   unverified: number
+  patchesCoerced: number
+  patchesChanged: number
 }
 export type Counts = Record<string, Record<string, number>>
 type Progress = {done: number; total: number; rowsPerSecond: number | null; etaSeconds: number | null}
