@@ -63,7 +63,7 @@ const PATTERNS = [
   'test/workers/{invitation-mail,match-snapshot,match-snapshot-booleans,match-snapshot-owners,notices,notices-chat,plan-approval}.test.ts',
   'test/workers/{record-claims-elsewhere,record-claims-races,record-claims-refused,record-writes,record-writes-crm}.test.ts',
   'test/workers/{retention,retention-night,retention-races,schedules,template-approvals,data-contracts}.test.ts',
-  'test/workers/{schedules-deletes,schedules-edits,schedules-encodings,schedules-files,schedules-kept-imports}.test.ts',
+  'test/workers/{schedules-deletes,schedules-edits,schedules-encodings,schedules-files,schedules-kept-imports,schedules-repeats}.test.ts',
   'test/workers/{subform-rows-limit,subform-rows-packs,subform-rows-refused,subform-rows-unanswered}.test.ts',
   'test/workers/{schedules-verify,sealed-plan-links,sealed-plans,share-changes,template-rechecks}.test.ts',
   'test/workers/{undo,undo-external,undo-fields,undo-retry,undo-strict}.test.ts',

@@ -122,7 +122,7 @@ const readValues = async (work: Work, {request: {module}, connection, slots, sha
   const {signal} = work
   try {
     const query = {ids: ids.filter(connection.isRecordId), fields: shaped.map(({apiName}) => apiName)}
-    const records = await readInParts(query, part => underSlot(() => connection.readRecords({module, ...part}, {signal})))
+    const records = await readInParts(connection, query, part => underSlot(() => connection.readRecords({module, ...part}, {signal})))
     const cut = [...records.values()].filter(record => shaped.some(field => mayBeCut(field, record[field.apiName])))
     for (const {id} of cut) {
       const whole: CrmRecord | null = await underSlot(() => connection.readRecord(module, id, {signal}))
