@@ -76,9 +76,9 @@ const findTaggableStatement = prepare<{key: string; recordId: string}>(
 export const findInherited = (hot: Hot, {chain, run, module, keys}: {chain: number; run: number; module: number; keys: string[]}) =>
   findInheritedStatement(hot, [chain, run, module, keys])
 
-const findInheritedStatement = prepare<{key: string; recordId: string; mayExistTwice: boolean}>(
+const findInheritedStatement = prepare<{key: string; recordId: string; mayExistTwice: boolean; isDeleted: boolean}>(
   'find-inherited',
-  `select row_key as key, record_id as "recordId", may_exist_twice as "mayExistTwice" from chain_rows
+  `select row_key as key, record_id as "recordId", may_exist_twice as "mayExistTwice", how = 6 as "isDeleted" from chain_rows
    where chain_no = $1::bigint and module_no = $3::smallint and row_key = any($4::text[]) and run_no <> $2::bigint and how in (1, 2, 3, 6)`,
 )
 
@@ -127,7 +127,7 @@ export const listWriters = (db: Db, {chain, run, module, records}: {chain: numbe
     where chain_no = ${chain} and module_no = ${module} and record_id = any(${sql.array(records, 'text')}) and how = 3 and run_no <> ${run}`)
 
 /**
- * Lists the rows of this run that created, claimed or updated any of `records`, each with its record. Includes every patched row of the chain,
+ * Lists the rows of this run that created, claimed or updated any of `records`, each with its module and record. Includes every patched row of the chain,
  * because the entry of a row does not say which run patched it.
  */
 export const listRunWriters = (
@@ -136,14 +136,14 @@ export const listRunWriters = (
 ) => {
   const any = sql.fragment`module_no = any(${sql.array(modules, 'int2')}) and record_id = any(${sql.array(records, 'text')})`
   // One branch for each partial index.
-  return db.any(sql.type(z.object({recordId: z.string(), key: z.string()}))`
+  return db.any(sql.type(z.object({module: z.number(), recordId: z.string(), key: z.string()}))`
     with written as (
-      select record_id, row_key, run_no, patched from chain_rows where chain_no = ${chain} and ${any} and how in (1, 2)
+      select module_no, record_id, row_key, run_no, patched from chain_rows where chain_no = ${chain} and ${any} and how in (1, 2)
       union all
-      select record_id, row_key, run_no, patched from chain_rows where chain_no = ${chain} and ${any} and how in (3, 4) and (how = 3 or patched)
+      select module_no, record_id, row_key, run_no, patched from chain_rows where chain_no = ${chain} and ${any} and how in (3, 4) and (how = 3 or patched)
       union all
-      select record_id, row_key, run_no, patched from chain_rows where chain_no = ${chain} and ${any} and how = 5 and patched)
-    select record_id as "recordId", row_key as key from written where run_no = ${run} or patched`)
+      select module_no, record_id, row_key, run_no, patched from chain_rows where chain_no = ${chain} and ${any} and how = 5 and patched)
+    select module_no as module, record_id as "recordId", row_key as key from written where run_no = ${run} or patched`)
 }
 
 export const listHows = (db: Db, {chain, module, records}: {chain: number; module: number; records: string[]}) =>

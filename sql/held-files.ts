@@ -1,5 +1,6 @@
 import {z} from 'zod'
 import {type Db, sql, type Tx} from './database.ts'
+import {ranFile} from './firings.ts'
 
 const HeldFile = z.object({
   id: z.string(),
@@ -25,22 +26,37 @@ export const lockHeldFile = (tx: Tx, {org, schedule, firing}: OfFiring) =>
 
 type OfImport = {org: string; importId: string}
 
+/** SQL that is true if the run of the firing `f` stopped before its first row, and no person cancelled it. */
+const isUnwritten = sql.fragment`exists (
+  select from runs r join run_heads h using (run_no)
+  where r.run_no = f.run_no and r.state = 'ended' and h.counted = 0 and h.stop ->> 'stopped' <> 'CANCELLED')`
+
 /**
- * Finds the firing that ended without a run and left this import to a person, and locks its schedule. Returns null if there is none, or a
- * person decided already. `isRepeated`: a later firing ran the same file by the same template, which this firing was not asked to run again.
+ * Finds the firing that left this import to a person, and locks its schedule: the firing ended without a run, or its run stopped before its first
+ * row. Returns null if there is none, or a person decided already.
  */
 export const lockKeptFiring = (tx: Tx, {org, importId}: OfImport) =>
-  tx.maybeOne(sql.type(z.object({id: z.string(), scheduleId: z.string(), isRepeated: z.boolean()}))`
-    select f.id, f.schedule_id as "scheduleId",
-      not f.again and coalesce(f.sha256 = s.last_sha256 and f.template_version = s.last_template_version, false) as "isRepeated"
+  tx.maybeOne(sql.type(z.object({id: z.string(), scheduleId: z.string()}))`
+    select f.id, f.schedule_id as "scheduleId"
     from imports i join firings f on f.import_no = i.import_no join schedules s on s.id = f.schedule_id
-    where i.org_id = ${org} and i.id = ${importId} and f.outcome in ('drifted', 'failed') and f.decision is null and f.run_no is null
+    where i.org_id = ${org} and i.id = ${importId}
+      and ((f.outcome in ('drifted', 'failed') and f.decision is null and f.run_no is null) or ${isUnwritten})
+      and not exists (select from firings n where n.import_no = f.import_no and n.id > f.id)
     for no key update of s`)
+
+/**
+ * Whether the schedule has run the file of this firing by the same template since the firing ended. False if the firing has `again`. The caller has
+ * locked the schedule.
+ */
+export const isRepeated = (tx: Tx, firing: string) =>
+  tx.exists(sql.type(z.object({}))`
+    select from firings f join firings o on o.schedule_id = f.schedule_id and o.ended_at > f.ended_at
+    where f.id = ${firing} and not f.again and o.sha256 = f.sha256 and o.template_version = f.template_version and ${ranFile}`)
 
 /** Continues a firing whose file a person accepted, or whose import a person runs. The caller has locked the schedule. */
 export const setFileAccepted = (tx: Tx, {firing, run}: {firing: string; run: string}) =>
   tx.query(sql.type(z.object({}))`
-    update firings set state = 'running', outcome = null, ended_at = null, decision = 'accepted', decided_at = lading_now(), reason = null,
+    update firings set state = 'running', outcome = null, ended_at = null, decision = 'accepted', decided_at = lading_now(), reason = null, counts = null,
       run_no = (select run_no from runs where id = ${run})
     where id = ${firing}`)
 
@@ -57,8 +73,7 @@ export const isDiscarded = (db: Db, {schedule, sha256, templateVersion, contract
     select from firings where schedule_id = ${schedule} and decision = 'discarded' and sha256 = decode(${sha256}, 'hex')
       and template_version = ${templateVersion} and (contract ->> 'version')::bigint = ${contractVersion}`)
 
-/** Whether a later firing of the schedule has stored its file as the last file: its run was not stopped, wrote a row, or was cancelled. */
+/** Whether the file of a later firing of the schedule counts as run. */
 export const hasLaterRun = (db: Db, {schedule, firing}: {schedule: string; firing: string}) =>
   db.exists(sql.type(z.object({}))`
-    select from firings where schedule_id = ${schedule} and id > ${firing}
-      and (outcome = 'done' or (outcome = 'stopped' and ((counts ->> 'rowsWritten')::bigint > 0 or reason ->> 'code' = 'CANCELLED')))`)
+    select from firings o where o.schedule_id = ${schedule} and o.id > ${firing} and ${ranFile}`)

@@ -1,10 +1,11 @@
 import {z} from 'zod'
-import {type Db, sql} from './database.ts'
+import {type Db, sql, type Tx} from './database.ts'
 
 const Cost = z.object({operation: z.string(), calls: z.number(), credits: z.number()})
 export type OperationCost = z.infer<typeof Cost>
 
-export const addRunCosts = (db: Db, {run, costs}: {run: number; costs: readonly OperationCost[]}) => {
+/** Adds costs to those of the run. Returns the id of the transaction, by which `findFate` finds out whether it was committed. */
+export const addRunCosts = (tx: Tx, {run, costs}: {run: number; costs: readonly OperationCost[]}) => {
   const numbers = (name: 'calls' | 'credits') =>
     sql.array(
       costs.map(cost => cost[name]),
@@ -14,9 +15,19 @@ export const addRunCosts = (db: Db, {run, costs}: {run: number; costs: readonly 
     costs.map(({operation}) => operation),
     'text',
   )
-  return db.query(sql.type(z.object({}))`
-    insert into run_costs as c (run_no, operation, calls, credits)
-    select ${run}, operation, calls, credits from unnest(${operations}, ${numbers('calls')}, ${numbers('credits')}) as t(operation, calls, credits)
-    where exists (select from runs where run_no = ${run})
-    on conflict (run_no, operation) do update set calls = c.calls + excluded.calls, credits = c.credits + excluded.credits`)
+  return tx.oneFirst(sql.type(z.object({id: z.string()}))`
+    with added as (
+      insert into run_costs as c (run_no, operation, calls, credits)
+      select ${run}, operation, calls, credits from unnest(${operations}, ${numbers('calls')}, ${numbers('credits')}) as t(operation, calls, credits)
+      where exists (select from runs where run_no = ${run})
+      on conflict (run_no, operation) do update set calls = c.calls + excluded.calls, credits = c.credits + excluded.credits)
+    select pg_current_xact_id()::text as id`)
 }
+
+/**
+ * Finds out what became of a transaction. Null: the transaction is too old for Postgres to know. After a failover, Postgres may not have reached the
+ * transaction, so it is lost.
+ */
+export const findFate = (db: Db, transaction: string) =>
+  db.oneFirst(sql.type(z.object({fate: z.enum(['in progress', 'committed', 'aborted']).nullable()}))`
+    select case when ${transaction}::xid8 < pg_current_xact_id() then pg_xact_status(${transaction}::xid8) else 'aborted' end as fate`)

@@ -55,12 +55,12 @@ export const insertSchedule = (tx: Tx, s: NewSchedule) =>
  * Updates a schedule and resets its failure count. If the schedule is enabled, also clears the reason why it was stopped. If the connection
  * changes, also forgets the last file, which the new connection has not received. The caller has locked the schedule.
  */
-export const updateSchedule = (tx: Tx, {id, ...s}: ScheduleUpdate & {id: string}) =>
+export const updateSchedule = (tx: Tx, {id, isReconnected, ...s}: ScheduleUpdate & {id: string; isReconnected: boolean}) =>
   tx.one(sql.type(Schedule)`
     update schedules set connector_id = ${s.connectorId}, name = ${s.name}, cron = ${s.cron}, timezone = ${s.timezone},
       source = ${sql.jsonb(s.source as never)}, credentials = ${s.credentials}, declared_rows = ${s.declaredRows}, on_drift = ${s.onDrift},
       verify = ${s.verify}, enabled = ${s.enabled}, next_due_at = ${s.nextDueAt}::text::timestamptz, stopped = case when ${s.enabled} then null else stopped end, failures = 0,
-      last_sha256 = case when connector_id is not distinct from ${s.connectorId} then last_sha256 end, version = version + 1
+      last_sha256 = case when ${isReconnected} then null else last_sha256 end, version = version + 1
     where id = ${id} returning ${columns}`)
 
 export const setScheduleEnabled = (tx: Tx, {id, nextDueAt}: {id: string; nextDueAt: string | null}) =>
@@ -111,6 +111,11 @@ export const stopSchedule = async (tx: Tx, {id, reason}: {id: string; reason: Re
   return rowCount === 1
 }
 
+/** Whether a person turned the schedule off, or the undo of a run did. */
+export const isTurnedOff = (db: Db, id: string) =>
+  db.exists(sql.type(z.object({}))`
+    select from schedules where id = ${id} and not enabled and (stopped is null or stopped ->> 'code' = 'RUN_UNDONE')`)
+
 export const countFailure = (tx: Tx, id: string) =>
   tx.oneFirst(sql.type(z.object({failures: z.number()}))`
     update schedules set failures = least(failures + 1, 1000) where id = ${id} returning failures`)
@@ -122,12 +127,13 @@ type LastFile = {id: string; sha256: string; templateVersion: number; connectorI
 
 /**
  * Stores the last file with its template version and connection. The schedule does not run the same combination again. Changes nothing if the
- * schedule has another connection by now.
+ * schedule has another connection by now. A connection of the template applies before the one of the schedule.
  */
 export const keepLastFile = (tx: Tx, {id, sha256, templateVersion, connectorId}: LastFile) =>
   tx.query(sql.type(z.object({}))`
     update schedules set last_sha256 = decode(${sha256}, 'hex'), last_template_version = ${templateVersion}
-    where id = ${id} and (connector_id is null or connector_id = ${connectorId})`)
+    where id = ${id} and coalesce(
+      (select t.connector_id from templates t where t.id = template_id), connector_id, ${connectorId}) is not distinct from ${connectorId}`)
 
 /** Lists schedules whose sealed credentials do not begin with `start`, which names the current master key. */
 export const listSealedElse = (db: Db, {start, after, limit}: {start: string; after: string; limit: number}) =>

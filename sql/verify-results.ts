@@ -22,9 +22,9 @@ export type FieldCounts = z.infer<typeof FieldCounts>
 /**
  * Counts of rows that were read back. `rows`: all. `coerced`: with truncated or coerced values. `changed`: with changed values. `missing`: without a
  * record. `unread`: not shown by the CRM. `second`: patches of rows that the run wrote before. `coerced` and `changed` count such a patch besides its
- * row.
+ * row; `secondCoerced` and `secondChanged` count these patches alone.
  */
-export type RowCounts = {rows: number; coerced: number; changed: number; missing: number; unread: number; second: number}
+export type RowCounts = Record<'rows' | 'coerced' | 'changed' | 'missing' | 'unread' | 'second' | 'secondCoerced' | 'secondChanged', number>
 
 /** Marks of the values that were read back, by record. They replace stored marks that are not newer than `readAt`. */
 export type ReadMarks = {module: string; recordId: string; marks: Buffer}
@@ -70,7 +70,17 @@ export const commitVerified = async (tx: Tx, {rows, entries, fields, marks, ...o
     fence: of.fence,
     leaseSeconds: of.leaseSeconds,
     readAt: of.readAt,
-    rows: arrayLiteral([rows.rows, rows.coerced, rows.changed, rows.missing, rows.unread, 0, rows.second]),
+    rows: arrayLiteral([
+      rows.rows,
+      rows.coerced,
+      rows.changed,
+      rows.missing,
+      rows.unread,
+      0,
+      rows.second,
+      rows.secondCoerced,
+      rows.secondChanged,
+    ]),
     'entry.fence': columnLiteral(entries, 'fence'),
     'entry.settleNo': columnLiteral(entries, 'settleNo'),
     ...Object.fromEntries((['flow', 'field', ...RESULTS] as const).map(name => [`field.${name}`, columnLiteral(fields, name)])),

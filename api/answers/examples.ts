@@ -71,7 +71,18 @@ export const run = {
     Accounts: {created: 310, updated: 84, refused: 2, unanswered: 0, inherited: 0, failed: 1, skipped: 3, planned: 0, filtered: 0},
   },
   mayExistTwice: 0,
-  verify: {mode: 'off', rows: 0, coerced: 0, changed: 0, missing: 0, unread: 0, waiting: 0, unverified: 0},
+  verify: {
+    mode: 'off',
+    rows: 0,
+    coerced: 0,
+    changed: 0,
+    missing: 0,
+    unread: 0,
+    waiting: 0,
+    unverified: 0,
+    patchesCoerced: 0,
+    patchesChanged: 0,
+  },
   routes: [
     {
       flowId: 'accounts',

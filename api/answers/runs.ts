@@ -28,6 +28,7 @@ export const Stop = Answer({
       'LAPSED',
       'CRM_REFUSED',
       'GRANT_ENDED',
+      'FIELD_NOT_WRITABLE',
       'FILE_GONE',
       'EXPRESSION_TIMEOUT',
       'ENGINE_FAILED',
@@ -49,6 +50,8 @@ export const VerifyCounts = Answer({
   unread: Count('Rows of these that the CRM refused to show'),
   waiting: Count('Written rows that are still to be read back'),
   unverified: Count('Rows that were never read back, because the run was stopped'),
+  patchesCoerced: Count('Patches of rows that the run wrote before, with values that the CRM cut or stored in another form'),
+  patchesChanged: Count('Such patches with values that a user or an automation of the CRM changed'),
 }).meta({id: 'VerifyCounts', description: 'What was found when written rows were read back'})
 
 const progress = Answer({

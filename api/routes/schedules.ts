@@ -137,7 +137,10 @@ export default [
     summary: 'Turn a schedule on or off',
     description: 'Firings missed while it was off are not made up. With `If-Match: "2"`, applies only if 2 is still the newest version.',
     answers: {200: ScheduleRead},
-    refusals: ['BAD_IF_MATCH', 'NOT_FOUND', 'SCHEDULE_CONFLICT', 'LIMIT_SCHEDULES', 'FEATURE_FREQUENT_SCHEDULES', 'CONNECTION_ENDED'],
+    refusals: [
+      ...(['BAD_IF_MATCH', 'NOT_FOUND', 'SCHEDULE_CONFLICT', 'LIMIT_SCHEDULES', 'FEATURE_FREQUENT_SCHEDULES'] as const),
+      ...(['TEMPLATE_NEEDS_FILES', 'DELETES_UNCONFIRMED', 'CONNECTION_ENDED'] as const),
+    ],
     example: {body: {enabled: true}, answer: {schedule: scheduleExample}},
     params: OfSchedule,
     body: z.strictObject({enabled: z.boolean().describe('Whether the schedule is on')}),

@@ -1,8 +1,8 @@
 import {settleAll} from '../concurrency/settle-all.ts'
-import type {CrmRecord} from './crm.ts'
+import type {CrmRecord, Verbs} from './crm.ts'
 import {recordsAtOnce} from './record-calls.ts'
 
-/** The maximum number of fields of one read by ids. Source: zoho.com/crm/developer/docs/api/v8/get-records.html. */
+/** The maximum number of fields of one read by ids of Zoho. Source: zoho.com/crm/developer/docs/api/v8/get-records.html. */
 export const fieldsPerRead = 50
 
 type ById = {ids: string[]; fields: string[]}
@@ -11,14 +11,19 @@ type ById = {ids: string[]; fields: string[]}
  * Reads records by ids in concurrent calls within the CRM's limits, and merges the parts of each record. The result lacks absent records. `read`
  * takes a slot for each call.
  */
-export const readInParts = async (query: ById, read: (part: ById) => Promise<CrmRecord[]>): Promise<Map<string, CrmRecord>> => {
+export const readInParts = async (
+  connection: Pick<Verbs, 'fieldsPerRead'>,
+  query: ById,
+  read: (part: ById) => Promise<CrmRecord[]>,
+): Promise<Map<string, CrmRecord>> => {
   const records = new Map<string, CrmRecord>()
-  for (const record of (await settleAll(splitRead(query).map(read))).flat()) records.set(record.id, {...records.get(record.id), ...record})
+  for (const record of (await settleAll(splitRead(query, connection.fieldsPerRead).map(read))).flat())
+    records.set(record.id, {...records.get(record.id), ...record})
   return records
 }
 
-export const splitRead = ({ids, fields}: ById): ById[] =>
-  inPieces(ids, recordsAtOnce).flatMap(some => inPieces(fields, fieldsPerRead).map(names => ({ids: some, fields: names})))
+export const splitRead = ({ids, fields}: ById, fieldsAtOnce = fieldsPerRead): ById[] =>
+  inPieces(ids, recordsAtOnce).flatMap(some => inPieces(fields, fieldsAtOnce).map(names => ({ids: some, fields: names})))
 
 const inPieces = <T>(items: T[], size: number): T[][] =>
   Array.from({length: Math.ceil(items.length / size)}, (_, n) => items.slice(n * size, (n + 1) * size))

@@ -50,7 +50,7 @@ export const StartBody = z
         'A dry run with a sealed plan, which the run applies as it is. A row that differs from the plan, or whose record was changed since, is skipped as `PLAN_STALE`. A retry keeps to the plan of the run that it retries',
       ),
     verify: VerifyMode.optional().describe(
-      'Reads written records back and compares them with what was sent. `sample`: the first 100 rows of each flow and one in 20 of the others, the same in each run. `all`: every written row. Default: as the template of the import says, `off` without one',
+      'Reads written records back and compares them with what was sent. `sample`: the first 100 rows of each flow and one in 20 of the others, the same in each run; a retry reads back at least 100 rows of each flow, or all that it writes. `all`: every written row. Default: as the template of the import says, `off` without one',
     ),
     rows: RowRange.optional().describe(
       'Read only the rows with these numbers, in every file. Not with `planOf`, and not in a retry of a run that applied a plan',

@@ -58,7 +58,8 @@ type Start = StartCaller &
 /**
  * Starts a run in the caller's transaction: freezes the import into a snapshot and enqueues the run. A run that writes holds the import until
  * the run ends, and continues the firing that left the import to a person. Without `runId`, authorises a run for the confirmed deletes, else for
- * `declaredRows`, else for the rows that all flows together read. An `embed` scope limits this number.
+ * `declaredRows`, else for the rows that all flows together read. The `declaredRows` of a schedule are only a maximum. An `embed` scope limits this
+ * number.
  */
 export const startRun = async (tx: Tx, queue: Queue, start: Start): Promise<{runId: string; job: string | null}> => {
   const {org, person, importId, runId, retryOf, planOf, dryRun, rows: range} = start
@@ -79,9 +80,9 @@ export const startRun = async (tx: Tx, queue: Queue, start: Start): Promise<{run
   const most = dryRun ? null : await confirmDeletes(tx, {...start, importNo, flows, retryOf: retry?.id, rows})
   const named = most ?? start.declaredRows
   // A retry is metered only for the rows that earlier runs did not resolve. Their number is not known yet.
-  const fewer = retry !== null && named === undefined
+  const fewer = retry !== null && (named === undefined || isScheduled)
   const count = countRows(snapshot)
-  const wanted = named ?? count
+  const wanted = isScheduled ? Math.min(named ?? count, count) : (named ?? count)
   const declaredRows = left === null ? wanted : admitEmbedRows(wanted, left, fewer)
   const id = runId ?? (await authorise(tx, {org, person, declaredRows, connector, importNo, dryRun, fewer})).runId
   const run = await lockOwnRun(tx, start, {id, connector, importNo, template: found.templateId})

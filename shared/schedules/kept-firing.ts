@@ -1,19 +1,21 @@
 import type {Tx} from '../../sql/database.ts'
 import {findUnderWay} from '../../sql/firings.ts'
-import {lockKeptFiring} from '../../sql/held-files.ts'
+import {isRepeated, lockKeptFiring} from '../../sql/held-files.ts'
 import {Refusal} from '../errors.ts'
 
 /**
- * Returns the firing that a run of this import continues: the firing ended without a run and left the import to a person. Null: there is none.
- * Locks its schedule. Refuses a file that another firing has run, because its rows would be written twice. Refuses while another firing of the
- * schedule is in progress, because a schedule has one at a time.
+ * Returns the firing that a run of this import continues: the firing ended without a run, or its run stopped before its first row. Null: there
+ * is none. Locks its schedule. Refuses a file that another firing has run since, because its rows would be written twice. Refuses while another
+ * firing of the schedule is in progress, because a schedule has one at a time.
  */
 export const openKeptFiring = async (tx: Tx, place: {org: string; importId: string}): Promise<string | null> => {
   const kept = await lockKeptFiring(tx, place)
-  if (kept?.isRepeated)
+  if (kept === null) return null
+  if (await isRepeated(tx, kept.id))
     throw new Refusal('FILE_NOT_HELD', 'The schedule has run this file already. To run it again, fire the schedule with again: true')
-  const underWay = kept && (await findUnderWay(tx, kept.scheduleId))
-  if (!underWay) return kept?.id ?? null
+  const underWay = await findUnderWay(tx, kept.scheduleId)
+  // The firing itself is still in progress if its run has just stopped.
+  if (!underWay || underWay.id === kept.id) return kept.id
   const says = 'The schedule of this file is already running. Wait for it, or cancel its run'
   throw new Refusal('IMPORT_RUNNING', says, {firing: underWay.id, runId: underWay.runId})
 }

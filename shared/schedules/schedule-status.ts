@@ -1,14 +1,16 @@
 import {findConnector} from '../../sql/connectors.ts'
 import type {Db} from '../../sql/database.ts'
+import type {Firing} from '../../sql/firings.ts'
 import {findMember} from '../../sql/members.ts'
 import {isOpenOrg} from '../../sql/orgs.ts'
 import {isBanned} from '../../sql/people.ts'
 import {findPlan} from '../../sql/plans.ts'
-import type {Reason, Schedule} from '../../sql/schedules.ts'
+import {isTurnedOff, type Reason, type Schedule} from '../../sql/schedules.ts'
 import type {TemplateRow} from '../../sql/templates.ts'
 import {isAtLeast, type Role} from '../accounts/roles.ts'
 import {Refusal} from '../errors.ts'
 import {findVisible} from '../mapping/templates/find.ts'
+import {assertSchedulable} from './assert-runnable.ts'
 import {isFrequent} from './cron.ts'
 
 /**
@@ -18,9 +20,10 @@ export type Obstacle = {stops: boolean; reason: Reason}
 /** The person in whose name a schedule acts, its template and its connection. */
 export type ScheduleStatus = {person: string; template: TemplateRow; connector: string}
 
-/** A schedule has exactly the current rights of its creator. */
-export const findScheduleStatus = async (db: Db, schedule: Schedule): Promise<ScheduleStatus | Obstacle> => {
-  const {org, createdBy, templateId} = schedule
+/** A schedule has exactly the current rights of its creator. Only a firing that a person started runs while the schedule is turned off. */
+export const findScheduleStatus = async (db: Db, schedule: Schedule, {by}: Pick<Firing, 'by'>): Promise<ScheduleStatus | Obstacle> => {
+  const {org, createdBy, id, templateId} = schedule
+  if (by === 'clock' && (await isTurnedOff(db, id))) return passes('SCHEDULE_OFF', 'The schedule was turned off before its run started')
   if (!(await isOpenOrg(db, org))) return passes('ORG_CLOSED', 'The org was closed when this was due')
   const role = createdBy === null ? undefined : (await findMember(db, {org, person: createdBy}))?.role
   if (createdBy === null || role === undefined)
@@ -36,6 +39,8 @@ export const findScheduleStatus = async (db: Db, schedule: Schedule): Promise<Sc
     )
   const template = await readModules(db, {org, person: createdBy, rank: role, id: templateId})
   if (!template) return stops('TEMPLATE_HIDDEN', 'The creator of this schedule can no longer see its template. Have the template shared')
+  const refusal = findRefusal(template)
+  if (refusal) return stops(refusal.code, refusal.message)
   const connector = await findOpenConnector(db, schedule, template)
   return typeof connector === 'string' ? {person: createdBy, template, connector} : connector
 }
@@ -48,6 +53,17 @@ const findOpenConnector = async (db: Db, {org, connectorId}: Schedule, template:
     return stops('CONNECTION_ENDED', 'The connection to the CRM has ended. Connect again, then turn the schedule on')
   if (connector.writesPaused) return passes('WRITES_PAUSED', 'Writes on the connection were paused when this was due')
   return connector.id
+}
+
+/** The template may have changed since the schedule was created. */
+const findRefusal = (template: TemplateRow): Refusal | null => {
+  try {
+    assertSchedulable(template)
+    return null
+  } catch (error) {
+    if (error instanceof Refusal) return error
+    throw error
+  }
 }
 
 type SeenGround = {org: string; person: string; rank: Role; id: string}

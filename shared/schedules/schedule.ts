@@ -6,6 +6,7 @@ import {findSchedule, type Schedule} from '../../sql/schedules.ts'
 import type {Role} from '../accounts/roles.ts'
 import type {Config} from '../config.ts'
 import {Refusal} from '../errors.ts'
+import {isZone} from '../expressions/zone-offset.ts'
 import {findVisible} from '../mapping/templates/find.ts'
 import {Notify, readNotify} from '../notifications/notify.ts'
 import {oneLine} from '../schema/name.ts'
@@ -115,7 +116,8 @@ const shapeSchedule = (schedule: Schedule) => {
     verify,
     enabled,
     stopped,
-    next: enabled ? preview({cron, timezone}, schedule.now) : [],
+    // An update of the time zone data may remove a zone. The schedule then stops at its next due time.
+    next: enabled && isZone(timezone) ? preview({cron, timezone}, schedule.now) : [],
     failures,
     version,
     createdBy: schedule.createdBy,

@@ -80,7 +80,8 @@ export const replaceSchedule = ({db, config}: ScheduleDeps, asker: OneSchedule, 
     const written = await shape(tx, {org, template, verify: schedule.verify}, body)
     const connector = template.connectorId ?? written.connectorId
     if (enabled) await (schedule.enabled ? assertConnected(tx, {org, connector}) : assertMayRun(tx, {org, connector}))
-    const changed = await updateSchedule(tx, {...written, ...sealed, id, enabled, nextDueAt})
+    const isReconnected = connector !== (template.connectorId ?? schedule.connectorId)
+    const changed = await updateSchedule(tx, {...written, ...sealed, id, enabled, nextDueAt, isReconnected})
     await keepNotify(tx, config, {org, schedule: id, notify: body.notify ?? null})
     const after = {...contentOf(changed), sourceChanged: !isSame(config, schedule, source)}
     await recordSchedule(tx, asker, {schedule: changed, template}, {subject: 'schedule.changed', before: contentOf(schedule), after})
@@ -93,6 +94,8 @@ export const setEnabled = ({db}: Pick<ScheduleDeps, 'db'>, asker: OneSchedule, e
     const {template, schedule} = await hold(tx, asker)
     if (schedule.enabled === enabled) return schedule
     if (enabled) {
+      assertTimes(schedule)
+      assertSchedulable(template)
       await assertInterval(tx, asker.org, schedule)
       await assertMayRun(tx, {org: asker.org, connector: template.connectorId ?? schedule.connectorId})
     }

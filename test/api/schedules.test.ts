@@ -84,6 +84,15 @@ test.serial('a firing due before a change still fires after it', async t => {
   await ok(org.call('DELETE', path), 200)
 })
 
+test.serial('a schedule whose time zone no longer exists is still listed, and cannot be turned on', async t => {
+  const {path, schedule} = await makeSchedule(org, host)
+  await house.hot.query(`update schedules set timezone = 'Mars/Olympus' where id = $1`, [schedule.id])
+  t.like((await ok(org.call('GET', path), 200)).schedule, {enabled: true, next: []})
+  await ok(org.call('PATCH', path, {enabled: false}), 200)
+  refused(t, await org.call('PATCH', path, {enabled: true}), 400, 'INVALID', /time zone/)
+  await ok(org.call('DELETE', path), 200)
+})
+
 test.serial('a template deleted while schedules are being created deletes all of them', async t => {
   const of = await makeTemplate(org)
   const body = {name: 'Late', ...seldom, source: host.source, enabled: false}

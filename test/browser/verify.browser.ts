@@ -36,7 +36,10 @@ test('the next scheduled run compares the rows that the page of its template say
   const picker = page.getByLabel('Rows to compare')
   const choose = async (label: string | RegExp, saved: string) => {
     await picker.selectOption({label: (await picker.locator('option').filter({hasText: label}).innerText()).trim()})
+    // The notice of an earlier save may still be visible.
+    const answered = page.waitForResponse(response => response.request().method() !== 'GET')
     await page.getByRole('button', {name: 'Save', exact: true}).click()
+    assert.equal((await answered).status(), 200)
     await page.locator('.toast').filter({hasText: saved}).waitFor()
   }
   let files = 0

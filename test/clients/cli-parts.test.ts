@@ -197,12 +197,16 @@ test('the end of a run names the fields whose value maps lack entries', t => {
 })
 
 test('the end of a run tells what was found when written rows were read back', t => {
-  const verify = {mode: 'all', rows: 1_200, coerced: 0, changed: 0, missing: 0, unread: 0, waiting: 0, unverified: 0}
+  const nothing = {coerced: 0, changed: 0, missing: 0, unread: 0, waiting: 0, unverified: 0, patchesCoerced: 0, patchesChanged: 0}
+  const verify = {mode: 'all', rows: 1_200, ...nothing}
   t.deepEqual(verifyLines({id: 'run_1', verify: {...verify, rows: 0}}), [])
   t.deepEqual(verifyLines({id: 'run_1', verify}), ['  1,200 written rows read back, all as sent.'])
   t.deepEqual(verifyLines({id: 'run_1', verify: {...verify, coerced: 3, missing: 1, unverified: 1}}), [
     '  1,200 written rows read back: 3 with values that the CRM cut or converted, 1 whose record is gone. See /verify.csv of run run_1.',
     '  1 written row not read back.',
+  ])
+  t.deepEqual(verifyLines({id: 'run_1', verify: {...verify, patchesCoerced: 2, patchesChanged: 1}}), [
+    '  1,200 written rows read back: 2 patches with values that the CRM cut or converted, 1 patch with values changed since. See /verify.csv of run run_1.',
   ])
 })
 

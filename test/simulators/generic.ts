@@ -17,8 +17,8 @@ type Fault = {
 }
 
 type Options = {
-  /** The collections by path, each with its id field and its unique fields. */
-  collections: Record<string, {idField: string; unique?: string[]}>
+  /** The collections by path, each with its id field and its unique fields. `convert`: returns the form in which values are stored. */
+  collections: Record<string, {idField: string; unique?: string[]; convert?: (given: StoredRecords) => StoredRecords}>
   /** The header that every request must have. */
   auth?: {header: string; value: string}
 }
@@ -82,9 +82,10 @@ const takeFault = (faults: Fault[], method: string) => {
   return fault?.action
 }
 
+/** Records of different collections may have the same id. */
 const openStore = (collections: Options['collections']) => {
   const stored = new Map(Object.keys(collections).map(path => [path, new Map<string, StoredRecords>()]))
-  let made = 0
+  const made = new Map<string, number>()
 
   const findTwin = (path: string, record: StoredRecords, own: string) =>
     [...stored.get(path)!].find(
@@ -93,13 +94,15 @@ const openStore = (collections: Options['collections']) => {
     )
 
   const put = ({method, path}: StartGenericInput, given: StoredRecords) => {
-    const {idField} = collections[path]!
+    const {idField, convert = (same: StoredRecords) => same} = collections[path]!
     const records = stored.get(path)!
-    const id = method === 'POST' ? `c-${++made}` : String(given[idField])
+    const no = (made.get(path) ?? 0) + 1
+    if (method === 'POST') made.set(path, no)
+    const id = method === 'POST' ? `c-${no}` : String(given[idField])
     if (method === 'PATCH' && !records.has(id)) return {error: {code: 'NO_SUCH_RECORD', message: 'There is none of this id'}}
     const twin = findTwin(path, given, id)
     if (twin) return {error: {code: 'DUPLICATE_DATA', message: 'Another record has this value', details: {id: twin[0]}}}
-    records.set(id, {...records.get(id), ...given, [idField]: id})
+    records.set(id, {...records.get(id), ...convert(given), [idField]: id})
     return {id}
   }
 

@@ -50,6 +50,6 @@ test('a row to patch is the own row of the run that wrote it, and not of a retry
 
 test('a row of an earlier run is a writer of the retry that patched it', async t => {
   const listWriters = ({chain, run}: {chain: number; run: number}) => listRunWriters(here.db, {chain, run, modules: [1], records: ['r']})
-  t.deepEqual(await listWriters(await settleTwice([{how: HOW.made}, {how: 0, isPatched: true}])), [{recordId: 'r', key: 'f.1'}])
+  t.deepEqual(await listWriters(await settleTwice([{how: HOW.made}, {how: 0, isPatched: true}])), [{module: 1, recordId: 'r', key: 'f.1'}])
   t.deepEqual(await listWriters(await settleTwice([{how: HOW.made}, {how: 0}])), [])
 })

@@ -5,16 +5,28 @@ import {contactsPath, describeContacts} from '../support/described.ts'
 import {type Org, ok, readLog, runImport} from '../support/importing.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
 
+const companiesPath = '/v1/companies'
+const notes = Array.from({length: 60}, (_, n) => `note${n}`)
+
+const convert = (given: any) => (given.name === 'Converted' ? {...given, name: 'CONVERTED'} : given)
+
 type TestSetup = {there: GenericSimulator; org: Org}
 const test = anyTest.serial as TestFn<TestSetup>
 
 test.before(async t => {
-  const there = await startGeneric({collections: {[contactsPath]: {idField: 'contact_id', unique: ['email', 'import_key']}}})
+  const there = await startGeneric({
+    collections: {
+      [contactsPath]: {idField: 'contact_id', unique: ['email', 'import_key'], convert},
+      [companiesPath]: {idField: 'company_id'},
+    },
+  })
   const here = await startTestDeployment(t, {workers: ['imports', 'discovery'], environment: {GENERIC_ORIGINS: there.url}})
   const {org, token} = await here.makeOrg()
   const call = here.as(token)
   const document = describeContacts(there)
   document.modules[0]!.fields.push({apiName: 'import_key', label: 'Import key', type: 'text', length: 26, unique: true} as never)
+  const fields = ['name', ...notes].map(apiName => ({apiName, label: apiName, type: 'text', length: 50}))
+  document.modules.push({apiName: 'Companies', label: 'Companies', path: '/companies', idField: 'company_id', fields} as never)
   const {connector} = await ok(call('POST', `/orgs/${org}/connectors`, {kind: 'generic', name: 'Plain', document}), 201)
   await ok(call('POST', `/orgs/${org}/discovery/run`, {connectorId: connector.id}, {prefer: 'wait=30'}), 200)
   Object.assign(t.context, {there, org: {call, org, connector: connector.id}})
@@ -52,4 +64,19 @@ test('a create without an answer is found again by the idempotency field of a de
   t.is(made.length, 3, 'the destination has no record twice')
   t.true(made.every(({import_key}) => /^[0-9A-Z]{26}$/i.test(String(import_key))))
   t.like(run, {stop: null, counts: {Contacts: {created: 3, refused: 0, unanswered: 0}}})
+})
+
+test('records of two modules with the same id are compared apart, and read with all their fields at once', async t => {
+  const {there, org} = t.context
+  const names = ['Converted', ...Array.from({length: 29}, (_, n) => `Twin ${n}`)]
+  const fills = notes.map(field => ({field, mode: 'static', staticValue: 'x'}))
+  const flow = [
+    {module: 'Contacts', fields: [column('name')]},
+    {module: 'Companies', fields: [column('name'), ...fills]},
+  ]
+  const {run} = await runImport(org, {csv: `name\n${names.join('\n')}\n`, flow, start: {verify: 'all'}})
+  const [contact] = named(there, 'CONVERTED')
+  t.truthy(there.records(companiesPath).find(({company_id: id}) => id === contact!.contact_id))
+  t.like(run, {stop: null, verify: {rows: 60, coerced: 1, changed: 0, missing: 0}})
+  t.is(there.journal('GET').filter(({path, query}) => path === companiesPath && query.ids).length, 1)
 })

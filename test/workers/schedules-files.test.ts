@@ -5,8 +5,19 @@ import {type Receiver, startReceiver} from '../simulators/receiver.ts'
 import {startS3} from '../simulators/s3.ts'
 import {startSftp} from '../simulators/sftp.ts'
 import {type Smtp, startSmtp} from '../simulators/smtp.ts'
+import {makePlan, place} from '../support/entitlements.ts'
 import {accountRows, accounts, type Org, ok, openOrg} from '../support/importing.ts'
-import {type FileHost, fire, makeSchedule, makeTemplate, noticesOf, seldom, startFileHost, untilOver} from '../support/schedules.ts'
+import {
+  type FileHost,
+  fire,
+  makeSchedule,
+  makeTemplate,
+  noticesOf,
+  seldom,
+  startFileHost,
+  template as templateOf,
+  untilOver,
+} from '../support/schedules.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
 
@@ -132,6 +143,33 @@ test('a file that was run through one connection is run again through another', 
   const {bearer: _, ...source} = host.source
   await ok(org.call('PUT', path, {name: 'Nightly', ...seldom, source, connectorId: other}), 200)
   t.like(await fire(org, path), {outcome: 'done', counts: {modules: {Accounts: {created: 1}}}})
+})
+
+test('a file that was run is not run again because its template got its connection after the schedule was created', async t => {
+  const other = await house.connect(await house.signIn(), {user: 'zoe@other.example'})
+  for (const connector of [org.connector, other]) {
+    const template = await makeTemplate(org, {name: 'Late', connectorId: null})
+    const path = await add(template, {connectorId: org.connector})
+    await ok(org.call('PUT', template, templateOf(connector)), 200)
+    host.serve(accountRows(1, `late-${connector}-`))
+    t.like(await fire(org, path), {outcome: 'done'})
+    t.like(await fire(org, path), {outcome: 'unchanged'})
+    await ok(org.call('PUT', path, {name: 'Renamed', ...seldom, source: host.source}), 200)
+    t.like(await fire(org, path), {outcome: 'unchanged'}, 'after a change of the schedule')
+  }
+})
+
+test('the declared rows of a schedule are a maximum, of which only the rows of the file are reserved and need approval', async t => {
+  const few = await openOrg(house, 'zoe@other.example')
+  await place(house, few.org, await makePlan(house, 'few', {rowsPerPeriod: 6, rowsPerRun: 100}))
+  await ok(few.call('PATCH', `/orgs/${few.org}/config/settings`, {approvalAbove: 3}), 200)
+  const {path} = await makeSchedule(few, host, {declaredRows: 100})
+  host.serve(accountRows(2, 'few-'))
+  t.like(await fire(few, path), {outcome: 'done', counts: {rowsWritten: 2}})
+  const {path: capped} = await makeSchedule(few, host, {declaredRows: 3})
+  host.serve(accountRows(5, 'cap-'))
+  t.like(await fire(few, capped), {outcome: 'stopped', reason: {code: 'LIMIT_ROWS_PER_RUN'}, counts: {rowsWritten: 3}})
+  t.like(await fire(few, capped), {outcome: 'stopped', counts: {rowsWritten: 1}}, 'the last row of the period')
 })
 
 test('a file without rows is skipped with a reason, and the schedule stays enabled', async t => {

@@ -2,6 +2,7 @@ import anyTest, {type TestFn} from 'ava'
 import {expireImport} from '../../sql/expiry.ts'
 import {doNight} from '../../workers/retention/night.ts'
 import {accountRows, accounts, type Org, ok, openOrg, prepareImport, untilEnded} from '../support/importing.ts'
+import {fireStopped, importPath, makeHeldFile, refusedFiring as refused} from '../support/kept-files.ts'
 import {setWindow} from '../support/retention.ts'
 import {type FileHost, fire, listFirings, makeSchedule, noticesOf, startFileHost, untilOver} from '../support/schedules.ts'
 import {applyPlan, makePlan} from '../support/sealed-plans.ts'
@@ -24,19 +25,10 @@ test.before(async t => {
 test.after.always(() => host.stop())
 
 const idOf = (path: string) => path.split('/').at(-1)!
-const importOf = (firing: any, by: Org = org) => `/orgs/${by.org}/imports/${firing.importId}`
+const importOf = (firing: any, by: Org = org) => importPath(by, firing)
 const countRecords = (prefix: string) =>
   house.crm.records('example', 'Accounts').filter((record: any) => record.Account_Number?.startsWith(prefix)).length
-/** Fires a schedule whose run the CRM refuses before the first row. */
-const fireRefused = async (path: string, file: string) => {
-  const body = {code: 'NO_PERMISSION', details: {}, message: 'permission denied', status: 'error'}
-  house.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, times: 100, action: {type: 'answer', status: 403, body}})
-  host.serve(file)
-  const firing = await fire(org, path)
-  house.crm.faults.clear()
-  return firing
-}
-const refused = {outcome: 'stopped', reason: {code: 'CRM_REFUSED'}, counts: {rowsWritten: 0}}
+const fireRefused = (path: string, file: string) => fireStopped(house, org, {host, path, file})
 const creates = {method: 'POST', path: '/crm/v8/Accounts'}
 let unbegun = 0
 /** Starts another run while the worker is busy, cancels it before it begins, and returns it after its end. */
@@ -53,13 +45,7 @@ const startUnbegun = async (runs: string, at: string, body: object) => {
   house.crm.release()
   return untilEnded(org.call, `${runs}/${run.id}`)
 }
-const rome = {sources: [{slot: 'companies', columns: [{name: 'city', values: ['Rome']}]}]}
-const makeHeld = async (by: Org, prefix: string, rows = 1) => {
-  const made = await makeSchedule(by, host)
-  await ok(by.call('PUT', `${made.template}/contract`, rome), 200)
-  host.serve(accountRows(rows, prefix))
-  return {...made, held: await fire(by, made.path)}
-}
+const makeHeld = (by: Org, prefix: string, rows = 1) => makeHeldFile(by, host, {prefix, rows})
 
 test('a file that was run is unchanged, although the run of another file stopped before its first row', async t => {
   const {path} = await makeSchedule(org, host)
@@ -148,22 +134,6 @@ test('a run that a person starts of a held file continues the firing, and the fi
   t.like(await fire(org, path), {outcome: 'unchanged'})
 })
 
-test('a file that was held twice is run once, unless a firing is asked to run it again', async t => {
-  const {path, held} = await makeHeld(org, 'W-')
-  const second = await fire(org, path)
-  t.like(second, {outcome: 'drifted', contract: {decision: null}})
-  const decide = (firing: {id: string}, decision: string) => org.call('POST', `${path}/firings/${firing.id}/${decision}`, {})
-  await ok(decide(second, 'accept'), 200)
-  t.like(await untilOver(org, path, second.id), {outcome: 'done'})
-  t.like(await decide(held, 'accept'), {status: 409, body: {code: 'FILE_NOT_HELD'}})
-  t.like(await org.call('POST', `${importOf(held)}/runs`, {}), {status: 409, body: {code: 'FILE_NOT_HELD'}})
-  t.is(countRecords('W-'), 1)
-  await ok(decide(held, 'discard'), 200)
-  const again = await fire(org, path, {again: true})
-  await ok(decide(again, 'accept'), 200)
-  t.like(await untilOver(org, path, again.id), {outcome: 'done'})
-})
-
 test('a run that a person starts of a drifted file continues the firing, but not while another firing is under way', async t => {
   const {path} = await makeSchedule(org, host)
   host.serve('name,number,town\nA,Kf-1,B\n')
@@ -213,15 +183,6 @@ test('a held file that needs an approved plan is refused at its acceptance, and 
   t.like(failed, {outcome: 'failed', reason: {code: 'APPROVAL_REQUIRED'}})
   t.truthy(failed.importId)
   t.like(await noticesOf(house, idOf(refusing.path)), [{kind: 'schedule.failed', about: {import: failed.importId}}])
-})
-
-test('an accepted file is the last file, although a later file stopped before its first row', async t => {
-  const {path, held} = await makeHeld(org, 'Kh-')
-  t.like(await fireRefused(path, 'name,number,city\nA,Ki-1,Rome\n'), refused)
-  await ok(org.call('POST', `${path}/firings/${held.id}/accept`, {}), 200)
-  t.like(await untilOver(org, path, held.id), {outcome: 'done'})
-  host.serve(accountRows(1, 'Kh-'))
-  t.like(await fire(org, path), {outcome: 'unchanged', reason: {code: 'UNCHANGED'}})
 })
 
 test('a file that the flows or the cleaning cannot read drifts under `warn` too', async t => {

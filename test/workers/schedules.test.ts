@@ -147,6 +147,25 @@ test.serial('an unreachable host is retried twice before the firing fails, and t
   t.like((await ok(org.call('PATCH', path, {enabled: true}), 200)).schedule, {enabled: true, stopped: null, failures: 0})
 })
 
+test.serial('a firing that waits for its file starts no run after its schedule was turned off, unless a person fired it', async t => {
+  for (const by of ['clock', 'person']) {
+    const {path} = await make()
+    host.fail(404)
+    if (by === 'clock') await makeDue(path)
+    else await ok(org.call('POST', `${path}/run`, {}), 202)
+    const [waiting] = await until(
+      () => listFirings(org, path),
+      ([one]) => one?.tries === 1,
+    )
+    await ok(org.call('PATCH', path, {enabled: false}), 200)
+    host.serve(accountRows(1, 'off-'))
+    await house.hot.query(`update firings set lease_until = lading_now() - interval '3 seconds' where id = $1`, [waiting.id])
+    const ended = await untilOver(org, path, waiting.id)
+    if (by === 'person') t.like(ended, {by, outcome: 'done'})
+    else t.like(ended, {by, outcome: 'skipped', importId: null, reason: {code: 'SCHEDULE_OFF'}})
+  }
+})
+
 test.serial('a due time during a running firing is skipped and reported, and a second firing is refused', async t => {
   const {path} = await make()
   let end = () => {}

@@ -50,8 +50,8 @@ export type ImportRow = {
   isKnownById?: boolean
   /** Values left out of the payload because the record already had them. */
   confirmed?: Record<string, unknown>
-  /** Only in an undo: the marks that a restore leaves on the record. */
-  restoredMarks?: Buffer | null
+  /** The marks that the row's last update leaves on its record. Null: the last write was no update, or the flow stores no marks. */
+  marks?: Buffer | null
   /** Fields left out of the payload because a person edited them. They are logged with the row's next entry. */
   keptEdits?: string[]
   /**

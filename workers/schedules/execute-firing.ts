@@ -55,7 +55,7 @@ const executeStep = async (work: FetchDeps, input: FiringInput): Promise<FiringS
   if (firing.importId !== null) await discard(work, {org: firing.org, importId: firing.importId})
   if (firing.fence > mostTakes)
     throw new Refusal('INTERNAL', 'Every worker that took this firing was lost. See the logs of the workers for the cause')
-  const ground = await findScheduleStatus(db, schedule)
+  const ground = await findScheduleStatus(db, schedule, firing)
   if ('reason' in ground) {
     await db.transaction(tx => endBlocked(tx, input, ground))
     return 'ended'
@@ -181,7 +181,7 @@ type PrepareRun = (tx: Tx, person: string) => Promise<PreparedRun>
 const startAsMaker = async ({db, queue}: FetchDeps, ready: ReadyFiring, prepare: PrepareRun): Promise<FiringState> => {
   const {firing, schedule} = ready
   const state = await db.transaction(async (tx): Promise<FiringState> => {
-    const ground = await findScheduleStatus(tx, schedule)
+    const ground = await findScheduleStatus(tx, schedule, firing)
     if ('reason' in ground) {
       await endBlocked(tx, ready, ground)
       return 'ended'

@@ -41,7 +41,7 @@ const findUnchanged = async (
     ({recordId, payload}) => connection.isRecordId(recordId!) && Object.keys(payload).every(name => comparable.has(name)),
   )
   const names = [...new Set(compared.flatMap(({payload}) => Object.keys(payload)))]
-  const records = await readInParts({ids: compared.map(({recordId}) => recordId!), fields: names}, async part => {
+  const records = await readInParts(connection, {ids: compared.map(({recordId}) => recordId!), fields: names}, async part => {
     const slot = await holdWithin(slots.small, signal)
     try {
       return await connection.readRecords({module, ...part}, {signal})

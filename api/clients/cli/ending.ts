@@ -110,14 +110,18 @@ const planLines = (out: Output, plan: Json): string[] => {
   ]
 }
 
+const countPatches = (patches: number) => plural(patches, 'patch', 'patches')
+
 export const verifyLines = ({id, verify}: Json): string[] => {
   if (!verify || verify.rows + verify.unverified === 0) return []
   const differing = [
-    [verify.coerced, 'with values that the CRM cut or converted'] as const,
-    [verify.changed, 'with values changed since'] as const,
-    [verify.missing, 'whose record is gone'] as const,
-    [verify.unread, 'that the CRM did not show'] as const,
-  ].flatMap(([rows, what]) => (rows > 0 ? [`${count(rows)} ${what}`] : []))
+    [count, verify.coerced, 'with values that the CRM cut or converted'] as const,
+    [count, verify.changed, 'with values changed since'] as const,
+    [count, verify.missing, 'whose record is gone'] as const,
+    [count, verify.unread, 'that the CRM did not show'] as const,
+    [countPatches, verify.patchesCoerced, 'with values that the CRM cut or converted'] as const,
+    [countPatches, verify.patchesChanged, 'with values changed since'] as const,
+  ].flatMap(([say, number, what]) => (number > 0 ? [`${say(number)} ${what}`] : []))
   const found = differing.length > 0 ? `: ${differing.join(', ')}. See /verify.csv of run ${id}` : ', all as sent'
   const left = verify.unverified > 0 ? [`  ${plural(verify.unverified, 'written row')} not read back.`] : []
   return [`  ${plural(verify.rows, 'written row')} read back${found}.`, ...left]

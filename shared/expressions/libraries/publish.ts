@@ -29,9 +29,6 @@ export const publishLibrary = async (
   return publishLoaded(db, publisher, {namespace, ...asked}, {...published, restoredFrom: null})
 }
 
-/** No library has as many versions. Postgres refuses to compare numbers over 2,147,483,647. */
-const highestVersion = 999_999_999
-
 /**
  * Publishes an old version again as the next one. Nothing is published if the old version equals the current one. The current version itself is not
  * loaded.
@@ -44,7 +41,8 @@ export const restoreLibrary = async (
   const {org} = publisher
   await assertFeature(db, org, 'helper_libraries')
   const library = await readLibrary(db, {org, namespace: named.namespace})
-  const version = versionNumber <= highestVersion ? await findVersion(db, {library: library.id, versionNumber}) : null
+  // The current version has the highest number. Postgres refuses to compare its numbers with numbers over 2,147,483,647.
+  const version = versionNumber <= library.versionNumber ? await findVersion(db, {library: library.id, versionNumber}) : null
   if (!version) throw new Refusal('NOT_FOUND', 'This library has no such version')
   assertPublishes(publisher, library)
   if (versionNumber === library.versionNumber) return keepPublished(db, org, named.condition, library)

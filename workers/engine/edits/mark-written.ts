@@ -18,11 +18,11 @@ export const packMarks = (
  */
 export const markWritten = (
   {flow, settled}: {flow: MarkedFlow; settled: SettlementParts},
-  row: Pick<ImportRow, 'key' | 'payload' | 'confirmed'>,
+  row: Pick<ImportRow, 'key' | 'payload' | 'confirmed' | 'marks'>,
   recordId: string,
   isSure = true,
 ) => {
-  const marks = packMarks(flow, row, recordId)
+  const marks = row.marks ?? packMarks(flow, row, recordId)
   const {no: moduleNo, apiName: module} = flow.module
   if (marks) settled.marked.push({key: row.key, moduleNo, module, recordId, marks, isSure})
 }

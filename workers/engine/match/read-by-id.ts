@@ -10,9 +10,9 @@ import {mayBeCut} from './compare-values.ts'
 type ById = {ids: string[]; fields: string[]}
 type OfModule = Pick<CompiledFlow, 'module'>
 
-/** Reads fields of records by id, with one CRM call per hundred records and fifty fields. The map has no entry for an absent record. */
+/** Reads fields of records by id, with one CRM call per hundred records, and per fifty fields of Zoho. The map has no entry for an absent record. */
 export const readById = (ctx: Context, {module}: OfModule, query: ById): Promise<Map<string, CrmRecord>> =>
-  readInParts(query, part => readWithRetry(ctx, () => readPart(ctx, module, part), ctx.slots.small))
+  readInParts(ctx.connection, query, part => readWithRetry(ctx, () => readPart(ctx, module, part), ctx.slots.small))
 
 /** Like `readById`, but returns null if the CRM refuses the read permanently. */
 export const readByIdUnlessRefused = async (
@@ -22,7 +22,7 @@ export const readByIdUnlessRefused = async (
   slots: Slots = ctx.slots.small,
 ): Promise<Map<string, CrmRecord> | null> => {
   let isRefused = false
-  const records = await readInParts(query, async part => {
+  const records = await readInParts(ctx.connection, query, async part => {
     const read = await readUnlessRefused(ctx, () => readPart(ctx, module, part), slots)
     isRefused ||= read === null
     return read ?? []

@@ -110,17 +110,21 @@ const intend = async (ctx: Context, intents: Intent[]): Promise<boolean> => {
 
 /** Rows nested in a create are stored and metered together with the create. */
 const intentsOf = (ctx: Context, flow: CompiledFlow, kind: BatchKind, ops: Op[], bulkJob?: number): Intent[] => {
-  const rows = ops.map(({row, target, unit}) => ({
-    key: row.key,
-    number: row.number,
-    attempt: row.attempt + 1,
-    target,
-    hasUniqueKey: row.hasUniqueKey,
-    digest: kind === 'create' ? sentDigestOf(flow, row) : null,
-    marks: kind === 'update' ? (row.restoredMarks ?? packMarks(flow, row, target!)) : null,
-    isMetered: row.isMetered !== false,
-    parent: unit?.parent ?? null,
-  }))
+  const rows = ops.map(({row, target, unit}) => {
+    // The rows of an undo have the older marks of the restored fields.
+    if (flow.judge !== 'undo') row.marks = kind === 'update' ? packMarks(flow, row, target!) : null
+    return {
+      key: row.key,
+      number: row.number,
+      attempt: row.attempt + 1,
+      target,
+      hasUniqueKey: row.hasUniqueKey,
+      digest: kind === 'create' ? sentDigestOf(flow, row) : null,
+      marks: row.marks ?? null,
+      isMetered: row.isMetered !== false,
+      parent: unit?.parent ?? null,
+    }
+  })
   const code = STEP_CODES[flow.tags ? 'tag' : flow.patchPlan ? 'patch' : kind]
   if (bulkJob !== undefined) return inBatches(rows).map(some => ({...intentOf(ctx, flow, code, some), bulkJob}))
   const intents = [intentOf(ctx, flow, code, rows)]

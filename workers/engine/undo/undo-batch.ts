@@ -193,6 +193,7 @@ const settlePlans = async ({ctx, window}: UndoPass, plans: Plans, records: Map<s
   const values: PlannedValues[] = []
   for (const [row, plan] of plans) {
     row.kept = plan.kept
+    row.marks = packRestoredMarks(row)
     if (plan.do === 'skip') logKept(settled, row, plan)
     else if (plan.do === 'done') {
       logDone(settled, row, plan.code)
@@ -228,7 +229,6 @@ const write = async ({ctx, source, window}: UndoPass, rows: UndoRow[], {plans, r
     const plan = plans.get(row)!
     const target = row.undone.recordId
     row.payload = plan.do === 'restore' ? plan.payload : plan.do === 'replace' ? {[plan.field]: plan.rows} : {}
-    row.restoredMarks = packRestoredMarks(row)
     if (plan.do !== 'replace') return {row, target}
     const held = records.get(target)![plan.field] as CrmRecord[]
     return {row, target, unit: unitOf(row, {at, held, adds: plan.rows, readAt})}

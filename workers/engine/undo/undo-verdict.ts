@@ -84,10 +84,8 @@ export const logDone = (
 }
 
 /** Adds the older marks of the restored fields to the settlement. `isSure`: false if the restore got no answer. */
-const markRestored = (settled: SettlementParts, undo: UndoRow, isSure: boolean) => {
-  const marks = packRestoredMarks(undo)
-  const {flow, recordId} = undo.undone
-  if (marks) settled.marked.push({key: undo.key, moduleNo: flow.module.no, module: flow.module.apiName, recordId, marks, isSure})
+const markRestored = (settled: SettlementParts, {key, marks, undone: {flow, recordId}}: UndoRow, isSure: boolean) => {
+  if (marks) settled.marked.push({key, moduleNo: flow.module.no, module: flow.module.apiName, recordId, marks, isSure})
 }
 
 /** Returns the older marks of the restored fields. Null: the undo restores no fields of the record, or its flow stores no marks. */

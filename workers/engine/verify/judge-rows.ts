@@ -33,7 +33,7 @@ type ReadRecord = {flow: CompiledFlow; recordId: string; values: Record<string, 
 export const judgeRows = (flowOf: FlowOf, user: string, parts: readonly ReadRows[]): Findings => {
   const findings: OpenFindings = {
     counts: new Map(),
-    rows: {rows: 0, coerced: 0, changed: 0, missing: 0, unread: 0, second: 0},
+    rows: {rows: 0, coerced: 0, changed: 0, missing: 0, unread: 0, second: 0, secondCoerced: 0, secondChanged: 0},
     differences: [],
     read: new Map(),
   }
@@ -60,14 +60,19 @@ const judgeRow = (findings: OpenFindings, {flow, user, row, records}: JudgedRow)
     own.push({...place, field: name, result, sent, ...(record && {read: record[name] ?? null})})
   }
   findings.differences.push(...own)
-  if (row.isSecond) rows.second++
-  else {
+  const isCoerced = own.some(({result}) => result === 'truncated' || result === 'coerced')
+  const isChanged = own.some(({result}) => result === 'changed')
+  if (isCoerced) rows.coerced++
+  if (isChanged) rows.changed++
+  if (row.isSecond) {
+    rows.second++
+    if (isCoerced) rows.secondCoerced++
+    if (isChanged) rows.secondChanged++
+  } else {
     rows.rows++
     if (records === null) rows.unread++
     else if (!record) rows.missing++
   }
-  if (own.some(({result}) => result === 'truncated' || result === 'coerced')) rows.coerced++
-  if (own.some(({result}) => result === 'changed')) rows.changed++
   if (record && !isOther) noteRead(findings, flow, row, own)
 }
 

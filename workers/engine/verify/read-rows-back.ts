@@ -25,17 +25,19 @@ export const readRowsBack = async (of: ReadContext, entries: readonly OpenEntry[
     of,
     entries.flatMap(({rows}) => rows.filter(({isSure}) => isSure)),
   )
-  const differing = new Set(read.flatMap(({rows, records}) => rows.filter(row => differs(of, row, records)).map(({recordId}) => recordId)))
-  if (differing.size === 0) return {judged: [...entries], read}
+  const differingRows = read.flatMap(({rows, records}) => rows.filter(row => differs(of, row, records)))
+  if (differingRows.length === 0) return {judged: [...entries], read}
   const {db, run, chain, snapshot} = of.ctx
-  const names = {run: run.no, records: [...differing]}
+  const records = [...new Set(differingRows.map(({recordId}) => recordId))]
+  const names = {run: run.no, records}
   // List batches in flight before entries and writes: a batch that settles in between then appears among these.
   const inFlight = new Set(await listInFlight(db, names))
   const later = openEntries(await listSharing(db, {...names, from: entries[0]!}), of.seal)
-  const writes = await listLastWrites(db, {chain, modules: snapshot.modules.map(({no}) => no), records: [...differing]})
+  const writes = await listLastWrites(db, {chain, modules: snapshot.modules.map(({no}) => no), records})
   const lastWrites = new Map(writes.map(({recordId, writtenAt}) => [recordId, writtenAt]))
   const judged = entries.filter(({rows}) => !rows.some(({recordId}) => inFlight.has(recordId)))
-  const unordered = await findUnordered(of.ctx, read, {later, differing})
+  const unordered = await findUnordered(of.ctx, read, {later, records})
+  const differing = new Set(differingRows.map(recordOf))
   return {judged, read: keepOwnValues(read, {judged, later, differing, unordered, lastWrites})}
 }
 
@@ -46,13 +48,13 @@ export const readRowsBack = async (of: ReadContext, entries: readonly OpenEntry[
 const findUnordered = async (
   {db, chain, run}: Context,
   read: readonly ReadRows[],
-  {later, differing}: Pick<SharedRecords, 'later' | 'differing'>,
+  {later, records}: Pick<SharedRecords, 'later'> & {records: string[]},
 ): Promise<ReadonlySet<string>> => {
   if (run.verify === 'all') return new Set()
   const modules = [...new Set(read.flatMap(({rows}) => rows.map(({module}) => module)))]
   const queued = new Set(later.flatMap(({rows}) => rows.map(({key}) => key)))
-  const writers = await listRunWriters(db, {chain, run: run.no, modules, records: [...differing]})
-  return new Set(writers.flatMap(({recordId, key}) => (queued.has(key) ? [] : [recordId])))
+  const writers = await listRunWriters(db, {chain, run: run.no, modules, records})
+  return new Set(writers.flatMap(writer => (queued.has(writer.key) ? [] : [recordOf(writer)])))
 }
 
 /** Reads the rows of each flow together, because they have the same fields. */
@@ -77,6 +79,7 @@ const differs = ({flowOf}: ReadContext, row: WrittenRow, records: ReadRows['reco
   })
 }
 
+/** `differing` and `unordered`: names of records, see `recordOf`. `lastWrites`: by record id. */
 type SharedRecords = {
   judged: readonly OpenEntry[]
   later: readonly OpenEntry[]
@@ -94,21 +97,25 @@ const keepOwnValues = (read: readonly ReadRows[], {judged, later, differing, uno
   const mine = new Map(judged.flatMap(entry => entry.rows.map((row, at) => [nameOf(row), placeOf(entry, at)])))
   const writes = Map.groupBy(
     later.flatMap(entry => entry.rows.map((row, at) => ({row, place: placeOf(entry, at)}))),
-    ({row}) => row.recordId,
+    ({row}) => recordOf(row),
   )
   return read.map(({rows, records}) => ({
     records,
     rows: rows.flatMap(row => {
       const place = mine.get(nameOf(row))
       if (place === undefined) return []
-      if (!differing.has(row.recordId)) return [row]
-      if (unordered.has(row.recordId) && records?.has(row.recordId)) return [{...row, sent: {}}]
-      const after = (writes.get(row.recordId) ?? []).filter(write => isAfter(write.place, place))
+      const record = recordOf(row)
+      if (!differing.has(record)) return [row]
+      if (unordered.has(record) && records?.has(row.recordId)) return [{...row, sent: {}}]
+      const after = (writes.get(record) ?? []).filter(write => isAfter(write.place, place))
       const sent = Object.fromEntries(Object.entries(row.sent).filter(([name]) => !after.some(write => name in write.row.sent)))
       return [{...row, sent, writtenAt: lastWrites.get(row.recordId) ?? row.writtenAt}]
     }),
   }))
 }
+
+/** Names a record. At a generic destination, records of different modules may have the same id. */
+const recordOf = ({module, recordId}: Pick<WrittenRow, 'module' | 'recordId'>) => `${module} ${recordId}`
 
 const nameOf = ({module, flow, key, phase, recordId, isSure}: WrittenRow) => `${module} ${flow} ${key} ${phase} ${recordId} ${isSure}`
 

@@ -36,7 +36,7 @@ export const openVerifier = async (ctx: Context, {flows, hasCanary}: VerifierInp
   const {config, db, run, settler} = ctx
   if (run.dryRun || (run.verify === 'off' && !hasCanary)) return null
   const seal = await makeVerifySeal({db, ring: config.SECRETS_KEYS}, run)
-  settler.queueWritten(makeWrittenPacker(run.verify, seal))
+  settler.queueWritten(makeWrittenPacker(run, seal))
   return openVerifierOf(ctx, {ctx, seal, flowOf: row => findFlow(flows, row)})
 }
 

@@ -1,6 +1,6 @@
 import {crc32, gunzipSync, gzipSync} from 'node:zlib'
 import type {RunSeal} from '../../../shared/runs/run-seal.ts'
-import type {VerifyMode} from '../../../sql/runs.ts'
+import type {Run} from '../../../sql/runs.ts'
 import type {QueuedRows} from '../../../sql/verify-queue.ts'
 import type {CompiledFlow, ImportRow} from '../model.ts'
 import type {SettlementParts} from '../settle/settler.ts'
@@ -44,18 +44,30 @@ const oneIn = 20
 /** Whether the row belongs to the sample: the first 100 rows of a flow, and about 5 % of the others, by key digest. */
 export const isInSample = ({row, key}: Pick<WrittenRow, 'row' | 'key'>): boolean => row <= firstRows || crc32(key) % oneIn === 0
 
-/** Packs the rows of a settlement that verification must read back; null if there are none. Rows of the canary are always read back. */
+/**
+ * Packs the rows of a settlement that verification must read back; null if there are none. Rows of the canary are always read back. A retry may write
+ * few rows of the sample. So each owner of a retry adds other rows of a flow until a hundred rows of the flow are chosen.
+ */
 export type PackWritten = (rows: readonly SettledRow[]) => QueuedRows | null
 
-export const makeWrittenPacker =
-  (mode: VerifyMode, {seal}: RunSeal): PackWritten =>
-  rows => {
-    const chosen = rows.filter(row => row.isCanary || mode === 'all' || (mode === 'sample' && isInSample(row)))
+export const makeWrittenPacker = ({verify: mode, retryOf}: Pick<Run, 'verify' | 'retryOf'>, {seal}: RunSeal): PackWritten => {
+  const chosenKeys = new Map<number, Set<string>>()
+  const isInSampleOfRetry = (row: SettledRow) => {
+    const keys = chosenKeys.get(row.flow) ?? new Set()
+    chosenKeys.set(row.flow, keys)
+    const isChosen = isInSample(row) || keys.has(row.key) || keys.size < firstRows
+    if (isChosen && row.isSure && keys.size < firstRows) keys.add(row.key)
+    return isChosen
+  }
+  const isSampled = retryOf === null ? isInSample : isInSampleOfRetry
+  return rows => {
+    const chosen = rows.filter(row => row.isCanary || mode === 'all' || (mode === 'sample' && isSampled(row)))
     if (chosen.length === 0) return null
     const items = chosen.map(({isCanary: _, ...row}): WrittenRow => row)
     const sealed = seal(gzipSync(JSON.stringify(items), {level: 1}))
     const countedRows = items.filter(({isSure, isSecond}) => isSure && !isSecond).length
     return {records: [...new Set(items.map(({recordId}) => recordId))], rows: items.length, countedRows, sealed}
   }
+}
 
 export const unpackWritten = (sealed: Buffer, {unseal}: RunSeal): WrittenRow[] => JSON.parse(gunzipSync(unseal(sealed)).toString())

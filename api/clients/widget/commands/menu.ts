@@ -2,7 +2,7 @@ import {useEffect, useId, useRef, useState} from 'preact/hooks'
 import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
 import {useLoad} from '../state/load.ts'
-import {to} from '../state/place.ts'
+import {go, to} from '../state/place.ts'
 import {client, inOrg} from '../state/session.ts'
 import {t} from '../text/shell.ts'
 import {mayLeave} from '../ui/draft.ts'
@@ -37,7 +37,8 @@ export const CommandMenu = ({onClose}: {onClose: () => void}) => {
   const execute = (command: MenuCommand) => {
     onClose()
     if (command.leaves && !mayLeave()) return
-    if (command.href) location.assign(command.href)
+    if (command.href?.startsWith('#')) go(command.href)
+    else if (command.href) location.assign(command.href)
     else command.run?.()
   }
   const press = (event: KeyboardEvent) => {

@@ -46,19 +46,24 @@ export const Verification = ({run, found}: VerificationProps) => {
   `
 }
 
-const hasDifferences = ({coerced, changed, missing}: VerifyCounts) => coerced + changed + missing > 0
+const hasDifferences = ({coerced, changed, missing, patchesCoerced, patchesChanged}: VerifyCounts) =>
+  coerced + changed + missing + patchesCoerced + patchesChanged > 0
 
-const sayRows = ({rows, coerced, changed, missing, unread, waiting, unverified}: VerifyCounts): string =>
-  [
+const sayRows = (verify: VerifyCounts): string => {
+  const {rows, coerced, changed, missing, unread, waiting, unverified, patchesCoerced, patchesChanged} = verify
+  return [
     t.rowsReadBack(rows),
-    ...(coerced + changed + missing + unread === 0 && rows > 0 ? [t.allAsSent] : []),
+    ...(!hasDifferences(verify) && unread === 0 && rows > 0 ? [t.allAsSent] : []),
     ...(coerced > 0 ? [t.rowsCoerced(coerced)] : []),
     ...(changed > 0 ? [t.rowsChanged(changed)] : []),
     ...(missing > 0 ? [t.rowsMissing(missing)] : []),
     ...(unread > 0 ? [t.rowsUnread(unread)] : []),
     ...(waiting > 0 ? [t.rowsWaiting(waiting)] : []),
     ...(unverified > 0 ? [t.rowsUnverified(unverified)] : []),
+    ...(patchesCoerced > 0 ? [t.patchesCoerced(patchesCoerced)] : []),
+    ...(patchesChanged > 0 ? [t.patchesChanged(patchesChanged)] : []),
   ].join(' ')
+}
 
 type FoundValuesProps = VerificationProps & {hasDifferences: boolean}
 

@@ -11,6 +11,8 @@ export const t = translate('verification', {
   rowsUnread: (rows: number) => `${plural(rows, 'row')} that the CRM did not show.`,
   rowsWaiting: (rows: number) => `${plural(rows, 'row')} still to be read.`,
   rowsUnverified: (rows: number) => `${plural(rows, 'row')} not read, because the run was stopped.`,
+  patchesCoerced: (patches: number) => `${plural(patches, 'patch', 'patches')} with values that the CRM cut or converted.`,
+  patchesChanged: (patches: number) => `${plural(patches, 'patch', 'patches')} with values that a person or an automation changed since.`,
   field: 'Field',
   asSent: 'As sent',
   truncated: 'Cut',

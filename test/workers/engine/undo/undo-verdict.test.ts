@@ -4,7 +4,7 @@ import {OUTCOMES} from '../../../../sql/run-log.ts'
 import type {CompiledFlow} from '../../../../workers/engine/model.ts'
 import {openLateUpdates} from '../../../../workers/engine/recover/late-updates.ts'
 import {emptySettlement} from '../../../../workers/engine/settle/settler.ts'
-import {judgeUndo, type UndoRow} from '../../../../workers/engine/undo/undo-verdict.ts'
+import {judgeUndo, packRestoredMarks, type UndoRow} from '../../../../workers/engine/undo/undo-verdict.ts'
 import {compiledFlow, field, row} from '../fixtures.ts'
 
 const flow = compiledFlow([field('City'), field('Name')], {
@@ -30,8 +30,13 @@ const undoRow = (effect: 'restore' | 'delete' | 'undelete'): UndoRow => ({
 test('the marks of restored fields are added to those of the record if the restore is not answered, and replace them otherwise', t => {
   const marked = (effect: 'restore' | 'delete', isAnswered: boolean) => {
     const settled = emptySettlement(1)
+    const undo = undoRow(effect)
     const answer = isAnswered ? ({ok: true, recordId: '7'} as const) : ({ok: false, sent: true, crm: noAnswer, duplicateOf: null} as const)
-    judgeUndo({flow, settled, patienceMs: 0, lateUpdates: openLateUpdates(0)}, {row: undoRow(effect), target: '7'}, answer)
+    judgeUndo(
+      {flow, settled, patienceMs: 0, lateUpdates: openLateUpdates(0)},
+      {row: {...undo, marks: packRestoredMarks(undo)}, target: '7'},
+      answer,
+    )
     return settled.marked.map(({recordId, marks, isSure}) => [recordId, marks.toString(), isSure])
   }
   t.deepEqual(marked('restore', false), [['7', 'City older', false]])

@@ -4,7 +4,7 @@ import type {Run} from '../../../../sql/runs.ts'
 import type {CompiledFlow} from '../../../../workers/engine/model.ts'
 import {classifyValue} from '../../../../workers/engine/verify/classify-value.ts'
 import {judgeRows} from '../../../../workers/engine/verify/judge-rows.ts'
-import {makeWrittenPacker, type WrittenRow} from '../../../../workers/engine/verify/written-rows.ts'
+import {makeWrittenPacker, unpackWritten, type WrittenRow} from '../../../../workers/engine/verify/written-rows.ts'
 import {compiledFlow, field} from '../fixtures.ts'
 
 const flow = compiledFlow([field('City'), field('Name')], {
@@ -33,17 +33,35 @@ test('a row that was written and patched counts once', t => {
   t.like(read(null), {rows: 1, missing: 0, unread: 1})
 })
 
-test('the guard counts a differing patch and its row as two, and the reported counts of differing rows never exceed the rows', t => {
+test('the guard counts a differing patch and its row as two, and the reported counts name patches apart from rows', t => {
   const {rows} = judgeRows(() => flow, 'lading', [{rows: [written({}), patch], records: record({City: 'Read', Name: 'Read'})}])
-  t.like(rows, {rows: 1, coerced: 2, second: 1})
-  const described = describeVerify({verify: 'all', verified: [1, 2, 0, 0, 0, 0, 1], toVerify: 0, state: 'ended'} as unknown as Run)
-  t.like(described, {rows: 1, coerced: 1})
+  t.like(rows, {rows: 1, coerced: 2, second: 1, secondCoerced: 1, secondChanged: 0})
+  const describe = (...verified: number[]) => describeVerify({verify: 'all', verified, toVerify: 0, state: 'ended'} as unknown as Run)
+  t.like(describe(5, 2, 0, 0, 0, 0, 5, 1, 0), {rows: 5, coerced: 1, changed: 0, patchesCoerced: 1, patchesChanged: 0})
+  t.like(describe(5, 3, 4, 0, 0, 0, 5, 1, 2), {rows: 5, coerced: 2, changed: 2, patchesCoerced: 1, patchesChanged: 2})
 })
 
 test('a patch and a write that got no answer do not count among the rows that wait to be read back', t => {
-  const pack = makeWrittenPacker('all', {seal: packed => packed, unseal: stored => stored})
+  const pack = makeWrittenPacker({verify: 'all', retryOf: null}, {seal: packed => packed, unseal: stored => stored})
   const rows = [written({}), patch, written({key: 'f.2', row: 2, isSure: false})].map(row => ({...row, isCanary: false}))
   t.like(pack(rows), {rows: 3, countedRows: 1})
+})
+
+test('a sample of a retry has at least a hundred written rows of each flow, with their patches', t => {
+  const chosen = (retryOf: string | null) => {
+    const pack = makeWrittenPacker({verify: 'sample', retryOf}, {seal: packed => packed, unseal: stored => stored})
+    const numbers = Array.from({length: 400}, (_, n) => 1_001 + n)
+    const rows = numbers.map(row => ({...written({row, key: `f.${row}`}), isCanary: false}))
+    const keysOf = (queued: ReturnType<typeof pack>) =>
+      unpackWritten(queued!.sealed, {seal: packed => packed, unseal: stored => stored}).map(({key}) => key)
+    const patches = rows.map(row => ({...row, phase: 'patch' as const, isSecond: true as const}))
+    return {rows: keysOf(pack(rows)), patches: keysOf(pack(patches))}
+  }
+  const [first, retry] = [chosen(null), chosen('run_1')]
+  t.true(first.rows.length < 40)
+  t.true(retry.rows.length >= 100 && retry.rows.length < 130, `${retry.rows.length}`)
+  t.deepEqual(retry.patches, retry.rows)
+  t.true(first.rows.every(key => retry.rows.includes(key)))
 })
 
 test('the marks of a record have the differing values of all its rows and phases', t => {

@@ -2,6 +2,7 @@ import {plural} from '../../ui/format.ts'
 import type {t} from '../verification.ts'
 
 const rowWords = (rows: number) => plural(rows, 'Zeile', 'Zeilen')
+const patchWords = (patches: number) => plural(patches, 'Nachtrag', 'Nachträge')
 
 export const verification: typeof t = {
   readBack: 'Aus dem CRM zurückgelesen',
@@ -13,6 +14,8 @@ export const verification: typeof t = {
   rowsUnread: rows => `${rowWords(rows)}, die das CRM nicht gezeigt hat.`,
   rowsWaiting: rows => `${rowWords(rows)} noch zu lesen.`,
   rowsUnverified: rows => `${rowWords(rows)} nicht gelesen, weil der Lauf gestoppt wurde.`,
+  patchesCoerced: patches => `${patchWords(patches)} mit Werten, die das CRM gekürzt oder umgewandelt hat.`,
+  patchesChanged: patches => `${patchWords(patches)} mit Werten, die eine Person oder Automation seitdem geändert hat.`,
   field: 'Feld',
   asSent: 'Wie gesendet',
   truncated: 'Gekürzt',

@@ -5,8 +5,8 @@ import {findDryRun} from '../../sql/runs.ts'
 import type {Author} from '../configuration/change.ts'
 import {assertVersion, type Condition} from '../configuration/version.ts'
 import {Refusal} from '../errors.ts'
-import {freeImport} from './external/run.ts'
-import {recordImport} from './import-change.ts'
+import {freeImport} from '../runs/external/run.ts'
+import {recordImport} from './change.ts'
 
 type ImportRef = {org: string; id: string}
 

@@ -11,9 +11,9 @@ import {lockOpenImport} from '../files/sources/find.ts'
 import {addFlowDefaults, type Flow, Flows, findIssues} from '../mapping/flows/flow.ts'
 import {addModuleDefaults, excludedIssues} from '../mapping/flows/module-defaults.ts'
 import {optionWarnings} from '../mapping/flows/write-options.ts'
-import {assertModulesEnabled, listWrittenModules} from './admit-modules.ts'
-import {assertMayDelete} from './confirm-deletes.ts'
-import {type FlowSurroundings, findFlowData, findFlowTargets} from './start.ts'
+import {assertModulesEnabled, listWrittenModules} from '../runs/admit-modules.ts'
+import {assertMayDelete} from '../runs/confirm-deletes.ts'
+import {type FlowSurroundings, findFlowData, findFlowTargets} from '../runs/start.ts'
 
 type SetFlowsInput = {
   org: string

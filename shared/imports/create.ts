@@ -4,7 +4,7 @@ import type {Role} from '../accounts/roles.ts'
 import type {Author} from '../configuration/change.ts'
 import {makeEmptyImport, makeImport} from '../mapping/templates/apply.ts'
 import {findVisible} from '../mapping/templates/find.ts'
-import {recordImport} from './import-change.ts'
+import {recordImport} from './change.ts'
 
 type CreateImportInput = {name?: string | undefined; connectorId?: string | undefined; templateId?: string | undefined}
 

@@ -1,0 +1,109 @@
+import anyTest, {type TestFn} from 'ava'
+import {accountRows, type Org, ok, openOrg, untilEnded} from '../support/importing.ts'
+import {fireStopped, importPath, makeHeldFile, refuseCreates, refusedFiring as refused} from '../support/kept-files.ts'
+import {type FileHost, fire, makeSchedule, startFileHost, untilOver} from '../support/schedules.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+
+const test = anyTest.serial as TestFn
+
+let house: TestDeployment
+let host: FileHost
+let org: Org
+
+test.before(async t => {
+  host = await startFileHost()
+  house = await startTestDeployment(t, {workers: ['imports', 'discovery', 'schedules', 'clock'], environment: {PRIVATE_HOSTS: host.place}})
+  await house.hot.query(`update plan_versions set limits = limits || '{"schedules": 100}'`)
+  org = await openOrg(house)
+})
+test.after.always(() => host.stop())
+
+const importOf = (firing: any) => importPath(org, firing)
+const countRecords = (prefix: string) =>
+  house.crm.records('example', 'Accounts').filter((record: any) => record.Account_Number?.startsWith(prefix)).length
+const fireRefused = (path: string, file: string) => fireStopped(house, org, {host, path, file})
+const makeHeld = (prefix: string) => makeHeldFile(org, host, {prefix})
+
+test('the rest of a file is run, although a person retried only some rows of its stopped run', async t => {
+  const {path} = await makeSchedule(org, host, {declaredRows: 3})
+  host.serve(accountRows(5, 'Kq-'))
+  const first = await fire(org, path)
+  t.like(first, {outcome: 'stopped', counts: {rowsWritten: 3}})
+  const {run} = await ok(org.call('POST', `${importOf(first)}/runs`, {retryOf: first.runId, rows: {from: 4, to: 4}}), 202)
+  t.like(await untilEnded(org.call, `${importOf(first)}/runs/${run.id}`), {stop: null, rowsWritten: 1})
+  t.like(await fire(org, path), {outcome: 'done', importId: first.importId, counts: {rowsWritten: 1}})
+  t.is(countRecords('Kq-'), 5)
+  t.like(await fire(org, path), {outcome: 'unchanged'})
+})
+
+test('an older file is refused after a later firing ran it, although another file was run since', async t => {
+  const {path, held} = await makeHeld('Kr-')
+  const stopped = await fireRefused(path, 'name,number,city\nA,Ks-1,Rome\n')
+  t.like(stopped, refused)
+  host.serve('name,number,city\nA,Ks-1,Rome\n')
+  t.like(await fire(org, path), {outcome: 'done'})
+  host.serve(accountRows(1, 'Kr-'))
+  const second = await fire(org, path)
+  await ok(org.call('POST', `${path}/firings/${second.id}/accept`, {}), 200)
+  t.like(await untilOver(org, path, second.id), {outcome: 'done'})
+  host.serve('name,number,city\nA,Kt-1,Rome\n')
+  t.like(await fire(org, path), {outcome: 'done'})
+  const notHeld = {status: 409, body: {code: 'FILE_NOT_HELD'}}
+  t.like(await org.call('POST', `${path}/firings/${held.id}/accept`, {}), notHeld)
+  t.like(await org.call('POST', `${importOf(held)}/runs`, {}), notHeld)
+  t.like(await org.call('POST', `${importOf(stopped)}/runs`, {retryOf: stopped.runId}), notHeld)
+})
+
+test('a file whose run stopped before its first row is not run again once a person has run it', async t => {
+  for (const kind of ['retry', 'new run']) {
+    const {path} = await makeSchedule(org, host)
+    const first = await fireRefused(path, accountRows(2, `Ku-${kind}-`))
+    t.like(first, refused)
+    const {run} = await ok(org.call('POST', `${importOf(first)}/runs`, kind === 'retry' ? {retryOf: first.runId} : {}), 202)
+    t.like(await untilOver(org, path, first.id), {outcome: 'done', runId: run.id, counts: {rowsWritten: 2}}, kind)
+    t.like(await fire(org, path), {outcome: 'unchanged'}, kind)
+  }
+  const {path, held} = await makeHeld('Kv-')
+  refuseCreates(house)
+  const {runId} = await ok(org.call('POST', `${path}/firings/${held.id}/accept`, {}), 200)
+  await untilEnded(org.call, `${importOf(held)}/runs/${runId}`)
+  house.crm.faults.clear()
+  // The clock may not have ended the firing yet.
+  const {run: retry} = await ok(org.call('POST', `${importOf(held)}/runs`, {retryOf: runId}), 202)
+  t.like(await untilOver(org, path, held.id), {outcome: 'done', runId: retry.id, contract: {decision: 'accepted'}})
+  t.like(await fire(org, path), {outcome: 'unchanged'})
+})
+
+test('an accepted file is unchanged, although a later run of it stopped before its first row', async t => {
+  const {path, template, held} = await makeHeld('Kw-')
+  await ok(org.call('PUT', `${template}/contract`, {sources: []}), 200)
+  t.like(await fireRefused(path, accountRows(1, 'Kw-')), refused)
+  await ok(org.call('POST', `${path}/firings/${held.id}/accept`, {}), 200)
+  t.like(await untilOver(org, path, held.id), {outcome: 'done'})
+  t.like(await fire(org, path), {outcome: 'unchanged'})
+})
+
+test('a file that was held twice is run once, unless a firing is asked to run it again', async t => {
+  const {path, held} = await makeHeld('W-')
+  const second = await fire(org, path)
+  t.like(second, {outcome: 'drifted', contract: {decision: null}})
+  const decide = (firing: {id: string}, decision: string) => org.call('POST', `${path}/firings/${firing.id}/${decision}`, {})
+  await ok(decide(second, 'accept'), 200)
+  t.like(await untilOver(org, path, second.id), {outcome: 'done'})
+  t.like(await decide(held, 'accept'), {status: 409, body: {code: 'FILE_NOT_HELD'}})
+  t.like(await org.call('POST', `${importOf(held)}/runs`, {}), {status: 409, body: {code: 'FILE_NOT_HELD'}})
+  t.is(countRecords('W-'), 1)
+  await ok(decide(held, 'discard'), 200)
+  const again = await fire(org, path, {again: true})
+  await ok(decide(again, 'accept'), 200)
+  t.like(await untilOver(org, path, again.id), {outcome: 'done'})
+})
+
+test('an accepted file is the last file, although a later file stopped before its first row', async t => {
+  const {path, held} = await makeHeld('Kh-')
+  t.like(await fireRefused(path, 'name,number,city\nA,Ki-1,Rome\n'), refused)
+  await ok(org.call('POST', `${path}/firings/${held.id}/accept`, {}), 200)
+  t.like(await untilOver(org, path, held.id), {outcome: 'done'})
+  host.serve(accountRows(1, 'Kh-'))
+  t.like(await fire(org, path), {outcome: 'unchanged', reason: {code: 'UNCHANGED'}})
+})
