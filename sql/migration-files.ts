@@ -10,8 +10,11 @@ const FOLDER = new URL('migrations/', import.meta.url)
  * statement, repeated in separate transactions until it changes no row. Without such a line, the whole text is one transaction.
  */
 type MigrationMode = 'at once' | 'concurrently' | 'in pieces'
-/** A migration file. `contract`: the reason why no running code reads what the migration removes, if it removes something. */
-export type Migration = {name: string; text: string; sha256: string; how: MigrationMode; contract: string | null}
+/**
+ * A migration file. `contract`: the reason why no running code reads what the migration removes, if it removes something. `formerly`: the digest of an
+ * earlier text with the same effect, which some databases have applied.
+ */
+export type Migration = {name: string; text: string; sha256: string; how: MigrationMode; contract: string | null; formerly: string | null}
 
 export const readMigrations = async (folder?: string): Promise<Migration[]> => {
   const names = await listMigrations(folder)
@@ -28,6 +31,7 @@ export const readMigration = (name: string, text: string): Migration => {
   const [head] = /^(?:--.*\n|\s*\n)*/.exec(text)!
   const [, how] = /^-- (concurrently|in pieces)\b/m.exec(head) ?? []
   const [, contract] = /^-- contract: (\S.*)$/m.exec(head) ?? []
+  const [, formerly] = /^-- formerly: ([0-9a-f]{64})$/m.exec(head) ?? []
   const sha256 = createHash('sha256').update(text).digest('hex')
-  return {name, text, sha256, how: (how as MigrationMode | undefined) ?? 'at once', contract: contract ?? null}
+  return {name, text, sha256, how: (how as MigrationMode | undefined) ?? 'at once', contract: contract ?? null, formerly: formerly ?? null}
 }

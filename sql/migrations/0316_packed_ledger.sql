@@ -1,3 +1,4 @@
+-- formerly: 41afb8b697b86e029ec33b4cd965a39274c5e2818a1a197fddb354751fdded26
 -- Packed log entries. A settlement writes one row per block of 1,024 row numbers, or several if a block has more than 1,000 entries. Entry n has
 -- the sequence number first_seq + n - 1, and position n of each array. Entries without a row number are in block -1. Postgres compresses the
 -- arrays inside the row. Like `run_log`, the table references no other: `leave_no_rows` deletes its rows.
@@ -7,19 +8,32 @@ create table log_batches (
   last_seq bigint not null check (last_seq >= first_seq),
   block int not null,
   at timestamptz not null default lading_now(),
-  row_keys text[] storage main not null,
-  flows smallint[] storage main not null,
-  row_numbers bigint[] storage main not null,
-  modules smallint[] storage main not null,
-  phases smallint[] storage main not null,
-  targets text[] storage main not null,
-  attempts smallint[] storage main not null,
-  record_ids text[] storage main not null,
-  outcomes smallint[] storage main not null,
-  codes text[] storage main not null,
-  messages text[] storage main not null,
+  row_keys text[] not null,
+  flows smallint[] not null,
+  row_numbers bigint[] not null,
+  modules smallint[] not null,
+  phases smallint[] not null,
+  targets text[] not null,
+  attempts smallint[] not null,
+  record_ids text[] not null,
+  outcomes smallint[] not null,
+  codes text[] not null,
+  messages text[] not null,
   primary key (run_no, last_seq)
 ) with (autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 5000);
+-- PostgreSQL 15 has no such clause in `create table`.
+alter table log_batches
+  alter column row_keys set storage main,
+  alter column flows set storage main,
+  alter column row_numbers set storage main,
+  alter column modules set storage main,
+  alter column phases set storage main,
+  alter column targets set storage main,
+  alter column attempts set storage main,
+  alter column record_ids set storage main,
+  alter column outcomes set storage main,
+  alter column codes set storage main,
+  alter column messages set storage main;
 create index log_batches_blocks on log_batches (run_no, block);
 
 -- All log entries, of both tables. A reader that names `first_seq` and `last_seq`, or `block`, unpacks only the rows of `log_batches` that it

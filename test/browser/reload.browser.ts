@@ -218,8 +218,8 @@ const signOut = async (page: Page) => {
 
 const partBytes = 8 * 1024 ** 2
 
-test('a reload during an upload keeps the parts that were sent, and choosing the file again sends the rest', async () => {
-  const {visitor, page} = await openedBy()
+/** Uploads the first part of a file, then reloads the page. Returns the file, and its region on the page. */
+const stopUpload = async (page: Page) => {
   const text = 'Bilbao, north of the river; '.repeat(30)
   const rows = Array.from({length: 11_000}, (_, n) => `${n},"${text}"\n`)
   const file = person.csvFile('warehouse.csv', `number,text\n${rows.join('')}`)
@@ -232,6 +232,29 @@ test('a reload during an upload keeps the parts that were sent, and choosing the
   await page.unroute('**/parts/*')
   const left = page.getByRole('region', {name: 'Unfinished: warehouse.csv'})
   await left.getByText(/^Stopped at 8\.4 MB of /).waitFor()
+  return {file, left}
+}
+
+test('a resumed upload that is cancelled is not listed as unfinished', async () => {
+  const {visitor, page} = await openedBy()
+  const {file, left} = await stopUpload(page)
+  await page.route('**/parts/*', () => {})
+  const resumed = page.waitForRequest(request => request.url().endsWith(`/parts/${partBytes}`))
+  await person.chooseIn(page, left.getByRole('button', {name: 'Choose the same file to resume'}), file)
+  await resumed
+  await page.getByRole('button', {name: 'Cancel warehouse.csv'}).click()
+  await page.getByRole('region', {name: 'Uploading warehouse.csv'}).waitFor({state: 'detached'})
+  assert.equal(await left.count(), 0)
+  await page.reload()
+  await page.getByRole('button', {name: 'Choose files'}).waitFor()
+  await settled(page)
+  assert.equal(await left.count(), 0)
+  assert.deepEqual(visitor.complaints, [])
+})
+
+test('a reload during an upload keeps the parts that were sent, and choosing the file again sends the rest', async () => {
+  const {visitor, page} = await openedBy()
+  const {file, left} = await stopUpload(page)
   const sentBefore = visitor.asked.length
   await person.chooseIn(page, left.getByRole('button', {name: 'Choose the same file to resume'}), file)
   await person.sourceCard(page, 'warehouse.csv').getByText('11,000 rows, 2 columns').waitFor()

@@ -79,6 +79,29 @@ test('rows with questions are counted as such, and an earlier preview says that 
   assert.deepEqual(visitor.complaints, [])
 })
 
+test('a cancelled preview says so, starts again on request only, and does not count as complete', async () => {
+  const org = await openOrg(here.world)
+  const {crm} = here.world
+  const {path} = await prepareImport(org, {csv: accountRows(rows, 'C-'), flow: accounts})
+  crm.faults.add({times: 1000, action: {type: 'hold'}})
+  const {run} = await ok(org.call('POST', `${path}/runs`, {dryRun: true}), 202)
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, org.session)
+  await page.goto(`${here.world.url}/#/imports/${path.split('/').at(-1)}/review`)
+  await page.getByRole('progressbar', {name: 'Previewing rows'}).waitFor()
+  await ok(org.call('POST', `${path}/runs/${run.id}/cancel`), 200)
+  crm.faults.clear()
+  crm.release()
+  await page.getByText('The dry run was cancelled').waitFor()
+  await settled(page)
+  assert.equal((await ok(org.call('GET', `${path}/runs`), 200)).runs.length, 1)
+  await page.getByRole('button', {name: 'Preview all rows'}).click()
+  await page.getByRole('heading', {name: `${rows} ready`, exact: true}).waitFor()
+  await page.getByText('The dry run was cancelled').waitFor({state: 'detached'})
+  assert.deepEqual(visitor.complaints, [])
+})
+
 test('a cell edited while another one is saved is saved too, and the text of a refused edit stays', async () => {
   const org = await openOrg(here.world)
   const {path, source} = await prepareImport(org, {csv: accountRows(3, 'E-'), flow: accounts})

@@ -2,41 +2,16 @@ import test from 'ava'
 import {type Group, mergeGroups, reasonsOf} from '../../api/clients/run-reasons.ts'
 import {withRunEnded} from '../../api/clients/widget/runs/end-notices.ts'
 import {nameFile} from '../../api/clients/widget/runs/file-name.ts'
-import {addSample, etaOf, rateOf, type Sample, sampleOf, stack} from '../../api/clients/widget/runs/rate.ts'
+import {addSample, etaOf, firstSample, rateOf, type Sample, sampleOf, stack} from '../../api/clients/widget/runs/rate.ts'
 import {type Entry, linesOf, whyOfEntry} from '../../api/clients/widget/runs/row.ts'
 import {choicesIn, filterIn, sayOutcome, sourceWith} from '../../api/clients/widget/runs/rows-query.ts'
 import {chainsOf, kindOf, type Run, sayRange, sayState, withEvent} from '../../api/clients/widget/runs/run.ts'
-import {draftOf, rowsIn} from '../../api/clients/widget/runs/start.ts'
+import {draftOf, excessOf, rowsIn} from '../../api/clients/widget/runs/start.ts'
 import {accountOf, leftOf, planOf, sumCounts} from '../../api/clients/widget/runs/tally.ts'
 import {adviceOf, whyOf} from '../../api/clients/widget/runs/why.ts'
 import {adviceFor} from '../../api/clients/widget/templates/frequency.ts'
+import {run} from './widget-samples.ts'
 
-const run = (more: Partial<Run> = {}): Run => ({
-  id: 'run_1',
-  importId: 'imp_1',
-  connectorId: 'con_1',
-  state: 'ended',
-  engine: 'worker',
-  dryRun: false,
-  retryOf: null,
-  rows: null,
-  declaredRows: 10,
-  rowsPerRun: 10,
-  rowsWritten: 0,
-  overageRows: 0,
-  counts: {},
-  questions: 0,
-  progress: null,
-  stop: null,
-  pause: null,
-  stoppedBy: null,
-  outcome: null,
-  authorisedAt: '2026-03-01T08:00:00.000Z',
-  startedAt: null,
-  endedAt: null,
-  expiredAt: null,
-  ...more,
-})
 const progress = (done: number, total: number) => ({done, total, rowsPerSecond: null, etaSeconds: null})
 
 test('every row of a run is counted over all modules, and rows that a stopped run did not reach are shown', t => {
@@ -126,6 +101,14 @@ test('the row rate covers the last seconds, and the remaining time follows from 
   t.is(etaOf({progress: progress(1400, 2400)}, 50), 20_000)
   t.is(etaOf({progress: progress(1400, 2400)}, 0), null)
   t.is(etaOf({progress: null}, 50), null)
+})
+
+test('the chart begins with the start of the run, unless the clock of the browser is behind', t => {
+  const started = run({startedAt: '2026-03-01T08:00:00.000Z', counts: {A: {created: 3}}, progress: progress(3, 9)})
+  const at = Date.parse(started.startedAt!)
+  t.deepEqual(firstSample(started, at + 1), [{at, done: 0, parts: [0, 0, 0, 0, 0]}])
+  t.is(addSample(firstSample(started, at - 60_000), sampleOf(started, at - 60_000)).at(-1)!.done, 3)
+  t.deepEqual(firstSample(run(), at), [])
 })
 
 test('samples of a long run keep their first, last and overall shape, and a stack ends with all rows', t => {
@@ -222,6 +205,15 @@ test('typed row numbers become a row range, or an error', t => {
   t.is(rowsIn({rows: 100, struck: 5}), 95)
   t.is(rowsIn({rows: 100, struck: 5}, {from: 91, to: 200}), 10)
   t.is(rowsIn({rows: 100, struck: 0}, {from: 101}), 0)
+})
+
+test('rows beyond the plan are called billed only if a run would write them', t => {
+  const room = (overageEnabled: boolean) => ({limits: {rowsPerRun: 100}, usage: {rows: {remaining: 10}}, overageEnabled})
+  t.deepEqual(excessOf(room(true), 10), {isCut: false, isBilled: false})
+  t.deepEqual(excessOf(room(true), 50), {isCut: false, isBilled: true})
+  t.deepEqual(excessOf(room(true), 150), {isCut: true, isBilled: true}, 'a run writes 100 rows')
+  t.deepEqual(excessOf({...room(true), usage: {rows: {remaining: 500}}}, 150), {isCut: true, isBilled: false})
+  t.deepEqual(excessOf(room(false), 50), {isCut: true, isBilled: false})
 })
 
 test('result filters are read from the address, and lists offer the existing choices', t => {

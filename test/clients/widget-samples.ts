@@ -1,6 +1,7 @@
 import type {Field} from '../../api/clients/widget/imports/fields.ts'
 import type {CheckProblem} from '../../api/clients/widget/imports/import.ts'
 import type {Proposal} from '../../api/clients/widget/imports/proposal.ts'
+import type {Run} from '../../api/clients/widget/runs/run.ts'
 
 const usual: Field = {
   apiName: '',
@@ -47,3 +48,30 @@ export const problem: CheckProblem = {
   message: 'Email takes an e-mail address',
   fix: 'Correct the cells',
 }
+
+export const run = (more: Partial<Run> = {}): Run => ({
+  id: 'run_1',
+  importId: 'imp_1',
+  connectorId: 'con_1',
+  state: 'ended',
+  engine: 'worker',
+  dryRun: false,
+  retryOf: null,
+  rows: null,
+  declaredRows: 10,
+  rowsPerRun: 10,
+  rowsWritten: 0,
+  overageRows: 0,
+  counts: {},
+  questions: 0,
+  progress: null,
+  stop: null,
+  pause: null,
+  stoppedBy: null,
+  outcome: null,
+  authorisedAt: '2026-03-01T08:00:00.000Z',
+  startedAt: null,
+  endedAt: null,
+  expiredAt: null,
+  ...more,
+})

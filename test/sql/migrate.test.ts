@@ -1,3 +1,4 @@
+import {createHash} from 'node:crypto'
 import {mkdtemp, rm, writeFile} from 'node:fs/promises'
 import {tmpdir} from 'node:os'
 import {join} from 'node:path'
@@ -129,4 +130,6 @@ test.serial('a failing migration leaves nothing, and an applied migration that w
   t.not(await one(`select to_regclass('f1')`), null)
   t.is(await one(`select to_regclass('f2')`), null)
   await t.throwsAsync(release({files: {...files, f1: 'create table f1 (no bigint)'}}), {message: /f1 was changed after it was applied/})
+  const formerly = createHash('sha256').update(files.f1).digest('hex')
+  t.deepEqual(await release({files: {f1: `-- formerly: ${formerly}\ncreate table f1 (no integer)`}}), [])
 })

@@ -24,6 +24,7 @@ import {openValueStore} from './dry-run/plan-values.ts'
 import {openImageStore} from './images/before-images.ts'
 import {executeIsolated, mostCrashes, needsIsolation} from './recover/crash-isolation.ts'
 import {openCrmClock} from './recover/crm-clock.ts'
+import {findFieldStop} from './recover/field-stop.ts'
 import {openIdempotency} from './recover/idempotency-value.ts'
 import {openLateUpdates} from './recover/late-updates.ts'
 import {handoverSecondsOf, holdLease, type Lease} from './recover/lease.ts'
@@ -180,6 +181,9 @@ const writeRows = async (ledgerContext: LedgerContext, {crm, budget}: CrmDeps, h
   if (!(await beginRun(db, {no: run.no, fence: lease.fence}))) throw new LeaseLost('Another owner took the run')
   // A run that began can be undone, even if it is stopped before it opens the connection.
   const images = await openImageStore(offline)
+  const stop = head.stop ?? (await findFieldStop(offline))
+  if (stop && !hasBulkJobs) throw new RunStopped(stop)
+  if (stop) await writeStop(db, {run: run.no, stop})
   const idempotencyValueOf = await openIdempotency(offline)
   const cost = openRunCost(offline)
   const opened: {close(): void | Promise<void>}[] = [cost]
@@ -208,7 +212,7 @@ const writeRows = async (ledgerContext: LedgerContext, {crm, budget}: CrmDeps, h
     }
     await awaitAbandonedJobs(ctx, earlier)
     if (run.undoOf !== null) return await runUndo(ctx)
-    await writeFlows(ctx, compiledFlows, head)
+    await writeFlows(ctx, compiledFlows, {...head, stop})
   } finally {
     await Promise.all(opened.map(one => one.close()))
   }

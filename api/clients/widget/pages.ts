@@ -11,7 +11,7 @@ type Load = () => Promise<ComponentType<PageProps>>
  */
 const pages: Record<string, {areas: Area[]; load: Load}> = {
   '': {areas: [], load: async () => (await import('./home.ts')).Home},
-  runs: {areas: ['reasons', 'runs', 'undo'], load: async () => (await import('./runs/history.ts')).History},
+  runs: {areas: ['runs', 'undo'], load: async () => (await import('./runs/history.ts')).History},
   'imports/:id/run': {
     areas: ['decide', 'files', 'reasons', 'runs', 'undo'],
     load: async () => (await import('./runs/run-page.ts')).RunPage,
@@ -24,8 +24,8 @@ const pages: Record<string, {areas: Area[]; load: Load}> = {
     areas: ['decide', 'files', 'reasons', 'runs', 'undo'],
     load: async () => (await import('./runs/questions.ts')).Questions,
   },
-  'imports/:id/runs': {areas: ['files', 'reasons', 'runs', 'undo'], load: async () => (await import('./runs/import-runs.ts')).ImportRuns},
-  imports: {areas: ['files', 'reasons', 'runs', 'schedules', 'undo'], load: async () => (await import('./imports/list.ts')).Imports},
+  'imports/:id/runs': {areas: ['files', 'runs', 'undo'], load: async () => (await import('./runs/import-runs.ts')).ImportRuns},
+  imports: {areas: ['files', 'runs', 'schedules', 'undo'], load: async () => (await import('./imports/list.ts')).Imports},
   'imports/new': {areas: ['files', 'schedules'], load: async () => (await import('./imports/new.ts')).NewImport},
   'imports/:id/match': {areas: ['files', 'mapping', 'options', 'reading'], load: async () => (await import('./imports/match.ts')).Match},
   'imports/:id/review': {

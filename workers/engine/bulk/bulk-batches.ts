@@ -4,8 +4,8 @@ import type {Op} from '../settle/verdict.ts'
 import type {BulkRoute} from './choose-write.ts'
 
 export type BulkKind = 'create' | 'update'
-/** Rows of one kind that may share a bulk file. */
-export type BulkRows = {kind: BulkKind; ops: Op[]}
+/** Rows of one kind that may share a bulk file. `isForRecords`: rows of any groups, which record calls must write. */
+export type BulkRows = {kind: BulkKind; ops: Op[]; isForRecords?: true}
 
 /** The rows of a pass that wait for a bulk file, in groups. Only rows of one group may share a file. */
 export type BulkBatches = {
@@ -16,8 +16,13 @@ export type BulkBatches = {
   add(kind: StepKind, op: Op): boolean
   /** Removes and returns the rows of a full file. Null: no group fills a file. */
   takeFull(): BulkRows | null
-  /** Removes and returns rows of the largest group, at most one file, full or not. Null: no row waits. */
-  takeLargest(): BulkRows | null
+  /**
+   * Removes and returns the rows to write while nothing else is in progress: at most one file of the largest group. If a job is not worth it, returns
+   * for record calls this group and all groups of its kind that are far from worth a job. Null: no row waits.
+   */
+  takeIdle(): BulkRows | null
+  /** Removes and returns, for record calls, the group of this row if a job is not worth it. Null: no such group. */
+  takeLate(number: number): BulkRows | null
   /** Whether a job of the pass is in progress. The CRM executes one job of an org at a time. */
   isBusy: boolean
   /**
@@ -37,6 +42,11 @@ export const openBulkBatches = (route: BulkRoute, flow: CompiledFlow): BulkBatch
     const ops = group.ops.splice(0, route.rowsPerJob)
     if (group.ops.length === 0) groups.delete(name)
     return {kind: group.kind, ops}
+  }
+  const forRecords = (kind: BulkKind, names: string[]): BulkRows => {
+    const ops = names.flatMap(name => groups.get(name)!.ops)
+    for (const name of names) groups.delete(name)
+    return {kind, ops, isForRecords: true}
   }
   return {
     route,
@@ -59,9 +69,18 @@ export const openBulkBatches = (route: BulkRoute, flow: CompiledFlow): BulkBatch
       const full = [...groups].find(([, {ops}]) => ops.length >= route.rowsPerJob)
       return full ? take(...full) : null
     },
-    takeLargest() {
+    takeIdle() {
       const [largest] = [...groups].sort(([, one], [, other]) => other.ops.length - one.ops.length)
-      return largest ? take(...largest) : null
+      if (!largest) return null
+      const [first, {kind, ops}] = largest
+      if (!this.isOff && (ops.length >= route.leastRows || (route.isForced && !small.has(kind)))) return take(...largest)
+      // Larger groups may still grow until a job is worth it.
+      const tiny = [...groups].filter(([name, one]) => name !== first && one.kind === kind && one.ops.length < route.leastRows / 4)
+      return forRecords(kind, [first, ...tiny.map(([name]) => name)])
+    },
+    takeLate(number) {
+      const late = [...groups].find(([, {ops}]) => ops.length < route.leastRows && ops.some(({row}) => row.number === number))
+      return late ? forRecords(late[1].kind, [late[0]]) : null
     },
     isWorthIt({kind, ops}) {
       if (this.isOff || ops.length >= route.leastRows) return !this.isOff

@@ -2,7 +2,7 @@ import {useEffect, useId, useRef, useState} from 'preact/hooks'
 import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
 import {useLoad} from '../state/load.ts'
-import {to} from '../state/place.ts'
+import {go, to} from '../state/place.ts'
 import {client, inOrg} from '../state/session.ts'
 import {t} from '../text/shell.ts'
 import {mayLeave} from '../ui/draft.ts'
@@ -36,9 +36,7 @@ export const CommandMenu = ({onClose}: {onClose: () => void}) => {
   const at = Math.min(chosen, found.length - 1)
   const execute = (command: MenuCommand) => {
     onClose()
-    if (command.leaves && !mayLeave()) return
-    if (command.href) location.assign(command.href)
-    else command.run?.()
+    if (!command.leaves || mayLeave()) follow(command)
   }
   const press = (event: KeyboardEvent) => {
     const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0
@@ -84,6 +82,12 @@ export const CommandMenu = ({onClose}: {onClose: () => void}) => {
       </p>
     </dialog>
   `
+}
+
+const follow = ({href, run}: MenuCommand) => {
+  if (href?.startsWith('#')) go(href)
+  else if (href) location.assign(href)
+  else run?.()
 }
 
 type FoundProps = {id: string; found: MenuCommand[]; at: number; choose: (index: number) => void; execute: (command: MenuCommand) => void}

@@ -17,6 +17,15 @@ const lookEveryMs = 2_000
 /** Whether imports can be created: the connection works, and its modules and fields are discovered. */
 export const isConnected = ({connection}: EmbedSession): boolean => connection?.state === 'connected' && connection.isDiscovered
 
+/** Reads the session again, because its connection or rows may have changed. Keeps the known session if that fails. */
+export const readSession = (signal: AbortSignal): Promise<void> =>
+  client
+    .get<EmbedSession>('/auth/embed', {}, signal)
+    .then(session => {
+      embed.value = session
+    })
+    .catch(() => {})
+
 /**
  * Asks an admin to connect the org to the CRM. The frame has no cookies, so the admin signs in within a pop-up, and that consent also makes the
  * connection. If the connection ended, the admin renews it on the widget's connections page instead.
@@ -25,14 +34,7 @@ export const ConnectFirst = () => {
   const {org, connection} = embed.value!
   useEffect(() => {
     const gone = new AbortController()
-    const look = () =>
-      client
-        .get<EmbedSession>('/auth/embed', {}, gone.signal)
-        .then(session => {
-          embed.value = session
-        })
-        .catch(() => {})
-    const timer = setInterval(look, lookEveryMs)
+    const timer = setInterval(() => readSession(gone.signal), lookEveryMs)
     return () => {
       clearInterval(timer)
       gone.abort()

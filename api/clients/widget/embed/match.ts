@@ -24,10 +24,11 @@ export const EmbedMatch = ({params: {id = ''}}: PageProps) => html`
 
 const MatchOf = ({known}: {known: LoadedImport}) => {
   const {import: found, again} = known
+  const isWaiting = found.sources.length === 0 || found.slots.some(({sourceId}) => sourceId === null)
   return html`
-    ${(found.sources.length === 0 || found.slots.length > 1) && html`<${MatchFiles} known=${known} />`}
+    ${(isWaiting || found.slots.length > 1) && html`<${MatchFiles} known=${known} />`}
     ${found.sources.map(source => html`<${SourceCard} key=${source.id} found=${found} source=${source} again=${again} />`)}
-    ${found.slots.every(({sourceId}) => sourceId !== null) && found.sources.length > 0 && html`<${Columns} key=${found.sources.map(({id}) => id).join(' ')} found=${found} />`}
+    ${!isWaiting && html`<${Columns} key=${found.sources.map(({id}) => id).join(' ')} found=${found} />`}
   `
 }
 

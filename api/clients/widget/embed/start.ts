@@ -1,7 +1,9 @@
+import {useEffect} from 'preact/hooks'
 import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
 import {DropZone} from '../imports/drop-zone.ts'
 import {reloadImport} from '../imports/known.ts'
+import {keepUnfit} from '../imports/match-files.ts'
 import {addFile} from '../imports/send-queue.ts'
 import {embed} from '../state/embed.ts'
 import {useDoing} from '../state/load.ts'
@@ -11,14 +13,25 @@ import {t} from '../text/embed.ts'
 import {count} from '../ui/format.ts'
 import {Problem} from '../ui/notice.ts'
 import {Page} from '../ui/page.ts'
+import {readSession} from './connect-first.ts'
 
 export const EmbedStart = () => {
   const {template, rowsLeft} = embed.value!
+  // An import of this page, or of another one, may have used rows since.
+  useEffect(() => {
+    const gone = new AbortController()
+    void readSession(gone.signal)
+    return () => gone.abort()
+  }, [])
   const create = useDoing(async (files: File[]) => {
     const name = files[0]!.name.slice(0, 200)
     const {import: made} = await client.post<{import: Json}>(inOrg('/imports'), {templateId: template.id, name})
     const slot = made.slots.length === 1 ? made.slots[0].slot : undefined
-    for (const file of files) addFile({importId: made.id, file, slot}, () => void reloadImport(made.id))
+    const taken = (answer: Json) => {
+      keepUnfit(made.id, answer)
+      void reloadImport(made.id)
+    }
+    for (const file of files) addFile({importId: made.id, file, slot}, taken)
     go(to('imports', made.id, 'match'))
   })
   return html`

@@ -1,4 +1,4 @@
-import {useState} from 'preact/hooks'
+import {signal} from '@preact/signals'
 import {html} from '../html.ts'
 import {may} from '../state/session.ts'
 import {t} from '../text/files.ts'
@@ -12,12 +12,21 @@ import {Slots} from './slots.ts'
 type Issue = {path: (string | number)[]; message: string}
 type TakenFile = {source: {name: string}; filled?: {slot: string; issues: Issue[]}}
 
+/** The newest file of each import, if it does not fit its slot. Kept here because an upload may end on another page. */
+const unfitFiles = signal<Record<string, {name: string; issues: Issue[]} | null>>({})
+
+/** Keeps what does not fit of a file that the server has read. The match page of the import shows it. */
+export const keepUnfit = (importId: string, {source, filled}: TakenFile): void => {
+  const unfit = filled && filled.issues.length > 0 ? {name: source.name, issues: filled.issues} : null
+  unfitFiles.value = {...unfitFiles.value, [importId]: unfit}
+}
+
 /** The uploads of an import, the slots of its template, and the button to add files. An import without files shows a large drop zone. */
 export const MatchFiles = ({known: {import: found, again}}: {known: LoadedImport}) => {
-  const [unfit, setUnfit] = useState<{name: string; issues: Issue[]} | null>(null)
-  const onTaken = ({source, filled}: TakenFile) => {
-    setUnfit(filled && filled.issues.length > 0 ? {name: source.name, issues: filled.issues} : null)
-    say(t.uploaded(source.name))
+  const unfit = unfitFiles.value[found.id]
+  const onTaken = (answer: TakenFile) => {
+    keepUnfit(found.id, answer)
+    say(t.uploaded(answer.source.name))
     again()
   }
   const send = (file: File, slot?: string) => addFile({importId: found.id, file, slot}, answer => onTaken(answer as TakenFile))

@@ -1,5 +1,5 @@
 import {useState} from 'preact/hooks'
-import type {Json} from '../../http.ts'
+import {ApiError, type Json} from '../../http.ts'
 import {AwaitDiscovery} from '../connections/await-discovery.ts'
 import {Connect} from '../connections/connect.ts'
 import {runDiscovery} from '../connections/discovery.ts'
@@ -20,13 +20,17 @@ import {Page, Shown} from '../ui/page.ts'
 type Ground = {connections: Connection[]; templates: TemplateOutline[]}
 
 export const NewImport = () => {
-  const loaded = useLoad<Ground>(async signal => {
-    const [{connectors}, {templates}] = await Promise.all([
-      client.get<Json>(inOrg('/connectors'), {}, signal),
-      client.get<Json>(inOrg('/templates'), {limit: 200}, signal),
-    ])
-    return {connections: (connectors as Connection[]).filter(({state}) => state === 'connected'), templates}
-  }, [])
+  const wanted = place.value.query.get('template') ?? ''
+  const loaded = useLoad<Ground>(
+    async signal => {
+      const [{connectors}, templates] = await Promise.all([
+        client.get<Json>(inOrg('/connectors'), {}, signal),
+        readTemplates(wanted, signal),
+      ])
+      return {connections: (connectors as Connection[]).filter(({state}) => state === 'connected'), templates}
+    },
+    [wanted],
+  )
   return html`
     <${Page} title=${t.newImport} trail=${[{label: t.imports, href: to('imports')}]} lead=${t.nextUploadFilesAndMapTheirColumns}>
       <${Shown} of=${loaded}>
@@ -39,6 +43,19 @@ export const NewImport = () => {
       <//>
     <//>
   `
+}
+
+/** Returns the newest 200 templates, and the wanted one if it is older. Leaves out a wanted template that does not exist. */
+const readTemplates = async (wanted: string, signal: AbortSignal): Promise<TemplateOutline[]> => {
+  const {templates} = await client.get<{templates: TemplateOutline[]}>(inOrg('/templates'), {limit: 200}, signal)
+  if (!wanted || templates.some(({id}) => id === wanted)) return templates
+  try {
+    const {template} = await client.get<{template: TemplateOutline}>(inOrg(`/templates/${encodeURIComponent(wanted)}`), {}, signal)
+    return [...templates, template]
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return templates
+    throw error
+  }
 }
 
 const NoConnection = ({again}: {again: () => void}) => {

@@ -23,7 +23,9 @@ type PreviewProps = {importId: string; source: Source; again: (() => Promise<voi
 /** Shows the rows after reading and cleaning, page by page. The original value is shown below a cell that cleaning changed. */
 export const RowsPreview = ({importId, source, again}: PreviewProps) => {
   const [isChoosing, setChoosing] = useState(false)
-  const [from, setFrom] = useState(1)
+  const [asked, setFrom] = useState(1)
+  // The file may have fewer rows after its reading options changed.
+  const from = asked > source.rows ? 1 : asked
   const read = JSON.stringify([source.reader, source.cleaning])
   const path = inOrg(`/imports/${importId}/sources/${source.id}/rows`)
   const loaded = useLoad<Rows>(signal => client.get(path, {from, limit: pageRows}, signal), [path, from, read])
@@ -33,7 +35,7 @@ export const RowsPreview = ({importId, source, again}: PreviewProps) => {
     <div class="rows-preview">
       <${Shown} of=${loaded}>${(page: Rows) => html`<${OnePage} page=${page} label=${source.label} />`}<//>
       <div class="row">
-        <span class="quiet grow">${t.rowsToOf(count(from), count(Math.min(from + pageRows - 1, source.rows)), count(source.rows))}</span>
+        <span class="quiet grow">${source.rows > 0 && t.rowsToOf(count(from), count(Math.min(from + pageRows - 1, source.rows)), count(source.rows))}</span>
         ${again && html`<${Button} onClick=${() => setChoosing(true)}>${t.changeHeaderRow}<//>`}
         <${Button} disabled=${from === 1} onClick=${() => setFrom(Math.max(1, from - pageRows))} label=${t.previousRows}>${t.previous}<//>
         <${Button} disabled=${!loaded.data?.nextFrom} onClick=${() => setFrom(loaded.data!.nextFrom!)} label=${t.nextRows}>${t.next}<//>

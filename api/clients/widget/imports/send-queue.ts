@@ -1,5 +1,5 @@
 import {signal} from '@preact/signals'
-import type {Json} from '../../http.ts'
+import {ApiError, type Json} from '../../http.ts'
 import type {Upload} from '../../send-file.ts'
 import {client, inOrg} from '../state/session.ts'
 import type {Reader} from './import.ts'
@@ -109,10 +109,16 @@ export const sendAs = async (one: QueuedFile, reader: Partial<Reader>): Promise<
   })
 }
 
-/** Cancels an upload and deletes its parts on the server. */
+/** Cancels an upload and deletes its parts on the server. Until they are deleted, the upload stays listed as paused. */
 export const cancelSending = async (one: QueuedFile): Promise<void> => {
-  stops.get(one.key)?.abort()
+  pauseSending(one.key)
+  if (one.upload) await deleteUpload(one.importId, one.upload.id)
   forget(one.key)
   beginNext()
-  if (one.upload) await client.delete(inOrg(`/imports/${one.importId}/uploads/${one.upload.id}`))
 }
+
+/** Deletes an unfinished upload. Succeeds too if the upload expired or was deleted elsewhere. */
+export const deleteUpload = (importId: string, upload: string): Promise<unknown> =>
+  client.delete(inOrg(`/imports/${importId}/uploads/${upload}`)).catch(error => {
+    if (!(error instanceof ApiError && error.status === 404)) throw error
+  })

@@ -1,3 +1,4 @@
+import {useRef} from 'preact/hooks'
 import type {Upload} from '../../send-file.ts'
 import {html} from '../html.ts'
 import {useDoing, useLoad} from '../state/load.ts'
@@ -11,7 +12,7 @@ import {ChooseFile} from './drop-zone.ts'
 import type {Reader} from './import.ts'
 import {mayRetry, RefusedFile} from './refused-file.ts'
 import {isSameFile, smallBytes} from './send.ts'
-import {addFile, cancelSending, pauseSending, type QueuedFile, resumeSending, sendAs, sendings} from './send-queue.ts'
+import {addFile, cancelSending, deleteUpload, pauseSending, type QueuedFile, resumeSending, sendAs, sendings} from './send-queue.ts'
 
 type Props = {importId: string; onTaken: (answer: {source: {name: string}}) => void}
 
@@ -63,27 +64,30 @@ const sayState = ({state, sent, file}: QueuedFile) => {
  * the browser no longer has it. Stored parts are not uploaded again.
  */
 const Unfinished = ({importId, onTaken, mine}: Props & {mine: QueuedFile[]}) => {
-  const path = inOrg(`/imports/${importId}/uploads`)
-  const {data, again} = useLoad<Upload[]>(async signal => (await client.get(path, {}, signal)).uploads, [importId])
-  const known = new Set(mine.map(({upload}) => upload?.id))
+  const {data, again} = useLoad<Upload[]>(
+    async signal => (await client.get(inOrg(`/imports/${importId}/uploads`), {}, signal)).uploads,
+    [importId],
+  )
+  // An upload that left the queue of this tab was finished or cancelled, though `data` may still list it.
+  const known = useRef(new Set<string>()).current
+  for (const {upload} of mine) if (upload) known.add(upload.id)
   const goOn = (upload: Upload) => (files: FileList | null) => {
     const file = files?.[0]
     if (!file) return
     if (!isSameFile(upload, file)) return say(t.thisIsADifferentFileChoose(upload.name, bytes(upload.size)))
-    addFile({importId, file, slot: upload.slot ?? undefined, upload}, answer => {
-      again()
-      onTaken(answer as never)
-    })
+    addFile({importId, file, slot: upload.slot ?? undefined, upload}, answer => onTaken(answer as never))
   }
   const left = (data ?? []).filter(({id}) => !known.has(id))
-  return left.map(upload => html`<${OneUnfinished} key=${upload.id} path=${path} upload=${upload} goOn=${goOn(upload)} again=${again} />`)
+  return left.map(
+    upload => html`<${OneUnfinished} key=${upload.id} importId=${importId} upload=${upload} goOn=${goOn(upload)} again=${again} />`,
+  )
 }
 
-type OneProps = {path: string; upload: Upload; goOn: (files: FileList | null) => void; again: () => void}
+type OneProps = {importId: string; upload: Upload; goOn: (files: FileList | null) => void; again: () => void}
 
-const OneUnfinished = ({path, upload, goOn, again}: OneProps) => {
+const OneUnfinished = ({importId, upload, goOn, again}: OneProps) => {
   const remove = useDoing(async () => {
-    await client.delete(`${path}/${upload.id}`)
+    await deleteUpload(importId, upload.id)
     again()
   })
   return html`

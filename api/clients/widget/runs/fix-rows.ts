@@ -14,15 +14,16 @@ import {runsOf} from './choose.ts'
 import {expectFocus} from './focus.ts'
 import {needsAnswers} from './questions-link.ts'
 import {Retry} from './retry.ts'
-import {isOver, laterOf, type Run} from './run.ts'
+import {hasBegunUndo, isOver, type Run} from './run.ts'
 import {leftOf, sumCounts} from './tally.ts'
 import type {Source} from './use-tally.ts'
 
-type FixProps = {importId: string; run: Run; source: Source | undefined; known: LoadedImport}
+/** `source`: undefined if the run read one file. `isReady`: whether `source` is known, because corrections without a source go to the first file. */
+type FixProps = {importId: string; run: Run; source: Source | undefined; isReady: boolean; known: LoadedImport}
 type Corrected = {rows: number; cells: number; kept: number; matchedBy: 'row' | 'order' | 'key'}
 
 /** Offers to upload corrections of failed and refused rows, and to retry the run. A retry does not write a written row again. */
-export const FixRows = ({importId, run, source, known}: FixProps) => {
+export const FixRows = ({importId, run, source, isReady, known}: FixProps) => {
   const {failed, refused} = sumCounts(run.counts)
   const goOn = goIfHere()
   const started = async (next: string) => {
@@ -31,14 +32,14 @@ export const FixRows = ({importId, run, source, known}: FixProps) => {
     await known.again()
   }
   if (!isOver(run) || run.dryRun || run.engine === 'outside' || known.import.state === 'expired' || leftOf(run) === 0) return null
-  const isLast = !laterOf(runsOf(known)).has(run.id)
+  if (hasBegunUndo(runsOf(known), run)) return null
   return html`
-    ${failed + refused > 0 && isLast && may('operator') && html`<${Upload} importId=${importId} run=${run} source=${source} rows=${failed + refused} />`}
+    ${failed + refused > 0 && !run.retriedBy && may('operator') && html`<${Upload} importId=${importId} run=${run} source=${source} isReady=${isReady} rows=${failed + refused} />`}
     <${Retry} importId=${importId} run=${run} known=${known} onStarted=${started} isMain=${!needsAnswers(run)} />
   `
 }
 
-const Upload = ({importId, run, source, rows}: Pick<FixProps, 'importId' | 'run' | 'source'> & {rows: number}) => {
+const Upload = ({importId, run, source, isReady, rows}: Omit<FixProps, 'known'> & {rows: number}) => {
   const input = useRef<HTMLInputElement>(null)
   const [sent, setSent] = useState<number | null>(null)
   const [corrected, setCorrected] = useState<Corrected | null>(null)
@@ -64,7 +65,7 @@ const Upload = ({importId, run, source, rows}: Pick<FixProps, 'importId' | 'run'
       <p>${t.openARowBelowToCorrectIts}</p>
       <input ref=${input} type="file" class="unseen" tabindex="-1" aria-label=${t.correctedFile} accept=".csv,.tsv,.txt,.xlsx,.ods" onChange=${choose} />
       <div class="actions">
-        <${Button} isBusy=${upload.isBusy} onClick=${() => input.current?.click()}>${t.uploadCorrectedRows}${sent !== null && ` · ${percent(sent)}`}<//>
+        <${Button} isBusy=${upload.isBusy} disabled=${!isReady} onClick=${() => input.current?.click()}>${t.uploadCorrectedRows}${sent !== null && ` · ${percent(sent)}`}<//>
       </div>
       ${corrected && html`<${CorrectedNotice} corrected=${corrected} />`}
       <${UploadProblem} error=${upload.error} />

@@ -5,7 +5,7 @@ import {useKept} from '../state/kept.ts'
 import {useNextSession} from '../state/load.ts'
 import {client, inOrg} from '../state/session.ts'
 import {expectFocus} from './focus.ts'
-import {addSample, rateOf, type Sample, sampleOf} from './rate.ts'
+import {addSample, firstSample, rateOf, type Sample, sampleOf} from './rate.ts'
 import {isOver, type Run, withEvent} from './run.ts'
 
 export type Live = {run: Run | null; error: unknown; samples: Sample[]; rate: number | null; isPolled: boolean; again(): void}
@@ -27,7 +27,8 @@ export const useRun = (importId: string, runId: string, onEnd: () => void): Live
       if (gone.signal.aborted) return
       reportRunToHost(importId, run)
       setState({run, error: null, isPolled})
-      if (!isOver(run) || wasUnderWay) setSamples(before => addSample(before.length ? before : begun(run), sampleOf(run, Date.now())))
+      if (!isOver(run) || wasUnderWay)
+        setSamples(before => addSample(before.length ? before : firstSample(run, Date.now()), sampleOf(run, Date.now())))
       if (isOver(run) && wasUnderWay) {
         if (document.activeElement?.closest('.live-run')) expectFocus()
         ended.current()
@@ -56,13 +57,6 @@ const tellRun = async (path: string, signal: AbortSignal, tell: (run: Run, isPol
     run = withEvent(run, heard)
     tell(run, heard.event === 'asked')
   }
-}
-
-/** Returns the first point of the chart: zero rows at the start of the run. Empty if the start is not known. */
-const begun = ({startedAt, counts, progress}: Run): Sample[] => {
-  if (startedAt === null) return []
-  const nothing = sampleOf({counts: {}, progress: progress && {...progress, done: 0}}, Date.parse(startedAt))
-  return counts ? [nothing] : []
 }
 
 /** Returns the text, updated at most once per `everyMs`, because screen readers announce each change. */

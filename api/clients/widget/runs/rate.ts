@@ -23,6 +23,15 @@ export const sampleOf = (run: Pick<Run, 'counts' | 'progress'>, at: number): Sam
   return {at, done: run.progress?.done ?? 0, parts: chartParts.map(({of}) => of.reduce((rows, key) => rows + sum[key], 0))}
 }
 
+/**
+ * Returns the first point of the chart: zero rows at the start of the run. Empty if the start is not known, or not in the past by the clock of the
+ * browser, which may differ from the server's.
+ */
+export const firstSample = ({startedAt, progress}: Pick<Run, 'startedAt' | 'progress'>, now: number): Sample[] =>
+  startedAt === null || Date.parse(startedAt) >= now
+    ? []
+    : [sampleOf({counts: {}, progress: progress && {...progress, done: 0}}, Date.parse(startedAt))]
+
 /** Adds a sample. Above 240 samples, every second one is dropped, except the first and the last, so the chart of a long run keeps its shape. */
 export const addSample = (samples: Sample[], next: Sample): Sample[] => {
   const last = samples.at(-1)

@@ -59,7 +59,7 @@ const RunResults = ({id, run, known: loadedImport}: {id: string; run: Run; known
           </div>
           <${EmptyLinks} run=${run} found=${loadedImport.import} />
           <${Verification} run=${run} found=${loadedImport.import} />
-          ${!embed.value && html`<${FixRows} importId=${id} run=${run} source=${source} known=${loadedImport} />`}
+          ${!embed.value && html`<${FixRows} importId=${id} run=${run} source=${source} isReady=${tally.sources.length > 0} known=${loadedImport} />`}
           <${Problem} error=${tally.error} again=${tally.again} />
           <${RowsPanel} importId=${id} run=${run} tally=${tally} />
         `

@@ -11,7 +11,7 @@ import {Confirm} from '../ui/dialog.ts'
 import {Notice} from '../ui/notice.ts'
 import {runsOf} from './choose.ts'
 import {type OpenParts, openOf, sayRetry} from './retry-words.ts'
-import {laterOf, type Run} from './run.ts'
+import {hasBegunUndo, type Run} from './run.ts'
 import {StartProblem} from './start-problem.ts'
 import {sumCounts} from './tally.ts'
 
@@ -30,10 +30,10 @@ export const Retry = ({importId, run, known, onStarted, groups = [], isMain = tr
   const open = openOf(run, groups)
   const {left, links, tags} = open
   const isDone = left + links + tags === 0 && !run.stop
-  const later = laterOf(runsOf(known)).get(run.id)
+  if (hasBegunUndo(runsOf(known), run)) return null
   if (run.dryRun || run.engine === 'outside' || run.expiredAt || known.import.state === 'expired' || isDone) return null
-  if (later)
-    return html`<p class="carried-on">${t.thisRunWasRetried} <a href=${to('imports', importId, 'run', {run: later.id})}>${t.viewTheRetry}</a></p>`
+  if (run.retriedBy)
+    return html`<p class="carried-on">${t.thisRunWasRetried} <a href=${to('imports', importId, 'run', {run: run.retriedBy})}>${t.viewTheRetry}</a></p>`
   // A run that deletes needs the number of a current preview, so a new run deletes what is left.
   if (known.import.flows.some(({action}) => action === 'delete'))
     return html`<${Notice} title=${t.aRunThatDeletesIsNotRetried} actions=${html`<a class=${isMain ? 'button main' : 'button'} href=${to('imports', importId, 'review')}>${t.reviewTheRows}</a>`}>${t.theReviewCountsWhatIsLeft}<//>`

@@ -16,8 +16,9 @@ import {DeleteForm} from './delete-form.ts'
 import {expectRows} from './expected-rows.ts'
 import {findRepeatingFlows, sayModules} from './new-run.ts'
 import {isUnderWay} from './run.ts'
+import {excessOf} from './start.ts'
 import {StartForm} from './start-form.ts'
-import {writtenOf} from './tally.ts'
+import {writtenBy} from './tally.ts'
 
 type StartState = {
   connection: {name: string; state: string; writesPaused: boolean; crmUserName?: string} | null
@@ -76,7 +77,7 @@ const Hindrances = ({id, connection, running}: HindrancesProps) => {
 
 /** Warns that a new run would create records of earlier runs again. Null if no run wrote rows, or if `findRepeatingFlows` returns no flow. */
 const sayRepeats = (loadedImport: LoadedImport): string | null => {
-  const written = runsOf(loadedImport).reduce((sum, run) => sum + (run.dryRun ? 0 : writtenOf(run)), 0)
+  const written = writtenBy(runsOf(loadedImport))
   const repeating = findRepeatingFlows(loadedImport.import)
   if (written === 0 || repeating.length === 0) return null
   return t.earlierRunsWroteRowsAndRowsOf(written, sayModules(repeating))
@@ -98,11 +99,12 @@ const sayMatches = (flows: Json[], sayField: (module: string, field: string) => 
   return [...said].join(' · ')
 }
 
-const sayRoom = ({limits, usage: {rows, periodEnd}, overageEnabled}: NonNullable<StartState['entitlements']>, wanted: number): Markup => {
-  const room = t.rowsLeftUntilAtMostPerRun(rows.remaining, onDay(periodEnd), count(limits.rowsPerRun))
-  const isShort = wanted > Math.min(rows.remaining, limits.rowsPerRun)
-  if (!isShort) return room
-  return html`${room}. <strong>${t.thisImportHasMoreRows}</strong>${overageEnabled ? `. ${t.additionalRowsAreBilled}` : html`${t.importFewerRowsOr} <a href=${to('settings', 'plan')}>${t.changeYourPlan}</a>.`}`
+const sayRoom = (entitlements: NonNullable<StartState['entitlements']>, wanted: number): Markup => {
+  const {rows, periodEnd} = entitlements.usage
+  const room = t.rowsLeftUntilAtMostPerRun(rows.remaining, onDay(periodEnd), count(entitlements.limits.rowsPerRun))
+  const {isCut, isBilled} = excessOf(entitlements, wanted)
+  if (!isCut && !isBilled) return room
+  return html`${room}. <strong>${t.thisImportHasMoreRows}</strong>${isCut ? html`${t.importFewerRowsOr} <a href=${to('settings', 'plan')}>${t.changeYourPlan}</a>.` : '.'}${isBilled && ` ${t.additionalRowsAreBilled}`}`
 }
 
 const readStanding = async (connectorId: string, signal: AbortSignal): Promise<StartState> => {

@@ -16,6 +16,7 @@ import {Progress} from '../ui/progress.ts'
 import {isCurrentPreview, readByFlows, runsOf} from './choose.ts'
 import {expectRows, rowsOfPreview} from './expected-rows.ts'
 import {expectFocus} from './focus.ts'
+import {WhyNotice} from './live-sheet.ts'
 import {ActiveDryRun} from './review-dry-run.ts'
 import {ReviewPlan} from './review-plan.ts'
 import {ReviewStart} from './review-start.ts'
@@ -116,23 +117,25 @@ const useStarted = (id: string, loadedImport: LoadedImport) => {
 type PartProps = {id: string; known: LoadedImport; preview: Preview}
 
 const PreviewState = ({id, known: loadedImport, preview}: PartProps) => {
-  const {check, dryRun, active, isLarge, isStale} = preview
+  const {check, dryRun, active, isStale} = preview
   const {progress} = check
   return html`
     ${check.isBusy && html`<${Progress} label=${t.checkingRowsLabel} done=${progress?.done ?? 0} total=${progress?.total ?? null} text=${progress ? t.ofRowsChecked(count(progress.done), progress.total === null ? t.allRows : count(progress.total)) : t.checking} />`}
     ${active && html`<${ActiveDryRun} key=${active.id} id=${id} runId=${active.id} again=${loadedImport.again} />`}
     <${Problem} error=${check.failed ?? check.start.error} title=${t.couldNotCheckTheRows} again=${() => check.start.run()} />
     <${Problem} error=${dryRun.error} title=${t.couldNotPreviewTheRows} again=${() => dryRun.run()} />
-    ${
-      may('operator') &&
-      !preview.isBusy &&
-      (isStale || isLarge) &&
-      html`
-      <${Notice} title=${preview.ended ? t.thePreviewIsOutOfDate : t.noPreviewYet} actions=${html`<${Button} onClick=${() => dryRun.run()}>${t.previewAllRows}<//>`}>
-        ${isLarge ? t.thePreviewOfALargeFileUses : t.filesMappingOrSettingsHaveChanged}
-      <//>
-    `
-    }
+    ${may('operator') && !preview.isBusy && isStale && html`<${PreviewOffer} known=${loadedImport} preview=${preview} />`}
     ${may('operator') && !preview.isBusy && check.isStale && html`<p><${Button} onClick=${() => check.start.run()}>${t.checkAgain}<//></p>`}
+  `
+}
+
+/** Offers a dry run over all rows, and says why the last one is not enough. */
+const PreviewOffer = ({known: loadedImport, preview: {ended, dryRun, isLarge}}: Omit<PartProps, 'id'>) => {
+  const start = html`<${Button} onClick=${() => dryRun.run()}>${t.previewAllRows}<//>`
+  if (ended && isCurrentPreview(loadedImport, ended)) return html`<${WhyNotice} run=${ended} actions=${start} />`
+  return html`
+    <${Notice} title=${ended ? t.thePreviewIsOutOfDate : t.noPreviewYet} actions=${start}>
+      ${isLarge ? t.thePreviewOfALargeFileUses : t.filesMappingOrSettingsHaveChanged}
+    <//>
   `
 }

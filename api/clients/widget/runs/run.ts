@@ -78,6 +78,19 @@ export const withEvent = (run: Run, {event, data}: {event: string; data: unknown
 export const isOver = ({state}: Pick<Run, 'state'>): boolean => state === 'ended'
 export const isUnderWay = ({state}: Pick<Run, 'state'>): boolean => state !== 'ended' && state !== 'authorised'
 
+/** Returns the undos of the run. Leaves out dry runs and undos that were themselves undone. */
+const undosOf = (runs: readonly Run[], {id}: Run): Run[] => runs.filter(run => run.undoOf === id && !run.dryRun && !isUndone(runs, run))
+
+/** Whether an undo of the run ended without a stop. `runs`: the runs of the import. */
+export const isUndone = (runs: readonly Run[], run: Run): boolean => undosOf(runs, run).some(({endedAt, stop}) => endedAt !== null && !stop)
+
+/** Whether an undo of the run has begun, so that the API refuses to retry the run. */
+export const hasBegunUndo = (runs: readonly Run[], run: Run): boolean =>
+  undosOf(runs, run).some(({startedAt, endedAt}) => startedAt !== null || endedAt === null)
+
+/** Whether an ended dry run lacks rows that a run may write. A dry run that reached the plan's rows per run lacks none. */
+export const isPartial = ({stop}: Pick<Run, 'stop'>): boolean => stop !== null && stop.stopped !== 'LIMIT_ROWS_PER_RUN'
+
 export const sayState = (run: Run) => describeRunState(run, count, t.states)
 
 export const kindOf = ({dryRun, retryOf, undoOf}: Pick<Run, 'dryRun' | 'retryOf' | 'undoOf'>): string => {
@@ -102,8 +115,7 @@ export const sayRange = (rows: Run['rows']): string | null => {
 }
 
 /** Maps the id of each retried run to its retry. Dry runs are ignored. */
-export const laterOf = (runs: Run[]): Map<string, Run> =>
-  new Map(runs.flatMap(run => (run.retryOf && !run.dryRun ? [[run.retryOf, run]] : [])))
+const laterOf = (runs: Run[]): Map<string, Run> => new Map(runs.flatMap(run => (run.retryOf && !run.dryRun ? [[run.retryOf, run]] : [])))
 
 /**
  * Groups runs into retry chains, each from its first to its last run. The chain with the newest last run comes first. A dry run is a separate

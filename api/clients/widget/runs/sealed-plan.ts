@@ -5,6 +5,7 @@ import {useDoing, useLoad} from '../state/load.ts'
 import {client, inOrg, may, me} from '../state/session.ts'
 import {t} from '../text/sealing.ts'
 import {Button} from '../ui/button.ts'
+import {Closed} from '../ui/closed.ts'
 import {at} from '../ui/format.ts'
 import {Problem, say} from '../ui/notice.ts'
 import {ConfirmDeletes} from './delete-form.ts'
@@ -54,11 +55,12 @@ export const SealedPlan = ({importId, run, onStarted}: Props) => {
     ${sayPlan(plan).map(line => html`<p>${line}</p>`)}
     ${plan.state === 'sealed' && html`<p class="quiet">${t.digest} <code>${plan.digest.slice(0, 16)}</code></p>`}
     ${isOpen && html`<p>${isOwn ? t.anotherAdminApproves : t.waitsForApproval}</p>`}
+    ${isOpen && !isOwn && html`<${Closed} role="admin" change="person" />`}
     <${Problem} error=${seal.error ?? approve.error} />
     <${StartProblem} error=${apply.error} importId=${importId} />
     <div class="actions">
       ${plan.state === 'unsealed' && may('operator') && html`<${Button} onClick=${seal.run} isBusy=${seal.isBusy}>${t.sealPlan}<//>`}
-      ${isOpen && !isOwn && may('admin') && html`<${Button} onClick=${approve.run} isBusy=${approve.isBusy}>${t.approvePlan}<//>`}
+      ${isOpen && !isOwn && may('admin', 'person') && html`<${Button} onClick=${approve.run} isBusy=${approve.isBusy}>${t.approvePlan}<//>`}
       ${plan.state === 'sealed' && !isOpen && mayApply && html`<${Button} onClick=${() => (deletes === null ? apply.run() : setAsking(true))} isBusy=${apply.isBusy}>${t.applyPlan}<//>`}
     </div>
     ${isAsking && html`<${ConfirmDeletes} importId=${importId} deletes=${deletes} plan=${toApply} onStarted=${onStarted} onClose=${() => setAsking(false)} />`}

@@ -60,7 +60,9 @@ export const StartForm = ({importId, templateId, sources, isHindered, warning, e
   if (!may('operator')) return null
   const isPart = body.rows !== undefined || body.declaredRows !== undefined
   const known = isPart ? null : expected
-  const label = sayImport(planned, known)
+  // Excluded rows may lie inside or outside the chosen rows.
+  const isExact = known ? known.isExact : body.rows === undefined || sources.every(({struck}) => struck === 0)
+  const label = sayImport(planned, known, isExact)
   const isFixing = known !== null && known.ready === 0 && known.attention > 0
   return html`
     <form class="start-form" onSubmit=${submit} novalidate>
@@ -92,5 +94,5 @@ const writeRoutes = [
   {value: 'auto', label: t.theCheaperWay},
 ]
 
-const sayImport = (planned: number, known: ExpectedRows | null): string =>
-  known?.ready === 0 ? t.startRun : (known?.isExact === false ? t.importUpTo : t.importRows)(known?.ready ?? planned)
+const sayImport = (planned: number, known: ExpectedRows | null, isExact: boolean): string =>
+  known?.ready === 0 ? t.startRun : (isExact ? t.importRows : t.importUpTo)(known?.ready ?? planned)

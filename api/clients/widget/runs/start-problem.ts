@@ -4,6 +4,7 @@ import {to} from '../state/place.ts'
 import {may} from '../state/session.ts'
 import {t} from '../text/decide.ts'
 import {messageOf} from '../text/errors.ts'
+import {t as undo} from '../text/undo.ts'
 import {Button} from '../ui/button.ts'
 import {count, onDay} from '../ui/format.ts'
 import {CodeDetails, Notice, Problem} from '../ui/notice.ts'
@@ -31,6 +32,7 @@ export const StartProblem = ({error, importId, again, onFewer}: RefusedProps) =>
 const wayOn = ({code, body}: ApiError, importId: string): Markup => {
   const run = typeof body?.run === 'string' ? body.run : undefined
   if (code === 'RUN_RETRIED') return html`<a class="button" href=${to('imports', importId, 'run', {run})}>${t.viewTheRetry}</a>`
+  if (code === 'RUN_UNDONE') return html`<a class="button" href=${to('imports', importId, 'run', {run})}>${undo.viewTheUndo}</a>`
   if (code === 'IMPORT_RUNNING') return html`<a class="button" href=${to('imports', importId, 'run', {run})}>${t.viewTheActiveRun}</a>`
   if (code === 'SNAPSHOT_CHANGED') return html`<${ChangedFile} importId=${importId} />`
   if (code === 'WRITES_PAUSED') return html`<a class="button" href=${to('connections')}>${t.goToConnections}</a>`

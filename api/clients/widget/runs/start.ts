@@ -30,3 +30,14 @@ const readWhole = (text: string): number | null | undefined => {
 /** Returns an upper bound of the rows in a range, because excluded rows (`struck`) can be inside or outside the range. */
 export const rowsIn = ({rows, struck}: {rows: number; struck: number}, {from = 1, to = rows}: {from?: number; to?: number} = {}): number =>
   Math.min(rows - struck, Math.max(0, Math.min(to, rows) - from + 1))
+
+type Room = {limits: {rowsPerRun: number}; usage: {rows: {remaining: number}}; overageEnabled: boolean}
+
+/** Compares the rows of an import with the plan. `isCut`: a run cannot write all rows. `isBilled`: a run writes rows beyond the plan. */
+export const excessOf = ({limits: {rowsPerRun}, usage, overageEnabled}: Room, rows: number): {isCut: boolean; isBilled: boolean} => {
+  const {remaining} = usage.rows
+  return {
+    isCut: rows > rowsPerRun || (rows > remaining && !overageEnabled),
+    isBilled: overageEnabled && Math.min(rows, rowsPerRun) > remaining,
+  }
+}

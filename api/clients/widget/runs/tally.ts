@@ -1,7 +1,7 @@
 import type {Group} from '../../run-reasons.ts'
 import {deletesRecords} from '../../run-state.ts'
 import {t} from '../text/runs.ts'
-import type {Counts, Run} from './run.ts'
+import {type Counts, isUndone, type Run} from './run.ts'
 
 type OutcomeWords = {word: string; means: string; tone: 'good' | 'info' | 'neutral' | 'bad' | 'warning'}
 
@@ -45,10 +45,12 @@ export const sumCounts = (counts: Counts, module?: string): Record<OutcomeKey, n
   return sum
 }
 
-export const writtenOf = ({counts}: Pick<Run, 'counts'>): number => {
-  const {created, updated} = sumCounts(counts)
-  return created + updated
-}
+/** Returns how many rows the runs wrote. Leaves out dry runs, undos, and runs that an undo of the list undid. */
+export const writtenBy = (runs: readonly Run[]): number =>
+  runs
+    .filter(run => !run.dryRun && !run.undoOf && !isUndone(runs, run))
+    .map(({counts}) => sumCounts(counts))
+    .reduce((sum, {created, updated}) => sum + created + updated, 0)
 
 const totalOf = (sum: Record<OutcomeKey, number>): number => outcomeKeys.reduce((total, key) => total + sum[key], 0)
 

@@ -1,7 +1,6 @@
 import {useState} from 'preact/hooks'
 import {describeUndone} from '../../run-state.ts'
 import {html, type Markup} from '../html.ts'
-import type {LoadedImport} from '../imports/known.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {goIfHere, to} from '../state/place.ts'
 import {client, inOrg, may} from '../state/session.ts'
@@ -11,7 +10,6 @@ import {Confirm} from '../ui/dialog.ts'
 import {at, count} from '../ui/format.ts'
 import {Menu} from '../ui/menu.ts'
 import {Notice, Problem} from '../ui/notice.ts'
-import {runsOf} from './choose.ts'
 import type {Run} from './run.ts'
 
 type UndoStatus = {available: boolean; until: string | null; why: string | null; undoneBy: string | null}
@@ -96,21 +94,27 @@ const Preview = ({importId, run, onStarted}: {importId: string; run: string; onS
   return html`<${Problem} error=${preview.error} /><${Button} isBusy=${preview.isBusy} onClick=${() => preview.run()}>${t.previewTheUndo}<//>`
 }
 
-type ResultProps = {run: Run; importId: string; known: LoadedImport; onStarted: OnStarted}
+type ResultProps = {run: Run; importId: string; onStarted: OnStarted}
 
 /** Shows what an undo did. For a dry run, shows what the undo would do, with a button that starts the undo. */
-export const UndoResult = ({run, importId, known, onStarted}: ResultProps) => {
+export const UndoResult = ({run, importId, onStarted}: ResultProps) => {
   const [isAsking, setAsking] = useState(false)
+  const mayStart = run.dryRun && !run.stop && may('builder')
+  // The undone run says whether an undo is possible now, because an earlier one may have stopped or may be undone.
+  const undo = useLoad<UndoStatus | null>(
+    async signal => (mayStart && run.undoOf ? readUndo(importId, run.undoOf, signal) : null),
+    [run.id, mayStart],
+  )
   const said = describeUndone(run, count, t.undoStates)
   if (!run.undoOf || said === null) return null
   const link = html`<a href=${to('imports', importId, 'run', {run: run.undoOf})}>${t.viewTheUndoneRun}</a>`
   if (!run.dryRun) return html`<${Notice} title=${t.rowsSaid(said)}>${link}<//>`
   const {restored, deleted} = run.undo!
-  const isDone = runsOf(known).some(one => one.undoOf === run.undoOf && !one.dryRun)
-  const canStart = restored + deleted > 0 && !run.stop && !isDone && may('builder')
+  const canStart = restored + deleted > 0 && undo.data?.available
   const actions: Markup = canStart && html`<${Button} kind="main" onClick=${() => setAsking(true)}>${t.undoRows(restored + deleted)}<//>`
   return html`
     <${Notice} title=${t.preview(said)} actions=${actions}>${t.nothingWasWrittenYet} <a href=${to('imports', importId, 'results', {run: run.id})}>${t.viewRows}</a><//>
+    <${Problem} error=${undo.error} again=${undo.again} />
     ${
       isAsking &&
       html`

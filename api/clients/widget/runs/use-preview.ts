@@ -4,7 +4,7 @@ import type {LoadedImport} from '../imports/known.ts'
 import {type Doing, useDoing} from '../state/load.ts'
 import {client, inOrg, may} from '../state/session.ts'
 import {isCurrentPreview, newestPreview, previewsOf, readByFlows} from './choose.ts'
-import {isUnderWay, type Run} from './run.ts'
+import {isPartial, isUnderWay, type Run} from './run.ts'
 
 /** The maximum number of rows for which a dry run starts automatically. A dry run uses CRM quota. */
 const mostAutomatic = 10_000
@@ -18,6 +18,7 @@ export type Preview = {
   ended: Run | null
   active: Run | null
   isBusy: boolean
+  /** Whether a new dry run would show more: `ended` is missing, out of date or partial. */
   isStale: boolean
   isLarge: boolean
 }
@@ -36,7 +37,8 @@ export const usePreview = (loadedImport: LoadedImport): Preview => {
   const active = previewsOf(loadedImport).find(isUnderWay) ?? null
   const ended = newestPreview(loadedImport)
   const isCheckStale = !checks || checks.checks.endedAt === null || checks.checks.stale
-  const isStale = ended === null || !isCurrentPreview(loadedImport, ended)
+  const isOutdated = ended === null || !isCurrentPreview(loadedImport, ended)
+  const isStale = isOutdated || isPartial(ended)
   const rows = readByFlows(loadedImport).reduce((sum, {rows, struck}) => sum + rows - struck, 0)
   const isLarge = rows > mostAutomatic && isStale
   const version = JSON.stringify([
@@ -50,7 +52,8 @@ export const usePreview = (loadedImport: LoadedImport): Preview => {
   useEffect(() => {
     if (!mayBegin) return
     const wantsCheck = isCheckStale && !check.isBusy && begun.current.check !== version
-    const wantsDryRun = isStale && !isLarge && !active && !dryRun.isBusy && begun.current.dryRun !== version
+    // A stopped dry run is repeated only on request, because its cause may remain.
+    const wantsDryRun = isOutdated && !isLarge && !active && !dryRun.isBusy && begun.current.dryRun !== version
     if (!wantsCheck && !wantsDryRun) return
     const isFirst = begun.current.check === '' && begun.current.dryRun === ''
     const timer = setTimeout(
@@ -67,7 +70,7 @@ export const usePreview = (loadedImport: LoadedImport): Preview => {
       isFirst ? 0 : settleMs,
     )
     return () => clearTimeout(timer)
-  }, [version, mayBegin, isCheckStale, isStale, isLarge, check.isBusy, active?.id, dryRun.isBusy])
+  }, [version, mayBegin, isCheckStale, isOutdated, isLarge, check.isBusy, active?.id, dryRun.isBusy])
   return {
     check: {...check, isStale: isCheckStale},
     dryRun,

@@ -18,8 +18,17 @@ const readPart = (part: string) => {
 }
 
 export const place = signal<PageAddress>(readPlace())
-addEventListener('hashchange', () => {
-  place.value = readPlace()
+
+let mayMove = () => true
+/** Sets the question that is asked before Back, Forward or a typed address leaves the page. `go` does not ask. */
+export const askBeforeHistory = (ask: () => boolean): void => {
+  mayMove = ask
+}
+
+// The browser has already moved. If the person stays, the former address is added again.
+addEventListener('hashchange', ({oldURL}) => {
+  if (mayMove()) place.value = readPlace()
+  else history.pushState(null, '', oldURL)
 })
 
 /** Builds an encoded link: `to('imports', id, 'run')`. */
@@ -31,13 +40,10 @@ export const to = (...parts: (string | Record<string, string | undefined>)[]): s
   return `#/${path.join('/')}${given.length ? `?${new URLSearchParams(given)}` : ''}`
 }
 
-/** Navigates to an address. With `replace`, no history entry is added. */
+/** Navigates to an address, and asks nothing. With `replace`, or to the present address, no history entry is added. */
 export const go = (address: string, {replace = false} = {}): void => {
-  if (!replace) {
-    location.hash = address
-    return
-  }
-  history.replaceState(null, '', address)
+  if (replace || address === location.hash) history.replaceState(null, '', address)
+  else history.pushState(null, '', address)
   place.value = readPlace()
 }
 

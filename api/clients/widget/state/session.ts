@@ -7,6 +7,7 @@ import {say} from '../ui/notice.ts'
 import {type EmbedSession, embed, embedToken} from './embed.ts'
 import {forgetKept} from './kept.ts'
 import {sessions} from './load.ts'
+import {go} from './place.ts'
 import {type Change, hasRank, mayChange, type Role, whyClosed} from './rights.ts'
 
 export type Me = {
@@ -88,7 +89,7 @@ const leaveFormer = ({user, org}: Me): boolean => {
   forgetKept()
   // The page of another person is removed first, because the browser would let a form with unsaved changes stop the reload.
   if (!former.startsWith(`${user.id} `)) me.value = null
-  location.replace('#/')
+  go('#/', {replace: true})
   setTimeout(() => location.reload())
   return true
 }

@@ -3,6 +3,7 @@ import {useDoing, useLoad} from '../state/load.ts'
 import {client, inOrg, may} from '../state/session.ts'
 import {t} from '../text/schedules.ts'
 import {Button} from '../ui/button.ts'
+import {Closed} from '../ui/closed.ts'
 import {at} from '../ui/format.ts'
 import {Problem, say} from '../ui/notice.ts'
 import type {Template} from './template.ts'
@@ -36,7 +37,8 @@ export const ApprovalSection = ({template: {id, version}}: {template: Template})
       ${isApproved ? html`<p>${t.versionApproved(version, approved?.by?.name ?? t.aDeletedPerson, at(approved!.at))}</p>` : html`<p>${t.schedulesNeedApproval(approvalAbove, version)}</p>`}
       ${!isApproved && isAuthor && html`<p>${t.anotherAdminApprovesTemplate}</p>`}
       <${Problem} error=${approve.error} />
-      ${!isApproved && !isAuthor && may('admin') && html`<${Button} onClick=${approve.run} isBusy=${approve.isBusy}>${t.approveVersion(version)}<//>`}
+      ${!isApproved && !isAuthor && html`<${Closed} role="admin" change="person" />`}
+      ${!isApproved && !isAuthor && may('admin', 'person') && html`<${Button} onClick=${approve.run} isBusy=${approve.isBusy}>${t.approveVersion(version)}<//>`}
     </section>
   `
 }

@@ -27,6 +27,6 @@ const describe = (problem: RecheckProblem, total: number, labelOf: (module: stri
   const label = field === null ? null : labelOf(module, field)
   const reason = sayRowReason(kind.toUpperCase(), label)
   const share =
-    rows === null ? t.theFlowNoLongerFits : t.rowsNoLongerFit(Math.max(1, Math.round((100 * rows) / Math.max(total, rows))), rows, total)
+    rows === null ? t.theFlowNoLongerFits : t.rowsNoLongerFit(Math.max(1, Math.floor((100 * rows) / Math.max(total, rows))), rows, total)
   return html`<strong>${label ?? sayName(module)}</strong>: ${share}. ${reason === null ? '' : `${reason}. `}${sayFix(problem)}`
 }

@@ -1,5 +1,6 @@
 import {useEffect, useState} from 'preact/hooks'
 import {html} from '../html.ts'
+import {askBeforeHistory, go} from '../state/place.ts'
 import {t} from '../text/shell.ts'
 import {Button} from './button.ts'
 
@@ -10,6 +11,7 @@ let dirtyForms = 0
 
 /** Asks for confirmation if a form has unsaved changes. Call it before an action other than a link leaves the page. */
 export const mayLeave = (): boolean => dirtyForms === 0 || confirm(t.leaveWithoutSaving)
+askBeforeHistory(mayLeave)
 
 /** Keeps the edited values of a form with a save button. While they differ from `saved`, the browser asks before the page is left. */
 export const useDraft = <T extends object>(saved: T): Draft<T> => {
@@ -32,9 +34,10 @@ export const useDraft = <T extends object>(saved: T): Draft<T> => {
 /** Asks for confirmation before a link inside the widget leaves the form. Such a link fires no `beforeunload`, because the document stays loaded. */
 const askBeforeLink = (event: MouseEvent) => {
   const link = event.target instanceof Element && event.target.closest('a[href^="#/"]')
-  if (!link || event.ctrlKey || event.metaKey || confirm(t.leaveWithoutSaving)) return
+  if (!link || event.ctrlKey || event.metaKey) return
   event.preventDefault()
-  event.stopPropagation()
+  if (confirm(t.leaveWithoutSaving)) go(link.getAttribute('href')!)
+  else event.stopPropagation()
 }
 
 type SaveProps = {of: Draft<never>; isBusy: boolean; isMain?: boolean}

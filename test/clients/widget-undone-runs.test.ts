@@ -1,0 +1,35 @@
+import test from 'ava'
+import {hasBegunUndo, isPartial, isUndone, type Run} from '../../api/clients/widget/runs/run.ts'
+import {writtenBy} from '../../api/clients/widget/runs/tally.ts'
+import {run} from './widget-samples.ts'
+
+const at = '2026-03-01T08:00:00.000Z'
+const ended = (id: string, more: Partial<Run> = {}) =>
+  run({id, startedAt: at, endedAt: at, counts: {Accounts: {created: 2, updated: 1}}, ...more})
+const cancelled = {stopped: 'CANCELLED', message: ''}
+const first = ended('a')
+const undo = ended('b', {undoOf: 'a'})
+const undoOfUndo = ended('c', {undoOf: 'b'})
+
+test('the rows that earlier runs wrote do not include dry runs, undos and runs that were undone', t => {
+  t.is(writtenBy([first, ended('d', {dryRun: true})]), 3)
+  t.is(writtenBy([undo, first]), 0)
+  t.is(writtenBy([{...undo, stop: cancelled}, first]), 3, 'a stopped undo leaves rows')
+  t.is(writtenBy([undoOfUndo, undo, first, ended('e')]), 6, 'the undo was undone, so the rows are there again')
+})
+
+test('a run with an undo that has begun is not retried, until that undo is undone', t => {
+  t.false(hasBegunUndo([first, ended('d', {undoOf: 'a', dryRun: true})], first))
+  t.true(hasBegunUndo([undo, first], first))
+  t.true(hasBegunUndo([{...undo, stop: cancelled}, first], first))
+  t.true(hasBegunUndo([run({id: 'b', undoOf: 'a', state: 'queued'}), first], first))
+  t.false(hasBegunUndo([ended('b', {undoOf: 'a', startedAt: null, stop: cancelled}), first], first), 'it wrote nothing')
+  t.false(hasBegunUndo([undoOfUndo, undo, first], first))
+  t.true(isUndone([undoOfUndo, undo, first], undo))
+})
+
+test('a dry run is partial if it stopped before the rows that a run may write', t => {
+  t.true(isPartial({stop: cancelled}))
+  t.false(isPartial({stop: {stopped: 'LIMIT_ROWS_PER_RUN', message: ''}}))
+  t.false(isPartial({stop: null}))
+})
